@@ -36,8 +36,9 @@ try {
     inspect: host.observe('priceRound'),
     onState: (phase, lastError) => host.tell('pricing', { phase, lastError }),
     record: async (round) => {
-      const { removed } = await database.push('recordRound', round);
-      host.tell('priced', removed);
+      const refused = await database.push('recordRound', round);
+      if (refused === null) host.tell('priced', round.now);
+      else log.info({ reason: refused }, 'the prices of this round were not kept: it has some already');
     }
   });
 } catch (caught) {

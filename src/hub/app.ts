@@ -75,7 +75,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       app.register(telemetryRoutes, { database, config, addressOf, placeOf });
     },
     rpc: {
-      methods: hubMethods(database, config, (table, removed) => stream.changed(table, removed)),
+      methods: hubMethods(database, config, () => stream.changed()),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       serves

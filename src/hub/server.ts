@@ -17,7 +17,6 @@ import { createHubApp } from './app.ts';
 import type { OracleSettings } from './oracle/oracle.ts';
 import { remoteDatabase } from './remote-database.ts';
 import type { HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
-import type { RemovedRows } from './store/prices.ts';
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
 
@@ -85,7 +84,7 @@ export async function startHub(
       pricing: (next: PricesState) => {
         pricing = next;
       },
-      priced: (removed: readonly RemovedRows[]) => stream.changed('price_snapshots', removed)
+      priced: () => stream.changed()
     },
     onFatal: (error) => {
       ready.reject(error);

@@ -18,6 +18,8 @@ export const NameSchema = Type.String({ pattern: '^[A-Za-z0-9_-]{1,16}$' });
 export const PubkeySchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
 /** Of a block. */
 export const HashSchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
+/** Epoch seconds; milliseconds are above it. */
+export const SecondsSchema = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1, description: 'epoch seconds' });
 /** What is counted from 0, exactly. */
 export const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 /** As MariaDB prints it, UTC. */

@@ -2,10 +2,11 @@ import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import type { PushOutcome, RemovedRows, StreamedTable } from '../store/prices.ts';
+import type { Refusal } from '../store/prices.ts';
 import {
   CountSchema,
   checkTexts,
+  closed,
   DATABASE_ERRORS,
   DEFAULT_LIMIT,
   LimitSchema,
@@ -13,6 +14,7 @@ import {
   Nullable,
   OneOf,
   PubkeySchema,
+  SecondsSchema,
   TimeSchema
 } from './common.ts';
 
@@ -20,7 +22,6 @@ const Pair = Type.String({ pattern: '^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$', maxLength:
 /** Above 0 and at most 10^10. */
 const Price = Type.String({ pattern: '^(?!0+(?:\\.0+)?$)(?:[0-9]{1,10}(?:\\.[0-9]{1,8})?|10000000000)$' });
 const Decimal = Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' });
-const Seconds = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1, description: 'epoch seconds' });
 
 export const SnapshotSchema = Type.Object({
   id: CountSchema,
@@ -40,19 +41,25 @@ export const SnapshotSchema = Type.Object({
   created_at: TimeSchema
 });
 
-const RoundSchema = Type.Object({
-  source_chain: NameSchema,
-  round: CountSchema,
-  timestamp: Seconds,
-  btc_block_height: CountSchema,
-  pairs: Type.Array(Type.Object({ pair: Pair, price: Price }), { minItems: 1, maxItems: 100 }),
-  sigs: Type.Array(Type.Object({ pubkey: PubkeySchema, sig: Type.String({ pattern: '^[0-9A-Fa-f]{128}$' }) }), {
-    maxItems: 100
-  }),
-  action_index: CountSchema,
-  block_index: CountSchema,
-  push_generation: CountSchema
-});
+const RoundSchema = Type.Object(
+  {
+    source_chain: NameSchema,
+    round: CountSchema,
+    timestamp: SecondsSchema,
+    btc_block_height: CountSchema,
+    pairs: Type.Array(Type.Object({ pair: Pair, price: Price }, closed), { minItems: 1, maxItems: 100 }),
+    sigs: Type.Array(
+      Type.Object({ pubkey: PubkeySchema, sig: Type.String({ pattern: '^[0-9A-Fa-f]{128}$' }) }, closed),
+      {
+        maxItems: 100
+      }
+    ),
+    action_index: CountSchema,
+    block_index: CountSchema,
+    push_generation: CountSchema
+  },
+  closed
+);
 const Outcome = Type.Object({
   accepted: Type.Boolean(),
   reason: Type.Optional(Type.String({ description: 'why it was not' }))
@@ -61,8 +68,8 @@ const Outcome = Type.Object({
 export interface PriceSettings {
   /** HUB_PUSH_AUTH. */
   readonly pushNeedsKey: boolean;
-  /** Told what a push changed, when it is durable. */
-  readonly onChange: (table: StreamedTable, removed: readonly RemovedRows[]) => void;
+  /** Told that a push changed prices, when it is durable. */
+  readonly onChange: () => void;
 }
 
 /** The methods about prices. */
@@ -70,9 +77,9 @@ export function priceMethods(
   database: HubDatabase,
   { pushNeedsKey, onChange }: PriceSettings
 ): Readonly<Record<string, RpcMethod>> {
-  const tell = (table: StreamedTable, { refused, removed }: PushOutcome) => {
+  const tell = (refused: Refusal) => {
     if (refused !== null) return { accepted: false, reason: refused };
-    onChange(table, removed);
+    onChange();
     return { accepted: true };
   };
   return {
@@ -114,23 +121,26 @@ export function priceMethods(
       write: true,
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
-      run: async (pushed) => tell('price_snapshots', await database.push('keepRound', pushed))
+      run: async (pushed) => tell(await database.push('keepRound', pushed))
     }),
     pushoracleprice: rpcMethod({
       summary: 'Keeps what an address says that a token costs; an update holds a day later',
-      params: Type.Object({
-        source_chain: NameSchema,
-        source_address: Type.String({ pattern: '^[A-Za-z0-9]{1,120}$' }),
-        coin: NameSchema,
-        tick: Type.String({ minLength: 1, maxLength: 250 }),
-        fiat: Type.String({ pattern: '^[A-Z]{3,16}$' }),
-        value: Decimal,
-        fee: Type.Optional(Nullable(Decimal)),
-        memo: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
-        block_time: Seconds,
-        action_index: CountSchema,
-        push_generation: CountSchema
-      }),
+      params: Type.Object(
+        {
+          source_chain: NameSchema,
+          source_address: Type.String({ pattern: '^[A-Za-z0-9]{1,120}$' }),
+          coin: NameSchema,
+          tick: Type.String({ minLength: 1, maxLength: 250 }),
+          fiat: Type.String({ pattern: '^[A-Z]{3,16}$' }),
+          value: Decimal,
+          fee: Type.Optional(Nullable(Decimal)),
+          memo: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
+          block_time: SecondsSchema,
+          action_index: CountSchema,
+          push_generation: CountSchema
+        },
+        closed
+      ),
       result: Outcome,
       write: true,
       needsKey: pushNeedsKey,
@@ -142,7 +152,7 @@ export function priceMethods(
           ...{ source_chain, source_address, coin, tick, fiat, value, fee, memo },
           ...{ block_time, action_index, push_generation }
         };
-        return tell('oracle_prices', await database.push('insertOraclePrice', price));
+        return tell(await database.push('insertOraclePrice', price));
       }
     })
   };

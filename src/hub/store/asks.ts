@@ -1,7 +1,6 @@
 import type { WireError } from '../../errors.ts';
 import type { Circuit } from '../../wire/state/report.ts';
 import type { HubDatabase } from './database.ts';
-import type { RemovedRows } from './prices.ts';
 import type { StatementName } from './statements.ts';
 
 /** How a statement is run: one of the four ways of a HubDatabase. */
@@ -33,5 +32,5 @@ export interface PricesState {
   readonly lastError: string | null;
 }
 
-/** What the actor that finds prices tells: how it stands; that a round is durable, and the rows that it took the place of. */
-export type PricesNotices = { pricing: PricesState; priced: readonly RemovedRows[] };
+/** What the actor that finds prices tells: how it stands; that a round is durable, and its time in epoch milliseconds. */
+export type PricesNotices = { pricing: PricesState; priced: number };

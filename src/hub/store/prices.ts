@@ -1,4 +1,5 @@
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { insertRemoval } from './price-removals.ts';
 
 /** A row of `price_snapshots`. */
 export interface PriceSnapshot extends SqlRow {
@@ -68,23 +69,8 @@ export type PushedPrice = Pick<
 export const STREAMED_TABLES = ['price_snapshots', 'oracle_prices'] as const;
 export type StreamedTable = (typeof STREAMED_TABLES)[number];
 
-/** What a push came to. */
-export interface PushOutcome {
-  /** Why it changed nothing; null when it did. */
-  readonly refused: string | null;
-  /** The rows that it took the place of. */
-  readonly removed: readonly RemovedRows[];
-}
-
-/** Rows of one chain's actions that are gone. */
-export interface RemovedRows {
-  readonly table: StreamedTable;
-  readonly source_chain: string;
-  readonly from_action_index: number;
-  readonly to_action_index: number;
-  /** The generation that took their place. */
-  readonly retraction_generation: number;
-}
+/** Why a push changed nothing; null when it did. */
+export type Refusal = string | null;
 
 /** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
 const UPDATE_DELAY_S = 86_400;
@@ -147,33 +133,42 @@ export async function ageOfPrices(connection: Connection): Promise<number | null
   return newest ? Math.max(0, Number(newest.age)) : null;
 }
 
-/** Keeps a round. A later generation, after a reorg of the source chain, replaces what an earlier one said. */
-export async function insertRound(connection: Connection, pushed: PushedSnapshots): Promise<PushOutcome> {
+/**
+ * Keeps a round. A later generation, after a reorg of the source chain, replaces what an earlier one said; a round of this hub
+ * that has prices replaces its own one without any, as its next generation.
+ */
+export async function insertRound(connection: Connection, pushed: PushedSnapshots): Promise<Refusal> {
   const { pairs, ...shared } = pushed;
-  const { round_number: round, push_generation: generation } = shared;
-  const [known] = await rows<Known>(
+  const round = shared.round_number;
+  const [known] = await rows<Known & { readonly prices: number }>(
     connection,
-    `SELECT push_generation AS generation, source_chain AS chain, source_action_index AS actionIndex
+    `SELECT push_generation AS generation, source_chain AS chain, source_action_index AS actionIndex,
+            (SELECT COUNT(*) FROM price_snapshots WHERE round_number = ? AND status <> 'skipped') AS prices
        FROM price_snapshots WHERE round_number = ? LIMIT 1`,
-    [round]
+    [round, round]
   );
+  const isOwn = shared.source_chain === null && known?.chain === null;
+  const fillsOwn = isOwn && known.prices === 0 && pairs.some(({ status }) => status !== 'skipped');
+  const generation = fillsOwn ? known.generation + 1 : shared.push_generation;
   const refused = compareGenerations(known, generation);
-  if (refused) return { refused, removed: [] };
+  if (refused) return refused;
   await connection.query('DELETE FROM price_snapshots WHERE round_number = ?', [round]);
   for (const { pair, price, status = 'finalized' } of pairs)
     await connection.query('INSERT INTO price_snapshots SET ?', {
       ...shared,
+      push_generation: generation,
       coin_pair: pair,
       price,
       reference_chain: 'BTC',
       consensus_round: round,
       status
     });
-  return { refused: null, removed: removedBy('price_snapshots', known, generation) };
+  if (known) await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation);
+  return null;
 }
 
 /** Keeps what an address says. @see insertRound for generations */
-export async function insertOraclePrice(connection: Connection, pushed: PushedPrice): Promise<PushOutcome> {
+export async function insertOraclePrice(connection: Connection, pushed: PushedPrice): Promise<Refusal> {
   const { source_chain: chain, action_index: index, source_address: address, coin, tick, fiat } = pushed;
   const [known] = await rows<Known>(
     connection,
@@ -182,7 +177,7 @@ export async function insertOraclePrice(connection: Connection, pushed: PushedPr
     [chain, index]
   );
   const refused = compareGenerations(known, pushed.push_generation);
-  if (refused) return { refused, removed: [] };
+  if (refused) return refused;
   await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, index]);
   const feed = await rows(
     connection,
@@ -192,7 +187,9 @@ export async function insertOraclePrice(connection: Connection, pushed: PushedPr
   );
   const effectiveAt = pushed.block_time + (feed.length > 0 ? UPDATE_DELAY_S : 0);
   await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt });
-  return { refused: null, removed: removedBy('oracle_prices', known, pushed.push_generation) };
+  const oracle = { table: 'oracle_prices', round_number: null } as const;
+  if (known) await noteRemoval(connection, oracle, known, pushed.push_generation);
+  return null;
 }
 
 /** What is stored under the name of a pushed row. */
@@ -202,22 +199,24 @@ interface Known extends SqlRow {
   readonly actionIndex: number | null;
 }
 
-function compareGenerations(known: Known | undefined, pushed: number): string | null {
+function compareGenerations(known: Known | undefined, pushed: number): Refusal {
   if (known === undefined || pushed > known.generation) return null;
   return pushed === known.generation ? 'duplicate' : 'stale';
 }
 
-function removedBy(table: StreamedTable, known: Known | undefined, generation: number): RemovedRows[] {
-  if (!known?.chain || known.actionIndex === null) return [];
-  const index = { from_action_index: known.actionIndex, to_action_index: known.actionIndex };
-  return [{ table, source_chain: known.chain, ...index, retraction_generation: generation }];
-}
-
-/** The highest id of a table, 0 when it is empty. */
-export async function highestId(connection: Connection, table: StreamedTable): Promise<number> {
-  const [found] = await rows<{ id: number }>(connection, `SELECT COALESCE(MAX(id), 0) AS id FROM ${table}`);
-  return Number(found?.id ?? 0);
-}
+const noteRemoval = (
+  connection: Connection,
+  where: { readonly table: StreamedTable; readonly round_number: number | null },
+  { chain, actionIndex }: Known,
+  generation: number
+) =>
+  insertRemoval(connection, {
+    ...where,
+    source_chain: chain,
+    from_action_index: actionIndex,
+    to_action_index: actionIndex,
+    retraction_generation: generation
+  });
 
 /** Rows of a table in the order of their ids. @param since the ids are greater */
 export const pageOf = (

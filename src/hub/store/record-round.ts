@@ -3,15 +3,12 @@ import type { FoundRound } from '../oracle/oracle.ts';
 import { boundStep, formatPrice, medianPrice, readPrice } from '../oracle/price.ts';
 import { COINS, FIATS } from '../oracle/sources.ts';
 import { selectTips } from './chain-tips.ts';
-import { insertRound, lastPrices, newestSnapshots, type PushOutcome } from './prices.ts';
+import { insertRound, lastPrices, newestSnapshots, type Refusal } from './prices.ts';
 
 const PAIRS = COINS.flatMap((coin) => FIATS.map((fiat) => `${coin}/${fiat}`));
 
 /** Keeps of each pair the median of what the sources said; a pair without a price is `skipped`. */
-export async function recordRound(
-  connection: Connection,
-  { now, intervalMs, found }: FoundRound
-): Promise<PushOutcome> {
+export async function recordRound(connection: Connection, { now, intervalMs, found }: FoundRound): Promise<Refusal> {
   const round = await roundAt(connection, now, intervalMs);
   const last = new Map(
     (await lastPrices(connection, PAIRS)).map(({ coin_pair, price }) => [coin_pair, readPrice(price)])

@@ -2,7 +2,7 @@ import { pbftQuorum } from '../../consensus/pbft-quorum.ts';
 import { type PriceRound, signersOf } from '../../consensus/price-round.ts';
 import type { Signature } from '../../consensus/quorum.ts';
 import type { Connection } from '../../db/core/connection.ts';
-import { insertRound, type PushOutcome } from './prices.ts';
+import { insertRound, type Refusal } from './prices.ts';
 import { selectValidators } from './validators.ts';
 
 /** A round as an indexer pushes it. */
@@ -14,11 +14,12 @@ export interface SignedRound extends PriceRound {
 }
 
 /** Keeps a round that more than a quorum of the active validators signed. */
-export async function keepRound(connection: Connection, pushed: SignedRound): Promise<PushOutcome> {
+export async function keepRound(connection: Connection, pushed: SignedRound): Promise<Refusal> {
+  if (new Set(pushed.pairs.map(({ pair }) => pair)).size < pushed.pairs.length) return 'invalid pairs';
   const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
-  if (validators.length === 0) return { refused: 'validator snapshot unavailable', removed: [] };
+  if (validators.length === 0) return 'validator snapshot unavailable';
   const signers = signersOf(pushed, pushed.sigs, validators).length;
-  if (signers < pbftQuorum(validators.length)) return { refused: 'insufficient signatures', removed: [] };
+  if (signers < pbftQuorum(validators.length)) return 'insufficient signatures';
   return await insertRound(connection, {
     round_number: pushed.round,
     block_timestamp: pushed.timestamp,

@@ -6,15 +6,8 @@ import { attest, initiateSwap, selectAttestation, selectAttestations, selectSwap
 import { selectFeePrices } from './fee-prices.ts';
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
 import { insertPing, prunePings, selectOperators } from './pings.ts';
-import {
-  ageOfPrices,
-  currentPrice,
-  highestId,
-  insertOraclePrice,
-  latestOraclePrices,
-  newestSnapshots,
-  pageOf
-} from './prices.ts';
+import { changesAfter, hasMoreAfter, highestMarks } from './price-changes.ts';
+import { ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf } from './prices.ts';
 import { recordRound } from './record-round.ts';
 import { insertReorg, selectReorgs } from './reorgs.ts';
 import { keepRound } from './rounds.ts';
@@ -35,7 +28,8 @@ export const STATEMENTS = {
   ...{ selectFeePrices },
   ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
   ...{ insertPing, prunePings, selectOperators, takeCensus },
-  ...{ ageOfPrices, currentPrice, highestId, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf },
+  ...{ changesAfter, hasMoreAfter, highestMarks },
+  ...{ ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf },
   ...{ insertReorg, selectReorgs },
   ...{ keepRound, recordRound },
   ...{ insertRewards, selectCapabilities, selectValidator, selectValidators, upsertValidator, upsertValidators }

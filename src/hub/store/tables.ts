@@ -87,6 +87,15 @@ const TABLES: Readonly<Record<string, string>> = {
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY oracle_prices_action (source_chain, action_index),
     KEY oracle_prices_feed (source_address, coin, tick, fiat, effective_at)`,
+  price_removals: `
+    id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    table_name VARCHAR(32) NOT NULL,
+    source_chain VARCHAR(16) NULL,
+    from_action_index BIGINT UNSIGNED NULL,
+    to_action_index BIGINT UNSIGNED NULL,
+    round_number BIGINT UNSIGNED NULL,
+    retraction_generation BIGINT UNSIGNED NOT NULL,
+    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`,
   attestations: `
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     attestation_id VARCHAR(64) NOT NULL,

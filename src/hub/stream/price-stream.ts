@@ -4,7 +4,10 @@ import type { Logger } from '../../log.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { type RemovedRows, STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
+import { type PriceChanges, STREAM_PARTS, type StreamMarks } from '../store/price-changes.ts';
+import { KEPT_REMOVALS, type RemovedRows } from '../store/price-removals.ts';
+import { STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
+import { untilTaken } from './until-taken.ts';
 
 /** Of the rows that messages and snapshots carry. */
 export const SCHEMA_VERSION = 1;
@@ -16,17 +19,23 @@ const PING_INTERVAL_MS = 30_000;
 const MAX_SUBSCRIBERS = 1_000;
 /** Subscriptions of one address. */
 export const MAX_PER_ADDRESS = 100;
-/** Rows that are sent in one go. */
+/** Messages that are sent in one go. */
 const SLICE = 25;
+/** Rows of each table that a resumption reads at once. */
+const RESUMED_AT_ONCE = 500;
+/** How long a resuming subscriber may take nothing of what it was sent. */
+const RESUME_STALL_MS = 30_000;
 /** How long the next ones wait for the slowest reader: 200 ms at most. */
 const WAIT_MS = 5;
 const MAX_WAITS = 40;
 const SERVICE_RESTART = 1012;
 const TRY_LATER = 1013;
 const POLICY_VIOLATION = 1008;
+const BACKPRESSURE = 'Backpressure';
+const NO_DATABASE = 'the database does not answer; reconnect';
 
-/** After which id of each table a subscriber goes on; absent: with what comes. */
-export type ResumeIds = Readonly<Partial<Record<StreamedTable, number>>>;
+/** After which id of each part a subscriber goes on; absent: with what comes. */
+export type ResumeIds = Partial<StreamMarks>;
 
 /** What a new connection brings. */
 export interface StreamConnection {
@@ -37,18 +46,16 @@ export interface StreamConnection {
 }
 
 /**
- * The rows of both price tables, as they come, to all who subscribed. Rows are read back by their ids once a push is
- * durable, so that everyone gets each row once and in order, whichever process of several on one database wrote it.
+ * The rows of both price tables, and removals of them, as they come, to all who subscribed. They are read back by their ids
+ * once a push is durable, so that everyone gets each once and in order, whichever process of several on one database wrote it.
  */
 export class PriceStream {
   readonly #database: HubDatabase;
   readonly #log: Logger;
   readonly #limits: StreamLimits;
   readonly #subscribers = new Set<StreamSubscriber>();
-  /** The last id that was sent; undefined before anyone subscribed. */
-  readonly #sent = new Map<StreamedTable, number>();
-  /** What pushes took the place of, and subscribers were not told yet. */
-  #removed: RemovedRows[] = [];
+  /** How far those who are live are. */
+  #sent: StreamMarks = { removals: 0, price_snapshots: 0, oracle_prices: 0 };
   /** What is sent goes one after the other. */
   #turn: Promise<void> = Promise.resolve();
   readonly #timers: NodeJS.Timeout[];
@@ -65,17 +72,14 @@ export class PriceStream {
     ];
   }
 
-  /** Sends what a push changed. @param removed rows that it took the place of */
-  changed(table: StreamedTable, removed: readonly RemovedRows[]): void {
-    this.#removed.push(...removed);
-    this.#enqueue(async () => {
-      if (this.#subscribers.size === 0) this.#removed = [];
-      else await this.#advance(table);
-    });
+  /** Sends what a push changed. */
+  changed(): void {
+    this.#enqueue(() => this.#advance());
   }
 
-  /** Takes a connection. It gets `ready`, the rows after its resume ids, then each row as it comes. */
-  subscribe(socket: WebSocket, { address, resume, sendBuffer }: StreamConnection): void {
+  /** Takes a connection. It gets `ready`, what came after its resume ids, then each removal and row as it comes. */
+  subscribe(socket: WebSocket, connection: StreamConnection): void {
+    const { address, sendBuffer } = connection;
     const others = [...this.#subscribers].filter((subscriber) => subscriber.address === address);
     if (this.#subscribers.size >= MAX_SUBSCRIBERS) {
       socket.close(TRY_LATER, 'too many subscribers');
@@ -89,7 +93,7 @@ export class PriceStream {
     this.#subscribers.add(subscriber);
     socket.on('error', () => socket.terminate());
     socket.once('close', () => this.#subscribers.delete(subscriber));
-    this.#enqueue(() => this.#begin(subscriber, resume));
+    this.#enqueue(() => this.#begin(subscriber, connection));
   }
 
   /** Ends every subscription. */
@@ -98,55 +102,89 @@ export class PriceStream {
     for (const { socket } of this.#subscribers) socket.close(SERVICE_RESTART, 'the hub is going down; reconnect');
   }
 
-  async #begin(subscriber: StreamSubscriber, resume: ResumeIds): Promise<void> {
+  /** Resuming takes no turn: nobody waits for one that has much to read. */
+  async #begin(subscriber: StreamSubscriber, connection: StreamConnection): Promise<void> {
     try {
-      await this.#catchUp(subscriber, resume);
+      await this.#advance();
     } catch (caught) {
-      subscriber.drop('the database does not answer; reconnect');
+      subscriber.drop(NO_DATABASE);
       throw caught;
     }
+    const ready = { max_ids: this.#sent, watermark: nowS(), watermark_interval_ms: WATERMARK_INTERVAL_MS };
+    subscriber.send(JSON.stringify({ type: 'ready', ...ready }));
+    void this.#resume(subscriber, connection, this.#sent).catch((caught) => {
+      subscriber.drop(NO_DATABASE);
+      this.#warn(caught);
+    });
   }
 
-  async #catchUp(subscriber: StreamSubscriber, resume: ResumeIds): Promise<void> {
-    // What came while nobody listened is in the snapshots, and not new.
-    if (![...this.#subscribers].some(({ isLive }) => isLive)) this.#sent.clear();
-    for (const table of STREAMED_TABLES) await this.#advance(table);
-    const maxIds = Object.fromEntries(this.#sent);
-    const ready = { max_ids: maxIds, watermark: nowS(), watermark_interval_ms: WATERMARK_INTERVAL_MS };
-    subscriber.send(JSON.stringify({ type: 'ready', ...ready }));
-    for (const table of STREAMED_TABLES) await this.#resend(subscriber, table, resume[table]);
+  /** Sends what came after the resume ids, until nothing is left of it; from then on the subscriber is live. */
+  async #resume(subscriber: StreamSubscriber, { resume, sendBuffer }: StreamConnection, begun: StreamMarks) {
+    const tooFar = await this.#findTooFar(resume, begun);
+    if (tooFar !== undefined) return subscriber.drop(tooFar);
+    let at: StreamMarks = { ...begun, ...resume };
+    while (isOpen(subscriber) && STREAM_PARTS.some((part) => at[part] < this.#sent[part])) {
+      const end = this.#sent;
+      const changes = await this.#database.read('changesAfter', at, RESUMED_AT_ONCE);
+      if (!(await this.#sendSlowly(subscriber, sendBuffer, messagesOf(changes, end)))) return;
+      at = marksAfter(changes, end);
+    }
     subscriber.begin();
   }
 
-  async #resend(subscriber: StreamSubscriber, table: StreamedTable, since: number | undefined): Promise<void> {
-    if (since === undefined) return;
-    const rows = await this.#database.read('pageOf', table, since, MAX_ROWS + 1);
-    if (rows.length > MAX_ROWS) subscriber.drop(`more than ${MAX_ROWS} rows of ${table}: take a snapshot first`);
-    const sent = this.#sent.get(table) ?? 0;
-    for (const row of rows) if (row.id <= sent) subscriber.send(rowMessage(table, row));
+  /** @returns why a subscriber must take a snapshot first; undefined when it need not */
+  async #findTooFar(resume: ResumeIds, { removals }: StreamMarks): Promise<string | undefined> {
+    if (resume.removals !== undefined && resume.removals < removals - KEPT_REMOVALS)
+      return `more than ${KEPT_REMOVALS} removals: take a snapshot first`;
+    for (const table of STREAMED_TABLES) {
+      const since = resume[table];
+      if (since !== undefined && (await this.#database.read('hasMoreAfter', table, since, MAX_ROWS)))
+        return `more than ${MAX_ROWS} rows of ${table}: take a snapshot first`;
+    }
+    return undefined;
   }
 
-  /** Sends the rows of a table that nobody was sent yet. Before anyone subscribed there are none to send. */
-  async #advance(table: StreamedTable): Promise<void> {
-    const sent = this.#sent.get(table);
-    if (sent === undefined) {
-      this.#sent.set(table, await this.#database.read('highestId', table));
-      return;
+  /** At the pace of the reader. @returns false when it was given up, or is gone */
+  async #sendSlowly(
+    subscriber: StreamSubscriber,
+    sendBuffer: () => SendBuffer,
+    messages: readonly string[]
+  ): Promise<boolean> {
+    for (const slice of slicesOf(messages, { count: this.#limits.sends, bytes: this.#limits.bytes / 2 })) {
+      for (const message of slice) subscriber.send(message);
+      const isTaken = await untilTaken(sendBuffer, { isOpen: () => isOpen(subscriber), stallMs: RESUME_STALL_MS });
+      if (!isTaken) subscriber.drop(BACKPRESSURE);
+      if (!isOpen(subscriber)) return false;
     }
-    const rows = await this.#database.read('pageOf', table, sent, MAX_ROWS);
-    this.#tellRemoved();
-    for (const [at, row] of rows.entries()) {
-      if (at % SLICE === SLICE - 1) await this.#drain();
-      this.#sent.set(table, row.id);
-      this.#broadcastText(rowMessage(table, row));
-    }
+    return true;
   }
 
-  /** Before any row that was read after them: a look for an earlier push may find the rows of a later one. */
-  #tellRemoved(): void {
-    const removed = this.#removed;
-    this.#removed = [];
-    for (const rows of removed) this.#broadcast({ type: 'row:deleted', ...rows });
+  /** Sends what nobody was sent yet. While nobody is live there is nobody to send it to: it is in the snapshots. */
+  async #advance(): Promise<void> {
+    if (this.#subscribers.size === 0) return;
+    if (!this.#hasLive) {
+      const highest = await this.#database.read('highestMarks');
+      if (!this.#hasLive) {
+        this.#sent = highest;
+        return;
+      }
+    }
+    const { removals, rows } = await this.#database.read('changesAfter', this.#sent, MAX_ROWS);
+    for (const removed of removals) this.#broadcastNext('removals', removed.id, removalMessage(removed));
+    for (const table of STREAMED_TABLES)
+      for (const [at, row] of rows[table].entries()) {
+        if (at % SLICE === SLICE - 1) await this.#drain();
+        this.#broadcastNext(table, row.id, rowMessage(table, row));
+      }
+  }
+
+  get #hasLive(): boolean {
+    return [...this.#subscribers].some(({ isLive }) => isLive);
+  }
+
+  #broadcastNext(part: keyof StreamMarks, id: number, message: string): void {
+    this.#sent = { ...this.#sent, [part]: id };
+    this.#broadcastText(message);
   }
 
   /** Lets readers take what they were sent: a burst must not look as though they had stopped. */
@@ -157,8 +195,7 @@ export class PriceStream {
 
   #tick(): void {
     this.#enqueue(async () => {
-      if (this.#subscribers.size === 0) return;
-      for (const table of STREAMED_TABLES) await this.#advance(table); // another process may have written some
+      await this.#advance(); // another process may have written some
       this.#broadcast({ type: 'watermark', ts: nowS() });
     });
   }
@@ -175,9 +212,11 @@ export class PriceStream {
 
   /** What fails is tried again with the next push or tick. */
   #enqueue(work: () => Promise<void>): void {
-    this.#turn = this.#turn.then(work).catch((caught) => {
-      this.#log.warn({ err: caught }, 'rows of prices could not be read for subscribers');
-    });
+    this.#turn = this.#turn.then(work).catch((caught) => this.#warn(caught));
+  }
+
+  #warn(caught: unknown): void {
+    this.#log.warn({ err: caught }, 'rows of prices could not be read for subscribers');
   }
 }
 
@@ -185,3 +224,41 @@ const nowS = () => Math.floor(Date.now() / 1000);
 
 const rowMessage = (table: StreamedTable, row: object) =>
   JSON.stringify({ type: 'row:inserted', table, row, schema_version: SCHEMA_VERSION });
+
+const removalMessage = (removed: RemovedRows) => JSON.stringify({ type: 'row:deleted', ...removed });
+
+const isOpen = ({ socket }: StreamSubscriber) => socket.readyState === socket.OPEN;
+
+/** Messages that are sent together: few, and of so many bytes that one of them may be the last. */
+function* slicesOf(messages: readonly string[], most: { readonly count: number; readonly bytes: number }) {
+  let [slice, bytes]: [Buffer[], number] = [[], 0];
+  for (const message of messages.map((text) => Buffer.from(text))) {
+    slice.push(message);
+    bytes += message.length;
+    if (slice.length < Math.min(SLICE, most.count) && bytes < most.bytes) continue;
+    yield slice;
+    [slice, bytes] = [[], 0];
+  }
+  yield slice;
+}
+
+/** What goes to a subscriber of some changes up to some marks. */
+const messagesOf = ({ removals, rows }: PriceChanges, end: StreamMarks): string[] => [
+  ...removals.filter(({ id }) => id <= end.removals).map(removalMessage),
+  ...STREAMED_TABLES.flatMap((table) =>
+    rows[table].filter(({ id }) => id <= end[table]).map((row) => rowMessage(table, row))
+  )
+];
+
+/** How far a subscriber is with a page of changes: at its end where it is full, else at the marks. */
+function marksAfter({ rows }: PriceChanges, end: StreamMarks): StreamMarks {
+  const markOf = (table: StreamedTable) => {
+    const last = rows[table].length === RESUMED_AT_ONCE ? rows[table].at(-1) : undefined;
+    return Math.min(last?.id ?? end[table], end[table]);
+  };
+  return {
+    removals: end.removals,
+    price_snapshots: markOf('price_snapshots'),
+    oracle_prices: markOf('oracle_prices')
+  };
+}

@@ -7,6 +7,7 @@ import { oneOf, wholeNumber } from '../../service/parameters.ts';
 import { readSendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { STREAM_PARTS } from '../store/price-changes.ts';
 import { STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
 import { MAX_ROWS, type PriceStream, type ResumeIds, SCHEMA_VERSION } from './price-stream.ts';
 
@@ -29,12 +30,13 @@ const Page = {
   since_id: Type.Optional(wholeNumber({ min: 0, default: 0, note: 'rows with a greater id are sent' })),
   limit: Type.Optional(wholeNumber({ min: 1, default: MAX_ROWS, note: `at most ${MAX_ROWS}` }))
 };
-const RESUME = '^(?:price_snapshots|oracle_prices):[0-9]{1,15}(?:,(?:price_snapshots|oracle_prices):[0-9]{1,15})?$';
+const MARK = `(?:${STREAM_PARTS.join('|')}):[0-9]{1,15}`;
+const RESUME = `^${MARK}(?:,${MARK}){0,${STREAM_PARTS.length - 1}}$`;
 const ResumeSchema = Type.Object({
   since_id: Type.Optional(
     Type.String({
       pattern: RESUME,
-      description: 'the last ids that are known, such as price_snapshots:12,oracle_prices:7'
+      description: 'the last ids that are known, such as removals:3,price_snapshots:12,oracle_prices:7'
     })
   )
 });

@@ -184,6 +184,34 @@ test('rounds follow one another; a price moves by a quarter at most; a hub that 
   assert.equal(round_number, last.round_number + 1);
 });
 
+test('a round without any price is replaced by the prices of a hub that starts again within it, and readers are told', async (t) => {
+  let isUp = false;
+  const source = await startPriceService((_, response) => {
+    if (isUp) response.end(JSON.stringify(coingeckoAnswer(100)));
+    else response.writeHead(400).end();
+  });
+  const env = { PRICE_SOURCES: 'coingecko', PRICE_SOURCE_COINGECKO_URL: source.url, ORACLE_ROUND_INTERVAL: '86400000' };
+  const { hub } = await start(t, env);
+  await until('the skipped round', async () => ((await rounds(hub)).length > 0 ? true : undefined));
+  await hub.stop();
+  isUp = true;
+  const again = await runHub(env, { database: hub.database });
+  t.after(again.stop);
+  const { price, push_generation, round_number } = await until('a price', async () => {
+    return (await priceOf(again, 'BTC/USD')) ?? undefined;
+  });
+  assert.deepEqual([price, push_generation, (await rounds(again)).length], ['100.00000000', 1, 1]);
+  const socket = new WebSocket(`ws://127.0.0.1:${again.port}/hub-db/subscribe?since_id=removals:0`);
+  t.after(() => socket.terminate());
+  const sent: { type: string }[] = [];
+  socket.on('message', (data) => sent.push(JSON.parse(String(data))));
+  const told = await until('the removal', async () => sent.find(({ type }) => type === 'row:deleted'));
+  assert.deepEqual(told, {
+    ...{ type: 'row:deleted', id: 1, table: 'price_snapshots', round_number, retraction_generation: 1 },
+    ...{ source_chain: null, from_action_index: null, to_action_index: null }
+  });
+});
+
 test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key', async () => {
   const { findHubFaults } = await import('../../../src/config/services/hub.ts');
   const { hubConfigOf } = await import('../../support/hub-config.ts');

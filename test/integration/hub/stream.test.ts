@@ -30,13 +30,14 @@ async function subscribe(t: TestContext, hub: RunningHub, query = '', headers: R
   const messages: Message[] = [];
   socket.on('message', (data) => messages.push(JSON.parse(String(data))));
   t.after(() => socket.terminate());
+  const closed = once(socket, 'close');
   await once(socket, 'open');
   const until = async (what: string, isTrue: () => boolean) => {
     for (const end = Date.now() + 20_000; !isTrue(); await sleep(5)) assert.ok(Date.now() < end, what);
   };
   await until('ready', () => messages.length > 0);
   const ids = () => messages.flatMap(({ type, row }) => (type === 'row:inserted' && row ? [row.id] : []));
-  return { socket, messages, ids, until };
+  return { socket, messages, ids, until, closed };
 }
 
 async function start(t: TestContext, env: Record<string, string> = {}) {
@@ -49,7 +50,7 @@ test('EHD-03: a subscriber is told where it begins, gets each row once and in or
   const hub = await start(t);
   await push(hub, 1);
   const { messages, ids, until } = await subscribe(t, hub);
-  assert.deepEqual(messages[0]?.max_ids, { price_snapshots: 0, oracle_prices: 1 });
+  assert.deepEqual(messages[0]?.max_ids, { removals: 0, price_snapshots: 0, oracle_prices: 1 });
   await Promise.all(Array.from({ length: 20 }, (_, at) => push(hub, at + 2)));
   await until('all rows', () => ids().length >= 20);
   assert.deepEqual(
@@ -152,4 +153,87 @@ test('the stream needs the key where there is one, and an upgrade', async (t) =>
   assert.equal(messages[0]?.type, 'ready');
   const plain = await fetch(`${hub.url}/hub-db/subscribe`, { headers: { 'x-api-key': 'k' } });
   assert.equal(plain.status, 400);
+});
+
+/** Rows of rounds with a proof of 2,000 characters, as validators sign them. */
+const insertRounds = (hub: RunningHub, from: number, to: number) =>
+  sql(
+    hub.database,
+    `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, consensus_proof, status)
+     SELECT seq, 'BTC/USD', 1, 1, 3, REPEAT('p', 2000), 'finalized' FROM seq_${from}_to_${to}`
+  );
+
+test('a reader that resumes with 9,000 rows gets all of them and is not cut; one that stops is, and nobody waits for it', async (t) => {
+  const hub = await start(t, { WS_BACKPRESSURE_MAX_BYTES: '65536' });
+  await insertRounds(hub, 1, 9_000);
+  const stopped = await subscribe(t, hub, '?since_id=price_snapshots:0');
+  stopped.socket.pause();
+  const { messages, ids, until, socket } = await subscribe(t, hub, '?since_id=price_snapshots:0');
+  await insertRounds(hub, 9_001, 9_010);
+  await push(hub, 1);
+  await until('all rows', () => ids().length >= 9_011 || socket.readyState !== socket.OPEN);
+  const rounds = await sql(hub.database, 'SELECT id FROM price_snapshots ORDER BY id');
+  const idsOf = (wanted: string) => messages.flatMap(({ table, row }) => (table === wanted && row ? [row.id] : []));
+  assert.deepEqual(
+    idsOf('price_snapshots'),
+    rounds.map(({ id }) => id)
+  );
+  assert.deepEqual(idsOf('oracle_prices'), [1]);
+  await push(hub, 2);
+  await until('the row after them', () => ids().length === 9_012);
+});
+
+test('a subscriber that was away is told of removals too, whichever hub took the push, and while nobody listened', async (t) => {
+  const hub = await start(t);
+  const second = await runHub({}, { database: hub.database });
+  t.after(second.stop);
+  await push(hub, 5);
+  const away = await subscribe(t, hub);
+  assert.deepEqual(away.messages[0]?.max_ids, { removals: 0, price_snapshots: 0, oracle_prices: 1 });
+  away.socket.close();
+  await once(away.socket, 'close');
+  await push(second, 5, { value: '9', push_generation: 1 });
+  await push(hub, 5, { value: '10', push_generation: 2 });
+  const back = await subscribe(t, hub, '?since_id=removals:0,oracle_prices:1');
+  await back.until('what was missed', () => back.messages.length >= 4);
+  const told = back.messages.map(({ type, row, from_action_index: index, ...more }) => [
+    type,
+    row?.value ?? index,
+    'retraction_generation' in more ? more.retraction_generation : null
+  ]);
+  assert.deepEqual(told, [
+    ['ready', undefined, null],
+    ['row:deleted', 5, 1],
+    ['row:deleted', 5, 2],
+    ['row:inserted', '10', null]
+  ]);
+  await push(second, 5, { value: '11', push_generation: 3 });
+  await push(hub, 6);
+  await back.until('what the other hub took', () => back.messages.length >= 7);
+  assert.deepEqual(
+    back.messages.slice(4).map(({ type, row }) => [type, row?.value]),
+    [
+      ['row:deleted', undefined],
+      ['row:inserted', '11'],
+      ['row:inserted', '1.25']
+    ]
+  );
+});
+
+test('removals are kept as long as the newest 10,000, and a subscriber that was away for longer is told so', async (t) => {
+  const hub = await start(t);
+  await sql(
+    hub.database,
+    `INSERT INTO price_removals (table_name, source_chain, from_action_index, to_action_index, retraction_generation)
+     SELECT 'oracle_prices', 'LTC', 1, 1, seq FROM seq_1_to_10005`
+  );
+  await push(hub, 1);
+  await push(hub, 1, { push_generation: 1 });
+  const kept = (await sql(hub.database, 'SELECT id FROM price_removals ORDER BY id')).map(({ id }) => Number(id));
+  assert.equal(kept.at(-1)! - kept[0]!, 9_999);
+  const { closed } = await subscribe(t, hub, '?since_id=removals:3');
+  const [code, reason] = await closed;
+  assert.deepEqual([code, String(reason)], [1008, 'more than 10000 removals: take a snapshot first']);
+  const { messages, until } = await subscribe(t, hub, `?since_id=removals:${kept[0]}`);
+  await until('the others', () => messages.length === kept.length);
 });

@@ -1,0 +1,56 @@
+import { type Connection, rows } from '../../db/core/connection.ts';
+import { type RemovedRows, removalsAfter } from './price-removals.ts';
+import { type OraclePrice, type PriceSnapshot, pageOf, STREAMED_TABLES, type StreamedTable } from './prices.ts';
+
+/** What the stream of prices consists of, each part with growing ids. */
+export const STREAM_PARTS = ['removals', ...STREAMED_TABLES] as const;
+
+/** The last id of each part: how far a reader of the stream is. */
+export type StreamMarks = Readonly<Record<(typeof STREAM_PARTS)[number], number>>;
+
+/** What came after some marks. Removals go first: what took the place of removed rows is among the rows. */
+export interface PriceChanges {
+  /** All that are kept. */
+  readonly removals: readonly RemovedRows[];
+  /** A page of each table. */
+  readonly rows: Readonly<Record<StreamedTable, readonly (PriceSnapshot | OraclePrice)[]>>;
+}
+
+/** The highest id of each part, 0 where it is empty. */
+export async function highestMarks(connection: Connection): Promise<StreamMarks> {
+  const [found] = await rows<StreamMarks>(
+    connection,
+    `SELECT (SELECT COALESCE(MAX(id), 0) FROM price_removals) AS removals,
+            (SELECT COALESCE(MAX(id), 0) FROM price_snapshots) AS price_snapshots,
+            (SELECT COALESCE(MAX(id), 0) FROM oracle_prices) AS oracle_prices`
+  );
+  return {
+    removals: Number(found?.removals),
+    price_snapshots: Number(found?.price_snapshots),
+    oracle_prices: Number(found?.oracle_prices)
+  };
+}
+
+/** What came after some marks, in one consistent snapshot. @param most rows of each table */
+export const changesAfter = async (
+  connection: Connection,
+  after: StreamMarks,
+  most: number
+): Promise<PriceChanges> => ({
+  removals: await removalsAfter(connection, after.removals),
+  rows: {
+    price_snapshots: await pageOf(connection, 'price_snapshots', after.price_snapshots, most),
+    oracle_prices: await pageOf(connection, 'oracle_prices', after.oracle_prices, most)
+  }
+});
+
+/** Whether more than `most` rows of a table come after an id. */
+export async function hasMoreAfter(
+  connection: Connection,
+  table: StreamedTable,
+  id: number,
+  most: number
+): Promise<boolean> {
+  const following = `SELECT 1 FROM ${table} WHERE id > ? ORDER BY id LIMIT 1 OFFSET ?`;
+  return (await rows(connection, following, [id, most])).length > 0;
+}

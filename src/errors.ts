@@ -151,6 +151,8 @@ export const ERRORS = {
   PROPOSAL_REFUSED: { status: 409, policy: 'restart', hint: 'the message says when or how it can be proposed' },
   /** Another swap with this source action is known. */
   SWAP_DIFFERS: { status: 409, policy: 'restart', hint: 'getswap shows the known swap' },
+  /** Another reorg with this chain, height and time is known. */
+  REORG_DIFFERS: { status: 409, policy: 'restart', hint: 'getreorghistory shows the known reorg' },
   /** A request's parameter or body breaks its schema. */
   REQUEST_INVALID: { status: 400, policy: 'restart', hint: 'see the documentation of the route' },
   /** A digest range has more rows than one answer may hold. */

@@ -1,13 +1,13 @@
 import Type from 'typebox';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { CountSchema, DATABASE_ERRORS, NameSchema, Success, success } from './common.ts';
+import { CountSchema, closed, DATABASE_ERRORS, NameSchema, SecondsSchema, Success, success } from './common.ts';
 
 const Tip = Type.Object({
   coin: NameSchema,
   network: NameSchema,
   block_height: CountSchema,
-  block_time: Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1, description: 'epoch seconds' })
+  block_time: SecondsSchema
 });
 
 /** The methods about the tips of chains, which are no configuration: they change with each block. @param pushNeedsKey HUB_PUSH_AUTH */
@@ -25,7 +25,7 @@ export function chainTipMethods(
     }),
     pushchaintip: rpcMethod({
       summary: 'Says which block is the last one of a network',
-      params: Type.Object({ ...Tip.properties, network: Type.Optional(NameSchema) }),
+      params: Type.Object({ ...Tip.properties, network: Type.Optional(NameSchema) }, closed),
       result: Success,
       write: true,
       needsKey: pushNeedsKey,

@@ -12,6 +12,7 @@ import {
   HashSchema,
   LimitSchema,
   OneOf,
+  SecondsSchema,
   Success,
   success
 } from './common.ts';
@@ -37,7 +38,7 @@ export function reorgMethods(database: HubDatabase): Readonly<Record<string, Rpc
         {
           chain: ChainSchema,
           reorg_height: CountSchema,
-          timestamp: CountSchema,
+          timestamp: SecondsSchema,
           old_hash: HashSchema,
           new_hash: HashSchema
         },
@@ -45,7 +46,7 @@ export function reorgMethods(database: HubDatabase): Readonly<Record<string, Rpc
       ),
       result: Success,
       write: true,
-      errors: DATABASE_ERRORS,
+      errors: [...DATABASE_ERRORS, 'REORG_DIFFERS'],
       async run({ chain, reorg_height: reorgHeight, timestamp, old_hash: oldHash, new_hash: newHash }) {
         if (oldHash.toLowerCase() === newHash.toLowerCase())
           throw new PlatformError('REQUEST_INVALID', { reason: 'old_hash and new_hash are the same: nothing changed' });

@@ -120,18 +120,24 @@ export function validatorMethods(
     }),
     pushvalidatorrewards: rpcMethod({
       summary: 'Keeps what validators earned in a round; the same again is skipped',
-      params: Type.Object({
-        round: CountSchema,
-        reward_type: Type.String({ pattern: '^[A-Za-z0-9_-]{1,32}$' }),
-        block_index: CountSchema,
-        rewards: Type.Array(
-          Type.Object({
-            pubkey: PubkeySchema,
-            amount: Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' })
-          }),
-          { maxItems: 1_000 }
-        )
-      }),
+      params: Type.Object(
+        {
+          round: CountSchema,
+          reward_type: Type.String({ pattern: '^[A-Za-z0-9_-]{1,32}$' }),
+          block_index: CountSchema,
+          rewards: Type.Array(
+            Type.Object(
+              {
+                pubkey: PubkeySchema,
+                amount: Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' })
+              },
+              closed
+            ),
+            { maxItems: 1_000 }
+          )
+        },
+        closed
+      ),
       result: Type.Object({ written: CountSchema, skipped: CountSchema }),
       write: true,
       needsKey: pushNeedsKey,

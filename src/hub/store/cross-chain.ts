@@ -95,18 +95,18 @@ export async function attest(connection: Connection, action: CrossChainAction): 
   return await selectAttestation(connection, id);
 }
 
-/** Notes a swap. The same again changes nothing. @throws {PlatformError} SWAP_DIFFERS */
+/**
+ * Notes a swap. The same again changes nothing; the destination's action may be added later.
+ *
+ * @throws {PlatformError} SWAP_DIFFERS: it goes to another chain or action already
+ */
 export async function initiateSwap(
   connection: Connection,
   action: CrossChainAction & Pick<Swap, 'destActionIndex'>
 ): Promise<void> {
   const { sourceChain, sourceActionIndex, destChain, destActionIndex } = action;
   const known = await selectSwap(connection, sourceChain, sourceActionIndex);
-  if (known && known.destChain !== destChain)
-    throw new PlatformError('SWAP_DIFFERS', {
-      reason: `the swap of ${sourceChain}:${sourceActionIndex} goes to ${known.destChain} already, not to ${destChain}`
-    });
-  if (known) return;
+  if (known) return await addToSwap(connection, known, action);
   await connection.query('INSERT INTO swap_records SET ?', {
     source_chain: sourceChain,
     source_action_index: sourceActionIndex,
@@ -121,6 +121,24 @@ export async function initiateSwap(
     [id]
   );
   if (attested.length > 0) await followAttestation(connection, action, id);
+}
+
+async function addToSwap(
+  connection: Connection,
+  known: Swap,
+  { sourceChain, sourceActionIndex, destChain, destActionIndex }: CrossChainAction & Pick<Swap, 'destActionIndex'>
+): Promise<void> {
+  const refuse = (goesTo: string | number, asked: string | number) => {
+    const reason = `the swap of ${sourceChain}:${sourceActionIndex} goes to ${goesTo} already, not to ${asked}`;
+    throw new PlatformError('SWAP_DIFFERS', { reason });
+  };
+  if (known.destChain !== destChain) refuse(known.destChain, destChain);
+  if (destActionIndex === null || known.destActionIndex === destActionIndex) return;
+  if (known.destActionIndex !== null) refuse(`action ${known.destActionIndex}`, `action ${destActionIndex}`);
+  await connection.query(
+    'UPDATE swap_records SET dest_action_index = ? WHERE source_chain = ? AND source_action_index = ?',
+    [destActionIndex, sourceChain, sourceActionIndex]
+  );
 }
 
 async function followAttestation(

@@ -105,12 +105,13 @@ export function openHubDatabase(
       breaker.send({ type: 'call.succeeded' });
       return value;
     } catch (caught) {
-      breaker.send({ type: isRefusal(caught) ? 'call.succeeded' : 'call.failed' });
+      const fault = asRefusal(caught);
+      breaker.send({ type: isRefusal(fault) ? 'call.succeeded' : 'call.failed' });
       // Its own failure is `caught`.
       acquiring
-        .then((connection) => (isRefusal(caught) ? connection.release() : connection.destroy()))
+        .then((connection) => (isRefusal(fault) ? connection.release() : connection.destroy()))
         .catch(() => undefined);
-      throw databaseError(caught, { database: database.name });
+      throw databaseError(fault, { database: database.name });
     } finally {
       clearTimeout(timer);
     }
@@ -168,6 +169,26 @@ export function openHubDatabase(
   };
 }
 
+/** SQL states of values that a column or a key does not take: warning, data exception, constraint. */
+const VALUE_STATES = /^(?:01|22|23)/;
+/** ER_TRUNCATED_WRONG_VALUE_FOR_FIELD: the same, in a general state. */
+const WRONG_VALUE = 1366;
+
+/** What the database refuses of the values that it is given is its caller's fault; anything else is what it was. */
+function asRefusal(caught: unknown): unknown {
+  const {
+    sqlState = '',
+    errno,
+    sqlMessage
+  } = Object(caught) as Partial<Readonly<{ sqlState: string; errno: number; sqlMessage: string }>>;
+  if (!VALUE_STATES.test(sqlState) && errno !== WRONG_VALUE) return caught;
+  return new PlatformError(
+    'REQUEST_INVALID',
+    { reason: `the database takes no such row: ${sqlMessage}` },
+    { cause: caught }
+  );
+}
+
 /** Whether work refused what its caller asked for; the database is well then. */
 const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError && caught.status < 500;
 
@@ -179,7 +200,7 @@ async function inTransaction<T>(connection: Connection, begin: readonly string[]
     await connection.query('COMMIT');
     return value;
   } catch (caught) {
-    if (isRefusal(caught)) await connection.query('ROLLBACK');
+    if (isRefusal(asRefusal(caught))) await connection.query('ROLLBACK');
     throw caught;
   }
 }

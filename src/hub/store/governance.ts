@@ -44,6 +44,8 @@ export const THIS_HUB = 'standalone';
 const ELECTORATE = [THIS_HUB];
 const COOLDOWN_MS = 14 * 24 * 3_600_000;
 const BITCOIN_BLOCK_MS = 600_000;
+/** Proposals that are read at once, as some may be left out. */
+const LEAST_AT_ONCE = 100;
 
 const SELECT = `SELECT proposal_id AS proposalId, parameter, current_value AS currentValue, proposed_value AS proposedValue,
        rationale, status, voting_start AS votingStart, voting_end AS votingEnd, decided_at AS decidedAt,
@@ -57,16 +59,19 @@ export async function selectProposals(
   connection: Connection,
   { status, limit, at }: { readonly status: Proposal['status'] | null; readonly limit: number; readonly at: number }
 ): Promise<Proposal[]> {
-  // Of those that are to be shown as open, the database does not know yet which are over.
-  const stored = status === null || status === 'voting' ? status : [status, 'voting'];
-  const found = await rows<Proposal>(
-    connection,
-    `${SELECT} WHERE ? IS NULL OR status IN (?) ORDER BY id DESC LIMIT ?`,
-    [status, stored ?? 'voting', limit]
-  );
-  return found
-    .map((proposal) => asOf(proposal, at))
-    .filter((proposal) => status === null || proposal.status === status);
+  const found: Proposal[] = [];
+  const atOnce = Math.max(limit, LEAST_AT_ONCE);
+  for (let offset = 0; ; offset += atOnce) {
+    // Of those that it has as open, the database does not know yet which are over.
+    const page = await rows<Proposal>(
+      connection,
+      `${SELECT} WHERE ? IS NULL OR status IN (?, 'voting') ORDER BY id DESC LIMIT ? OFFSET ?`,
+      [status, status, atOnce, offset]
+    );
+    const settled = page.map((proposal) => asOf(proposal, at));
+    found.push(...settled.filter((proposal) => status === null || proposal.status === status));
+    if (found.length >= limit || page.length < atOnce) return found.slice(0, limit);
+  }
 }
 
 /** @throws {PlatformError} RECORD_UNKNOWN */

@@ -38,19 +38,30 @@ export const selectReorgs = (connection: Connection, chain: string | null, limit
     [chain, chain, limit]
   );
 
-/** Confirms a report, directly. The same again changes nothing. @throws {PlatformError} RATE_LIMITED */
+/** Confirms a report, directly. The same again changes nothing. @throws {PlatformError} RATE_LIMITED, REORG_DIFFERS */
 export async function insertReorg(connection: Connection, report: ReorgReport): Promise<void> {
-  const { chain, reorgHeight, timestamp, oldHash, newHash } = report;
+  const { chain, reorgHeight, timestamp } = report;
+  const [oldHash, newHash] = [report.oldHash.toLowerCase(), report.newHash.toLowerCase()];
   const reorgId = `${chain}:${reorgHeight}:${timestamp}`;
-  if ((await rows(connection, 'SELECT 1 FROM reorg_attestations WHERE reorg_id = ?', [reorgId])).length > 0) return;
+  const [known] = await rows<Pick<Reorg, 'oldHash' | 'newHash'>>(
+    connection,
+    'SELECT old_hash AS oldHash, new_hash AS newHash FROM reorg_attestations WHERE reorg_id = ?',
+    [reorgId]
+  );
+  if (known?.oldHash === oldHash && known.newHash === newHash) return;
+  if (known)
+    throw new PlatformError('REORG_DIFFERS', {
+      reason: `${reorgId} was reported from ${known.oldHash} to ${known.newHash}, not from ${oldHash} to ${newHash}`
+    });
   const [last] = await rows<{ age: number | null }>(
     connection,
     'SELECT TIMESTAMPDIFF(SECOND, MAX(created_at), NOW()) AS age FROM reorg_attestations WHERE source_chain = ?',
     [chain]
   );
   const age = last?.age ?? PAUSE_S;
-  if (age < PAUSE_S) {
-    const retryAfterS = Math.min(PAUSE_S, PAUSE_S - age);
+  // A report from the future tells of a clock that stepped back: the pause counts as over.
+  if (age >= 0 && age < PAUSE_S) {
+    const retryAfterS = PAUSE_S - age;
     const reason = `a reorg of ${chain} was reported ${age} s ago; the next one is taken in ${retryAfterS} s`;
     throw new PlatformError('RATE_LIMITED', { reason, retryAfterS });
   }
@@ -64,8 +75,8 @@ export async function insertReorg(connection: Connection, report: ReorgReport): 
     source_chain: chain,
     reorg_height: reorgHeight,
     reorg_timestamp: timestamp,
-    old_hash: oldHash.toLowerCase(),
-    new_hash: newHash.toLowerCase(),
+    old_hash: oldHash,
+    new_hash: newHash,
     affected_chains: affected.map((row) => row.chain).join(','),
     validator_count: 0,
     status: stateAfter(reorgReportMachine, { validators: 1 }, [{ type: 'confirmation.received' }])

@@ -160,21 +160,32 @@ describe('the methods of a hub', () => {
     await result('initiateswap', { ...second, dest_action_index: 9 });
     assert.equal((await result('getswap', second)).status, 'attested');
     await result('initiateswap', second);
+    assert.equal((await result('getswap', second)).destActionIndex, 9);
+    await result('initiateswap', { ...first, dest_action_index: 7 });
+    assert.equal((await result('getswap', first)).destActionIndex, 7);
+    assert.match(
+      await refusal('initiateswap', { ...first, dest_action_index: 8 }),
+      /SWAP_DIFFERS .*LTC:1 goes to action 7 already, not to action 8/
+    );
     assert.match(await refusal('initiateswap', { ...second, dest_chain: 'BTC' }), /SWAP_DIFFERS .*LTC:2 goes to DOGE/);
     assert.match(await refusal('requestattestation', { ...first, dest_chain: 'LTC' }), /-32602 .*are both LTC/);
     assert.match(await refusal('getswap', { source_chain: 'BTC', source_action_index: 404 }), /RECORD_UNKNOWN/);
   });
 
-  test('RATE_LIMITED, EHM-09: one reorg per chain and minute; the same report again is taken', async () => {
+  test('RATE_LIMITED, REORG_DIFFERS, EHM-09: one reorg per chain and minute; the same report again is taken, one with other hashes is not', async () => {
     const report = { ...REORG, chain: 'LTC' };
     await result('reportreorg', report);
-    await result('reportreorg', report);
+    await result('reportreorg', { ...report, old_hash: report.old_hash.toUpperCase() });
+    assert.match(await refusal('reportreorg', { ...report, new_hash: HASH('c') }), /REORG_DIFFERS .*not from/);
     assert.match(await refusal('reportreorg', { ...report, reorg_height: 9 }), /-32029 RATE_LIMITED .*taken in \d+ s/);
     await result('reportreorg', { ...report, chain: 'DOGE' });
     await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at - INTERVAL 2 MINUTE');
     await result('reportreorg', { ...report, reorg_height: 9 });
     const [newest] = await result('getreorghistory', { chain: 'LTC' });
     assert.deepEqual([newest.reorgHeight, newest.status, newest.affectedChains], [9, 'confirmed', 'DOGE']);
+    // The clock stepped back an hour since.
+    await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at + INTERVAL 1 HOUR');
+    await result('reportreorg', { ...report, reorg_height: 10 });
     assert.match(await refusal('reportreorg', { ...report, new_hash: HASH('A') }), /-32602 .*nothing changed/);
   });
 
@@ -208,7 +219,11 @@ describe('the methods of a hub', () => {
     await sql(hub.database, `UPDATE governance_proposals SET voting_end = 5 WHERE proposal_id = '${last.proposalId}'`);
     assert.equal((await result('getproposal', { proposal_id: last.proposalId })).status, 'expired');
     assert.deepEqual(await result('getproposals', { status: 'voting' }), []);
-    await result('propose', propose('200'));
+    assert.equal((await result('getproposals', { status: 'expired', limit: 1 }))[0].proposalId, last.proposalId);
+    const open = await result('propose', propose('200'));
+    const [newestExpired] = await result('getproposals', { status: 'expired', limit: 1 });
+    assert.equal(newestExpired.proposalId, last.proposalId, 'the newest proposal is open');
+    assert.equal((await result('getproposals', { status: 'voting', limit: 1 }))[0].proposalId, open.proposalId);
   });
 
   test('EHM-14, ST-35: a round of prices needs a quorum of validators; again it is a duplicate, later generations replace it', async () => {
@@ -241,6 +256,19 @@ describe('the methods of a hub', () => {
     assert.deepEqual([price.price, price.validator_count, price.push_generation], ['65000.12345678', 3, 2]);
     assert.match(await refusal('getprice', { pair: 'DOGE/USD' }), /RECORD_UNKNOWN/);
     assert.match(await refusal('pushpriceround', { ...round, pairs: [{ pair: 'BTC/USD', price: '0.0' }] }), /-32602/);
+    const twice = { ...round, round: 51, pairs: [...pairs, pairs[0]] };
+    for (let times = 0; times < 12; times++)
+      assert.deepEqual(await result('pushpriceround', twice), { accepted: false, reason: 'invalid pairs' });
+  });
+
+  test('rows that a table does not take say so, and the circuit stays closed', async () => {
+    await sql(hub.database, 'DELETE FROM chain_tips', 'ALTER TABLE chain_tips MODIFY coin VARCHAR(2) NOT NULL');
+    const tip = { coin: 'bitcoin', network: 'regtest', block_height: 1, block_time: 1 };
+    for (let times = 0; times < 12; times++)
+      assert.match(await refusal('pushchaintip', tip), /-32602 REQUEST_INVALID .*Data too long for column 'coin'/);
+    assert.equal((await result('health')).dbCircuit, 'closed');
+    await sql(hub.database, 'ALTER TABLE chain_tips MODIFY coin VARCHAR(16) NOT NULL');
+    await result('pushchaintip', tip);
   });
 
   test('EHM-15: the first price of a feed holds at once, an update a day later', async () => {
@@ -284,6 +312,17 @@ describe('the methods of a hub', () => {
       ['vote', { proposal_id: 'x', vote: 'approve', voter: 'me' }, /params\/voter is unknown here/],
       ['pushchaintip', { coin: 'x'.repeat(17), block_height: 1, block_time: 1 }, /params\/coin/],
       ['pushchaintip', { coin: 'bitcoin', block_height: 1, block_time: Date.now() }, /params\/block_time/],
+      ['pushchaintip', { coin: 'bitcoin', block_height: 1, block_time: 1, chain: 'BTC' }, /chain is unknown here/],
+      ['reportreorg', { ...REORG, timestamp: REORG.timestamp * 1_000 }, /params\/timestamp/],
+      ['pushpriceround', { ...ROUND, epoch: 1 }, /params\/epoch is unknown here/],
+      ['pushpriceround', { ...ROUND, pairs: [{ ...ROUND.pairs[0], fiat: 'USD' }] }, /pairs\/0\/fiat is unknown here/],
+      ['pushoracleprice', { ...PRICE, effective_at: 1 }, /params\/effective_at is unknown here/],
+      ['pushvalidatorrewards', { ...REWARDS, total: '1' }, /params\/total is unknown here/],
+      [
+        'pushvalidatorrewards',
+        { ...REWARDS, rewards: [{ ...REWARDS.rewards[0], chain: 'BTC' }] },
+        /rewards\/0\/chain is unknown here/
+      ],
       ['pushoracleprice', { ...PRICE, tick: 'x'.repeat(251) }, /params\/tick/],
       ['pushoracleprice', { ...PRICE, memo: '\udfff' }, /memo holds half of a surrogate pair/],
       ['pushvalidatorrewards', { ...REWARDS, reward_type: 'x'.repeat(33) }, /params\/reward_type/]

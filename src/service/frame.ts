@@ -146,8 +146,8 @@ function serverOptions(
       maxConnections: config.MAX_CONNECTIONS,
       ...(upgrades?.accept ? { isUpgrade: upgrades.accept } : {})
     }),
-    // `verbose`: a finding carries the schema that it broke, whose description is the rule.
-    ajv: { customOptions: { coerceTypes: false, verbose: true } },
+    // Closed schemas refuse unknown fields. `verbose`: a finding carries the schema that it broke, whose description is the rule.
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, verbose: true } },
     schemaController: { compilersFactory: lazyCompilers },
     schemaErrorFormatter: refuseInvalid,
     frameworkErrors: (caught, request, untyped) => {

@@ -16,7 +16,7 @@ const UNKNOWN = 'unknown';
 /** What is told to everybody of the installations that were heard of within some days. */
 export type Census = Awaited<ReturnType<typeof takeCensus>>;
 
-/** Counts installations, and tells of no fewer than five: smaller groups are counted together. */
+/** Counts installations, and tells of no fewer than five: smaller groups are counted together, or not at all. */
 export async function takeCensus(connection: Connection, days: number) {
   const operators = await selectOperators(connection, days);
   const by = (read: (ping: StoredPing) => string | null) => groupsOf(operators.map((ping) => [read(ping) ?? UNKNOWN]));
@@ -50,12 +50,12 @@ export function modulesOf({ modules }: Pick<StoredPing, 'modules'>): readonly Pi
   return JSON.parse(modules) as PingModule[];
 }
 
-/** @param keys of each installation; one counts once for each of its keys */
+/** @param keys of each installation; one counts once for each of its keys, and once among the others */
 function groupsOf(keys: readonly (readonly string[])[]): Group[] {
   const counts = new Map<string, number>();
   for (const own of keys) for (const key of new Set(own)) counts.set(key, (counts.get(key) ?? 0) + 1);
+  const isTold = (key: string) => key !== OTHER && (counts.get(key) ?? 0) >= SMALLEST_GROUP;
   const groups = [...counts].map(([key, count]) => ({ key, count })).sort((a, b) => b.count - a.count);
-  const large = groups.filter(({ count }) => count >= SMALLEST_GROUP);
-  const rest = groups.slice(large.length).reduce((sum, { count }) => sum + count, 0);
-  return rest > 0 ? [...large, { key: OTHER, count: rest }] : large;
+  const rest = { key: OTHER, count: keys.filter((own) => own.some((key) => !isTold(key))).length };
+  return [...groups.filter(({ key }) => isTold(key)), ...(rest.count >= SMALLEST_GROUP ? [rest] : [])];
 }

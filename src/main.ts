@@ -25,13 +25,12 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
     const isService = SERVICES.includes(name);
+    const reports = !argv.includes(NO_TELEMETRY);
+    if (isService && !reports) await rememberNoTelemetry();
     // Before the command is loaded: a guardian needs nothing of it.
     if (isService && !UNGUARDED.some((option) => argv.includes(option))) {
-      const [code] = await Promise.all([
-        runGuarded([name, ...argv.filter((option) => option !== NO_TELEMETRY)]),
-        tellStart(name, argv, env)
-      ]);
-      return code;
+      if (reports) tellStart(name, env);
+      return await runGuarded([name, ...argv.filter((option) => option !== NO_TELEMETRY)]);
     }
     command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));
@@ -45,18 +44,18 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
   }
 }
 
-/**
- * Reports the start of a service, when that has had both cores to start with; one that ends before is told by a later start.
- *
- * @returns when `--no-telemetry` is remembered, which is not left to a later start; else at once
- */
-async function tellStart(name: string, argv: readonly string[], env: Environment): Promise<void> {
+async function rememberNoTelemetry(): Promise<void> {
+  const telemetry = await import('./cli/telemetry.ts');
+  await telemetry.rememberNoTelemetry();
+}
+
+/** Reports the start of a service, when that has had both cores to start with; one that ends before is told by a later start. */
+function tellStart(name: string, env: Environment): void {
   const report = async () => {
     const { reportService } = await import('./cli/telemetry.ts');
-    await reportService(name, argv, env);
+    await reportService(name, env);
   };
-  if (argv.includes(NO_TELEMETRY)) await report();
-  else setTimeout(() => void report(), REPORT_AFTER_MS).unref();
+  setTimeout(() => void report(), REPORT_AFTER_MS).unref();
 }
 
 function print(text: string): number {

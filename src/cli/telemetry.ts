@@ -1,61 +1,111 @@
 import { randomUUID } from 'node:crypto';
 import { readConfigFile } from '../config/config-file.ts';
-import { loadConfig } from '../config/load.ts';
+import { findText, loadConfig } from '../config/load.ts';
 import { telemetryVariables } from '../config/telemetry.ts';
 import { PlatformError } from '../errors.ts';
 import { VERSION } from '../process/program.ts';
 import { chooseTelemetry } from '../telemetry/choice.ts';
 import { makePing } from '../telemetry/ping.ts';
-import { preferenceDirectory, readPreference, writePreference } from '../telemetry/preference.ts';
-import { eventOf, reportStart } from '../telemetry/report.ts';
+import {
+  changePreference,
+  preferenceDirectory,
+  readPreference,
+  rememberChoice,
+  type Start
+} from '../telemetry/preference.ts';
+import { eventOf, reportStart, runningWith } from '../telemetry/report.ts';
 import type { Command, Environment } from './command.ts';
 import { SERVICES } from './services/service-names.ts';
 
-const NO_TELEMETRY = '--no-telemetry';
-
-/** `platform-node telemetry show|on|off`: what is sent, and the switch. */
+/** `platform-node telemetry show [service]|on|off`: what is sent, and the switch. */
 export const telemetryCommand = {
   name: 'telemetry',
   summary: 'shows what usage pings hold, and turns them on or off',
   variables: telemetryVariables,
   options: [
-    'show  whether pings are sent and where to, and the next one in full; the default',
-    'on    sends them again',
-    'off   ends them for good, as --no-telemetry of a service does'
+    'show            whether pings are sent and where to, and the next one in full; the default',
+    'show <service>  the same, as a start of that service with these settings would send it',
+    'on              sends them again',
+    'off             ends them for good, as --no-telemetry of a service does'
   ],
 
-  async run([word = 'show', ...more]: readonly string[], env: Environment): Promise<number> {
-    if (!['show', 'on', 'off'].includes(word) || more.length > 0)
-      throw new PlatformError('COMMAND_INVALID', { reason: `telemetry ${[word, ...more].join(' ')}: show, on or off` });
+  async run([word = 'show', service, ...more]: readonly string[], env: Environment): Promise<number> {
+    const isAsked = word === 'show' ? service === undefined || SERVICES.includes(service) : service === undefined;
+    if (!['show', 'on', 'off'].includes(word) || !isAsked || more.length > 0)
+      throw new PlatformError('COMMAND_INVALID', {
+        reason: `telemetry ${[word, service, ...more].join(' ').trim()}: show, show <service>, on or off`
+      });
     const directory = preferenceDirectory();
-    const known = await readPreference(directory);
-    if (word !== 'show') await writePreference(directory, { ...known, optOut: word === 'off' });
-    const config = configOf(env);
-    const { url, reason } = chooseTelemetry({ flag: false, isTest: false }, config, {
-      ...known,
-      ...(word === 'show' ? {} : { optOut: word === 'off' })
-    });
-    console.log(url === null ? `usage pings are not sent: ${reason}` : `usage pings are sent to ${url}`);
-    if (word !== 'show') return 0;
-    const installId = known.installId ?? randomUUID();
-    const subject = { installId, event: eventOf(known, VERSION), version: VERSION, services: SERVICES };
-    console.log(JSON.stringify(await makePing({ ...subject, running: null, network: networkOf(env) }), null, 2));
+    if (word === 'show') await show(directory, service, env);
+    else await choose(directory, word === 'off', env);
     return 0;
   }
 } satisfies Command<typeof telemetryVariables>;
 
-/** Reports the start of a service, or remembers `--no-telemetry`. A failure is ignored. */
-export async function reportService(name: string, argv: readonly string[], env: Environment): Promise<void> {
+/** The id that is printed is kept: the next ping has it. */
+async function show(directory: string, service: string | undefined, env: Environment): Promise<void> {
+  const known = await readPreference(directory).catch(() => null);
+  if (known === null)
+    return console.log(
+      `usage pings are not sent: ${directory} holds no preference that can be read; platform-node telemetry on or off replaces it`
+    );
+  const isSent = tellWhether(env, known);
+  const newId = randomUUID();
+  const installId = isSent
+    ? await changePreference(directory, (latest) => {
+        const id = latest.installId ?? newId;
+        return [latest.installId === undefined ? { ...latest, installId: id } : latest, id];
+      })
+    : (known.installId ?? newId);
+  const running = runningWith(known, service === undefined ? undefined : startOf(service, env));
+  const ping = { installId, event: eventOf(known, VERSION), version: VERSION, services: SERVICES, running };
+  console.log(JSON.stringify(await makePing(ping), null, 2));
+}
+
+async function choose(directory: string, optOut: boolean, env: Environment): Promise<void> {
+  try {
+    await rememberChoice(directory, optOut);
+  } catch (cause) {
+    const reason = `the choice cannot be kept in ${directory}: ${(cause as Error).message}`;
+    throw new PlatformError('STATE_UNUSABLE', { reason }, { cause });
+  }
+  tellWhether(env, { optOut });
+}
+
+/** @returns whether pings are sent */
+function tellWhether(env: Environment, known: Parameters<typeof chooseTelemetry>[2]): boolean {
+  const { url, reason } = chooseTelemetry({ isTest: false }, configOf(env), known);
+  console.log(url === null ? `usage pings are not sent: ${reason}` : `usage pings are sent to ${url}`);
+  return url !== null;
+}
+
+/** Remembers `--no-telemetry` of a start. One line says so where that is not possible. */
+export async function rememberNoTelemetry(): Promise<void> {
+  try {
+    await rememberChoice(preferenceDirectory(), true);
+  } catch (caught) {
+    console.error(`--no-telemetry holds for this start, but cannot be remembered: ${(caught as Error).message}`);
+  }
+}
+
+/** Reports the start of a service. A failure is ignored. */
+export async function reportService(name: string, env: Environment): Promise<void> {
   try {
     await reportStart({
-      ...{ flag: argv.includes(NO_TELEMETRY), isTest: env['NODE_TEST_CONTEXT'] !== undefined, config: configOf(env) },
+      ...{ start: startOf(name, env), isTest: env['NODE_TEST_CONTEXT'] !== undefined, config: configOf(env) },
       ...{ directory: preferenceDirectory(), version: VERSION, services: SERVICES },
-      ...{ running: name, network: networkOf(env), print: (line: string) => console.error(line) }
+      print: (line: string) => console.error(line)
     });
   } catch {} // nobody has to know
 }
 
 const configOf = (env: Environment) => loadConfig(telemetryVariables, { env, file: readConfigFile() }).values;
 
-const networkOf = (env: Environment): string | undefined =>
-  env['NETWORK'] ?? (env['INDEXER_COIN'] && `${env['INDEXER_COIN']}:${env['INDEXER_NETWORK'] ?? 'mainnet'}`);
+/** A start of a service by this process. */
+function startOf(service: string, env: Environment): Start {
+  const local = { env, file: readConfigFile() };
+  const textOf = (name: string) => findText(name, local).text;
+  const coin = textOf('INDEXER_COIN');
+  const network = textOf('NETWORK') ?? (coin && `${coin}:${textOf('INDEXER_NETWORK') ?? 'mainnet'}`);
+  return { service, pid: process.pid, ...(network ? { network } : {}) };
+}

@@ -13,17 +13,16 @@ export interface TelemetryChoice {
 const off = (reason: string): TelemetryChoice => ({ url: null, reason });
 
 /**
- * Decides in this order: the flag, the variable, the file; then what asks every program not to report; then the address.
+ * Decides in this order: the variable, the file; then what asks every program not to report; then the address. A start with
+ * `--no-telemetry` asks nothing: it is remembered in the file.
  *
- * @param flag whether `--no-telemetry` is given
  * @param isTest whether a test runner began this process
  */
 export function chooseTelemetry(
-  { flag, isTest }: { readonly flag: boolean; readonly isTest: boolean },
+  { isTest }: { readonly isTest: boolean },
   config: TelemetryConfig,
   { optOut }: Preference
 ): TelemetryChoice {
-  if (flag) return off('--no-telemetry is given');
   if (/^(?:1|true|yes)$/i.test(config.PLATFORM_NODE_NO_TELEMETRY ?? ''))
     return off('PLATFORM_NODE_NO_TELEMETRY is set');
   if (optOut) return off('it was turned off; platform-node telemetry on turns it on');

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { arch, platform, release } from 'node:os';
 import { promisify } from 'node:util';
 import { findNetwork } from '../coin/find-network.ts';
-import type { Ping } from '../wire/telemetry.ts';
+import type { Ping, PingModule } from '../wire/telemetry.ts';
+import type { Start } from './preference.ts';
 
 /** What a ping is made of beside facts of the machine. */
 export interface PingSubject {
@@ -11,10 +12,8 @@ export interface PingSubject {
   readonly version: string;
   /** Every service that the program has. */
   readonly services: readonly string[];
-  /** The one that is started; null: none. */
-  readonly running: string | null;
-  /** As its settings spell it. Only a network that the registry knows is told. */
-  readonly network: string | undefined;
+  /** Those of them that run. Only a network that the registry knows is told. */
+  readonly running: readonly Pick<Start, 'service' | 'network'>[];
 }
 
 const DOCKER_TIMEOUT_MS = 3_000;
@@ -24,8 +23,6 @@ const VERSION = /^[0-9A-Za-z.+-]{1,32}$/;
 /** The whole ping: nothing is added on its way. */
 export async function makePing(subject: PingSubject): Promise<Ping> {
   const { installId, event, version, services, running } = subject;
-  const found = subject.network === undefined ? undefined : findNetwork(subject.network);
-  const chain = found ? { coin: found.chain, network: found.network } : {};
   return {
     install_id: installId,
     event,
@@ -34,11 +31,17 @@ export async function makePing(subject: PingSubject): Promise<Ping> {
     os_release: plain(release(), 64),
     arch: arch(),
     docker_version: await readDockerVersion(),
-    modules: services.map((module) => ({
-      ...{ module, version, running: module === running },
-      ...(module === running ? chain : {})
-    }))
+    modules: services.flatMap((module): PingModule[] => {
+      const own = running.filter(({ service }) => service === module);
+      if (own.length === 0) return [{ module, version, running: false }];
+      return own.map(({ network }) => ({ module, version, running: true, ...chainOf(network) }));
+    })
   };
+}
+
+function chainOf(spelling: string | undefined): Pick<PingModule, 'coin' | 'network'> {
+  const found = spelling === undefined ? undefined : findNetwork(spelling);
+  return found ? { coin: found.chain, network: found.network } : {};
 }
 
 /** Null where no container engine answers. */

@@ -1,10 +1,25 @@
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rmdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
 const FILE = 'telemetry.json';
+/** A change takes milliseconds: whoever holds the lock for longer is dead. */
+const LOCK_WAIT_MS = 2_000;
+const LOCK_LOOK_MS = 10;
+
+const StartSchema = Type.Object({
+  service: Type.String(),
+  /** As its settings spell it. */
+  network: Type.Optional(Type.String()),
+  /** Of its guardian. */
+  pid: Type.Integer({ minimum: 1 })
+});
+/** A service that was started. */
+export type Start = Static<typeof StartSchema>;
+
 const PreferenceSchema = Type.Object({
   /** A random UUID, version 4. */
   installId: Type.Optional(Type.String()),
@@ -13,7 +28,9 @@ const PreferenceSchema = Type.Object({
   lastPingAt: Type.Optional(Type.String()),
   /** Of the program, when it sent last. */
   lastVersion: Type.Optional(Type.String()),
-  noticeShown: Type.Optional(Type.Boolean())
+  noticeShown: Type.Optional(Type.Boolean()),
+  /** The services that were started, some of which may have ended. */
+  starts: Type.Optional(Type.Array(StartSchema))
 });
 const preference = Compile(PreferenceSchema);
 
@@ -37,9 +54,55 @@ export async function readPreference(directory: string): Promise<Preference> {
   return found;
 }
 
-/** Durable when it returns: 0600 in a directory of 0700. @throws {Error} when it cannot be written */
-export async function writePreference(directory: string, value: Preference): Promise<void> {
+/**
+ * Changes what is remembered; processes that do so at once take turns. Durable when it returns: 0600 in a directory of 0700.
+ *
+ * @param change returns what is to be remembered, and what the caller is told
+ * @throws {Error} when it cannot be read or written
+ */
+export async function changePreference<T>(
+  directory: string,
+  change: (known: Preference) => readonly [Preference, T]
+): Promise<T> {
+  return await inTurn(directory, async () => {
+    const known = await readPreference(directory);
+    const [next, told] = change(known);
+    if (next !== known) await writePreference(directory, next);
+    return told;
+  });
+}
+
+/** Remembers whether pings are wanted. A file that cannot be read is replaced. @throws {Error} when it cannot be written */
+export async function rememberChoice(directory: string, optOut: boolean): Promise<void> {
+  await inTurn(directory, async () => {
+    const known = await readPreference(directory).catch(() => ({}));
+    await writePreference(directory, { ...known, optOut });
+  });
+}
+
+async function inTurn<T>(directory: string, work: () => Promise<T>): Promise<T> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
+  const lock = join(directory, `${FILE}.lock`);
+  const deadline = performance.now() + LOCK_WAIT_MS;
+  while (!(await isTaken(lock)) && performance.now() < deadline) await sleep(LOCK_LOOK_MS);
+  try {
+    return await work();
+  } finally {
+    await rmdir(lock).catch(() => undefined); // another one may have taken it for that of a dead process
+  }
+}
+
+async function isTaken(lock: string): Promise<boolean> {
+  try {
+    await mkdir(lock);
+    return true;
+  } catch (caught) {
+    if ((caught as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw caught;
+  }
+}
+
+async function writePreference(directory: string, value: Preference): Promise<void> {
   await chmod(directory, 0o700);
   const path = join(directory, FILE);
   await writeFile(`${path}.${process.pid}`, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { writePreference } from '../../src/telemetry/preference.ts';
+import { changePreference } from '../../src/telemetry/preference.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
@@ -171,7 +171,7 @@ async function starts(): Promise<Figure[]> {
   };
   // 192.0.2.0/24 is for documentation: nothing there answers.
   const send = async () => {
-    await writePreference(join(home, '.platform-node'), { noticeShown: true });
+    await changePreference(join(home, '.platform-node'), () => [{ noticeShown: true }, undefined]);
     return await run({ PLATFORM_NODE_TELEMETRY_URL: 'http://192.0.2.1:9/telemetry' });
   };
   try {

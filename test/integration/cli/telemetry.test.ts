@@ -10,6 +10,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Compile } from 'typebox/compile';
+import { exitCodeOf } from '../../../src/cli/exit-codes.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { type Ping, PingSchema } from '../../../src/wire/telemetry.ts';
 
@@ -71,6 +72,10 @@ const decoder = async (more: Record<string, string>) => ({
   ...{ DECODER_DB_NAME: 'D', DECODER_DB_USER: CANARY, DECODER_DB_PASS: CANARY, NODE_PORT: '9' },
   ...more
 });
+const HUB_DATABASE = {
+  ...{ HUB_HOST: '127.0.0.1', HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '9', HUB_DB_NAME: 'H', HUB_DB_USER: 'u' },
+  HUB_DB_PASS: CANARY
+};
 const preferenceOf = (home: string) =>
   JSON.parse(readFileSync(join(home, '.platform-node', 'telemetry.json'), 'utf8')) as Record<string, unknown>;
 
@@ -94,7 +99,7 @@ test('ETS-03, ETS-04, ETS-05, ETS-06, ETS-09, ETS-10, ETS-11, ETS-17: a service 
   const kept = preferenceOf(home);
   assert.equal(kept['installId'], sent?.install_id);
 
-  const enough = Date.now() + 5_000;
+  const enough = Date.now() + 6_000;
   const again = await run(home, ['decoder'], env, () => Date.now() > enough);
   assert.equal(sink.pings.length, 1, 'twice in a day is told once');
   assert.ok(!again.err.includes('telemetry off'), 'the notice is shown once');
@@ -116,13 +121,77 @@ test('ETS-13, ETS-14, ETS-15: --no-telemetry is remembered; the variable is not;
   const show = await run(home, ['telemetry'], env);
   assert.ok(ping.Check(JSON.parse(show.out.slice(show.out.indexOf('{')))), show.out);
   assert.ok(show.out.includes(`sent to ${sink.url}`));
-  await run(home, ['decoder', '--no-telemetry'], env, () => existsSync(join(home, '.platform-node', 'telemetry.json')));
+  assert.equal((await run(home, ['telemetry', 'show', 'database'], env)).code, 64);
+  await run(home, ['decoder', '--no-telemetry'], env, () => preferenceOf(home)['optOut'] === true);
   assert.equal(preferenceOf(home)['optOut'], true);
   assert.match((await run(home, ['telemetry', 'show'], env)).out, /not sent: it was turned off/);
   assert.match((await run(home, ['telemetry', 'on'], env)).out, /are sent to/);
   assert.match((await run(home, ['telemetry', 'off'], env)).out, /not sent: it was turned off/);
   assert.equal((await run(home, ['telemetry', 'maybe'], env)).code, 64);
   assert.deepEqual(sink.pings, []);
+});
+
+test('what show prints for a service is what its start sends, under the same id', async (t) => {
+  const [sink, home] = [await openSink(t), openHome(t)];
+  const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url });
+  const shown = (await run(home, ['telemetry', 'show', 'decoder'], env)).out;
+  const first = await run(home, ['decoder'], env, () => sink.pings.length > 0);
+  assert.match(first.err, /platform-node telemetry off/, 'the notice is shown all the same');
+  assert.deepEqual(JSON.parse(shown.slice(shown.indexOf('{'))), sink.pings[0]);
+});
+
+test('services of one home that start together are told by one ping', async (t) => {
+  const [sink, home] = [await openSink(t), openHome(t)];
+  const url = { PLATFORM_NODE_TELEMETRY_URL: sink.url };
+  const until = () => sink.pings.length > 0;
+  await Promise.all([
+    run(home, ['decoder'], await decoder(url), until),
+    run(home, ['decoder'], await decoder({ ...url, NETWORK: 'bitcoin-testnet' }), until),
+    run(home, ['hub'], { ...url, ...HUB_DATABASE, HUB_PORT: String(await freePort()) }, until)
+  ]);
+  assert.equal(sink.pings.length, 1);
+  const running = sink.pings[0]?.modules?.filter((module) => module.running) ?? [];
+  assert.deepEqual(running.map(({ module, coin, network }) => [module, coin, network].join(' ').trim()).sort(), [
+    'decoder bitcoin testnet',
+    'decoder litecoin mainnet',
+    'hub'
+  ]);
+  const later = (await run(home, ['telemetry', 'show'], url)).out;
+  const modules: Ping['modules'] = JSON.parse(later.slice(later.indexOf('{'))).modules;
+  assert.ok(
+    modules?.every((module) => !module.running),
+    'they have ended'
+  );
+});
+
+test('--no-telemetry is remembered with --no-guardian and --check-config too, and replaces a file that cannot be read', async (t) => {
+  const home = openHome(t);
+  const file = join(home, '.platform-node', 'telemetry.json');
+  for (const [argv, content] of [
+    [['hub', '--check-config', '--no-telemetry'], undefined],
+    [['hub', '--no-guardian', '--no-telemetry'], '{}'],
+    [['hub', '--check-config', '--no-telemetry'], 'damaged'],
+    [['telemetry', 'off'], '{"optOut":"damaged"}']
+  ] as const) {
+    if (content !== undefined) writeFileSync(file, content);
+    await run(home, argv, {});
+    assert.equal(preferenceOf(home)['optOut'], true, argv.join(' '));
+  }
+  writeFileSync(file, 'damaged');
+  const shown = await run(home, ['telemetry', 'show'], {});
+  assert.match(shown.out, /not sent: .* holds no preference that can be read/);
+  assert.equal(shown.code, 0);
+});
+
+test('STATE_UNUSABLE: where the choice cannot be kept, off fails with one line, and a start says so and goes on', async (t) => {
+  const home = openHome(t);
+  writeFileSync(join(home, '.platform-node'), 'no directory');
+  const off = await run(home, ['telemetry', 'off'], {});
+  assert.match(off.err, /^platform-node telemetry: the choice cannot be kept in .*\n$/);
+  assert.equal(off.code, exitCodeOf('STATE_UNUSABLE'));
+  const checked = await run(home, ['hub', '--check-config', '--no-telemetry'], { ...HUB_DATABASE, HUB_PORT: '1' });
+  assert.match(checked.err, /--no-telemetry holds for this start, but cannot be remembered: /);
+  assert.equal(checked.code, 0);
 });
 
 test('ETS-12: a receiver that never answers delays no stop, and a service that ends at once is told by a later start', async (t) => {
@@ -163,7 +232,7 @@ test('ETS-12: a receiver that is away changes nothing that a service says', asyn
     const home = openHome(t);
     mkdirSync(join(home, '.platform-node'), { mode: 0o700 });
     writeFileSync(join(home, '.platform-node', 'telemetry.json'), '{"noticeShown":true}');
-    const enough = Date.now() + 4_000;
+    const enough = Date.now() + 7_000;
     const { code, err } = await run(home, ['decoder'], await decoder(more), () => Date.now() > enough);
     return {
       code,

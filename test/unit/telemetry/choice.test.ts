@@ -4,26 +4,19 @@ import { loadConfig } from '../../../src/config/load.ts';
 import { telemetryVariables } from '../../../src/config/telemetry.ts';
 import { chooseTelemetry } from '../../../src/telemetry/choice.ts';
 
-const choose = (env: Record<string, string>, { flag = false, optOut = false, isTest = false } = {}) =>
-  chooseTelemetry({ flag, isTest }, loadConfig(telemetryVariables, { env }).values, { optOut });
+const choose = (env: Record<string, string>, { optOut = false, isTest = false } = {}) =>
+  chooseTelemetry({ isTest }, loadConfig(telemetryVariables, { env }).values, { optOut });
 const HUB = { HUB_API_HOST: 'hub.example' };
 
-test('ETS-13, ETS-14, ETS-15, ETS-16: the flag, the variable and the file are asked in this order', () => {
-  for (const flag of [true, false])
-    for (const variable of [true, false])
-      for (const optOut of [true, false]) {
-        const env = { ...HUB, ...(variable ? { PLATFORM_NODE_NO_TELEMETRY: 'yes' } : {}) };
-        const { url, reason } = choose(env, { flag, optOut });
-        const expected = flag
-          ? /--no-telemetry/
-          : variable
-            ? /PLATFORM_NODE_NO_TELEMETRY/
-            : optOut
-              ? /turned off/
-              : /it is on/;
-        assert.match(reason, expected);
-        assert.equal(url === null, flag || variable || optOut);
-      }
+test('ETS-14, ETS-15, ETS-16: the variable and the file are asked in this order', () => {
+  for (const variable of [true, false])
+    for (const optOut of [true, false]) {
+      const env = { ...HUB, ...(variable ? { PLATFORM_NODE_NO_TELEMETRY: 'yes' } : {}) };
+      const { url, reason } = choose(env, { optOut });
+      const expected = variable ? /PLATFORM_NODE_NO_TELEMETRY/ : optOut ? /turned off/ : /it is on/;
+      assert.match(reason, expected);
+      assert.equal(url === null, variable || optOut);
+    }
 });
 
 test('DO_NOT_TRACK, CI and tests end it; words for no do not', () => {

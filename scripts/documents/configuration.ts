@@ -15,7 +15,7 @@ const BY_USER: Readonly<Record<string, string>> = {
 export async function renderConfiguration(): Promise<string> {
   const sections: string[] = [
     '# Configuration',
-    "Generated from the schemas by `npm run configuration`. Do not edit.\n\nValues come from the environment, else from `config.json` in the working directory, else, where a\nrow says so, from the hub (`HUB_API_HOST` or `HUB_VALIDATORS`): from the module `<prefix>-<service>`\nof the service's network, whatever the prefix. `platform-node <command> --check-config` prints those\nin force and where each came from."
+    "Generated from the schemas by `npm run configuration`. Do not edit.\n\nValues come from the environment, else from `config.json` in the working directory, else, where a\nrow says so, from the hub (`HUB_API_HOST` or `HUB_VALIDATORS`): from the module `<prefix>-<service>`\nof the service's network, whatever the prefix; of a service that serves several networks its port\nfrom a module of any network, where they do not differ. `platform-node <command> --check-config`\nprints those in force and where each came from."
   ];
   for (const name of COMMAND_NAMES) {
     const { variables, summary } = await loadCommand(name);

@@ -13,7 +13,7 @@ import {
 import type { Environment, HubPlace, Variables } from '../config/variables.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { createHubClient } from '../hub/client.ts';
-import { fetchSettings, type HubQuestion } from '../hub/settings.ts';
+import { ANY_NETWORK, fetchSettings, type HubQuestion } from '../hub/settings.ts';
 import { createLogger, type Logger } from '../log.ts';
 
 /** Of one request to a hub. */
@@ -35,7 +35,7 @@ interface HubPatience {
 
 /**
  * The settings of a service: from the environment, else config.json, else the hub, else defaults. The hub is asked only for
- * what is set nowhere else, and where the service has one network; it may say which.
+ * what is set nowhere else: of the service's network, which it may name, or of any where the service serves several.
  *
  * @throws {PlatformError} CONFIG_INVALID naming every fault; HUB_UNREACHABLE
  */
@@ -45,12 +45,14 @@ export async function loadSettings<V extends Variables>(
   patience?: HubPatience
 ): Promise<LoadedConfig<V>> {
   const local: Sources = { env, file: readConfigFile() };
-  const places = unsetPlaces(variables, local);
   const textOf = (variable: string) => findText(variable, local).text;
-  const network = checks.networkOf?.(textOf) ?? unsaidNetwork(checks.networkFromHub, textOf);
+  const own = checks.networkOf?.(textOf) ?? unsaidNetwork(checks.networkFromHub, textOf);
+  const network = own ?? (checks.fromAnyNetwork ? ANY_NETWORK : undefined);
+  const isAsked = (variable: string) => own !== undefined || checks.fromAnyNetwork?.includes(variable) === true;
+  const places = Object.fromEntries(Object.entries(unsetPlaces(variables, local)).filter(([name]) => isAsked(name)));
   const client = Object.keys(places).length > 0 && network ? hubClientOf(local) : undefined;
   if (!network || !client) return loadConfig(variables, { ...local, ...checks });
-  const asked = 'service' in network ? namesOf(network) : [];
+  const asked = network !== ANY_NETWORK && 'service' in network ? namesOf(network) : [];
   const needed = [...asked, ...Object.keys(places).filter((variable) => variables[variable]?.required)];
   const found = await askHub(client, { network, places, needed }, patience ?? { waits: true, log: createLogger(name) });
   return loadConfig(variables, { ...local, hub: { ...found, asked }, ...checks });

@@ -1,14 +1,17 @@
 import type { LoadedConfig } from './load.ts';
-import type { Variable, Variables } from './variables.ts';
+import type { HubPlace, Variable, Variables } from './variables.ts';
 
 /** Name, default and meaning of each variable. */
 export function variableRows(variables: Variables): (readonly [name: string, state: string, doc: string])[] {
   return Object.entries(variables).map(([name, row]) => {
     const hasDefault = row.fallback !== undefined && !row.family;
     const state = row.required ? 'required' : hasDefault ? shown(row, row.fallback) : 'unset';
-    return [name, state, row.hub ? `${row.doc} (hub: ${row.hub.params[0]} of <prefix>-${row.hub.service})` : row.doc];
+    return [name, state, row.hub ? `${row.doc} (hub: ${placeText(row.hub)})` : row.doc];
   });
 }
+
+const placeText = ({ service, params: [param], beside }: HubPlace) =>
+  `${param} of <prefix>-${service}${beside === undefined ? '' : `, where that has ${beside} too`}`;
 
 /** The variables as a table for --help. */
 export function helpTable(variables: Variables): string {

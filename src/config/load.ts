@@ -38,6 +38,8 @@ export interface Checks<V extends Variables> {
   readonly networkOf?: (textOf: (name: string) => string | undefined) => ChainNetwork | undefined;
   /** How the hub says which network it is, where no variable does. */
   readonly networkFromHub?: NetworkFromHub;
+  /** Of a service without a network the variables that a module `<prefix>-<service>` of any network may have. */
+  readonly fromAnyNetwork?: readonly string[];
 }
 
 /** The network is the one of which the hub names a module `<prefix>-<service>`. */

@@ -20,6 +20,8 @@ export interface Variable<T> {
 export interface HubPlace {
   readonly service: string;
   readonly params: readonly string[];
+  /** They count only where the module has this one too: `host` is the service's own where `db_host` is that of its database. */
+  readonly beside?: string;
 }
 
 /** One variable of a family: what it is set to, and the words in its name. */

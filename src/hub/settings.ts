@@ -18,10 +18,13 @@ export interface HubSettings {
   readonly isAmbiguous?: boolean;
 }
 
+/** Of a service that serves several networks. */
+export const ANY_NETWORK = 'any';
+
 export interface HubQuestion {
   readonly hub: Pick<HubClient, 'fetchConfigs'>;
-  /** Whose settings are asked for: a network, or how the hub says which one. */
-  readonly network: ChainNetwork | NetworkFromHub;
+  /** Whose settings are asked for: a network, how the hub says which one, or those that all networks agree on. */
+  readonly network: ChainNetwork | NetworkFromHub | typeof ANY_NETWORK;
   /** The variables that are set nowhere else, and where each is in the hub's configuration. */
   readonly places: Readonly<Record<string, HubPlace>>;
   /** Those of them that the service cannot start without. */
@@ -65,10 +68,11 @@ export async function fetchSettings(question: HubQuestion): Promise<HubSettings>
 
 function settingsIn(
   tree: ConfigTree,
-  asked: ChainNetwork | NetworkFromHub,
+  asked: HubQuestion['network'],
   places: HubQuestion['places'],
   needed: readonly string[]
 ): HubSettings {
+  if (asked === ANY_NETWORK) return pickAgreed(tree, places);
   if (!('service' in asked)) return pickSettings(tree, asked, places, needed);
   const found = CHAIN_NETWORKS.filter((network) => modulesOf(tree, network).some(isOf(asked.service)));
   const [network, ...others] = found;
@@ -80,6 +84,20 @@ function settingsIn(
   if (!network) return { texts: {}, problems: [`the hub names no module ${modules}`] };
   const names = found.map(({ name }) => name).join(', ');
   return { texts: {}, problems: [`the hub names modules ${modules} of ${names}`], isAmbiguous: true };
+}
+
+/** What the networks of a configuration have of some variables, where they have one and the same. */
+function pickAgreed(tree: ConfigTree, places: HubQuestion['places']): HubSettings {
+  const found = CHAIN_NETWORKS.map((network) => pickSettings(tree, network, places, []));
+  const texts: Record<string, string> = {};
+  const problems = found.flatMap((settings) => settings.problems);
+  for (const [variable, { service }] of Object.entries(places)) {
+    const [text, ...others] = new Set(found.flatMap((settings) => settings.texts[variable] ?? []));
+    if (text !== undefined && others.length === 0) texts[variable] = text;
+    else if (text !== undefined)
+      problems.push(`modules <prefix>-${service} of the hub differ in ${variable}: set it, or none of them counts`);
+  }
+  return { texts, problems };
 }
 
 /**
@@ -106,7 +124,8 @@ export function pickSettings(
         `the hub names ${others.length + 1} modules <prefix>-${service} of ${network.name}: ${printable(first[0])} counts`
       );
     for (const [variable, place] of Object.entries(places)) {
-      const text = place.service === service && place.params.map((param) => first?.[1][param]).find(Boolean);
+      const isThere = place.beside === undefined || first?.[1][place.beside];
+      const text = place.service === service && isThere && place.params.map((param) => first?.[1][param]).find(Boolean);
       if (text && isUsable(text)) texts[variable] = text;
       else if (text) problems.push(`what the hub has for ${variable} is too long, or holds control characters`);
     }

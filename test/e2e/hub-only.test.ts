@@ -13,12 +13,19 @@ const PATIENCE_MS = 60_000;
 /** The coins of the first one may be spent. */
 const BLOCKS = 101;
 
-test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and sync start by HUB_API_HOST alone, and work', async (t) => {
+test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and tracker start by HUB_API_HOST alone, sync with SYNC_MODE too, and work', async (t) => {
   const { node } = await startTestLitecoind();
   const miner = await node.newAddress();
   await node.mine(BLOCKS, miner);
-  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
-  const ports = { decoder: await freePort(), indexer: await freePort(), encoder: await freePort() };
+  const databases = {
+    decoder: await createDatabase('decoder'),
+    indexer: await createDatabase('indexer'),
+    tracker: await createDatabase('tracker')
+  };
+  const ports = {
+    ...{ decoder: await freePort(), indexer: await freePort(), tracker: await freePort() },
+    ...{ encoder: await freePort(), explorer: await freePort(), sync: await freePort() }
+  };
   const hub = await runHub();
   t.after(hub.stop);
   const moduleOf = ({ host, port, name, user, pass }: DatabaseCoordinates, service_port: number) => ({
@@ -28,20 +35,16 @@ test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and sync start b
     'platform-node': { host: '127.0.0.1', port: node.rpcPort, user: node.user, pass: node.password },
     'platform-decoder': moduleOf(databases.decoder, ports.decoder),
     'platform-indexer': moduleOf(databases.indexer, ports.indexer),
-    'platform-encoder': { service_port: ports.encoder }
+    'platform-utxo-tracker': { host: '127.0.0.1', ...moduleOf(databases.tracker, ports.tracker) },
+    'platform-encoder': { service_port: ports.encoder },
+    'platform-explorer': { service_port: ports.explorer },
+    'platform-sync': { service_port: ports.sync }
   };
   const told = await hub.call('updateconfig', { config: { litecoin: { regtest: modules } } });
   assert.deepEqual(told.json.result, { status: 'success' }, JSON.stringify(told.json));
 
-  /** Its address is of the loopback here; an operator leaves that out too. */
-  const start = (name: string, more: Readonly<Record<string, string>> = {}) => {
-    const own = {
-      HUB_API_HOST: '127.0.0.1',
-      HUB_PORT: String(hub.port),
-      [`${name.toUpperCase()}_API_HOST`]: '127.0.0.1'
-    };
-    return startServiceProcess(name, { ...own, ...more });
-  };
+  const start = (name: string, more: Readonly<Record<string, string>> = {}) =>
+    startServiceProcess(name, { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), ...more });
   const until = (what: string, { output }: ReturnType<typeof start>, isTrue: () => Promise<boolean>) =>
     eventually(what, PATIENCE_MS, () => isTrue().catch(() => false)).catch((caught) => {
       throw new Error(`${what}\n${output()}`, { cause: caught });
@@ -67,8 +70,13 @@ test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and sync start b
   });
   assert.match(indexer.output(), /settings taken from the hub: INDEXER_COIN, INDEXER_NETWORK, /);
 
+  const tracker = start('utxo');
+  await until('the tracker has the coins of the miner', tracker, async () => {
+    return (await call(ports.tracker, 'get_sync_status'))['committed_height'] === BLOCKS;
+  });
+
   const encoder = start('encoder');
-  await until('the encoder finds the coins of the miner at the node', encoder, async () => {
+  await until('the encoder finds the coins of the miner at the tracker', encoder, async () => {
     const coins = await callMethod(
       `http://127.0.0.1:${ports.encoder}/`,
       'get_utxos',
@@ -80,21 +88,21 @@ test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and sync start b
     return Array.isArray(coins) && coins.length > 0;
   });
 
-  const explorerPort = await freePort();
-  const explorer = start('explorer', { EXPLORER_API_PORT: String(explorerPort) });
+  assert.match(encoder.output(), /settings taken from the hub: .*UTXO_TRACKER_URL, UTXO_TRACKER_API_PORT/);
+
+  const explorer = start('explorer');
   await until('the explorer knows the blocks', explorer, async () => {
-    const answer = await fetch(`http://127.0.0.1:${explorerPort}/RLTC/api/block/${BLOCKS}`);
+    const answer = await fetch(`http://127.0.0.1:${ports.explorer}/RLTC/api/block/${BLOCKS}`);
     return answer.status === 200 && JSON.stringify(await answer.json()).includes(`${BLOCKS}`);
   });
 
-  const syncPort = await freePort();
-  const sync = start('sync', { SYNC_MODE: 'server', SYNC_API_PORT: String(syncPort) });
+  const sync = start('sync', { SYNC_MODE: 'server' });
   for (const dbType of ['decoder', 'indexer'])
     await until(`sync serves the ${dbType}`, sync, async () => {
-      const answer = await fetch(`http://127.0.0.1:${syncPort}/status/${dbType}/litecoin/regtest`);
+      const answer = await fetch(`http://127.0.0.1:${ports.sync}/status/${dbType}/litecoin/regtest`);
       return answer.status === 200 && JSON.stringify(await answer.json()).includes(`:${BLOCKS}`);
     });
-  const printed = [decoder, indexer, encoder, explorer, sync].map(({ output }) => output()).join('');
+  const printed = [decoder, indexer, tracker, encoder, explorer, sync].map(({ output }) => output()).join('');
   for (const secret of [node.password, databases.decoder.pass])
     assert.ok(!printed.includes(secret), 'a secret is logged');
 });

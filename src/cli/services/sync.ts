@@ -15,7 +15,7 @@ export const syncCommand = {
   name: 'sync',
   summary: 'the sync service: serve local databases (SYNC_MODE=server) or keep replicas (SYNC_MODE=client)',
   variables: syncVariables,
-  checks: { prefixes: ['SYNC_'], findFaults: findSyncFaults },
+  checks: { prefixes: ['SYNC_'], findFaults: findSyncFaults, fromAnyNetwork: ['SYNC_API_PORT'] },
   options: [
     '--adopt <id>  take over a replica that another client made, like indexer/bitcoin/mainnet, or all: once it is',
     '              found to stand in the chain of its source; may be given several times',

@@ -24,11 +24,13 @@ export const encoderVariables = {
   ENCODER_MAX_RESERVATIONS: integer({ default: 100_000, min: 1, doc: 'coins that may be reserved at once' }),
   UTXO_TRACKER_URL: parsed(readTrackerUrl, {
     doc: 'host or URL of a UTXO tracker of the same network, asked for coins in place of the node: milliseconds for an address instead of seconds',
-    example: 'http://127.0.0.1:3001'
+    example: 'http://127.0.0.1:3001',
+    hub: { service: 'utxo-tracker', params: ['host'], beside: 'db_host' }
   }),
   UTXO_TRACKER_API_PORT: port({
     doc: 'its port, where UTXO_TRACKER_URL names none; alone it is that of a tracker at 127.0.0.1',
-    example: '3001'
+    example: '3001',
+    hub: { service: 'utxo-tracker', params: ['service_port'], beside: 'db_host' }
   }),
   DUST_AMOUNT: integer({
     default: 0,

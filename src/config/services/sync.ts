@@ -42,7 +42,11 @@ export const syncVariables = {
     required: true,
     doc: 'server: serve the local databases; client: keep replicas of remote ones'
   }),
-  SYNC_API_PORT: port({ default: 3006, doc: 'port of REST and WebSocket' }),
+  SYNC_API_PORT: port({
+    default: 3006,
+    doc: 'port of REST and WebSocket',
+    hub: { service: 'sync', params: ['service_port'] }
+  }),
   SYNC_API_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
   ...hubClientVariables,
   HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between requests to the hub for new databases' }),

@@ -5,7 +5,7 @@ import { nodeNetworkFromHub } from '../../../src/config/node.ts';
 import { decoderVariables } from '../../../src/config/services/decoder.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { createHubClient } from '../../../src/hub/client.ts';
-import { fetchSettings, pickSettings } from '../../../src/hub/settings.ts';
+import { ANY_NETWORK, fetchSettings, pickSettings } from '../../../src/hub/settings.ts';
 import { buildTree, type ConfigTree } from '../../../src/hub/store/config-tree.ts';
 import fc from '../../support/fast-check.ts';
 
@@ -43,6 +43,35 @@ test('a module is found by its suffix and its network, however the hub spells bo
       problems: []
     });
   }
+});
+
+test('a parameter that needs another one beside it counts only with that one', () => {
+  const places = { URL: { service: 'utxo-tracker', params: ['host'], beside: 'db_host' } };
+  const textsOf = (params: Readonly<Record<string, string>>) =>
+    pickSettings(buildTree(entries('litecoin', 'regtest', 'a-utxo-tracker', params)), RLTC, places).texts;
+  assert.deepEqual(textsOf({ host: 'tracker', db_host: 'db' }), { URL: 'tracker' });
+  assert.deepEqual(textsOf({ host: 'db' }), {});
+});
+
+test('of a service of several networks the hub has what its modules agree on', async () => {
+  const ask = async (...ports: string[]) => {
+    const networks = ['mainnet', 'testnet', 'regtest'];
+    const tree = buildTree(
+      ports.flatMap((service_port, at) => entries('litecoin', networks[at]!, 'x-explorer', { service_port }))
+    );
+    return await fetchSettings({
+      ...{ hub: { fetchConfigs: async () => tree }, network: ANY_NETWORK, needed: [], maxWaitMs: 0 },
+      places: { EXPLORER_API_PORT: { service: 'explorer', params: ['service_port'] } },
+      warn: () => undefined
+    });
+  };
+  assert.deepEqual(await ask('18080'), { texts: { EXPLORER_API_PORT: '18080' }, problems: [] });
+  assert.deepEqual((await ask('18080', '18080')).texts, { EXPLORER_API_PORT: '18080' });
+  assert.deepEqual(await ask('18080', '18081'), {
+    texts: {},
+    problems: ['modules <prefix>-explorer of the hub differ in EXPLORER_API_PORT: set it, or none of them counts']
+  });
+  assert.deepEqual(await ask(), { texts: {}, problems: [] });
 });
 
 test('host and port stand in for db_host and db_port; an empty text is none', () => {

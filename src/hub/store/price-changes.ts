@@ -1,6 +1,7 @@
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { type RemovedRows, removalsAfter } from './price-removals.ts';
-import { type OraclePrice, type PriceSnapshot, pageOf, STREAMED_TABLES, type StreamedTable } from './prices.ts';
+import { type OraclePrice, type PriceSnapshot, pageOf } from './prices.ts';
+import { STREAMED_TABLES, type StreamedTable } from './streamed-tables.ts';
 
 /** What the stream of prices consists of, each part with growing ids. */
 export const STREAM_PARTS = ['removals', ...STREAMED_TABLES] as const;

@@ -1,5 +1,5 @@
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
-import type { StreamedTable } from './prices.ts';
+import type { StreamedTable } from './streamed-tables.ts';
 
 /** Rows that a push took the place of. */
 export interface RemovedRows extends SqlRow {

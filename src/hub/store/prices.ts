@@ -1,5 +1,6 @@
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { insertRemoval } from './price-removals.ts';
+import type { StreamedTable } from './streamed-tables.ts';
 
 /** A row of `price_snapshots`. */
 export interface PriceSnapshot extends SqlRow {
@@ -64,10 +65,6 @@ export type PushedPrice = Pick<
   | 'action_index'
   | 'push_generation'
 >;
-
-/** The tables that indexers follow. */
-export const STREAMED_TABLES = ['price_snapshots', 'oracle_prices'] as const;
-export type StreamedTable = (typeof STREAMED_TABLES)[number];
 
 /** Why a push changed nothing; null when it did. */
 export type Refusal = string | null;

@@ -6,7 +6,7 @@ import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream
 import type { HubDatabase } from '../store/database.ts';
 import { type PriceChanges, STREAM_PARTS, type StreamMarks } from '../store/price-changes.ts';
 import { KEPT_REMOVALS, type RemovedRows } from '../store/price-removals.ts';
-import { STREAMED_TABLES, type StreamedTable } from '../store/prices.ts';
+import { STREAMED_TABLES, type StreamedTable } from '../store/streamed-tables.ts';
 import { untilTaken } from './until-taken.ts';
 
 /** Of the rows that messages and snapshots carry. */

@@ -6,6 +6,7 @@ import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts
 import { PlatformError } from '../../src/errors.ts';
 import type { Question, Reply } from '../../src/explorer/question.ts';
 import { answerQuestion } from '../../src/explorer/read/answer.ts';
+import { cursorsOf } from '../../src/explorer/read/cursor.ts';
 import { openDatabases } from '../../src/explorer/read/databases.ts';
 import { Reader } from '../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
@@ -80,7 +81,8 @@ const probes = {
 };
 const aside = readerOf('indexer', 1, breakerOf('indexer'));
 const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
-const databases = openDatabases(chainNetwork(data.chain, data.network), { indexer, decoder, aside });
+const network = chainNetwork(data.chain, data.network);
+const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.indexer));
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
 await watch();
 

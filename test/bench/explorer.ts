@@ -3,7 +3,7 @@ import mysql from 'mysql2';
 import { connect, NO_JOIN_BUFFERS, rows } from '../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { LISTS } from '../../src/explorer/lists/lists.ts';
-import { queryMark, writeCursor } from '../../src/explorer/read/cursor.ts';
+import { cursorsOf, markOf } from '../../src/explorer/read/cursor.ts';
 import { IndexHints } from '../../src/explorer/read/index-hints.ts';
 import { pageStatement } from '../../src/explorer/read/list-reader.ts';
 import { NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
@@ -57,6 +57,7 @@ await runProgram(async () => {
     { EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'warn', EXPLORER_CACHE_MB: '0' }
   );
   const load = new Helper<HttpLoadAsk>('http-load.ts');
+  const cursors = cursorsOf(explorer.indexer);
   const reader = await connect(indexer);
   const tip = tipIn(await rows(reader, NEWEST_BLOCK))!;
   reader.destroy();
@@ -81,9 +82,10 @@ await runProgram(async () => {
     }
     const key = KEYS[path]?.(depth);
     if (key === undefined || key < 1) return undefined;
-    const [method, query, type] = path.split('/');
-    const mark = queryMark([method, query, type, 'desc', method === path ? '' : query]);
-    return `/api/${path}?limit=${LIMIT}&cursor=${writeCursor(mark, tip, { key: String(key), given: 1 })}`;
+    const [method = '', query, type] = path.split('/');
+    const named = { ...(query === undefined ? {} : { query }), ...(type === undefined ? {} : { type }) };
+    const mark = markOf({ method, ...named, parameters: {}, order: 'desc' }, query ?? '');
+    return `/api/${path}?limit=${LIMIT}&cursor=${cursors.write(mark, tip, { key: String(key), given: 1 })}`;
   }
 
   /** Asks for each list until its total is counted: to count is no part of what is measured. */

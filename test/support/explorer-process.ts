@@ -32,15 +32,16 @@ async function withGrants({ decoder, indexer }: Databases): Promise<Databases> {
   return { decoder: { ...decoder, ...account }, indexer: { ...indexer, ...account } };
 }
 
-/** Starts `platform-node explorer` for a bitcoin regtest as a process of its own; it ends with the test file. */
+/** Starts `platform-node explorer` for a bitcoin regtest as a process of its own; it ends with the test file. `indexer` is how it reads. */
 export async function startExplorer(databases: Databases, env: Readonly<Record<string, string>> = {}) {
   const { decoder, indexer } = await withGrants(databases);
-  return await runExplorer({
+  const running = await runExplorer({
     NETWORK: 'RBTC',
     ...databaseEnv('DECODER', decoder),
     ...databaseEnv('INDEXER', indexer),
     ...env
   });
+  return { ...running, indexer };
 }
 
 /** The same with nothing set that names a database. */

@@ -5,7 +5,7 @@ import type { Question, Reply } from '../question.ts';
 import type { Databases } from '../records/record.ts';
 import { RECORDS } from '../records/records.ts';
 import { writeCsv } from './csv.ts';
-import { queryMark, readCursor, writeCursor } from './cursor.ts';
+import { markOf } from './cursor.ts';
 import { fill, type Page, type ReadPage, readPage } from './list-reader.ts';
 import { readPast } from './past.ts';
 import type { Query } from './reader.ts';
@@ -55,9 +55,8 @@ async function readList(asked: ListRead): Promise<Reply> {
   const { undoDepth } = databases.network;
   const { filter: plain, text } = findFilter(list, question);
   const filter = list.database === 'indexer' ? await databases.hints.of(plain) : plain;
-  const { method, query: name, type, order } = question;
-  const mark = () => queryMark([method, name, type, order, text, ...pastOf(question)]);
-  const cursor = question.cursor === undefined ? null : readCursor(question.cursor, mark(), list);
+  const mark = () => markOf(question, text);
+  const cursor = question.cursor === undefined ? null : databases.cursors.read(question.cursor, mark());
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
   const value = await readSubject(query, filter.takes, text);
   const { limit, page, format } = question;
@@ -69,7 +68,7 @@ async function readList(asked: ListRead): Promise<Reply> {
   const { data, end } = found;
   const isCounted = format === 'json' && value !== null;
   const total = value === null ? 0 : isCounted ? (found.total ?? (await readTotal(asked, wanted, found))) : null;
-  const next = end && tip ? writeCursor(mark(), tip, end) : null;
+  const next = end && tip ? databases.cursors.write(mark(), tip, end) : null;
   const body =
     format === 'csv'
       ? encoder.encode(writeCsv(Object.keys(list.columns), data))
@@ -87,7 +86,6 @@ async function readList(asked: ListRead): Promise<Reply> {
 }
 
 const NO_PAGE: ReadPage & { readonly total?: number } = { data: [], end: null };
-const pastOf = ({ height }: Question) => (height === undefined ? [] : [String(height)]);
 
 async function readRows({ query, list, question: { height }, tip }: ListRead, page: Page): Promise<typeof NO_PAGE> {
   if (height === undefined) return await readPage(query, list, page);

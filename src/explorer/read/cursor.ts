@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac, scryptSync, timingSafeEqual } from 'node:crypto';
 import { PlatformError } from '../../errors.ts';
-import type { List } from '../lists/list.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
+import type { Question } from '../question.ts';
 import type { Tip } from './tip.ts';
 
 /** Where a page ended: the key of its last row, and how many rows of that key were given. */
@@ -9,61 +10,68 @@ export interface Position {
   readonly given: number;
 }
 
-const VERSION = 1;
-const WHOLE_NUMBER = /^\d{1,20}$/;
-const QUERY_DIGITS = 16;
-
-/** What a query is told from others by. */
-export function queryMark(parts: readonly (string | undefined)[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, QUERY_DIGITS);
-}
-
-/** An opaque text from which the next page goes on; it is bound to the query and to the block that was the newest. */
-export function writeCursor(query: string, tip: Tip, { key, given }: Position): string {
-  return Buffer.from(JSON.stringify([VERSION, query, tip.height, tip.mark, key, given])).toString('base64url');
-}
-
-/** A cursor that was given out for this query. */
+/** A cursor that was given out for a query. */
 export interface Cursor extends Position {
   /** The block that was the newest, by which a reorg is seen. */
   readonly block: Tip;
 }
 
-/** @throws {PlatformError} CURSOR_INVALID for what was not given out, or for another query */
-export function readCursor(cursor: string, query: string, { textKeys }: Pick<List, 'textKeys'>): Cursor {
-  const parts = parse(cursor);
-  if (!parts || !(textKeys || WHOLE_NUMBER.test(parts[4])))
-    throw new PlatformError('CURSOR_INVALID', { reason: 'this service did not make the cursor: leave it out' });
-  const [, ofQuery, height, mark, key, given] = parts;
-  if (ofQuery !== query)
-    throw new PlatformError('CURSOR_INVALID', {
-      reason: 'cursor belongs to another query: leave it out, or repeat that query'
-    });
-  return { key, given, block: { height, mark } };
+type Parts = readonly [query: string, height: number, mark: string, key: string, given: number];
+
+/** Another shape of `Parts` has another number: what an earlier release signed is then nobody's. */
+const VERSION = 1;
+const QUERY_DIGITS = 16;
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 16;
+
+/** What tells the list of a question from others, whatever page of it is asked for. @param text what its filter takes */
+export function markOf(
+  { method, query, type, order, parameters, height }: Omit<Question, 'page' | 'limit' | 'format'>,
+  text: string
+): string {
+  const parts = [method, query, type, order, Object.keys(parameters), text, height];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, QUERY_DIGITS);
 }
 
-type Parts = readonly [version: number, query: string, height: number, mark: string, key: string, given: number];
+/** Opaque texts from which the next page goes on, signed, so that only what was given out is taken. */
+export class Cursors {
+  readonly #key: Uint8Array;
 
-function parse(cursor: string): Parts | undefined {
-  let parts: unknown;
-  try {
-    parts = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-  } catch {
-    return undefined;
+  /** @param key 32 bytes */
+  constructor(key: Uint8Array) {
+    this.#key = key;
   }
-  if (!Array.isArray(parts) || parts.length !== 6) return undefined;
-  const [version, query, height, mark, key, given] = parts as unknown[];
-  const isCursor =
-    version === VERSION &&
-    typeof query === 'string' &&
-    isCount(height) &&
-    typeof mark === 'string' &&
-    typeof key === 'string' &&
-    key.length <= 250 &&
-    isCount(given);
-  return isCursor ? (parts as unknown as Parts) : undefined;
+
+  /** A cursor that is bound to the query and to the block that was the newest. */
+  write(query: string, { height, mark }: Tip, { key, given }: Position): string {
+    const parts: Parts = [query, height, mark, key, given];
+    const text = Buffer.from(JSON.stringify(parts)).toString('base64url');
+    return `${text}.${this.#sign(text).toString('base64url')}`;
+  }
+
+  /** @throws {PlatformError} CURSOR_INVALID for what was not given out, or for another query */
+  read(cursor: string, query: string): Cursor {
+    const [text = '', signature = ''] = cursor.split('.', 2);
+    const given = Buffer.from(signature, 'base64url');
+    if (given.length !== SIGNATURE_BYTES || !timingSafeEqual(given, this.#sign(text)))
+      throw new PlatformError('CURSOR_INVALID', { reason: 'this service did not make the cursor: leave it out' });
+    const [ofQuery, height, mark, key, rows] = JSON.parse(Buffer.from(text, 'base64url').toString()) as Parts;
+    if (ofQuery !== query)
+      throw new PlatformError('CURSOR_INVALID', {
+        reason: 'cursor belongs to another query: leave it out, or repeat that query'
+      });
+    return { key, given: rows, block: { height, mark } };
+  }
+
+  #sign(text: string): Buffer {
+    return createHmac('sha256', this.#key).update(text).digest().subarray(0, SIGNATURE_BYTES);
+  }
 }
 
-/** Far more rows than one key has. */
-const MAX_COUNT = 10_000_000_000;
-const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= MAX_COUNT;
+/**
+ * The cursors of all explorers that read a database with one password, now and after a restart. The key is slow to make: who has a
+ * cursor cannot try passwords.
+ */
+export function cursorsOf({ name, pass }: Pick<DatabaseCoordinates, 'name' | 'pass'>): Cursors {
+  return new Cursors(scryptSync(pass, `explorer cursors ${VERSION} ${name}`, KEY_BYTES));
+}

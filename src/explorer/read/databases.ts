@@ -1,6 +1,7 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
 import type { SqlRow } from '../../db/core/connection.ts';
 import type { Databases } from '../records/record.ts';
+import type { Cursors } from './cursor.ts';
 import { IndexHints } from './index-hints.ts';
 import type { Reader } from './reader.ts';
 import { type Tip, tipIn } from './tip.ts';
@@ -18,6 +19,7 @@ export interface Readers {
 export function openDatabases(
   network: ChainNetwork,
   { indexer, decoder, aside }: Readers,
+  cursors: Cursors,
   limits: Partial<ConstructorParameters<typeof Totals>[1]> = {}
 ): Databases {
   const reading =
@@ -29,7 +31,8 @@ export function openDatabases(
     indexer: reading(indexer),
     decoder: (work) => decoder.read(work),
     totals: new Totals(reading(aside), { undoDepth: network.undoDepth, ...limits }),
-    hints: new IndexHints(reading(aside))
+    hints: new IndexHints(reading(aside)),
+    cursors
   };
 }
 

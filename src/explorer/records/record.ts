@@ -3,6 +3,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { PlatformError } from '../../errors.ts';
 import { type Columns, readRow, selectList } from '../lists/columns.ts';
 import type { Question } from '../question.ts';
+import type { Cursors } from '../read/cursor.ts';
 import type { IndexHints } from '../read/index-hints.ts';
 import type { Query } from '../read/reader.ts';
 import type { Tip } from '../read/tip.ts';
@@ -17,6 +18,7 @@ export interface Databases {
   readonly totals: Totals;
   /** By which indexes they are read. */
   readonly hints: IndexHints;
+  readonly cursors: Cursors;
 }
 
 /** What a record is read by. */

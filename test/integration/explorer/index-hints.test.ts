@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { answerQuestion } from '../../../src/explorer/read/answer.ts';
-import { queryMark, writeCursor } from '../../../src/explorer/read/cursor.ts';
+import { Cursors, markOf } from '../../../src/explorer/read/cursor.ts';
 import { openDatabases } from '../../../src/explorer/read/databases.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../../src/explorer/read/tip.ts';
@@ -13,6 +13,7 @@ import { sql } from '../../support/sql.ts';
 const ACTIONS = 20_000;
 /** Keys and lookups of a page of ten rows are some hundred. */
 const MAX_READ = 1_500;
+const CURSORS = new Cursors(new Uint8Array(32));
 const CLOSED = { refuses: false, tell: () => undefined };
 
 let indexer: Awaited<ReturnType<typeof createDatabase>>;
@@ -42,17 +43,13 @@ for (const path of PATHS)
       );
       return counted.reduce((sum, { Value }) => sum + Number(Value), 0);
     };
-    const databases = openDatabases(chainNetwork('bitcoin', 'regtest'), {
-      indexer: reader,
-      aside: readerOf(NEWEST_BLOCK),
-      decoder: readerOf(DECODER_TIP)
-    });
+    const own = { indexer: reader, aside: readerOf(NEWEST_BLOCK), decoder: readerOf(DECODER_TIP) };
+    const databases = openDatabases(chainNetwork('bitcoin', 'regtest'), own, CURSORS);
     const [method = '', query = '', type = ''] = path.split('/');
     const tip = await reader.read(async (_, opened) => tipIn(opened)!);
-    const mark = queryMark([method, query, type, 'desc', query]);
-    const cursor = writeCursor(mark, tip, { key: String(ACTIONS / 4), given: 1 });
-    const asked = { method, query, type, cursor, parameters: {}, page: 1, limit: 10 } as const;
-    const ask = () => answerQuestion(databases, { ...asked, order: 'desc', format: 'csv' });
+    const asked = { method, query, type, parameters: {}, order: 'desc' } as const;
+    const cursor = CURSORS.write(markOf(asked, query), tip, { key: String(ACTIONS / 4), given: 1 });
+    const ask = () => answerQuestion(databases, { ...asked, cursor, page: 1, limit: 10, format: 'csv' });
     await ask();
     await sql(indexer, 'FLUSH TABLES');
     await ask();
@@ -65,11 +62,8 @@ for (const path of PATHS)
 
 test('without such an index, as another indexer leaves its tables, a list is the same', async () => {
   await sql(indexer, 'ALTER TABLE sends DROP KEY tick_id_action_index');
-  const databases = openDatabases(chainNetwork('bitcoin', 'regtest'), {
-    indexer: readerOf(NEWEST_BLOCK),
-    aside: readerOf(NEWEST_BLOCK),
-    decoder: readerOf(DECODER_TIP)
-  });
+  const own = { indexer: readerOf(NEWEST_BLOCK), aside: readerOf(NEWEST_BLOCK), decoder: readerOf(DECODER_TIP) };
+  const databases = openDatabases(chainNetwork('bitcoin', 'regtest'), own, CURSORS);
   const asked = { method: 'sends', query: 'TOKA', type: 'token', parameters: {}, page: 1, limit: 3 } as const;
   const { body } = await answerQuestion(databases, { ...asked, order: 'desc', format: 'json' });
   const { data } = JSON.parse(Buffer.from(body).toString()) as { data: { action_index: string }[] };

@@ -5,6 +5,7 @@ import { hasCode } from '../../../src/errors.ts';
 import { LISTS } from '../../../src/explorer/lists/lists.ts';
 import type { Question } from '../../../src/explorer/question.ts';
 import { answerQuestion } from '../../../src/explorer/read/answer.ts';
+import { Cursors } from '../../../src/explorer/read/cursor.ts';
 import { openDatabases, type Readers } from '../../../src/explorer/read/databases.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK } from '../../../src/explorer/read/tip.ts';
@@ -19,6 +20,7 @@ const CLOSED = { refuses: false, tell: () => undefined };
 const readerOf = (database: Parameters<typeof sql>[0], opening: string) =>
   new Reader({ database, connections: 2, limitMs: 20_000, breaker: CLOSED, opening });
 
+const cursors = new Cursors(new Uint8Array(32));
 let explored: Awaited<ReturnType<typeof createExplored>>;
 let readers: Readers;
 let databases: Databases;
@@ -29,7 +31,7 @@ before(async () => {
     aside: readerOf(explored.indexer, NEWEST_BLOCK),
     decoder: readerOf(explored.decoder, DECODER_TIP)
   };
-  databases = openDatabases(chainNetwork('bitcoin', 'regtest'), readers);
+  databases = openDatabases(chainNetwork('bitcoin', 'regtest'), readers, cursors);
 });
 after(async () => {
   explored.store.close();
@@ -380,7 +382,7 @@ test('total is what COUNT(*) finds, through reorgs, where lists are counted in s
   const usual = databases;
   const network = chainNetwork('bitcoin', 'regtest');
   const DEPTH = 5;
-  databases = openDatabases({ ...network, undoDepth: DEPTH }, readers, { keysAtOnce: 3, keysAside: 2 });
+  databases = openDatabases({ ...network, undoDepth: DEPTH }, readers, cursors, { keysAtOnce: 3, keysAside: 2 });
   let [wasNull, wasCounted] = [0, 0];
   const compare = async () => {
     for (const [method, { rows, types }] of Object.entries(PLAIN)) {
@@ -451,10 +453,22 @@ test('reads share a snapshot for a moment; once another shows a new block, it en
 
 test('CURSOR_INVALID: of another query, or made by nobody; CURSOR_STALE: after a reorg', async () => {
   const { next } = await ask({ method: 'actions', limit: 1 });
-  for (const cursor of ['x', '', Buffer.from('[1,2,3,4,5,6]').toString('base64url')])
+  const [text = '', signature = ''] = next!.split('.');
+  const others = new Cursors(new Uint8Array(32).fill(1)).write(
+    'actions',
+    { height: 1, mark: '' },
+    { key: '1', given: 1 }
+  );
+  const changed = `${Buffer.from('["x",1,"x","1",0]').toString('base64url')}.${signature}`;
+  const forged = [others, text, changed, `${text}.`, `${text}.x`, `${text}.${signature.toLowerCase()}`];
+  for (const cursor of ['x', '', '.', Buffer.from('[1,2,3,4,5,6]').toString('base64url'), ...forged])
     await assert.rejects(ask({ method: 'actions', cursor }), (error) => hasCode(error, 'CURSOR_INVALID'), cursor);
   await assert.rejects(ask({ method: 'blocks', cursor: next! }), (error) => hasCode(error, 'CURSOR_INVALID'));
   await assert.rejects(ask({ method: 'actions', order: 'asc', cursor: next! }), (error) =>
+    hasCode(error, 'CURSOR_INVALID')
+  );
+  const ofBlock = await ask({ method: 'actions', parameters: { blockIndex: '2' }, limit: 1 });
+  await assert.rejects(ask({ method: 'actions', parameters: { tick: '2' }, cursor: ofBlock.next! }), (error) =>
     hasCode(error, 'CURSOR_INVALID')
   );
   const last = explored.blocks.at(-1)!;

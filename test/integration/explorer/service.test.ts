@@ -125,6 +125,18 @@ test('a cursor of another query is CURSOR_INVALID', async () => {
   const { next } = (await get('/api/actions?limit=1')).body;
   assert.equal((await get(`/api/actions?limit=5&cursor=${next}`)).status, 200);
   assert.equal((await get(`/api/blocks?cursor=${next}`)).body.code, 'CURSOR_INVALID');
+  const { next: ofBlock } = (await get('/api/actions?blockIndex=5&limit=1')).body;
+  assert.equal((await get(`/api/actions?tick=5&cursor=${ofBlock}`)).body.code, 'CURSOR_INVALID');
+});
+
+test('a cursor is good at every explorer of a database, also after a restart; one that nobody signed is not', async () => {
+  const { next } = (await get('/api/actions?limit=1')).body;
+  const other = await startExplorer(explored);
+  assert.equal((await fetch(`${other.url}/api/actions?cursor=${next}`)).status, 200);
+  assert.equal(await other.stop(), 0, other.output());
+  const [text, signature = ''] = next!.split('.');
+  for (const cursor of [text, `${text}.${'A'.repeat(signature.length)}`])
+    assert.equal((await get(`/api/actions?cursor=${cursor}`)).body.code, 'CURSOR_INVALID');
 });
 
 test('an answer is not sent again before the next block; what no reorg can reach is kept for ever', async () => {

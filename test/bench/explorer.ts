@@ -32,11 +32,12 @@ const TOTALS_MS = 60_000;
 const SERVER = ['--innodb-buffer-pool-size=4G', '--innodb-log-file-size=1G', '--innodb-sort-buffer-size=64M'];
 const NO_REFERENCE = { reference: 0, unit: 'ms', compare: 'above' } as const;
 
-/** Paths of lists that are long in the ledger of the bench. */
+/** Paths of lists that are long in the ledger of the bench, and of empty ones of an address with many other actions. */
 const PATHS = [
   ...['blocks', 'actions', 'history/a1/address', 'history/TOKA/token', 'history/all/recent', 'sends/a1/address'],
   ...['sends/a1/destination', 'sends/TOKA/token', 'sends/a77/source', 'sends/5/block', 'credits/a1/address'],
-  ...['credits/TOKA/token', 'debits/a77/address', 'holders/TOKA', 'balances/a1', 'tokens']
+  ...['credits/TOKA/token', 'debits/a77/address', 'holders/TOKA', 'balances/a1', 'tokens'],
+  ...['orders/a1/address', 'swaps/a1/address', 'dispensers/a1/address', 'destroys/a1/address']
 ];
 
 const { json, ...size } = readArguments(

@@ -13,24 +13,27 @@ export function waysOf(table: string) {
     where: `t.${column} = ?`,
     rows: `t.${column} = ?`
   });
-  /** By a column of `actions`. */
-  const acted = (column: string): Way => ({
+  /** By a condition on `actions`. @param indexes the best first */
+  const acted = (rows: string, indexes: readonly string[], more = ''): Way => ({
     from: 'actions a',
-    indexes: [column],
+    indexes,
     key: 'a.action_index',
     isUnique: true,
-    where: `a.${column} = ? AND EXISTS (SELECT 1 FROM ${table} t WHERE t.action_index = a.action_index)`,
-    rows: `a.${column} = ?`
+    where: `${rows}${more} AND EXISTS (SELECT 1 FROM ${table} t WHERE t.action_index = a.action_index)`,
+    rows
   });
+  // Only actions of the name of the table write into it; without their name all actions of a source would be read.
+  const kind = `(SELECT n.id FROM index_actions n WHERE n.action = '${table.slice(0, -1).toUpperCase()}' LIMIT 1)`;
+  const source = acted('a.source_id = ?', ['source_id_action_id', 'source_id'], ` AND a.action_id = ${kind}`);
   return {
     own: (takes: Subject, ...columns: readonly string[]): Filter => ({ takes, ways: columns.map(own) }),
-    block: { takes: 'height', ways: [acted('block_index')] } satisfies Filter,
+    block: { takes: 'height', ways: [acted('a.block_index = ?', ['block_index'])] } satisfies Filter,
     action: { takes: 'action', ways: [own('action_index')] } satisfies Filter,
-    source: { takes: 'address', ways: [acted('source_id')] } satisfies Filter,
+    source: { takes: 'address', ways: [source] } satisfies Filter,
     /** The source of an action, or an address in one of the columns. */
     address: (...columns: readonly string[]): Filter => ({
       takes: 'address',
-      ways: [acted('source_id'), ...columns.map(own)]
+      ways: [source, ...columns.map(own)]
     })
   };
 }

@@ -7,7 +7,7 @@ import { withoutKeys } from './without-keys.ts';
 export interface LedgerSize {
   /** SENDs in all. */
   readonly actions: number;
-  /** Of them, those to the address `busy`. */
+  /** Of them, those to the busiest address; where they are not all, it makes as many. */
   readonly busy: number;
 }
 
@@ -15,8 +15,11 @@ const PER_BLOCK = 500;
 const ADDRESSES = 10_000;
 const BUSY = 1;
 const SLICE = 250_000;
+/** Tables with rows of other addresses than the busiest, and of how many actions each. */
+const OFFERED = ['orders', 'swaps', 'dispensers', 'destroys'] as const;
+const OFFERS = 4_000;
 
-/** A ledger of SENDs of one token, written as rows: what an indexer of the tables makes of them. */
+/** A ledger of SENDs of one token, and of some offers, written as rows: what an indexer of the tables makes of them. */
 export async function writeLedger(to: DatabaseCoordinates, { actions, busy }: LedgerSize): Promise<void> {
   (await IndexerStore.open(to, TEST_RULES, 60)).close();
   const connection = await connect(to);
@@ -24,7 +27,7 @@ export async function writeLedger(to: DatabaseCoordinates, { actions, busy }: Le
   const blocks = Math.ceil(actions / PER_BLOCK);
   const every = Math.max(1, Math.floor(actions / busy));
   const destination = `IF(seq % ${every} = 0, ${BUSY}, 2 + seq % ${ADDRESSES - 1})`;
-  const source = `2 + (seq * 7) % ${ADDRESSES - 1}`;
+  const source = `IF(seq % ${every} = 1, ${BUSY}, 2 + (seq * 7) % ${ADDRESSES - 1})`;
   const fills = [
     ['index_transactions (id, hash)', `seq, ${hash('seq')}`],
     ['transactions (tx_index, block_index, tx_hash_id, source_id)', `seq, seq DIV ${PER_BLOCK} + 1, seq, ${source}`],
@@ -58,12 +61,22 @@ export async function writeLedger(to: DatabaseCoordinates, { actions, busy }: Le
       `INSERT INTO index_addresses (id, address, block_index) SELECT seq, CONCAT('a', seq), 1 FROM seq_1_to_${ADDRESSES}`
     );
     await run("INSERT INTO index_tickers (id, tick, block_index) VALUES (1, 'TOKA', 1)");
-    await run("INSERT INTO index_actions (id, action) VALUES (1, 'SEND')");
+    await run(
+      "INSERT INTO index_actions (id, action) VALUES (1, 'SEND'), (2, 'ORDER'), (3, 'SWAP'), (4, 'DISPENSER'), (5, 'DESTROY')"
+    );
     await run(
       "INSERT INTO tokens (tick_id, action_index, supply, decimals, owner_id, coin_price, coin_floor) VALUES (1, 1, '1', 0, 1, '0', '0')"
     );
     await run(`INSERT INTO balances (address_id, tick_id, amount) SELECT seq, 1, '1' FROM seq_1_to_${ADDRESSES}`);
-    await run('ANALYZE TABLE actions, sends, credits, debits, mappings_actions, transactions, balances, blocks');
+    for (const [place, table] of OFFERED.entries()) {
+      const [from, until] = [place * OFFERS + 1, (place + 1) * OFFERS];
+      const ofOthers = `action_index BETWEEN ${from} AND ${until} AND source_id <> ${BUSY}`;
+      await run(`UPDATE actions SET action_id = ${place + 2} WHERE ${ofOthers}`);
+      await run(`INSERT IGNORE INTO ${table} (action_index) SELECT action_index FROM actions WHERE ${ofOthers}`);
+    }
+    await run(
+      'ANALYZE TABLE orders, swaps, dispensers, destroys, actions, sends, credits, debits, mappings_actions, transactions, balances, blocks'
+    );
   } finally {
     await connection.end();
   }

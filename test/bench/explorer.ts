@@ -26,19 +26,23 @@ const RUNS = 5;
 const MORE_RUNS = 40;
 const DEPTHS = [0, 1_000, 900_000] as const;
 const LIMIT = 20;
+const TOKENS = 300_000;
 /** Of a list that cannot be counted within its limit there is no total to wait for. */
 const TOTALS_MS = 60_000;
 /** As an operator gives a database of this size; the sort buffer makes its keys faster. */
 const SERVER = ['--innodb-buffer-pool-size=4G', '--innodb-log-file-size=1G', '--innodb-sort-buffer-size=64M'];
 const NO_REFERENCE = { reference: 0, unit: 'ms', compare: 'above' } as const;
 
-/** Paths of lists that are long in the ledger of the bench, and of empty ones of an address with many other actions. */
+/** What is asked: lists that are long in the ledger of the bench, what is found by the names of tokens, and empty lists of an address with many actions. */
 const PATHS = [
   ...['blocks', 'actions', 'history/a1/address', 'history/TOKA/token', 'history/all/recent', 'sends/a1/address'],
   ...['sends/a1/destination', 'sends/TOKA/token', 'sends/a77/source', 'sends/5/block', 'credits/a1/address'],
   ...['credits/TOKA/token', 'debits/a77/address', 'holders/TOKA', 'balances/a1', 'tokens'],
+  ...['tokens/DEV*', 'tokens/NOPE*', 'tokens/Main/subtoken', 'holders/NOPE', 'token/main.2', 'search/d', 'search/NOPE'],
   ...['orders/a1/address', 'swaps/a1/address', 'dispensers/a1/address', 'destroys/a1/address']
 ];
+
+const isList = (path: string) => path.split('/')[0]! in LISTS;
 
 const { json, ...size } = readArguments(
   'npm run bench -- explorer [--actions 5000000] [--busy 1000000] [--json FILE]',
@@ -51,7 +55,7 @@ await runProgram(async () => {
   const [indexer, decoder] = [await createDatabase('indexer', root), await createDatabase('decoder', root)];
   await (await openDecoderStore(decoder)).database.close();
   const began = performance.now();
-  await writeLedger(indexer, size);
+  await writeLedger(indexer, { ...size, tokens: TOKENS });
   console.log(`ledger of ${size.actions} actions written in ${Math.round((performance.now() - began) / 1000)} s`);
   const explorer = await startExplorer(
     { indexer, decoder },
@@ -75,7 +79,7 @@ await runProgram(async () => {
 
   /** The path of the page at a depth: by a page number to 1,000 rows, beyond them by a cursor; undefined where the list is shorter. */
   async function pageAt(path: string, depth: number): Promise<string | undefined> {
-    if (depth === 0) return `/api/${path}?limit=${LIMIT}`;
+    if (depth === 0) return isList(path) ? `/api/${path}?limit=${LIMIT}` : `/api/${path}`;
     if (depth <= 1_000) {
       const answer = await fetch(`${explorer.url}/api/${path}?limit=100&page=${depth / 100}`);
       const { next } = (await answer.json()) as { next?: string | null };
@@ -92,7 +96,7 @@ await runProgram(async () => {
   /** Asks for each list until its total is counted: to count is no part of what is measured. */
   async function awaitTotals(): Promise<void> {
     const until = performance.now() + TOTALS_MS;
-    for (const path of PATHS)
+    for (const path of PATHS.filter(isList))
       for (let total: unknown = null; total === null && performance.now() < until; ) {
         const answer = await fetch(`${explorer.url}/api/${path}?limit=${LIMIT}`);
         ({ total } = (await answer.json()) as { total: unknown });
@@ -103,8 +107,7 @@ await runProgram(async () => {
   await awaitTotals();
   const figures: Figure[] = [];
   for (const path of PATHS) {
-    if (!LISTS[path.split('/')[0]!]) throw new Error(`${path} is no list`);
-    for (const depth of DEPTHS) {
+    for (const depth of isList(path) ? DEPTHS : [0]) {
       const page = await pageAt(path, depth);
       if (page === undefined) continue;
       const ask = { type: 'load', port: explorer.port, requests: [wire(page)], connections: 1 } as const;

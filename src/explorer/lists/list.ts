@@ -30,7 +30,7 @@ export interface Way {
 /** One `{type}` of a list. */
 export interface Filter {
   readonly takes: Subject;
-  /** Rows that are on any of them are in the list. */
+  /** Rows that are on any of them are in the list; none: the rows are found by what is in memory. */
   readonly ways: readonly Way[];
   /** Reads how many rows there are from numbers that are dealt without gaps; each `?` is the value; absent: they are counted. @see Totals */
   readonly total?: string;

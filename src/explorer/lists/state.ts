@@ -12,7 +12,7 @@ import {
   ticker
 } from './columns.ts';
 import type { List, Way } from './list.ts';
-import { every, keyed } from './ways.ts';
+import { every, keyed, named } from './ways.ts';
 
 const hash = (name: string) => looked('index_transactions', `b.${name}_hash_id`);
 const LIST = { tag: 'State', database: 'indexer', within: [] } as const;
@@ -38,7 +38,6 @@ const TOKEN_COLUMNS: Columns = {
   action_index: big('t.action_index', 'the ISSUE that made it')
 };
 
-const tickOf = '(SELECT i.tick FROM index_tickers i WHERE i.id = t.tick_id)';
 const field = (place: number) => `SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(t.data, '|'), '|', ${place}), '|', -1)`;
 
 /** In the order of tickers, which is that of their index. */
@@ -77,8 +76,8 @@ export const STATE_LISTS = {
         'a.block_index = ?',
         'block_index'
       ),
-      token: keyed('pattern', 'tokens t', 't.id', `${tickOf} LIKE ?`),
-      subtoken: keyed('children', 'tokens t', 't.id', `${tickOf} LIKE ?`)
+      token: named('pattern'),
+      subtoken: named('children')
     },
     usual: 'token'
   },

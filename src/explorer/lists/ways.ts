@@ -60,6 +60,9 @@ export function keyed(takes: Subject, from: string, key: string, where: string, 
   return { takes, ways: [{ from, ...indexes, key, isUnique: true, where, rows: 'TRUE' }] };
 }
 
+/** Tokens by their names, which no index finds. @see readNamed */
+export const named = (takes: 'pattern' | 'children'): Filter => ({ takes, ways: [] });
+
 /** Every row, of which each has a key of its own. @param options `isDense`: the keys have no gaps, so they tell how many there are */
 export function every(from: string, key: string, { isDense = false } = {}): Filter {
   const total = { total: `SELECT MAX(${key}) - MIN(${key}) + 1 AS total FROM ${from}` };

@@ -7,6 +7,7 @@ import { RECORDS } from '../records/records.ts';
 import { writeCsv } from './csv.ts';
 import { markOf } from './cursor.ts';
 import { fill, type Page, type ReadPage, readPage } from './list-reader.ts';
+import { readNamed, wantedNames } from './named-tokens.ts';
 import { readPast } from './past.ts';
 import type { Query } from './reader.ts';
 import { findAddress, readSubject } from './subject.ts';
@@ -28,7 +29,8 @@ async function answerRecord(databases: Databases, question: Question): Promise<R
   const record = RECORDS[question.method];
   if (!record) throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no method ${question.method}` });
   return await databases.indexer(async (query, tip) => {
-    const data = await record.read({ query, question, databases });
+    const names = () => databases.names.at(query, tip);
+    const data = await record.read({ query, names, question, databases });
     const height = record.isSettled ? Number(data['block_index']) : Number.NaN;
     const isSettled = tip !== null && height <= tip.height - databases.network.undoDepth;
     return { body: bytesOf({ data }), ...placeOf(tip), isSettled, isProvisional: false, next: null };
@@ -58,7 +60,8 @@ async function readList(asked: ListRead): Promise<Reply> {
   const mark = () => markOf(question, text);
   const cursor = question.cursor === undefined ? null : databases.cursors.read(question.cursor, mark());
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
-  const value = await readSubject(query, filter.takes, text);
+  const names = () => databases.names.at(query, tip);
+  const value = await readSubject(query, names, filter.takes, text);
   const { limit, page, format } = question;
   const wanted = {
     ...{ filter, limit, cursor, value: value ?? '' },
@@ -87,7 +90,11 @@ async function readList(asked: ListRead): Promise<Reply> {
 
 const NO_PAGE: ReadPage & { readonly total?: number } = { data: [], end: null };
 
-async function readRows({ query, list, question: { height }, tip }: ListRead, page: Page): Promise<typeof NO_PAGE> {
+async function readRows(asked: ListRead, page: Page): Promise<typeof NO_PAGE> {
+  const { query, list, tip, databases } = asked;
+  const { height } = asked.question;
+  const isWanted = wantedNames(page);
+  if (isWanted) return await readNamed(query, list, page, await databases.names.at(query, tip), isWanted);
   if (height === undefined) return await readPage(query, list, page);
   const { value, cursor, ...paging } = page;
   const id = page.filter.takes === 'address' ? await findAddress(query, String(value)) : Number(value);

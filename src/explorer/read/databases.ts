@@ -5,6 +5,7 @@ import type { Cursors } from './cursor.ts';
 import { IndexHints } from './index-hints.ts';
 import type { Reader } from './reader.ts';
 import { type Tip, tipIn } from './tip.ts';
+import { TokenNames } from './token-names.ts';
 import { Totals } from './totals.ts';
 
 /** Readers that begin with `NEWEST_BLOCK`, or `DECODER_TIP`. */
@@ -32,6 +33,7 @@ export function openDatabases(
     decoder: (work) => decoder.read(work),
     totals: new Totals(reading(aside), { undoDepth: network.undoDepth, ...limits }),
     hints: new IndexHints(reading(aside)),
+    names: new TokenNames(),
     cursors
   };
 }

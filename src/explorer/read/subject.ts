@@ -1,6 +1,7 @@
 import { PlatformError } from '../../errors.ts';
 import type { Subject } from '../lists/list.ts';
 import type { Query } from './reader.ts';
+import type { NamesAt } from './token-names.ts';
 
 const MAX_DIGITS = 15;
 const HASH = /^[0-9a-fA-F]{64}$/;
@@ -10,28 +11,34 @@ const ADDRESS = /^[\x21-\x7e]{1,120}$/;
 /** The id of an address that a statement looks up itself, which spares a round trip. @see readSubject */
 export const ADDRESS_ID = '(SELECT id FROM index_addresses WHERE address = ?)';
 
+/** Reads the names of tokens, where they are needed. */
+export type ReadNames = () => Promise<NamesAt>;
+
 /**
  * The value by which a list's index finds what `{query}` names; null for what no database knows. An address stays a text, of
  * which statements find the id.
  *
  * @throws {PlatformError} BLOCK_INDEX_INVALID, ACTION_INDEX_INVALID
  */
-export async function readSubject(query: Query, subject: Subject, text: string): Promise<string | number | null> {
+export async function readSubject(
+  query: Query,
+  names: ReadNames,
+  subject: Subject,
+  text: string
+): Promise<string | number | null> {
   switch (subject) {
     case 'address':
       return ADDRESS.test(text) ? text : null;
     case 'ticker':
-      return await findTicker(query, text);
+      return await findTicker(query, names, text);
     case 'height':
       return readHeight(text);
     case 'action':
       return readActionIndex(text);
-    case 'pattern':
-      return text.split('*').map(escapeLike).join('%');
-    case 'children':
-      return `${escapeLike(text)}.%`;
     case 'hash':
       return readHash(text);
+    case 'pattern':
+    case 'children':
     case 'text':
     case 'everything':
       return text;
@@ -50,18 +57,14 @@ export async function findAddress(query: Query, address: string): Promise<number
   return found?.id ?? null;
 }
 
-/** The id of a ticker, which is looked up as it is written and then without regard to case. */
-export async function findTicker(query: Query, tick: string): Promise<number | null> {
+/** The id of a ticker, which is looked up as it is written, then, among those of tokens, without regard to case. */
+export async function findTicker(query: Query, names: ReadNames, tick: string): Promise<number | null> {
   const found = await query<{ id: number; tick: string }>(
     'SELECT id, tick FROM index_tickers WHERE tick IN (?, ?, ?)',
     [tick, tick.toUpperCase(), tick.toLowerCase()]
   );
   const exact = found.find((each) => each.tick === tick) ?? found[0];
-  if (exact) return exact.id;
-  const [other] = await query<{ id: number }>('SELECT id FROM index_tickers WHERE LOWER(tick) = LOWER(?) LIMIT 1', [
-    tick
-  ]);
-  return other?.id ?? null;
+  return exact ? exact.id : ((await names()).find(tick)?.tickId ?? null);
 }
 
 /** @throws {PlatformError} BLOCK_INDEX_INVALID */
@@ -86,8 +89,4 @@ function readNumber(text: string): number | undefined {
 
 function refuse(code: 'BLOCK_INDEX_INVALID' | 'ACTION_INDEX_INVALID', reason: string): never {
   throw new PlatformError(code, { reason });
-}
-
-function escapeLike(text: string): string {
-  return text.replace(/[\\%_]/g, (sign) => `\\${sign}`);
 }

@@ -6,7 +6,9 @@ import type { Question } from '../question.ts';
 import type { Cursors } from '../read/cursor.ts';
 import type { IndexHints } from '../read/index-hints.ts';
 import type { Query } from '../read/reader.ts';
+import type { ReadNames } from '../read/subject.ts';
 import type { Tip } from '../read/tip.ts';
+import type { TokenNames } from '../read/token-names.ts';
 import type { Totals } from '../read/totals.ts';
 
 /** A network, and what runs a read on one of its databases. */
@@ -19,11 +21,13 @@ export interface Databases {
   /** By which indexes they are read. */
   readonly hints: IndexHints;
   readonly cursors: Cursors;
+  readonly names: TokenNames;
 }
 
 /** What a record is read by. */
 export interface RecordRead {
   readonly query: Query;
+  readonly names: ReadNames;
   readonly question: Question;
   readonly databases: Databases;
 }

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Query } from '../read/reader.ts';
-import { findAddress, readHash } from '../read/subject.ts';
+import { findAddress, type ReadNames, readHash } from '../read/subject.ts';
 import type { RecordMethod } from './record.ts';
 
 const FOUND = ['address', 'token', 'transaction', 'block', 'action'] as const;
@@ -18,10 +18,10 @@ export const search: RecordMethod = {
       })
     )
   }),
-  read: async ({ query, question: { query: name = '', type } }) => {
+  read: async ({ query, names, question: { query: name = '', type } }) => {
     const finders: Readonly<Record<(typeof FOUND)[number], () => Promise<readonly string[]>>> = {
       address: async () => ((await findAddress(query, name)) === null ? [] : [name]),
-      token: () => findTickers(query, name),
+      token: () => findTickers(names, name),
       transaction: () =>
         exists(query, 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id', 'i.hash', readHash(name)),
       block: () => existsNumber(query, 'blocks', 'block_index', name),
@@ -36,15 +36,22 @@ export const search: RecordMethod = {
 
 const MAX_TICKERS = 10;
 
-async function findTickers(query: Query, name: string): Promise<string[]> {
-  const prefix = name.replace(/[\\%_]/g, (sign) => `\\${sign}`);
-  const found = await query<{ tick: string }>(
-    `SELECT i.tick FROM index_tickers i JOIN tokens t ON t.tick_id = i.id
-     WHERE LOWER(i.tick) LIKE LOWER(?) ORDER BY CHAR_LENGTH(i.tick), i.tick LIMIT ${MAX_TICKERS}`,
-    [`${prefix}%`]
-  );
-  return found.map(({ tick }) => tick);
+/** Tokens whose names begin so in any case, the shortest first. */
+async function findTickers(names: ReadNames, name: string): Promise<string[]> {
+  const wanted = name.toLowerCase();
+  const found = (await names()).filter(({ lower }) => lower.startsWith(wanted));
+  const first: string[] = [];
+  for (const { tick } of found) {
+    const place = first.findIndex((other) => isBefore(tick, other));
+    if (place >= 0) first.splice(place, 0, tick);
+    else if (first.length < MAX_TICKERS) first.push(tick);
+    first.length = Math.min(first.length, MAX_TICKERS);
+  }
+  return first;
 }
+
+const isBefore = (one: string, other: string) =>
+  one.length < other.length || (one.length === other.length && one < other);
 
 async function exists(query: Query, from: string, column: string, value: string | number | null): Promise<string[]> {
   const found = await query(`SELECT 1 FROM ${from} WHERE ${column} = ? LIMIT 1`, [value]);

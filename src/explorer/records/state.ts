@@ -54,8 +54,8 @@ export const token: RecordMethod = {
   tag: 'State',
   takes: 'ticker',
   schema: Type.Object(Object.fromEntries(Object.entries(TOKEN).map(([group, columns]) => [group, rowSchema(columns)]))),
-  read: async ({ query, question: { query: name = '' } }) => {
-    const id = await findTicker(query, name);
+  read: async ({ query, names, question: { query: name = '' } }) => {
+    const id = await findTicker(query, names, name);
     const groups: Record<string, unknown> = {};
     for (const [group, columns] of Object.entries(TOKEN)) {
       const [found] = id === null ? [] : await readRows(query, columns, 'tokens t WHERE t.tick_id = ? LIMIT 1', [id]);

@@ -9,6 +9,8 @@ export interface LedgerSize {
   readonly actions: number;
   /** Of them, those to the busiest address; where they are not all, it makes as many. */
   readonly busy: number;
+  /** Tokens besides the one that is sent. Default: none. */
+  readonly tokens?: number;
 }
 
 const PER_BLOCK = 500;
@@ -20,7 +22,7 @@ const OFFERED = ['orders', 'swaps', 'dispensers', 'destroys'] as const;
 const OFFERS = 4_000;
 
 /** A ledger of SENDs of one token, and of some offers, written as rows: what an indexer of the tables makes of them. */
-export async function writeLedger(to: DatabaseCoordinates, { actions, busy }: LedgerSize): Promise<void> {
+export async function writeLedger(to: DatabaseCoordinates, { actions, busy, tokens = 0 }: LedgerSize): Promise<void> {
   (await IndexerStore.open(to, TEST_RULES, 60)).close();
   const connection = await connect(to);
   const hash = (number: string) => `LPAD(HEX(${number}), 64, '0')`;
@@ -67,6 +69,12 @@ export async function writeLedger(to: DatabaseCoordinates, { actions, busy }: Le
     await run(
       "INSERT INTO tokens (tick_id, action_index, supply, decimals, owner_id, coin_price, coin_floor) VALUES (1, 1, '1', 0, 1, '0', '0')"
     );
+    if (tokens > 0) {
+      await run(`INSERT INTO index_tickers (id, tick, block_index)
+        SELECT seq, CONCAT(IF(seq % 2, 'DEV', 'Main.'), seq), 1 FROM seq_2_to_${tokens + 1}`);
+      await run(`INSERT INTO tokens (tick_id, action_index, supply, decimals, owner_id, coin_price, coin_floor)
+        SELECT id, 1, '1', 0, 2, '0', '0' FROM index_tickers WHERE id > 1 ORDER BY id`);
+    }
     await run(`INSERT INTO balances (address_id, tick_id, amount) SELECT seq, 1, '1' FROM seq_1_to_${ADDRESSES}`);
     for (const [place, table] of OFFERED.entries()) {
       const [from, until] = [place * OFFERS + 1, (place + 1) * OFFERS];

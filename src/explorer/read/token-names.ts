@@ -1,0 +1,92 @@
+import type { Query } from './reader.ts';
+import { isStanding, type Tip } from './tip.ts';
+
+/** A token by its name. */
+export interface TokenName {
+  /** Its key in `tokens`. */
+  readonly id: number;
+  readonly tickId: number;
+  readonly tick: string;
+  /** The same in lower case. */
+  readonly lower: string;
+}
+
+/** The tokens that one snapshot has. */
+export interface NamesAt {
+  /** The token of a name in any case. */
+  find(tick: string): TokenName | undefined;
+  /** Those whose names are wanted, the oldest first. */
+  filter(isWanted: (name: TokenName) => boolean): readonly TokenName[];
+}
+
+const NO_NAMES: NamesAt = { find: () => undefined, filter: () => [] };
+const ROWS_AT_ONCE = 10_000;
+const NEXT_ROWS = `SELECT t.id, t.tick_id, i.tick FROM tokens t STRAIGHT_JOIN index_tickers i ON i.id = t.tick_id
+  WHERE t.id > ? ORDER BY t.id LIMIT ${ROWS_AT_ONCE}`;
+
+/**
+ * The names of all tokens of a ledger, in memory: no index of its tables ignores case, and none has the tokens of a pattern in
+ * their order, so MariaDB would read them all for each question. It takes some 200 bytes a token.
+ *
+ * Names are read as far as they are new at the tip of a question. After a reorg all are read again.
+ */
+export class TokenNames {
+  /** Oldest first. They are only added to; after a reorg others take their place. */
+  #names: TokenName[] = [];
+  #byLower = new Map<string, number>();
+  /** The newest block at which names were read. */
+  #block: Tip | null = null;
+  /** All names of that block are read. */
+  #isWhole = false;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** The names of the snapshot that `query` reads. @param tip its newest block */
+  async at(query: Query, tip: Tip | null): Promise<NamesAt> {
+    if (tip === null) return NO_NAMES;
+    const read = this.#turn.then(() => this.#read(query, tip));
+    this.#turn = read.catch(() => undefined);
+    return await read;
+  }
+
+  async #read(query: Query, tip: Tip): Promise<NamesAt> {
+    if (!this.#isWhole || this.#block?.mark !== tip.mark) await this.#advance(query, tip);
+    return namesAt(this.#names, this.#byLower);
+  }
+
+  /** What was read before an error stays, so that the next question goes on behind it. */
+  async #advance(query: Query, tip: Tip): Promise<void> {
+    if (this.#block && !(await isStanding(query, this.#block))) {
+      this.#names = [];
+      this.#byLower = new Map();
+    }
+    this.#block = tip;
+    this.#isWhole = false;
+    for (let found: { id: number; tick_id: number; tick: string }[]; !this.#isWhole; ) {
+      found = await query(NEXT_ROWS, [this.#names.at(-1)?.id ?? 0]);
+      for (const { id, tick_id, tick } of found)
+        this.#add({ id: Number(id), tickId: Number(tick_id), tick, lower: tick.toLowerCase() });
+      this.#isWhole = found.length < ROWS_AT_ONCE;
+    }
+  }
+
+  #add(name: TokenName): void {
+    if (!this.#byLower.has(name.lower)) this.#byLower.set(name.lower, this.#names.length);
+    this.#names.push(name);
+  }
+}
+
+/** Names as they are now: those that are added later are none of them. */
+function namesAt(names: readonly TokenName[], byLower: ReadonlyMap<string, number>): NamesAt {
+  const count = names.length;
+  return {
+    find: (tick) => {
+      const place = byLower.get(tick.toLowerCase());
+      return place === undefined || place >= count ? undefined : names[place];
+    },
+    filter: (isWanted) => {
+      const wanted: TokenName[] = [];
+      for (let place = 0; place < count; place++) if (isWanted(names[place]!)) wanted.push(names[place]!);
+      return wanted;
+    }
+  };
+}

@@ -35,6 +35,7 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
       keys: 'EXPLORER_API_KEY, when it is set'
     },
     readiness: () => readinessOf(coins()),
+    codesAlways: true,
     consolePath: '/console',
     upgrades: { accept: ({ url, headers }) => isLiveRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
     routes: (app, { addressOf }) => {

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, type ErrorCode, PlatformError } from '../errors.ts';
 
@@ -16,8 +17,8 @@ export interface PublicName {
 }
 
 interface HandlerOptions {
-  /** False on the transparency routes, whose bodies hold the text alone. */
-  readonly withCode: boolean;
+  /** False on the transparency routes, whose bodies hold the text alone; `always`: also what has no row in ERRORS has a code. */
+  readonly withCode: boolean | 'always';
   readonly names?: Readonly<Partial<Record<ErrorCode, PublicName>>>;
 }
 
@@ -25,15 +26,20 @@ interface HandlerOptions {
 export function errorHandler({ withCode, names = {} }: HandlerOptions) {
   return async (caught: FastifyError | PlatformError, request: FastifyRequest, reply: FastifyReply) => {
     const { text, ...own } = describe(caught);
-    const { code, status = own.status } = (own.code && names[own.code]) ?? own;
+    const { code: known, status = own.status } = (own.code && names[own.code]) ?? own;
+    const code = known ?? (withCode === 'always' ? codeOfStatus(status) : undefined);
     if (status === 500) request.log.error({ err: caught }, 'request failed');
     else if (status > 500) request.log.debug({ err: caught }, 'request refused');
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     if (status === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S);
-    const body: ErrorBody = withCode && code !== undefined ? { error: text, code } : { error: text };
+    const body: ErrorBody = withCode !== false && code !== undefined ? { error: text, code } : { error: text };
     return reply.code(status).type('application/json; charset=utf-8').send(body);
   };
 }
+
+/** The code of an error that only its status names, such as `NOT_FOUND`. */
+export const codeOfStatus = (status: number): string =>
+  (STATUS_CODES[status] ?? 'unknown').toUpperCase().replaceAll(/[^A-Z]+/g, '_');
 
 function describe(caught: FastifyError | PlatformError): { status: number; text: string; code?: ErrorCode } {
   if (caught instanceof PlatformError) return { status: caught.status, text: publicFailure(caught), code: caught.code };

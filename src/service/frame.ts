@@ -17,7 +17,7 @@ import { checkKey, MISSING_KEY } from './checks.ts';
 import { lazyCompilers } from './compilers.ts';
 import type { ConsoleFile } from './console-files.ts';
 import { allowOrigins } from './cross-origin.ts';
-import { errorHandler } from './errors.ts';
+import { codeOfStatus, errorHandler } from './errors.ts';
 import { ClientLimiter } from './ingress/client-limiter.ts';
 import { type IngressOptions, ingress } from './ingress/ingress.ts';
 import { type Documentation, documentRoutes } from './openapi.ts';
@@ -74,6 +74,8 @@ export interface ServiceDefinition {
   /** Where the console page is, of a service with a page of its own at `/`; `/` when absent. */
   readonly consolePath?: string;
   readonly rpc?: RpcOptions;
+  /** Every error has a code, also those of requests that reach no route. Default: only those of ERRORS have. */
+  readonly codesAlways?: true;
   /** The service's own checks, after the key and before parameters and body. */
   readonly check?: (request: FastifyRequest) => void;
   /** The requests that become WebSockets, and how many of those an address may have. */
@@ -121,8 +123,8 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   });
   const responseBuffer = new ResponseBuffer();
   app.addHook('onSend', async (_, reply, payload) => responseBuffer.hold(reply, payload));
-  app.setErrorHandler(errorHandler({ withCode: true }));
-  app.setNotFoundHandler(async (_, reply) => reply.code(404).send({ error: 'not found' }));
+  app.setErrorHandler(errorHandler({ withCode: service.codesAlways ? 'always' : true }));
+  app.setNotFoundHandler(async (_, reply) => refuse(service, reply, 404, 'not found'));
   app.register(rateLimit, { global: false });
   registerRoutes(app, service, parts, document);
   measure(app, metrics, clientLimiter);
@@ -131,10 +133,13 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   return app;
 }
 
-function serverOptions(
-  { log, config, upgrades }: ServiceDefinition,
-  { authenticator, clientLimiter }: FrameParts
-): FastifyServerOptions {
+/** Refuses what reaches no route. */
+function refuse({ codesAlways }: ServiceDefinition, reply: FastifyReply, status: number, error: string): FastifyReply {
+  return reply.code(status).send(codesAlways ? { error, code: codeOfStatus(status) } : { error });
+}
+
+function serverOptions(service: ServiceDefinition, { authenticator, clientLimiter }: FrameParts): FastifyServerOptions {
+  const { log, config, upgrades } = service;
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -144,6 +149,7 @@ function serverOptions(
     ...ingress({
       clientLimiter,
       maxConnections: config.MAX_CONNECTIONS,
+      withCode: service.codesAlways === true,
       ...(upgrades?.accept ? { isUpgrade: upgrades.accept } : {})
     }),
     // Closed schemas refuse unknown fields. `verbose`: a finding carries the schema that it broke, whose description is the rule.
@@ -154,8 +160,8 @@ function serverOptions(
       // The router cannot read the path, so it is nobody's: without the key it stays unknown.
       const reply = untyped as unknown as FastifyReply;
       if (!authenticator.configured || authenticator.admits(request.headers, false))
-        reply.code(caught.statusCode ?? 400).send({ error: caught.message.slice(0, 200) }); // it quotes the path
-      else reply.code(401).header('www-authenticate', 'Bearer').send({ error: MISSING_KEY });
+        refuse(service, reply, caught.statusCode ?? 400, caught.message.slice(0, 200)); // it quotes the path
+      else refuse(service, reply.header('www-authenticate', 'Bearer'), 401, MISSING_KEY);
     }
   };
 }

@@ -61,7 +61,7 @@ export function apiRoutes(
 ): void {
   void app.register(async (plugin) => {
     const limit = createLimit(plugin, { name: 'explorer', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
-    plugin.setErrorHandler(errorHandler({ withCode: true, names: PUBLIC_NAMES }));
+    plugin.setErrorHandler(errorHandler({ withCode: 'always', names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', async (request, reply) => {
       await limit.take(request, reply);
       if (!OF_SERVICE.has(request.routeOptions.url)) coinOf(request);

@@ -48,7 +48,7 @@ export function liveRoutes(app: FastifyInstance, deps: ApiDeps & { readonly log:
       for (const stream of streams.values()) stream.close();
     });
     const limit = createLimit(plugin, { name: 'websocket', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
-    plugin.setErrorHandler(errorHandler({ withCode: true, names: PUBLIC_NAMES }));
+    plugin.setErrorHandler(errorHandler({ withCode: 'always', names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', limit.take);
     const subscribe = (request: FastifyRequest, reply: FastifyReply) => {
       const stream = streamOf(findCoin(coins(), (request.params as { coin?: string }).coin));

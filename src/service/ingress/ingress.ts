@@ -12,6 +12,8 @@ export interface IngressOptions {
   readonly maxConnections: number;
   /** The requests whose upgrade the service takes. Default: none. */
   readonly isUpgrade?: (request: IncomingMessage) => boolean;
+  /** What is refused here is told with a code. */
+  readonly withCode: boolean;
 }
 
 /** What may take how long on its way in; looked at every few seconds. */
@@ -36,7 +38,8 @@ const LINGER_MS = 1_000;
 export function ingress({
   clientLimiter,
   maxConnections,
-  isUpgrade
+  isUpgrade,
+  withCode
 }: IngressOptions): Pick<FastifyServerOptions, 'serverFactory' | 'clientErrorHandler'> {
   const guarded = new WeakMap<Duplex, GuardedSocket>();
   return {
@@ -61,7 +64,7 @@ export function ingress({
       for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, enter);
       server.on('connection', (socket: Socket) => {
         clientLimiter.arrive(socket);
-        guarded.set(socket, new GuardedSocket(socket, clientLimiter, handler));
+        guarded.set(socket, new GuardedSocket(socket, handler, { clientLimiter, withCode }));
       });
       server.on('upgrade', ({ socket }) => clientLimiter.upgrade(socket));
       return server;
@@ -72,7 +75,7 @@ export function ingress({
       const isMidAnswer = guarded.get(socket)?.isAnswering === true; // a second answer would be taken for a part of it
       if (!socket.writable || isMidAnswer || !(isFault || code === 'ERR_HTTP_REQUEST_TIMEOUT')) socket.destroy();
       else {
-        socket.write(refusalText(unreadable(code)));
+        socket.write(refusalText(unreadable(code), withCode));
         hangUp(socket);
       }
     }
@@ -92,15 +95,21 @@ class GuardedSocket {
   readonly #socket: Socket;
   readonly #clientLimiter: ClientLimiter;
   readonly #handler: RequestListener;
+  readonly #withCode: boolean;
   readonly #slices: InboundThrottle;
   readonly #waiting: [request: IncomingMessage, response: ServerResponse][] = [];
   /** The response to the request that is being answered. */
   #current: ServerResponse | undefined;
 
-  constructor(socket: Socket, clientLimiter: ClientLimiter, handler: RequestListener) {
+  constructor(
+    socket: Socket,
+    handler: RequestListener,
+    { clientLimiter, withCode }: Pick<IngressOptions, 'clientLimiter' | 'withCode'>
+  ) {
     this.#socket = socket;
-    this.#clientLimiter = clientLimiter;
     this.#handler = handler;
+    this.#clientLimiter = clientLimiter;
+    this.#withCode = withCode;
     this.#slices = new InboundThrottle(socket, () => this.#flood());
   }
 
@@ -141,7 +150,7 @@ class GuardedSocket {
     const refusal = refusalOf(request);
     if (refusal) {
       this.#clientLimiter.fail(this.#socket);
-      this.#socket.write(refusalText(refusal));
+      this.#socket.write(refusalText(refusal, this.#withCode));
       if (hasContent(request.headers))
         this.#socket.destroy(); // to be read at all, it would be read on and on
       else hangUp(this.#socket);

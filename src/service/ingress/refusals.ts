@@ -1,4 +1,5 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { codeOfStatus } from '../errors.ts';
 
 /** The answers to requests that reach no route. */
 export interface Refusal {
@@ -36,9 +37,9 @@ export function hasContent(headers: IncomingMessage['headers']): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** The whole answer, after which the connection ends. */
-export function refusalText({ status, error }: Refusal): string {
-  const body = JSON.stringify({ error });
+/** The whole answer, after which the connection ends. @param withCode the service's errors have a code each */
+export function refusalText({ status, error }: Refusal, withCode: boolean): string {
+  const body = JSON.stringify(withCode ? { error, code: codeOfStatus(status) } : { error });
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Content-Type: application/json; charset=utf-8',

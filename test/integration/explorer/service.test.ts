@@ -172,22 +172,42 @@ test('text/csv: the rows of a list with the cursor in Link', async () => {
   assert.deepEqual(following.data, expected.data);
 });
 
-test('a URL of 3 MB and a path that cannot be decoded are refused, and the service goes on', async () => {
-  assert.equal((await get('/api/token/%E0%A4%A')).status, 400);
+/** The answer to bytes of a request, as they come. */
+async function answerTo(bytes: string): Promise<{ readonly status: number; readonly body: Body }> {
   const answer = await new Promise<string>((resolve, reject) => {
-    const socket = connectSocket(explorer.port, '127.0.0.1', () =>
-      socket.write(`GET /api/token/${'x'.repeat(3_000_000)} HTTP/1.1\r\n`)
-    );
+    const socket = connectSocket(explorer.port, '127.0.0.1', () => socket.write(bytes));
     socket.once('data', (chunk) => resolve(String(chunk)));
     socket.once('error', reject);
   });
-  assert.match(answer, /^HTTP\/1.1 431 /);
+  const [head = '', body = ''] = answer.split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), body: JSON.parse(body) as Body };
+}
+
+test('what reaches no route is refused with a code too: a URL of 3 MB, a path that cannot be decoded, no HTTP', async () => {
+  for (const [bytes, status, code] of [
+    [`GET /api/token/${'x'.repeat(3_000_000)} HTTP/1.1\r\n`, 431, 'REQUEST_HEADER_FIELDS_TOO_LARGE'],
+    [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'REQUEST_HEADER_FIELDS_TOO_LARGE'],
+    ['GET / HTTP/1.1\r\n\r\n', 400, 'BAD_REQUEST'],
+    ['GET /api/ping HTTP/1.1\r\nHost: x\r\nExpect: y\r\n\r\n', 417, 'EXPECTATION_FAILED'],
+    ['nonsense\r\n\r\n', 400, 'BAD_REQUEST'],
+    ['GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'BAD_REQUEST'],
+    ['GET /api/token/%E0%A4%A HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'BAD_REQUEST'],
+    ['GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'NOT_FOUND']
+  ] as const) {
+    const answer = await answerTo(bytes);
+    assert.deepEqual([answer.status, answer.body.code], [status, code], bytes.slice(0, 60));
+  }
   assert.equal((await get('/api/ping')).status, 200);
 });
 
 test('EEX-11, AU-01: its account may SELECT alone, nobody needs a key; it reads and never writes: other methods are not there', async () => {
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH'])
-    assert.equal((await get('/api/blocks', { method })).status, 404, method);
+    for (const path of ['/api/blocks', '/', '/nowhere']) {
+      const { status, body } = await get(path, { method });
+      assert.deepEqual([status, body.code], [404, 'NOT_FOUND'], `${method} ${path}`);
+    }
+  const malformed = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' };
+  assert.equal((await get('/api/blocks', malformed)).body.code, 'BAD_REQUEST');
 });
 
 test('HTTPS is served where a certificate is set, by the same routes; a pair that does not fit is CONFIG_INVALID', async () => {

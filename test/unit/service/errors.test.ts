@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { fastify } from 'fastify';
+import { errorHandler } from '../../../src/service/errors.ts';
 import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
@@ -63,6 +65,22 @@ test('400 for what is no HTTP', async () => {
   const answer = await text(socket);
   assert.match(answer, /^HTTP\/1\.1 400 /);
   assert.deepEqual(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''), { error: 'malformed HTTP request' });
+});
+
+test('where errors always have a code, what no table names has that of its status', async () => {
+  const app = fastify();
+  app.setErrorHandler(errorHandler({ withCode: 'always' }));
+  app.post('/', async () => 'taken');
+  const headers = { 'content-type': 'application/json' };
+  const answer = await app.inject({ method: 'POST', url: '/', headers, payload: '{' });
+  assert.deepEqual([answer.statusCode, answer.json().code], [400, 'BAD_REQUEST']);
+  const nonsense = await app.inject({
+    method: 'POST',
+    url: '/',
+    headers: { 'content-type': 'text/nonsense' },
+    payload: 'x'
+  });
+  assert.deepEqual([nonsense.statusCode, nonsense.json().code], [415, 'UNSUPPORTED_MEDIA_TYPE']);
 });
 
 test('503 with Retry-After: before discovery, before the first report, behind an open circuit', async () => {

@@ -12,7 +12,10 @@ const REQUEST_HEADERS = [
   'Range',
   'X-API-Key'
 ];
-const RESPONSE_HEADERS = ['Accept-Ranges', 'Content-Range', 'ETag', 'RateLimit', 'RateLimit-Policy', 'Retry-After'];
+const RESPONSE_HEADERS = [
+  ...['Accept-Ranges', 'Content-Range', 'ETag', 'Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
+  'X-Lag-Blocks'
+];
 
 /**
  * Lets web pages of these origins, and no others, read what the service answers. A preflight carries no key, so it

@@ -40,11 +40,15 @@ export class AnswerCache {
     return performance.now() < this.#unsureUntil ? null : mark;
   }
 
+  /** The answer to a question, where it is in memory and current. */
+  kept(key: string): Reply | null {
+    return this.mark === null ? null : (this.#kept?.get(key) ?? null);
+  }
+
   /** @param key tells the question from others @throws what the coin's `read` throws */
   async read(question: Question, key: string): Promise<Reply> {
-    const { mark } = this;
-    const kept = this.#kept?.get(key);
-    if (kept && mark !== null) return kept;
+    const kept = this.kept(key);
+    if (kept) return kept;
     const reply = await this.#reads.read(key, () => this.#coin.read(question));
     if (reply.isProvisional) return reply;
     if (reply.mark === this.#mark) this.#kept?.set(key, reply);

@@ -13,6 +13,7 @@ import { LISTS, needsType } from '../lists/lists.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
 import type { Question } from '../question.ts';
 import { RECORDS } from '../records/records.ts';
+import { prefersCsv } from './accept.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { isCurrent, questionKey, tellFreshness } from './freshness.ts';
 import { CoinSchema, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
@@ -181,12 +182,14 @@ function reader(cacheOf: CacheOf, method: string, list?: List): Path['answer'] {
   return async (request, reply, coinOf) => {
     const coin = coinOf();
     const { params, query, headers } = request;
-    const format: Question['format'] = list && wantsCsv(headers) ? 'csv' : 'json';
+    const format: Question['format'] = list && prefersCsv(headers.accept) ? 'csv' : 'json';
     const question = { ...readQuestion(method, list, params as object, query as Record<string, string>), format };
-    if (list) reply.header('vary', 'accept');
+    if (list) varyBy(reply, 'accept');
     const cache = cacheOf(coin);
     const key = questionKey(question);
-    if (key !== null && isCurrent(request, key, coin, cache.mark)) return reply.code(304).send();
+    const { mark } = cache;
+    if (key !== null && mark !== null && isCurrent(request, reply, { key, coin, mark, kept: cache.kept(key) }))
+      return reply.code(304).send();
     const { body, ...read } = await (key === null ? coin.read(question) : cache.read(question, key));
     if (tellFreshness(request, reply, { key, coin, ...read })) return reply.code(304).send();
     if (format === 'csv' && read.next) reply.header('link', `<?${nextQuery(query as object, read.next)}>; rel="next"`);
@@ -195,7 +198,11 @@ function reader(cacheOf: CacheOf, method: string, list?: List): Path['answer'] {
   };
 }
 
-const wantsCsv = ({ accept }: FastifyRequest['headers']): boolean => /^text\/csv\b/.test(accept ?? '');
+/** What is allowed to other origins has made it vary by the origin already. */
+function varyBy(reply: FastifyReply, field: string): void {
+  const before = reply.getHeader('vary');
+  reply.header('vary', before === undefined ? field : `${before}, ${field}`);
+}
 
 /** The query string of the page after this one. */
 function nextQuery(query: object, cursor: string): URLSearchParams {

@@ -29,14 +29,31 @@ function etagOf(key: string, { network }: Coin, mark: string): string {
     .padStart(ETAG_DIGITS, '0')}"`;
 }
 
-/** Whether the caller has the answer of the newest block that is known: then no database is asked. */
-export function isCurrent(request: FastifyRequest, key: string, coin: Coin, mark: string | null): boolean {
-  if (mark === null || request.headers['if-none-match'] === undefined) return false;
-  return namesEtag(request, etagOf(key, coin, mark));
-}
-
 /** An answer, and by what it is told from others; null where the tip alone does not decide it. */
-type Told = { readonly key: string | null; readonly coin: Coin } & Omit<Reply, 'body'>;
+type Told = { readonly key: string | null; readonly coin: Coin } & Omit<Reply, 'body' | 'next'>;
+
+/**
+ * Whether the caller has the answer of the newest block that is known: then it is told how fresh that is, and no database is asked.
+ *
+ * @param kept the same answer, where it is in memory
+ */
+export function isCurrent(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    key,
+    coin,
+    mark,
+    kept
+  }: { readonly key: string; readonly coin: Coin; readonly mark: string; readonly kept: Reply | null }
+): boolean {
+  const known = request.headers['if-none-match'];
+  if (known === undefined || !namesEtag(known, etagOf(key, coin, mark), kept !== null)) return false;
+  const height = coin.report()?.height ?? null;
+  return tellFreshness(request, reply, {
+    ...{ key, coin, height, mark, isSettled: kept?.isSettled ?? false, isProvisional: false }
+  });
+}
 
 /** Says how fresh an answer is and how long it may be kept. @returns whether the caller has it already */
 export function tellFreshness(
@@ -50,10 +67,16 @@ export function tellFreshness(
   if (lag !== null) reply.header('x-lag-blocks', lag);
   reply.header('cache-control', etag === null ? 'no-store' : isSettled ? FOR_EVER : REVALIDATED);
   if (etag !== null) reply.header('etag', etag);
-  return etag !== null && namesEtag(request, etag);
+  const known = request.headers['if-none-match'];
+  return etag !== null && known !== undefined && namesEtag(known, etag, true);
 }
 
-function namesEtag({ headers }: FastifyRequest, etag: string): boolean {
-  const known = headers['if-none-match'];
-  return known?.split(',').some((each) => each.trim() === etag) === true;
+const TAGS = /(?:W\/)?("[^"]*")/g;
+
+/** Whether If-None-Match has this tag, weak or not. @param exists there is an answer, which `*` stands for @see RFC 9110 section 13.1.2 */
+function namesEtag(known: string, etag: string, exists: boolean): boolean {
+  if (known.trim() === '*') return exists;
+  const opaque = etag.replace('W/', '');
+  for (const [, tag] of known.matchAll(TAGS)) if (tag === opaque) return true;
+  return false;
 }

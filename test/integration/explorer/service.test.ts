@@ -147,11 +147,38 @@ test('an answer is not sent again before the next block; what no reorg can reach
     assert.equal(first.headers.get('cache-control'), 'public, no-cache');
     const again = await fetch(explorer.url + path, { headers: { 'if-none-match': etag! } });
     assert.deepEqual([again.status, await again.text()], [304, ''], path);
+    for (const name of ['etag', 'cache-control', 'vary', 'x-block-height', 'x-lag-blocks'])
+      assert.equal(again.headers.get(name), first.headers.get(name), `${name} of ${path}`);
+    for (const tags of [etag!.replace('W/', ''), `"x", ${etag}`, `W/"a,b" , ${etag!.slice(2)}`, '*']) {
+      const known = await fetch(explorer.url + path, { headers: { 'if-none-match': tags } });
+      assert.deepEqual([known.status, known.headers.get('etag')], [304, etag], `${tags} ${path}`);
+    }
+    for (const tags of ['"x"', etag!.slice(3, -1), `"${etag!.slice(2)}"`]) {
+      const known = await fetch(explorer.url + path, { headers: { 'if-none-match': tags } });
+      assert.equal(known.status, 200, `${tags} ${path}`);
+    }
     const other = await fetch(`${explorer.url}/api/balances/B`, { headers: { 'if-none-match': etag! } });
     assert.equal(other.status, 200);
   }
+  const nothing = await fetch(`${explorer.url}/api/token/NOPE`, { headers: { 'if-none-match': '*' } });
+  assert.equal(nothing.status, 404);
   for (const path of ['/api/mempool', '/api/pubkey/A'])
     assert.equal((await fetch(explorer.url + path)).headers.get('cache-control'), 'no-store', path);
+});
+
+test('other origins that are allowed read its headers, and caches keep answers apart by origin and form', async () => {
+  const origin = 'https://wallet.example';
+  const open = await startExplorer(explored, { CORS_ORIGINS: origin });
+  for (const path of ['/api/blocks', '/api/history/1/block', '/api/network']) {
+    const { headers } = await fetch(open.url + path, { headers: { origin } });
+    assert.equal(headers.get('access-control-allow-origin'), origin);
+    const vary = (headers.get('vary') ?? '').toLowerCase().split(/, */);
+    assert.deepEqual(vary.sort(), path === '/api/network' ? ['origin'] : ['accept', 'origin']);
+    const exposed = (headers.get('access-control-expose-headers') ?? '').toLowerCase();
+    for (const name of ['etag', 'link', 'ratelimit', 'retry-after', 'x-block-height', 'x-lag-blocks'])
+      assert.ok(exposed.split(/, */).includes(name), `${name} in ${exposed}`);
+  }
+  assert.equal(await open.stop(), 0, open.output());
 });
 
 test('text/csv: the rows of a list with the cursor in Link', async () => {

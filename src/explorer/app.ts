@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ExplorerConfig } from '../config/services/explorer.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
+import { createLimit } from '../service/limits.ts';
 import type { Readiness } from '../service/readiness.ts';
 import type { Coin } from './coins.ts';
 import { MAX_PER_ADDRESS } from './live/live-stream.ts';
@@ -17,6 +18,7 @@ export interface ExplorerAppDeps
   readonly hubAgeS: ApiDeps['hubAgeS'];
 }
 
+const WINDOW_MS = 60_000;
 const DESCRIPTION = `Reads what an indexer has written: balances, tokens, actions, blocks.
 
 Everything below \`/{COIN}/api/\` is open; where one network is served, \`{COIN}\` may be left out. Amounts and indexes are decimal texts. \`next\` of a page is the cursor of the one after it, at any depth at the same cost; a reorg ends it with CURSOR_STALE.`;
@@ -39,11 +41,15 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     consolePath: '/console',
     upgrades: { accept: ({ url, headers }) => isLiveRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
     routes: (app, { addressOf }) => {
-      const { EXPLORER_RATE_LIMIT_RPM: requestsPerMinute, EXPLORER_CACHE_MB } = config;
-      const deps = { coins, hubAgeS, addressOf, requestsPerMinute, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20 };
-      liveRoutes(app, { ...deps, log });
-      apiRoutes(app, deps);
-      pageRoutes(app, deps);
+      const { EXPLORER_RATE_LIMIT_RPM: max, EXPLORER_CACHE_MB } = config;
+      void app.register(async (plugin) => {
+        // One for all: what a page or a connection is made of costs as much as an answer.
+        const limit = createLimit(plugin, { name: 'explorer', max, windowMs: WINDOW_MS, addressOf });
+        const deps = { coins, hubAgeS, limit, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20 };
+        liveRoutes(plugin, { ...deps, addressOf, log });
+        apiRoutes(plugin, deps);
+        pageRoutes(plugin, deps);
+      });
     }
   });
 }

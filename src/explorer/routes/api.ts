@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import type { AddressReader } from '../../service/address.ts';
 import { errorHandler } from '../../service/errors.ts';
-import { createLimit } from '../../service/limits.ts';
+import type { Limit } from '../../service/limits.ts';
 import { oneOf } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { type Coin, findCoin } from '../coins.ts';
@@ -23,10 +22,10 @@ import { StatusSchema, statusOf } from './status.ts';
 export interface ApiDeps {
   /** The networks that are served now. */
   readonly coins: () => readonly Coin[];
-  readonly requestsPerMinute: number;
+  /** Of requests by an address. */
+  readonly limit: Limit;
   /** Bytes of answers that are kept for each network until its next block. */
   readonly cacheBytes: number;
-  readonly addressOf: AddressReader;
   /** Seconds since a hub last said where databases are; null where none is asked. */
   readonly hubAgeS: () => number | null;
 }
@@ -47,7 +46,6 @@ const OF_SERVICE: ReadonlySet<string | undefined> = new Set(['/api/ping', '/api/
 
 type CacheOf = (coin: Coin) => AnswerCache;
 
-const WINDOW_MS = 60_000;
 const HEADERS = {
   'X-Block-Height': 'height of the newest block that was read',
   'X-Lag-Blocks': 'blocks that it is behind the decoder',
@@ -56,12 +54,8 @@ const HEADERS = {
 const STATUSES = [400, 404, 429, 502, 503] as const;
 
 /** The routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
-export function apiRoutes(
-  app: FastifyInstance,
-  { coins, requestsPerMinute, cacheBytes, addressOf, hubAgeS }: ApiDeps
-): void {
+export function apiRoutes(app: FastifyInstance, { coins, limit, cacheBytes, hubAgeS }: ApiDeps): void {
   void app.register(async (plugin) => {
-    const limit = createLimit(plugin, { name: 'explorer', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
     plugin.setErrorHandler(errorHandler({ withCode: 'always', names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', async (request, reply) => {
       await limit.take(request, reply);

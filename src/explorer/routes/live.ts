@@ -4,8 +4,8 @@ import Type from 'typebox';
 import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { AddressReader } from '../../service/address.ts';
 import { errorHandler } from '../../service/errors.ts';
-import { createLimit } from '../../service/limits.ts';
 import { readSendBuffer, type SendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
 import { type Coin, findCoin } from '../coins.ts';
@@ -15,7 +15,6 @@ import { PUBLIC_NAMES } from '../public-names.ts';
 import type { ApiDeps } from './api.ts';
 import { CoinSchema, QuerySchema } from './parameters.ts';
 
-const WINDOW_MS = 60_000;
 const SubjectSchema = Type.Object({
   address: Type.Optional(QuerySchema('an address, whose actions are sent')),
   token: Type.Optional(QuerySchema('a ticker, whose actions are sent'))
@@ -27,9 +26,10 @@ const DOC = {
   statuses: [101, 400, 404, 429, 503]
 } as const;
 
+type LiveDeps = Pick<ApiDeps, 'coins' | 'limit'> & { readonly addressOf: AddressReader; readonly log: Logger };
+
 /** `/{COIN}/api/websocket`: what is new, as it comes. */
-export function liveRoutes(app: FastifyInstance, deps: ApiDeps & { readonly log: Logger }): void {
-  const { coins, requestsPerMinute, addressOf, log } = deps;
+export function liveRoutes(app: FastifyInstance, { coins, limit, addressOf, log }: LiveDeps): void {
   void app.register(async (plugin) => {
     const sockets = acceptWebSockets(plugin);
     const streams = new Map<Coin, LiveStream>();
@@ -47,7 +47,6 @@ export function liveRoutes(app: FastifyInstance, deps: ApiDeps & { readonly log:
     plugin.addHook('preClose', async () => {
       for (const stream of streams.values()) stream.close();
     });
-    const limit = createLimit(plugin, { name: 'websocket', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
     plugin.setErrorHandler(errorHandler({ withCode: 'always', names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', limit.take);
     const subscribe = (request: FastifyRequest, reply: FastifyReply) => {

@@ -3,7 +3,6 @@ import Type from 'typebox';
 import { CHAIN_NETWORKS } from '../../coin/chains.ts';
 import { PlatformError } from '../../errors.ts';
 import { publicFailure } from '../../service/errors.ts';
-import { createLimit } from '../../service/limits.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import { layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
 import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
@@ -12,7 +11,6 @@ import type { ApiDeps } from './api.ts';
 /** A page runs and asks what is this service's own, and sends its form nowhere else. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-const WINDOW_MS = 60_000;
 const NameSchema = Type.String({ minLength: 1, maxLength: 250, description: 'at most 250 letters' });
 const NamedSchema = Type.Object({ name: NameSchema });
 const CursorSchema = Type.Object({ cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })) });
@@ -24,9 +22,8 @@ const CODE = `:coin(^(?:${CODES.join('|')})$)`;
  * Pages for people, made here and whole without a script: `/`, `/search`, and one for each kind of thing; below `/{COIN}` too. Where several
  * networks are served, `/` lists them.
  */
-export function pageRoutes(app: FastifyInstance, { coins, requestsPerMinute, addressOf }: ApiDeps): void {
+export function pageRoutes(app: FastifyInstance, { coins, limit }: Pick<ApiDeps, 'coins' | 'limit'>): void {
   void app.register(async (plugin) => {
-    const limit = createLimit(plugin, { name: 'pages', max: requestsPerMinute, windowMs: WINDOW_MS, addressOf });
     plugin.addHook('onRequest', limit.take);
     plugin.setErrorHandler(async (caught, request, reply) => sendFailure(reply, request, coins(), caught));
     plugin.get(`/${CODE}`, { config: { open: true } }, async ({ params }, reply) =>

@@ -276,8 +276,15 @@ test('HTTPS is served where a certificate is set, by the same routes; a pair tha
 test('RATE_LIMITED, ER-05, LI-01, D-24: the 501st request of a minute', async () => {
   const limited = await startExplorer(explored);
   const statuses: number[] = [];
-  for (let at = 0; at < 501; at++) statuses.push((await fetch(`${limited.url}/api/ping`)).status);
-  assert.deepEqual([statuses[499], statuses[500]], [200, 429]);
+  const asked = ['/api/ping', '/api/blocks', '/', '/block/1'];
+  for (let at = 0; at < 501; at++) statuses.push((await fetch(limited.url + asked[at % asked.length]!)).status);
+  assert.deepEqual([statuses[499], statuses[500]], [200, 429], 'pages and answers have one limit');
+  const socket = new WebSocket(`${limited.url.replace('http', 'ws')}/api/websocket`);
+  const [, { statusCode }] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }];
+  socket.on('error', () => undefined);
+  socket.terminate();
+  assert.equal(statusCode, 429, 'and so have connections');
+  for (const path of ['/livez', '/readyz']) assert.equal((await fetch(limited.url + path)).status, 200, path);
   const refused = await fetch(`${limited.url}/api/ping`);
   assert.equal(((await refused.json()) as Body).code, 'RATE_LIMITED');
   assert.ok(Number(refused.headers.get('retry-after')) >= 1);

@@ -8,7 +8,7 @@ import { writeCsv } from './csv.ts';
 import { markOf } from './cursor.ts';
 import { fill, type Page, type ReadPage, readPage } from './list-reader.ts';
 import { readNamed, wantedNames } from './named-tokens.ts';
-import { readPast } from './past.ts';
+import { checkHeight, readPast } from './past.ts';
 import type { Query } from './reader.ts';
 import { findAddress, readSubject } from './subject.ts';
 import { checkStanding, type Tip } from './tip.ts';
@@ -60,6 +60,7 @@ async function readList(asked: ListRead): Promise<Reply> {
   const mark = () => markOf(question, text);
   const cursor = question.cursor === undefined ? null : databases.cursors.read(question.cursor, mark());
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
+  if (question.height !== undefined) await checkHeight(query, question.height, tip);
   const names = () => databases.names.at(query, tip);
   const value = await readSubject(query, names, filter.takes, text);
   const { limit, page, format } = question;
@@ -99,7 +100,7 @@ async function readRows(asked: ListRead, page: Page): Promise<typeof NO_PAGE> {
   const { value, cursor, ...paging } = page;
   const id = page.filter.takes === 'address' ? await findAddress(query, String(value)) : Number(value);
   if (id === null) return NO_PAGE;
-  return await readPast(query, { ...paging, id, height, after: cursor && Number(cursor.key) }, tip);
+  return await readPast(query, { ...paging, id, height, after: cursor && Number(cursor.key) });
 }
 
 const isCountable = ({ database, textKeys }: List) => database === 'indexer' && !textKeys;

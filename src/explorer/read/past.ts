@@ -29,11 +29,10 @@ const AMOUNT = 'DECIMAL(58,18)';
  * without those since.
  *
  * @returns the rows of the page, and how many balances there are
- * @throws {PlatformError} BLOCK_INDEX_INVALID for a block that the ledger lacks, REQUEST_INVALID where both sides are too long
+ * @throws {PlatformError} REQUEST_INVALID where both sides are too long
  */
-export async function readPast(query: Query, page: PastPage, tip: Tip | null): Promise<ReadPage & { total: number }> {
+export async function readPast(query: Query, page: PastPage): Promise<ReadPage & { total: number }> {
   const { id, height, limit, offset, after, isDescending } = page;
-  await checkHeight(query, height, tip);
   const last = await lastActionOf(query, height);
   const until = await movementsOf(query, id, `action_index <= ?`, last);
   const held = until ?? (await heldWithout(query, id, last));
@@ -50,7 +49,8 @@ export async function readPast(query: Query, page: PastPage, tip: Tip | null): P
   return { data, end, total: ticks.length };
 }
 
-async function checkHeight(query: Query, height: number, tip: Tip | null): Promise<void> {
+/** Sees that the ledger has a block. @throws {PlatformError} BLOCK_INDEX_INVALID */
+export async function checkHeight(query: Query, height: number, tip: Tip | null): Promise<void> {
   const [first] = await query<{ height: number | null }>('SELECT MIN(block_index) AS height FROM blocks');
   const from = first?.height ?? null;
   if (tip !== null && from !== null && height >= from && height <= tip.height) return;

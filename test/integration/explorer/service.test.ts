@@ -104,6 +104,8 @@ const REFUSED: readonly (readonly [path: string, status: number, code: string])[
   ['/RBTC/api/blocks?cursor=x', 400, 'CURSOR_INVALID'],
   ['/RBTC/api/blocks?page=1&cursor=x', 400, 'BAD_REQUEST'],
   ['/RBTC/api/balances/A?height=999999', 400, 'INVALID_BLOCK_INDEX'],
+  ['/RBTC/api/balances/unknown?height=999999', 400, 'INVALID_BLOCK_INDEX'],
+  ['/RBTC/api/balances/%F0%9F%A6%8A?height=999999', 400, 'INVALID_BLOCK_INDEX'],
   ['/RBTC/api/balances/A?height=-1', 400, 'BAD_REQUEST'],
   ['/RBTC/api/blocks?height=1', 400, 'BAD_REQUEST'],
   ['/RBTC/api/sends/A/nothing', 400, 'BAD_REQUEST'],

@@ -198,15 +198,20 @@ interface Found {
 
 /** What a search found; `only` is the one thing, where there is one. */
 export async function searchView({ name, read, linkTo }: Asked): Promise<View & { readonly only: Found | null }> {
-  const { results } = rowOf((await read('search', { query: name })).data) as {
+  const { results, unused_address: unused } = rowOf((await read('search', { query: name })).data) as {
     readonly results: readonly Found[];
+    readonly unused_address: string | null;
   };
   const [first, ...others] = results;
   const isOne = first !== undefined && (others.length === 0 || (first.value === name && first.type === 'token'));
   const found = results.map(({ type, value }) => [type, linkTo(type, value)]);
+  const nothing =
+    unused === null
+      ? html`<p>Nothing has this name: no address, token, transaction, block or action.</p>`
+      : html`<p>This is an address that has done nothing yet.</p>`;
   return {
     title: `Search ${name}`,
-    body: html`<h2 class="name">Search <code>${name}</code></h2>${found.length === 0 ? html`<p>Nothing has this name: no address, token, transaction, block or action.</p>` : section('Found', ['What', 'Name'], found)}`,
+    body: html`<h2 class="name">Search <code>${name}</code></h2>${found.length === 0 ? nothing : section('Found', ['What', 'Name'], found)}`,
     only: isOne ? first : null
   };
 }

@@ -3,7 +3,7 @@ import { address, big, bigOrNull, type Columns, integerOrNull, looked, rowSchema
 import { BLOCK_COLUMNS } from '../lists/state.ts';
 import type { Query } from '../read/reader.ts';
 import { readHash, readHeight } from '../read/subject.ts';
-import { MAX_ROWS, type RecordMethod, readRows, unknown } from './record.ts';
+import { type Databases, MAX_ROWS, type RecordMethod, readRows, unknown } from './record.ts';
 
 const span = (from: string, column: string, condition: string) =>
   big(`(SELECT COALESCE(MAX(${column}) - MIN(${column}) + 1, 0) FROM ${from} WHERE ${condition})`);
@@ -21,18 +21,21 @@ export const block: RecordMethod = {
   isSettled: true,
   read: async ({ query, question: { query: name = '' }, databases }) => {
     const hash = readHash(name);
-    const height = hash === null ? readHeight(name) : await databases.decoder((each) => heightOf(each, hash));
+    const height = hash === null ? readHeight(name) : await findHeight(databases, hash);
     const [found] = await readRows(query, BLOCK, 'blocks b WHERE b.block_index = ? LIMIT 1', [height]);
     return found ?? unknown('block', name);
   }
 };
 
-async function heightOf(query: Query, hash: string): Promise<number> {
-  const [found] = await query<{ height: number }>(
-    'SELECT b.block_index AS height FROM blocks b JOIN index_transactions i ON i.id = b.block_hash_id WHERE i.hash = ?',
-    [hash]
+/** The height of the block that has a hash on the chain; null where the decoder has none. */
+export async function findHeight({ decoder }: Pick<Databases, 'decoder'>, hash: string): Promise<number | null> {
+  const [found] = await decoder((query) =>
+    query<{ height: number }>(
+      'SELECT b.block_index AS height FROM blocks b JOIN index_transactions i ON i.id = b.block_hash_id WHERE i.hash = ?',
+      [hash]
+    )
   );
-  return found?.height ?? unknown('block', hash);
+  return found?.height ?? null;
 }
 
 const TRANSACTION: Columns = {

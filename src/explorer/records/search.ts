@@ -1,7 +1,9 @@
 import Type from 'typebox';
+import { canonicalAddress } from '../../coin/script/address.ts';
 import type { Query } from '../read/reader.ts';
 import { findAddress, type ReadNames, readHash } from '../read/subject.ts';
-import type { RecordMethod } from './record.ts';
+import { findHeight } from './chain.ts';
+import type { RecordMethod, RecordRead } from './record.ts';
 
 const FOUND = ['address', 'token', 'transaction', 'block', 'action'] as const;
 
@@ -16,23 +18,45 @@ export const search: RecordMethod = {
         type: Type.Unsafe<string>({ type: 'string', enum: [...FOUND] }),
         value: Type.String({ description: 'what the method of that name takes' })
       })
-    )
+    ),
+    unused_address: Type.Union([Type.String(), Type.Null()], {
+      description: 'the text as an address of the network that has done nothing yet'
+    })
   }),
-  read: async ({ query, names, question: { query: name = '', type } }) => {
-    const finders: Readonly<Record<(typeof FOUND)[number], () => Promise<readonly string[]>>> = {
-      address: async () => ((await findAddress(query, name)) === null ? [] : [name]),
-      token: () => findTickers(names, name),
-      transaction: () =>
-        exists(query, 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id', 'i.hash', readHash(name)),
-      block: () => existsNumber(query, 'blocks', 'block_index', name),
-      action: () => existsNumber(query, 'actions', 'action_index', name)
-    };
+  read: async (asked) => {
+    const { query: name = '', type } = asked.question;
     const results: { type: string; value: string }[] = [];
     for (const each of FOUND.filter((found) => type === undefined || found === type))
-      for (const value of await finders[each]()) results.push({ type: each, value });
-    return { results };
+      for (const value of await FINDERS[each](asked, name)) results.push({ type: each, value });
+    const address = canonicalAddress(name, asked.databases.network.addresses) ?? null;
+    return { results, unused_address: results.length === 0 ? address : null };
   }
 };
+
+type Finder = (asked: RecordRead, name: string) => Promise<readonly string[]>;
+
+const FINDERS: Readonly<Record<(typeof FOUND)[number], Finder>> = {
+  address: findAddresses,
+  token: ({ names }, name) => findTickers(names, name),
+  transaction: ({ query }, name) =>
+    exists(query, 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id', 'i.hash', readHash(name)),
+  block: findBlocks,
+  action: ({ query }, name) => existsNumber(query, 'actions', 'action_index', name)
+};
+
+/** An address as it is written, or as this system writes it: QR codes have capitals. */
+async function findAddresses({ query, databases }: RecordRead, name: string): Promise<string[]> {
+  if ((await findAddress(query, name)) !== null) return [name];
+  const canonical = canonicalAddress(name, databases.network.addresses);
+  return canonical !== undefined && (await findAddress(query, canonical)) !== null ? [canonical] : [];
+}
+
+/** By its height, or by the hash that the chain gives it. */
+async function findBlocks({ query, databases }: RecordRead, name: string): Promise<string[]> {
+  const hash = readHash(name);
+  const height = hash === null ? null : await findHeight(databases, hash);
+  return await existsNumber(query, 'blocks', 'block_index', height === null ? name : String(height));
+}
 
 const MAX_TICKERS = 10;
 

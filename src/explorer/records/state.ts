@@ -1,4 +1,6 @@
 import Type from 'typebox';
+import { canonicalAddress } from '../../coin/script/address.ts';
+import { PlatformError } from '../../errors.ts';
 import {
   address as addressColumn,
   amountOrNull,
@@ -108,6 +110,8 @@ export const address: RecordMethod = {
   read: async ({ query, question: { query: name = '' }, databases }) => {
     const id = await findAddress(query, name);
     const [found] = await readRows(query, ADDRESS, 'index_addresses i WHERE i.id = ?', [id]);
+    if (!found && canonicalAddress(name, databases.network.addresses) === name)
+      throw new PlatformError('RECORD_UNKNOWN', { reason: `address "${name}" has done nothing yet` });
     return { ...(found ?? unknown('address', name)), pubkey: await readPubkey(databases, name) };
   }
 };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { LISTS } from '../../../src/explorer/lists/lists.ts';
 import type { Question } from '../../../src/explorer/question.ts';
@@ -327,6 +328,28 @@ test('EEX-03: one action, transaction, token, block, address and what a search f
     ['address', '%']
   ])
     await assert.rejects(record(method!, query), (error) => hasCode(error, 'RECORD_UNKNOWN'), method);
+});
+
+test('a search finds a block by its hash, and an address in capitals; one that did nothing is told from no address', async () => {
+  const { addresses } = databases.network;
+  const addressOfHash = (byte: string) => addressOf(Buffer.from(`0014${byte.repeat(20)}`, 'hex'), addresses)!;
+  const [used, unused] = [addressOfHash('11'), addressOfHash('22')];
+  const hash = 'ab'.repeat(32);
+  await sql(explored.indexer, `INSERT INTO index_addresses (id, address, block_index) VALUES (9001, '${used}', 1)`);
+  await sql(
+    explored.decoder,
+    `INSERT INTO index_transactions (id, hash) VALUES (9001, '${hash}')`,
+    'INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (2, 1, 9001, 1)'
+  );
+  const search = async (query: string) => (await ask({ method: 'search', query })).data as unknown;
+  const found = (type: string, value: string) => ({ results: [{ type, value }], unused_address: null });
+  assert.deepEqual(await search(hash), found('block', '2'));
+  assert.deepEqual(await search(hash.toUpperCase()), found('block', '2'));
+  assert.deepEqual(await search(used), found('address', used));
+  assert.deepEqual(await search(used.toUpperCase()), found('address', used));
+  assert.deepEqual(await search(unused.toUpperCase()), { results: [], unused_address: unused });
+  assert.deepEqual(await search('f'.repeat(64)), { results: [], unused_address: null });
+  await assert.rejects(ask({ method: 'address', query: unused }), /has done nothing yet/);
 });
 
 test('every list has a page for a subject that nobody knows', async () => {

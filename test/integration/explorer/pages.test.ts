@@ -131,4 +131,7 @@ test('what a caller writes is text on a page, and what is not there says so with
     assert.doesNotMatch(page, /<script>|<img/, path);
     assert.match(page, /<h2/);
   }
+  const unused = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';
+  const answer = await fetch(`${explorer.url}/search?q=${unused.toUpperCase()}`);
+  assert.match(await answer.text(), /This is an address that has done nothing yet/);
 });

@@ -6,6 +6,7 @@ import { publicFailure } from '../../service/errors.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import { layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
 import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
+import { PUBLIC_NAMES } from '../public-names.ts';
 import type { ApiDeps } from './api.ts';
 
 /** A page runs and asks what is this service's own, and sends its form nowhere else. */
@@ -15,7 +16,10 @@ const NameSchema = Type.String({ minLength: 1, maxLength: 250, description: 'at 
 const NamedSchema = Type.Object({ name: NameSchema });
 const CursorSchema = Type.Object({ cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })) });
 
-const CODES = CHAIN_NETWORKS.flatMap(({ code }) => [code, code.toLowerCase()]);
+/** In any case; a pattern of the router has no flags. */
+const CODES = CHAIN_NETWORKS.map(({ code }) =>
+  [...code].map((letter) => `[${letter}${letter.toLowerCase()}]`).join('')
+);
 const CODE = `:coin(^(?:${CODES.join('|')})$)`;
 
 /**
@@ -100,11 +104,12 @@ function sendFailure(
   caught: unknown
 ): FastifyReply {
   const error = PlatformError.from(caught);
-  const title = error.status === 404 ? 'Not found' : error.status < 500 ? 'It cannot be shown' : 'Not now';
+  const status = PUBLIC_NAMES[error.code]?.status ?? error.status;
+  const title = status === 404 ? 'Not found' : status < 500 ? 'It cannot be shown' : 'Not now';
   const code = codeIn(request)?.toUpperCase();
   const coin = code === undefined && coins.length === 1 ? coins[0] : coins.find(({ network }) => network.code === code);
   const site = coin ? siteOf(coin, code) : NO_SITE;
-  return send(reply.code(error.status), site, failureView(title, publicFailure(error), site.base));
+  return send(reply.code(status), site, failureView(title, publicFailure(error), site.base));
 }
 
 function sendHtml(reply: FastifyReply, page: string): FastifyReply {

@@ -87,7 +87,9 @@ test('pages of several networks are below their codes, and lead to each other', 
   const found = await fetch(`${explorer.url}/RLTC/search?q=TOKA`, { redirect: 'manual' });
   assert.equal(found.headers.get('location'), '/RLTC/token/TOKA');
   assert.equal(await status('/block/1'), 404, 'of two networks one is to be named');
-  assert.equal(await status('/DOGE/block/1'), 404);
+  for (const path of ['/DOGE/block/1', '/DOGE/', '/Doge/']) assert.equal(await status(path), 503, path);
+  for (const path of ['/Rltc/', '/rLTC/block/1', '/Rltc/search?q=TOKA', '/Rltc'])
+    assert.equal(await status(path), 200, path);
 });
 
 test('a database that moves is followed, and one that is named by half leaves the network as it is', async () => {

@@ -106,10 +106,16 @@ test('the front page shows a new block as it comes, and takes back one that a re
 
 test('on a phone and in the dark nothing is cut off, and contrast comes from the theme', async () => {
   const { page, faults } = await openPage({ colorScheme: 'dark', width: 390 });
+  const long = 'bcrt1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqc8gma6';
+  await sql(explored.indexer, `UPDATE index_addresses SET address = '${long}' WHERE address = 'B'`);
   for (const path of ['/', '/address/A', '/token/TOKA', '/block/1', '/action/9', '/search?q=TOK']) {
     await page.goto(explorer.url + path, { waitUntil: 'load' });
     const width = await page.evaluate('document.documentElement.scrollWidth');
     assert.equal(width, 390, path);
+    const cut = await page.evaluate(
+      "[...document.querySelectorAll('td, td *, dd *')].filter((each) => each.getBoundingClientRect().right > 390).length"
+    );
+    assert.equal(cut, 0, `${cut} texts of ${path} are cut off`);
     assert.equal(await page.evaluate('getComputedStyle(document.body).backgroundColor'), 'rgb(14, 18, 24)', path);
   }
   assert.deepEqual(faults, []);

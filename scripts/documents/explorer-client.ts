@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import { explorerVariables } from '../../src/config/services/explorer.ts';
 import { createExplorerApp } from '../../src/explorer/app.ts';
+import { ONE_NETWORK } from '../../src/explorer/routes/api.ts';
 import { silentLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/observe/metrics/metrics.ts';
 import { openServiceBase } from '../../src/service/base.ts';
 import { NO_ACTORS } from '../../src/service/no-actors.ts';
+import type { OpenApi } from '../../src/service/openapi.ts';
 import { ROOT } from '../root.ts';
 
 /** The types of every request and answer of an explorer, for clients. */
@@ -18,7 +20,7 @@ export const TYPES_FILE = join(ROOT, 'examples', 'explorer-api.ts');
 /** It needs an older compiler than this project, so it is no dependency: npm fetches both when the types are made. */
 const PACKAGES = ['openapi-typescript@7.13.0', 'typescript@5.9.3'];
 
-/** What `/openapi.json` of an explorer answers. */
+/** What `/openapi.json` of an explorer answers, without the paths that a network's code may be left out of: they repeat the others. */
 export async function explorerDocument(): Promise<string> {
   const { values: config } = loadConfig(explorerVariables, {
     env: { NETWORK: 'LTC' },
@@ -36,7 +38,10 @@ export async function explorerDocument(): Promise<string> {
   const { body } = await app.inject('/openapi.json');
   await app.close();
   await base.close();
-  return body;
+  const document = JSON.parse(body) as OpenApi;
+  const isOwn = (path: OpenApi['paths'][string]) => !Object.values(path).some(({ tags }) => tags.includes(ONE_NETWORK));
+  const paths = Object.entries(document.paths).filter(([, path]) => isOwn(path));
+  return JSON.stringify({ ...document, paths: Object.fromEntries(paths) });
 }
 
 /** The file's first line, which says what it was made from; another version of the program alone makes no other types. */

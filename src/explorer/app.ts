@@ -5,7 +5,7 @@ import { createLimit } from '../service/limits.ts';
 import type { Readiness } from '../service/readiness.ts';
 import type { Coin } from './coins.ts';
 import { MAX_PER_ADDRESS } from './live/live-stream.ts';
-import { type ApiDeps, apiRoutes } from './routes/api.ts';
+import { type ApiDeps, apiRoutes, ONE_NETWORK } from './routes/api.ts';
 import { isLiveRequest, liveRoutes } from './routes/live.ts';
 import { pageRoutes } from './routes/pages.ts';
 
@@ -33,11 +33,11 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     documentation: {
       title: 'platform-node explorer',
       description: DESCRIPTION,
-      tags: ['State', 'Blocks', 'Actions', 'Pages', 'Operator', 'Documentation'],
+      tags: ['State', 'Blocks', 'Actions', 'Pages', 'Operator', 'Documentation', ONE_NETWORK],
+      codesAlways: true,
       keys: 'EXPLORER_API_KEY, when it is set'
     },
     readiness: () => readinessOf(coins()),
-    codesAlways: true,
     consolePath: '/console',
     upgrades: { accept: ({ url, headers }) => isLiveRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
     routes: (app, { addressOf }) => {

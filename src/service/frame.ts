@@ -74,8 +74,6 @@ export interface ServiceDefinition {
   /** Where the console page is, of a service with a page of its own at `/`; `/` when absent. */
   readonly consolePath?: string;
   readonly rpc?: RpcOptions;
-  /** Every error has a code, also those of requests that reach no route. Default: only those of ERRORS have. */
-  readonly codesAlways?: true;
   /** The service's own checks, after the key and before parameters and body. */
   readonly check?: (request: FastifyRequest) => void;
   /** The requests that become WebSockets, and how many of those an address may have. */
@@ -123,7 +121,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   });
   const responseBuffer = new ResponseBuffer();
   app.addHook('onSend', async (_, reply, payload) => responseBuffer.hold(reply, payload));
-  app.setErrorHandler(errorHandler({ withCode: service.codesAlways ? 'always' : true }));
+  app.setErrorHandler(errorHandler({ withCode: service.documentation.codesAlways ? 'always' : true }));
   app.setNotFoundHandler(async (_, reply) => refuse(service, reply, 404, 'not found'));
   app.register(rateLimit, { global: false });
   registerRoutes(app, service, parts, document);
@@ -134,12 +132,17 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
 }
 
 /** Refuses what reaches no route. */
-function refuse({ codesAlways }: ServiceDefinition, reply: FastifyReply, status: number, error: string): FastifyReply {
-  return reply.code(status).send(codesAlways ? { error, code: codeOfStatus(status) } : { error });
+function refuse(
+  { documentation }: ServiceDefinition,
+  reply: FastifyReply,
+  status: number,
+  error: string
+): FastifyReply {
+  return reply.code(status).send(documentation.codesAlways ? { error, code: codeOfStatus(status) } : { error });
 }
 
 function serverOptions(service: ServiceDefinition, { authenticator, clientLimiter }: FrameParts): FastifyServerOptions {
-  const { log, config, upgrades } = service;
+  const { log, config, upgrades, documentation } = service;
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -149,7 +152,7 @@ function serverOptions(service: ServiceDefinition, { authenticator, clientLimite
     ...ingress({
       clientLimiter,
       maxConnections: config.MAX_CONNECTIONS,
-      withCode: service.codesAlways === true,
+      withCode: documentation.codesAlways === true,
       ...(upgrades?.accept ? { isUpgrade: upgrades.accept } : {})
     }),
     // Closed schemas refuse unknown fields. `verbose`: a finding carries the schema that it broke, whose description is the rule.

@@ -43,9 +43,15 @@ export interface OpenApi {
   };
 }
 
+const ERROR = Type.String({ description: 'what is wrong, for people' });
 const ErrorSchema = Type.Object({
-  error: Type.String({ description: 'what is wrong, for people' }),
+  error: ERROR,
   code: Type.Optional(Type.String({ description: 'what is wrong, for programs; transparency errors have none' }))
+});
+/** Of a service whose errors always have a code. */
+const CodedErrorSchema = Type.Object({
+  error: ERROR,
+  code: Type.String({ description: 'what is wrong, for programs' })
 });
 const ERROR_REFERENCE = { $ref: '#/components/schemas/Error' };
 
@@ -60,6 +66,8 @@ export interface Documentation {
   readonly keys: string;
   /** Messages that no route's schema holds, by name. */
   readonly schemas?: Readonly<Record<string, TSchema>>;
+  /** Every error has a code, also those of requests that reach no route. Default: only those of ERRORS have. */
+  readonly codesAlways?: true;
   /** Statuses that a route answers by what the service checks before it. */
   readonly statusesOf?: (config: FastifyContextConfig) => readonly number[];
 }
@@ -69,7 +77,8 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
   200: 'The answer',
   202: 'It is being done',
   206: 'A range of an artifact that was begun before',
-  304: 'The artifact of If-None-Match is still the current one',
+  303: 'What was found has a page of its own',
+  304: 'What If-None-Match names is still current',
   204: 'There is nothing to say',
   400: 'A parameter or the body is wrong',
   401: 'The key is missing or wrong',
@@ -87,7 +96,7 @@ const STATUS_TEXTS: Readonly<Record<number, string>> = {
 export function documentRoutes(
   app: FastifyInstance,
   version: string,
-  { title, description, tags, keys, schemas = {}, statusesOf }: Documentation
+  { title, description, tags, keys, schemas = {}, codesAlways, statusesOf }: Documentation
 ): () => OpenApi {
   const routes: RouteOptions[] = [];
   app.addHook('onRoute', (route) => void (route.method !== 'HEAD' && route.config?.doc && routes.push(route)));
@@ -112,7 +121,9 @@ export function documentRoutes(
           bearer: { type: 'http', scheme: 'bearer', description: keys },
           apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: keys }
         },
-        schemas: { Error: ErrorSchema, ...schemas } as unknown as Readonly<Record<string, JsonSchema>>
+        schemas: { Error: codesAlways ? CodedErrorSchema : ErrorSchema, ...schemas } as unknown as Readonly<
+          Record<string, JsonSchema>
+        >
       }
     };
   };
@@ -166,21 +177,42 @@ function parametersOf(place: Parameter['in'], schema: JsonSchema | undefined): P
   }));
 }
 
-function responseOf(status: number, schema: JsonSchema | undefined, { headers, mediaType }: RouteDoc): Response {
+function responseOf(status: number, schema: JsonSchema | undefined, doc: RouteDoc): Response {
   const description = STATUS_TEXTS[status] ?? `Status ${status}`;
-  if (status >= 400) return { description, content: json(schema ?? ERROR_REFERENCE) };
-  const told = Object.entries(headers ?? {}).map(([name, text]) => [
-    name,
-    { description: text, schema: { type: 'string' } }
-  ]);
+  if (status >= 400) return { description, ...errorOf(status, schema, doc) };
+  const { headers = {}, mediaType = 'application/json', otherMediaType } = doc;
+  const hasHeaders = (status === 200 || status === 304) && Object.keys(headers).length > 0;
+  const other = otherMediaType === undefined ? {} : { [otherMediaType]: TEXT };
   return {
     description,
-    ...(status === 200 && told.length > 0 ? { headers: Object.fromEntries(told) } : {}),
-    ...(status === 200 && (schema || mediaType)
-      ? { content: { [mediaType ?? 'application/json']: { schema: schema ?? { type: 'string' } } } }
+    ...(hasHeaders ? { headers: headersOf(headers) } : {}),
+    ...(status === 200 && (schema || doc.mediaType)
+      ? { content: { [mediaType]: { schema: schema ?? TEXT.schema }, ...other } }
       : {}),
     ...(status !== 200 && schema ? { content: json(schema) } : {})
   };
+}
+
+const TEXT = { schema: { type: 'string' } } as const;
+const RETRY_AFTER = { 'Retry-After': 'seconds to wait' };
+
+/** An error as a page or as JSON; what is over for now says when to come again. */
+function errorOf(
+  status: number,
+  schema: JsonSchema | undefined,
+  { errorPages }: RouteDoc
+): Omit<Response, 'description'> {
+  if (errorPages) return { content: { 'text/html': TEXT } };
+  const isForNow = schema === undefined && (status === 429 || status === 503);
+  return {
+    ...(isForNow ? { headers: headersOf(RETRY_AFTER) } : {}),
+    content: json(schema ?? ERROR_REFERENCE)
+  };
+}
+
+function headersOf(texts: Readonly<Record<string, string>>): NonNullable<Response['headers']> {
+  const headers = Object.entries(texts).map(([name, description]) => [name, { description, ...TEXT }] as const);
+  return Object.fromEntries(headers);
 }
 
 const json = (schema: JsonSchema | TSchema): Content => ({ 'application/json': { schema: schema as JsonSchema } });

@@ -46,12 +46,20 @@ const OF_SERVICE: ReadonlySet<string | undefined> = new Set(['/api/ping', '/api/
 
 type CacheOf = (coin: Coin) => AnswerCache;
 
+/** The part of the documentation with the paths that need no code of a network. */
+export const ONE_NETWORK = 'One network';
+
+const LIMIT_HEADERS = { RateLimit: 'what is left of the limit', 'RateLimit-Policy': 'the limit' };
 const HEADERS = {
   'X-Block-Height': 'height of the newest block that was read',
   'X-Lag-Blocks': 'blocks that it is behind the decoder',
-  RateLimit: 'what is left of the limit'
+  ETag: 'changes with the newest block; absent where more than the ledger decides the answer',
+  'Cache-Control': '`no-store`, `public, no-cache`, or `immutable` for what no reorg can reach',
+  ...LIMIT_HEADERS
 };
-const STATUSES = [400, 404, 429, 502, 503] as const;
+const LIST_HEADERS = { ...HEADERS, Link: 'of CSV: the next page', Vary: 'an answer is JSON or CSV, by `Accept`' };
+export const STATUSES = [400, 404, 429, 502, 503] as const;
+const READ_STATUSES = [304, ...STATUSES] as const;
 
 /** The routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
 export function apiRoutes(app: FastifyInstance, { coins, limit, cacheBytes, hubAgeS }: ApiDeps): void {
@@ -75,10 +83,12 @@ export function apiRoutes(app: FastifyInstance, { coins, limit, cacheBytes, hubA
     ];
     for (const { method, parts, params = {}, querystring, response, doc, answer } of paths) {
       for (const coin of [{ coin: CoinSchema }, {}]) {
+        const url = `${'coin' in coin ? '/:coin' : ''}/api/${method}${parts}`;
+        const isOfOne = !('coin' in coin || OF_SERVICE.has(url));
         plugin.get(
-          `${'coin' in coin ? '/:coin' : ''}/api/${method}${parts}`,
+          url,
           {
-            config: { open: true, ...(doc && 'coin' in coin ? { doc } : {}) },
+            config: { open: true, ...(doc ? { doc: isOfOne ? { ...doc, tag: ONE_NETWORK } : doc } : {}) },
             schema: {
               params: Type.Object({ ...coin, ...params }),
               ...(querystring ? { querystring } : {}),
@@ -97,7 +107,7 @@ export function apiRoutes(app: FastifyInstance, { coins, limit, cacheBytes, hubA
 }
 
 function statePaths(coins: ApiDeps['coins'], hubAgeS: ApiDeps['hubAgeS']): Path[] {
-  const doc = { tag: 'State', headers: { RateLimit: HEADERS.RateLimit }, statuses: STATUSES } as const;
+  const doc = { tag: 'State', headers: LIMIT_HEADERS, statuses: STATUSES } as const;
   const PingSchema = Type.Object({ status: Type.Literal('success') });
   return [
     {
@@ -118,7 +128,7 @@ function recordPaths(
   const path = {
     method,
     response: Type.Object({ data: schema }),
-    doc: { tag, summary, headers: HEADERS, statuses: STATUSES },
+    doc: { tag, summary, headers: HEADERS, statuses: READ_STATUSES },
     answer: reader(cacheOf, method)
   };
   if (takes === undefined) return [{ ...path, parts: '' }];
@@ -136,7 +146,13 @@ function listPaths([method, list]: [string, List], cacheOf: CacheOf): Path[] {
     method,
     querystring: pagingSchema(list),
     response: listSchema(list),
-    doc: { tag: list.tag, summary: list.summary, headers: HEADERS, statuses: STATUSES },
+    doc: {
+      tag: list.tag,
+      summary: list.summary,
+      otherMediaType: 'text/csv',
+      headers: LIST_HEADERS,
+      statuses: READ_STATUSES
+    },
     answer: reader(cacheOf, method, list)
   };
   const query = QuerySchema('an address, a ticker, a block or an action, as the type says');

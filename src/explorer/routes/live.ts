@@ -12,7 +12,7 @@ import { type Coin, findCoin } from '../coins.ts';
 import type { Subject } from '../live/advance.ts';
 import { LiveStream } from '../live/live-stream.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
-import type { ApiDeps } from './api.ts';
+import { type ApiDeps, ONE_NETWORK } from './api.ts';
 import { CoinSchema, QuerySchema } from './parameters.ts';
 
 const SubjectSchema = Type.Object({
@@ -60,7 +60,7 @@ export function liveRoutes(app: FastifyInstance, { coins, limit, addressOf, log 
     };
     for (const coin of [{ coin: CoinSchema }, {}]) {
       const isNamed = 'coin' in coin;
-      const config = { open: true, ...(isNamed ? { doc: DOC } : {}) };
+      const config = { open: true, doc: isNamed ? DOC : { ...DOC, tag: ONE_NETWORK } };
       const schema = { params: Type.Object(coin), querystring: SubjectSchema };
       plugin.get(`${isNamed ? '/:coin' : ''}/api/websocket`, { exposeHeadRoute: false, config, schema }, subscribe);
     }

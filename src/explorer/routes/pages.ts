@@ -7,7 +7,7 @@ import { type Coin, findCoin } from '../coins.ts';
 import { layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
 import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
-import type { ApiDeps } from './api.ts';
+import { type ApiDeps, STATUSES } from './api.ts';
 
 /** A page runs and asks what is this service's own, and sends its form nowhere else. */
 const POLICY =
@@ -15,6 +15,14 @@ const POLICY =
 const NameSchema = Type.String({ minLength: 1, maxLength: 250, description: 'at most 250 letters' });
 const NamedSchema = Type.Object({ name: NameSchema });
 const CursorSchema = Type.Object({ cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })) });
+
+const DOC = {
+  tag: 'Pages',
+  description: 'The same below `/{COIN}`.',
+  mediaType: 'text/html',
+  errorPages: true,
+  statuses: STATUSES
+} as const;
 
 /** In any case; a pattern of the router has no flags. */
 const CODES = CHAIN_NETWORKS.map(({ code }) =>
@@ -35,11 +43,7 @@ export function pageRoutes(app: FastifyInstance, { coins, limit }: Pick<ApiDeps,
     );
     for (const base of ['', `/${CODE}`]) {
       for (const [kind, view] of Object.entries(VIEWS)) {
-        const doc = {
-          tag: 'Pages',
-          summary: `A page: ${kind || 'the newest blocks and actions'}`,
-          mediaType: 'text/html'
-        };
+        const doc = { ...DOC, summary: `A page: ${kind || 'the newest blocks and actions'}` };
         const schema = { ...(kind === '' ? {} : { params: NamedSchema }), querystring: CursorSchema };
         const config = { open: true, ...(base === '' ? { doc } : {}) };
         plugin.get(`${base}/${kind === '' ? '' : `${kind}/:name`}`, { config, schema }, async (request, reply) => {
@@ -54,7 +58,9 @@ export function pageRoutes(app: FastifyInstance, { coins, limit }: Pick<ApiDeps,
         });
       }
       const schema = { querystring: Type.Object({ q: NameSchema }) };
-      plugin.get(`${base}/search`, { config: { open: true }, schema }, async (request, reply) => {
+      const doc = { ...DOC, summary: 'A page: what a text names', statuses: [303, ...STATUSES] };
+      const config = { open: true, ...(base === '' ? { doc } : {}) };
+      plugin.get(`${base}/search`, { config, schema }, async (request, reply) => {
         const { site, ...parts } = partsOf(request, coins());
         const name = (request.query as { q: string }).q.trim() || '*';
         const { only, ...view } = await searchView({ name, ...parts });

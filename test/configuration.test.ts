@@ -20,7 +20,7 @@ test('docs/networks.md lists the networks as they are; if not: npm run configura
   assert.match(networks, /\| `litecoin-regtest` \| `RLTC` \| 19443 \|/);
 });
 
-test('examples/explorer-api.ts is made from the interface as it is; if not: npm run client', async () => {
+test('docs/examples/explorer-api.ts is made from the interface as it is; if not: npm run client', async () => {
   const head = headOf(await explorerDocument());
   assert.equal(readFileSync(TYPES_FILE, 'utf8').slice(0, head.length), head);
 });

@@ -15,7 +15,7 @@ import type { OpenApi } from '../../src/service/openapi.ts';
 import { ROOT } from '../root.ts';
 
 /** The types of every request and answer of an explorer, for clients. */
-export const TYPES_FILE = join(ROOT, 'examples', 'explorer-api.ts');
+export const TYPES_FILE = join(ROOT, 'docs', 'examples', 'explorer-api.ts');
 
 /** It needs an older compiler than this project, so it is no dependency: npm fetches both when the types are made. */
 const PACKAGES = ['openapi-typescript@7.13.0', 'typescript@5.9.3'];

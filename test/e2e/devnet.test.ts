@@ -11,7 +11,7 @@ import type { Summary } from '../../src/devnet/summary.ts';
 import { noteSecrets, recordFile } from '../support/records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
-const WALLET = fileURLToPath(new URL('../../examples/wallet.sh', import.meta.url));
+const WALLET = fileURLToPath(new URL('../../docs/examples/wallet.sh', import.meta.url));
 const RUN_DEADLINE_MS = 180_000;
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;

@@ -19,8 +19,8 @@ test('the examples download a snapshot of a real server and follow its blocks wi
   const database = 'decoder/litecoin/regtest';
   const env = { SYNC_API_KEY: PAIR_KEY, POLL_S: '0.2' };
   const examples = [
-    startProgram(path('scripts/run-node'), [path('examples/follow.ts'), server.url, database], env),
-    startProgram(path('examples/follow.sh'), [server.url, database], env)
+    startProgram(path('scripts/run-node'), [path('docs/examples/follow.ts'), server.url, database], env),
+    startProgram(path('docs/examples/follow.sh'), [server.url, database], env)
   ];
   const prints = (wanted: RegExp) =>
     eventually(`each example prints ${wanted}`, DEADLINE_MS, async () => {

@@ -62,7 +62,7 @@ test('SVC-08, ADR-05: status tells every public network, served or not', async (
 test('the example client, typed by /openapi.json, prints every balance of an address', async () => {
   const path = (name: string) => fileURLToPath(new URL(`../../../${name}`, import.meta.url));
   const { exited, output } = startProgram(path('scripts/run-node'), [
-    ...[path('examples/holdings.ts'), explorer.url, 'RBTC', 'A']
+    ...[path('docs/examples/holdings.ts'), explorer.url, 'RBTC', 'A']
   ]);
   assert.equal(await exited, 0, output());
   const held = await sql(

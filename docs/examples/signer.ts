@@ -1,5 +1,5 @@
 // A signer: makes keys, and signs transactions with one. It talks to nobody.
-// Run: scripts/run-node examples/signer.ts new KEYFILE, then ... sign KEYFILE PSBT
+// Run: scripts/run-node docs/examples/signer.ts new KEYFILE, then ... sign KEYFILE PSBT
 import { readFileSync, writeFileSync } from 'node:fs';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { p2wpkh, Script, Transaction } from '@scure/btc-signer';

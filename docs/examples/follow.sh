@@ -1,6 +1,6 @@
 #!/bin/sh
 # Follows one database of a sync server with curl: its status, one whole snapshot, then what is new, every 10 seconds.
-# Run: SYNC_API_KEY=... examples/follow.sh http://127.0.0.1:3006 indexer/bitcoin/mainnet
+# Run: SYNC_API_KEY=... docs/examples/follow.sh http://127.0.0.1:3006 indexer/bitcoin/mainnet
 set -eu
 server=${1:-http://127.0.0.1:3006}
 database=${2:-indexer/bitcoin/mainnet}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A wallet of curl and a signer: gets coins in a devnet, issues a token, sends some of it, and reads who has how much.
-# Run: examples/wallet.sh MINER ENCODER EXPLORER, the addresses that npm run devnet prints
+# Run: docs/examples/wallet.sh MINER ENCODER EXPLORER, the addresses that npm run devnet prints
 set -eu
 miner=$1 encoder=$2 explorer=$3
 here=$(dirname "$0")
@@ -8,7 +8,7 @@ keys=$(mktemp -d)
 trap 'rm -rf "$keys"' EXIT
 trap 'exit 130' INT TERM
 
-sign() { "$here/../scripts/run-node" "$here/signer.ts" "$@"; }
+sign() { "$here/../../scripts/run-node" "$here/signer.ts" "$@"; }
 # One call by JSON-RPC; ends the wallet when the answer is an error.
 call() {
   answer=$(curl -sS "$1/" -H 'content-type: application/json' \

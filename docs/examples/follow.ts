@@ -1,5 +1,5 @@
 // Follows one database of a sync server: its status, one whole snapshot, then each new block without a gap.
-// Run: SYNC_API_KEY=... scripts/run-node examples/follow.ts http://127.0.0.1:3006 indexer/bitcoin/mainnet
+// Run: SYNC_API_KEY=... scripts/run-node docs/examples/follow.ts http://127.0.0.1:3006 indexer/bitcoin/mainnet
 import { on } from 'node:events';
 import { arrayBuffer } from 'node:stream/consumers';
 import WebSocket from 'ws';

@@ -1,5 +1,5 @@
 // Prints what an address holds, page by page; the types are made from an explorer's /openapi.json.
-// Run: scripts/run-node examples/holdings.ts http://127.0.0.1:8080 LTC ltc1q...
+// Run: scripts/run-node docs/examples/holdings.ts http://127.0.0.1:8080 LTC ltc1q...
 import createClient from 'openapi-fetch';
 import type { paths } from './explorer-api.ts';
 

@@ -94,8 +94,8 @@ const NO_PAGE: ReadPage & { readonly total?: number } = { data: [], end: null };
 async function readRows(asked: ListRead, page: Page): Promise<typeof NO_PAGE> {
   const { query, list, tip, databases } = asked;
   const { height } = asked.question;
-  const isWanted = wantedNames(page);
-  if (isWanted) return await readNamed(query, list, page, await databases.names.at(query, tip), isWanted);
+  const wanted = wantedNames(page);
+  if (wanted) return await readNamed(query, list, page, await databases.names.at(query, tip), wanted);
   if (height === undefined) return await readPage(query, list, page);
   const { value, cursor, ...paging } = page;
   const id = page.filter.takes === 'address' ? await findAddress(query, String(value)) : Number(value);

@@ -2,43 +2,72 @@ import { readRow, selectList } from '../lists/columns.ts';
 import type { List } from '../lists/list.ts';
 import type { Page, ReadPage } from './list-reader.ts';
 import type { Query } from './reader.ts';
-import type { NamesAt } from './token-names.ts';
+import type { NamesAt, TokenName } from './token-names.ts';
 
 /** Rows of a page at most: each statement takes as many keys, so that a connection prepares one. */
 const MAX_KEYS = 100;
 const KEYS = Array.from({ length: MAX_KEYS }, () => '?').join(', ');
 
+/** Which tokens a page is about. */
+export interface WantedNames {
+  /** Tells them from all others. */
+  readonly what: string;
+  readonly isWanted: (tick: string) => boolean;
+}
+
 /** Reads a page of the tokens whose names are wanted. @returns its rows, and how many such tokens there are */
 export async function readNamed(
   query: Query,
   list: List,
-  { limit, offset, cursor, isDescending }: Omit<Page, 'filter' | 'value'>,
+  page: Omit<Page, 'filter' | 'value'>,
   names: NamesAt,
-  isWanted: (tick: string) => boolean
+  { what, isWanted }: WantedNames
 ): Promise<ReadPage & { readonly total: number }> {
-  const ids = names.filter(({ tick }) => isWanted(tick)).map(({ id }) => id);
-  const total = ids.length;
-  if (isDescending) ids.reverse();
-  const after = cursor === null ? null : Number(cursor.key);
-  const from = after === null ? offset : ids.findIndex((id) => (isDescending ? id < after : id > after));
-  const kept = from < 0 ? [] : ids.slice(from, from + limit);
+  const wanted = names.filter(what, ({ tick }) => isWanted(tick));
+  const total = wanted.length;
+  const { kept, isLast } = pageOf(wanted, page);
   const last = kept.at(-1);
   if (last === undefined) return { data: [], end: null, total };
   const found = await query<Record<string, unknown>>(
-    `SELECT ${selectList(list.columns)} FROM tokens t WHERE t.id IN (${KEYS}) ORDER BY t.id ${isDescending ? 'DESC' : 'ASC'}`,
+    `SELECT ${selectList(list.columns)} FROM tokens t WHERE t.id IN (${KEYS}) ORDER BY t.id ${page.isDescending ? 'DESC' : 'ASC'}`,
     [...kept, ...Array.from({ length: MAX_KEYS - kept.length }, () => last)]
   );
-  const end = from + kept.length < total ? { key: String(last), given: 1 } : null;
+  const end = isLast ? null : { key: String(last), given: 1 };
   return { data: found.map((row) => readRow(list.columns, row)), end, total };
 }
 
+/** The keys of a page in its order. @param wanted by ascending keys */
+function pageOf(
+  wanted: readonly TokenName[],
+  { limit, offset, cursor, isDescending }: Omit<Page, 'filter' | 'value'>
+): { readonly kept: readonly number[]; readonly isLast: boolean } {
+  const after = cursor === null ? null : Number(cursor.key);
+  const idsOf = (from: number, to: number) => wanted.slice(Math.max(0, from), Math.max(0, to)).map(({ id }) => id);
+  if (isDescending) {
+    const end = after === null ? wanted.length - offset : countBelow(wanted, after);
+    return { kept: idsOf(end - limit, end).reverse(), isLast: end <= limit };
+  }
+  const from = after === null ? offset : countBelow(wanted, after + 1);
+  return { kept: idsOf(from, from + limit), isLast: from + limit >= wanted.length };
+}
+
+/** How many of ascending keys are below one. */
+function countBelow(wanted: readonly TokenName[], id: number): number {
+  let [low, high] = [0, wanted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (wanted[middle]!.id < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /** Which names of tokens a page is about; undefined for a page of another list. */
-export function wantedNames({
-  filter,
-  value
-}: Pick<Page, 'filter' | 'value'>): ((tick: string) => boolean) | undefined {
-  if (filter.takes === 'pattern') return patternOf(String(value));
-  return filter.takes === 'children' ? (tick) => tick.startsWith(`${value}.`) : undefined;
+export function wantedNames({ filter, value }: Pick<Page, 'filter' | 'value'>): WantedNames | undefined {
+  const what = `${filter.takes} ${value}`;
+  if (filter.takes === 'pattern') return { what, isWanted: patternOf(String(value)) };
+  if (filter.takes === 'children') return { what, isWanted: (tick) => tick.startsWith(`${value}.`) };
+  return undefined;
 }
 
 /** What a pattern matches, in which each `*` stands for any letters. */

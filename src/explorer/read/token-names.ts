@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Query } from './reader.ts';
 import { isStanding, type Tip } from './tip.ts';
 
@@ -15,12 +16,22 @@ export interface TokenName {
 export interface NamesAt {
   /** The token of a name in any case. */
   find(tick: string): TokenName | undefined;
-  /** Those whose names are wanted, the oldest first. */
-  filter(isWanted: (name: TokenName) => boolean): readonly TokenName[];
+  /** Those whose names are wanted, the oldest first, by ascending ids. @param what tells one condition from all others */
+  filter(what: string, isWanted: (name: TokenName) => boolean): readonly TokenName[];
+}
+
+/** What a condition found among the first names. */
+interface Found {
+  readonly among: readonly TokenName[];
+  readonly count: number;
+  readonly wanted: readonly TokenName[];
 }
 
 const NO_NAMES: NamesAt = { find: () => undefined, filter: () => [] };
 const ROWS_AT_ONCE = 10_000;
+/** What is kept of the last conditions, so that the next page of one looks at no name again: 8 bytes a token. */
+const MAX_FOUND = 1_000_000;
+const MAX_CONDITIONS = 1_000;
 const NEXT_ROWS = `SELECT t.id, t.tick_id, i.tick FROM tokens t STRAIGHT_JOIN index_tickers i ON i.id = t.tick_id
   WHERE t.id > ? ORDER BY t.id LIMIT ${ROWS_AT_ONCE}`;
 
@@ -39,6 +50,11 @@ export class TokenNames {
   /** All names of that block are read. */
   #isWhole = false;
   #turn: Promise<unknown> = Promise.resolve();
+  readonly #found = new LRUCache<string, Found>({
+    max: MAX_CONDITIONS,
+    maxSize: MAX_FOUND,
+    sizeCalculation: ({ wanted }) => 1 + wanted.length
+  });
 
   /** The names of the snapshot that `query` reads. @param tip its newest block */
   async at(query: Query, tip: Tip | null): Promise<NamesAt> {
@@ -50,7 +66,7 @@ export class TokenNames {
 
   async #read(query: Query, tip: Tip): Promise<NamesAt> {
     if (!this.#isWhole || this.#block?.mark !== tip.mark) await this.#advance(query, tip);
-    return namesAt(this.#names, this.#byLower);
+    return namesAt(this.#names, this.#byLower, this.#found);
   }
 
   /** What was read before an error stays, so that the next question goes on behind it. */
@@ -76,16 +92,23 @@ export class TokenNames {
 }
 
 /** Names as they are now: those that are added later are none of them. */
-function namesAt(names: readonly TokenName[], byLower: ReadonlyMap<string, number>): NamesAt {
+function namesAt(
+  names: readonly TokenName[],
+  byLower: ReadonlyMap<string, number>,
+  found: LRUCache<string, Found>
+): NamesAt {
   const count = names.length;
   return {
     find: (tick) => {
       const place = byLower.get(tick.toLowerCase());
       return place === undefined || place >= count ? undefined : names[place];
     },
-    filter: (isWanted) => {
+    filter: (what, isWanted) => {
+      const known = found.get(what);
+      if (known?.among === names && known.count === count) return known.wanted;
       const wanted: TokenName[] = [];
       for (let place = 0; place < count; place++) if (isWanted(names[place]!)) wanted.push(names[place]!);
+      found.set(what, { among: names, count, wanted });
       return wanted;
     }
   };

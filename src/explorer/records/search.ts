@@ -63,9 +63,10 @@ const MAX_TICKERS = 10;
 /** Tokens whose names begin so in any case, the shortest first. */
 async function findTickers(names: ReadNames, name: string): Promise<string[]> {
   const wanted = name.toLowerCase();
-  const found = (await names()).filter(({ lower }) => lower.startsWith(wanted));
+  const found = (await names()).filter(`begin ${wanted}`, ({ lower }) => lower.startsWith(wanted));
   const first: string[] = [];
   for (const { tick } of found) {
+    if (first.length === MAX_TICKERS && isBefore(first[MAX_TICKERS - 1]!, tick)) continue;
     const place = first.findIndex((other) => isBefore(tick, other));
     if (place >= 0) first.splice(place, 0, tick);
     else if (first.length < MAX_TICKERS) first.push(tick);

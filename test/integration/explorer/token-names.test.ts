@@ -107,6 +107,10 @@ test('what a pattern finds comes page after page, with its total', async () => {
   const next = await ask('tokens', 'EVEN*9*', { order: 'asc', cursor: page.next! });
   assert.deepEqual(ticks(next), expected.slice(3, 6));
   assert.deepEqual(ticks(await ask('tokens', 'EVEN*9*', { order: 'asc', page: 3 })), expected.slice(6, 9));
+  const newest = await ask('tokens', 'EVEN*9*');
+  const older = await ask('tokens', 'EVEN*9*', { cursor: newest.next! });
+  assert.deepEqual([...ticks(newest), ...ticks(older)], expected.toReversed().slice(0, 6));
+  assert.deepEqual(ticks(await ask('tokens', 'EVEN*9*', { page: expected.length })), []);
   const end = await ask('tokens', 'EVEN*9*', { page: Math.ceil(expected.length / 3) });
   assert.deepEqual([ticks(end).at(-1), end.next], [expected[0], null]);
   assert.equal((await ask('tokens', 'EVEN', { type: 'subtoken' })).total, String(MANY / 2));

@@ -12,7 +12,8 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 
 /**
  * Keys that tables in use lack, by which an explorer reads the newest rows of an address or a ticker without sorting all of
- * them, and the actions of one kind of an address without reading all of its actions. Tables whose rows are stored by `action_index` need none: it is the end of each of their keys.
+ * them, and the actions of one kind of an address without reading all of its actions. Tables whose rows are stored by
+ * `action_index` need none: it is the end of each of their keys.
  */
 const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   actions: [['source_id', 'action_id']],

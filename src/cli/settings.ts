@@ -48,7 +48,8 @@ export async function loadSettings<V extends Variables>(
   const textOf = (variable: string) => findText(variable, local).text;
   const own = checks.networkOf?.(textOf) ?? unsaidNetwork(checks.networkFromHub, textOf);
   const network = own ?? (checks.fromAnyNetwork ? ANY_NETWORK : undefined);
-  const isAsked = (variable: string) => own !== undefined || checks.fromAnyNetwork?.includes(variable) === true;
+  const fromAny = checks.fromAnyNetwork?.(textOf) ?? [];
+  const isAsked = (variable: string) => own !== undefined || fromAny.includes(variable);
   const places = Object.fromEntries(Object.entries(unsetPlaces(variables, local)).filter(([name]) => isAsked(name)));
   const client = Object.keys(places).length > 0 && network ? hubClientOf(local) : undefined;
   if (!network || !client) return loadConfig(variables, { ...local, ...checks });

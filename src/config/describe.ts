@@ -10,8 +10,10 @@ export function variableRows(variables: Variables): (readonly [name: string, sta
   });
 }
 
-const placeText = ({ service, params: [param], beside }: HubPlace) =>
-  `${param} of <prefix>-${service}${beside === undefined ? '' : `, where that has ${beside} too`}`;
+const placeText = ({ service, params: [param], beside, present }: HubPlace) =>
+  present === undefined
+    ? `${param} of <prefix>-${service}${beside === undefined ? '' : `, where that has ${beside} too`}`
+    : `${present}, where it names a <prefix>-${service}`;
 
 /** The variables as a table for --help. */
 export function helpTable(variables: Variables): string {

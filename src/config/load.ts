@@ -39,7 +39,7 @@ export interface Checks<V extends Variables> {
   /** How the hub says which network it is, where no variable does. */
   readonly networkFromHub?: NetworkFromHub;
   /** Of a service without a network the variables that a module `<prefix>-<service>` of any network may have. */
-  readonly fromAnyNetwork?: readonly string[];
+  readonly fromAnyNetwork?: (textOf: (name: string) => string | undefined) => readonly string[];
 }
 
 /** The network is the one of which the hub names a module `<prefix>-<service>`. */

@@ -22,6 +22,8 @@ export interface HubPlace {
   readonly params: readonly string[];
   /** They count only where the module has this one too: `host` is the service's own where `db_host` is that of its database. */
   readonly beside?: string;
+  /** What the module says by being there, where it has none of the parameters. */
+  readonly present?: string;
 }
 
 /** One variable of a family: what it is set to, and the words in its name. */

@@ -56,7 +56,7 @@ export async function fetchSettings(question: HubQuestion): Promise<HubSettings>
     const leftMs = deadline - performance.now();
     if (answer instanceof PlatformError) {
       if (leftMs < retryMs) throw answer;
-      warn(`${answer.message}; asking again for ${Math.round(leftMs / 1000)} s`);
+      warn(`${answer.message}; needed: ${needed.join(', ')}; asking again for ${Math.round(leftMs / 1000)} s`);
     } else {
       const lacking = needed.filter((variable) => answer.texts[variable] === undefined);
       if (lacking.length === 0 || leftMs < retryMs || answer.isAmbiguous) return answer;
@@ -72,7 +72,7 @@ function settingsIn(
   places: HubQuestion['places'],
   needed: readonly string[]
 ): HubSettings {
-  if (asked === ANY_NETWORK) return pickAgreed(tree, places);
+  if (asked === ANY_NETWORK) return pickAgreed(tree, places, needed);
   if (!('service' in asked)) return pickSettings(tree, asked, places, needed);
   const found = CHAIN_NETWORKS.filter((network) => modulesOf(tree, network).some(isOf(asked.service)));
   const [network, ...others] = found;
@@ -87,7 +87,7 @@ function settingsIn(
 }
 
 /** What the networks of a configuration have of some variables, where they have one and the same. */
-function pickAgreed(tree: ConfigTree, places: HubQuestion['places']): HubSettings {
+function pickAgreed(tree: ConfigTree, places: HubQuestion['places'], needed: readonly string[]): HubSettings {
   const found = CHAIN_NETWORKS.map((network) => pickSettings(tree, network, places, []));
   const texts: Record<string, string> = {};
   const problems = found.flatMap((settings) => settings.problems);
@@ -96,6 +96,7 @@ function pickAgreed(tree: ConfigTree, places: HubQuestion['places']): HubSetting
     if (text !== undefined && others.length === 0) texts[variable] = text;
     else if (text !== undefined)
       problems.push(`modules <prefix>-${service} of the hub differ in ${variable}: set it, or none of them counts`);
+    else if (needed.includes(variable)) problems.push(`the hub names no module <prefix>-${service} of any network`);
   }
   return { texts, problems };
 }
@@ -125,7 +126,8 @@ export function pickSettings(
       );
     for (const [variable, place] of Object.entries(places)) {
       const isThere = place.beside === undefined || first?.[1][place.beside];
-      const text = place.service === service && isThere && place.params.map((param) => first?.[1][param]).find(Boolean);
+      const said = place.params.map((param) => first?.[1][param]).find(Boolean) ?? (first && place.present);
+      const text = place.service === service && isThere && said;
       if (text && isUsable(text)) texts[variable] = text;
       else if (text) problems.push(`what the hub has for ${variable} is too long, or holds control characters`);
     }

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { callMethod } from '../../src/service/rpc/call-method.ts';
@@ -13,7 +16,7 @@ const PATIENCE_MS = 60_000;
 /** The coins of the first one may be spent. */
 const BLOCKS = 101;
 
-test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and tracker start by HUB_API_HOST alone, sync with SYNC_MODE too, and work', async (t) => {
+test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder, tracker and sync start by HUB_API_HOST alone, and work', async (t) => {
   const { node } = await startTestLitecoind();
   const miner = await node.newAddress();
   await node.mine(BLOCKS, miner);
@@ -96,12 +99,15 @@ test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder and tracker star
     return answer.status === 200 && JSON.stringify(await answer.json()).includes(`${BLOCKS}`);
   });
 
-  const sync = start('sync', { SYNC_MODE: 'server' });
+  const directory = mkdtempSync(join(tmpdir(), 'platform-hub-only-'));
+  t.after(() => rmSync(directory, { recursive: true, force: true }));
+  const sync = start('sync', { SYNC_STATE_DIR: directory }); // that of the machine may be another test's
   for (const dbType of ['decoder', 'indexer'])
     await until(`sync serves the ${dbType}`, sync, async () => {
       const answer = await fetch(`http://127.0.0.1:${ports.sync}/status/${dbType}/litecoin/regtest`);
       return answer.status === 200 && JSON.stringify(await answer.json()).includes(`:${BLOCKS}`);
     });
+  assert.match(sync.output(), /settings taken from the hub: SYNC_MODE, SYNC_API_PORT/);
   const printed = [decoder, indexer, tracker, encoder, explorer, sync].map(({ output }) => output()).join('');
   for (const secret of [node.password, databases.decoder.pass])
     assert.ok(!printed.includes(secret), 'a secret is logged');

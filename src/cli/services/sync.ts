@@ -15,7 +15,12 @@ export const syncCommand = {
   name: 'sync',
   summary: 'the sync service: serve local databases (SYNC_MODE=server) or keep replicas (SYNC_MODE=client)',
   variables: syncVariables,
-  checks: { prefixes: ['SYNC_'], findFaults: findSyncFaults, fromAnyNetwork: ['SYNC_API_PORT'] },
+  checks: {
+    prefixes: ['SYNC_'],
+    findFaults: findSyncFaults,
+    // With sources it is most likely to be a client: that is no question for the hub.
+    fromAnyNetwork: (textOf) => (textOf('SYNC_SOURCES') ? ['SYNC_API_PORT'] : ['SYNC_MODE', 'SYNC_API_PORT'])
+  },
   options: [
     '--adopt <id>  take over a replica that another client made, like indexer/bitcoin/mainnet, or all: once it is',
     '              found to stand in the chain of its source; may be given several times',

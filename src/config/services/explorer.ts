@@ -50,7 +50,7 @@ const FROM_HUB = [...OF_ONE_NETWORK, 'INDEXER_DB_USER', 'INDEXER_DB_PASS', 'DECO
 export const explorerChecks = {
   prefixes: ['EXPLORER_'],
   networkOf: findNodeNetwork,
-  fromAnyNetwork: ['EXPLORER_API_PORT'],
+  fromAnyNetwork: () => ['EXPLORER_API_PORT'],
   unneeded: (textOf: (name: string) => string | undefined) => (textOf('NETWORK') === undefined ? FROM_HUB : []),
   findFaults: findExplorerFaults
 };

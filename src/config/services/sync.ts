@@ -40,7 +40,8 @@ function readValidatorId(entry: string): string {
 export const syncVariables = {
   SYNC_MODE: choice(['server', 'client'], {
     required: true,
-    doc: 'server: serve the local databases; client: keep replicas of remote ones'
+    doc: 'server: serve the local databases; client: keep replicas of remote ones',
+    hub: { service: 'indexer', params: [], present: 'server' }
   }),
   SYNC_API_PORT: port({
     default: 3006,

@@ -123,7 +123,10 @@ test('CF-35: hubs are asked in their order; indexer, encoder and sync find their
     [
       'sync',
       syncPort,
-      { SYNC_MODE: 'server', SYNC_API_HOST: '127.0.0.1', SYNC_API_PORT: String(syncPort), SYNC_API_KEY: API_KEY }
+      {
+        ...{ SYNC_MODE: 'server', SYNC_API_HOST: '127.0.0.1', SYNC_API_PORT: String(syncPort), SYNC_API_KEY: API_KEY },
+        SYNC_STATE_DIR: '.'
+      }
     ]
   ] as const;
   for (const [name, port, env] of starts) {

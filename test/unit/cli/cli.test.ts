@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { COMMAND_NAMES } from '../../../src/cli/commands.ts';
 import { readContainerService } from '../../../src/cli/services/service-faces.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 
 const HUB = {
@@ -91,6 +92,17 @@ test('--check-config shows each value with its origin, masks secrets and warns o
   assert.match(stdout, /^SYNC_API_KEY += \*+ +\(environment\)$/m);
   assert.doesNotMatch(stdout + stderr, /hunter2-hunter2/);
   assert.match(stderr, /unknown variable SYNC_SOURCE; did you mean SYNC_SOURCES\?/);
+});
+
+test('SYNC_MODE is missing where sources are named, and where no hub answers for it', async () => {
+  const hub = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(await freePort()) };
+  const client = await runCommandLine(['sync', '--check-config'], { ...hub, SYNC_SOURCES: 'http://source.example' });
+  const unknown = await runCommandLine(['sync', '--check-config'], hub);
+  for (const { code, stderr } of [client, unknown]) {
+    assert.equal(code, 78);
+    assert.match(stderr, /missing required environment variable SYNC_MODE: .*example: SYNC_MODE=server/);
+  }
+  assert.match(unknown.stderr, /SYNC_MODE=server; .*127\.0\.0\.1:\d+/);
 });
 
 test('a secret stays out of the fault of another variable', async () => {

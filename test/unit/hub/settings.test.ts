@@ -74,6 +74,21 @@ test('of a service of several networks the hub has what its modules agree on', a
   assert.deepEqual(await ask(), { texts: {}, problems: [] });
 });
 
+test('a module says something by being there; where it is nowhere, what is missing is told once', async () => {
+  const ask = (tree: ConfigTree) =>
+    fetchSettings({
+      ...{ hub: { fetchConfigs: async () => tree }, network: ANY_NETWORK, needed: ['SYNC_MODE'], maxWaitMs: 0 },
+      places: { SYNC_MODE: { service: 'indexer', params: [], present: 'server' } },
+      warn: () => undefined
+    });
+  const two = ['mainnet', 'regtest'].flatMap((network) => entries('litecoin', network, 'x-indexer', DATABASE));
+  assert.deepEqual(await ask(buildTree(two)), { texts: { SYNC_MODE: 'server' }, problems: [] });
+  assert.deepEqual(await ask(buildTree(entries('litecoin', 'mainnet', 'x-decoder', DATABASE))), {
+    texts: {},
+    problems: ['the hub names no module <prefix>-indexer of any network']
+  });
+});
+
 test('host and port stand in for db_host and db_port; an empty text is none', () => {
   const params = { db_host: '', host: 'api', port: '1', name: '', pass: 'p' };
   const { texts } = pickSettings(buildTree(entries('litecoin', 'regtest', 'a-decoder', params)), RLTC, PLACES);
@@ -169,5 +184,5 @@ test('HUB_UNREACHABLE: a hub that does not answer is asked again for so long, an
   await assert.rejects(ask(1_500), { code: 'HUB_UNREACHABLE' });
   assert.ok(performance.now() - begin < 5_000);
   assert.equal(lines.length, 1);
-  assert.match(lines[0]!, /127\.0\.0\.1:\d+ .*asking again for [12] s$/);
+  assert.match(lines[0]!, /127\.0\.0\.1:\d+ .*; needed: DECODER_DB_HOST; asking again for [12] s$/);
 });

@@ -63,6 +63,11 @@ export interface AskOptions {
   /** The asker's patience; the handler is not cancelled when it runs out. */
   readonly deadlineMs?: number;
   readonly transfer?: readonly Transferable[];
+  /**
+   * One of very many. Only its failure is an exchange, or such would drive out all others that are kept; and those of one turn of
+   * the event loop go in one message, since each message wakes the thread at the other end. Its answer comes the same way.
+   */
+  readonly isRoutine?: boolean;
 }
 
 type Answer = { readonly kind: 'answer'; readonly id: number } & (
@@ -70,10 +75,19 @@ type Answer = { readonly kind: 'answer'; readonly id: number } & (
   | { readonly ok: false; readonly error: WireError }
 );
 
+interface Ask {
+  readonly kind: 'ask';
+  readonly id: number;
+  readonly type: string;
+  readonly body: unknown;
+  readonly isRoutine: boolean;
+}
+
 type Envelope =
-  | { readonly kind: 'ask'; readonly id: number; readonly type: string; readonly body: unknown }
+  | Ask
+  | Answer
   | { readonly kind: 'notice'; readonly type: string; readonly body: unknown }
-  | Answer;
+  | { readonly kind: 'several'; readonly envelopes: readonly Envelope[] };
 
 interface Pending {
   readonly resolve: (value: never) => void;
@@ -107,6 +121,8 @@ export class Channel<
   readonly #pending = new Map<number, Pending>();
   /** When each ask of the peer that is in work arrived, oldest first. */
   readonly #mailbox = new Map<number, number>();
+  /** Routine that is sent when this turn of the event loop ends. */
+  #outbox: Envelope[] = [];
   #nextId = 0;
   #closed: PlatformError | undefined;
 
@@ -134,12 +150,12 @@ export class Channel<
   async ask<K extends keyof Remote & string>(
     type: K,
     body: Remote[K]['request'],
-    { deadlineMs = DEFAULT_ASK_DEADLINE_MS, transfer = [] }: AskOptions = {}
+    { deadlineMs = DEFAULT_ASK_DEADLINE_MS, transfer = [], isRoutine = false }: AskOptions = {}
   ): Promise<Remote[K]['reply']> {
     if (this.#closed) throw this.#closed;
     const settled = this.#observe('in', type);
     const id = this.#nextId++;
-    this.#port.postMessage({ kind: 'ask', id, type, body } satisfies Envelope, transfer);
+    this.#send({ kind: 'ask', id, type, body, isRoutine }, isRoutine, transfer);
     const { promise, resolve, reject } = Promise.withResolvers<Remote[K]['reply']>();
     const late = () => {
       this.#pending.delete(id);
@@ -147,7 +163,7 @@ export class Channel<
     };
     const timer = setTimeout(late, Math.min(deadlineMs, LONGEST_DEADLINE_MS));
     this.#pending.set(id, { resolve, reject, timer });
-    if (settled) promise.then(() => settled(), settled);
+    if (settled) promise.then(isRoutine ? undefined : () => settled(), settled);
     return promise;
   }
 
@@ -169,7 +185,10 @@ export class Channel<
   #receive(envelope: Envelope): void {
     switch (envelope.kind) {
       case 'ask':
-        void this.#answer(envelope.id, envelope.type, envelope.body);
+        void this.#answer(envelope);
+        return;
+      case 'several':
+        for (const each of envelope.envelopes) this.#receive(each);
         return;
       case 'notice':
         this.#takeNotice(envelope.type, envelope.body);
@@ -205,12 +224,27 @@ export class Channel<
     };
   }
 
-  async #answer(id: number, type: string, body: unknown): Promise<void> {
+  #send(envelope: Envelope, isRoutine: boolean, transfer: readonly Transferable[]): void {
+    if (!isRoutine || transfer.length > 0) this.#port.postMessage(envelope, transfer);
+    else if (this.#outbox.push(envelope) === 1) setImmediate(() => this.#sendRoutine());
+  }
+
+  #sendRoutine(): void {
+    const envelopes = this.#outbox;
+    this.#outbox = [];
+    try {
+      this.#port.postMessage({ kind: 'several', envelopes } satisfies Envelope);
+    } catch (caught) {
+      this.#options.onFault(PlatformError.from(caught, 'PROTOCOL_VIOLATION'), 'several');
+    }
+  }
+
+  async #answer({ id, type, body, isRoutine }: Ask): Promise<void> {
     const settled = this.#observe('out', type);
     try {
       const result = await this.#handle(id, type, body);
       const { value, transfer } = result instanceof Transferred ? result : new Transferred(result, []);
-      this.#port.postMessage({ kind: 'answer', id, ok: true, value } satisfies Answer, transfer);
+      this.#send({ kind: 'answer', id, ok: true, value }, isRoutine, transfer);
       settled?.();
     } catch (caught) {
       const error = PlatformError.from(caught);

@@ -19,8 +19,8 @@ export interface Question {
 
 /** What the database had for it. */
 export interface Reply {
-  /** In UTF-8. */
-  readonly body: Uint8Array;
+  /** The finished text: a message between threads takes one more easily than bytes. */
+  readonly body: string;
   /** The newest block of the snapshot that was read, and what tells it from others of its height; null while there is none. */
   readonly height: number | null;
   readonly mark: string | null;

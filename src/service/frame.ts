@@ -146,6 +146,8 @@ function serverOptions(service: ServiceDefinition, { authenticator, clientLimite
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
+    // A request that logs is rare, and to make a logger for each costs more than to find its route.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: MAX_PART_LETTERS },
     forceCloseConnections: 'idle',

@@ -25,7 +25,7 @@ const LINES = 40;
 function lastLines(service: Service): string {
   const lines = service.log().trimEnd().split('\n');
   return lines
-    .filter((line) => !line.includes('"reqId"'))
+    .filter((line) => !/"request (failed|refused)"/.test(line))
     .slice(-LINES)
     .join('\n');
 }

@@ -56,11 +56,12 @@ export class ServedCoins {
     const { network } = where;
     const id = idOf(network);
     const end = new AbortController();
+    const patience = { deadlineMs: readLimitMs + PATIENCE_MS, isRoutine: true };
     const coin: Coin = {
       network,
       gone: end.signal,
       report: () => loops.viewOf(id).report,
-      read: (question) => loops.supervisor.handle(id).ask('read', question, { deadlineMs: readLimitMs + PATIENCE_MS })
+      read: (question) => loops.supervisor.handle(id).ask('read', question, patience)
     };
     this.#served.set(network.code, { coin, end, where });
     log.info({ network: network.name }, 'network is served');

@@ -49,7 +49,7 @@ export async function readAdvance(
     const read = async (asked: Pick<Question, 'method' | 'limit'> & Partial<Subject>) => {
       const { body, mark } = await coin.read({ ...PAGE, ...asked });
       marks.add(mark);
-      return (JSON.parse(Buffer.from(body).toString()) as { data: Row[] }).data;
+      return (JSON.parse(body) as { data: Row[] }).data;
     };
     const standing = await read({ method: 'blocks', limit: MAX_BLOCKS });
     const { fork, skippedTo, blocks } = compare(known, standing);

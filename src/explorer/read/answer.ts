@@ -33,13 +33,10 @@ async function answerRecord(databases: Databases, question: Question): Promise<R
     const data = await record.read({ query, names, question, databases });
     const height = record.isSettled ? Number(data['block_index']) : Number.NaN;
     const isSettled = tip !== null && height <= tip.height - databases.network.undoDepth;
-    return { body: bytesOf({ data }), ...placeOf(tip), isSettled, isProvisional: false, next: null };
+    return { body: JSON.stringify({ data }), ...placeOf(tip), isSettled, isProvisional: false, next: null };
   });
 }
 
-/** In a buffer of their own: of one that others share, the way to the main thread copies all. */
-const encoder = new TextEncoder();
-const bytesOf = (answer: object) => encoder.encode(JSON.stringify(answer));
 const placeOf = (tip: Tip | null) => ({ height: tip?.height ?? null, mark: tip?.mark ?? null });
 
 interface ListRead {
@@ -75,8 +72,8 @@ async function readList(asked: ListRead): Promise<Reply> {
   const next = end && tip ? databases.cursors.write(mark(), tip, end) : null;
   const body =
     format === 'csv'
-      ? encoder.encode(writeCsv(Object.keys(list.columns), data))
-      : bytesOf({
+      ? writeCsv(Object.keys(list.columns), data)
+      : JSON.stringify({
           data,
           total: total === null ? null : String(total),
           runtime: `${Math.round(performance.now() - began)}ms`,

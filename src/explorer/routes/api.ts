@@ -204,7 +204,7 @@ function reader(cacheOf: CacheOf, method: string, list?: List): Path['answer'] {
     if (tellFreshness(request, reply, { key, coin, ...read })) return reply.code(304).send();
     if (format === 'csv' && read.next) reply.header('link', `<?${nextQuery(query as object, read.next)}>; rel="next"`);
     reply.header('content-type', `${format === 'csv' ? 'text/csv' : 'application/json'}; charset=utf-8`);
-    return reply.send(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+    return body;
   };
 }
 

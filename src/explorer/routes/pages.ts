@@ -74,7 +74,7 @@ function readerOf(coin: Coin): ReadAnswer {
   return async (method, { limit = 10, ...asked } = {}) => {
     const question = { method, parameters: {}, page: 1, limit, order: 'desc', format: 'json', ...asked } as const;
     const { body, next } = await coin.read(question);
-    const { data } = JSON.parse(Buffer.from(body).toString()) as { data: unknown };
+    const { data } = JSON.parse(body) as { data: unknown };
     return { data, next };
   };
 }

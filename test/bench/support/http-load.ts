@@ -9,6 +9,8 @@ export interface HttpLoadAsk {
   readonly requests: readonly string[];
   readonly connections: number;
   readonly count: number;
+  /** What each answer must be; default: 200. */
+  readonly status?: 200 | 304;
 }
 
 /** How many milliseconds all requests took together, and each of them. */
@@ -26,9 +28,11 @@ class Asker {
   /** Of the body; -1: its head is not read yet. */
   #left = -1;
   #answered: () => void = () => undefined;
+  readonly #status: number;
 
   /** @param localAddress of its own: a server bounds what one address may cost */
-  constructor(port: number, localAddress: string) {
+  constructor(port: number, localAddress: string, status: number) {
+    this.#status = status;
     this.#socket = connect({ port, host: '127.0.0.1', localAddress }).setNoDelay();
     this.#socket.on('data', (bytes: Buffer) => this.#take(bytes));
   }
@@ -54,7 +58,7 @@ class Asker {
       this.#head += bytes.toString('latin1');
       const end = this.#head.indexOf(HEAD_END);
       if (end < 0) return;
-      this.#left = lengthIn(this.#head.slice(0, end)) - (this.#head.length - end - HEAD_END.length);
+      this.#left = lengthIn(this.#head.slice(0, end), this.#status) - (this.#head.length - end - HEAD_END.length);
     }
     if (this.#left !== 0) return;
     this.#head = '';
@@ -63,9 +67,10 @@ class Asker {
   }
 }
 
-function lengthIn(head: string): number {
-  const length = /^content-length: *(\d+)/im.exec(head)?.[1];
-  if (!head.startsWith('HTTP/1.1 200') || length === undefined) throw new Error(`answered: ${head.slice(0, 300)}`);
+function lengthIn(head: string, status: number): number {
+  const length = status === 304 ? 0 : /^content-length: *(\d+)/im.exec(head)?.[1];
+  if (!head.startsWith(`HTTP/1.1 ${status}`) || length === undefined)
+    throw new Error(`answered: ${head.slice(0, 300)}`);
   return Number(length);
 }
 
@@ -78,8 +83,8 @@ function nextAddress(): string {
 }
 
 // A process of its own, so that its work is not that of what it measures.
-process.on('message', async ({ port, requests, connections, count }: HttpLoadAsk) => {
-  const askers = Array.from({ length: connections }, () => new Asker(port, nextAddress()));
+process.on('message', async ({ port, requests, connections, count, status = 200 }: HttpLoadAsk) => {
+  const askers = Array.from({ length: connections }, () => new Asker(port, nextAddress(), status));
   await Promise.all(askers.map((asker) => asker.open()));
   let next = 0;
   const each: number[] = [];

@@ -21,7 +21,7 @@ beforeEach(() => {
   });
   const read = async (): Promise<Reply> => {
     reads++;
-    return { body: new Uint8Array(100), height: 1, mark: written, isSettled: false, isProvisional: false, next: null };
+    return { body: 'x'.repeat(100), height: 1, mark: written, isSettled: false, isProvisional: false, next: null };
   };
   coin = { network: chainNetwork('litecoin', 'regtest'), report, read, gone: new AbortController().signal };
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
-import { Channel, type Handlers, Transferred } from '../../../../actors/runtime/channel.ts';
+import { Channel, type Exchange, type Handlers, Transferred } from '../../../../actors/runtime/channel.ts';
 import { hasCode, PlatformError } from '../../../../src/errors.ts';
 import fc from '../../../support/fast-check.ts';
 
@@ -30,10 +30,16 @@ function open(mailboxLimit = 4) {
     stop: () => 'stopped',
     move: (buffer) => new Transferred(buffer, [buffer])
   };
+  const leftFaults: PlatformError[] = [];
+  const exchanges: Exchange[] = [];
+  const sent = { left: 0, right: 0 };
+  port2.on('message', () => sent.left++);
+  port1.on('message', () => sent.right++);
   const left = new Channel<Left, Right, Record<never, never>, Notes & { unknown: null }>(port1, {
     handlers: { upper: (text) => text.toUpperCase() },
     listeners: {},
-    onFault: () => undefined,
+    onFault: (error) => void leftFaults.push(error),
+    onExchange: (exchange) => void exchanges.push(exchange),
     mailboxLimit
   });
   const right = new Channel<Right, Left, Notes>(port2, {
@@ -48,7 +54,7 @@ function open(mailboxLimit = 4) {
     mailboxLimit,
     urgent: ['stop']
   });
-  return { left, right, held, faults, reports, [Symbol.dispose]: () => port1.close() };
+  return { left, right, held, faults, leftFaults, exchanges, sent, reports, [Symbol.dispose]: () => port1.close() };
 }
 
 test('both ends ask and answer', async () => {
@@ -64,6 +70,38 @@ test('whatever can be cloned arrives as it was sent, each answer at its own ask'
       assert.deepEqual(await Promise.all(values.map((value) => ends.left.ask('echo', value))), values);
     }),
     { numRuns: 30 }
+  );
+});
+
+test('routine of one turn goes in one message, each answer at its own ask, and only a failure is an exchange', async () => {
+  using ends = open(100);
+  const asks = Array.from({ length: 50 }, (_, at) => ends.left.ask('echo', at, { isRoutine: true }));
+  assert.deepEqual(
+    await Promise.all(asks),
+    asks.map((_, at) => at)
+  );
+  assert.deepEqual([ends.sent.left, ends.sent.right, ends.exchanges], [1, 1, []]);
+  await assert.rejects(ends.left.ask('throw', null, { isRoutine: true }), { code: 'INTERNAL' });
+  assert.deepEqual(
+    ends.exchanges.map(({ type, error }) => [type, error]),
+    [['throw', 'INTERNAL']]
+  );
+  const buffer = new ArrayBuffer(8);
+  const moved = await ends.left.ask('move', buffer, { isRoutine: true, transfer: [buffer] });
+  assert.deepEqual([buffer.detached, moved.byteLength], [true, 8]);
+});
+
+test('PROTOCOL_VIOLATION: routine that cannot be cloned is a fault here, and its ask ends by its deadline', async () => {
+  using ends = open();
+  await assert.rejects(
+    ends.left.ask('echo', () => undefined, { isRoutine: true, deadlineMs: 20 }),
+    {
+      code: 'ACTOR_TIMEOUT'
+    }
+  );
+  assert.deepEqual(
+    ends.leftFaults.map(({ code }) => code),
+    ['PROTOCOL_VIOLATION']
   );
 });
 

@@ -77,14 +77,19 @@ export class Preparer {
   /**
    * Carries out blocks that follow those prepared last. These may still be being written; those before them must be written.
    *
-   * @param reader sees what is committed, or the transaction that is to write them
+   * @param readers see what is committed, or the transaction that is to write them
    * @param names of the chain, where leaves of balances are wanted
    */
-  async prepare(blocks: readonly ChainBlock[], reader: Query, names?: ChainNames): Promise<PreparedBlocks> {
+  async prepare(
+    blocks: readonly ChainBlock[],
+    readers: readonly [Query, ...Query[]],
+    names?: ChainNames
+  ): Promise<PreparedBlocks> {
     const view = this.#view;
     // What is forgotten was changed by blocks that are written: the changes of those under way are newer.
     if (view.size > (blocks.length > 1 ? MAX_FACTS.catchUp : MAX_FACTS.tip)) view.age();
-    const load = factLoader(reader, view, { ids: this.#tickers });
+    const [reader] = readers;
+    const load = factLoader(readers, view, { ids: this.#tickers });
     await load(view.missing(COUNTERS));
     const below = this.#below ?? (await readBelow(reader, blocks[0]!.height));
     if (!this.#hasOffers) await loadLiveOffers(reader, view);

@@ -11,7 +11,7 @@ interface Effort {
 }
 
 /** Of a block at the tip, where nothing is waiting. */
-const AT_THE_TIP: Effort = { smallRows: 200, readPerMoved: 10, firstAfter: 1 };
+const AT_THE_TIP: Effort = { smallRows: 100, readPerMoved: 5, firstAfter: 1 };
 /** Of a group of blocks. */
 const CATCH_UP: Effort = { smallRows: 0, readPerMoved: 4, firstAfter: 50 };
 

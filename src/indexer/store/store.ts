@@ -170,16 +170,25 @@ export class IndexerStore {
    */
   async prepare(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
     try {
-      return await this.#preparer.prepare(blocks, this.#reader, this.#followedNames);
+      return await this.#preparer.prepare(blocks, [this.#reader], this.#followedNames);
     } catch (caught) {
       throw faultOf(caught);
     }
   }
 
-  /** The same within the transaction that writes them. */
+  /** The same within the transaction that writes them. What it has written so far, nothing that blocks read, hides from the reader. */
   async #prepareNow(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
-    if (await applyRewards(this.#connection, blocks[0]!.height)) await this.#preparer.restart(this.#connection);
-    return await this.#preparer.prepare(blocks, this.#connection, this.#followedNames);
+    const names = this.#followedNames;
+    if (await applyRewards(this.#connection, blocks[0]!.height)) {
+      await this.#preparer.restart(this.#connection);
+      return await this.#preparer.prepare(blocks, [this.#connection], names);
+    }
+    const hashes = new Set(blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash)));
+    const [prepared] = await Promise.all([
+      this.#preparer.prepare(blocks, [this.#reader, this.#connection], names),
+      this.#lookups.prepare(this.#connection, new Map([['index_transactions', hashes]]))
+    ]);
+    return prepared;
   }
 
   get #followedNames(): ChainNames | undefined {

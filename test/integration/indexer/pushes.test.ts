@@ -41,7 +41,8 @@ test('kill -9 loses no push and repeats none out of order; a hub that is away st
   try {
     await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
     const first = await start();
-    await eventually('the tip is told', DEADLINE_MS * 2, async () => hub.calls.length > 0);
+    const isTip = async () => ((await hub.ask('getchaintips')) as { block_height: number }[])[0]?.block_height === 1;
+    await eventually('the tip is told, after the block below it', DEADLINE_MS * 2, isTip);
     const tip = { coin: 'LTC', network: 'regtest', block_height: 1, block_time: 1_700_000_001 };
     assert.deepEqual(await hub.ask('getchaintips'), [tip]);
 

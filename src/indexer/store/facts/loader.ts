@@ -1,6 +1,6 @@
 import { rows } from '../../../db/core/connection.ts';
 import type { FactLoader } from '../../block/execute.ts';
-import type { Kind } from '../../state/facts.ts';
+import type { FactKey, Kind } from '../../state/facts.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { loadSleeps, readList, readPast } from './actions.ts';
@@ -13,20 +13,35 @@ import { BALANCES, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.
 
 const KEYS_PER_STATEMENT = 500;
 
-/** A loader that reads an indexer database, a statement for each kind and some hundred keys. */
-export function factLoader(connection: Query, view: View, tickers: Tickers): FactLoader {
+/**
+ * A loader that reads an indexer database, a statement for each kind and some hundred keys.
+ *
+ * @param connections see the same rows; each takes the next statement when it is done with one
+ */
+export function factLoader(connections: readonly Query[], view: View, tickers: Tickers): FactLoader {
   return async (asked) => {
     const byKind = Map.groupBy(asked, ({ kind }) => kind);
     const ids = byKind.get('addressId') ?? [];
     byKind.delete('addressId');
     // First, because the statements of most other kinds are about ids.
-    for (const [kind, facts] of [['addressId', ids] as const, ...byKind]) {
-      const keys = [...new Set(facts.map(({ key }) => key))];
-      for (let at = 0; at < keys.length; at += KEYS_PER_STATEMENT) {
-        await LOADERS[kind](keys.slice(at, at + KEYS_PER_STATEMENT), { connection, view, tickers });
-      }
+    for (const kinds of [[['addressId', ids] as const], [...byKind]]) {
+      const loads = kinds.flatMap(([kind, facts]) => [...loadsOf(kind, facts)]).values();
+      const work = async (connection: Query) => {
+        for (const { kind, keys } of loads) await LOADERS[kind](keys, { connection, view, tickers });
+      };
+      await Promise.all(connections.map(work));
     }
   };
+}
+
+/** Keys of one kind, as many as a statement takes. */
+function* loadsOf(
+  kind: Kind,
+  facts: readonly FactKey[]
+): Generator<{ readonly kind: Kind; readonly keys: readonly string[] }> {
+  const keys = [...new Set(facts.map(({ key }) => key))];
+  for (let at = 0; at < keys.length; at += KEYS_PER_STATEMENT)
+    yield { kind, keys: keys.slice(at, at + KEYS_PER_STATEMENT) };
 }
 
 const LOADERS: Readonly<Record<Kind, Loader>> = {

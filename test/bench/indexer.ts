@@ -76,6 +76,7 @@ test('catch-up, tip and memory of an indexer with many addresses and tickers', a
     await service.until(block.height);
     times.push(performance.now() - start);
   }
+  await service.hasLogged('"percent":10'); // all leaves of the tree are in memory by then
   const peak = service.peakBytes;
   await service.stop();
   await decoder.database.close();

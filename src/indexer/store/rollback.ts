@@ -239,7 +239,7 @@ async function restore(connection: Query, { moved, issued }: Undo): Promise<void
     tokens.push({ ...replayed, supply: token.supply - (supplies.get(tick) ?? 0n) });
   }
   await writeTokens(connection, tokens);
-  await checkSanity(connection, ticks);
+  await checkSanity([connection], ticks);
 }
 
 async function readTokenById(connection: Query, tickId: number): Promise<Token | undefined> {

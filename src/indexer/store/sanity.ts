@@ -1,5 +1,6 @@
 import { formatAmount, parseAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
+import { spread } from '../../db/core/spread.ts';
 import { PlatformError } from '../../errors.ts';
 import { splitPair } from '../state/keys.ts';
 import type { TickSums } from '../state/movements.ts';
@@ -28,6 +29,14 @@ type Query = Pick<Connection, 'query'>;
 const TABLES = ['credits', 'debits', 'escrows', 'balances'] as const;
 const TICKS_PER_STATEMENT = 500;
 
+type TickSum = { id: number; sum: string; count: number };
+
+const SUPPLIES =
+  'SELECT t.tick_id AS id, i.tick, t.supply FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE t.tick_id IN (?)';
+const sumsOf = (table: (typeof TABLES)[number]) =>
+  `SELECT tick_id AS id, SUM(CAST(amount AS DECIMAL(60,18))) AS sum, COUNT(*) AS count FROM ${table}
+   WHERE tick_id IN (?) GROUP BY tick_id`;
+
 /**
  * Compares what blocks changed: of each ticker supply and balances, as they were and as they are, with what was moved. What was
  * equal before is equal afterwards, without a look at rows that no block touched.
@@ -51,34 +60,31 @@ export function checkChanges({ pairs, tokens }: Changed, moved: ReadonlyMap<stri
 /**
  * Compares the sums over all rows of some tickers.
  *
+ * @param connections see the rows that are to be compared, those of a transaction that is not committed as well
  * @throws {PlatformError} LEDGER_INSANE naming the ticker and the sums; the caller rolls back
  */
-export async function checkSanity(connection: Query, tickIds: readonly number[]): Promise<TickRows> {
+export async function checkSanity(connections: readonly Query[], tickIds: readonly number[]): Promise<TickRows> {
   const sizes = new Map<number, number>();
   for (let at = 0; at < tickIds.length; at += TICKS_PER_STATEMENT)
-    await checkSome(connection, tickIds.slice(at, at + TICKS_PER_STATEMENT), sizes);
+    await checkSome(connections, tickIds.slice(at, at + TICKS_PER_STATEMENT), sizes);
   return sizes;
 }
 
-async function checkSome(connection: Query, tickIds: readonly number[], sizes: Map<number, number>): Promise<void> {
-  const tokens = await rows<{ id: number; tick: string; supply: string }>(
-    connection,
-    'SELECT t.tick_id AS id, i.tick, t.supply FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE t.tick_id IN (?)',
-    [tickIds]
-  );
+async function checkSome(
+  connections: readonly Query[],
+  tickIds: readonly number[],
+  sizes: Map<number, number>
+): Promise<void> {
+  const tokens: { id: number; tick: string; supply: string }[] = [];
   const sums = new Map<string, bigint>();
-  for (const table of TABLES) {
-    const found = await rows<{ id: number; sum: string; count: number }>(
-      connection,
-      `SELECT tick_id AS id, SUM(CAST(amount AS DECIMAL(60,18))) AS sum, COUNT(*) AS count FROM ${table}
-       WHERE tick_id IN (?) GROUP BY tick_id`,
-      [tickIds]
-    );
-    for (const { id, sum, count } of found) {
-      sums.set(`${table} ${id}`, readDecimal(sum));
-      sizes.set(id, (sizes.get(id) ?? 0) + Number(count));
-    }
-  }
+  await spread(connections, ['tokens', ...TABLES] as const, async (connection, table) => {
+    if (table === 'tokens') tokens.push(...(await rows<(typeof tokens)[number]>(connection, SUPPLIES, [tickIds])));
+    else
+      for (const { id, sum, count } of await rows<TickSum>(connection, sumsOf(table), [tickIds])) {
+        sums.set(`${table} ${id}`, readDecimal(sum));
+        sizes.set(id, (sizes.get(id) ?? 0) + Number(count));
+      }
+  });
   for (const { id, tick, supply } of tokens) {
     const [credits, debits, escrows, balances] = TABLES.map((table) => sums.get(`${table} ${id}`) ?? 0n) as [
       ...[bigint, bigint, bigint, bigint]

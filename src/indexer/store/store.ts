@@ -48,6 +48,12 @@ export interface StoreExtras {
   readonly pushes?: PushOptions;
 }
 
+interface Connections {
+  readonly connection: Connection;
+  readonly reader: Connection;
+  readonly checker: Connection;
+}
+
 /** So far behind the decoder, the newest block is nothing to tell a hub. */
 const TIP_WITHIN_BLOCKS = 100;
 const LOCK_WAIT_S = 2;
@@ -64,14 +70,17 @@ export class IndexerStore {
   readonly #lookups = new Lookups();
   /** Reads what blocks need, while the ones before them are being written. */
   readonly #reader: Connection;
+  /** Sees what the writer has not committed yet, for checks before it does. */
+  readonly #checker: Connection;
   readonly #preparer: Preparer;
   readonly #sanity = new SanitySchedule();
   /** The hashing of the last group's balances. */
   #rooting: Promise<unknown> = Promise.resolve();
 
-  private constructor(connection: Connection, reader: Connection, rules: Rules, extras: StoreExtras) {
+  private constructor({ connection, reader, checker }: Connections, rules: Rules, extras: StoreExtras) {
     this.#connection = connection;
     this.#reader = reader;
+    this.#checker = checker;
     this.#preparer = new Preparer(rules);
     this.#rules = rules;
     this.#extras = extras;
@@ -88,10 +97,10 @@ export class IndexerStore {
     statementLimitS: number,
     extras: StoreExtras = {}
   ): Promise<IndexerStore> {
-    let connection: Connection | undefined;
-    let reader: Connection | undefined;
+    const opened: Connection[] = [];
     try {
-      connection = await openIndexerDatabase(database);
+      const connection = await openIndexerDatabase(database);
+      opened.push(connection);
       const [lock] = await rows(connection, 'SELECT GET_LOCK(?, ?) AS taken', [
         `indexer ${database.name}`,
         LOCK_WAIT_S
@@ -102,8 +111,12 @@ export class IndexerStore {
         });
       await createIndexerTables(connection);
       await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
-      reader = await connect(database, { statementLimitS });
-      const store = new IndexerStore(connection, reader, rules, extras);
+      const reader = await connect(database, { statementLimitS });
+      opened.push(reader);
+      const checker = await connect(database, { statementLimitS });
+      opened.push(checker);
+      await checker.query('SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED');
+      const store = new IndexerStore({ connection, reader, checker }, rules, extras);
       await store.#lookups.prepare(connection, new Map([['index_statuses', new Set(['valid'])]]));
       if (store.#lookups.idOf('index_statuses', 'valid') !== VALID_STATUS)
         throw new PlatformError('DATABASE_UNUSABLE', { reason: 'index_statuses: the first status is not "valid"' });
@@ -111,8 +124,7 @@ export class IndexerStore {
       extras.roots?.balances.align((await store.readNewest(1))[0]?.height ?? null);
       return store;
     } catch (caught) {
-      connection?.destroy();
-      reader?.destroy();
+      for (const each of opened) each.destroy();
       throw databaseError(caught, { database: database.name });
     }
   }
@@ -270,6 +282,7 @@ export class IndexerStore {
 
   /** Lets go of the connections and of the writer's lock. */
   close(): void {
+    this.#checker.destroy();
     this.#reader.destroy();
     this.#connection.destroy();
   }
@@ -292,8 +305,10 @@ export class IndexerStore {
     await insert(batch, 'chain_blocks', ['block_index', 'block_hash'], chain);
     await writeTokens(batch, tokens);
     await writeBalances(batch, balances);
-    this.#sanity.finish(await checkSanity(batch, this.#sanity.begin(moved, executed.length > 1)));
     await batch.query('DO 0'); // what no answer was asked for is carried out by now
+    const isGroup = executed.length > 1; // then the server has the next blocks to read for as well
+    const checkers = isGroup ? [this.#connection] : [this.#connection, this.#checker];
+    this.#sanity.finish(await checkSanity(checkers, this.#sanity.begin(moved, isGroup)));
     const root = await rooted;
     if (root === null) return;
     const { names } = this.#extras.roots!;

@@ -1,4 +1,5 @@
 import { rows } from '../../../db/core/connection.ts';
+import { spread } from '../../../db/core/spread.ts';
 import type { FactLoader } from '../../block/execute.ts';
 import type { FactKey, Kind } from '../../state/facts.ts';
 import type { View } from '../../state/view.ts';
@@ -25,11 +26,10 @@ export function factLoader(connections: readonly Query[], view: View, tickers: T
     byKind.delete('addressId');
     // First, because the statements of most other kinds are about ids.
     for (const kinds of [[['addressId', ids] as const], [...byKind]]) {
-      const loads = kinds.flatMap(([kind, facts]) => [...loadsOf(kind, facts)]).values();
-      const work = async (connection: Query) => {
-        for (const { kind, keys } of loads) await LOADERS[kind](keys, { connection, view, tickers });
-      };
-      await Promise.all(connections.map(work));
+      const loads = kinds.flatMap(([kind, facts]) => [...loadsOf(kind, facts)]);
+      await spread(connections, loads, (connection, { kind, keys }) =>
+        LOADERS[kind](keys, { connection, view, tickers })
+      );
     }
   };
 }

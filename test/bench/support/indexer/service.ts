@@ -37,6 +37,12 @@ export async function startIndexer(decoder: DatabaseCoordinates, indexer: Databa
         await sleep(LOOK_INTERVAL_MS);
       }
     },
+    /** Returns as soon as it has logged this. */
+    async hasLogged(words: string): Promise<void> {
+      const deadline = Date.now() + PATIENCE_MS;
+      for (; !output().includes(words); await sleep(LOOK_INTERVAL_MS))
+        assert.ok(Date.now() < deadline && child.exitCode === null, `${words} is not logged\n${output()}`);
+    },
     get residentBytes(): number {
       return memory('VmRSS');
     },

@@ -3,7 +3,7 @@ import { SharedReads } from '../../service/shared-reads.ts';
 import type { Coin } from '../coins.ts';
 import type { Question, Reply } from '../question.ts';
 
-/** Beside its body and key, what an entry takes. */
+/** Beside its body and key, what an entry takes; of those a letter may take two. */
 const ENTRY_BYTES = 400;
 /** Longer than an actor needs to report a block that one of its answers showed. */
 const REPORT_DELAY_MS = 3_000;
@@ -25,7 +25,7 @@ export class AnswerCache {
   constructor(coin: Coin, maxBytes: number) {
     this.#coin = coin;
     if (maxBytes === 0) return;
-    const sizeCalculation = ({ body }: Reply, key: string) => body.length + 2 * key.length + ENTRY_BYTES;
+    const sizeCalculation = ({ body }: Reply, key: string) => 2 * (body.length + key.length) + ENTRY_BYTES;
     this.#kept = new LRUCache({ maxSize: maxBytes, sizeCalculation });
   }
 

@@ -188,7 +188,7 @@ export class IndexerStore {
     }
   }
 
-  /** The same within the transaction that writes them. What it has written so far, nothing that blocks read, hides from the reader. */
+  /** The same within the transaction that writes them. What the reader does not see of it are hashes, which no block reads. */
   async #prepareNow(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
     const names = this.#followedNames;
     if (await applyRewards(this.#connection, blocks[0]!.height)) {

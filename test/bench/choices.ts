@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -84,27 +84,29 @@ async function blocks(): Promise<Figure[]> {
   const path = join(directory, 'file');
   const size = 64 * MIB;
   writeFileSync(path, Buffer.alloc(size, 7));
-  const read = async (shared: SharedBlocks | null, start: number) => {
-    const file = await open(path, 'r');
+  const read = async (shared: SharedBlocks | null, file: FileHandle, start: number) => {
     for (let position = start; position < size; ) {
       if (shared) {
-        const { bytes, release } = await shared.take(file, position, size - position);
+        const { bytes, release } = await shared.take(position, size - position);
         position += bytes.length;
         release();
       } else position += (await file.read(Buffer.allocUnsafeSlow(224 * 1024), 0, 224 * 1024, position)).bytesRead;
       await nextTurn();
     }
+  };
+  const all = async (isShared: boolean) => {
+    const file = await open(path, 'r');
+    const shared = isShared ? new SharedBlocks(async () => file) : null;
+    await Promise.all(Array.from({ length: 32 }, (_, reader) => read(shared, file, reader * MIB)));
     await file.close();
   };
-  const all = (shared: SharedBlocks | null) =>
-    Promise.all(Array.from({ length: 32 }, (_, reader) => read(shared, reader * MIB)));
   try {
     const what = 'CPU of 32 readers of 64 MiB, against fresh memory for each block';
     return await inCpu(
       what,
       0.9,
-      () => all(new SharedBlocks()),
-      () => all(null)
+      () => all(true),
+      () => all(false)
     );
   } finally {
     rmSync(directory, { recursive: true, force: true });

@@ -7,6 +7,8 @@ import { type Block, SharedBlocks } from './shared-blocks.ts';
 /** Response headers that the build's own read decided, by lower-case name. */
 export type ArtifactHeaders = Readonly<Record<string, string>>;
 
+const PREFETCHING_READERS = 4;
+
 /**
  * One snapshot file: written by one build, read by any number of requests while it grows.
  *
@@ -28,10 +30,15 @@ export class Artifact {
   #error: PlatformError | undefined;
   /** Readings of the file that have not ended. */
   #readings = 0;
+  /** Open for all of them. */
+  #file: Promise<FileHandle> | undefined;
   readonly #readers = new Set<Reader>();
   readonly #onLeft: (last: Reader) => void;
   #changed = Promise.withResolvers<void>();
-  readonly #blocks = new SharedBlocks();
+  readonly #blocks = new SharedBlocks(() => {
+    this.#file ??= open(this.path, 'r');
+    return this.#file;
+  });
 
   constructor(options: {
     readonly buildId: string;
@@ -136,27 +143,35 @@ export class Artifact {
    */
   async *read(start: number, end: number | null): AsyncGenerator<Uint8Array> {
     this.#readings++;
-    let file: FileHandle | undefined;
     let block: Block | undefined;
     try {
-      file = await open(this.path, 'r');
       for (let position = start; end === null || position <= end; ) {
         await this.whenBeyond(position);
         const limit = Math.min(this.#sizeBytes, end === null ? Number.POSITIVE_INFINITY : end + 1);
         if (position >= limit) return;
-        block = await this.#blocks.take(file, position, this.#sizeBytes - position);
+        block = await this.#blocks.take(position, this.#sizeBytes - position);
         const bytes = block.bytes.subarray(0, limit - position);
+        position += bytes.length;
+        if (position < limit && this.#mayPrefetch) this.#blocks.prefetch(position, this.#sizeBytes - position);
         yield bytes;
         block.release();
         block = undefined;
-        position += bytes.length;
       }
     } finally {
       block?.release();
-      if (--this.#readings === 0) this.#blocks.clear();
+      if (--this.#readings === 0) this.#close();
       this.#notify();
-      await file?.close();
     }
+  }
+
+  /** The next block of a file that grows is larger when it is read later; for many readers the blocks would be forgotten before they come. */
+  get #mayPrefetch(): boolean {
+    return this.complete && this.#readings <= PREFETCHING_READERS;
+  }
+
+  #close(): void {
+    void this.#file?.then((file) => file.close()).catch(() => undefined); // if it could not be opened, its readers know
+    this.#file = undefined;
   }
 
   /** The store's watchdog fails a build that makes no progress, which bounds this wait. */

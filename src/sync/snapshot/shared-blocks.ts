@@ -10,14 +10,16 @@ export interface Block {
 
 /** With what else a connection pins, less than 256 KiB. */
 const BLOCK_BYTES = 224 * 1024;
-/** Blocks of a file kept in memory after use, for readers close behind. */
-const KEPT_BLOCKS = 3;
-/** Memory of blocks that are gone, for the next ones of any file: to take fresh memory for each reader costs time. */
-const SPARE: Buffer[] = [];
-const MAX_SPARE = 18;
+/** Blocks of any file that nobody holds stay: read ahead, for readers close behind, and for those of a small file that come later. */
+const MAX_UNHELD = 18;
+/** The one longest unused first. */
+const UNHELD = new Set<Held>();
+const HELD = new Set<Held>();
 
 interface Held {
+  readonly of: Map<number, Held>;
   readonly position: number;
+  readonly size: number;
   readonly memory: Buffer;
   readonly bytes: Promise<Buffer>;
   holders: number;
@@ -26,60 +28,81 @@ interface Held {
 /**
  * The immutable blocks of one file, each read once for all readers at the same place.
  *
- * Their memory is reused: a fresh buffer for every block costs the garbage collector more than the readers do.
+ * Their memory is used again: a fresh buffer for every block costs the garbage collector more than the readers do.
  */
 export class SharedBlocks {
+  readonly #file: () => Promise<FileHandle>;
   readonly #blocks = new Map<number, Held>();
 
+  /** @param file the file, open, when a block has to be read */
+  constructor(file: () => Promise<FileHandle>) {
+    this.#file = file;
+  }
+
   /** @param available bytes that the file holds from this position on; at least 1 */
-  async take(file: FileHandle, position: number, available: number): Promise<Block> {
-    const held = this.#blocks.get(position) ?? this.#begin(file, position, Math.min(available, BLOCK_BYTES));
+  async take(position: number, available: number): Promise<Block> {
+    const size = Math.min(available, BLOCK_BYTES);
+    const held = this.#find(position, size) ?? this.#begin(position, size);
     held.holders++;
+    HELD.add(held);
+    UNHELD.delete(held);
     try {
-      return { bytes: await held.bytes, release: () => this.#release(held) };
+      return { bytes: await held.bytes, release: () => release(held) };
     } catch (caught) {
-      this.#release(held);
-      if (this.#blocks.get(position) === held) this.#blocks.delete(position);
+      forget(held);
+      release(held);
       throw caught;
     }
   }
 
-  /** Call when the file has no readers: no block is kept. */
-  clear(): void {
-    for (const { memory } of this.#blocks.values()) spare(memory);
-    this.#blocks.clear();
+  /** Begins to read a block that is taken next. Until then no reader holds it: one that stands still has one block at most. */
+  prefetch(position: number, available: number): void {
+    this.take(position, available).then(
+      (block) => block.release(),
+      () => undefined // who takes it is told
+    );
   }
 
-  #begin(file: FileHandle, position: number, size: number): Held {
-    const memory = SPARE.pop() ?? this.#takeUnused() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
-    const held = { position, memory, bytes: fill(file, memory.subarray(0, size), position), holders: 0 };
-    this.#blocks.set(position, held);
-    return held;
-  }
-
-  /** The memory of the oldest block without readers. */
-  #takeUnused(): Buffer | undefined {
-    if (this.#blocks.size < KEPT_BLOCKS) return undefined;
-    for (const held of this.#blocks.values()) {
-      if (held.holders > 0) continue;
-      this.#blocks.delete(held.position);
-      return held.memory;
-    }
+  #find(position: number, size: number): Held | undefined {
+    const held = this.#blocks.get(position);
+    if (!held || held.holders > 0 || held.size >= size) return held;
+    forget(held); // the file had less when it was read
     return undefined;
   }
 
-  #release(held: Held): void {
-    if (--held.holders > 0 || this.#blocks.size <= KEPT_BLOCKS || this.#blocks.get(held.position) !== held) return;
-    this.#blocks.delete(held.position);
-    spare(held.memory);
+  #begin(position: number, size: number): Held {
+    const memory = takeMemory();
+    const bytes = fill(this.#file(), memory.subarray(0, size), position);
+    const held = { of: this.#blocks, position, size, memory, bytes, holders: 0 };
+    this.#blocks.set(position, held);
+    return held;
   }
 }
 
-function spare(memory: Buffer): void {
-  if (SPARE.length < MAX_SPARE) SPARE.push(memory);
+/** That of the block longest unused, if there are enough blocks. */
+function takeMemory(): Buffer {
+  const [oldest] = UNHELD;
+  if (!oldest || HELD.size + UNHELD.size < MAX_UNHELD) return Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  forget(oldest);
+  return oldest.memory;
 }
 
-async function fill(file: FileHandle, target: Buffer, position: number): Promise<Buffer> {
+function release(held: Held): void {
+  if (--held.holders > 0) return;
+  HELD.delete(held);
+  if (held.of.get(held.position) !== held) return; // forgotten
+  UNHELD.add(held);
+  const [oldest] = UNHELD;
+  if (oldest && UNHELD.size > MAX_UNHELD) forget(oldest);
+}
+
+function forget(held: Held): void {
+  UNHELD.delete(held);
+  if (held.of.get(held.position) === held) held.of.delete(held.position);
+}
+
+async function fill(opened: Promise<FileHandle>, target: Buffer, position: number): Promise<Buffer> {
+  const file = await opened;
   for (let length = 0; length < target.length; ) {
     const { bytesRead } = await file.read(target, length, target.length - length, position + length);
     if (bytesRead === 0)

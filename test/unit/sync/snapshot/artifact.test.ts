@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -54,6 +54,23 @@ test('readers at every pace and place get the bytes of the file, while it grows 
   assert.equal(artifact.inUse, false);
   await artifact.whenIdle();
   assert.ok((await copy(artifact, 0, null, 0)).equals(whole));
+});
+
+test('the next reader of a small file finds its blocks in memory, until those of another file take their place', async () => {
+  const finished = (bytes: Buffer) => {
+    const artifact = begin();
+    writeFileSync(artifact.path, bytes);
+    artifact.finish(bytes.length);
+    return artifact;
+  };
+  const [small, large] = [randomBytes(1_000_000), randomBytes(5_000_000)];
+  const artifact = finished(small);
+  assert.ok((await copy(artifact, 0, null, 0)).equals(small));
+  rmSync(artifact.path);
+  assert.ok((await copy(artifact, 0, null, 0)).equals(small), 'the file is not there any more');
+  assert.ok((await copy(finished(large), 0, null, 0)).equals(large));
+  await assert.rejects(copy(artifact, 0, null, 0), { code: 'ENOENT' });
+  assert.equal(artifact.inUse, false);
 });
 
 test('SNAPSHOT_FAILED: readers of a build that fails are told, and so is one of a file that is shorter than told', async () => {

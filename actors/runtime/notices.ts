@@ -59,3 +59,9 @@ export type HostAsks = {
   /** Finish work and release everything, within the grace. */
   stop: { request: { graceMs: number }; reply: Record<string, never> };
 };
+
+/** What the main thread tells every actor. */
+export type HostOrders = {
+  /** Ends the thread at once, between two tasks of its event loop. */
+  end: Record<string, never>;
+};

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { MessagePort } from 'node:worker_threads';
 import { type Connection, connect, databaseError, isDriverError } from '../../src/db/core/connection.ts';
@@ -7,7 +6,7 @@ import { streamRowBytes, type TakeRowBytes } from '../../src/db/core/row-stream.
 import { readSnapshotChecksums } from '../../src/db/source/snapshot-checksums.ts';
 import { planSnapshot, type SnapshotPlan } from '../../src/db/source/snapshot-plan.ts';
 import { PlatformError } from '../../src/errors.ts';
-import type { BuildInput, BuildProgress, BuildResult, MissedAnswer } from '../../src/sync/snapshot/build-messages.ts';
+import type { BuildInput, BuildOrder, BuildProgress, BuildResult } from '../../src/sync/snapshot/build-messages.ts';
 import { openCompressor } from '../../src/sync/snapshot/coding/coding.ts';
 import { snapshotHeaders } from '../../src/sync/snapshot/snapshot-headers.ts';
 import { type TableSource, writeSnapshot } from '../../src/sync/snapshot/snapshot-writer.ts';
@@ -22,7 +21,7 @@ const PATIENCE_S = 600;
 const PATIENT = ['net_write_timeout', 'lock_wait_timeout', 'idle_transaction_timeout'];
 
 /**
- * Builds one snapshot file from one consistent read.
+ * Builds one snapshot file from one consistent read, until it is told to stop.
  *
  * @returns the body's end, and what its readers stand on, which is read after that
  * @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, DATABASE_REFUSED, DATABASE_UNAVAILABLE, SNAPSHOT_FAILED
@@ -31,6 +30,8 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
   const { order, coding, path, buildId, budgetMs, progress } = input;
   const tell = (message: BuildProgress) => progress.postMessage(message);
   const { coordinates } = order;
+  const ending = new AbortController();
+  const missed = listen(progress, ending);
   const connection = await connect(coordinates, {
     tag: `platform-snapshot ${coordinates.name} ${buildId}`,
     statementLimitS: Math.ceil(budgetMs / 1000),
@@ -38,12 +39,14 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
   });
   let file: FileHandle | undefined;
   let sizeBytes = 0;
-  const watchdog = watchProgress(() => tell({ type: 'grew', sizeBytes }));
+  const watchdog = watchProgress(ending, () => tell({ type: 'grew', sizeBytes }));
+  ending.signal.addEventListener('abort', () => connection.destroy());
   try {
+    ending.signal.throwIfAborted();
     await beginSnapshot(connection);
     const plan = await planSnapshot(connection, order, ({ height, hashes }) => {
       tell({ type: 'asks', head: { height, hashes } });
-      return answerFrom(progress);
+      return missed;
     });
     const headers = snapshotHeaders(order, plan);
     file = await open(path, 'wx', 0o600);
@@ -62,7 +65,7 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
           watchdog.progressed();
           return onRow(bytes, start, end);
         };
-        return streamRowBytes(connection, read, take, watchdog.signal);
+        return streamRowBytes(connection, read, take, ending.signal);
       }
     });
     await writeSnapshot(content(order, plan, source), compressor);
@@ -82,10 +85,16 @@ export default async function buildSnapshot(input: BuildInput): Promise<BuildRes
   }
 }
 
-/** What the main thread answers. */
-async function answerFrom(port: MessagePort): Promise<MissedChanges | null> {
-  const [{ missed }] = (await once(port, 'message')) as [MissedAnswer];
-  return missed;
+/** Ends the build when it is told to. @returns what the main thread says that the reader has missed */
+function listen(port: MessagePort, ending: AbortController): Promise<MissedChanges | null> {
+  const { promise, resolve, reject } = Promise.withResolvers<MissedChanges | null>();
+  promise.catch(() => undefined); // it may be waited for later, or not at all
+  ending.signal.addEventListener('abort', () => reject(ending.signal.reason));
+  port.on('message', (order: BuildOrder) => {
+    if (order.type === 'missed') resolve(order.missed);
+    else ending.abort(new PlatformError('SNAPSHOT_FAILED', { reason: 'the build was told to stop' }));
+  });
+  return promise;
 }
 
 /** Every statement from here on sees the database as it is now. */
@@ -107,16 +116,15 @@ function content({ id, query }: BuildInput['order'], plan: SnapshotPlan, source:
   };
 }
 
-/** @param onProgress called now and then while there is some, though no byte may have been written */
-function watchProgress(onProgress: () => void) {
-  const stalled = new AbortController();
+/** Ends the build without progress. @param onProgress called now and then while there is some, though no byte may have been written */
+function watchProgress(ending: AbortController, onProgress: () => void) {
   let [progress, seen, idleMs] = [0, 0, 0];
   const timer = setInterval(() => {
     if (progress > seen) onProgress();
     idleMs = progress > seen ? 0 : idleMs + PROGRESS_CHECK_MS;
     seen = progress;
     const reason = `the database sent nothing for ${PROGRESS_TIMEOUT_MS} ms`;
-    if (idleMs >= PROGRESS_TIMEOUT_MS) stalled.abort(new PlatformError('SNAPSHOT_FAILED', { reason }));
+    if (idleMs >= PROGRESS_TIMEOUT_MS) ending.abort(new PlatformError('SNAPSHOT_FAILED', { reason }));
   }, PROGRESS_CHECK_MS);
-  return { signal: stalled.signal, progressed: () => void progress++, stop: () => clearInterval(timer) };
+  return { progressed: () => void progress++, stop: () => clearInterval(timer) };
 }

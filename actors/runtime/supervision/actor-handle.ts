@@ -12,10 +12,12 @@ import {
   type Protocol
 } from '../channel.ts';
 import { cpuMsOf } from '../cpu.ts';
-import type { HostAsks, HostNotices, SupervisedNotices } from '../notices.ts';
+import type { HostAsks, HostNotices, HostOrders, SupervisedNotices } from '../notices.ts';
 
 /** A thread that runs JavaScript answers sooner, in a loop too. */
 const CPU_PATIENCE_MS = 1_000;
+/** What a thread's event loop may take to come to the order to end. */
+const ORDER_PATIENCE_MS = 100;
 /** Of a thread that is in JavaScript or idle it takes milliseconds. */
 const END_PATIENCE_MS = 10_000;
 
@@ -52,7 +54,7 @@ export class ActorHandle<
   Heard extends Notices = Record<never, never>
 > {
   readonly #thread: Worker;
-  readonly #channel: Channel<ToMain, ToActor & HostAsks, Heard & HostNotices>;
+  readonly #channel: Channel<ToMain, ToActor & HostAsks, Heard & HostNotices, HostOrders>;
   readonly #exited = Promise.withResolvers<PlatformError>();
   readonly #onStuck: () => void;
   readonly #endPatienceMs: number;
@@ -107,11 +109,20 @@ export class ActorHandle<
     }
   }
 
-  /** Ends the thread at once; `onStuck` is called if it does not end in time. Its running statement may continue in MariaDB. */
+  /**
+   * Ends the thread at once; `onStuck` is called if it does not end in time. Its running statement may continue in MariaDB.
+   *
+   * It ends by itself if it can: Node takes the whole process down when a thread is terminated while it makes a zlib object.
+   */
   async terminate(): Promise<void> {
-    const patience = setTimeout(this.#onStuck, this.#endPatienceMs);
+    const stuck = setTimeout(this.#onStuck, this.#endPatienceMs);
+    this.#channel.tell('end', {});
+    const patience = new AbortController();
+    const late = sleep(ORDER_PATIENCE_MS, undefined, { signal: patience.signal }).catch(() => undefined);
+    await Promise.race([this.#exited.promise, late]);
+    patience.abort();
     await this.#thread.terminate();
-    clearTimeout(patience);
+    clearTimeout(stuck);
   }
 
   #die(exitCode: number): void {

@@ -7,7 +7,7 @@ import type { Logger } from '../../../src/log.ts';
 import { count, takeCounters } from '../../../src/observe/counters.ts';
 import { type AskOptions, Channel, type Handlers, type Notices, type Protocol, portableError } from '../channel.ts';
 import { cpuMsOf } from '../cpu.ts';
-import type { Beacon, HostAsks, HostNotices } from '../notices.ts';
+import type { Beacon, HostAsks, HostNotices, HostOrders } from '../notices.ts';
 import { observeMachine } from '../observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;
@@ -58,7 +58,7 @@ export function hostActor<
 >(options: HostOptions<ToActor>): ActorHost<ToMain, Told> {
   if (!parentPort) throw new PlatformError('INTERNAL', { reason: 'an actor runs in a worker thread' });
   const { log, stop, mailboxLimit = DEFAULT_MAILBOX_LIMIT, beaconIntervalMs = BEACON_INTERVAL_MS } = options;
-  const channel = new Channel<ToActor & HostAsks, ToMain, Record<never, never>, Told & HostNotices>(parentPort, {
+  const channel = new Channel<ToActor & HostAsks, ToMain, HostOrders, Told & HostNotices>(parentPort, {
     handlers: {
       ...options.handlers,
       stop: async ({ graceMs }: HostAsks['stop']['request']) => {
@@ -66,7 +66,7 @@ export function hostActor<
         return {};
       }
     } as Handlers<ToActor & HostAsks>,
-    listeners: {},
+    listeners: { end: () => process.exit(1) },
     onFault: (error, type) =>
       error.code === 'INTERNAL'
         ? log.error({ err: error, type }, 'request failed')

@@ -13,12 +13,12 @@ export interface BuildInput {
   readonly buildId: string;
   /** Time limit of each statement of the build, enforced by the database. */
   readonly budgetMs: number;
-  /** The port for progress and its answers. */
+  /** The port for progress and what is said of it. */
   readonly progress: MessagePort;
 }
 
 /**
- * `asks` what the reader has missed, once at most and first of all, to which a `MissedAnswer` comes;
+ * `asks` what the reader has missed, once at most and first of all, which is answered by `missed`;
  * `opened` once, when the snapshot is open and headers are known; then `grew` whenever more bytes are in the file; at last
  * `written`, when they are all there and the snapshot is still open.
  */
@@ -34,10 +34,8 @@ export interface SnapshotHead {
   readonly hashes: BlockHashes;
 }
 
-export interface MissedAnswer {
-  /** Null: not known. */
-  readonly missed: MissedChanges | null;
-}
+/** What the main thread tells a build: the answer to `asks`, null where it is not known; and that it must end. */
+export type BuildOrder = { readonly type: 'missed'; readonly missed: MissedChanges | null } | { readonly type: 'stop' };
 
 export interface WrittenBody {
   readonly sizeBytes: number;

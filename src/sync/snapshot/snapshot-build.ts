@@ -7,14 +7,17 @@ import type { MissedChanges, SnapshotOrder } from '../../wire/data/snapshot.ts';
 import type { Artifact } from './artifact.ts';
 import type {
   BuildInput,
+  BuildOrder,
   BuildProgress,
   BuildResult,
-  MissedAnswer,
   SnapshotHead,
   WrittenBody
 } from './build-messages.ts';
 
-/** Runs the task of a build. @throws the task's error; an aborted signal ends the task's thread */
+/** What a build may take to end by itself. */
+const STOP_PATIENCE_MS = 250;
+
+/** Runs the task of a build. @throws the task's error; an aborted signal ends the task's thread, if it did not end when it was told to */
 export type RunBuild = (
   input: BuildInput,
   options: { readonly transfer: readonly Transferable[]; readonly signal: AbortSignal }
@@ -109,6 +112,7 @@ async function runTask(
     budgetMs
   );
   const { port1: here, port2: there } = new MessageChannel();
+  const say = (what: BuildOrder) => here.postMessage(what);
   const answer = async (head: SnapshotHead) => {
     const missed = await source.missed(order, head).catch((caught: unknown) => {
       log.warn(
@@ -117,7 +121,7 @@ async function runTask(
       );
       return null;
     });
-    here.postMessage({ missed } satisfies MissedAnswer);
+    say({ type: 'missed', missed });
   };
   here.on('message', (progress: BuildProgress) => {
     watchdog.refresh();
@@ -128,13 +132,24 @@ async function runTask(
       onGrown();
     } else onWritten(progress);
   });
+  const stopped = AbortSignal.any([stop.signal, signal]);
+  const late = new AbortController();
+  let patience: NodeJS.Timeout | undefined;
+  const onStopped = () => {
+    say({ type: 'stop' });
+    patience = setTimeout(() => late.abort(stopped.reason), STOP_PATIENCE_MS);
+  };
+  stopped.addEventListener('abort', onStopped, { once: true });
   try {
+    stopped.throwIfAborted();
     const input: BuildInput = { order, coding, path, buildId, budgetMs, progress: there };
-    const options = { transfer: [there], signal: AbortSignal.any([stop.signal, signal]) };
-    return await runBuild(input, options);
+    return await runBuild(input, { transfer: [there], signal: late.signal });
+  } catch (caught) {
+    stopped.throwIfAborted();
+    throw caught;
   } finally {
-    clearTimeout(watchdog);
-    clearTimeout(budget);
+    for (const timer of [watchdog, budget, patience]) clearTimeout(timer);
+    stopped.removeEventListener('abort', onStopped);
     here.close();
   }
 }

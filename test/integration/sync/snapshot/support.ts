@@ -7,7 +7,12 @@ import { after } from 'node:test';
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import { TaskPool } from '../../../../actors/runtime/task-pool.ts';
-import type { BuildInput, BuildProgress, SnapshotHead } from '../../../../src/sync/snapshot/build-messages.ts';
+import type {
+  BuildInput,
+  BuildOrder,
+  BuildProgress,
+  SnapshotHead
+} from '../../../../src/sync/snapshot/build-messages.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../../../../src/wire/data/database.ts';
 import type { WireRows } from '../../../../src/wire/data/messages.ts';
 import type {
@@ -79,7 +84,9 @@ export async function build(
     const input: BuildInput = { order, coding, path, buildId, budgetMs: 60_000, progress: port2 };
     port1.on('message', (told: BuildProgress) => {
       if (told.type !== 'asks') return void progress.push(told);
-      void Promise.resolve(missedUpTo(told.head)).then((missed) => port1.postMessage({ missed }));
+      void Promise.resolve(missedUpTo(told.head)).then((missed) =>
+        port1.postMessage({ type: 'missed', missed } satisfies BuildOrder)
+      );
     });
     await pool.run('sync/build-snapshot', input, { transfer: [port2] });
     for (let next = receiveMessageOnPort(port1); next; next = receiveMessageOnPort(port1)) progress.push(next.message);

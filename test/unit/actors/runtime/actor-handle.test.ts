@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode } from '../../../../src/errors.ts';
 import { openUnruly } from './handle.ts';
 
@@ -52,6 +53,16 @@ for (const type of ['crash', 'crash.rejection'] as const) {
     assert.match(death.message, /nobody/);
   });
 }
+
+test('threads that are ended while they make zlib objects do not take the process with them', async () => {
+  for (let run = 0; run < 20; run++) {
+    const { handle } = openUnruly();
+    await handle.ask('zip', null);
+    await sleep(run);
+    await handle.terminate();
+    assert.equal((await handle.exited).code, 'ACTOR_EXITED');
+  }
+});
 
 test('an error at start, before the actor is hosted, is the death', async () => {
   const { handle } = openUnruly({ crashAtStart: true });

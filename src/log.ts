@@ -1,6 +1,5 @@
 import { isMainThread, threadId } from 'node:worker_threads';
-import { type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
@@ -9,19 +8,22 @@ const SECRET_FIELDS = ['pass', 'password', 'apiKey', 'authorization', 'secret', 
 
 const redact = { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '[redacted]' };
 
+let terminal: DestinationStream | undefined;
+
+/** Has the loggers that this thread makes from now on write lines for people. What that takes is loaded here: threads and services do without. */
+export async function logToTerminal(): Promise<void> {
+  const { default: pretty } = await import('pino-pretty');
+  terminal = pretty({ sync: true, colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss' });
+}
+
 /**
- * The process's logger: JSON lines on standard output, readable lines on a terminal.
+ * The process's logger: JSON lines on standard output, readable lines after `logToTerminal`.
  *
  * Writes synchronously, so that the last line before an exit or a thread's death is never lost.
  */
 export function createLogger(service: string, level = 'info'): Logger {
   const base = { service, ...(isMainThread ? {} : { thread: threadId }) };
-  if (isMainThread && process.stdout.isTTY) {
-    return pino(
-      { level, base, redact },
-      pretty({ sync: true, colorize: true, ignore: 'pid,hostname,service', translateTime: 'HH:MM:ss' })
-    );
-  }
+  if (terminal) return pino({ level, base, redact }, terminal);
   return pino(
     { level, base, redact, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ sync: true, fd: 1 })

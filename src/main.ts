@@ -3,11 +3,11 @@ import { loadCommand } from './cli/commands.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
 import { commandHelp, overallHelp } from './cli/help.ts';
 import { SERVICES } from './cli/services/service-names.ts';
-import { loadSettings } from './cli/settings.ts';
 import { describeConfig } from './config/describe.ts';
 import { environment } from './config/environment.ts';
 import type { Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
+import { logToTerminal } from './log.ts';
 import { endWithGuardian, runGuarded } from './process/guardian.ts';
 import { describeVersion } from './process/program.ts';
 
@@ -22,6 +22,7 @@ const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 async function runCommandLine([name, ...argv]: readonly string[], env: Environment): Promise<number> {
   let command: Command | undefined;
   try {
+    if (process.stdout.isTTY) await logToTerminal();
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
     const isService = SERVICES.includes(name);
@@ -66,6 +67,7 @@ function print(text: string): number {
 async function checkConfig({ name, variables, checks = {} }: Command, env: Environment): Promise<number> {
   if (!variables) return print(`platform-node ${name} reads no variables`);
   const warn = (line: string) => console.error(`platform-node ${name}: ${line}`);
+  const { loadSettings } = await import('./cli/settings.ts');
   const loaded = await loadSettings({ name, variables, checks }, env, {
     waits: false,
     log: { warn, info: () => undefined }

@@ -22,7 +22,7 @@ const FASTIFY = ['fastify', '@fastify/', 'typebox'];
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The compositions: they know every room and hold no logic of one.
-  'src/main.ts': ['src/cli/', 'src/process/', 'src/config/', 'src/errors.ts'],
+  'src/main.ts': ['src/cli/', 'src/process/', 'src/config/', 'src/errors.ts', 'src/log.ts'],
   'src/cli/': ['node:', 'typebox', BELOW],
   'src/devnet/': ['node:', 'mysql2/promise', BELOW],
   'src/telemetry/': ['node:', 'typebox', 'src/coin/', 'src/config/', ...BASICS],

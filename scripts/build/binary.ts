@@ -18,7 +18,7 @@ import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import manifest from '../../package.json' with { type: 'json' };
 import { ROOT } from '../root.ts';
-import { BUNDLE, bundleEntries, piscinaWorker } from './bundle.ts';
+import { BUNDLE, bundleEntries, piscinaWorker, smallUndici } from './bundle.ts';
 
 /** Node needs it beside libc and libstdc++, and a machine without a compiler may not have it. */
 const LIBRARY = 'libatomic.so.1';
@@ -76,8 +76,11 @@ async function bundleProgram(outfile: string): Promise<void> {
     supported: { 'dynamic-import': false },
     // Looked at in source only.
     define: { 'import.meta.url': "''" },
-    plugins: [piscinaWorker]
+    plugins: [smallUndici, piscinaWorker]
   });
+  // In tagged templates letters stay as they are.
+  const isAscii = readFileSync(outfile).every((byte) => byte < 0x80);
+  if (!isAscii) throw new Error('the program is not ASCII, so that V8 would hold all of it in two bytes a letter');
 }
 
 /** Everything that a thread starts from. @returns the assets: each file, and the digests of all */

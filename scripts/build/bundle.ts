@@ -59,7 +59,7 @@ export const piscinaWorker: Plugin = {
 };
 
 /** The parts of `undici` that this program uses. Its index loads twice as much: a browser's fetch, caches, mocks. */
-const smallUndici: Plugin = {
+export const smallUndici: Plugin = {
   name: 'small-undici',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^undici$/ }, ({ path }) => ({ path, namespace: 'small' }));

@@ -9,6 +9,7 @@ import { ROOT } from '../root.ts';
 const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
 /** These start other programs, or wait or work for seconds: `npm test` runs them. */
 const LEFT_OUT = [
+  'actor-handle',
   'artifact',
   'cli',
   'devnet',
@@ -17,14 +18,15 @@ const LEFT_OUT = [
   'indexer/reference',
   'ops',
   'replay',
+  'row-encoder',
   'sql-literal',
   'coin/generated-transactions',
   'tracing'
 ];
 /** These change what a process has once (environment, clock), or have deadlines that a busy neighbour would miss. */
 const OWN_PROCESS = ['*source-quorum', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client'];
-/** Bundles of test files, each in one process that loads the modules once. More than cores: some tests wait. */
-const BUNDLES = availableParallelism() + 1;
+/** Bundles of test files, each in one process that loads the modules once. More than cores: many tests wait, one after the other. */
+const BUNDLES = availableParallelism() + 3;
 const REPORTER = fileURLToPath(new URL('unit-reporter.ts', import.meta.url));
 /** What V8 made of the modules in earlier runs; each is known by its content. Counting lines needs them compiled anew. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/unit');

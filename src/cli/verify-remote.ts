@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { type Connection, connect, statementTag } from '../db/core/connection.ts';
 import type { Comparison } from '../db/replica/compare/comparison.ts';
 import { DigestComparison } from '../db/replica/compare/digest-compare.ts';
@@ -14,6 +13,7 @@ import { parseDatabaseUrl } from '../verify/side.ts';
 import { ByName } from '../wire/by-name.ts';
 import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } from '../wire/data/database.ts';
 import { INFRA_TABLES } from '../wire/data/messages.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 
 /** A replica that is followed meets its source's height between two blocks. */
 const TRIES = 40;
@@ -155,7 +155,7 @@ function note(
   });
 }
 
-const isTree = Compile(ByName(ByName(ByName(Type.Unknown()))));
+const isTree = shapeOf(ByName(ByName(ByName(Type.Unknown()))));
 const MAX_NAMED = 20;
 
 /** The database that is named, or the only one that the source serves. */

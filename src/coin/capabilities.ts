@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
+import { shapeOf } from '../wire/data/shape.ts';
 
 /** What validators may qualify for. @see the section "States and transitions" of the specification */
 export const CAPABILITIES = ['price', 'cross_chain', 'oracle_publish', 'attestation'] as const;
@@ -25,7 +25,7 @@ const ConfigSchema = Type.Object({
     { additionalProperties: false }
   )
 });
-const configChecker = Compile(ConfigSchema);
+const configChecker = shapeOf(ConfigSchema);
 
 /** The stakes that a capability configuration names. @throws {Error} whose message names the place and the reason */
 export function readMinimumStakes(value: unknown): MinimumStakes {

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { ByName } from '../wire/by-name.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 import { ACTIONS } from './actions.ts';
 import { CHAINS, type ChainNetwork, chainNetwork } from './chains.ts';
 import { readNetwork } from './find-network.ts';
@@ -109,7 +109,7 @@ const ProfileSchema = Type.Object(
   },
   closed
 );
-const profileChecker = Compile(ProfileSchema);
+const profileChecker = shapeOf(ProfileSchema);
 
 /**
  * A deployment's profile from the JSON of its file. What it leaves out is as in the default profile; networks may be spelled in

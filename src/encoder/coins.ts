@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { EXTENSION_MATURITY, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { PlatformError } from '../errors.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 import { type Added, findCrowded, readFamily } from './mempool-room.ts';
 import { malformed, readNodeAmount } from './node-answer.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
@@ -54,9 +54,9 @@ const ScanSchema = Type.Object({
   )
 });
 const OutputSchema = Type.Object({ confirmations: Type.Integer({ minimum: 0 }), coinbase: Type.Boolean() });
-const scanValidator = Compile(ScanSchema);
-const outputValidator = Compile(OutputSchema);
-const hexValidator = Compile(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
+const scanValidator = shapeOf(ScanSchema);
+const outputValidator = shapeOf(OutputSchema);
+const hexValidator = shapeOf(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 
 /** A node looks for one address at a time. */
 const MAX_WAITING = 32;

@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { ByName } from '../wire/by-name.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 import type { Outpoint } from './reservations.ts';
 
 /** What will be added to the mempool. */
@@ -32,8 +32,8 @@ const EntrySchema = Type.Object({
   descendantcount: NATURAL,
   descendantsize: NATURAL
 });
-const entry = Compile(EntrySchema);
-const entries = Compile(ByName(EntrySchema));
+const entry = shapeOf(EntrySchema);
+const entries = shapeOf(ByName(EntrySchema));
 
 /**
  * The family of a transaction by what its node answers.

@@ -1,7 +1,7 @@
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode } from '../errors.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 import { malformed, readNodeAmount } from './node-answer.ts';
 
 /** Blocks within which a transaction shall confirm, by how much its sender hurries. */
@@ -30,9 +30,9 @@ const MempoolSchema = Type.Object({
 });
 const NetworkSchema = Type.Object({ relayfee: AMOUNT });
 const EstimateSchema = Type.Object({ feerate: Type.Optional(AMOUNT) });
-const mempoolValidator = Compile(MempoolSchema);
-const networkValidator = Compile(NetworkSchema);
-const estimateValidator = Compile(EstimateSchema);
+const mempoolValidator = shapeOf(MempoolSchema);
+const networkValidator = shapeOf(NetworkSchema);
+const estimateValidator = shapeOf(EstimateSchema);
 
 /** What nodes relay that do not say it. */
 const USUAL_CARRIER_BYTES = 83;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 import { parseJson } from '../wire/json.ts';
 import type { ChainCoin } from './coins.ts';
 
-const PageSchema = Compile(
+const PageSchema = shapeOf(
   Type.Object({
     utxos: Type.Array(
       Type.Object({
@@ -26,7 +26,7 @@ const PageSchema = Compile(
   })
 );
 
-const RefusalSchema = Compile(Type.Object({ code: Type.String({ pattern: '^[A-Z_]{1,40}$' }) }));
+const RefusalSchema = shapeOf(Type.Object({ code: Type.String({ pattern: '^[A-Z_]{1,40}$' }) }));
 
 /** How a tracker's coins cannot be told. */
 export const TRACKER_ERRORS = [

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { callMethod } from '../service/rpc/call-method.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 
 /** What is told of the tracker, where there is one. */
 export const TrackerHealthSchema = Type.Object({
@@ -12,7 +12,7 @@ export const TrackerHealthSchema = Type.Object({
 });
 export type TrackerHealth = Static<typeof TrackerHealthSchema>;
 
-const SyncStatus = Compile(
+const SyncStatus = shapeOf(
   Type.Object({
     synced: Type.Boolean(),
     lag: TrackerHealthSchema.properties.tracker_lag,

@@ -1,13 +1,13 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { DatabaseIdSchema } from '../wire/data/database.ts';
+import { shapeOf } from '../wire/data/shape.ts';
 import type { DiscoveredDatabase } from './discovery.ts';
 
 /** In SYNC_STATE_DIR. */
 const FILE = 'databases.json';
-const Known = Compile(
+const Known = shapeOf(
   Type.Object({
     mode: Type.String(),
     hubs: Type.Array(Type.String()),

@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { shapeOf } from '../wire/data/shape.ts';
 
 const FILE = 'telemetry.json';
 /** A change takes milliseconds: whoever holds the lock for longer is dead. */
@@ -32,7 +32,7 @@ const PreferenceSchema = Type.Object({
   /** The services that were started, some of which may have ended. */
   starts: Type.Optional(Type.Array(StartSchema))
 });
-const preference = Compile(PreferenceSchema);
+const preference = shapeOf(PreferenceSchema);
 
 /** What is remembered of a user's choice and of the last ping. */
 export type Preference = Static<typeof PreferenceSchema>;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { hasCode, PlatformError } from '../../errors.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 import type { ChainNetwork } from '../chains.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
@@ -31,10 +31,10 @@ export interface NodeTip {
 }
 
 const validators = {
-  info: Compile(InfoSchema),
-  hash: Compile(HASH),
-  hashes: Compile(Type.Array(HASH)),
-  indexes: Compile(IndexesSchema)
+  info: shapeOf(InfoSchema),
+  hash: shapeOf(HASH),
+  hashes: shapeOf(Type.Array(HASH)),
+  indexes: shapeOf(IndexesSchema)
 };
 
 /** The chain as one coin node tells it, every answer checked. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */

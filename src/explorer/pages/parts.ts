@@ -18,7 +18,7 @@ export function layout({ name, code, base }: Site, title: string, body: Html): s
   return `<!doctype html>
 ${
   html`<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>${title} · ${name}</title>
+<meta name="color-scheme" content="light dark"><title>${title} &middot; ${name}</title>
 <link rel="stylesheet" href="/console/console.css"><link rel="stylesheet" href="/console/explorer.css">
 <link rel="icon" href="/console/icon.svg"><script type="module" src="/console/explorer.js"></script></head>
 <body class="explorer"><a class="skip" href="#main">Skip to the content</a>

@@ -46,7 +46,7 @@ async function homeView({ read, linkTo }: Asked): Promise<View> {
   const blockRows = rowsOf(blocks.data).map((block) => [
     linkTo('block', block['block_index']),
     timeOf(block['timestamp']),
-    html`<code>${String(block['ledger_hash']).slice(0, 16)}…</code>`
+    html`<code>${String(block['ledger_hash']).slice(0, 16)}&hellip;</code>`
   ]);
   return {
     title: 'Explorer',
@@ -187,7 +187,7 @@ function movesOf(action: Row, linkTo: LinkTo): Html {
     ...escrows.filter((row) => !isReleased(row)).map((row) => move(row, '+', ' in escrow'))
   ];
   if (from.length + into.length === 0) return html`<p class="none">It moved nothing.</p>`;
-  return html`<div class="moves"><ul aria-label="taken from">${from}</ul><span class="arrow" aria-hidden="true">→</span>
+  return html`<div class="moves"><ul aria-label="taken from">${from}</ul><span class="arrow" aria-hidden="true">&rarr;</span>
 <ul aria-label="given to">${into}</ul></div>`;
 }
 

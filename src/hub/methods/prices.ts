@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import type { Refusal } from '../store/prices.ts';
+import type { Refusal } from '../store/prices/prices.ts';
 import {
   CountSchema,
   checkTexts,

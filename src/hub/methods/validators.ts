@@ -1,8 +1,8 @@
 import Type from 'typebox';
-import { Compile } from 'typebox/compile';
 import { CAPABILITIES, type MinimumStakes } from '../../coin/capabilities.ts';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 import type { HubDatabase } from '../store/database.ts';
 import {
   CountSchema,
@@ -23,7 +23,7 @@ const Address = Type.String({
   description: 'host:port, or the same as ws:// or wss://'
 });
 const Registration = Type.Object({ signing_pubkey: PubkeySchema, addr: Address }, closed);
-const registration = Compile(Registration);
+const registration = shapeOf(Registration);
 
 const ValidatorSchema = Type.Object({
   signing_pubkey: PubkeySchema,

@@ -3,14 +3,21 @@ import { takeCensus } from './census.ts';
 import { selectTips, upsertTip } from './chain-tips.ts';
 import { applyConfigEdits, countConfigs, selectConfigMark, selectConfigState } from './configs.ts';
 import { attest, initiateSwap, selectAttestation, selectAttestations, selectSwap, selectSwaps } from './cross-chain.ts';
-import { selectFeePrices } from './fee-prices.ts';
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
 import { insertPing, prunePings, selectOperators } from './pings.ts';
-import { changesAfter, hasMoreAfter, highestMarks } from './price-changes.ts';
-import { ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf } from './prices.ts';
-import { recordRound } from './record-round.ts';
+import { selectFeePrices } from './prices/fee-prices.ts';
+import { changesAfter, hasMoreAfter, highestMarks } from './prices/price-changes.ts';
+import {
+  ageOfPrices,
+  currentPrice,
+  insertOraclePrice,
+  latestOraclePrices,
+  newestSnapshots,
+  pageOf
+} from './prices/prices.ts';
+import { recordRound } from './prices/record-round.ts';
+import { keepRound } from './prices/rounds.ts';
 import { insertReorg, selectReorgs } from './reorgs.ts';
-import { keepRound } from './rounds.ts';
 import {
   insertRewards,
   selectCapabilities,

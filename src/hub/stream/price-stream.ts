@@ -4,9 +4,9 @@ import type { Logger } from '../../log.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { type PriceChanges, STREAM_PARTS, type StreamMarks } from '../store/price-changes.ts';
-import { KEPT_REMOVALS, type RemovedRows } from '../store/price-removals.ts';
-import { STREAMED_TABLES, type StreamedTable } from '../store/streamed-tables.ts';
+import { type PriceChanges, STREAM_PARTS, type StreamMarks } from '../store/prices/price-changes.ts';
+import { KEPT_REMOVALS, type RemovedRows } from '../store/prices/price-removals.ts';
+import { STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { untilTaken } from './until-taken.ts';
 
 /** Of the rows that messages and snapshots carry. */

@@ -7,8 +7,8 @@ import { oneOf, wholeNumber } from '../../service/parameters.ts';
 import { readSendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { STREAM_PARTS } from '../store/price-changes.ts';
-import { STREAMED_TABLES, type StreamedTable } from '../store/streamed-tables.ts';
+import { STREAM_PARTS } from '../store/prices/price-changes.ts';
+import { STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { MAX_ROWS, type PriceStream, type ResumeIds, SCHEMA_VERSION } from './price-stream.ts';
 
 interface StreamDeps {

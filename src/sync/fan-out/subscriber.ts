@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { Compile } from 'typebox/compile';
 import type { WebSocket } from 'ws';
 import { type ActorRefFrom, createActor } from 'xstate';
 import {
@@ -9,6 +8,7 @@ import {
   subscriberMachine
 } from '../../../machines/sync/subscriber.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 import { type AuthMessage, AuthMessageSchema, HeartbeatMessageSchema } from '../../wire/validator.ts';
 
 /** What `/status` shows of one subscriber; no address. */
@@ -49,8 +49,8 @@ const MAX_AUTH_ATTEMPTS = 10;
 const MAX_FRAMES = 1_000;
 const FRAME_WINDOW_MS = 10_000;
 
-const isHeartbeat = Compile(HeartbeatMessageSchema);
-const isAuth = Compile(AuthMessageSchema);
+const isHeartbeat = shapeOf(HeartbeatMessageSchema);
+const isAuth = shapeOf(AuthMessageSchema);
 
 /** One connection to `/subscribe`: its sent bytes, its heartbeats, and whether it drains. */
 export class Subscriber {

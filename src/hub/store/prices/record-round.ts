@@ -1,8 +1,8 @@
-import type { Connection } from '../../db/core/connection.ts';
-import type { FoundRound } from '../oracle/oracle.ts';
-import { boundStep, formatPrice, medianPrice, readPrice } from '../oracle/price.ts';
-import { COINS, FIATS } from '../oracle/sources.ts';
-import { selectTips } from './chain-tips.ts';
+import type { Connection } from '../../../db/core/connection.ts';
+import type { FoundRound } from '../../oracle/oracle.ts';
+import { boundStep, formatPrice, medianPrice, readPrice } from '../../oracle/price.ts';
+import { COINS, FIATS } from '../../oracle/sources.ts';
+import { selectTips } from '../chain-tips.ts';
 import { insertRound, lastPrices, newestSnapshots, type Refusal } from './prices.ts';
 
 const PAIRS = COINS.flatMap((coin) => FIATS.map((fiat) => `${coin}/${fiat}`));

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/core/connection.ts';
 import { type RemovedRows, removalsAfter } from './price-removals.ts';
 import { type OraclePrice, type PriceSnapshot, pageOf } from './prices.ts';
 import { STREAMED_TABLES, type StreamedTable } from './streamed-tables.ts';

@@ -1,9 +1,9 @@
-import { pbftQuorum } from '../../consensus/pbft-quorum.ts';
-import { type PriceRound, signersOf } from '../../consensus/price-round.ts';
-import type { Signature } from '../../consensus/quorum.ts';
-import type { Connection } from '../../db/core/connection.ts';
+import { pbftQuorum } from '../../../consensus/pbft-quorum.ts';
+import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
+import type { Signature } from '../../../consensus/quorum.ts';
+import type { Connection } from '../../../db/core/connection.ts';
+import { selectValidators } from '../validators.ts';
 import { insertRound, type Refusal } from './prices.ts';
-import { selectValidators } from './validators.ts';
 
 /** A round as an indexer pushes it. */
 export interface SignedRound extends PriceRound {

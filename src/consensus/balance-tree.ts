@@ -11,8 +11,8 @@ const DEPTH_AT = 3 * HASH_BYTES;
 const RECORD_BYTES = DEPTH_AT + 1;
 
 /** Leaves that a bucket has on average; beyond the second figure there are four times as many buckets. */
-const BUCKET_LEAVES = 32;
-const BUCKET_LEAVES_MAX = 64;
+const BUCKET_LEAVES = 64;
+const BUCKET_LEAVES_MAX = 128;
 const MIN_BITS = 2;
 const MAX_BITS = 22;
 const NO_LEAVES = Buffer.allocUnsafeSlow(0);
@@ -33,8 +33,8 @@ export interface BucketBatch {
  * A sparse Merkle tree of depth 256, collapsed: of a subtree with one leaf nothing is kept but its hash.
  *
  * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf. The levels above the buckets are kept
- * as hashes, those within are computed when a bucket changes: about 280 hashes for a changed leaf, of which the 236 below the
- * level where it is alone depend on its value. With a million leaves it takes about 110 bytes a leaf.
+ * as hashes, those within are computed when a bucket changes: about 310 hashes for a changed leaf, of which the 236 below the
+ * level where it is alone depend on its value. With a million leaves it takes about 105 bytes a leaf.
  */
 export class BalanceTree {
   readonly #hashes: CommitmentHashes;

@@ -34,7 +34,7 @@ export const indexerCommand = {
 
 const ANSWER_LIMIT_MS = 5_000;
 /** V8's own bound is a little faster and takes more memory: `npm run bench -- indexer` shows both. */
-const YOUNG_GENERATION_MB = 20;
+const YOUNG_GENERATION_MB = 16;
 
 function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningService> {
   const network = indexedNetwork(config);

@@ -111,6 +111,7 @@ async function runTask(
     () => stopWith(`longer than its budget of ${budgetMs} ms: raise SNAPSHOT_BUILD_BUDGET_MS or read from a replica`),
     budgetMs
   );
+  const stopped = AbortSignal.any([stop.signal, signal]);
   const { port1: here, port2: there } = new MessageChannel();
   const say = (what: BuildOrder) => here.postMessage(what);
   const answer = async (head: SnapshotHead) => {
@@ -130,9 +131,8 @@ async function runTask(
     else if (progress.type === 'grew') {
       artifact.grew(progress.sizeBytes);
       onGrown();
-    } else onWritten(progress);
+    } else if (!stopped.aborted) onWritten(progress);
   });
-  const stopped = AbortSignal.any([stop.signal, signal]);
   const late = new AbortController();
   let patience: NodeJS.Timeout | undefined;
   const onStopped = () => {
@@ -143,7 +143,9 @@ async function runTask(
   try {
     stopped.throwIfAborted();
     const input: BuildInput = { order, coding, path, buildId, budgetMs, progress: there };
-    return await runBuild(input, { transfer: [there], signal: late.signal });
+    const result = await runBuild(input, { transfer: [there], signal: late.signal });
+    stopped.throwIfAborted();
+    return result;
   } catch (caught) {
     stopped.throwIfAborted();
     throw caught;

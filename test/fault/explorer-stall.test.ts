@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../src/db/core/connection.ts';
@@ -48,9 +49,16 @@ async function until(path: string, isDone: (answer: Awaited<ReturnType<typeof as
   }
 }
 
+/** Stops a process. The signal returns before the last of its threads stands still. */
+async function freeze(pid: number): Promise<void> {
+  process.kill(pid, 'SIGSTOP');
+  const isStill = (thread: string) => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').includes(') T ');
+  while (!readdirSync(`/proc/${pid}/task`).every(isStill)) await sleep(1);
+}
+
 test('a database that is stuck is COIN_NOT_AVAILABLE within its limit; what needs none goes on; then it comes back', async () => {
   assert.equal((await ask('/api/blocks')).status, 200);
-  process.kill(server.pid, 'SIGSTOP');
+  await freeze(server.pid);
   try {
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask('/api/blocks')));
     for (const { status, code, tookMs } of answers) {

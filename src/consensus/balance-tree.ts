@@ -34,7 +34,7 @@ export interface BucketBatch {
  *
  * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf. The levels above the buckets are kept
  * as hashes, those within are computed when a bucket changes: about 310 hashes for a changed leaf, of which the 236 below the
- * level where it is alone depend on its value. With a million leaves it takes about 105 bytes a leaf.
+ * level where it is alone depend on its value. With a million leaves it takes about 100 bytes a leaf.
  */
 export class BalanceTree {
   readonly #hashes: CommitmentHashes;

@@ -53,13 +53,14 @@ async function until(path: string, isDone: (answer: Awaited<ReturnType<typeof as
 async function freeze(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   const isStill = (thread: string) => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').includes(') T ');
-  while (!readdirSync(`/proc/${pid}/task`).every(isStill)) await sleep(1);
+  for (const deadline = Date.now() + 5_000; !readdirSync(`/proc/${pid}/task`).every(isStill); await sleep(1))
+    assert.ok(Date.now() < deadline, `process ${pid} still runs 5 s after SIGSTOP`);
 }
 
 test('a database that is stuck is COIN_NOT_AVAILABLE within its limit; what needs none goes on; then it comes back', async () => {
   assert.equal((await ask('/api/blocks')).status, 200);
-  await freeze(server.pid);
   try {
+    await freeze(server.pid);
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask('/api/blocks')));
     for (const { status, code, tookMs } of answers) {
       assert.deepEqual([status, code], [503, 'COIN_NOT_AVAILABLE']);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyRemote } from '../../src/cli/verify-remote.ts';
 import { connect, quoteName } from '../../src/db/core/connection.ts';
 import { openReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
@@ -46,6 +47,13 @@ async function serverCpuSeconds(of: DatabaseCoordinates): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
+/** A source reads a table that is new to it once, in its own time: that is no part of a comparison. */
+async function isAtRest(of: DatabaseCoordinates): Promise<boolean> {
+  const before = await serverCpuSeconds(of);
+  await sleep(1_000);
+  return (await serverCpuSeconds(of)) - before < 0.1;
+}
+
 /** What a bootstrap would make, in less time. */
 async function copyAsReplica(source: DatabaseCoordinates, replica: DatabaseCoordinates): Promise<void> {
   const connection = await connect(source);
@@ -89,6 +97,7 @@ for (const [what, create, fill, change] of TABLES) {
     await eventually('the source polls', 60_000, isPolling);
     for (const temper of ['cold', 'warm'] as const) {
       await sql(pair.replica, change);
+      await eventually('MariaDB rests', 60_000, () => isAtRest(source));
       const asked = counted.paths.length;
       const cpuBefore = await serverCpuSeconds(source);
       const began = performance.now();
@@ -99,7 +108,7 @@ for (const [what, create, fill, change] of TABLES) {
       const [difference] = verdict.differences;
       assert.deepEqual([difference?.surplus, difference?.missing], [1, 1]);
       const requests = counted.paths.length - asked;
-      assert.ok(requests <= 12);
+      assert.ok(requests <= 5);
       t.diagnostic(
         `${what}, source ${temper}: ${requests} requests, ${difference!.bytes} bytes, ${seconds.toFixed(2)} s, ${cpu.toFixed(2)} s of MariaDB's CPU`
       );

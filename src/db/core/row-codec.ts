@@ -75,9 +75,12 @@ export function contentSlotSql(columns: readonly TypedColumn[], alias?: string):
   return `CONV(LEFT(SHA2(${canonicalTextSql(sorted, alias)}, 256), 3), 16, 10) + 0`;
 }
 
-/** Which of 4096 equal ranges a row's position is in, as SQL: three hex digits. */
-export function slotSql(key: string, identity: readonly TypedColumn[], alias?: string): string {
-  return `LEFT(${keyedHash([key, "'p'", ...partsSql(identity, alias)])}, 3)`;
+/**
+ * The same as text, as SQL: all 8 hex digits, or the first 3, which say in which of 4096 equal ranges it is. Cheaper than the number
+ * where a table is read for it.
+ */
+export function positionHexSql(key: string, identity: readonly TypedColumn[], digits: 3 | 8, alias?: string): string {
+  return `LEFT(${keyedHash([key, "'p'", ...partsSql(identity, alias)])}, ${digits})`;
 }
 
 const keyedHash = (parts: readonly string[]): string => `SHA2(CONCAT_WS('|', ${parts.join(', ')}), 256)`;

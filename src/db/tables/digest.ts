@@ -9,7 +9,7 @@ import {
 import type { TableClass, TypedColumn, TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { keyLiteral } from '../core/keys.ts';
-import { positionSql, selectList, slotSql, wordSql } from '../core/row-codec.ts';
+import { positionHexSql, positionSql, selectList, wordSql } from '../core/row-codec.ts';
 import { streamRows } from '../core/row-stream.ts';
 import { comparedColumns, type TablePlan } from './classify.ts';
 import { scopeSql } from './scope-sql.ts';
@@ -124,7 +124,7 @@ export async function readRanges(
   const { from, position, where, isByHash } = place(plan, tables, range, key);
   // The first digits of the hash are the range: no arithmetic for each row of a whole table.
   const inHex = isByHash && width === WHOLE_WIDTH;
-  const slotOf = inHex ? slotSql(keyLiteral(key), identityOf(plan), 'r') : `(${position} - ${range.from}) DIV ${width}`;
+  const slotOf = inHex ? hexPosition(plan, key, 3) : `(${position} - ${range.from}) DIV ${width}`;
   const found = await rows(
     connection,
     `SELECT ${slotOf} AS slot, COUNT(*) AS n, SUM(${word(plan, key)}) AS digest FROM ${from} WHERE ${where} GROUP BY 1`
@@ -200,7 +200,7 @@ function place(
   key: string
 ): Place {
   const position = hashPosition(plan, key);
-  const within = first === 0 && last === LAST_HASH ? 'TRUE' : `${position} BETWEEN ${first} AND ${last}`;
+  const within = hashCondition(hexPosition(plan, key, 8), first, last);
   if (plan.class !== 'scoped') return { from: `${quoteName(plan.name)} r`, position, where: within, isByHash: true };
   // Rows without a block, or without the parent that says it: where they are not asked for, an index can lead to the others.
   const source = scopeSql(plan, tables, (block ?? first) === NO_BLOCK);
@@ -209,6 +209,14 @@ function place(
     return { from: source.from, position, where: `${inBlocks(block, block)} AND ${within}`, isByHash: true };
   const clipped = `LEAST(GREATEST(CAST(${source.block} AS SIGNED), ${NO_BLOCK}), ${plan.tip + 1})`;
   return { from: source.from, position: clipped, where: inBlocks(first, last), isByHash: false };
+}
+
+/** Positions by hash between two numbers, compared by their eight hex digits. */
+function hashCondition(hex: string, first: number, last: number): string {
+  if (first <= 0 && last >= LAST_HASH) return 'TRUE';
+  if (first > LAST_HASH || last < 0) return 'FALSE';
+  const digits = (of: number) => of.toString(16).padStart(8, '0');
+  return `${hex} BETWEEN '${digits(Math.max(first, 0))}' AND '${digits(Math.min(last, LAST_HASH))}'`;
 }
 
 /** A number below 0 is no block, and those above the tip are one position. */
@@ -223,6 +231,10 @@ function blockCondition(block: string, tip: number, first: number, last: number)
 /** The same on both sides whatever the rest of the row says. */
 function hashPosition(plan: DigestPlan, key: string): string {
   return positionSql(keyLiteral(key), identityOf(plan), 'r');
+}
+
+function hexPosition(plan: DigestPlan, key: string, digits: 3 | 8): string {
+  return positionHexSql(keyLiteral(key), identityOf(plan), digits, 'r');
 }
 
 function word(plan: DigestPlan, key: string): string {

@@ -62,12 +62,15 @@ export function unknownHashes(dbType: DbType): BlockHashes {
   return hashesOf(dbType, {});
 }
 
+/** What may name a block among its other fields: a message, an answer, a row. */
+export type NamesBlock = { readonly [name in keyof typeof HASH_FIELDS]?: string | null | undefined };
+
+const HASH_NAMES = Object.keys(HASH_FIELDS) as (keyof typeof HASH_FIELDS)[];
+
 /** True when both name the same block: every hash that both sides have is equal, and at least one is. */
-export function sameBlock(a: BlockHashes, b: BlockHashes): boolean {
-  const left = a as Record<string, string | null | undefined>;
-  const right = b as Record<string, string | null | undefined>;
-  const shared = Object.keys(left).filter((name) => left[name] != null && right[name] != null);
-  return shared.length > 0 && shared.every((name) => left[name] === right[name]);
+export function sameBlock(a: NamesBlock, b: NamesBlock): boolean {
+  const shared = HASH_NAMES.filter((name) => a[name] != null && b[name] != null);
+  return shared.length > 0 && shared.every((name) => a[name] === b[name]);
 }
 
 /** A block's identity as one text, for comparisons of many; null when nothing is known. */

@@ -26,6 +26,27 @@ test('rows that differ are found in tables with as many rows, and repaired withi
   writer.destroy();
 });
 
+test('after a repair only what was repaired is read again, unless something else is wrong there', async () => {
+  const { writer, compare, recheck, mend, asked } = await createComparedPair();
+  await writer.query("UPDATE notes SET text = 'other' WHERE text = 'one'");
+  await writer.query('UPDATE sends SET memo = NULL LIMIT 1');
+  const found = await compare();
+  const asks = asked();
+  const unrepaired = await recheck(found);
+  assert.ok(unrepaired.kind === 'different');
+  assert.equal(unrepaired.tables.length, 2);
+  await mend(writer, found);
+  const before = asked();
+  assert.ok(before - asks > 1, 'what is not repaired is compared anew');
+  const repaired = await recheck(found);
+  assert.ok(repaired.kind === 'equal');
+  assert.equal(asked() - before, 1, 'whether the source still says the same');
+  assert.equal((await compare()).kind, 'equal');
+  await apply(writer, [block(2, {})]);
+  assert.equal((await recheck(found)).kind, 'elsewhere', 'the replica is at another block by now');
+  writer.destroy();
+});
+
 /** Tables as they are deployed: `block_index` may be NULL, and a row of `rewards` has a key besides its id. */
 const DEPLOYED = [
   'CREATE TABLE blocks_log (id INT AUTO_INCREMENT PRIMARY KEY, block_index INT NULL, note VARCHAR(9) NULL, KEY (block_index))',
@@ -150,8 +171,15 @@ test('a comparison with a source at another block says nothing', async () => {
 });
 
 test('rows that a source tells of at another block than its digests are no difference', async () => {
-  const { writer, database, compare, meanwhile } = await createComparedPair();
+  const { writer, database, compare, meanwhile, state } = await createComparedPair();
   await writer.query("UPDATE tokens SET supply = 7 WHERE tick = 'AAA'");
+  const elsewhere = [{ block_height: 2 }, { block_hash: 'of another branch' }, { fingerprint: 'of another schema' }];
+  for (const stated of elsewhere) {
+    state(stated);
+    const sourceHeight = stated.block_height ?? 1;
+    assert.deepEqual(await compare(), { kind: 'elsewhere', height: 1, sourceHeight }, JSON.stringify(stated));
+  }
+  state({});
   // The next block of the source changes the row that the replica lacks.
   meanwhile(() =>
     sql(database, "INSERT INTO blocks VALUES (2, 'h2')", "UPDATE tokens SET supply = 8 WHERE tick = 'AAA'")

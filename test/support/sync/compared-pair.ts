@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { SourceDigests } from '../../../actors/source/digests.ts';
 import { type Connection, connect } from '../../../src/db/core/connection.ts';
 import type { CompareOptions, Comparison, DigestSource } from '../../../src/db/replica/compare/comparison.ts';
@@ -6,7 +7,7 @@ import { repair } from '../../../src/db/replica/compare/repair.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
-import type { DigestQuery } from '../../../src/wire/data/digest.ts';
+import type { DigestQuery, RangeRows } from '../../../src/wire/data/digest.ts';
 import { createDatabase } from '../mariadb.ts';
 import { sql } from '../sql.ts';
 import { apply, content, context, createReplica, FIRST } from './small-replica.ts';
@@ -21,6 +22,8 @@ function digestsOf(database: DatabaseCoordinates) {
   let asked = 0;
   /** What happens at the source before it is asked for rows. */
   let beforeRows = async () => undefined as unknown;
+  /** What its answers with rows state otherwise than it is. */
+  let stated: Partial<RangeRows> = {};
   const ask = async (query: Partial<DigestQuery>) => {
     asked += 1;
     return JSON.parse(await digests.read({ table: null, range: null, rows: false, ...query }));
@@ -34,13 +37,16 @@ function digestsOf(database: DatabaseCoordinates) {
     digestRanges: (table, range, key, _signal, settled = false, ids = true) => ask({ table, range, key, settled, ids }),
     digestRows: async (table, range, key, _signal, ids = true) => {
       await beforeRows();
-      return ask({ table, range, key, rows: true, ids });
+      return { ...(await ask({ table, range, key, rows: true, ids })), ...stated };
     }
   };
   const meanwhile = (work: () => Promise<unknown>) => {
     beforeRows = work;
   };
-  return { source, asked: () => asked, meanwhile };
+  const state = (instead: Partial<RangeRows>) => {
+    stated = instead;
+  };
+  return { source, asked: () => asked, meanwhile, state };
 }
 
 /** A replica at block 1 and a source that is equal to it. @param more statements that make and fill further tables */
@@ -62,11 +68,18 @@ export async function createComparedPair(more: readonly string[] = []) {
   const look = await connect(database);
   await writeReplicaState(writer, { schemaFingerprint: (await readTopology(look)).fingerprint });
   await look.end();
-  const { source, asked, meanwhile } = digestsOf(database);
+  const { source, asked, meanwhile, state } = digestsOf(database);
   const { schema, epochSize } = await context(writer);
   const compare = async (options: CompareOptions = {}) => {
     const reader = await connect(to);
     const found = await new DigestComparison(reader, schema, source, options).compare();
+    await reader.end();
+    return found;
+  };
+  const recheck = async (before: Comparison) => {
+    assert.ok(before.kind === 'different');
+    const reader = await connect(to);
+    const found = await new DigestComparison(reader, schema, source).recheck(before);
     await reader.end();
     return found;
   };
@@ -78,5 +91,5 @@ export async function createComparedPair(more: readonly string[] = []) {
     await reader.end();
     return found;
   };
-  return { to, writer, database, compare, attest, mend, asked, meanwhile };
+  return { to, writer, database, compare, recheck, attest, mend, asked, meanwhile, state };
 }

@@ -80,6 +80,8 @@ export class DigestComparison {
     const said = await readAt(this.#source.digest(before.said.key, signal), before.said).catch(whereMoved);
     if (JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
     await this.#snapshot();
+    const { height } = await readReplicaState(this.#connection);
+    if (height !== before.height) return this.compare(signal);
     const plans = new Map(digestPlans(this.#pairs.layout, before.height).map((plan) => [plan.name, plan]));
     for (const { table, spans, claimed, outside, withIds } of before.tables) {
       const inside: RangeDigest[] = [];

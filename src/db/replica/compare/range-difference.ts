@@ -1,5 +1,5 @@
 import { hasCode, PlatformError } from '../../../errors.ts';
-import { type BlockHashes, sameBlock } from '../../../wire/data/database.ts';
+import { sameBlock } from '../../../wire/data/database.ts';
 import {
   type DigestKey,
   type DigestRange,
@@ -53,7 +53,7 @@ export async function readAt<T extends DigestHead>(asked: Promise<T>, head: Dige
   const isThere =
     answer.key === head.key &&
     answer.block_height === head.block_height &&
-    sameBlock(answer as BlockHashes, head as BlockHashes) &&
+    sameBlock(answer, head) &&
     answer.fingerprint === head.fingerprint;
   if (!isThere) throw new SourceMoved(answer.block_height);
   return answer;

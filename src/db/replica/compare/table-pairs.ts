@@ -173,6 +173,6 @@ export function isSame(a: RowsDigest, b: RowsDigest): boolean {
 }
 
 function isAt(said: DigestKey, height: number | null, hashes: BlockHashes | null, fingerprint: string | null): boolean {
-  if (said.block_height !== height || hashes === null || !sameBlock(said as BlockHashes, hashes)) return false;
+  if (said.block_height !== height || hashes === null || !sameBlock(said, hashes)) return false;
   return fingerprint === null || said.fingerprint === fingerprint;
 }

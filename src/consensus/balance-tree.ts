@@ -15,6 +15,8 @@ const BUCKET_LEAVES = 64;
 const BUCKET_LEAVES_MAX = 128;
 const MIN_BITS = 2;
 const MAX_BITS = 22;
+/** Each bucket has four parts, whose hashes are kept: for a changed leaf one of them is computed, not the whole bucket. */
+const PART_BITS = 2;
 const NO_LEAVES = Buffer.allocUnsafeSlow(0);
 /** Records that fit into a bucket beyond those it was made for. A first tree comes leaf by leaf, each into any bucket. */
 const SPARE_RECORDS = 3;
@@ -32,15 +34,15 @@ export interface BucketBatch {
 /**
  * A sparse Merkle tree of depth 256, collapsed: of a subtree with one leaf nothing is kept but its hash.
  *
- * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf. The levels above the buckets are kept
- * as hashes, those within are computed when a bucket changes: about 310 hashes for a changed leaf, of which the 236 below the
- * level where it is alone depend on its value. With a million leaves it takes about 100 bytes a leaf.
+ * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf, and two more bits a bucket into parts.
+ * The levels above the parts are kept as hashes, those within are computed when a part changes: about 270 hashes for a changed leaf,
+ * of which the 236 below the level where it is alone depend on its value. With a million leaves it takes about 100 bytes a leaf.
  */
 export class BalanceTree {
   readonly #hashes: CommitmentHashes;
   #bits: number;
   #buckets: Buffer[];
-  /** As a heap: node 1 is the root, the children of n are 2n and 2n + 1, the last level are the buckets. */
+  /** As a heap: node 1 is the root, the children of n are 2n and 2n + 1, the last level are the parts of buckets. */
   #upper: Buffer;
   #size = 0;
 
@@ -66,9 +68,9 @@ export class BalanceTree {
     const touched = new Set<number>();
     const inverse: LeafChange[] = [];
     for (const { path, value } of changes) {
-      const index = this.#bucketOf(path);
-      inverse.push({ path, value: this.#set(index, path, value) });
-      touched.add(index);
+      const part = this.#partOf(path);
+      inverse.push({ path, value: this.#set(part >> PART_BITS, path, value) });
+      touched.add(part);
     }
     if (this.#size > BUCKET_LEAVES_MAX << this.#bits && this.#bits < MAX_BITS) this.#grow();
     else this.#refresh(touched);
@@ -77,7 +79,7 @@ export class BalanceTree {
 
   /** Puts leaves in without any hashing: `root` means nothing until every bucket went through `finish`. */
   load(leaves: readonly LeafChange[]): void {
-    for (const { path, value } of leaves) this.#set(this.#bucketOf(path), path, value);
+    for (const { path, value } of leaves) this.#set(this.#partOf(path) >> PART_BITS, path, value);
   }
 
   /** The buckets in batches, for `computeTops`. */
@@ -94,19 +96,17 @@ export class BalanceTree {
   /** Takes a batch back whose tops are computed; its buckets must be as they were. @param from the first of them */
   finish(from: number, { counts, records }: BucketBatch): void {
     let offset = 0;
-    const touched = new Set<number>();
     for (const [index, count] of counts.entries()) {
       const end = offset + count * RECORD_BYTES;
       this.#buckets[from + index]!.set(records.subarray(offset, end));
-      touched.add(from + index);
       offset = end;
     }
-    this.#refresh(touched);
+    this.#refresh(partsOf(from, from + counts.length));
   }
 
-  #bucketOf(path: RawHash): number {
+  #partOf(path: RawHash): number {
     const head = (path.charCodeAt(0) << 16) | (path.charCodeAt(1) << 8) | path.charCodeAt(2);
-    return head >> (24 - this.#bits);
+    return head >> (24 - this.#bits - PART_BITS);
   }
 
   /** @returns the value that was there */
@@ -127,16 +127,20 @@ export class BalanceTree {
     return before;
   }
 
-  /** Computes the hashes of some buckets and of everything above them. */
-  #refresh(touched: ReadonlySet<number>): void {
+  /** Computes the hashes of some parts of buckets and of everything above them. */
+  #refresh(touched: Iterable<number>): void {
     let level = new Set<number>();
-    for (const index of touched) {
-      const node = (1 << this.#bits) + index;
-      const bucket = this.#buckets[index]!;
-      this.#upper.write(bucketRoot(this.#hashes, bucket, this.#bits), node * HASH_BYTES, 'latin1');
+    const depth = this.#bits + PART_BITS;
+    for (const part of touched) {
+      const node = (1 << depth) + part;
+      this.#upper.write(
+        partRoot(this.#hashes, this.#buckets[part >> PART_BITS]!, part, depth),
+        node * HASH_BYTES,
+        'latin1'
+      );
       level.add(node >> 1);
     }
-    for (let depth = this.#bits; depth > 0; depth--) {
+    for (let left = depth; left > 0; left--) {
       const parents = new Set<number>();
       for (const node of level) {
         const hash = this.#hashes.node(this.#upperAt(2 * node), this.#upperAt(2 * node + 1));
@@ -152,18 +156,15 @@ export class BalanceTree {
     this.#bits = Math.min(MAX_BITS, this.#bits + 2);
     this.#buckets = emptyBuckets(this.#bits);
     this.#upper = this.#emptyUpper();
-    const touched = new Set<number>();
     for (const bucket of old) {
       for (let at = 0, end = 0; at < bucket.length; at = end) {
-        const index = this.#bucketOf(bucket.toString('latin1', at, at + 3));
-        for (end = at; end < bucket.length; end += RECORD_BYTES) {
-          if (this.#bucketOf(bucket.toString('latin1', end, end + 3)) !== index) break;
-        }
+        const indexAt = (offset: number) => this.#partOf(bucket.toString('latin1', offset, offset + 3)) >> PART_BITS;
+        const index = indexAt(at);
+        while (end < bucket.length && indexAt(end) === index) end += RECORD_BYTES;
         this.#buckets[index] = join([bucket.subarray(at, end)]);
-        touched.add(index);
       }
     }
-    this.#refresh(touched);
+    this.#refresh(partsOf(0, this.#buckets.length));
   }
 
   #upperAt(node: number): RawHash {
@@ -171,8 +172,9 @@ export class BalanceTree {
   }
 
   #emptyUpper(): Buffer {
-    const upper = Buffer.alloc((2 << this.#bits) * HASH_BYTES);
-    for (let depth = 0; depth <= this.#bits; depth++) {
+    const depths = this.#bits + PART_BITS;
+    const upper = Buffer.alloc((2 << depths) * HASH_BYTES);
+    for (let depth = 0; depth <= depths; depth++) {
       const hash = Buffer.from(this.#hashes.empty[TREE_DEPTH - depth]!, 'latin1');
       upper.fill(hash, HASH_BYTES << depth, HASH_BYTES << (depth + 1));
     }
@@ -186,21 +188,34 @@ export function computeTops(hashes: CommitmentHashes, { bits, counts, records }:
   let offset = 0;
   for (const count of counts) {
     const end = offset + count * RECORD_BYTES;
-    bucketRoot(hashes, all.subarray(offset, end), bits);
+    const bucket = all.subarray(offset, end);
+    for (let part = 0; part < 1 << PART_BITS; part++) partRoot(hashes, bucket, part, bits + PART_BITS);
     offset = end;
   }
 }
 
-/** The hash of a bucket; tops that are not known yet are written into it. */
-function bucketRoot(hashes: CommitmentHashes, bucket: Buffer, bits: number): RawHash {
-  const subtree = (low: number, high: number, depth: number): RawHash => {
-    if (low === high) return hashes.empty[TREE_DEPTH - depth]!;
-    if (high - low === RECORD_BYTES) return topOf(hashes, bucket, low, depth);
-    let middle = low;
-    while (middle < high && ((bucket[middle + (depth >> 3)]! >> (7 - (depth & 7))) & 1) === 0) middle += RECORD_BYTES;
-    return hashes.node(subtree(low, middle, depth + 1), subtree(middle, high, depth + 1));
+/** The hash of a part of a bucket; tops that are not known yet are written into it. @param depth of the part */
+function partRoot(hashes: CommitmentHashes, bucket: Buffer, part: number, depth: number): RawHash {
+  const subtree = (low: number, high: number, at: number): RawHash => {
+    if (low === high) return hashes.empty[TREE_DEPTH - at]!;
+    if (high - low === RECORD_BYTES) return topOf(hashes, bucket, low, at);
+    const middle = ones(bucket, low, high, at);
+    return hashes.node(subtree(low, middle, at + 1), subtree(middle, high, at + 1));
   };
-  return subtree(0, bucket.length, bits);
+  let [low, high] = [0, bucket.length];
+  for (let bit = PART_BITS - 1; bit >= 0; bit--) {
+    const middle = ones(bucket, low, high, depth - 1 - bit);
+    if ((part >> bit) & 1) low = middle;
+    else high = middle;
+  }
+  return subtree(low, high, depth);
+}
+
+/** The first record from `low` on whose path has a 1 at a depth; those before it have a 0. */
+function ones(bucket: Buffer, low: number, high: number, depth: number): number {
+  let at = low;
+  while (at < high && ((bucket[at + (depth >> 3)]! >> (7 - (depth & 7))) & 1) === 0) at += RECORD_BYTES;
+  return at;
 }
 
 function topOf(hashes: CommitmentHashes, bucket: Buffer, at: number, depth: number): RawHash {
@@ -250,6 +265,11 @@ function join(parts: readonly Uint8Array[]): Buffer {
     at += part.length;
   }
   return whole;
+}
+
+/** All parts of the buckets from one to another, which is not among them. */
+function* partsOf(from: number, to: number): Generator<number> {
+  for (let part = from << PART_BITS; part < to << PART_BITS; part++) yield part;
 }
 
 function emptyBuckets(bits: number): Buffer[] {

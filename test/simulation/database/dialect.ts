@@ -32,7 +32,7 @@ const RULES: readonly (readonly [RegExp, string | ((found: string, inside: strin
     /\bCAST\(CONV\(LEFT\(SHA2\((.*?), 256\), (8|16)\), 16, 10\) AS UNSIGNED\)/gs,
     (_, text, digits) => `${digits === '8' ? 'POSITION_OF' : 'WORD_OF'}(${text})`
   ],
-  [/\bLEFT\(SHA2\((.*?), 256\), 3\)/gs, 'SLOT_OF($1)'],
+  [/\bLEFT\(SHA2\((.*?), 256\), (3|8)\)/gs, 'POSITION_HEX($1, $2)'],
   [/\bUNHEX\(SHA2\((.*?), 256\)\)/gs, 'ROW_HASH($1)'],
   [/\bSUM\(WORD_OF\(/g, 'SUM_EXACTLY(WORD_OF('],
   [/^TRUNCATE (TABLE )?/, 'DELETE FROM '],

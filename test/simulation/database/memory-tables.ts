@@ -36,7 +36,9 @@ export class MemoryTables {
     sqlite.function('UTC_TIMESTAMP', { varargs: true }, () => now());
     sqlite.function('SHA2', { deterministic: true }, (text) => sha256(String(text)));
     sqlite.function('ROW_HASH', { deterministic: true }, (text) => Buffer.from(sha256(String(text)), 'hex'));
-    sqlite.function('SLOT_OF', { deterministic: true }, (text) => sha256(String(text)).slice(0, 3));
+    sqlite.function('POSITION_HEX', { deterministic: true }, (text, digits) =>
+      sha256(String(text)).slice(0, Number(digits))
+    );
     sqlite.function('CONV', { deterministic: true, varargs: true }, (digits) =>
       BigInt(Number.parseInt(String(digits), 16))
     );

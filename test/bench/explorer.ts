@@ -22,8 +22,8 @@ const WARM = 20;
 const LOAD = 6_000;
 const CONNECTIONS = 16;
 const RUNS = 5;
-/** Heaps grow for some ten runs before they are collected: what is left by that, the lowest of so many, is compared. */
-const MORE_RUNS = 40;
+/** Heaps grow for some ten runs before they are collected, and by turns: what is left by that, the lowest of so many, is compared. */
+const MORE_RUNS = 80;
 const DEPTHS = [0, 1_000, 900_000] as const;
 const LIMIT = 20;
 const TOKENS = 300_000;

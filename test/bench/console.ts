@@ -39,7 +39,7 @@ async function coreShare(house: ChildProcess, during: () => Promise<unknown>): P
 }
 
 await runProgram(async () => {
-  const house = fork(join(import.meta.dirname, 'support/console-house.ts'), {
+  const house = fork(join(import.meta.dirname, '../support/console-house.ts'), {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc']
   });
   atEnd(async () => void house.kill('SIGKILL'));

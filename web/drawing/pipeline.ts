@@ -44,12 +44,13 @@ export class LaneView {
   readonly #arrows = new Map<string, Arrow>();
   #shape = '';
 
-  update(lane: Pipeline): void {
+  /** @param isSeen false: nothing moves that nobody looks at */
+  update(lane: Pipeline, isSeen = true): void {
     const shape = JSON.stringify([lane.nodes.map(({ id }) => id), lane.edges.map(edgeKey)]);
     if (shape !== this.#shape) this.#build(lane);
     this.#shape = shape;
     for (const node of lane.nodes) this.#boxes.get(node.id)!.update(node);
-    for (const edge of lane.edges) this.#arrows.get(edgeKey(edge))!.update(edge);
+    for (const edge of lane.edges) this.#arrows.get(edgeKey(edge))!.update(edge, isSeen);
   }
 
   #build(lane: Pipeline): void {
@@ -118,8 +119,9 @@ class Arrow {
   readonly #pass = h('i', { class: 'pass' });
   readonly element = h('div', { class: 'arrow' }, this.#height, h('span', { class: 'line' }, this.#pass), this.#lag);
   #last: number | null = null;
+  #passing: Animation | null = null;
 
-  update({ state, height, lag, carries }: PipelineEdge): void {
+  update({ state, height, lag, carries }: PipelineEdge, isSeen: boolean): void {
     this.element.dataset['state'] = state;
     this.element.classList.toggle('aside', carries !== null);
     setText(this.#height, carries ?? (height === null ? '' : `block ${count(height)}`));
@@ -127,15 +129,18 @@ class Arrow {
       this.#lag,
       lag === null || (lag === 0 && state !== 'well') ? '' : lag === 0 ? 'up to date' : `${count(lag)} behind`
     );
-    if (this.#last !== null && height !== null && height > this.#last) this.#showPass();
+    if (isSeen && this.#last !== null && height !== null && height > this.#last) this.#showPass();
     this.#last = height;
   }
 
-  /** A dot goes along the line when a block has passed; the compositor moves it, and nothing here is measured. */
+  /**
+   * A dot goes along the line when a block has passed. The compositor moves it, and nothing here is measured; two at
+   * once on one element would be moved by the page.
+   */
   #showPass(): void {
-    if (REDUCED.matches) return;
+    if (REDUCED.matches || this.#passing?.playState === 'running') return;
     const end = UPRIGHT.matches ? 'translateY(100%)' : 'translateX(100%)';
-    this.#pass.animate(
+    this.#passing = this.#pass.animate(
       [
         { opacity: 1, transform: 'none' },
         { opacity: 1, transform: end }

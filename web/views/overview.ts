@@ -22,8 +22,9 @@ const COLUMNS = [
   'Restarts left'
 ];
 
-const ROWS_A_FRAME = 6;
-const LANES_A_FRAME = 1;
+const ROWS_A_FRAME = 3;
+/** A lane that is further away is out of sight. */
+const NEAR_SIGHT = '200px';
 /** Of a database, which has a page; other lanes have none. */
 const ACTOR_KEY = /^[^/]+\/[^/]+\/[^/]+$/;
 /** A part of everything, and what of it is counted first. */
@@ -49,6 +50,9 @@ export class Overview implements View {
   readonly #drawn = new Map<string, { readonly card: HTMLElement; readonly view: LaneView }>();
   readonly #plots = new Map<string, Plot>();
   readonly #links = new Map<string, HTMLAnchorElement>();
+  readonly #seen = new Set<Element>();
+  readonly #sight = new IntersectionObserver((changes) => this.#see(changes), { rootMargin: NEAR_SIGHT });
+  #turn = 0;
 
   constructor() {
     this.element.append(h('h2', { class: 'spoken' }, 'Pipeline'), this.#chips, this.#platform.element);
@@ -73,10 +77,26 @@ export class Overview implements View {
     }
     this.#showChips(pipeline, lanes, readiness);
     this.#arrange(lanes);
-    const drawn = lanes.map((lane) => () => this.#drawn.get(lane ?? '')!.view.update(laneOf(pipeline, lane)));
+    const drawn = this.#due(lanes).map(({ lane, isSeen }) => () => {
+      this.#drawn.get(lane ?? '')?.view.update(laneOf(pipeline, lane), isSeen);
+    });
     const rows = databases.map((database) => ({ key: database.key, cells: () => this.#cells(database, state) }));
     const drawPlatform = () => this.#platform.update(platform);
-    this.#frames.run(drawPlatform, ...inGroups(drawn, LANES_A_FRAME), ...this.#table.inParts(rows, ROWS_A_FRAME));
+    this.#frames.run(drawPlatform, ...drawn, ...this.#table.inParts(rows, ROWS_A_FRAME));
+  }
+
+  /** The lanes to draw now: all that are in sight, and of the others one at each look, by turns. */
+  #due(lanes: readonly (string | null)[]): { readonly lane: string | null; readonly isSeen: boolean }[] {
+    const all = lanes.map((lane) => ({ lane, isSeen: this.#seen.has(this.#drawn.get(lane ?? '')!.card) }));
+    const others = all.filter(({ isSeen }) => !isSeen);
+    const next = others[this.#turn++ % Math.max(1, others.length)];
+    return all.filter((each) => each.isSeen || each === next);
+  }
+
+  #see(changes: readonly IntersectionObserverEntry[]): void {
+    for (const { target, isIntersecting } of changes)
+      if (isIntersecting) this.#seen.add(target);
+      else this.#seen.delete(target);
   }
 
   #showEmpty(title: string, text: string): void {
@@ -107,9 +127,17 @@ export class Overview implements View {
     for (const [key, { card }] of this.#drawn)
       if (!keys.has(key)) {
         card.remove();
+        this.#sight.unobserve(card);
+        this.#seen.delete(card);
         this.#drawn.delete(key);
       }
-    for (const key of keys) if (!this.#drawn.has(key)) this.#drawn.set(key, newLane(key));
+    for (const key of keys)
+      if (!this.#drawn.has(key)) {
+        const lane = newLane(key);
+        this.#drawn.set(key, lane);
+        this.#seen.add(lane.card); // until its place is known
+        this.#sight.observe(lane.card);
+      }
     const cards = [...keys].map((key) => this.#drawn.get(key)!.card);
     if (cards.some((card, index) => this.#lanes.children[index] !== card)) this.#lanes.replaceChildren(...cards);
   }
@@ -176,13 +204,6 @@ function newLane(key: string): { card: HTMLElement; view: LaneView } {
 function chip(state: PipelineState, label: string): HTMLElement {
   const mark = h('span', { class: 'mark', 'aria-hidden': 'true' }, MARKS[state]);
   return h('span', { class: 'chip', 'data-state': state }, mark, ` ${label}`);
-}
-
-/** Steps that are run several at once. */
-function inGroups(steps: readonly (() => void)[], size: number): (() => void)[] {
-  return Array.from({ length: Math.ceil(steps.length / size) }, (_, group) => () => {
-    for (const step of steps.slice(group * size, (group + 1) * size)) step();
-  });
 }
 
 /** What an operator needs to know first; empty when all is well. */

@@ -17,6 +17,7 @@ import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import manifest from '../../package.json' with { type: 'json' };
+import type { Entry } from '../../src/process/entry-directory.ts';
 import { ROOT } from '../root.ts';
 import { BUNDLE, bundleEntries, piscinaWorker, smallUndici } from './bundle.ts';
 
@@ -83,15 +84,18 @@ async function bundleProgram(outfile: string): Promise<void> {
   if (!isAscii) throw new Error('the program is not ASCII, so that V8 would hold all of it in two bytes a letter');
 }
 
-/** Everything that a thread starts from. @returns the assets: each file, and the digests of all */
+/** Everything that a thread starts from. @returns the assets: each file, and the list of all with what they load */
 async function entryAssets(outdir: string): Promise<Record<string, string>> {
-  await bundleEntries(outdir, { minifyWhitespace: true });
-  const names = globSync('**/*.mjs', { cwd: outdir }).sort();
-  const digests = `${outdir}.json`;
-  writeJson(digests, Object.fromEntries(names.map((name) => [name, sha256(join(outdir, name))])));
+  const { loads } = await bundleEntries(outdir, { minifyWhitespace: true });
+  const entries = Object.entries(loads).map(([name, loaded]): [string, Entry] => [
+    name,
+    { sha256: sha256(join(outdir, name)), loads: loaded }
+  ]);
+  const list = `${outdir}.json`;
+  writeJson(list, Object.fromEntries(entries));
   return {
-    'entries.json': digests,
-    ...Object.fromEntries(names.map((name) => [`entries/${name}`, join(outdir, name)]))
+    'entries.json': list,
+    ...Object.fromEntries(entries.map(([name]) => [`entries/${name}`, join(outdir, name)]))
   };
 }
 

@@ -74,12 +74,16 @@ export const smallUndici: Plugin = {
   }
 };
 
-/**
- * Bundles everything that a thread starts from.
- *
- * @returns the files of the source that went into it, by their paths below the root
- */
-export async function bundleEntries(outdir: string, options: BuildOptions = {}): Promise<string[]> {
+/** What was made of everything that a thread starts from. */
+export interface EntryBundle {
+  /** The files of the source that went into it, by their paths below the root. */
+  readonly sources: readonly string[];
+  /** Of each file that came out of it, by its path in the directory: the others that it imports. */
+  readonly loads: Readonly<Record<string, readonly string[]>>;
+}
+
+/** Bundles everything that a thread starts from. */
+export async function bundleEntries(outdir: string, options: BuildOptions = {}): Promise<EntryBundle> {
   const actors = globSync('actors/*/actor.ts', { cwd: ROOT }).filter((path) =>
     readFileSync(join(ROOT, path), 'utf8').includes(' hostActor<')
   );
@@ -96,8 +100,16 @@ export async function bundleEntries(outdir: string, options: BuildOptions = {}):
     plugins: [cachedStart, smallUndici, piscinaWorker],
     metafile: true
   });
-  return Object.keys(metafile.inputs)
+  const sources = Object.keys(metafile.inputs)
     .filter((path) => !path.includes(':') && !path.startsWith('node_modules/'))
     .map((path) => relative(ROOT, join(ROOT, path)))
     .sort();
+  const inDirectory = (path: string) => relative(outdir, join(ROOT, path));
+  const loads = Object.entries(metafile.outputs)
+    .filter(([path]) => path.endsWith('.mjs'))
+    .map(([path, { imports }]) => [
+      inDirectory(path),
+      imports.filter(({ external }) => !external).map((imported) => inDirectory(imported.path))
+    ]);
+  return { sources, loads: Object.fromEntries(loads) };
 }

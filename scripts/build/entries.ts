@@ -15,8 +15,8 @@ const LOCK = 'package-lock.json';
 async function buildEntries(): Promise<void> {
   const work = mkdtempSync(`${OUT}-`);
   try {
-    const sources = [...(await bundleEntries(work, { sourcemap: 'linked' })), LOCK];
-    const digests = sources.map((path) => [path, sha256(readFileSync(join(ROOT, path)))]);
+    const { sources } = await bundleEntries(work, { sourcemap: 'linked' });
+    const digests = [...sources, LOCK].map((path) => [path, sha256(readFileSync(join(ROOT, path)))]);
     writeFileSync(join(work, 'sources.json'), JSON.stringify(Object.fromEntries(digests), null, 2));
     rmSync(OUT, { recursive: true, force: true });
     renameSync(work, OUT);

@@ -5,13 +5,14 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isMainThread } from 'node:worker_threads';
+import { isMainThread, threadId } from 'node:worker_threads';
 import { environment } from '../config/environment.ts';
 import { PlatformError } from '../errors.ts';
 
@@ -43,27 +44,49 @@ export function makePrivateDirectory(): string {
   }
 }
 
-/**
- * Sees to it that a private directory holds the entries, byte for byte.
- *
- * @param digests SHA-256 in hex of each entry
- * @param read an entry's bytes
- * @returns the directory: the one that the process which started this one shares, else one of our own
- * @throws {PlatformError} TEMP_UNUSABLE
- */
-export function openEntryDirectory(
-  digests: Readonly<Record<string, string>>,
-  read: (entry: string) => Uint8Array
-): string {
-  const shared = environment[SHARED_DIRECTORY];
-  const directory = shared === undefined ? makePrivateDirectory() : adopt(shared);
-  try {
-    for (const [entry, digest] of Object.entries(digests)) place(join(directory, entry), digest, () => read(entry));
-  } catch (caught) {
-    if (caught instanceof PlatformError) throw caught;
-    throw unusable(`${directory} cannot be written to: ${(caught as Error).message}`, caught);
+/** A file that a thread starts from, or that such a file loads. */
+export interface Entry {
+  /** Of its bytes, in hex. */
+  readonly sha256: string;
+  /** Further entries that it imports. */
+  readonly loads: readonly string[];
+}
+
+/** The private directory that threads start from: the one that the parent process shares, else one of our own. */
+export class EntryDirectory {
+  readonly #entries: Readonly<Record<string, Entry>>;
+  readonly #read: (entry: string) => Uint8Array;
+  readonly #placed = new Set<string>();
+  #path: string | undefined;
+
+  /** @param read the bytes of one of the entries */
+  constructor(entries: Readonly<Record<string, Entry>>, read: (entry: string) => Uint8Array) {
+    this.#entries = entries;
+    this.#read = read;
   }
-  return directory;
+
+  /**
+   * Writes an entry with all that it loads, byte for byte, unless it is there.
+   *
+   * @returns its path
+   * @throws {PlatformError} TEMP_UNUSABLE
+   */
+  place(entry: string): string {
+    const shared = environment[SHARED_DIRECTORY];
+    this.#path ??= shared === undefined ? makePrivateDirectory() : adopt(shared);
+    const wanted = new Set([entry]);
+    for (const each of wanted) for (const loaded of this.#entries[each]!.loads) wanted.add(loaded); // those too
+    try {
+      for (const each of wanted.difference(this.#placed)) {
+        place(join(this.#path, each), this.#entries[each]!.sha256, () => this.#read(each));
+        this.#placed.add(each);
+      }
+    } catch (caught) {
+      if (caught instanceof PlatformError) throw caught;
+      throw unusable(`${this.#path} cannot be written to: ${(caught as Error).message}`, caught);
+    }
+    return join(this.#path, entry);
+  }
 }
 
 /** The parent process removes it, unless it ends before us. */
@@ -79,12 +102,15 @@ function adopt(directory: string): string {
   return directory;
 }
 
+/** Another process may place the same file: it comes whole, under its name. */
 function place(path: string, digest: string, read: () => Uint8Array): void {
   if (digestOf(path) === digest) return;
-  rmSync(path, { force: true });
+  const draft = `${path}.${process.pid}-${threadId}`;
+  rmSync(draft, { force: true });
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  writeFileSync(path, read(), { flag: 'wx', mode: 0o400 });
-  if (digestOf(path) !== digest) throw unusable(`${path} does not hold what was written to it`);
+  writeFileSync(draft, read(), { flag: 'wx', mode: 0o400 });
+  if (digestOf(draft) !== digest) throw unusable(`${draft} does not hold what was written to it`);
+  renameSync(draft, path);
 }
 
 function digestOf(path: string): string | undefined {

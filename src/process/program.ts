@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { getAsset, getAssetKeys, getRawAsset, isSea } from 'node:sea';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
-import { makePrivateDirectory, openEntryDirectory, SHARED_DIRECTORY } from './entry-directory.ts';
+import { EntryDirectory, makePrivateDirectory, SHARED_DIRECTORY } from './entry-directory.ts';
 
 /**
  * The parts of this program and where they come from: the files of the source, or the one file that
- * `npm run build:binary` makes of them. That carries as assets `build.json`, `entries.json` (SHA-256 of each entry), `entries/…` and
- * `web/…`.
+ * `npm run build:binary` makes of them. That carries as assets `build.json`, `entries.json` (SHA-256 of each entry, and what it
+ * loads), `entries/…` and `web/…`.
  */
 const inSource = (path: string) => new URL(`../../${path}`, import.meta.url);
 
@@ -18,7 +18,7 @@ export const SELF: readonly [string, ...string[]] = isSea()
   ? [process.execPath]
   : [process.execPath, ...process.execArgv, process.argv[1] ?? ''];
 
-let entries: string | undefined;
+let entries: EntryDirectory | undefined;
 let isBundled: boolean | undefined;
 
 /**
@@ -33,10 +33,10 @@ export function entryUrl(name: string): URL {
     isBundled ??= isBundleCurrent();
     return inSource(isBundled ? `dist/entries/${name}.mjs` : `${name}.ts`);
   }
-  entries ??= openEntryDirectory(JSON.parse(getAsset('entries.json', 'utf8')), (entry) =>
+  entries ??= new EntryDirectory(JSON.parse(getAsset('entries.json', 'utf8')), (entry) =>
     readAsset(`entries/${entry}`)
   );
-  return pathToFileURL(join(entries, `${name}.mjs`));
+  return pathToFileURL(entries.place(`${name}.mjs`));
 }
 
 /**

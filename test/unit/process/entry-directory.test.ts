@@ -14,11 +14,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { hasCode } from '../../../src/errors.ts';
-import { openEntryDirectory, SHARED_DIRECTORY } from '../../../src/process/entry-directory.ts';
+import { type Entry, EntryDirectory, SHARED_DIRECTORY } from '../../../src/process/entry-directory.ts';
 
 const CONTENT = 'export default 1;\n';
-const digests = { 'actors/one.mjs': createHash('sha256').update(CONTENT).digest('hex') };
+const sha256 = createHash('sha256').update(CONTENT).digest('hex');
+const entries: Record<string, Entry> = {
+  'actors/one.mjs': { sha256, loads: ['chunk.mjs'] },
+  'actors/other.mjs': { sha256, loads: [] },
+  'chunk.mjs': { sha256, loads: ['late.mjs'] },
+  'late.mjs': { sha256, loads: ['chunk.mjs'] }
+};
 const bytes = () => Buffer.from(CONTENT);
+
+/** Places the first entry. @returns the directory */
+function openDirectory(read: (entry: string) => Uint8Array = bytes): string {
+  const path = new EntryDirectory(entries, read).place('actors/one.mjs');
+  return path.slice(0, -'/actors/one.mjs'.length);
+}
 
 const place = mkdtempSync(join(tmpdir(), 'platform-entries-'));
 after(() => rmSync(place, { recursive: true, force: true }));
@@ -27,25 +39,27 @@ beforeEach(() => {
   delete process.env[SHARED_DIRECTORY];
 });
 
-test('the entries are written into a new directory that nobody else may enter', () => {
-  const [one, other] = [openEntryDirectory(digests, bytes), openEntryDirectory(digests, bytes)];
+test('an entry is written with all that it loads, and nothing else, into a new directory that nobody else may enter', () => {
+  const [one, other] = [openDirectory(), openDirectory()];
   assert.notEqual(one, other);
   assert.equal(statSync(one).mode & 0o777, 0o700);
-  assert.equal(readFileSync(join(one, 'actors/one.mjs'), 'utf8'), CONTENT);
+  const files = readdirSync(one, { recursive: true, encoding: 'utf8' }).sort();
+  assert.deepEqual(files, ['actors', 'actors/one.mjs', 'chunk.mjs', 'late.mjs']);
+  for (const file of files.slice(1)) assert.equal(readFileSync(join(one, file), 'utf8'), CONTENT);
 });
 
 test('in a shared directory an entry that was changed is written anew; one that is right is left alone', () => {
   const shared = mkdtempSync(join(place, 'shared-'));
   process.env[SHARED_DIRECTORY] = shared;
-  let reads = 0;
+  const reads: string[] = [];
   const open = () =>
-    openEntryDirectory(digests, () => {
-      reads++;
+    openDirectory((entry) => {
+      reads.push(entry);
       return bytes();
     });
   assert.equal(open(), shared);
   assert.equal(open(), shared);
-  assert.equal(reads, 1);
+  assert.deepEqual(reads.sort(), ['actors/one.mjs', 'chunk.mjs', 'late.mjs']);
   const path = join(shared, 'actors/one.mjs');
   chmodSync(path, 0o600);
   writeFileSync(path, 'export default 2;\n');
@@ -58,20 +72,20 @@ test('TEMP_UNUSABLE: a shared directory that others may enter, one that is none,
   chmodSync(open, 0o755);
   for (const shared of [open, join(place, 'absent')]) {
     process.env[SHARED_DIRECTORY] = shared;
-    assert.throws(() => openEntryDirectory(digests, bytes), /is not a private directory of this user/);
+    assert.throws(() => openDirectory(), /is not a private directory of this user/);
   }
   delete process.env[SHARED_DIRECTORY];
-  const wrong = () => openEntryDirectory(digests, () => Buffer.from('else'));
+  const wrong = () => openDirectory(() => Buffer.from('else'));
   assert.throws(wrong, (error) => hasCode(error, 'TEMP_UNUSABLE') && /does not hold/.test(error.message));
 });
 
 test('what was left behind by a killed process is removed a day later, and nothing else', () => {
-  const left = openEntryDirectory(digests, bytes);
-  const living = openEntryDirectory(digests, bytes);
+  const left = openDirectory();
+  const living = openDirectory();
   const old = new Date(Date.now() - 25 * 3_600_000);
   utimesSync(left, old, old);
   const names = new Set(readdirSync(place));
-  openEntryDirectory(digests, bytes);
+  openDirectory();
   const gone = [...names].filter((name) => !readdirSync(place).includes(name));
   assert.deepEqual(
     gone.map((name) => join(place, name)),

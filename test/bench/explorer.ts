@@ -22,6 +22,8 @@ const WARM = 20;
 const LOAD = 6_000;
 const CONNECTIONS = 16;
 const RUNS = 5;
+/** For all of them: 3,000 a second. Who takes longer must be at 0.6 of what the driver alone does. */
+const LOAD_MS = LOAD / 3;
 /** Heaps grow for some ten runs before they are collected, and by turns: what is left by that, the lowest of so many, is compared. */
 const MORE_RUNS = 80;
 const DEPTHS = [0, 1_000, 900_000] as const;
@@ -157,7 +159,7 @@ await runProgram(async () => {
     ...compared,
     unit: 'ms',
     compare: 'times',
-    most: 1 / 0.6,
+    most: Math.max(1 / 0.6, LOAD_MS / compared.reference),
     aim: 1 / 0.8
   });
   const lowest = async () => {

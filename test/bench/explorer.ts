@@ -22,7 +22,7 @@ const WARM = 20;
 const LOAD = 6_000;
 const CONNECTIONS = 16;
 const RUNS = 5;
-/** For all of them: 3,000 a second. Who takes longer must be at 0.6 of what the driver alone does. */
+/** Milliseconds for all of them at 3,000 a second; one that takes longer must do 0.6 of what the driver alone does. */
 const LOAD_MS = LOAD / 3;
 /** Heaps grow for some ten runs before they are collected, and by turns: what is left by that, the lowest of so many, is compared. */
 const MORE_RUNS = 80;

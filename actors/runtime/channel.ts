@@ -1,5 +1,6 @@
 import type { Transferable } from 'node:worker_threads';
 import { type ErrorCode, PlatformError, type WireError } from '../../src/errors.ts';
+import { TransientMap } from '../../src/transient-map.ts';
 
 /** The requests of a channel: by type, the body that is sent and the reply. */
 export type Protocol = Record<string, { request: unknown; reply: unknown }>;
@@ -118,9 +119,9 @@ export class Channel<
 > {
   readonly #port: Port;
   readonly #options: ChannelOptions<Local, Heard>;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new TransientMap<number, Pending>();
   /** When each ask of the peer that is in work arrived, oldest first. */
-  readonly #mailbox = new Map<number, number>();
+  readonly #mailbox = new TransientMap<number, number>();
   /** Routine that is sent when this turn of the event loop ends. */
   #outbox: Envelope[] = [];
   #nextId = 0;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '../errors.ts';
+import { TransientMap } from '../transient-map.ts';
 import { databaseKey } from '../wire/data/database.ts';
 import type { AddressReader } from './address.ts';
 import { databaseOf } from './parameters.ts';
@@ -29,7 +30,7 @@ interface Turn {
 export class FairQueue {
   readonly #addressOf: AddressReader;
   /** By database and address; a database is there while it is asked something. */
-  readonly #waiting = new Map<string, Map<string, Turn[]>>();
+  readonly #waiting = new TransientMap<string, Map<string, Turn[]>>();
 
   constructor(addressOf: AddressReader) {
     this.#addressOf = addressOf;

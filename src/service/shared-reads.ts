@@ -1,3 +1,5 @@
+import { TransientMap } from '../transient-map.ts';
+
 interface Turn<T> {
   readonly running: Promise<T>;
   next: Promise<T> | undefined;
@@ -8,7 +10,7 @@ interface Turn<T> {
  * gets was read after it asked.
  */
 export class SharedReads<T> {
-  readonly #turns = new Map<string, Turn<T>>();
+  readonly #turns = new TransientMap<string, Turn<T>>();
 
   /** @param key equal keys may share a read. @throws what the read throws */
   read(key: string, work: () => Promise<T>): Promise<T> {

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { PlatformError } from '../../errors.ts';
+import { TransientMap } from '../../transient-map.ts';
 
 /** Smaller answers are no concern: a connection has one at a time. */
 const LARGE_BYTES = 128 * 1024;
@@ -22,7 +23,7 @@ interface Held {
  */
 export class ResponseBuffer {
   /** The oldest first. */
-  readonly #held = new Map<FastifyReply, Held>();
+  readonly #held = new TransientMap<FastifyReply, Held>();
   readonly #mostBytes: number;
   readonly #stallMs: number;
 
@@ -51,7 +52,7 @@ export class ResponseBuffer {
         .add(body)
         .values()
         .reduce((sum, { length }) => sum + length, 0) <= this.#mostBytes;
-    for (const [reply, { takenAt }] of this.#held) {
+    for (const [reply, { takenAt }] of this.#held.entries()) {
       if (hasRoom()) return;
       if (performance.now() - takenAt < this.#stallMs) continue;
       reply.raw.destroy();

@@ -57,7 +57,7 @@ interface QueuedMessage {
   readonly height: number | undefined;
 }
 
-/** One database's subscribers, and the message that are still to be sent, in order. */
+/** One database's subscribers, and the messages that are still to be sent, in order. */
 interface Topic {
   readonly id: DatabaseId;
   /** Subscribers with a proven key: written first. */

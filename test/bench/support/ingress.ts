@@ -28,7 +28,7 @@ export interface Sent {
 
 const now = () => performance.timeOrigin + performance.now();
 
-/** The real front ingress with its fan-out, in a process of its own, so that its CPU time can be told. */
+/** The real ingress with its fan-out, in a process of its own, so that its CPU time can be told. */
 const house = await openHouse({
   config: { WS_MAX_PER_IP: 100_000, WS_BACKPRESSURE_STALL_MS: 600_000, WS_BACKPRESSURE_MAX_BYTES: 256 * MEBIBYTE }
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chmodSync,
   mkdtempSync,
@@ -13,8 +14,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { hasCode } from '../../../src/errors.ts';
 import { type Entry, EntryDirectory, SHARED_DIRECTORY } from '../../../src/process/entry-directory.ts';
+import type { Placing } from '../../support/entry-placer.ts';
 
 const CONTENT = 'export default 1;\n';
 const sha256 = createHash('sha256').update(CONTENT).digest('hex');
@@ -65,6 +69,28 @@ test('in a shared directory an entry that was changed is written anew; one that 
   writeFileSync(path, 'export default 2;\n');
   open();
   assert.equal(readFileSync(path, 'utf8'), CONTENT);
+});
+
+test('what others see of an entry is always whole, and two that place it at the same time leave no drafts', async () => {
+  const shared = mkdtempSync(join(place, 'shared-'));
+  const bytes = Buffer.alloc(16 * 2 ** 20, 'entry');
+  const entry = { sha256: createHash('sha256').update(bytes).digest('hex'), loads: [] };
+  const names = ['first.mjs', 'second.mjs', 'third.mjs'];
+  const placing: Placing = {
+    entries: Object.fromEntries(names.map((name) => [name, entry])),
+    ...{ bytes, done: new Int32Array(new SharedArrayBuffer(4)) }
+  };
+  const file = new URL('../../support/entry-placer.ts', import.meta.url);
+  const env = { ...process.env, [SHARED_DIRECTORY]: shared };
+  const ends = [1, 2].map(() => once(new Worker(file, { workerData: placing, env }), 'exit'));
+  const sizes = new Set<number>();
+  while (Atomics.load(placing.done, 0) < ends.length) {
+    for (const name of names) sizes.add(statSync(join(shared, name), { throwIfNoEntry: false })?.size ?? bytes.length);
+    await setImmediate();
+  }
+  await Promise.all(ends);
+  assert.deepEqual([...sizes], [bytes.length]);
+  assert.deepEqual(readdirSync(shared).sort(), names);
 });
 
 test('TEMP_UNUSABLE: a shared directory that others may enter, one that is none, an entry whose bytes are not its own', () => {

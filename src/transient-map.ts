@@ -1,4 +1,4 @@
-/** Beside as many as are left, which are copied then. */
+/** Removals after which the entries move; one more for each entry, so that no removal pays for more than one copy. */
 const REMOVED_PER_TABLE = 1_024;
 
 /**

@@ -21,7 +21,8 @@ const LEFT_OUT = [
   'row-encoder',
   'sql-literal',
   'coin/generated-transactions',
-  'tracing'
+  'tracing',
+  'transient-map'
 ];
 /** These change what a process has once (environment, clock), or have deadlines that a busy neighbour would miss. */
 const OWN_PROCESS = ['*source-quorum', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client'];

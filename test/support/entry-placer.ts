@@ -6,14 +6,8 @@ export interface Placing {
   readonly entries: Readonly<Record<string, Entry>>;
   /** Of each entry. */
   readonly bytes: Uint8Array;
-  /** Not 0 when the thread is done. */
-  readonly done: Int32Array;
 }
 
-const { entries, bytes, done } = workerData as Placing;
-try {
-  const directory = new EntryDirectory(entries, () => bytes);
-  for (const entry of Object.keys(entries)) directory.place(entry);
-} finally {
-  Atomics.add(done, 0, 1);
-}
+const { entries, bytes } = workerData as Placing;
+const directory = new EntryDirectory(entries, () => bytes);
+for (const entry of Object.keys(entries)) directory.place(entry);

@@ -75,20 +75,21 @@ test('what others see of an entry is always whole, and two that place it at the 
   const shared = mkdtempSync(join(place, 'shared-'));
   const bytes = Buffer.alloc(16 * 2 ** 20, 'entry');
   const entry = { sha256: createHash('sha256').update(bytes).digest('hex'), loads: [] };
-  const names = ['first.mjs', 'second.mjs', 'third.mjs'];
-  const placing: Placing = {
-    entries: Object.fromEntries(names.map((name) => [name, entry])),
-    ...{ bytes, done: new Int32Array(new SharedArrayBuffer(4)) }
-  };
+  const names = ['first.mjs', 'second.mjs'];
+  const placing: Placing = { entries: Object.fromEntries(names.map((name) => [name, entry])), bytes };
   const file = new URL('../../support/entry-placer.ts', import.meta.url);
   const env = { ...process.env, [SHARED_DIRECTORY]: shared };
-  const ends = [1, 2].map(() => once(new Worker(file, { workerData: placing, env }), 'exit'));
+  let isDone = false;
+  const ends = Promise.all([1, 2].map(() => once(new Worker(file, { workerData: placing, env }), 'exit')));
+  const ended = ends.finally(() => {
+    isDone = true;
+  });
   const sizes = new Set<number>();
-  while (Atomics.load(placing.done, 0) < ends.length) {
+  while (!isDone) {
     for (const name of names) sizes.add(statSync(join(shared, name), { throwIfNoEntry: false })?.size ?? bytes.length);
     await setImmediate();
   }
-  await Promise.all(ends);
+  await ended;
   assert.deepEqual([...sizes], [bytes.length]);
   assert.deepEqual(readdirSync(shared).sort(), names);
 });

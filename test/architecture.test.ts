@@ -251,7 +251,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/log.ts': ['node:', 'pino', 'pino-pretty'],
   // `node:` is for one file: what a thread may hold is its own to say.
   'src/wire/': ['node:', 'typebox', 'src/errors.ts'],
-  'src/consensus/': ['node:crypto', 'tweetnacl', 'src/errors.ts'],
+  'src/consensus/': ['node:crypto', 'src/errors.ts'],
   'src/transient-map.ts': [],
   'src/errors.ts': []
 };

@@ -1,4 +1,5 @@
-import { isSigned, type Signature } from './quorum.ts';
+import { isSigned } from './ed25519.ts';
+import type { Signature } from './quorum.ts';
 
 /** Prices that validators agreed on. */
 export interface PriceRound {

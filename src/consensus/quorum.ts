@@ -1,6 +1,6 @@
-import nacl from 'tweetnacl';
 import { PlatformError } from '../errors.ts';
 import { canonicalJson } from './canonical-json.ts';
+import { isSigned } from './ed25519.ts';
 
 /** A validator that the operator pinned. */
 export interface PinnedValidator {
@@ -26,9 +26,6 @@ export interface SignedWeight {
 /** A record is some hundred bytes; each signer's check reads all of it twice. */
 const MAX_RECORD_BYTES = 16 * 1024;
 
-const PUBKEY = /^[0-9a-f]{64}$/i;
-const SIGNATURE = /^[0-9a-f]{128}$/i;
-
 /** Of each source the key with the greatest weight counts, in what signed and in the total alike. */
 function weightOf(validators: readonly PinnedValidator[]): number {
   const bySource = Map.groupBy(validators, ({ source }) => source);
@@ -52,12 +49,6 @@ export function signedWeight(
   const given = new Map(signatures.map(({ pubkey, sig }) => [pubkey.toLowerCase(), sig]));
   const signers = validators.filter(({ pubkey }) => isSigned(message, pubkey, given.get(pubkey.toLowerCase())));
   return { signed: weightOf(signers), total: weightOf(validators) };
-}
-
-/** Whether an Ed25519 signature, 128 hex digits, is one of a message by a key of 64; false for any other text. */
-export function isSigned(message: Uint8Array, pubkey: string, sig: string | undefined): boolean {
-  if (sig === undefined || !SIGNATURE.test(sig) || !PUBKEY.test(pubkey)) return false;
-  return nacl.sign.detached.verify(message, Buffer.from(sig, 'hex'), Buffer.from(pubkey, 'hex'));
 }
 
 /** More than two thirds of the weight. */

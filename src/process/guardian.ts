@@ -9,11 +9,9 @@ import { SELF, sharedEntries } from './program.ts';
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A service that lived this long starts over with the shortest pause. */
 const STEADY_MS = 60_000;
-const BASE_DELAY_MS = 500;
-const MAX_DELAY_MS = 30_000;
-/** Deaths in a row, none after a steady life, that are answered with a restart. */
-const MAX_RESTARTS = 20;
-const EXIT_GAVE_UP = 70;
+/** The pause before the first restart in a row; each next one is twice as long. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 300_000;
 /** The grace of a service that named none. */
 const DEFAULT_GRACE_MS = 10_000;
 /**
@@ -33,8 +31,8 @@ function isFinal(code: number | null): code is number {
  * Runs this program once more as a child, the service, and keeps it alive.
  *
  * The child has its own process group, so that a terminal's signal reaches it once: from here. After a signal its exit is
- * final, as are the codes 0 and 64 to 78; any other end is followed by a restart with backoff. A service that a signal does not end within
- * its grace and a margin is killed.
+ * final, as are the codes 0 and 64 to 78; any other end is followed by a restart, however often: what kills the service may stop
+ * while nobody looks. The pauses grow up to five minutes. A service that a signal does not end within its grace and a margin is killed.
  *
  * @param argv the service's arguments; `--no-guardian` is added for the child
  * @returns the exit code to end with
@@ -42,7 +40,7 @@ function isFinal(code: number | null): code is number {
 export async function runGuarded(
   argv: readonly string[],
   log: Logger = createLogger('guardian'),
-  marginMs = STOP_MARGIN_MS
+  { marginMs = STOP_MARGIN_MS, firstPauseMs = FIRST_PAUSE_MS } = {}
 ): Promise<number> {
   const stop = new AbortController();
   let service: ChildProcess | undefined;
@@ -67,11 +65,7 @@ export async function runGuarded(
     if (isFinal(end.code)) return end.code;
     if (stop.signal.aborted) return end.code ?? 128 + constants.signals[end.signal ?? 'SIGKILL'];
     deaths = performance.now() - startedAt < STEADY_MS ? deaths + 1 : 1;
-    if (deaths > MAX_RESTARTS) {
-      log.fatal({ ...end, deaths }, 'the service does not stay up; the guardian gives up');
-      return EXIT_GAVE_UP;
-    }
-    const delayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (deaths - 1));
+    const delayMs = Math.min(LONGEST_PAUSE_MS, firstPauseMs * 2 ** (deaths - 1));
     log.error({ ...end, deaths, delayMs }, 'the service ended abnormally and will be restarted');
     await sleep(delayMs, undefined, { signal: stop.signal }).catch(() => undefined);
   }

@@ -132,6 +132,17 @@ test('an abnormal exit is followed by a restart; a stop during the pause ends at
   assert.equal(said.length, starts);
 });
 
+test('a service that dies early again and again is started again, however often', async () => {
+  const { guardian, said, ended } = startGuarded('exit', '1', 'hasty');
+  const deadline = Date.now() + 60_000;
+  while (said.length < 24) {
+    assert.ok(Date.now() < deadline && guardian.exitCode === null, `${said.length} starts, exit ${guardian.exitCode}`);
+    await sleep(20);
+  }
+  guardian.kill('SIGTERM');
+  await ended();
+});
+
 test('when the guardian is killed the service ends as by SIGTERM', async () => {
   const { guardian, next } = startGuarded('serve');
   const { pid } = await next('up');

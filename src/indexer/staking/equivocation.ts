@@ -1,4 +1,4 @@
-import { isSigned } from '../../consensus/quorum.ts';
+import { isSigned } from '../../consensus/ed25519.ts';
 import type { Capability } from './validators.ts';
 
 /** The engines whose messages prove a fault, by the capability that signs them. */

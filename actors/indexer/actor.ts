@@ -10,7 +10,6 @@ import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
 import type { IndexerReport } from '../../src/indexer/loop/report.ts';
 import { IndexerWork, type Pace } from '../../src/indexer/loop/work.ts';
 import { rulesOf } from '../../src/indexer/rules/rules.ts';
-import { keepRewards, type PushedRewards } from '../../src/indexer/store/pushed-rewards.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
@@ -42,7 +41,6 @@ export interface IndexerActorData {
 export type IndexerAsks = {
   findAction: { request: { readonly actionIndex: number }; reply: ActionPlace };
   findStakes: { request: StakeQuestion; reply: SignerStakes };
-  keepRewards: { request: PushedRewards; reply: number };
 };
 
 /** What an indexer actor tells the main thread. */
@@ -71,18 +69,11 @@ const log = createLogger('indexer', data.logLevel).child({ database: data.indexe
 const network = chainNetwork(data.chain, data.network);
 /** What callers ask has a connection of its own: blocks wait for none of it. */
 const readers = openPool(data.indexer, 1);
-/** Rewards are kept one call after the other, so that none is kept twice. */
-let keeping: Promise<number> = Promise.resolve(0);
 const stopping = new AbortController();
 const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
   handlers: {
     findAction: ({ actionIndex }) => answer(readConfirmations(readers, actionIndex)),
-    findStakes: (question) => answer(readStakes(readers, question)),
-    keepRewards: (pushed) =>
-      (keeping = keeping.then(
-        () => keep(pushed),
-        () => keep(pushed)
-      ))
+    findStakes: (question) => answer(readStakes(readers, question))
   },
   stop: async () => {
     stopping.abort();
@@ -158,13 +149,6 @@ async function release(): Promise<void> {
 function onQueued(lost: number): void {
   if (lost > 0) log.error({ lost }, 'the queue of pushes is full: the oldest are gone; check why the hub takes none');
   sender?.wake();
-}
-
-/** Keeps rewards for the next block. */
-async function keep(pushed: PushedRewards): Promise<number> {
-  const { signers } = await answer(readStakes(readers, { pubkey: null, height: null }));
-  const sources = new Map(signers.map(({ pubkey, source }) => [pubkey, source]));
-  return await answer(keepRewards(readers, pushed, sources));
 }
 
 /** Tells the main thread how things stand, until the end. */

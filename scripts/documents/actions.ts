@@ -85,7 +85,7 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
 - Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
 - A segwit address in capitals is no address: each has one spelling.
 - Members of a list stand in byte order.
-- In \`mappings_actions\` the type 1 is an address and 2 a ticker, each once an action;
+- In \`mappings_actions\` the type 1 is a ticker and 2 an address, each once an action;
   an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the source of each valid FILE. \`leg_ordinal\` counts parts from 0.
 
 ## Offers
@@ -149,7 +149,9 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
   still to end. The key of a stake that DELEGATE 2 took back never is free again.
 - DELEGATE 2 writes a row in \`delegations\` that begins and ends in one block, so that it never
   counts. A key that is missing or badly formed has the id 0.
-- COLLECT takes from the address of the role REWARD. Where there is none, the pool is empty.
+- COLLECT takes from the address of the role REWARD. Where there is none, the pool is empty. What it
+  pays was earned on the chain: nobody can tell an indexer of other rewards, which an index that is
+  built again would not know.
 
 ## Validators
 

@@ -30,7 +30,7 @@ const HISTORY: ReadonlySet<string> = new Set([
     'index_mime_types',
     'index_pubkeys'
   ],
-  ...['index_statuses', 'index_transactions']
+  ...['index_statuses', 'index_transactions', 'schema_migrations']
 ]);
 
 /** The rows of an indexer database as texts, by table, sorted: equal ledgers give equal dumps. */

@@ -69,7 +69,6 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
         config,
         network,
         profile: config.PLATFORM_PROFILE,
-        keepRewards: (pushed) => supervisor.handle(id).ask('keepRewards', pushed, { deadlineMs: ANSWER_LIMIT_MS }),
         findStakes: (question) => supervisor.handle(id).ask('findStakes', question, { deadlineMs: ANSWER_LIMIT_MS }),
         findAction: (actionIndex) =>
           supervisor.handle(id).ask('findAction', { actionIndex }, { deadlineMs: ANSWER_LIMIT_MS })

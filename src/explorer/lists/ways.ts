@@ -38,7 +38,8 @@ export function waysOf(table: string) {
   };
 }
 
-const MAPPED = { address: 1, ticker: 2 } as const;
+/** Types in `mappings_actions`, as databases in use have them. */
+const MAPPED = { ticker: 1, address: 2 } as const;
 
 /** Actions that touched an address or a ticker. */
 export function mapped(takes: keyof typeof MAPPED): Filter {

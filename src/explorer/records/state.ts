@@ -94,7 +94,7 @@ const ADDRESS: Columns = {
   address: textOrNull('i.address'),
   block_index: integerOrNull('i.block_index', 'the first block that names it'),
   last_action_index: bigOrNull(
-    '(SELECT MAX(m.action_index) FROM mappings_actions m WHERE m.type_id = 1 AND m.id = i.id)'
+    '(SELECT MAX(m.action_index) FROM mappings_actions m WHERE m.type_id = 2 AND m.id = i.id)'
   )
 };
 

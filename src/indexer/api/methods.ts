@@ -4,7 +4,6 @@ import type { Profile } from '../../coin/profile.ts';
 import { parseAmount } from '../../consensus/amount.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { CAPABILITIES } from '../staking/validators.ts';
-import type { PushedRewards } from '../store/pushed-rewards.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
 import { feeMethods } from './fees.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
@@ -19,8 +18,6 @@ export interface IndexerMethodDeps {
   readonly findAction: (actionIndex: number) => Promise<ActionPlace>;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findStakes: (question: StakeQuestion) => Promise<SignerStakes>;
-  /** Keeps rewards for the next block. @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
-  readonly keepRewards: (pushed: PushedRewards) => Promise<number>;
   readonly profile: Profile;
 }
 
@@ -29,7 +26,7 @@ const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** The methods of an indexer. */
 export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
-  const { network, view, findAction, findStakes, keepRewards, profile } = deps;
+  const { network, view, findAction, findStakes, profile } = deps;
   return {
     ...feeMethods(profile, network),
     ping: pingMethod,
@@ -97,32 +94,6 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
         const least = parseAmount(min_stake)!;
         const validators = signers.filter(({ stake }) => parseAmount(stake)! >= least);
         return { capability, block_index, min_stake, validators };
-      }
-    }),
-    pushvalidatorrewards: rpcMethod({
-      summary: 'Keeps what validators earned in a round of a hub, which COLLECT pays from the next block on; once each',
-      params: Type.Object({
-        round: Height,
-        reward_type: Type.String({ pattern: '^[A-Za-z0-9_-]{1,20}$' }),
-        block_index: Height,
-        rewards: Type.Array(
-          Type.Object({
-            pubkey: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }),
-            amount: Type.String({ pattern: '^[0-9]{1,21}(?:\\.[0-9]{1,8})?$' })
-          }),
-          { maxItems: 1_000 }
-        )
-      }),
-      result: Type.Object({
-        written: Type.Integer(),
-        skipped: Type.Integer({ description: 'known already, or nobody stakes behind the key' })
-      }),
-      errors: ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
-      write: true,
-      run: async ({ rewards, ...round }) => {
-        const spelled = rewards.map(({ pubkey, amount }) => ({ pubkey: pubkey.toLowerCase(), amount }));
-        const written = await keepRewards({ ...round, rewards: spelled });
-        return { written, skipped: rewards.length - written };
       }
     })
   };

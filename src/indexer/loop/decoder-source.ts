@@ -1,4 +1,5 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
+import { parseAmount } from '../../consensus/amount.ts';
 import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
 import { inSnapshot } from '../../db/core/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
@@ -22,9 +23,18 @@ interface TransactionRow extends Record<string, unknown> {
 
 const AMOUNT_PER_BASE_UNIT = 10n ** 10n;
 
-/** Base units of the coin as a count of 10^-18. */
-function fromBaseUnits(units: string): bigint {
-  return BigInt(units) * AMOUNT_PER_BASE_UNIT;
+/**
+ * Reads the amount of an output as a count of 10^-18. Decoders in use write coins, always with 8 places (`0.00100000`); a whole
+ * number is base units, as earlier releases wrote them. No text is both.
+ *
+ * @throws {PlatformError} DATABASE_UNUSABLE for any other text: an amount is never guessed
+ */
+export function readOutputAmount(text: string | null, place: string): bigint {
+  if (text !== null && /^\d{1,20}$/.test(text)) return BigInt(text) * AMOUNT_PER_BASE_UNIT;
+  const coins = text !== null && /^\d{1,12}\.\d{8}$/.test(text) ? parseAmount(text) : null;
+  if (coins !== null) return coins;
+  const reason = `transaction_outputs.amount of ${place} is ${text}, neither coins with 8 places nor whole base units`;
+  throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
 function transactionOf(
@@ -104,7 +114,7 @@ export class DecoderSource {
     if (found[0]?.height !== from) return null;
     const group = await this.#boundGroup(found);
     const transactions = await this.#query<TransactionRow>(
-      `SELECT t.tx_index AS txIndex, t.block_index AS height, h.hash, a.address AS source, t.fee, t.data
+      `SELECT t.tx_index AS txIndex, t.block_index AS height, h.hash, a.address AS source, t.fee, COALESCE(t.data, '') AS data
        FROM transactions t
        JOIN index_transactions h ON h.id = t.tx_hash_id JOIN index_addresses a ON a.id = t.source_id
        WHERE t.block_index BETWEEN ? AND ? ORDER BY t.tx_index`,
@@ -126,7 +136,7 @@ export class DecoderSource {
 
   /** Outputs that actions may be about, by transaction. */
   async #readOutputs(from: number, to: number): Promise<Map<number, Output[]>> {
-    const found = await this.#query<{ txIndex: number; vout: number; address: string; amount: string }>(
+    const found = await this.#query<{ txIndex: number; vout: number; address: string; amount: string | null }>(
       `SELECT o.tx_index AS txIndex, o.vout, a.address, o.amount FROM transaction_outputs o
        JOIN transactions t ON t.tx_index = o.tx_index JOIN index_addresses a ON a.id = o.destination_id
        WHERE t.block_index BETWEEN ? AND ? ORDER BY o.tx_index, o.vout`,
@@ -135,7 +145,11 @@ export class DecoderSource {
     return new Map(
       [...Map.groupBy(found, ({ txIndex }) => txIndex)].map(([txIndex, own]) => [
         txIndex,
-        own.map(({ vout, address, amount }) => ({ vout, address, amount: fromBaseUnits(amount) }))
+        own.map(({ vout, address, amount }) => ({
+          vout,
+          address,
+          amount: readOutputAmount(amount, `tx_index ${txIndex}, vout ${vout}`)
+        }))
       ])
     );
   }

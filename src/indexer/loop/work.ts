@@ -154,7 +154,7 @@ export class IndexerWork {
     this.#options.setPace?.(blocks.length > 1 ? 'catchUp' : 'tip');
     const last = blocks.at(-1)!;
     const store = this.#store!;
-    const { prepared } = group.prepared ? group : await this.#begin(blocks, store);
+    const { prepared } = group.prepared ? group : this.#begin(blocks, store);
     await prepared;
     const writing = store.addBlocks(blocks, this.#decoderBlock ?? last.height, prepared);
     await Promise.all([writing, prepared && this.#beginBehind(last, store)]);
@@ -164,8 +164,8 @@ export class IndexerWork {
   }
 
   /** Begins to carry out a group of a catch-up; other blocks are carried out when they are written. */
-  async #begin(blocks: readonly ChainBlock[], store: IndexerStore): Promise<Group> {
-    if (blocks.length === 1 || !(await store.mayPrepare())) return { blocks };
+  #begin(blocks: readonly ChainBlock[], store: IndexerStore): Group {
+    if (blocks.length === 1) return { blocks };
     const prepared = store.prepare(blocks);
     prepared.catch(() => undefined); // it may never be waited for
     return { blocks, prepared };
@@ -175,7 +175,7 @@ export class IndexerWork {
   async #beginBehind(last: BlockRef, store: IndexerStore): Promise<void> {
     const next = await this.#readBehind(last).catch(() => undefined); // the connection is closed: the next look at it fails
     if (!next || this.#store !== store) return;
-    const begun = await this.#begin(next.blocks, store);
+    const begun = this.#begin(next.blocks, store);
     if (begun.prepared && this.#store === store) this.#next = begun;
   }
 

@@ -29,9 +29,8 @@ const ADDRESS_COLUMNS: ReadonlySet<string> = new Set([
   'fee_payer_id'
 ]);
 
-/** Type of an address in the tables of mappings. */
-export const MAPPED_ADDRESS = 1;
-const MAPPED_TICKER = 2;
+/** Types in the tables of mappings, as databases in use have them. */
+export const MAPPED = { ticker: 1, address: 2 } as const;
 
 interface Moved {
   readonly token: Token;
@@ -139,14 +138,14 @@ export class Effects extends ActionState {
 
   /** The rows that tell which addresses and tickers an action touched. */
   addMappings(actionIndex: number): void {
-    for (const address of [...this.#addresses]) this.#map(actionIndex, MAPPED_ADDRESS, this.addressId(address));
-    for (const id of this.#tickers.keys()) this.#map(actionIndex, MAPPED_TICKER, id);
+    for (const address of [...this.#addresses]) this.#map(actionIndex, MAPPED.address, this.addressId(address));
+    for (const id of this.#tickers.keys()) this.#map(actionIndex, MAPPED.ticker, id);
   }
 
   /** The same of an action that this one causes. */
   addMappingsOf(actionIndex: number, addresses: readonly string[], token: Token): void {
-    for (const address of new Set(addresses)) this.#map(actionIndex, MAPPED_ADDRESS, this.addressId(address));
-    this.#map(actionIndex, MAPPED_TICKER, token.id);
+    for (const address of new Set(addresses)) this.#map(actionIndex, MAPPED.address, this.addressId(address));
+    this.#map(actionIndex, MAPPED.ticker, token.id);
   }
 
   #map(action_index: number, type_id: number, id: number): void {

@@ -8,7 +8,6 @@ import type { Rules } from '../rules/rules.ts';
 import { RELEASED } from '../staking/release.ts';
 import { LOCKS, type LockName, type Token } from '../state/token.ts';
 import { readToken } from './facts/tokens.ts';
-import { releaseRewards } from './pushed-rewards.ts';
 import { checkSanity, readDecimal } from './sanity.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
@@ -102,7 +101,6 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
   await undoSlashes(connection, height);
   await reopenStakes(connection, height, rules.stakeDelay);
   await restoreHeldOwnerships(connection);
-  await releaseRewards(connection, height);
   await retractPushes(connection, action);
   await connection.query(
     'INSERT INTO push_generations VALUES (?, 1) ON DUPLICATE KEY UPDATE generation = generation + 1',

@@ -26,7 +26,6 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
   ],
   destroys: [['tick_id', 'action_index']],
   mappings_actions: [['type_id', 'id', 'action_index']],
-  recovery_pending_rewards: [['applied'], ['validator_pubkey', 'reward_type', 'round_reference']],
   state_tree_roots: [['block_index']]
 };
 

@@ -8,8 +8,8 @@ import { pricePushes, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { Rules } from '../rules/rules.ts';
 import { Lookups } from './lookups.ts';
+import { migrateRows } from './migrations.ts';
 import { type PreparedBlocks, Preparer } from './preparer.ts';
-import { applyRewards, hasRewards } from './pushed-rewards.ts';
 import { rollBack } from './rollback.ts';
 import { encodeColumns, encodeRows, textsOf, tupleOf } from './row-encoder.ts';
 import { insert, writeBalances } from './row-writer.ts';
@@ -110,6 +110,7 @@ export class IndexerStore {
           reason: 'another indexer holds the writer lock of this database'
         });
       await createIndexerTables(connection);
+      await migrateRows(connection);
       await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
       const reader = await connect(database, { statementLimitS });
       opened.push(reader);
@@ -167,15 +168,6 @@ export class IndexerStore {
     }
   }
 
-  /** Whether the next blocks may be prepared: pushed rewards are taken in with blocks that nobody prepared. */
-  async mayPrepare(): Promise<boolean> {
-    try {
-      return !(await hasRewards(this.#reader));
-    } catch (caught) {
-      throw faultOf(caught);
-    }
-  }
-
   /**
    * Begins blocks that follow those prepared last, to be written by `addBlocks`. Those before may still be being written; the
    * ones before them must be written.
@@ -191,10 +183,6 @@ export class IndexerStore {
   /** The same within the transaction that writes them. What the reader does not see of it are hashes, which no block reads. */
   async #prepareNow(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
     const names = this.#followedNames;
-    if (await applyRewards(this.#connection, blocks[0]!.height)) {
-      await this.#preparer.restart(this.#connection);
-      return await this.#preparer.prepare(blocks, [this.#connection], names);
-    }
     const hashes = new Set(blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash)));
     const [prepared] = await Promise.all([
       this.#preparer.prepare(blocks, [this.#reader, this.#connection], names),

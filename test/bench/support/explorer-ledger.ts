@@ -43,8 +43,8 @@ export async function writeLedger(to: DatabaseCoordinates, { actions, busy, toke
     ],
     ['credits (action_index, address_id, tick_id, amount)', `seq, ${destination}, 1, '1'`],
     ['debits (action_index, address_id, tick_id, amount)', `seq, ${source}, 1, '1'`],
-    ['mappings_actions (action_index, type_id, id)', `seq, 1, ${destination}`],
-    ['mappings_actions (action_index, type_id, id)', `seq, 2, 1`]
+    ['mappings_actions (action_index, type_id, id)', `seq, 2, ${destination}`],
+    ['mappings_actions (action_index, type_id, id)', `seq, 1, 1`]
   ] as const;
   const run = (statement: string) => connection.query(statement);
   const tables = [...new Set(fills.map(([into]) => into.split(' ')[0]!))];

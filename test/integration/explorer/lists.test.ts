@@ -171,8 +171,8 @@ const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<stri
   history: {
     rows: `SELECT ${COMMON}, 0 o FROM (SELECT action_index FROM actions) t ${ACTED}`,
     types: {
-      address: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_addresses i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 1 AND i.address = ?)`,
-      token: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_tickers i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 2 AND i.tick = ?)`,
+      address: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_addresses i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 2 AND i.address = ?)`,
+      token: `EXISTS (SELECT 1 FROM mappings_actions m JOIN index_tickers i ON i.id = m.id WHERE m.action_index = t.action_index AND m.type_id = 1 AND i.tick = ?)`,
       block: 'a.block_index = ?',
       recent: "'all' = ?"
     }

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findNetwork } from '../../../src/coin/find-network.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
+import type { PlatformError } from '../../../src/errors.ts';
 import { DecoderSource } from '../../../src/indexer/loop/decoder-source.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
 
 test('an indexer reads the outputs of an action, and those of a payment alone, which has no text', async () => {
   const database = await createDatabase('decoder');
@@ -37,4 +39,27 @@ test('an indexer reads the outputs of an action, and those of a payment alone, w
       { data: '', outputs: paid }
     ]
   );
+
+  await sql(
+    database,
+    "UPDATE transaction_outputs SET amount = '0.00000025' WHERE tx_index = 0",
+    'ALTER TABLE transactions MODIFY data MEDIUMTEXT NULL',
+    'UPDATE transactions SET data = NULL WHERE tx_index = 1'
+  );
+  const [same] = (await source.readBlocks(0, 10))!.blocks;
+  assert.deepEqual(
+    same!.transactions.map(({ data, outputs }) => ({ data, outputs })),
+    [
+      { data: 'COINPAY|0|7', outputs: paid },
+      { data: '', outputs: paid }
+    ],
+    'as decoders in use write it: coins with 8 places, and NULL for no text'
+  );
+  for (const odd of ['0.25', '1e3', '-1', '', '25 ']) {
+    await sql(database, `UPDATE transaction_outputs SET amount = '${odd}' WHERE tx_index = 1`);
+    const reader = await DecoderSource.open(database, network, 10);
+    await assert.rejects(reader.readBlocks(0, 10), (caught: PlatformError) => {
+      return caught.code === 'DATABASE_UNUSABLE' && /amount of tx_index 1, vout 1 is/.test(caught.message);
+    });
+  }
 });

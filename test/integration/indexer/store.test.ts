@@ -5,7 +5,6 @@ import { hasCode } from '../../../src/errors.ts';
 import { readStakes } from '../../../src/indexer/api/stakes.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
 import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
-import { keepRewards } from '../../../src/indexer/store/pushed-rewards.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import fc from '../../support/fast-check.ts';
@@ -190,45 +189,5 @@ test('keys sign with what is staked behind them, from the block where they begin
   assert.deepEqual(history.slice(2, 5), [['a A 20'], ['a A 20'], ['a A 25.5', 'b A 25.5']]);
   assert.deepEqual(history.slice(5), [['b A 25.5'], ['b A 15.5'], ['b A 15.5'], []]);
   assert.deepEqual((await readStakes(connection, { pubkey: other, height: null })).signers, []);
-  await connection.end();
-});
-
-test('rewards that a hub pushes are kept once, taken in by the next block, and wait again after a reorg', async () => {
-  const [store] = stores;
-  await store.rollBack(0);
-  const key = 'c'.repeat(64);
-  const chain = blocksOf(
-    ['ISSUE|0|GAS|100|0|8||50', `SEND|0|GAS|20|E`, `STAKE|1|20|${key}`],
-    [],
-    [],
-    ['COLLECT|0'],
-    ['COLLECT|0']
-  );
-  await inGroups(store, chain.slice(0, 3), 1);
-  const connection = await connect(databases[0]);
-  const rewards = [
-    { pubkey: key, amount: '2.5' },
-    { pubkey: 'd'.repeat(64), amount: '9' }
-  ];
-  const push = (round: number) =>
-    keepRewards(connection, { round, reward_type: 'oracle', block_index: 3, rewards }, new Map([[key, 'A']]));
-  assert.deepEqual(
-    [await push(7), await push(7), await push(8)],
-    [1, 0, 1],
-    'once each; nobody stakes behind the other key'
-  );
-  const statuses = async () => {
-    const claims = await sql(
-      databases[0],
-      'SELECT amount, s.status FROM reward_claims c JOIN index_statuses s ON s.id = c.status_id'
-    );
-    return claims.map(({ amount, status }) => `${amount} ${status}`);
-  };
-  await inGroups(store, chain.slice(3), 1);
-  assert.deepEqual(await statuses(), ['5 valid', '0 invalid: no unclaimed rewards']);
-  await store.rollBack(4);
-  assert.equal(await push(8), 0, 'what waits again is known');
-  await inGroups(store, chain.slice(3), 2);
-  assert.deepEqual(await statuses(), ['5 valid', '0 invalid: no unclaimed rewards']);
   await connection.end();
 });

@@ -300,9 +300,9 @@ test('an ownership that changes hands is an ISSUE that tells whom and what it to
   assert.deepEqual(
     rowsOf('mappings_actions').map(({ type_id, id }) => [type_id, id]),
     [
-      [1, 1],
-      [1, 2],
-      [2, 1]
+      [2, 1],
+      [2, 2],
+      [1, 1]
     ]
   );
 });
@@ -356,6 +356,6 @@ test('a valid FILE is mapped to its source, a refused one is not', () => {
     return ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'mappings_files' ? [columns] : []));
   };
   const id = ledger.view.get('counter', 'address') + 1;
-  assert.deepEqual(mapped('FILE|0|a.txt'), [{ action_index: 1, type_id: 1, id }]);
+  assert.deepEqual(mapped('FILE|0|a.txt'), [{ action_index: 1, type_id: 2, id }]);
   assert.deepEqual(mapped(`FILE|0|${'n'.repeat(251)}`), []);
 });

@@ -1,6 +1,6 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, MEMO_CHECKS, orNull, sourceSleeps } from '../../rules/checks.ts';
-import { MAPPED_ADDRESS } from '../../state/effects.ts';
+import { MAPPED } from '../../state/effects.ts';
 
 interface File {
   readonly name: string;
@@ -40,6 +40,6 @@ export const FILE = defineAction<File>({
   }),
   apply: (_, { action, ledger }) => {
     const id = ledger.addressId(action.source);
-    ledger.record('mappings_files', { action_index: action.index, type_id: MAPPED_ADDRESS, id });
+    ledger.record('mappings_files', { action_index: action.index, type_id: MAPPED.address, id });
   }
 });

@@ -1,0 +1,62 @@
+import { hash } from 'node:crypto';
+import { type Connection, rows } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
+
+type Query = Pick<Connection, 'query'>;
+
+/** One change of the rows of a ledger database that an earlier release wrote. */
+interface Migration {
+  /** `YYYY-MM-DD-what`; they run in the order of the list. */
+  readonly name: string;
+  /** Changes of rows alone: all of them and the note that they ran are one transaction. */
+  readonly statements: readonly string[];
+}
+
+/** Every migration of this release. What was released is never edited: a further change is a further migration. */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    // Type 1 is a ticker and 2 an address, as in all databases in use.
+    name: '2026-11-26-mapping-types',
+    statements: ['UPDATE mappings_actions SET type_id = 3 - type_id WHERE type_id IN (1, 2)']
+  },
+  {
+    // Rewards come by the chain alone; those that callers had pushed have the qualifier 1.
+    name: '2026-11-26-pushed-rewards',
+    statements: ['DELETE FROM validator_rewards WHERE round_qualifier = 1', 'DELETE FROM recovery_pending_rewards']
+  }
+];
+
+/**
+ * Runs the migrations that a database has not had, each as a whole or not at all. The caller holds the writer's lock.
+ *
+ * @throws {PlatformError} MIGRATION_CHANGED before any runs; whatever the driver throws
+ */
+export async function migrateRows(connection: Query): Promise<void> {
+  const applied = new Map(
+    (await rows<{ name: string; checksum: string }>(connection, 'SELECT name, checksum FROM schema_migrations')).map(
+      ({ name, checksum }) => [name, checksum]
+    )
+  );
+  const edited = MIGRATIONS.filter((one) => (applied.get(one.name) ?? checksumOf(one)) !== checksumOf(one));
+  if (edited.length > 0) {
+    const reason = `applied migrations were edited afterwards: ${edited.map(({ name }) => name).join(', ')}`;
+    throw new PlatformError('MIGRATION_CHANGED', { reason });
+  }
+  for (const migration of MIGRATIONS.filter(({ name }) => !applied.has(name))) await run(connection, migration);
+}
+
+function checksumOf({ statements }: Migration): string {
+  return hash('sha256', statements.join(';\n'));
+}
+
+/** A large table may take longer than a statement usually may. */
+async function run(connection: Query, migration: Migration): Promise<void> {
+  await connection.query('START TRANSACTION');
+  for (const statement of migration.statements)
+    await connection.query(`SET STATEMENT max_statement_time = 0 FOR ${statement}`);
+  await connection.query("INSERT INTO schema_migrations (name, checksum, mode) VALUES (?, ?, 'auto')", [
+    migration.name,
+    checksumOf(migration)
+  ]);
+  await connection.query('COMMIT');
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hasCode } from '../../../src/errors.ts';
+import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import { TEST_RULES } from '../../support/indexer-ledger.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
+
+test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once: types of mappings, pushed rewards', async () => {
+  const database = await createDatabase('indexer');
+  const openAndClose = async () => (await IndexerStore.open(database, TEST_RULES, 30)).close();
+  await openAndClose();
+  await sql(
+    database,
+    'DELETE FROM schema_migrations',
+    'INSERT INTO mappings_actions (action_index, type_id, id) VALUES (1, 1, 7), (1, 2, 9)',
+    `INSERT INTO recovery_pending_rewards (source_address, validator_pubkey, reward_type, round_reference, amount, block_index, applied)
+     VALUES ('A', '${'c'.repeat(64)}', 'oracle', 1, '900', 1, 1)`,
+    `INSERT INTO validator_rewards (source_id, signing_pubkey_id, reward_type, round_reference, round_qualifier, amount, block_index, derive_block_index)
+     VALUES (1, 1, 'oracle', 1, 1, '900', 1, 1), (1, 1, 'oracle_round', 1, 0, '5', 1, 1)`
+  );
+  for (const _ of ['once', 'and not again']) await openAndClose();
+  assert.deepEqual(
+    (await sql(database, 'SELECT type_id, id FROM mappings_actions ORDER BY id')).map(({ type_id, id }) => [
+      type_id,
+      id
+    ]),
+    [
+      [2, 7],
+      [1, 9]
+    ]
+  );
+  const rewards = await sql(database, 'SELECT amount FROM validator_rewards');
+  assert.deepEqual(
+    rewards.map(({ amount }) => amount),
+    ['5'],
+    'what the chain gave stays, what a caller gave goes'
+  );
+  assert.equal((await sql(database, 'SELECT 1 FROM recovery_pending_rewards')).length, 0);
+
+  await sql(database, `UPDATE schema_migrations SET checksum = 'of other statements'`);
+  await assert.rejects(openAndClose(), (caught) => hasCode(caught, 'MIGRATION_CHANGED'));
+});

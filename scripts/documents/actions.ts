@@ -83,7 +83,11 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   numbers, whatever the token's places. \`0\` as ALLOW_LIST or BLOCK_LIST takes the list away.
 - Controllers need contracts, of which there are none.
 - Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
-- A segwit address in capitals is no address: each has one spelling.
+- From the height of \`CANONICAL_ADDRESSES\` in the profile, an address counts in each of its
+  spellings (Litecoin's script addresses of both prefixes, segwit in capitals), rows have the usual
+  one, and a segwit version that no rule spends is no address. Below it an address counts as it is
+  written: what was sent to an old spelling stays there, where nobody can act. Lists and offers of
+  earlier blocks keep what they name; an edit of the list adds the account.
 - Members of a list stand in byte order.
 - In \`mappings_actions\` the type 1 is a ticker and 2 an address, each once an action;
   an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the source of each valid FILE. \`leg_ordinal\` counts parts from 0.

@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from '../wire/by-name.ts';
 import { shapeOf } from '../wire/data/shape.ts';
-import { ACTIONS } from './actions.ts';
-import { CHAINS, type ChainNetwork, chainNetwork } from './chains.ts';
+import { ACTIONS } from './action/names.ts';
+import { CHAIN_NETWORKS, CHAINS, type ChainNetwork, chainNetwork } from './chains.ts';
 import { readNetwork } from './find-network.ts';
+import { canonicalAddress } from './script/address.ts';
 
 /** What an action may pay gas for. */
 export const GAS_ITEMS = [
@@ -23,8 +24,8 @@ export type GasItem = (typeof GAS_ITEMS)[number];
 export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'REWARD'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Rules that are no actions and have a height of their own: payloads in a taproot script. */
-export const FEATURES = ['TAPROOT_ENVELOPE'] as const;
+/** Rules that are no actions and have a height of their own: payloads in a taproot script; one spelling of each address. */
+export const FEATURES = ['TAPROOT_ENVELOPE', 'CANONICAL_ADDRESSES'] as const;
 
 /**
  * What a deployment decides and all its services must agree on: where two differ, their databases differ.
@@ -61,6 +62,17 @@ const REGTEST_ONLY: ActivationHeight = Object.fromEntries(
   CHAINS.map((chain) => [chainNetwork(chain, 'regtest').name, 0])
 );
 
+/**
+ * From these blocks on a field names an address in any of its spellings, and the ledger writes one. Ledgers were begun on main
+ * networks without that rule: it begins there early in 2027, so that all indexers can have it by then.
+ */
+const CANONICAL_FROM: ActivationHeight = {
+  ...Object.fromEntries(CHAIN_NETWORKS.map(({ name }) => [name, 0])),
+  'bitcoin-mainnet': 990_000,
+  'litecoin-mainnet': 3_270_000,
+  'dogecoin-mainnet': 6_700_000
+};
+
 /** What holds unless PLATFORM_PROFILE names another: no fees, no role addresses. */
 export const DEFAULT_PROFILE: Profile = {
   name: 'default',
@@ -72,7 +84,8 @@ export const DEFAULT_PROFILE: Profile = {
   stakeDelays: {},
   activations: Object.fromEntries([
     ...BUILT.split(' ').map((action) => [action, 0] as const),
-    ...BUILT_LATER.split(' ').map((action) => [action, REGTEST_ONLY] as const)
+    ...BUILT_LATER.split(' ').map((action) => [action, REGTEST_ONLY] as const),
+    ['CANONICAL_ADDRESSES', CANONICAL_FROM] as const
   ])
 };
 
@@ -129,13 +142,25 @@ export function readProfile(value: unknown): Profile {
     ...DEFAULT_PROFILE,
     ...plain,
     gas: { ...DEFAULT_PROFILE.gas, ...gas },
-    roles: byNetworkName(roles, '/roles'),
+    roles: canonicalRoles(byNetworkName(roles, '/roles')),
     stakeDelays: byNetworkName(stakeDelays, '/stakeDelays'),
     activations: {
       ...DEFAULT_PROFILE.activations,
       ...Object.fromEntries(Object.entries(activations).map(([name, height]) => [name, readActivation(name, height)]))
     }
   };
+}
+
+/** An address that a deployment names in another of its spellings must still be that of the ledger. */
+function canonicalRoles(roles: Profile['roles']): Profile['roles'] {
+  const canonical = (name: string, address: string) =>
+    canonicalAddress(address, readNetwork(name).addresses) ?? address;
+  return Object.fromEntries(
+    Object.entries(roles).map(([name, own]) => [
+      name,
+      Object.fromEntries(Object.entries(own).map(([role, address]) => [role, canonical(name, address)]))
+    ])
+  );
 }
 
 function readActivation(name: string, height: ActivationHeight): ActivationHeight {

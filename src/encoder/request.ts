@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { findAction } from '../coin/actions.ts';
+import { findAction } from '../coin/action/names.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload/payload.ts';
 import { type FormOutput, longestVirtualSize, virtualSize } from '../coin/raw/transaction-form.ts';

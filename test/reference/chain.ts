@@ -13,7 +13,7 @@ export const CHAIN_RULES: Rules = {
   ...TEST_RULES,
   rewardPool: POOL,
   isActive: (action) => REFERENCE_ACTIONS.has(action),
-  isAddress: (text) => /^[A-E]\d{1,6}$/.test(text)
+  readAddress: (text) => (/^[A-E]\d{1,6}$/.test(text) ? text : undefined)
 };
 
 /** Where a branch begins. */

@@ -16,7 +16,10 @@ export class ReferenceRun {
   readonly statuses = new Map<string, number>();
   readonly #maker: ChainMaker;
   readonly #memory = new MemoryLedger(0, CHAIN_RULES);
-  readonly #reference = new ReferenceLedger(CHAIN_RULES);
+  readonly #reference = new ReferenceLedger({
+    ...CHAIN_RULES,
+    isAddress: (text, coin) => CHAIN_RULES.readAddress(text, coin, 0) !== undefined
+  });
   #recent: RecentAction[] = [];
 
   constructor(seed: number) {

@@ -23,7 +23,7 @@ export const TEST_RULES: Rules = {
   hashes: new CommitmentHashes('PLATFORM'),
   roles: new Map(),
   isActive: isBuilt,
-  isAddress: (text) => /^[A-Z]$/.test(text)
+  readAddress: (text) => (/^[A-Z]$/.test(text) ? text : undefined)
 };
 
 /** A ledger that lives in memory alone. */

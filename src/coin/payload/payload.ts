@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createCipheriv } from 'node:crypto';
-import { findAction } from '../actions.ts';
+import { findAction } from '../action/names.ts';
 import { DEFAULT_PROFILE } from '../profile.ts';
 import { pushSize, readScript, writePush } from '../script/script.ts';
 

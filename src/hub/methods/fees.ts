@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { findAction } from '../../coin/actions.ts';
+import { findAction } from '../../coin/action/names.ts';
 import { gasOf } from '../../coin/gas.ts';
 import type { Profile } from '../../coin/profile.ts';
 import { PlatformError } from '../../errors.ts';

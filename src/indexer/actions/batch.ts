@@ -1,6 +1,6 @@
+import { MAX_COMMANDS, parseCommand, splitBatch } from '../../coin/action/command.ts';
 import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
 import { sourceSleeps } from '../rules/checks.ts';
-import { parseCommand } from '../rules/grammar.ts';
 
 interface Batch {
   readonly commands: readonly string[];
@@ -8,12 +8,13 @@ interface Batch {
   readonly names: readonly string[];
 }
 
-const MAX_WEIGHT = 250;
+/** Of all commands together, most of which weigh 1. */
+const MAX_WEIGHT = MAX_COMMANDS;
 const WEIGHTS: Readonly<Record<string, number>> = { AIRDROP: 25, DIVIDEND: 25, DEPLOY: 30, EXECUTE: 30, XEXEC: 30 };
 const ASSEMBLED_DEPLOY = 4;
 
 function read({ action: { fields } }: Step): Batch[] {
-  const commands = fields.rest === '' ? [] : fields.rest.split(';');
+  const commands = splitBatch(fields);
   return [{ commands, names: commands.map((command) => command.split('|')[0]!.trim()) }];
 }
 
@@ -23,7 +24,7 @@ function weightOf(command: string): number {
 }
 
 function isTooHeavy({ commands }: Batch): boolean {
-  return commands.length > MAX_WEIGHT || commands.reduce((sum, command) => sum + weightOf(command), 0) > MAX_WEIGHT;
+  return commands.length > MAX_COMMANDS || commands.reduce((sum, command) => sum + weightOf(command), 0) > MAX_WEIGHT;
 }
 
 /** How often a command of a kind that is limited appears, each kind under its own key. */

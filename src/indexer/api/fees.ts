@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { ACTIONS, findAction } from '../../coin/actions.ts';
+import { ACTIONS, findAction } from '../../coin/action/names.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { gasOf } from '../../coin/gas.ts';
 import { GAS_ITEMS, type Profile } from '../../coin/profile.ts';

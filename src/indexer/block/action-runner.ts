@@ -1,6 +1,7 @@
-import { ACTIONS } from '../../coin/actions.ts';
+import { type Command, parseCommand } from '../../coin/action/command.ts';
+import { nameFields } from '../../coin/action/fields.ts';
+import { ACTIONS } from '../../coin/action/names.ts';
 import { NOT_ACTIVATED, recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
-import { type Command, nameFields, parseCommand } from '../rules/grammar.ts';
 import { HANDLERS, isBuilt, UNBUILT_FORMATS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { Action } from '../state/action.ts';

@@ -1,3 +1,4 @@
+import { parseCommand } from '../../coin/action/command.ts';
 import {
   type ActionRow,
   actionsHash,
@@ -12,7 +13,6 @@ import { duePolls } from '../polls/close.ts';
 import { OPEN_POLLS } from '../polls/poll.ts';
 import type { SystemAction } from '../rules/action-definition.ts';
 import { readIndex, transferFacts } from '../rules/checks.ts';
-import { parseCommand } from '../rules/grammar.ts';
 import { COINPAY, HANDLERS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';

@@ -1,6 +1,6 @@
+import { type Command, commandsIn } from '../../coin/action/command.ts';
 import type { ActionRow, LedgerRow } from '../../consensus/ledger-hashes.ts';
 import type { SystemAction } from '../rules/action-definition.ts';
-import { type Command, parseCommand } from '../rules/grammar.ts';
 import type { Movement } from '../state/movements.ts';
 import type { ChainTransaction } from './block.ts';
 
@@ -38,7 +38,5 @@ export interface Outcome {
 /** The command of a transaction, and those that it would run after itself. */
 export function commandsOf(transaction: ChainTransaction): CommandUnit[] {
   if (transaction.data === '') return [];
-  const first = parseCommand(transaction.data);
-  const texts = first.name === 'BATCH' ? first.rest.split(';').filter((text) => text !== '') : [];
-  return [first, ...texts.map(parseCommand)].map((command) => ({ kind: 'command', transaction, command, txIndex: 0 }));
+  return commandsIn(transaction.data).map((command) => ({ kind: 'command', transaction, command, txIndex: 0 }));
 }

@@ -1,9 +1,12 @@
+import { readIndex } from '../../coin/action/fields.ts';
 import { parseAmount, parseTokenAmount } from '../../consensus/amount.ts';
 import type { Effects } from '../state/effects.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey, sleeperKey, tickKey } from '../state/keys.ts';
 import type { Token } from '../state/token.ts';
 import type { Check, Step } from './action-definition.ts';
+
+export { readIndex };
 
 const MAX_MEMO = 250;
 const MAX_PLACES = 18;
@@ -79,11 +82,6 @@ export function readAmount(text: string, token: Pick<Token, 'decimals'> | null):
   return parseTokenAmount(text, token?.decimals ?? MAX_PLACES);
 }
 
-/** A whole number as blocks and actions are numbered; null for any other text. */
-export function readIndex(text: string): number | null {
-  return /^\d{1,15}$/.test(text) ? Number(text) : null;
-}
-
 /** A whole number for a column of texts, without zeros in front; what is none stays as written, an empty text is NULL. */
 export function indexColumn(text: string): string | null {
   const index = readIndex(text);
@@ -102,9 +100,20 @@ export function orNull(text: string): string | null {
   return text === '' ? null : text;
 }
 
-/** The address itself when it is one of this chain, else null: only those get ids. */
-export function ownAddress({ rules }: Step, address: string | null): string | null {
-  return address !== null && rules.isAddress(address, rules.coin) ? address : null;
+/** The address of this chain that a text is, in its one spelling; null for any other text: only addresses get ids. */
+export function ownAddress({ rules, action }: Step, text: string | null): string | null {
+  return (text !== null && rules.readAddress(text, rules.coin, action.block.height)) || null;
+}
+
+/** The address of this chain that a field is, in its one spelling; a field that is none stays as it is written. */
+export function plainAddress(step: Step, field: string): string {
+  return ownAddress(step, field) ?? field;
+}
+
+/** The same of a field that may be `^id`; null when the id names no address. */
+export function namedAddress(step: Step, field: string): string | null {
+  const named = step.ledger.addressOf(field);
+  return named && plainAddress(step, named);
 }
 
 /** The facts that a transfer between two addresses reads, for one load. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { CHAINS, type ChainNetwork, chainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
-import { isAddress } from '../../coin/script/address.ts';
+import { canonicalAddress, isAddress } from '../../coin/script/address.ts';
 import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
 
 /** What all indexers of one network agree on, beside the actions themselves. */
@@ -25,11 +25,13 @@ export interface Rules {
   readonly hashes: CommitmentHashes;
   /** Whether an action counts in a block of this height. */
   readonly isActive: (action: string, height: number) => boolean;
-  /** Whether a text is an address of a coin's network. */
-  readonly isAddress: (text: string, coin: string) => boolean;
+  /** An address of a coin's network as a block of this height writes it; undefined for a text that is none there. */
+  readonly readAddress: (text: string, coin: string, height: number) => string | undefined;
 }
 
 const MAX_REMEMBERED = 5_000;
+/** What a text is that is no address: the cache keeps no undefined. */
+const NONE = '';
 /** Characters of the longest address. */
 const LONGEST_REMEMBERED = 90;
 
@@ -44,12 +46,15 @@ export const FIATS: ReadonlySet<string> = new Set(
 /** What a deployment's profile means for one network. @param domain  COMMITMENT_DOMAIN */
 export function rulesOf(profile: Profile, network: ChainNetwork, domain: string): Rules {
   const roles = profile.roles[network.name] ?? {};
-  const ofCoin = new Map(
-    CHAINS.map((chain) => chainNetwork(chain, network.network)).map(({ ticker, addresses }) => {
-      /** A rule asks for an address several times, and its checksum costs more than all else that is read of it. */
-      const checked = new LRUCache<string, boolean>({ max: MAX_REMEMBERED });
-      return [ticker, { addresses, checked }];
-    })
+  const canonicalHeight = activationHeight(profile, network, 'CANONICAL_ADDRESSES');
+  const readers = new Map(
+    CHAINS.map((chain) => chainNetwork(chain, network.network)).map(({ ticker, addresses }) => [
+      ticker,
+      {
+        asWritten: remembering((text) => (isAddress(text, addresses) ? text : undefined)),
+        canonical: remembering((text) => canonicalAddress(text, addresses))
+      }
+    ])
   );
   return {
     coin: network.ticker,
@@ -62,15 +67,18 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
     hashes: new CommitmentHashes(domain),
     roles: new Map(ROLES.flatMap((role) => (roles[role] === undefined ? [] : [[roles[role], role] as const]))),
     isActive: (action, height) => height >= activationHeight(profile, network, action),
-    isAddress: (text, coin) => {
-      const its = ofCoin.get(coin);
-      if (!its) return false;
-      if (text.length > LONGEST_REMEMBERED) return isAddress(text, its.addresses);
-      const known = its.checked.get(text);
-      if (known !== undefined) return known;
-      const found = isAddress(text, its.addresses);
-      its.checked.set(text, found);
-      return found;
-    }
+    readAddress: (text, coin, height) =>
+      readers.get(coin)?.[height >= canonicalHeight ? 'canonical' : 'asWritten'](text)
+  };
+}
+
+/** Reads the same texts once: a rule asks for an address several times, and its checksum costs more than all else that is read of it. */
+function remembering(read: (text: string) => string | undefined): (text: string) => string | undefined {
+  const known = new LRUCache<string, string>({ max: MAX_REMEMBERED });
+  return (text) => {
+    if (text.length > LONGEST_REMEMBERED) return read(text);
+    const found = known.get(text) ?? read(text) ?? NONE;
+    known.set(text, found);
+    return found === NONE ? undefined : found;
   };
 }

@@ -1,7 +1,7 @@
+import { groupFields } from '../../coin/action/fields.ts';
 import type { Signature } from '../../consensus/quorum.ts';
 import type { Check } from '../rules/action-definition.ts';
 import { readIndex } from '../rules/checks.ts';
-import { groupFields } from '../rules/grammar.ts';
 import { readPubkey } from './signer.ts';
 
 const MOST_SIGNATURES = 100;

@@ -1,6 +1,6 @@
+import { readReference } from '../../coin/action/fields.ts';
 import { compareBytes } from '../../consensus/byte-order.ts';
 import { isLive, type Offer, type OfferKind } from '../offers/offer.ts';
-import { readReference } from '../rules/grammar.ts';
 import { FactTable } from './fact-table.ts';
 import type { FactKey, Facts, Kind, List, Preferences, Reader } from './facts.ts';
 import { pairKey, sleeperKey, tickKey } from './keys.ts';

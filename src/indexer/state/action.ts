@@ -1,4 +1,4 @@
-import type { FormatFields } from '../rules/grammar.ts';
+import type { FormatFields } from '../../coin/action/fields.ts';
 
 /** One action, as it was read and before it is judged. */
 export interface Action {

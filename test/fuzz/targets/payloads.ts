@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { ACTIONS } from '../../../src/coin/actions.ts';
+import { ACTIONS } from '../../../src/coin/action/names.ts';
 import { toBaseUnits, toDecimal } from '../../../src/coin/amount.ts';
 import { parseExactJson } from '../../../src/coin/node/exact-json.ts';
 import { encodePayload } from '../../../src/coin/payload/payload.ts';

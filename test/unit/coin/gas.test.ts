@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ACTIONS } from '../../../src/coin/actions.ts';
+import { ACTIONS } from '../../../src/coin/action/names.ts';
 import { gasOf } from '../../../src/coin/gas.ts';
 import { DEFAULT_PROFILE, readProfile } from '../../../src/coin/profile.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
-import { ACTIONS } from '../../../src/coin/actions.ts';
+import { ACTIONS } from '../../../src/coin/action/names.ts';
 import { chunkScripts, envelopeScript, markerScript, multisigScripts } from '../../../src/coin/payload/lane-writer.ts';
 import { encodePayload, encryptPayload, MAX_ACTION_DATA_LENGTH } from '../../../src/coin/payload/payload.ts';
 import type { RawTransaction } from '../../../src/coin/raw/raw-transaction.ts';

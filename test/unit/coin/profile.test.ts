@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ACTIONS, findAction } from '../../../src/coin/actions.ts';
+import { ACTIONS, findAction } from '../../../src/coin/action/names.ts';
 import { CHAIN_NETWORKS, chainNetwork } from '../../../src/coin/chains.ts';
 import {
   activationHeight,
@@ -19,7 +19,8 @@ test('the default profile asks no fee, names no role, and activates known action
   assert.deepEqual(readProfile({ name: 'default' }), DEFAULT_PROFILE);
   assert.ok(GAS_ITEMS.every((item) => DEFAULT_PROFILE.gas[item] === 0));
   assert.deepEqual(DEFAULT_PROFILE.roles, {});
-  for (const action of Object.keys(DEFAULT_PROFILE.activations)) assert.ok(ACTIONS.has(action), action);
+  const known = new Set<string>([...ACTIONS, ...FEATURES]);
+  for (const name of Object.keys(DEFAULT_PROFILE.activations)) assert.ok(known.has(name), name);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'SEND'), 0);
   for (const later of ['ATTEST', 'PRICE', 'SLASH', 'VOTE'])
     assert.deepEqual(
@@ -54,6 +55,14 @@ test('a profile replaces what it names; its networks may be spelled in any way',
     [never, never, 7, 0]
   ]);
   assert.deepEqual(structuredClone(profile), profile, 'it goes to threads');
+});
+
+test('a role may be named in another spelling of its address', () => {
+  const roles = { LTC: { BURN: '3P14159f73E4gFr7JterCCQh9QjiTjiZrG', GAS: 'not an address' } };
+  const profile = readProfile({ name: 'own', roles });
+  assert.deepEqual(profile.roles, {
+    'litecoin-mainnet': { BURN: 'MVDCJxZd4A5VUm81QmeC1qf6U7LASsr7LT', GAS: 'not an address' }
+  });
 });
 
 test('a profile that is wrong is refused with the place', () => {

@@ -25,7 +25,15 @@ import {
 } from '../../offers/side-fields.ts';
 import { ONE } from '../../offers/units.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
-import { isBarred, MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import {
+  isBarred,
+  MEMO_CHECKS,
+  orNull,
+  ownAddress,
+  plainAddress,
+  readIndex,
+  sourceSleeps
+} from '../../rules/checks.ts';
 import { FIATS } from '../../rules/rules.ts';
 import type { Token } from '../../state/token.ts';
 import {
@@ -57,10 +65,10 @@ function readNew(step: Step): NewDispenser[] {
     {
       ...sides,
       ...readEscrow(step, sides.give.token),
-      getAddress: get('GET_ADDRESS') || action.source,
+      getAddress: plainAddress(step, get('GET_ADDRESS') || action.source),
       fiat: get('FIAT_CODE').toUpperCase(),
       fiatAmount: get('FIAT_AMOUNT'),
-      oracle: get('ORACLE_ADDRESS'),
+      oracle: plainAddress(step, get('ORACLE_ADDRESS')),
       ...readOfferFields(step, defaultExpiration(step))
     }
   ];

@@ -15,7 +15,7 @@ import {
 import { isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../../offers/side-fields.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import { MEMO_CHECKS, namedAddress, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import {
   amountFormat,
   COIN_CHECKS,
@@ -53,7 +53,7 @@ function defineCreate(kind: Kind): Handler {
     read: (step) => [
       {
         ...readSides(step),
-        getAddress: step.ledger.addressOf(step.action.fields.get('GET_ADDRESS') || step.action.source),
+        getAddress: namedAddress(step, step.action.fields.get('GET_ADDRESS') || step.action.source),
         ...readOfferFields(step, defaultExpiration(step))
       }
     ],

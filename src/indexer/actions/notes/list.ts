@@ -1,6 +1,6 @@
 import { compareBytes } from '../../../consensus/byte-order.ts';
 import { type Check, defineAction, NOT_ACTIVATED, type Step, statusText } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import { MEMO_CHECKS, namedAddress, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
 import { tickKey } from '../../state/keys.ts';
 
@@ -24,7 +24,11 @@ const REMOVE = '2';
 /** Fields before the items. */
 const HEAD: Readonly<Record<number, number>> = { [CREATE]: 2, [EDIT]: 3 };
 
-function read({ action: { format, fields }, ledger }: Step): ListAction[] {
+function read(step: Step): ListAction[] {
+  const {
+    action: { format, fields },
+    ledger
+  } = step;
   const { get } = fields;
   const listed = readIndex(get('LIST_ACTION_INDEX'));
   const head = HEAD[format ?? CREATE];
@@ -33,7 +37,7 @@ function read({ action: { format, fields }, ledger }: Step): ListAction[] {
       type: get('TYPE'),
       edit: get('EDIT'),
       known: listed === null ? null : ledger.list(listed),
-      destination: ledger.addressOf(get('DESTINATION')),
+      destination: namedAddress(step, get('DESTINATION')),
       memo: get('MEMO'),
       items: head === undefined ? [] : [...new Set(fields.all.slice(head).filter((item) => item !== ''))]
     }

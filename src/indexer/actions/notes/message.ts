@@ -6,6 +6,8 @@ interface Message {
   readonly coin: string;
   /** Null: the `^id` names nothing. */
   readonly destination: string | null;
+  /** It is an address of the coin. */
+  readonly isAddress: boolean;
   readonly method: string;
   readonly key: string;
   readonly encrypted: string;
@@ -15,12 +17,16 @@ interface Message {
 const MAX_TEXT = 1_048_576;
 const METHOD_OF_FORMAT_2 = '1';
 
-function read({ action, ledger }: Step): Message[] {
+function read({ action, ledger, rules }: Step): Message[] {
   const { get } = action.fields;
+  const coin = get('COIN').toUpperCase();
+  const named = ledger.addressOf(get('DESTINATION'));
+  const address = named === null ? undefined : rules.readAddress(named, coin, action.block.height);
   return [
     {
-      coin: get('COIN').toUpperCase(),
-      destination: ledger.addressOf(get('DESTINATION')),
+      coin,
+      destination: address ?? named,
+      isAddress: address !== undefined,
       method: action.format === 2 ? METHOD_OF_FORMAT_2 : get('ENCRYPTION_METHOD'),
       key: get('ENCRYPTION_KEY'),
       encrypted: get('ENCRYPTED_MESSAGE'),
@@ -29,8 +35,6 @@ function read({ action, ledger }: Step): Message[] {
   ];
 }
 
-const isForeign = ({ coin, destination }: Message, { rules }: Step) =>
-  destination === null || !rules.isAddress(destination, coin);
 const asksForKey = ({ action: { format } }: Step) => format === 0 || format === 1;
 
 /** Texts to an address, of this chain or another. */
@@ -47,7 +51,7 @@ export const MESSAGE = defineAction<Message>({
   checks: [
     ['DESTINATION (unresolvable ^id)', ({ destination }) => destination === null],
     ['COIN (value)', ({ coin }) => !COINS.has(coin)],
-    ['DESTINATION (format)', isForeign],
+    ['DESTINATION (format)', ({ isAddress }) => !isAddress],
     ['ENCRYPTION_METHOD (format)', ({ method }, step) => asksForKey(step) && readIndex(method) === null],
     sourceSleeps,
     ['ENCRYPTION_METHOD (value)', ({ method }, step) => asksForKey(step) && ![1, 2, 3].includes(Number(method))],
@@ -55,9 +59,9 @@ export const MESSAGE = defineAction<Message>({
     ['ENCRYPTED_MESSAGE (length)', ({ encrypted }) => lengthOf(encrypted) > MAX_TEXT],
     ['PLAINTEXT_MESSAGE (length)', ({ plain }) => lengthOf(plain) > MAX_TEXT]
   ],
-  row: (message, step) => ({
+  row: (message) => ({
     coin: orNull(message.coin),
-    destination_id: COINS.has(message.coin) && !isForeign(message, step) ? message.destination : null,
+    destination_id: COINS.has(message.coin) && message.isAddress ? message.destination : null,
     encryption_method: indexColumn(message.method),
     encryption_key: orNull(message.key),
     encrypted_message: orNull(message.encrypted),

@@ -1,3 +1,4 @@
+import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
@@ -10,7 +11,6 @@ import {
   tickUnknown,
   transferFacts
 } from '../../rules/checks.ts';
-import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 

@@ -1,5 +1,5 @@
 import type { Step } from '../../rules/action-definition.ts';
-import { orNull, readAmount, readIndex } from '../../rules/checks.ts';
+import { namedAddress, orNull, readAmount, readIndex } from '../../rules/checks.ts';
 import { LOCKS, type LockName } from '../../state/token.ts';
 import { readController } from './controller.ts';
 
@@ -25,7 +25,7 @@ export function readIssue(step: Step) {
   const number = (field: string) => (get(field) === '' ? undefined : readIndex(get(field)));
   const paidIn = get('CALLBACK_TICK') || (token?.callbackTick ?? '');
   const callbackTick = paidIn === '' ? null : ledger.token(paidIn);
-  const supplyTo = ledger.addressOf(get('TRANSFER_SUPPLY'));
+  const supplyTo = namedAddress(step, get('TRANSFER_SUPPLY'));
   return {
     name,
     token,
@@ -44,7 +44,7 @@ export function readIssue(step: Step) {
     blockList: readList(get('BLOCK_LIST'), step),
     description: orNull(get('DESCRIPTION')),
     /** Empty: unchanged. Null: the `^id` names nothing. */
-    transfer: ledger.addressOf(get('TRANSFER')),
+    transfer: namedAddress(step, get('TRANSFER')),
     transferSupply: supplyTo === action.source ? '' : supplyTo,
     locks: Object.fromEntries(LOCKS.map((lock) => [lock, get(lock.toUpperCase())])) as Record<LockName, string>,
     memo: get('MEMO'),

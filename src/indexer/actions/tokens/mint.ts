@@ -4,6 +4,7 @@ import {
   isBarred,
   limitOf,
   MEMO_CHECKS,
+  namedAddress,
   orNull,
   ownAddress,
   readAmount,
@@ -31,7 +32,7 @@ function read(step: Step): Mint[] {
   const { get } = action.fields;
   ledger.want(transferFacts(get('TICK'), action.source, ''));
   const token = ledger.token(get('TICK'));
-  const destination = ledger.addressOf(get('DESTINATION'));
+  const destination = namedAddress(step, get('DESTINATION'));
   return [
     {
       token,

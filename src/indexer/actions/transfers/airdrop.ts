@@ -1,3 +1,4 @@
+import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
@@ -12,7 +13,6 @@ import {
   tickUnknown,
   transferFacts
 } from '../../rules/checks.ts';
-import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
 import type { Token } from '../../state/token.ts';
 

@@ -1,3 +1,4 @@
+import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
 import { dispense } from '../../offers/dispense.ts';
 import { counterOf } from '../../offers/offer.ts';
@@ -7,6 +8,7 @@ import {
   MEMO_CHECKS,
   orNull,
   ownAddress,
+  plainAddress,
   readAmount,
   sourceBarred,
   sourceSleeps,
@@ -14,7 +16,6 @@ import {
   tickUnknown,
   transferFacts
 } from '../../rules/checks.ts';
-import { groupFields, groupWithMemo } from '../../rules/grammar.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
@@ -51,17 +52,18 @@ function read(step: Step): Leg[] {
   if (groups.length > 1)
     ledger.want(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
   const legs = new Map<string, Leg>();
-  for (const [place, [tick, amountText, destination, memo]] of (groups.length > 0
+  for (const [place, [tick, amountText, destinationText, memo]] of (groups.length > 0
     ? groups
     : [['', '', '', '']]
   ).entries()) {
+    const destination = plainAddress(step, destinationText!);
     const token = ledger.token(tick!);
     const amount = readAmount(amountText!, token);
     const key = amount === null ? `leg ${place}` : `${tickKey(token?.tick ?? tick!)}|${destination}`;
     const sum = (legs.get(key)?.amount ?? 0n) + (amount ?? 0n);
     const ordinal = legs.get(key)?.ordinal ?? legs.size;
     const merged = amount === null ? null : sum;
-    legs.set(key, { token, amountText: amountText!, amount: merged, destination: destination!, memo: memo!, ordinal });
+    legs.set(key, { token, amountText: amountText!, amount: merged, destination, memo: memo!, ordinal });
   }
   return [...legs.values()];
 }

@@ -2,7 +2,7 @@ import { cancelDispenser } from '../../offers/dispenser-end.ts';
 import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, ownAddress, sourceSleeps } from '../../rules/checks.ts';
+import { MEMO_CHECKS, namedAddress, orNull, ownAddress, sourceSleeps } from '../../rules/checks.ts';
 import { writeOwnership } from '../tokens/ownership.ts';
 
 interface Sweep {
@@ -17,11 +17,12 @@ const DEFAULTS = { BALANCES: '1', OWNERSHIPS: '1', ORDERS: '0', SWAPS: '0', DISP
 type Flag = keyof typeof DEFAULTS;
 const FLAGS = Object.keys(DEFAULTS) as Flag[];
 
-function read({ action: { fields }, ledger }: Step): Sweep[] {
+function read(step: Step): Sweep[] {
+  const { fields } = step.action;
   const flags = FLAGS.map((flag) => [flag, fields.get(flag) || DEFAULTS[flag]] as const);
   return [
     {
-      destination: ledger.addressOf(fields.get('DESTINATION')),
+      destination: namedAddress(step, fields.get('DESTINATION')),
       flags: Object.fromEntries(flags) as Record<Flag, string>,
       memo: fields.get('MEMO')
     }

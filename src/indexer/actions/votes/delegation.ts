@@ -1,5 +1,5 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, ownAddress, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
+import { MEMO_CHECKS, namedAddress, ownAddress, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
@@ -10,9 +10,10 @@ interface Delegating {
   readonly memo: string;
 }
 
-function read({ action, ledger }: Step): Delegating[] {
+function read(step: Step): Delegating[] {
+  const { action, ledger } = step;
   const { get } = action.fields;
-  const delegate = ledger.addressOf(get('DELEGATE_TO'));
+  const delegate = namedAddress(step, get('DELEGATE_TO'));
   return [
     {
       token: ledger.token(get('TICK')),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupFields, groupWithMemo, parseCommand, readReference } from '../../../src/indexer/rules/grammar.ts';
+import { commandsIn, MAX_COMMANDS, parseCommand } from '../../../src/coin/action/command.ts';
+import { groupFields, groupWithMemo, readReference } from '../../../src/coin/action/fields.ts';
 import fc from '../../support/fast-check.ts';
 
 test('name, version and fields, without the spaces around them', () => {
@@ -27,6 +28,19 @@ test('a reference is a caret and digits', () => {
     12,
     ...Array(5).fill(null)
   ]);
+});
+
+test('a BATCH has the commands that follow it; one with too many runs none', () => {
+  const namesOf = (text: string) => commandsIn(text).map(({ name, fields }) => [name, ...fields].join(' '));
+  assert.deepEqual(namesOf('BATCH||SEND|0|A|1;; coinpay | 0 |7'), [
+    'BATCH SEND 0 A 1;; coinpay 0 7',
+    'SEND A 1',
+    'COINPAY 7'
+  ]);
+  assert.deepEqual(namesOf('SEND|0|A|1;COINPAY|0|7').length, 1);
+  const many = (count: number) => `BATCH|0|${Array(count).fill('COINPAY|0|7').join(';')}`;
+  assert.equal(commandsIn(many(MAX_COMMANDS)).length, MAX_COMMANDS + 1);
+  assert.equal(commandsIn(many(MAX_COMMANDS + 1)).length, 1);
 });
 
 test('no text makes it throw, and nothing of a text is lost', () => {

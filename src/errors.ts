@@ -221,6 +221,24 @@ export const ERRORS = {
   COINS_INCOMPLETE: { status: 503, policy: 'restart', hint: 'wait; get_sync_status tells how far the first sync is' },
   /** The coin node refused a call, or its answer does not fit the call. */
   NODE_REFUSED: { status: 502, policy: 'restart', hint: "check the node's log, its version and that txindex=1 is set" },
+  /** The coin node's newest block is one of ours, below our newest: it lacks blocks that it had, or that another node had. */
+  NODE_BEHIND: {
+    status: 503,
+    policy: 'restart',
+    hint: 'wait: it goes on by itself when the node has these blocks; check that the node has peers and its own data'
+  },
+  /** No block was written for a while though the node has more. */
+  BLOCKS_DELAYED: {
+    status: 503,
+    policy: 'restart',
+    hint: 'check the log of the node, whether it hands out blocks, and the load of MariaDB'
+  },
+  /** MariaDB refuses rows for their content or for the form of their table. Nothing of the block is written. */
+  ROWS_REFUSED: {
+    status: 500,
+    policy: 'restart',
+    hint: 'compare the table that the message names with the one of a new database; it is tried again by itself'
+  },
   /** The coins of an address do not pay for a transaction. */
   COINS_INSUFFICIENT: {
     status: 409,

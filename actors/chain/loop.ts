@@ -1,9 +1,11 @@
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
 import type { decoderMachine } from '../../machines/chain/chain-writer.ts';
+import { monotonicMs } from '../../src/chain/monotonic.ts';
 import type { ChainReport } from '../../src/chain/report.ts';
 import type { BlockStore, ChainWork } from '../../src/chain/work.ts';
-import { PlatformError } from '../../src/errors.ts';
+import { type ErrorCode, PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
+import { type Alarm, alarmOf } from '../../src/wire/state/alarm.ts';
 import { stateText } from '../runtime/observe.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 
@@ -17,6 +19,8 @@ export interface ChainLoopOptions {
   readonly work: AnyWork;
   /** What counts attempts at the node that failed. */
   readonly counters: readonly { readonly errorCount: number }[];
+  /** For how long the node has answered nothing though it was asked; default: never. */
+  readonly silentMs?: () => number;
   /** Pause after an effect that failed. */
   readonly retryDelayMs: number;
   readonly log: Logger;
@@ -24,7 +28,13 @@ export interface ChainLoopOptions {
   readonly inspect?: (inspection: InspectionEvent) => void;
 }
 
+/** Faults after which the machine goes elsewhere. */
+const LEAVES_STATE = new Set<ErrorCode>(['INTERNAL', 'DATABASE_UNAVAILABLE', 'ROWS_REFUSED']);
 const PROBE_LIMIT_MS = 2_000;
+/** Silence of a node that is told. */
+const SILENCE_MS = 5_000;
+/** Time without a block that is told, while the node has more. */
+const DELAY_MS = 8_000;
 
 /** Writes the blocks of one coin node into one database: carries out what the machine says. */
 export class ChainLoop {
@@ -32,19 +42,26 @@ export class ChainLoop {
   readonly #effects: Effects;
   readonly #machine;
   #isReachable: boolean | null = null;
+  #fault: { readonly effect: string; readonly alarm: Alarm } | null = null;
+  #passing: Alarm | null = null;
 
   constructor(options: ChainLoopOptions) {
     const { machine, work, retryDelayMs, log, inspect } = options;
     this.#options = options;
     this.#effects = new Effects({
-      proofs: ['awaitNode', 'takeBlocks', 'load', 'watchTip'],
+      proofs: ['awaitNode', 'takeBlocks', 'load', 'watchTip', 'awaitBlocks'],
       toFault: (caught) => PlatformError.from(caught),
-      onFault: (fault) => {
+      onFault: (fault, effect) => {
+        this.#fault = { effect, alarm: alarmOf(fault, this.#fault?.alarm ?? null, monotonicMs()) };
         log.warn({ code: fault.code, retryInMs: retryDelayMs, hint: fault.hint }, fault.message);
         work.distrust();
       },
-      isRetried: ({ code, policy }, effect) =>
-        policy === 'restart' && code !== 'INTERNAL' && code !== 'DATABASE_UNAVAILABLE' && effect !== 'close',
+      onSuccess: (effect) => {
+        // Refused rows are refused again: nothing but the same effect ends that.
+        const isOver = this.#fault?.effect === effect || this.#fault?.alarm.code !== 'ROWS_REFUSED';
+        if (isOver && this.#effects.lastFault === null) this.#fault = null;
+      },
+      isRetried: ({ code, policy }, effect) => policy === 'restart' && !LEAVES_STATE.has(code) && effect !== 'close',
       pauseMs: (_, fault) => (fault ? retryDelayMs : 0)
     });
     this.#machine = createActor(machine.provide({ actors: this.#provide(work) }), {
@@ -82,11 +99,33 @@ export class ChainLoop {
   get report(): ChainReport {
     return {
       state: stateText(this.#machine.getSnapshot().value),
+      alarm: this.#alarm,
       isDatabaseReachable: this.#isReachable,
       failures: Math.max(this.#effects.faultCount, this.#options.work.fetchFailures),
       rpcErrors: this.#options.counters.reduce((sum, { errorCount }) => sum + errorCount, 0),
       ...this.#options.work.facts
     };
+  }
+
+  /** Why it does not go on, the nearest cause first. */
+  get #alarm(): Alarm | null {
+    const { work } = this.#options;
+    if (work.facts.haltReason !== null) return null;
+    const error = this.#passingError();
+    this.#passing = error && alarmOf(error, this.#passing, monotonicMs());
+    return this.#fault?.alarm ?? work.alarm ?? this.#passing;
+  }
+
+  #passingError(): PlatformError | null {
+    const { work, silentMs } = this.#options;
+    if ((silentMs?.() ?? 0) > SILENCE_MS)
+      return new PlatformError('NODE_UNREACHABLE', { reason: 'the node does not answer' });
+    const { lastProcessedBlock, nodeHeight, progressAt } = work.facts;
+    const isCatchingUp = this.#machine.getSnapshot().matches({ parsing: 'catchingUp' });
+    if (!isCatchingUp || nodeHeight === null || nodeHeight <= (lastProcessedBlock ?? -1)) return null;
+    if (monotonicMs() - progressAt < DELAY_MS) return null;
+    const reason = `block ${(lastProcessedBlock ?? -1) + 1} is late: the node is at ${nodeHeight}, and ${work.fetchFailures} attempts failed`;
+    return new PlatformError('BLOCKS_DELAYED', { reason });
   }
 
   #provide(work: AnyWork) {
@@ -97,9 +136,11 @@ export class ChainLoop {
       takeBlocks: effects.effect('takeBlocks', (signal) => work.takeBlocks(signal)),
       load: effects.effect('load', () => work.load()),
       watchTip: effects.effect('watchTip', (signal) => work.watchTip(signal)),
+      awaitBlocks: effects.effect('awaitBlocks', (signal) => work.awaitBlocks(signal)),
       locateFork: effects.effect('locateFork', (signal) => work.locateFork(signal)),
       rollBack: effects.effect('rollBack', (signal) => work.rollBack(signal)),
       refuse: effects.effect('refuse', () => work.refuse()),
+      watchHalt: effects.effect('watchHalt', (signal) => work.watchHalt(signal)),
       close: effects.effect('close', () => work.close())
     };
   }

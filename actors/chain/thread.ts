@@ -44,6 +44,8 @@ const WAITS: Readonly<Record<string, string>> = {
   connecting: 'database',
   reconnecting: 'database',
   waitingForNode: 'coin node',
+  nodeBehind: 'blocks of the coin node',
+  refusedByDatabase: 'a table that takes the rows',
   'parsing.caughtUp': 'next block',
   halted: 'operator'
 };
@@ -77,6 +79,7 @@ export class ChainThread<T extends Tasks> {
       machine,
       work,
       counters: [this.rpc, feed],
+      silentMs: () => this.rpc.silentMs,
       retryDelayMs: RETRY_DELAY_MS,
       log: this.log,
       inspect: host.observe(this.#service)
@@ -88,12 +91,17 @@ export class ChainThread<T extends Tasks> {
       inspect: host.observe('mempool')
     });
     this.#ended = loop.run(this.#stopping.signal).then(() => this.#release(mempool), host.fail);
-    let state = '';
+    let [state, alarm] = ['', ''];
     while (!this.#stopping.signal.aborted) {
       await loop.probe();
+      work.refreshTip(this.#stopping.signal);
       const report = reportOf(loop.report);
       host.tell('report', report);
       mempool.setSynced(isNearTip(report));
+      const { code = '', reason, remedy } = report.alarm ?? {};
+      if (code !== alarm && code !== '') this.log.warn({ code, hint: remedy }, `waiting: ${reason}`);
+      else if (code !== alarm) this.log.info({ code: alarm }, 'no longer waiting');
+      alarm = code;
       if (report.state !== state) host.waiting(WAITS[report.state] ?? null);
       state = report.state;
       await sleep(REPORT_INTERVAL_MS);

@@ -55,6 +55,7 @@ const WAITS: Readonly<Record<string, string>> = {
   connecting: 'databases',
   reconnecting: 'databases',
   caughtUp: 'next block',
+  decoderBehind: 'blocks of the decoder',
   halted: 'operator'
 };
 

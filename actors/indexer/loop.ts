@@ -35,7 +35,7 @@ export class IndexerLoop {
     const { inspect, maxRollbackDepth, blockLimitMs, retryDelayMs, log } = options;
     this.#options = options;
     this.#effects = new Effects({
-      proofs: ['inspect', 'write', 'rollBack', 'watchTip'],
+      proofs: ['inspect', 'write', 'rollBack', 'watchTip', 'awaitBlocks'],
       toFault: (caught) => PlatformError.from(caught),
       onFault: ({ code, policy, hint, message }) => {
         if (policy === 'restart' && code !== 'INTERNAL') log.warn({ code, retryInMs: retryDelayMs, hint }, message);
@@ -129,6 +129,12 @@ export class IndexerLoop {
         await work.wait(signal);
         const found = await this.#ask('decoder', () => work.inspect(), signal);
         return found === 'tip' ? null : found;
+      }),
+      awaitBlocks: effects.effect<Found>('awaitBlocks', async (signal) => {
+        blocksFinished();
+        await work.wait(signal);
+        const found = await this.#ask('decoder', () => work.inspect(), signal);
+        return found === 'behind' ? null : found;
       }),
       refuse: effects.effect('refuse', (signal, refusal: Refusal) => {
         blocksFinished();

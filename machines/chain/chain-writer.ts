@@ -19,27 +19,32 @@ export interface Opened {
 }
 
 /**
- * Where the chain of the node leads: nothing is left to write, there are blocks to write, ours are not in it, or those of a first sync
- * are gathered and what they bring is to be stored.
+ * Where the chain of the node leads: nothing is left to write, there are blocks to write, ours are not in it, the node is only behind
+ * ours, or those of a first sync are gathered and what they bring is to be stored.
  */
-export type Found = 'tip' | 'blocks' | 'fork' | 'gathered';
+export type Found = 'tip' | 'blocks' | 'fork' | 'behind' | 'gathered';
 
-/** How far back a fork is, and whether an operator allows a rollback of any depth. */
+/** How far back a fork is, 0 where the node has no other block by now, and whether an operator allows a rollback of any depth. */
 export interface Fork {
   readonly depth: number;
   readonly isAllowed: boolean;
 }
 
+/** Pause before a block that the database refused is tried again: someone must change the database meanwhile. */
+const REFUSAL_DELAY_MS = 10_000;
+
 const isHalted = ({ event }: { event: { output: Opened } }): boolean => event.output.isHalted;
 const fork = ({ event }: { event: { output: Found } }): boolean => event.output === 'fork';
+const behind = ({ event }: { event: { output: Found } }): boolean => event.output === 'behind';
+const hasNoFork = ({ event }: { event: { output: Fork } }): boolean => event.output.depth === 0;
 const gathered = ({ event }: { event: { output: Found } }): boolean => event.output === 'gathered';
 const isTooDeep = ({ context, event }: { context: ChainWriterContext; event: { output: Fork } }): boolean =>
   event.output.depth > context.maxRollbackDepth && !event.output.isAllowed;
 
 /**
  * What a service that writes the chain of a coin node into a database does next: opens the database, waits for the node, takes blocks
- * up to the tip, watches the tip, and rolls back what the node no longer has. A store that gathers the blocks of a first sync loads them
- * in between.
+ * up to the tip, watches the tip, and rolls back what the node has other blocks for. A store that gathers the blocks of a first sync
+ * loads them in between. A node that is only behind is waited for. A block that the database refuses is tried again after a while.
  *
  * Each state's work is an effect that the actor provides; the chart says where its end leads. An effect that fails is tried again in
  * its state, unless the database is lost or no retry mends it.
@@ -58,20 +63,23 @@ const chainWriter = setup({
     takeBlocks: effect<Found>('takeBlocks'),
     load: effect<true>('load'),
     watchTip: effect<Found>('watchTip'),
+    awaitBlocks: effect<Found>('awaitBlocks'),
     locateFork: effect<Fork>('locateFork'),
     rollBack: effect<void>('rollBack'),
     refuse: effect<void>('refuse'),
+    watchHalt: effect<true>('watchHalt'),
     close: effect<void>('close')
   },
   actions: {
     keepFault: assign({ fault: ({ event }) => (event as unknown as { error: unknown }).error })
   },
-  delays: { reconnectDelay: ({ context }) => context.reconnectDelayMs }
+  delays: { reconnectDelay: ({ context }) => context.reconnectDelayMs, refusalDelay: REFUSAL_DELAY_MS }
 });
 
 const chainWriterMachine = (id: string) => {
   const onError = [
     { guard: hasErrorCode('DATABASE_UNAVAILABLE'), target: `#${id}.reconnecting` },
+    { guard: hasErrorCode('ROWS_REFUSED'), target: `#${id}.refusedByDatabase` },
     { target: `#${id}.failed`, actions: 'keepFault' }
   ] as const;
   return chainWriter.createMachine({
@@ -88,6 +96,8 @@ const chainWriterMachine = (id: string) => {
           onError
         }
       },
+      /** The database refuses a statement for its content. */
+      refusedByDatabase: { after: { refusalDelay: 'connecting' } },
       reconnecting: { after: { reconnectDelay: 'connecting' } },
       waitingForNode: { invoke: { id: 'awaitNode', src: 'awaitNode', onDone: 'parsing', onError } },
       parsing: {
@@ -99,6 +109,7 @@ const chainWriterMachine = (id: string) => {
               src: 'takeBlocks',
               onDone: [
                 { guard: fork, target: `#${id}.locatingFork` },
+                { guard: behind, target: `#${id}.nodeBehind` },
                 { guard: gathered, target: 'loading' },
                 { target: 'caughtUp' }
               ],
@@ -110,24 +121,42 @@ const chainWriterMachine = (id: string) => {
             invoke: {
               id: 'watchTip',
               src: 'watchTip',
-              onDone: [{ guard: fork, target: `#${id}.locatingFork` }, { target: 'catchingUp' }],
+              onDone: [
+                { guard: fork, target: `#${id}.locatingFork` },
+                { guard: behind, target: `#${id}.nodeBehind` },
+                { target: 'catchingUp' }
+              ],
               onError
             }
           }
+        }
+      },
+      /** The node's tip is a block of ours below our newest one: it lacks blocks, and has no others. */
+      nodeBehind: {
+        invoke: {
+          id: 'awaitBlocks',
+          src: 'awaitBlocks',
+          onDone: [{ guard: fork, target: 'locatingFork' }, { target: 'parsing' }],
+          onError
         }
       },
       locatingFork: {
         invoke: {
           id: 'locateFork',
           src: 'locateFork',
-          onDone: [{ guard: isTooDeep, target: 'refusing' }, { target: 'rollingBack' }],
+          onDone: [
+            { guard: hasNoFork, target: 'parsing' },
+            { guard: isTooDeep, target: 'refusing' },
+            { target: 'rollingBack' }
+          ],
           onError
         }
       },
       rollingBack: { invoke: { id: 'rollBack', src: 'rollBack', onDone: 'parsing', onError } },
       /** A rollback beyond the limit: the halt is being made durable. */
       refusing: { invoke: { id: 'refuse', src: 'refuse', onDone: 'halted', onError } },
-      halted: {},
+      /** Until an operator acts, or the node has our newest block again. */
+      halted: { invoke: { id: 'watchHalt', src: 'watchHalt', onDone: 'waitingForNode', onError } },
       stopping: { invoke: { id: 'close', src: 'close', onDone: 'stopped', onError: 'stopped' } },
       stopped: { type: 'final' },
       failed: { type: 'final' }

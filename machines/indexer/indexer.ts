@@ -27,8 +27,8 @@ export interface Fork {
   readonly isAllowed: boolean;
 }
 
-/** How the decoder's chain stands to ours: it has more blocks, it has none, or it is another. */
-export type Found = 'blocks' | 'tip' | Fork;
+/** How the decoder's chain stands to ours: it has more blocks, it has none, it ends below our newest block, or it is another. */
+export type Found = 'blocks' | 'tip' | 'behind' | Fork;
 
 /** Whether the decoder's chain goes on from our newest block. */
 export type Read = 'blocks' | 'fork';
@@ -44,6 +44,7 @@ interface IndexerContext extends IndexerInput {
 const isHalted = ({ event }: { event: { output: Opened } }): boolean => event.output.isHalted;
 const blocks = ({ event }: { event: { output: Found } }): boolean => event.output === 'blocks';
 const tip = ({ event }: { event: { output: Found } }): boolean => event.output === 'tip';
+const behind = ({ event }: { event: { output: Found } }): boolean => event.output === 'behind';
 const fork = ({ event }: { event: { output: Read } }): boolean => event.output === 'fork';
 const isTooDeep = ({ context, event }: { context: IndexerContext; event: { output: Found } }): boolean => {
   const { output } = event;
@@ -53,6 +54,7 @@ const isTooDeep = ({ context, event }: { context: IndexerContext; event: { outpu
 /** Where a chain that has blocks for us, or is another, leads. */
 const found = [
   { guard: blocks, target: 'indexing' },
+  { guard: behind, target: 'decoderBehind' },
   { guard: isTooDeep, target: 'refusing', actions: 'refuseRollback' },
   { target: 'rollingBack', actions: 'keepFork' }
 ] as const;
@@ -72,7 +74,7 @@ const onLedgerError = [
 
 /**
  * What an indexer does next: opens its databases, compares its newest block with the decoder's chain, indexes what follows, rolls back
- * what the decoder no longer has, and waits at the tip.
+ * what the decoder has other blocks for, and waits at the tip, or for a decoder that is only behind.
  *
  * Each state's work is an effect that the actor provides; the chart says where its end leads. After an effect that failed both
  * databases are looked at anew, unless no retry mends the fault.
@@ -90,6 +92,7 @@ export const indexerMachine = setup({
     write: effect<void>('write'),
     rollBack: effect<void, number>('rollBack'),
     watchTip: effect<Found>('watchTip'),
+    awaitBlocks: effect<Found>('awaitBlocks'),
     refuse: effect<void, Refusal>('refuse'),
     close: effect<void>('close')
   },
@@ -159,6 +162,15 @@ export const indexerMachine = setup({
     },
     /** Compares the same until there is something to do. */
     caughtUp: { invoke: { id: 'watchTip', src: 'watchTip', onDone: [...found], onError } },
+    /** Waits for a decoder that lacks blocks which it had, and has no others. */
+    decoderBehind: {
+      invoke: {
+        id: 'awaitBlocks',
+        src: 'awaitBlocks',
+        onDone: [{ guard: tip, target: 'caughtUp' }, ...found],
+        onError
+      }
+    },
     /** The halt is being made durable. */
     refusing: {
       invoke: {

@@ -6,6 +6,7 @@ import {
   databaseError,
   openPool,
   quoteName,
+  refusalOf,
   rows,
   type SqlRow
 } from '../db/core/connection.ts';
@@ -93,7 +94,7 @@ export class ChainDatabase {
     try {
       return await Promise.race([rows<T>(this.#writer, sql, values), late]);
     } catch (caught) {
-      throw databaseError(caught);
+      throw statementError(caught, sql);
     } finally {
       clearTimeout(timer);
     }
@@ -156,6 +157,11 @@ export class ChainDatabase {
     return halt;
   }
 
+  /** The cause of the halt is gone: it no longer stands, and no rollback is allowed. */
+  async endHalt(): Promise<void> {
+    await this.recordEvent('HALT_ENDED', []);
+  }
+
   /** Whether the database answers in time, on a connection of its own. */
   async probe(limitMs: number): Promise<boolean> {
     const late = sleep(limitMs, false, { ref: false });
@@ -174,7 +180,7 @@ export class ChainDatabase {
 
   async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
     const [last] = await this.query<{ code: string; data: string }>(
-      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'REORG') ORDER BY id DESC LIMIT 1"
+      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'HALT_ENDED', 'REORG') ORDER BY id DESC LIMIT 1"
     );
     return last;
   }
@@ -193,6 +199,18 @@ export async function createDatabase({ name, ...server }: DatabaseCoordinates): 
   } finally {
     await connection.end();
   }
+}
+
+/** Statements whose refusal a change of rows or of a table ends. */
+const WRITES = /^\s*(?:INSERT(?: IGNORE)? INTO|UPDATE|DELETE(?: \w+)? FROM|REPLACE INTO)\s+`?(\w+)/i;
+
+/** Returns a failure of the writer's statement: ROWS_REFUSED where MariaDB answered and refused what it was to write. */
+function statementError(caught: unknown, sql: string): PlatformError {
+  const error = databaseError(caught);
+  const refusal = error.code === 'DATABASE_UNAVAILABLE' && !(caught instanceof PlatformError) && refusalOf(caught);
+  const [, table] = WRITES.exec(sql) ?? [];
+  if (!refusal || table === undefined) return error;
+  return new PlatformError('ROWS_REFUSED', { reason: `MariaDB refuses rows of the table ${table}: ${refusal}` });
 }
 
 async function endPool(pool: Pool | undefined): Promise<void> {

@@ -1,4 +1,5 @@
 import { type ActorId, actorKey } from '../wire/state/actor.ts';
+import { alarmText } from '../wire/state/alarm.ts';
 import { loopCondition, peerCondition } from '../wire/state/condition.ts';
 import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/state/pipeline.ts';
 import { type ChainView, isTipStale, lagOf } from './report.ts';
@@ -12,15 +13,20 @@ export function chainPipeline(id: ActorId, view: ChainView, now: number): Pipeli
   const key = actorKey(id);
   const { report, crash } = view;
   const written = report?.lastProcessedBlock ?? null;
-  const isNodeHeard = report && report.nodeHeight !== null ? !isTipStale(report, now) : null;
+  const isNodeHeard =
+    report && report.nodeHeight !== null ? !isTipStale(report, now) && report.alarm?.code !== 'NODE_UNREACHABLE' : null;
   const node: PipelineNode = {
     ...boxOf(key, 'coin node', `${id.chain} ${id.network}`),
-    ...peerCondition(isNodeHeard, 'the node has not answered for a minute'),
+    ...peerCondition(isNodeHeard, 'the node does not answer'),
     height: report?.nodeHeight ?? null
   };
   const writer: PipelineNode = {
     ...boxOf(key, id.kind, id.kind),
-    ...loopCondition(crash, report, report && lagOf(report)),
+    ...loopCondition(
+      crash,
+      report && { ...report, haltReason: report.haltReason ?? alarmText(report.alarm) },
+      report && lagOf(report)
+    ),
     height: written
   };
   const database: PipelineNode = {

@@ -1,4 +1,5 @@
 import type { Readiness } from '../service/readiness.ts';
+import { type Alarm, alarmText } from '../wire/state/alarm.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 
 /** What the loop of a service that writes a chain last said of itself. Times are those of monotonicMs(). */
@@ -18,6 +19,8 @@ export interface ChainReport {
   readonly rpcErrors: number;
   /** Why it halted; null while it runs. */
   readonly haltReason: string | null;
+  /** Why it does not go on though it tries; null or missing: it does. */
+  readonly alarm?: Alarm | null;
 }
 
 /** What is known of a loop from outside of its thread. */
@@ -38,7 +41,9 @@ export function readinessOf({ report, crash }: ChainView): Readiness {
   if (report?.haltReason != null) return 'halted';
   if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
   const lag = report && lagOf(report);
+  if (report?.alarm?.code === 'ROWS_REFUSED') return 'unavailable';
   if (lag === null) return 'starting';
+  if (isNodeUnfit(report)) return 'behind';
   return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
 }
 
@@ -50,7 +55,7 @@ export function actorReportOf(report: ChainReport): ActorReport {
     height: report.lastProcessedBlock,
     tip: report.nodeHeight,
     lagBlocks: lagOf(report),
-    lastError: report.haltReason
+    lastError: report.haltReason ?? alarmText(report.alarm)
   };
 }
 
@@ -59,10 +64,21 @@ export function lagOf({ nodeHeight, lastProcessedBlock }: ChainReport): number |
   return nodeHeight === null || lastProcessedBlock === null ? null : Math.max(0, nodeHeight - lastProcessedBlock);
 }
 
-/** Whether the loop takes blocks and is near its node's tip. */
-export function isNearTip({ state, lastProcessedBlock, nodeHeight }: ChainReport): boolean {
+/** Whether the loop takes blocks and is near its node's tip, and the node near that of its network. */
+export function isNearTip({ state, lastProcessedBlock, nodeHeight, alarm }: ChainReport): boolean {
   if (!state.startsWith('parsing') || nodeHeight === null || lastProcessedBlock === null) return false;
-  return nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
+  return alarm?.code !== 'NODE_BEHIND' && nodeHeight - lastProcessedBlock <= SYNCED_WITHIN_BLOCKS;
+}
+
+/** Whether no lag beside this node means that all is caught up: it does not answer, refuses, or lacks blocks. */
+export function isNodeUnfit(report: ChainReport | null): boolean {
+  return report?.alarm?.code.startsWith('NODE_') ?? false;
+}
+
+/** Whether the database has all but 3 of the blocks that the network is known to have. */
+export function isSynced(report: ChainReport | null): boolean {
+  const lag = report && lagOf(report);
+  return lag !== null && lag <= SYNCED_WITHIN_BLOCKS && report?.alarm?.code !== 'NODE_BEHIND';
 }
 
 /** Whether the node's tip is older than a minute. */

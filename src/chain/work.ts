@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fork, Found, Opened } from '../../machines/chain/chain-writer.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeTip } from '../coin/node/node-chain.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { type Alarm, alarmOf } from '../wire/state/alarm.ts';
 import type { ChainDatabase, RollbackHalt } from './database.ts';
 import { monotonicMs } from './monotonic.ts';
 import { TIP_REFRESH_MS } from './report.ts';
@@ -63,6 +65,8 @@ export interface ChainWorkOptions<Block extends LinkedBlock, Store extends Block
 
 const VERIFIED = 0.99;
 const FORK_PAGE = 200;
+/** Pause between two looks at what would end a halt. */
+const HALT_WATCH_MS = 5_000;
 
 /**
  * The effects of a service that writes a chain: one method for each state of its machine. One that answers null is to be called again.
@@ -76,6 +80,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   #tip: (NodeTip & { readonly polledAt: number }) | undefined;
   #isTipTrusted = false;
   #halt: RollbackHalt | null = null;
+  #alarm: Alarm | null = null;
+  #isRefreshing = false;
   #forkHeight = -1;
   #progressAt = monotonicMs();
   #reorgs = 0;
@@ -94,6 +100,11 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
       progressAt: this.#progressAt,
       haltReason: this.#halt?.reason ?? null
     };
+  }
+
+  /** Why it waits for a node that answers; null: it does not. */
+  get alarm(): Alarm | null {
+    return this.#alarm ?? downloadAlarm(this.#tip, this.undoDepth);
   }
 
   /** Reorgs since the start. */
@@ -140,7 +151,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const { feed, take, startBlock } = this.#options;
     const tip = await this.#recentTip(signal);
     const applied = this.#applied;
-    if (isForked(applied, tip)) return 'fork';
+    const standing = await this.#standingTo(tip);
+    if (standing !== 'same') return standing;
     const next = applied ? applied.height + 1 : startBlock;
     if (next > (this.#openedStore.gathersTo ?? Number.POSITIVE_INFINITY)) return 'gathered';
     if (next > tip.height) {
@@ -170,10 +182,21 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const next = this.#applied ? this.#applied.height + 1 : startBlock;
     await chain.waitForHeight(next, pollIntervalMs, signal);
     const tip = await this.#pollTip(signal);
-    if (isForked(this.#applied, tip)) return 'fork';
+    const standing = await this.#standingTo(tip);
+    if (standing !== 'same') return standing;
     if (tip.height >= next) return 'blocks';
     this.#progressAt = monotonicMs();
     return null;
+  }
+
+  /** Waits for a node that lacks blocks which it had. */
+  async awaitBlocks(signal: AbortSignal): Promise<Found | null> {
+    const { chain, pollIntervalMs } = this.#options;
+    await chain.waitForHeight(this.#applied?.height ?? 0, pollIntervalMs, signal);
+    const standing = await this.#standingTo(await this.#pollTip(signal));
+    if (standing === 'behind') return null;
+    this.#progressAt = monotonicMs();
+    return standing === 'fork' ? 'fork' : 'blocks';
   }
 
   /** Compares stored hashes with the node's, newest first; beyond the limit only with an operator's word. */
@@ -181,6 +204,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const { chain, startBlock } = this.#options;
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
     const tip = await this.#pollTip(signal);
+    if ((await this.#standingTo(tip)) === 'behind') return { depth: 0, isAllowed: false };
     const isAllowed = await this.#openedStore.database.isRollbackAllowed(applied.height);
     let lowest = applied.height + 1;
     for (;;) {
@@ -216,6 +240,32 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     this.#options.log.error({ halt }, `halted: ${reason}`);
   }
 
+  /** Ends a halt whose cause is gone: the node has our newest block again. */
+  async watchHalt(signal: AbortSignal): Promise<true | null> {
+    const { chain, network, log } = this.#options;
+    await sleep(HALT_WATCH_MS, undefined, { signal });
+    const applied = this.#applied;
+    const tip = this.#noteTip(await chain.verify(network, signal));
+    if (!applied || tip.height < applied.height) return null;
+    if ((await chain.hashAt(applied.height, signal)) !== applied.hash) return null;
+    await this.#openedStore.database.endHalt();
+    log.warn({ halt: this.#halt }, 'the node has our newest block again: the halt is over');
+    this.#halt = null;
+    return true;
+  }
+
+  /** Asks for the tip beside the effect under way, which may wait for a block for minutes. One question at a time. */
+  refreshTip(signal: AbortSignal): void {
+    const isFresh = this.#tip === undefined || monotonicMs() - this.#tip.polledAt < TIP_REFRESH_MS / 2;
+    if (isFresh || this.#isRefreshing || !this.#store) return;
+    this.#isRefreshing = true;
+    this.#pollTip(signal)
+      .catch(() => undefined) // the effect under way meets the same fault
+      .finally(() => {
+        this.#isRefreshing = false;
+      });
+  }
+
   async close(): Promise<void> {
     const store = this.#store;
     this.#store = undefined;
@@ -238,6 +288,29 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database is not open' });
   }
 
+  /** How our newest block stands to the node's chain, as far as its tip tells. Only a different block is a fork. */
+  async #standingTo(tip: NodeTip): Promise<'same' | 'fork' | 'behind'> {
+    const applied = this.#applied;
+    if (!applied || tip.height > applied.height) return this.#leaveAlarm('same');
+    if (tip.height === applied.height) return this.#leaveAlarm(applied.hash === tip.hash ? 'same' : 'fork');
+    const [own] = await this.#openedStore.readBlocksBelow(tip.height + 1, 1);
+    if (own?.height === tip.height && own.hash !== tip.hash) {
+      refuseUnverified(tip);
+      return this.#leaveAlarm('fork');
+    }
+    if (!this.#alarm) this.#options.log.warn({ tip, applied }, 'the node is behind: waiting for its blocks');
+    const lacking = applied.height - tip.height;
+    const reason = `the node is at block ${tip.height}, which is in our chain, and lacks ${lacking} blocks up to our newest, ${applied.height}`;
+    this.#alarm = alarmOf(new PlatformError('NODE_BEHIND', { reason }), this.#alarm, monotonicMs());
+    return 'behind';
+  }
+
+  #leaveAlarm<Standing>(standing: Standing): Standing {
+    if (this.#alarm) this.#options.log.info('the node is no longer behind');
+    this.#alarm = null;
+    return standing;
+  }
+
   async #recentTip(signal: AbortSignal): Promise<NodeTip> {
     const tip = this.#tip;
     const isAhead = tip !== undefined && tip.height > (this.#applied?.height ?? -1);
@@ -245,11 +318,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     return this.#isTipTrusted && isAhead && isRecent ? tip : await this.#pollTip(signal);
   }
 
-  /** A node that starts over tells low heights for a while: that is no reorg. */
   async #pollTip(signal: AbortSignal): Promise<NodeTip> {
-    const tip = await this.#options.chain.tip(signal);
-    if (this.#applied && tip.height < this.#applied.height) refuseUnverified(tip);
-    return this.#noteTip(tip);
+    return this.#noteTip(await this.#options.chain.tip(signal));
   }
 
   /** Time without progress counts only while the tip is fresh. */
@@ -268,10 +338,11 @@ function refuseUnverified({ verificationProgress, height }: NodeTip): void {
   throw new PlatformError('NODE_UNREACHABLE', { reason, height });
 }
 
-/** The node's chain no longer holds our newest block, as far as its tip can tell. */
-function isForked(applied: BlockRef | null, tip: NodeTip): boolean {
-  if (!applied) return false;
-  return applied.height > tip.height || (applied.height === tip.height && applied.hash !== tip.hash);
+/** Told of a node whose headers say that it lacks more blocks than a rollback may take. */
+function downloadAlarm(tip: (NodeTip & { readonly polledAt: number }) | undefined, tolerated: number): Alarm | null {
+  if (!tip || tip.headers - tip.height <= tolerated) return null;
+  const reason = `the node has ${tip.height} blocks but headers up to ${tip.headers}: it downloads its chain`;
+  return alarmOf(new PlatformError('NODE_BEHIND', { reason }), null, tip.polledAt);
 }
 
 /** The first of these blocks, as far as each is the child of the one before. */

@@ -1,12 +1,6 @@
 import Type, { type Static } from 'typebox';
-import {
-  type ChainReport,
-  type ChainView,
-  isRunning,
-  isTipStale,
-  lagOf,
-  SYNCED_WITHIN_BLOCKS
-} from '../chain/report.ts';
+import { type ChainReport, type ChainView, isRunning, isSynced, isTipStale, lagOf } from '../chain/report.ts';
+import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 
 /** What the loop last said of itself. */
 export interface DecoderReport extends ChainReport {
@@ -41,7 +35,8 @@ export const HealthSchema = Type.Object({
   node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' })),
   rpc_errors: Type.Integer(),
   parse_errors: Type.Integer(),
-  error: Type.Union([Type.String(), Type.Null()])
+  error: Type.Union([Type.String(), Type.Null()]),
+  alarm: Type.Optional(AlarmSchema)
 });
 
 /** Result of `getlatestblock`. @see the section "Decoder latest block result" of the specification */
@@ -52,7 +47,12 @@ export const LatestBlockSchema = Type.Object({
 });
 
 /** Body of `GET /status`. */
-export const StatusSchema = Type.Object({ status: Status, db: Type.Boolean(), running: Type.Boolean() });
+export const StatusSchema = Type.Object({
+  status: Status,
+  db: Type.Boolean(),
+  running: Type.Boolean(),
+  alarm: Type.Optional(AlarmSchema)
+});
 
 /** Body of `GET /live`. */
 export const LiveSchema = Type.Object({
@@ -69,11 +69,12 @@ export const LiveSchema = Type.Object({
 export function healthOf({ report, crash }: DecoderView, now: number): Static<typeof HealthSchema> {
   const { nodeHeight = null, lastProcessedBlock = null } = report ?? {};
   const lag = report && lagOf(report);
-  const isHealthy = isRunning({ report, crash }) && report?.isDatabaseReachable === true;
+  const isRefused = report?.alarm?.code === 'ROWS_REFUSED';
+  const isHealthy = isRunning({ report, crash }) && report?.isDatabaseReachable === true && !isRefused;
   return {
     status: isHealthy ? 'healthy' : 'unhealthy',
     phase: phaseOf({ report, crash }),
-    synced: isHealthy && lag !== null && lag <= SYNCED_WITHIN_BLOCKS,
+    synced: isHealthy && isSynced(report),
     last_processed_block: lastProcessedBlock,
     node_height: nodeHeight,
     lag,
@@ -84,7 +85,8 @@ export function healthOf({ report, crash }: DecoderView, now: number): Static<ty
     ...(report && isTipStale(report, now) ? { node_height_stale: true } : {}),
     rpc_errors: report?.rpcErrors ?? 0,
     parse_errors: report?.parseErrors ?? 0,
-    error: crash ?? report?.haltReason ?? null
+    error: crash ?? report?.haltReason ?? null,
+    ...toldAlarm(report?.alarm, now)
   };
 }
 
@@ -99,7 +101,8 @@ export function statusOf(view: DecoderView, now: number): Static<typeof StatusSc
   return {
     status: healthOf(view, now).status,
     db: view.crash === null && view.report?.isDatabaseReachable === true,
-    running: isRunning(view)
+    running: isRunning(view),
+    ...toldAlarm(view.report?.alarm, now)
   };
 }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
+import { monotonicMs } from '../chain/monotonic.ts';
 import { readinessOf } from '../chain/report.ts';
 import type { TrackerConfig } from '../config/services/tracker.ts';
 import type { AddressReader } from '../service/address.ts';
@@ -67,7 +68,7 @@ function registerReads(
     path: '/status',
     summary: 'Whether it runs and reaches its database; 503 with the same body while it does not',
     schema: TrackerStatusSchema,
-    read: () => trackerStatusOf(view()),
+    read: () => trackerStatusOf(view(), monotonicMs()),
     isWell: ({ status }) => status === 'healthy'
   });
   app.register(async (reads) => {

@@ -144,7 +144,7 @@ export function trackerMethods(
       summary: 'Whether it runs and reaches its database',
       result: TrackerStatusSchema,
       write: false,
-      run: () => trackerStatusOf(view())
+      run: () => trackerStatusOf(view(), monotonicMs())
     }),
     get_sync_status: rpcMethod({
       summary: 'How far it is behind its node',

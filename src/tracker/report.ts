@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { type ChainReport, type ChainView, isTipStale, lagOf, SYNCED_WITHIN_BLOCKS } from '../chain/report.ts';
+import { type ChainReport, type ChainView, isSynced, isTipStale, lagOf } from '../chain/report.ts';
+import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
 /** What the loop last said of itself. */
@@ -36,14 +37,16 @@ export const SyncStatusSchema = Type.Object({
       { description: 'coins cannot be told yet: blocks up to last_block are gathered, then loaded by shards' }
     )
   ),
-  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' }))
+  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' })),
+  alarm: Type.Optional(AlarmSchema)
 });
 
 /** Body of `GET /status`, and result of `health`. */
 export const TrackerStatusSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
   db: Type.Boolean(),
-  committed_height: HeightOrNull
+  committed_height: HeightOrNull,
+  alarm: Type.Optional(AlarmSchema)
 });
 
 /** How far the tracker is at a moment. @param now as monotonicMs() tells it */
@@ -58,13 +61,14 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): Stati
     tracker_height: height,
     node_height: report?.nodeHeight ?? null,
     lag,
-    synced: isWell && lag !== null && lag <= SYNCED_WITHIN_BLOCKS,
+    synced: isWell && isSynced(report),
     mempool_ready: isWell && report?.isMempoolReady === true,
     reorg_count: report?.reorgs ?? 0,
     last_reorg_depth: report?.lastReorgDepth ?? 0,
     ...(halt === null ? {} : { halted: true as const, halt_reason: halt }),
     ...(firstSync ? { first_sync: firstSyncOf(firstSync) } : {}),
-    ...(report && isTipStale(report, now) ? { node_height_stale: true as const } : {})
+    ...(report && isTipStale(report, now) ? { node_height_stale: true as const } : {}),
+    ...toldAlarm(report?.alarm, now)
   };
 }
 
@@ -74,9 +78,11 @@ const firstSyncOf = ({ lastBlock, shards, loaded }: FirstSyncProgress) => ({
   shards_loaded: loaded
 });
 
-/** Whether it runs and reaches its database. */
-export function trackerStatusOf({ report, crash }: TrackerView): Static<typeof TrackerStatusSchema> {
+/** Whether it runs, reaches its database, and has blocks in it. */
+export function trackerStatusOf({ report, crash }: TrackerView, now: number): Static<typeof TrackerStatusSchema> {
   const db = crash === null && report?.isDatabaseReachable === true;
-  const isHealthy = db && report?.haltReason === null;
-  return { status: isHealthy ? 'healthy' : 'unhealthy', db, committed_height: report?.lastProcessedBlock ?? null };
+  const height = report?.lastProcessedBlock ?? null;
+  const isHealthy = db && report.haltReason === null && height !== null && report.alarm?.code !== 'ROWS_REFUSED';
+  const status = isHealthy ? 'healthy' : 'unhealthy';
+  return { status, db, committed_height: height, ...toldAlarm(report?.alarm, now) };
 }

@@ -14,6 +14,7 @@ const HEIGHT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 const InfoSchema = Type.Object({
   chain: Type.String(),
   blocks: HEIGHT,
+  headers: Type.Optional(HEIGHT),
   bestblockhash: HASH,
   verificationprogress: Type.Union([Type.Number(), Type.String()]),
   pruned: Type.Optional(Type.Boolean())
@@ -26,6 +27,8 @@ const IndexesSchema = Type.Object({
 export interface NodeTip {
   readonly height: number;
   readonly hash: string;
+  /** Height of the best chain of headers that it knows; of a node that does not tell it, its height. */
+  readonly headers: number;
   /** 0 to 1: how far the node has verified the chain. */
   readonly verificationProgress: number;
 }
@@ -77,7 +80,7 @@ export class NodeChain {
     const waitMs = Math.min(timeoutMs, MAX_WAIT_MS);
     if (this.#canWait) {
       try {
-        return void (await this.#rpc.call('waitforblockheight', [height, waitMs], signal));
+        return void (await this.#rpc.call('waitforblockheight', [height, waitMs], signal, waitMs));
       } catch (caught) {
         if (!hasCode(caught, 'NODE_REFUSED')) throw caught;
         this.#canWait = false;
@@ -129,8 +132,9 @@ export class NodeChain {
   }
 }
 
-function tipOf({ blocks, bestblockhash, verificationprogress }: Static<typeof InfoSchema>): NodeTip {
-  return { height: blocks, hash: bestblockhash, verificationProgress: Number(verificationprogress) };
+function tipOf({ blocks, headers, bestblockhash, verificationprogress }: Static<typeof InfoSchema>): NodeTip {
+  const verificationProgress = Number(verificationprogress);
+  return { height: blocks, headers: headers ?? blocks, hash: bestblockhash, verificationProgress };
 }
 
 /** What a compiled schema of any type offers. */

@@ -39,6 +39,11 @@ const MAX_REASON = 500;
 export class NodeRpc {
   readonly #options: Required<NodeRpcOptions>;
   readonly #pool: Pool;
+  /** Beginnings of the requests that wait for an answer. */
+  readonly #waiting = new Set<{ readonly since: number }>();
+  #answeredAt = Number.NEGATIVE_INFINITY;
+  /** When the first request was sent that failed, of those behind the last answer. */
+  #failedSince: number | null = null;
   #errorCount = 0;
 
   constructor(options: NodeRpcOptions) {
@@ -51,14 +56,26 @@ export class NodeRpc {
     return this.#errorCount;
   }
 
+  /** For how many milliseconds the node has answered nothing though it was asked; 0: it answered last. */
+  get silentMs(): number {
+    const first = Math.min(
+      this.#failedSince ?? Number.POSITIVE_INFINITY,
+      ...[...this.#waiting].map(({ since }) => since)
+    );
+    const since = Math.max(first, this.#answeredAt);
+    return Number.isFinite(since) && Number.isFinite(first) ? Math.max(0, performance.now() - since) : 0;
+  }
+
   /**
+   * @param patienceMs  how long the node may take by the sense of the call; it does not count as silence
    * @returns the result, still to be checked
    * @throws {PlatformError} NODE_REFUSED (the node answered with an error, `rpcCode` in its detail), NODE_UNREACHABLE;
    *   or the signal's reason
    */
-  async call(method: string, params: readonly unknown[] = [], signal?: AbortSignal): Promise<unknown> {
+  async call(method: string, params: readonly unknown[] = [], signal?: AbortSignal, patienceMs = 0): Promise<unknown> {
     return await this.#retrying(method, signal, async () => {
-      const { body, occasion } = await this.#send(method, { jsonrpc: '1.0', id: method, method, params }, signal);
+      const call = { jsonrpc: '1.0', id: method, method, params };
+      const { body, occasion } = await this.#send(method, call, signal, MAX_BODY_BYTES, patienceMs);
       return resultOf(parseBody(body, parseExactJson, occasion), occasion);
     });
   }
@@ -129,7 +146,13 @@ export class NodeRpc {
     }
   }
 
-  async #send(method: string, calls: unknown, signal?: AbortSignal, maxBytes?: number): Promise<Answer> {
+  async #send(
+    method: string,
+    calls: unknown,
+    signal?: AbortSignal,
+    maxBytes = MAX_BODY_BYTES,
+    patienceMs = 0
+  ): Promise<Answer> {
     const { user, password } = this.#options;
     const headers = {
       'content-type': 'application/json',
@@ -139,7 +162,8 @@ export class NodeRpc {
       { method: 'POST', path: '/', headers, body: JSON.stringify(calls) },
       method,
       signal,
-      maxBytes
+      maxBytes,
+      patienceMs
     );
     if (answer.occasion.status !== 401 && answer.occasion.status !== 403) return answer;
     const reason = "the node refuses NODE_USER and NODE_PASSWORD, or this machine's address";
@@ -150,7 +174,34 @@ export class NodeRpc {
     request: Dispatcher.RequestOptions,
     method: string,
     signal?: AbortSignal,
-    limitBytes = MAX_BODY_BYTES
+    limitBytes = MAX_BODY_BYTES,
+    patienceMs = 0
+  ): Promise<Answer> {
+    const asked = { since: performance.now() + patienceMs };
+    this.#waiting.add(asked);
+    try {
+      const answer = await this.#exchange(request, method, signal, limitBytes);
+      this.#noteAnswer();
+      return answer;
+    } catch (caught) {
+      if (hasCode(caught, 'NODE_REFUSED')) this.#noteAnswer();
+      else if (!signal?.aborted) this.#failedSince ??= Math.min(asked.since, performance.now());
+      throw caught;
+    } finally {
+      this.#waiting.delete(asked);
+    }
+  }
+
+  #noteAnswer(): void {
+    this.#answeredAt = performance.now();
+    this.#failedSince = null;
+  }
+
+  async #exchange(
+    request: Dispatcher.RequestOptions,
+    method: string,
+    signal: AbortSignal | undefined,
+    limitBytes: number
   ): Promise<Answer> {
     const { url, timeoutMs } = this.#options;
     const deadline = AbortSignal.timeout(timeoutMs);

@@ -59,7 +59,7 @@ export function healthOf({ report, crash }: IndexerView): Static<typeof HealthSc
   return {
     status: running && hasDatabases ? 'healthy' : 'unhealthy',
     running,
-    synced: running && lag !== null && lag <= SYNCED_WITHIN_BLOCKS,
+    synced: running && lag !== null && lag <= SYNCED_WITHIN_BLOCKS && report.waitReason === null,
     lastIndexedBlock: report?.lastIndexedBlock ?? null,
     inFlightBlock: report?.inFlightBlock ?? null,
     decoderBlock: report?.decoderBlock ?? null,
@@ -68,7 +68,7 @@ export function healthOf({ report, crash }: IndexerView): Static<typeof HealthSc
     indexerDbCircuit: report?.indexerDbCircuit ?? null,
     pushFault: report?.pushFault ?? null,
     stateCommitment: report?.stateCommitment ?? null,
-    error: crash ?? report?.haltReason ?? null
+    error: crash ?? report?.haltReason ?? report?.waitReason ?? null
   };
 }
 
@@ -85,6 +85,7 @@ export function readinessOf({ report, crash }: IndexerView): Readiness {
     return 'unavailable';
   const lag = report && lagOf(report);
   if (lag === null) return 'starting';
+  if (report?.waitReason != null) return 'behind';
   return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
 }
 
@@ -96,7 +97,7 @@ export function actorReportOf(report: IndexerReport): ActorReport {
     height: report.lastIndexedBlock,
     tip: report.decoderBlock,
     lagBlocks: lagOf(report),
-    lastError: report.haltReason
+    lastError: report.haltReason ?? report.waitReason
   };
 }
 

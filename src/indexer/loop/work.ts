@@ -37,6 +37,8 @@ export interface IndexerFacts {
   readonly inFlightBlock: number | null;
   readonly decoderBlock: number | null;
   readonly haltReason: string | null;
+  /** Why it waits for its decoder's blocks; null: it does not. */
+  readonly waitReason: string | null;
 }
 
 const BLOCKS_PER_GROUP = 200;
@@ -54,6 +56,7 @@ export class IndexerWork {
   /** The group behind it, which is prepared while that one is being written. */
   #next: Group | undefined;
   #haltReason: string | null = null;
+  #waitReason: string | null = null;
 
   constructor(options: IndexerWorkOptions) {
     this.#options = options;
@@ -64,7 +67,8 @@ export class IndexerWork {
       lastIndexedBlock: this.#tip?.height ?? null,
       inFlightBlock: this.#group?.blocks[0]?.height ?? null,
       decoderBlock: this.#decoderBlock,
-      haltReason: this.#haltReason
+      haltReason: this.#haltReason,
+      waitReason: this.#waitReason
     };
   }
 
@@ -105,8 +109,9 @@ export class IndexerWork {
   async inspect(): Promise<Found> {
     const range = await this.#source!.readRange();
     this.#decoderBlock = range?.highest ?? null;
-    if (range === null) return 'tip';
     const tip = this.#tip;
+    if (range === null) return tip === null ? 'tip' : this.#isBehind(tip);
+    this.#waitReason = null;
     if (tip === null) return 'blocks';
     if (tip.hash === (await this.#source!.hashAt(tip.height))) return range.highest > tip.height ? 'blocks' : 'tip';
     return await this.#locateFork(tip, range);
@@ -122,11 +127,15 @@ export class IndexerWork {
       (height) => source.hashAt(height),
       { lowest, highest: Math.min(highest, tip.height) }
     );
-    const depth = tip.height - shared;
-    // A decoder that starts over is behind us for a while; its chain need not be another.
-    if (shared === highest && depth > this.#options.maxRollbackDepth) return 'tip';
+    if (shared === highest) return this.#isBehind(tip);
     const isAllowed = await store.isRollbackAllowed();
-    return { height: shared + 1, depth, isAllowed };
+    return { height: shared + 1, depth: tip.height - shared, isAllowed };
+  }
+
+  /** A decoder that starts over, or whose node does, has no other chain for that. */
+  #isBehind({ height }: BlockRef): 'behind' {
+    this.#waitReason = `the decoder is at block ${this.#decoderBlock ?? 'none'}, which is in our chain, below our newest, ${height}; wait, or check its node`;
+    return 'behind';
   }
 
   /** Reads the next group of blocks. */

@@ -22,7 +22,10 @@ export interface ConditionInput {
 export type Condition = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
 
 const FOLLOWS = /^(?:live|verifying|caughtUp|inspecting|ready|available|(?:polling|parsing|indexing)\b.*)$/;
-const WAITS = new Set(['reconnecting', 'connecting', 'waitingForNode', 'waiting', 'unavailable']);
+const WAITS = new Set([
+  ...['reconnecting', 'connecting', 'waitingForNode', 'nodeBehind', 'decoderBehind'],
+  ...['refusedByDatabase', 'waiting', 'unavailable']
+]);
 const FAILED = new Set(['halted', 'refusing', 'failed']);
 /** For an actor whose thread does not run; in every other such state of the supervisor an operator must act. */
 const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {

@@ -188,7 +188,7 @@ test('a block that is replaced at the same height is replaced here too', async (
   await assertSameAsFresh(database);
 });
 
-test('stored blocks above the node are rolled back, and again one stop and start further', async () => {
+test('stored blocks above the node wait for other blocks, which roll them back, also one stop and start further', async () => {
   const database = await createDatabase('decoder_above');
   await coin.node.mine(4);
   const loop = startOn(database);
@@ -196,6 +196,11 @@ test('stored blocks above the node are rolled back, and again one stop and start
   await loop.stop();
   await coin.node.invalidate(3);
   const again = startOn(database);
+  for (const end = Date.now() + 10_000; again.loop.report.state !== 'nodeBehind'; await sleep(20))
+    assert.ok(Date.now() < end, again.loop.report.state);
+  assert.deepEqual(await query(database, "SELECT id FROM events WHERE code = 'REORG'"), []);
+  await coin.node.pay({ action: 'BROADCAST|0|another branch' });
+  await coin.node.mine(2);
   await again.reach(await coin.node.height(), await tipHash());
   await again.stop();
   await assertSameAsFresh(database);

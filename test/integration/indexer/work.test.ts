@@ -53,11 +53,15 @@ test('ROLLBACK_TOO_DEEP: a reorg is located to the block; a halt is cleared for 
       await work.write();
     }
     assert.equal(work.facts.lastIndexedBlock, 9);
-    for (let undone = 0; undone < 5; undone++) await decoder.rollBackTip();
-    assert.equal(await work.inspect(), 'tip', 'a decoder that starts over is waited for');
+    for (let undone = 0; undone < 5; undone++) {
+      await decoder.rollBackTip();
+      assert.equal(await work.inspect(), 'behind', 'a decoder that only lacks blocks is waited for, one block as many');
+    }
+    assert.match(work.facts.waitReason ?? '', /the decoder is at block 4, .* below our newest, 9/);
     await decoder.writeBlocks(blocks(5, 7, 'b', 'a'));
     const located = { height: 5, depth: 5 };
     assert.deepEqual(await work.inspect(), { ...located, isAllowed: false });
+    assert.equal(work.facts.waitReason, null);
     await work.refuse({ code: 'ROLLBACK_TOO_DEEP', reason: 'deep' });
     assert.deepEqual(await work.readHalt(), { isHalted: true });
     work.drop('indexer');

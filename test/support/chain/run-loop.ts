@@ -24,6 +24,7 @@ export function runLoop({ machine, work, rpc, feed, readTip }: TestRun) {
     machine,
     work,
     counters: [rpc, feed],
+    silentMs: () => rpc.silentMs,
     retryDelayMs: 50,
     log: silentLogger,
     inspect: (event) => {

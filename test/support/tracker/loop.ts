@@ -43,9 +43,10 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
     log: silentLogger
   });
   const readTip = async () => String((await work.store?.readTip())?.hash);
-  const { reachTip, stop, states } = runLoop({ machine: trackerMachine, work, rpc, feed, readTip });
+  const { reachTip, loop, stop, states } = runLoop({ machine: trackerMachine, work, rpc, feed, readTip });
   return {
     work,
+    loop,
     stop,
     states,
     /** How many blocks were written at once, one number for each time. */

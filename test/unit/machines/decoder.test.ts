@@ -15,9 +15,11 @@ interface Script {
   readonly takeBlocks?: (Found | PlatformError)[];
   readonly load?: (true | PlatformError)[];
   readonly watchTip?: (Found | PlatformError)[];
+  readonly awaitBlocks?: (Found | PlatformError)[];
   readonly locateFork?: (Fork | PlatformError)[];
   readonly rollBack?: (undefined | PlatformError)[];
   readonly refuse?: undefined[];
+  readonly watchHalt?: true[];
 }
 
 const input = { maxRollbackDepth: 126, reconnectDelayMs: 1_000 };
@@ -35,9 +37,11 @@ async function run(script: Script) {
       takeBlocks: scripted<Found>(script.takeBlocks),
       load: scripted<true>(script.load),
       watchTip: scripted<Found>(script.watchTip),
+      awaitBlocks: scripted<Found>(script.awaitBlocks),
       locateFork: scripted<Fork>(script.locateFork),
       rollBack: scripted<void>(script.rollBack),
       refuse: scripted<void>(script.refuse),
+      watchHalt: scripted<true>(script.watchHalt),
       close: scripted<void>([undefined])
     }
   });
@@ -82,9 +86,35 @@ test('what a first sync gathered is loaded before the next blocks are taken; a l
   assert.equal(lost.states.at(-1), 'reconnecting');
 });
 
-test('a recorded halt outlives a restart: the node is not even asked', async () => {
+test('a recorded halt outlives a restart, until the node has our newest block again', async () => {
   const { states } = await run({ connect: [{ isHalted: true }], awaitNode: [undefined] });
   assert.deepEqual(states, ['connecting', 'halted']);
+  const ended = await run({ connect: [{ isHalted: true }], watchHalt: [true] });
+  assert.deepEqual(ended.states, ['connecting', 'halted', 'waitingForNode']);
+});
+
+test('a node that is only behind is waited for; its blocks or another branch end that', async () => {
+  const opened = (): Script => ({ connect: [OPENED], awaitNode: [undefined] });
+  const waits = await run({ ...opened(), takeBlocks: ['behind'] });
+  assert.equal(waits.states.at(-1), 'nodeBehind');
+  const back = await run({ ...opened(), takeBlocks: ['tip'], watchTip: ['behind'], awaitBlocks: ['blocks'] });
+  assert.deepEqual(back.states.slice(-2), ['nodeBehind', 'parsing.catchingUp']);
+  const forked = await run({ ...opened(), takeBlocks: ['behind'], awaitBlocks: ['fork'] });
+  assert.deepEqual(forked.states.slice(-2), ['nodeBehind', 'locatingFork']);
+});
+
+test('a fork that is none by now rolls nothing back', async () => {
+  const { states } = await run({ ...toFork(), locateFork: [{ depth: 0, isAllowed: false }] });
+  assert.deepEqual(states.slice(-2), ['locatingFork', 'parsing.catchingUp']);
+});
+
+test('ROWS_REFUSED: rows that the database refuses are written again after a while', async () => {
+  const refused = new PlatformError('ROWS_REFUSED', { reason: 'too long' });
+  const { states, clock } = await run({ connect: [OPENED, OPENED], awaitNode: [undefined], takeBlocks: [refused] });
+  assert.equal(states.at(-1), 'refusedByDatabase');
+  clock.increment(10_000);
+  await settled();
+  assert.deepEqual(states.slice(-2), ['connecting', 'waitingForNode']);
 });
 
 test('a lost database is opened again after a pause', async () => {
@@ -113,6 +143,8 @@ test('every state is reached', async () => {
     { connect: [OPENED], awaitNode: [undefined], takeBlocks: ['tip'] },
     { connect: [OPENED], awaitNode: [undefined], takeBlocks: ['gathered'] },
     { ...toFork(), locateFork: [{ depth: 1, isAllowed: false }] },
+    { connect: [OPENED], awaitNode: [undefined], takeBlocks: ['behind'] },
+    { connect: [OPENED], awaitNode: [undefined], takeBlocks: [new PlatformError('ROWS_REFUSED')] },
     { connect: [LOST] },
     { connect: [new PlatformError('DATABASE_REFUSED', { reason: 'no account' })] }
   ];

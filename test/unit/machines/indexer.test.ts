@@ -18,6 +18,7 @@ interface Script {
   readonly write?: (undefined | PlatformError)[];
   readonly rollBack?: (undefined | PlatformError)[];
   readonly watchTip?: (Found | PlatformError)[];
+  readonly awaitBlocks?: (Found | PlatformError)[];
   readonly refuse?: undefined[];
 }
 
@@ -37,6 +38,7 @@ async function run(script: Script) {
       write: scripted<void>(script.write),
       rollBack: scripted<void, number>(script.rollBack),
       watchTip: scripted<Found>(script.watchTip),
+      awaitBlocks: scripted<Found>(script.awaitBlocks),
       refuse: scripted<void, Refusal>(script.refuse),
       close: scripted<void>([undefined])
     }
@@ -105,6 +107,17 @@ test('what no retry mends ends it', async () => {
   }
 });
 
+test('a decoder that is only behind is waited for, however far; its blocks or another branch end that', async () => {
+  for (const [found, to] of [
+    ['tip', 'caughtUp'],
+    ['blocks', 'indexing.reading'],
+    [fork(1), 'rollingBack']
+  ] as const) {
+    const { states } = await run({ inspect: ['behind'], awaitBlocks: [found] });
+    assert.deepEqual(states.slice(-2), ['decoderBehind', to]);
+  }
+});
+
 test('every state is reached, and none but the last ones outlives a stop', async () => {
   const scripts: Script[] = [
     { connect: [] },
@@ -113,6 +126,7 @@ test('every state is reached, and none but the last ones outlives a stop', async
     { connect: [new PlatformError('DATABASE_REFUSED', { reason: 'no account' })] },
     {},
     { inspect: ['tip'] },
+    { inspect: ['behind'] },
     { inspect: [fork(1)] },
     { inspect: [fork(127)] },
     { inspect: ['blocks'] },

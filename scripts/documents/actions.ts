@@ -83,21 +83,34 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   numbers, whatever the token's places. \`0\` as ALLOW_LIST or BLOCK_LIST takes the list away.
 - Controllers need contracts, of which there are none.
 - Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
-- From the height of \`CANONICAL_ADDRESSES\` in the profile, an address counts in each of its
-  spellings (Litecoin's script addresses of both prefixes, segwit in capitals), rows have the usual
-  one, and a segwit version that no rule spends is no address. Below it an address counts as it is
-  written: what was sent to an old spelling stays there, where nobody can act. Lists and offers of
-  earlier blocks keep what they name; an edit of the list adds the account.
 - Members of a list stand in byte order.
 - In \`mappings_actions\` the type 1 is a ticker and 2 an address, each once an action;
   an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the source of each valid FILE. \`leg_ordinal\` counts parts from 0.
 
+## Rules for safety
+
+Other indexers do not have these rules. Each has a height in the profile (\`activations\`), by default
+0, on main networks early in 2027, so that all indexers of one ledger can have it by then.
+
+- CANONICAL_ADDRESSES: an address counts in each of its
+  spellings (Litecoin's script addresses of both prefixes, segwit in capitals), rows have the usual
+  one, and a segwit version that no rule spends is no address. Below it an address counts as it is
+  written: what was sent to an old spelling stays there, where nobody can act. Lists and offers of
+  earlier blocks keep what they name; an edit of the list adds the account.
+- EXACT_AMOUNTS: an amount that waits is asked again when it is used, since DECIMALS may fall while
+  nobody has a unit. A dispenser whose GIVE_AMOUNT has more places than its token by now takes no
+  refill; an order with such an amount matches nothing and waits for its end. Else half a unit of an
+  indivisible token changes hands, or a whole one for the price of a half.
+- LOCKED_CAPS: an ISSUE whose DECIMALS would round a cap that is locked is refused: 1.5 units in whole
+  ones would be 2, above what was promised for ever.
+
 ## Offers
 
 - An offer debits what it gives and adds an escrow; a release adds an escrow of minus the amount.
-  Time is the median of the block's own time and those of up to ten blocks below it. An offer ends
-  in the first block whose time is not below its EXPIRATION: orders, swaps and dispensers by
-  expiration and number, then awaited payments, then dispensers that were cancelled an hour ago.
+  Time is the median of the block's own time and those of up to ten blocks below it. An open offer
+  ends in the first block whose time is above its EXPIRATION: orders, swaps and dispensers in the order
+  of their numbers, then awaited payments whose two hours are over, then dispensers that were cancelled an hour ago. A dispenser
+  that was cancelled does not expire within its hour: what it holds goes to who cancelled it.
 - An offer that names no EXPIRATION ends after 90 days. An edit's empty fields change nothing, \`0\`
   takes a list away. Edits of a dispenser's lists count after an hour; an edit of an order or swap
   looks for a match again.
@@ -108,8 +121,7 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   owner it makes none.
 - Orders match where the maker's GIVE over GET is not below the taker's GET over GIVE, at the
   maker's price: the best price first, then the oldest. A fill is as much as both have left, each
-  side rounded half up to its token's places; with a side of 0 there is none. An order that wants
-  a fraction which its token no longer has may so get up to half a unit more. An order is complete
+  side rounded half up to its token's places; with a side of 0 there is none. An order is complete
   when either side is used up; what it has left to give goes back to its source in the same action.
 - An ownership counts as one unit and changes hands whole, against an exact amount. Swaps match
   exact amounts of both sides, the oldest first; their coins are tokens of this chain.
@@ -119,7 +131,8 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   order is smaller by them. The order that was to pay is open for what the match had used of it, to
   whoever comes next. In \`order_matches\` the tick 0 is the chain's coin.
 - A cancelled or expired order with awaited payments gives back the rest at once and ends with the
-  last of them.
+  last of them. When a payment never comes for an order that was swept, SWEEP's DESTINATION gets what
+  it would have bought.
 - A dispenser serves payments of the coin or of valid SENDs, oldest first, each with what the ones
   before it left; a refused dispense leaves the payment to the next. After 1,000 dispenses since
   its last refill it closes. An edit by GET_ADDRESS refills from its own balance.

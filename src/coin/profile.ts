@@ -24,8 +24,11 @@ export type GasItem = (typeof GAS_ITEMS)[number];
 export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'REWARD'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Rules that are no actions and have a height of their own: payloads in a taproot script; one spelling of each address. */
-export const FEATURES = ['TAPROOT_ENVELOPE', 'CANONICAL_ADDRESSES'] as const;
+/** Rules by which a ledger of ours is safer than others, each with its reason in docs/actions.md. */
+export const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'EXACT_AMOUNTS', 'LOCKED_CAPS'] as const;
+
+/** Rules that are no actions and have a height of their own: payloads in a taproot script, and those of safety. */
+export const FEATURES = ['TAPROOT_ENVELOPE', ...SAFETY_RULES] as const;
 
 /**
  * What a deployment decides and all its services must agree on: where two differ, their databases differ.
@@ -63,10 +66,10 @@ const REGTEST_ONLY: ActivationHeight = Object.fromEntries(
 );
 
 /**
- * From these blocks on a field names an address in any of its spellings, and the ledger writes one. Ledgers were begun on main
- * networks without that rule: it begins there early in 2027, so that all indexers can have it by then.
+ * First blocks of rules that other indexers do not have. On main networks they begin early in 2027, so that all indexers of one
+ * ledger can have them by then.
  */
-const CANONICAL_FROM: ActivationHeight = {
+const SAFETY_FROM: ActivationHeight = {
   ...Object.fromEntries(CHAIN_NETWORKS.map(({ name }) => [name, 0])),
   'bitcoin-mainnet': 990_000,
   'litecoin-mainnet': 3_270_000,
@@ -85,7 +88,7 @@ export const DEFAULT_PROFILE: Profile = {
   activations: Object.fromEntries([
     ...BUILT.split(' ').map((action) => [action, 0] as const),
     ...BUILT_LATER.split(' ').map((action) => [action, REGTEST_ONLY] as const),
-    ['CANONICAL_ADDRESSES', CANONICAL_FROM] as const
+    ...SAFETY_RULES.map((rule) => [rule, SAFETY_FROM] as const)
   ])
 };
 

@@ -93,6 +93,8 @@ interface Trade extends Lists {
   getLeft: bigint;
   getAddress: string;
   expiration: number;
+  /** Gets what nobody paid for. */
+  heir: string;
 }
 interface Dispenser {
   index: number;
@@ -599,18 +601,17 @@ export class ReferenceLedger {
   }
 
   #endBlock(): void {
-    const isDue = ({ expiration }: { expiration: number }) => expiration <= this.#time;
-    const inOrder = <T extends { expiration: number; index: number }>(all: readonly T[]) =>
-      all.filter(isDue).sort((a, b) => a.expiration - b.expiration || a.index - b.index);
-    const open = (kind: string) => inOrder(this.#trades.filter((one) => one.kind === kind && one.status === 'open'));
-    const live = this.#dispensers.filter((one) => ['open', 'cancelling'].includes(one.status));
-    const [orders, swaps, dispensers] = [open('ORDER'), open('SWAP'), inOrder(live)];
-    const owed = inOrder(this.#owed.filter(({ status }) => status === 'pending_coinpay'));
-    const closing = live
-      .filter(({ closesAt }) => closesAt !== null && closesAt <= this.#time)
+    const isOver = ({ expiration, status }: { expiration: number; status: string }) =>
+      expiration < this.#time && status === 'open';
+    const over = [...this.#trades, ...this.#dispensers].filter(isOver).sort((a, b) => a.index - b.index);
+    const owed = this.#owed.filter(({ expiration }) => expiration <= this.#time).sort((a, b) => a.index - b.index);
+    const closing = this.#dispensers
+      .filter(({ status, closesAt }) => status === 'cancelling' && closesAt! <= this.#time)
       .sort((a, b) => a.closesAt! - b.closesAt! || a.index - b.index);
-    for (const trade of [...orders, ...swaps]) this.#expireTrade(trade);
-    for (const one of dispensers) this.#endDispenser(one, 'DISPENSER_EXPIRE', 'expired');
+    for (const one of over) {
+      if ('kind' in one) this.#expireTrade(one);
+      else this.#endDispenser(one, 'DISPENSER_EXPIRE', 'expired');
+    }
     for (const one of owed) this.#expireOwed(one);
     for (const one of closing) this.#endDispenser(one, 'DISPENSER_CLOSE', 'cancelled');
     for (const poll of this.#polls.filter(({ isOpen }) => isOpen)) this.#maybeClose(poll);
@@ -776,6 +777,7 @@ export class ReferenceLedger {
     const isGas = name.toUpperCase() === 'GAS';
     const isBad = (address: string | null) => address !== '' && !this.#isAddress(address!);
     const isLocked = (lock: string) => token?.locks[lock] === true;
+    const isRounded = (amount: bigint) => cut(amount, decimals!) !== amount;
     const differs = (value: unknown, stored: unknown) =>
       token !== null && value !== undefined && value !== null && value !== stored;
     const terms = [
@@ -834,8 +836,12 @@ export class ReferenceLedger {
         const most = addressMax ?? token?.addressMax ?? 0n;
         return most > 0n && most < (maxMint ?? token?.maxMint ?? 0n) && 'MINT_ADDRESS_MAX < MAX_MINT';
       },
-      () => isLocked('MAX_SUPPLY') && differs(maxSupply, token!.maxSupply) && 'MAX_SUPPLY (locked)',
-      () => isLocked('MAX_MINT') && differs(maxMint, token!.maxMint) && 'MAX_MINT (locked)',
+      () =>
+        isLocked('MAX_SUPPLY') &&
+        (differs(maxSupply, token!.maxSupply) || isRounded(token!.maxSupply)) &&
+        'MAX_SUPPLY (locked)',
+      () =>
+        isLocked('MAX_MINT') && (differs(maxMint, token!.maxMint) || isRounded(token!.maxMint)) && 'MAX_MINT (locked)',
       () => points(get('DESCRIPTION')) > 249 && 'DESCRIPTION (length)',
       () =>
         isLocked('DESCRIPTION') &&
@@ -1272,7 +1278,9 @@ export class ReferenceLedger {
       () => token!.owner !== source && 'SOURCE (not authorized)',
       () => token!.isHeld && 'TICK (ownership escrowed)',
       () => token!.callbackBlock === null && 'CALLBACK_BLOCK (format)',
-      () => token!.callbackAmount === null && 'CALLBACK_AMOUNT (format)',
+      () =>
+        (token!.callbackAmount === null || cut(token!.callbackAmount, paid!.decimals) !== token!.callbackAmount) &&
+        'CALLBACK_AMOUNT (format)',
       this.#sourceSleeps(doing),
       this.#tickSleeps(token),
       this.#tickSleeps(paid, 'CALLBACK_TICK'),
@@ -1488,6 +1496,7 @@ export class ReferenceLedger {
         ...{ giveLeft: side(give).amount, getLeft: side(want).amount, getAddress: getAddress! },
         ...{
           expiration: this.#expirationOf(get),
+          heir: source,
           allow: this.#root(get('ALLOW_LIST')),
           block: this.#root(get('BLOCK_LIST'))
         }
@@ -1533,6 +1542,7 @@ export class ReferenceLedger {
         .filter((one) => one.kind === taker.kind && one.status === 'open' && one.source !== taker.source)
         .filter((one) => isSame(one.give, taker.get) && isSame(one.get, taker.give))
         .filter((one) => one.giveLeft > 0n && one.getLeft > 0n)
+        .filter((one) => [one, taker].every((trade) => this.#isExact(trade.give) && this.#isExact(trade.get)))
         .filter((one) => one.give.amount * taker.give.amount >= taker.get.amount * one.get.amount)
         .sort((a, b) => {
           const better = b.give.amount * a.get.amount - a.give.amount * b.get.amount;
@@ -1544,6 +1554,11 @@ export class ReferenceLedger {
       if (!found) return;
       this.#settle(found.maker, taker, found.fill!);
     }
+  }
+
+  /** Whether an amount has no more places than its token has by now. */
+  #isExact({ token, amount }: Side): boolean {
+    return token === null || cut(amount, token.decimals) === amount;
   }
 
   #fill(maker: Trade, taker: Trade): { give: bigint; get: bigint } | null {
@@ -1618,6 +1633,7 @@ export class ReferenceLedger {
   }
 
   #endTrade(doing: Doing, trade: Trade, ending: 'cancelled' | 'expired', to: string): void {
+    trade.heir = to;
     this.#release(doing, trade.give, trade.giveLeft, trade.source, to);
     const pending = ending === 'cancelled' ? 'cancelling' : 'expiring';
     this.#setStatus(doing, trade, this.#isAwaited(trade) ? pending : ending);
@@ -1648,10 +1664,10 @@ export class ReferenceLedger {
 
   #expireOwed(owed: Owed): void {
     if (owed.status !== 'pending_coinpay') return;
-    const { source } = owed.seller;
+    const { source, heir } = owed.seller;
     const doing = this.#system('COINPAY_EXPIRE', source);
     this.#note(doing.index, 'coinpay_expires', 'valid');
-    this.#release(doing, owed.sold, owed.sold.amount, source, source);
+    this.#release(doing, owed.sold, owed.sold.amount, source, heir);
     owed.buyer.giveLeft += owed.coins;
     owed.buyer.getLeft += owed.sold.amount;
     this.#finishOwed(doing, owed, 'expired');
@@ -1748,6 +1764,7 @@ export class ReferenceLedger {
       () => ![one!.source, one!.getAddress].includes(doing.source) && 'SOURCE (not owner)',
       () => one!.status !== 'open' && 'DISPENSER_ACTION_INDEX (dispenser not open)',
       () => one!.give.isOwnership && get('GIVE_ESCROW') !== '' && 'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
+      () => !isCancel && escrow! > 0n && !this.#isExact(one!.give) && 'GIVE_AMOUNT (format)',
       () => escrow! > 0n && one!.refills >= 5 && 'MAX_REFILLS (dispenser refill limit reached)',
       ...this.#termTests(get),
       () => this.#balance(one!.give.token, doing.source) < escrow! && 'insufficient funds (GIVE_ESCROW)'
@@ -1784,8 +1801,7 @@ export class ReferenceLedger {
     const isExpired = action === 'DISPENSER_EXPIRE';
     const doing = this.#system(action, one.source);
     this.#note(doing.index, isExpired ? 'dispenser_expires' : 'dispenser_closes', isExpired ? 'valid' : status);
-    const to = isExpired ? one.source : one.heir;
-    this.#release(doing, one.give, one.left, to, to);
+    this.#release(doing, one.give, one.left, one.heir, one.heir);
     one.status = status;
     this.#note(doing.index, 'dispenser_statuses', status);
   }

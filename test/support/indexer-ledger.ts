@@ -1,3 +1,4 @@
+import { SAFETY_RULES } from '../../src/coin/profile.ts';
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
 import type { BlockHashes, ExecutedBlock } from '../../src/indexer/block/block.ts';
@@ -22,7 +23,7 @@ export const TEST_RULES: Rules = {
   unstakeCooldown: 3,
   hashes: new CommitmentHashes('PLATFORM'),
   roles: new Map(),
-  isActive: isBuilt,
+  isActive: (name) => isBuilt(name) || SAFETY_RULES.some((rule) => rule === name),
   readAddress: (text) => (/^[A-Z]$/.test(text) ? text : undefined)
 };
 

@@ -57,7 +57,7 @@ function fulfil(owed: Obligation, step: Step): void {
   finish(owed, { status: 'fulfilled', match: VALID }, step);
 }
 
-/** The seller gets back what nobody has paid for; the payer's order has again what the match had used of it. */
+/** The seller, or whom he swept his orders to, gets back what nobody has paid for; the payer's order has again what the match had used of it. */
 export function expireObligation({ index, seller }: Obligation, source: string): SystemAction {
   return {
     name: 'COINPAY_EXPIRE',
@@ -70,8 +70,8 @@ export function expireObligation({ index, seller }: Obligation, source: string):
         obligation_action_index: index,
         status_id: VALID
       });
-      const to = step.ledger.offer('order', seller)!.source;
-      giveSide(owed.give, { named: to, to }, step);
+      const { source: named, heir } = step.ledger.offer('order', seller)!;
+      giveSide(owed.give, { named, to: heir }, step);
       freePayer(owed, step);
       finish(owed, { status: 'expired', match: EXPIRED_MATCH }, step);
       return true;

@@ -28,7 +28,7 @@ export function closeDispenser(
   return {
     name: 'DISPENSER_CLOSE',
     source,
-    run: (step) => end(index, { table: 'dispenser_closes', verdict: status, status }, step, ({ heir }) => heir)
+    run: (step) => end(index, { table: 'dispenser_closes', verdict: status, status }, step)
   };
 }
 
@@ -37,27 +37,20 @@ export function expireDispenser({ index, source }: Dispenser): SystemAction {
   return {
     name: 'DISPENSER_EXPIRE',
     source,
-    run: (step) =>
-      end(
-        index,
-        { table: 'dispenser_expires', verdict: VALID, status: 'expired' },
-        step,
-        (dispenser) => dispenser.source
-      )
+    run: (step) => end(index, { table: 'dispenser_expires', verdict: VALID, status: 'expired' }, step)
   };
 }
 
 function end(
   index: number,
   { table, verdict, status }: { readonly table: string; readonly verdict: string; readonly status: string },
-  step: Step,
-  heirOf: (dispenser: Dispenser) => string
+  step: Step
 ): boolean {
   const { action, ledger } = step;
   const dispenser = ledger.offer('dispenser', index);
   if (!dispenser || !isLive(dispenser)) return false;
   ledger.record(table, { action_index: action.index, dispenser_action_index: index, status_id: verdict });
-  const to = heirOf(dispenser);
+  const to = dispenser.heir;
   giveSide({ ...dispenser.give, amount: dispenser.left }, { named: to, to }, step);
   setDispenserStatus({ ...dispenser, left: 0n }, status, step);
   return true;

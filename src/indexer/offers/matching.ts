@@ -1,6 +1,6 @@
 import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
-import { isBarred } from '../rules/checks.ts';
+import { fitsPlaces, isBarred } from '../rules/checks.ts';
 import { giveSide } from './escrow.ts';
 import { marketOf, type Side, type Trade } from './offer.ts';
 import { setTradeStatus, settleTrade } from './trade-end.ts';
@@ -25,8 +25,9 @@ export function matchTrade({ kind, index, source }: Trade): SystemAction {
     source,
     run: (step) => {
       const taker = step.ledger.offer(kind, index);
-      if (taker?.status !== 'open') return false;
+      if (taker?.status !== 'open' || !isStillExact(taker, step)) return false;
       for (const maker of candidatesOf(taker, step)) {
+        if (!isStillExact(maker, step)) continue;
         const fill = kind === 'swap' || hasOwnership(taker) ? wholeFill(maker, taker) : fillOf(maker, taker, step);
         if (!fill || isKeptApart(maker, taker, step)) continue;
         settle(maker, taker, fill, step);
@@ -48,6 +49,12 @@ function candidatesOf(taker: Trade, { ledger }: Step): Trade[] {
       return isOpen && give.amount * taker.give.amount >= taker.get.amount * get.amount;
     })
     .sort((a, b) => comparePrices(b, a) || a.index - b.index);
+}
+
+/** Whether both amounts of a trade are amounts of their tokens, whose DECIMALS may have fallen since it was made. */
+function isStillExact({ give, get }: Trade, { action, ledger, rules }: Step): boolean {
+  if (!rules.isActive('EXACT_AMOUNTS', action.block.height)) return true;
+  return [give, get].every(({ tick, amount }) => tick === null || fitsPlaces(amount, ledger.token(tick)!));
 }
 
 function comparePrices(a: Trade, b: Trade): number {

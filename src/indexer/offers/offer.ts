@@ -13,7 +13,7 @@ interface BaseOffer {
   readonly index: number;
   /** The newest of its statuses, as it is stored. */
   readonly status: string;
-  /** Epoch seconds; the offer ends in the first block whose median time is not below. */
+  /** Epoch seconds; the offer ends in the first block whose median time is above. */
   readonly expiration: number;
 }
 
@@ -29,6 +29,8 @@ export interface Trade extends BaseOffer {
   readonly getAddress: string;
   readonly allowList: number | null;
   readonly blockList: number | null;
+  /** Gets what an awaited payment leaves when it never comes. */
+  readonly heir: string;
 }
 
 /** The lists of a dispenser from a time on. */

@@ -19,7 +19,7 @@ export function setTradeStatus(trade: Trade, status: string, { action, ledger }:
 /** Ends an open trade: what no match has used goes to an address. While payments are awaited it only stops matching. */
 export function endTrade(trade: Trade, ending: Ending, to: string, step: Step): void {
   returnRest(trade, to, step);
-  setTradeStatus(trade, isAwaited(trade, step) ? PENDING[ending] : ending, step);
+  setTradeStatus({ ...trade, heir: to }, isAwaited(trade, step) ? PENDING[ending] : ending, step);
 }
 
 /** The status of a trade after a match or the end of one. */

@@ -82,6 +82,11 @@ export function readAmount(text: string, token: Pick<Token, 'decimals'> | null):
   return parseTokenAmount(text, token?.decimals ?? MAX_PLACES);
 }
 
+/** Whether an amount has no more places than its token has now: DECIMALS may have fallen since it was read. */
+export function fitsPlaces(amount: bigint, { decimals }: Pick<Token, 'decimals'>): boolean {
+  return amount % 10n ** BigInt(MAX_PLACES - decimals) === 0n;
+}
+
 /** A whole number for a column of texts, without zeros in front; what is none stays as written, an empty text is NULL. */
 export function indexColumn(text: string): string | null {
   const index = readIndex(text);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
-import { MemoryLedger } from '../../support/indexer-ledger.ts';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const HOUR_S = 3_600;
 
@@ -95,13 +95,14 @@ test('a taker gets the best price first, then the oldest offer, and keeps what i
   assert.equal(ledger.balance('TOKA', 'D'), '15');
 });
 
-test('fills have no more places than their tokens, also of an order from before DECIMALS changed', () => {
+test('EXACT_AMOUNTS: below its height fills have no more places than their tokens, also of an order from before DECIMALS changed', () => {
+  const isActive = (name: string) => name !== 'EXACT_AMOUNTS';
   for (const [wanted, left, got] of [
     ['0.5', '9', '1'],
     ['1.4', '9', '1'],
     ['0.4', '10', '0']
   ] as const) {
-    const ledger = new MemoryLedger();
+    const ledger = new MemoryLedger(100, { ...TEST_RULES, isActive });
     ledger.give('PAYT', 0, 'B', { B: '12' });
     act(ledger, ['A', 'ISSUE|0|TOKA|10.5|1.5|1']);
     act(ledger, ['B', `ORDER|0|BTC|PAYT|6|0|BTC|TOKA|${wanted}`], ['A', 'ISSUE|0|TOKA|||0||10']);
@@ -210,4 +211,107 @@ test('the two new addresses of a dispenser get their ids in byte order', () => {
   ledger.act(['A', 'DISPENSER|0|BTC|TOKA|1||1|BTC||1|Z|USD||Y']);
   const [y, z] = ['Y', 'Z'].map((address) => ledger.view.get('addressId', address)!);
   assert.equal(z! - y!, 1);
+});
+
+const INDIVISIBLE = 'ISSUE|0|TOKA|||0';
+
+test('EXACT_AMOUNTS: half a unit of a token that became indivisible is never sold, refilled, matched or paid', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('PAYT', 0, 'B', { B: '10' });
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|0|TOKA|100||1']), ['valid']);
+  assert.deepEqual(act(ledger, ['A', 'DISPENSER|0|BTC|TOKA|0.5||0|BTC|PAYT|1']), ['valid']);
+  const dispenser = ledger.lastAction;
+  assert.deepEqual(act(ledger, ['B', 'ORDER|0|BTC|PAYT|5|0|BTC|TOKA|0.5']), ['valid']);
+  assert.deepEqual(act(ledger, ['B', 'ISSUE|4|PAYT|101|TOKA|0.5']), ['valid']);
+  assert.deepEqual(act(ledger, ['A', INDIVISIBLE], ['A', 'ISSUE|2|TOKA||10']), ['valid', 'valid']);
+  assert.deepEqual(act(ledger, ['A', `DISPENSER|2|${dispenser}|1`]), ['invalid: GIVE_AMOUNT (format)']);
+  act(ledger, ['B', 'SEND|0|PAYT|1|A']);
+  assert.equal(ledger.balance('TOKA', 'B'), '0');
+  assert.deepEqual(act(ledger, ['A', 'ORDER|0|BTC|TOKA|1|0|BTC|PAYT|5']), ['valid']);
+  assert.deepEqual(named(ledger), ['ORDER']);
+  ledger.height = 101;
+  assert.deepEqual(act(ledger, ['B', 'CALLBACK|0|PAYT']), ['invalid: CALLBACK_AMOUNT (format)']);
+  for (const tick of ['TOKA', 'PAYT']) assert.match(ledger.supply(tick), /^10$/);
+});
+
+test('EXACT_AMOUNTS, LOCKED_CAPS: below their heights a ledger goes on as it was begun', () => {
+  const isActive = (name: string) => !/EXACT|LOCKED/.test(name);
+  const ledger = new MemoryLedger(100, { ...TEST_RULES, isActive });
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|0|TOKA|1.5||1'], ['A', 'ISSUE|3|TOKA|1'], ['A', INDIVISIBLE]), [
+    'valid',
+    'valid',
+    'valid'
+  ]);
+});
+
+test('LOCKED_CAPS: DECIMALS never round a locked cap', () => {
+  const ledger = new MemoryLedger();
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|0|TOKA|1.5|0.5|1'], ['A', 'ISSUE|3|TOKA|1']), ['valid', 'valid']);
+  assert.deepEqual(act(ledger, ['A', INDIVISIBLE]), ['invalid: MAX_SUPPLY (locked)']);
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|0|TOKA|||2']), ['valid']);
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|0|TOKB||0.5|1'], ['A', 'ISSUE|3|TOKB||1'], ['A', 'ISSUE|0|TOKB|||0']), [
+    'valid',
+    'valid',
+    'invalid: MAX_MINT (locked)'
+  ]);
+});
+
+test('a dispenser that is cancelled and expires within its hour pays who cancelled it, or whom it was swept to', () => {
+  for (const [ending, heir] of [
+    ['DISPENSER|1|2', 'B'],
+    ['SWEEP|0|C|0|0|0|0|1', 'C']
+  ] as const) {
+    const ledger = new MemoryLedger();
+    ledger.give('TOKA', 0, 'A', { A: '10' });
+    assert.deepEqual(act(ledger, ['B', 'ADDRESS|0|||2'], ['A', 'DISPENSER|0|BTC|TOKA|1||10|BTC||1|B||||60']), [
+      'valid',
+      'valid'
+    ]);
+    assert.deepEqual(act(ledger, [ending.startsWith('SWEEP') ? 'A' : 'B', ending]), ['valid']);
+    for (let block = 0; block < 12; block++) {
+      ledger.time += HOUR_S / 6;
+      act(ledger, ['D', 'BROADCAST|0|tick']);
+      if (ledger.time === HOUR_S / 3) assert.equal(ledger.balance('TOKA', 'A'), '0', 'its hour is not over');
+    }
+    assert.deepEqual(
+      holdings(ledger, 'TOKA', 'ABC'),
+      ['A', 'B', 'C'].map((one) => (one === heir ? '10' : '0'))
+    );
+  }
+});
+
+test('an order that is swept while a payment is awaited leaves it to the DESTINATION of the SWEEP', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  assert.deepEqual(act(ledger, ['A', 'ORDER|0|BTC|TOKA|10|0|BTC||10'], ['B', 'ORDER|0|BTC||4|0|BTC|TOKA|4']), [
+    'valid',
+    'valid'
+  ]);
+  assert.deepEqual(act(ledger, ['A', 'SWEEP|0|C|0|0|1']), ['valid']);
+  assert.deepEqual(holdings(ledger, 'TOKA', 'ABC'), ['0', '0', '6']);
+  for (let block = 0; block < 12; block++) {
+    ledger.time += HOUR_S;
+    act(ledger, ['D', 'BROADCAST|0|tick']);
+  }
+  assert.deepEqual(holdings(ledger, 'TOKA', 'ABC'), ['0', '0', '10']);
+});
+
+test('open offers end in the block whose time is above their expiration, in the order of their numbers', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '30' });
+  ledger.give('TOKB', 0, 'A', {});
+  act(
+    ledger,
+    ['A', 'DISPENSER|0|BTC|TOKA|1||10|BTC||1|||||50'],
+    ['A', 'SWAP|0|BTC|TOKA|10|0|BTC|TOKB|10|||40'],
+    ['A', 'ORDER|0|BTC|TOKA|10|0|BTC|TOKB|10|||30']
+  );
+  ledger.times.length = 0;
+  ledger.time = 50;
+  act(ledger, ['D', 'BROADCAST|0|tick']);
+  assert.deepEqual(named(ledger), ['BROADCAST', 'SWAP_EXPIRE', 'ORDER_EXPIRE']);
+  ledger.times.length = 0;
+  ledger.time = 51;
+  act(ledger, ['D', 'BROADCAST|0|tick']);
+  assert.deepEqual(named(ledger), ['BROADCAST', 'DISPENSER_EXPIRE']);
 });

@@ -26,6 +26,7 @@ import {
 import { ONE } from '../../offers/units.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import {
+  fitsPlaces,
   isBarred,
   MEMO_CHECKS,
   orNull,
@@ -197,6 +198,11 @@ function readChange(step: Step): Change[] {
   return [{ named, dispenser, ...readEscrow(step, token), ...readOfferFields(step, null) }];
 }
 
+/** Whether a fill is an amount of the token, whose DECIMALS may have fallen while the dispenser was empty. */
+function isStillExact({ tick, amount }: Dispenser['give'], { action, ledger, rules }: Step): boolean {
+  return !rules.isActive('EXACT_AMOUNTS', action.block.height) || fitsPlaces(amount, ledger.token(tick!)!);
+}
+
 const CHANGE_CHECKS: readonly Check<Change>[] = [
   ['GIVE_ESCROW (format)', ({ escrow }) => escrow === null],
   expirationFormat,
@@ -231,6 +237,7 @@ const edit = defineAction<Change>({
       'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
       ({ dispenser, escrowText }) => dispenser!.give.isOwnership && escrowText !== ''
     ],
+    ['GIVE_AMOUNT (format)', ({ dispenser, escrow }, step) => escrow! > 0n && !isStillExact(dispenser!.give, step)],
     [
       'MAX_REFILLS (dispenser refill limit reached)',
       ({ dispenser, escrow }) => escrow! > 0n && dispenser!.refills >= MAX_REFILLS

@@ -102,7 +102,8 @@ function defineCreate(kind: Kind): Handler {
         getAddress: getAddress!,
         expiration: expiration!,
         allowList: listRoot(allowText, step),
-        blockList: listRoot(blockText, step)
+        blockList: listRoot(blockText, step),
+        heir: action.source
       };
       holdSide(trade.give, action.source, step);
       openTrade(trade, step);

@@ -1,6 +1,7 @@
 import { formatAmount, multiplyFloor } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
+  fitsPlaces,
   isBarred,
   MEMO_CHECKS,
   orNull,
@@ -23,6 +24,11 @@ function read({ action, ledger }: Step): Callback[] {
   const token = ledger.token(get('TICK'));
   const paid = token?.callbackTick == null ? null : ledger.token(token.callbackTick);
   return [{ token, paid, memo: get('MEMO') }];
+}
+
+/** Whether there is an amount, and its token has as many places as it had when that was promised. */
+function isPayable({ callbackAmount }: Token, paid: Token): boolean {
+  return callbackAmount !== null && fitsPlaces(callbackAmount, paid);
 }
 
 function holdersOf({ token }: Callback, { action, ledger }: Step) {
@@ -50,7 +56,7 @@ export const CALLBACK = defineAction<Callback>({
     ['SOURCE (not authorized)', ({ token }, { action }) => token!.owner !== action.source],
     ownershipEscrowed,
     ['CALLBACK_BLOCK (format)', ({ token }) => token!.callbackBlock === null],
-    ['CALLBACK_AMOUNT (format)', ({ token }) => token!.callbackAmount === null],
+    ['CALLBACK_AMOUNT (format)', ({ token, paid }) => !isPayable(token!, paid!)],
     sourceSleeps,
     tickSleeps,
     [

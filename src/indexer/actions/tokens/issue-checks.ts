@@ -1,5 +1,6 @@
 import type { Check, Step } from '../../rules/action-definition.ts';
 import {
+  fitsPlaces,
   HIGHEST_CAP,
   lengthOf,
   limitOf,
@@ -133,12 +134,29 @@ function exceeds(amount: bigint | null | undefined, cap: bigint): boolean {
 const changes = <T>(given: T | null | undefined, stored: T | null | undefined) =>
   given !== undefined && given !== null && given !== stored;
 
+/** Whether fewer DECIMALS would round a cap that is locked to another. */
+function rounds(cap: bigint, { decimals }: Issue, { action, rules }: Step): boolean {
+  return rules.isActive('LOCKED_CAPS', action.block.height) && !fitsPlaces(cap, { decimals: decimals! });
+}
+
 const frozenChecks: readonly Check<Issue>[] = [
   [
     'MAX_SUPPLY (locked)',
-    ({ token, maxSupply }) => token?.locks.lock_max_supply === true && changes(maxSupply, token.maxSupply)
+    (issue, step) => {
+      const { token, maxSupply } = issue;
+      if (token?.locks.lock_max_supply !== true) return false;
+      return changes(maxSupply, token.maxSupply) || rounds(token.maxSupply, issue, step);
+    }
   ],
-  ['MAX_MINT (locked)', ({ token, maxMint }) => token?.locks.lock_max_mint === true && changes(maxMint, token.maxMint)],
+  [
+    'MAX_MINT (locked)',
+    (issue, step) => {
+      const { token, maxMint } = issue;
+      return (
+        token?.locks.lock_max_mint === true && (changes(maxMint, token.maxMint) || rounds(token.maxMint, issue, step))
+      );
+    }
+  ],
   ['DESCRIPTION (length)', ({ description }) => lengthOf(description ?? '') > MAX_DESCRIPTION],
   [
     'DESCRIPTION (locked)',

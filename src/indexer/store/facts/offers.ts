@@ -88,7 +88,10 @@ const editedList = (before: number | null, value: string | number | null | undef
 async function readTrades(connection: Query, kind: Trade['kind'], indexes: readonly number[]): Promise<Trade[]> {
   const found = await rows<Row>(
     connection,
-    `SELECT o.*, ${SIDES}, ${statusOf(kind, 'o.action_index')} FROM ${kind}s o ${JOINS}
+    `SELECT o.*, ${SIDES}, ${statusOf(kind, 'o.action_index')},
+       (SELECT d.address FROM ${kind}_statuses n JOIN sweeps w ON w.action_index = n.action_index
+        JOIN index_addresses d ON d.id = w.destination_id WHERE n.${kind}_action_index = o.action_index LIMIT 1) AS heir
+     FROM ${kind}s o ${JOINS}
      WHERE o.action_index IN (?) AND o.status_id = ${VALID_STATUS}`,
     [indexes]
   );
@@ -119,7 +122,8 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
       getAddress: String(row['get_address']),
       expiration: Number(row['expiration']),
       allowList: numberOf(row['allow_list']),
-      blockList: numberOf(row['block_list'])
+      blockList: numberOf(row['block_list']),
+      heir: String(row['heir'] ?? row['source'])
     };
     return (edits.get(index) ?? []).reduce(editTrade, trade);
   });

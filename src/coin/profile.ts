@@ -27,8 +27,8 @@ export type Role = (typeof ROLES)[number];
 /** Rules by which a ledger of ours is safer than others, each with its reason in docs/actions.md. */
 export const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'EXACT_AMOUNTS', 'LOCKED_CAPS'] as const;
 
-/** Rules that are no actions and have a height of their own: payloads in a taproot script, and those of safety. */
-export const FEATURES = ['TAPROOT_ENVELOPE', ...SAFETY_RULES] as const;
+/** Rules that are no actions and have a height of their own: payloads in a taproot script, who signed a reveal, and those of safety. */
+export const FEATURES = ['TAPROOT_ENVELOPE', 'REVEAL_KEY_CHECK', ...SAFETY_RULES] as const;
 
 /**
  * What a deployment decides and all its services must agree on: where two differ, their databases differ.
@@ -88,7 +88,8 @@ export const DEFAULT_PROFILE: Profile = {
   activations: Object.fromEntries([
     ...BUILT.split(' ').map((action) => [action, 0] as const),
     ...BUILT_LATER.split(' ').map((action) => [action, REGTEST_ONLY] as const),
-    ...SAFETY_RULES.map((rule) => [rule, SAFETY_FROM] as const)
+    ...SAFETY_RULES.map((rule) => [rule, SAFETY_FROM] as const),
+    ['REVEAL_KEY_CHECK', 0] as const
   ])
 };
 

@@ -1,6 +1,7 @@
 import type { AddressVersions } from '../coin/chains.ts';
-import { findCarried, type Lane, type LaneRules } from '../coin/payload/lanes.ts';
+import { type Carried, findCarried, type Lane, type LaneRules } from '../coin/payload/lanes.ts';
 import { type Payload, readFrame } from '../coin/payload/payload.ts';
+import { proveSpender, type RevealProof } from '../coin/payload/reveal-proof.ts';
 import { readRawBlock } from '../coin/raw/raw-block.ts';
 import type { RawTransaction } from '../coin/raw/raw-transaction.ts';
 import { addressOf } from '../coin/script/address.ts';
@@ -25,6 +26,8 @@ export interface ScanRules {
   readonly feeAddress: string | null;
   /** The source of every transaction that spends from a script's hash is one step back, not only where a payload asks for it. */
   readonly alwaysHops: boolean;
+  /** First block in which an action whose source is one step back counts only if that source signed it; Infinity: none. */
+  readonly revealKeyHeight: number;
 }
 
 /** A transaction that says something, or may pay a dispenser; whose it is is not known yet. */
@@ -37,6 +40,10 @@ export interface Candidate {
   readonly action: string;
   readonly rawData: Uint8Array | null;
   readonly lane: Lane;
+  /** Who signed it, where its source may be one step back; null: nothing proves it. */
+  readonly proof: RevealProof | null;
+  /** It counts only if its source signed it. */
+  readonly needsProof: boolean;
   readonly spends: { readonly txid: string; readonly vout: number };
   /** The script of what it spends; null: not known, it is in the transaction that is spent from. */
   readonly spentScript: Buffer | null;
@@ -80,6 +87,7 @@ export class TransactionScan {
   readonly marks = new ScriptMarks();
   readonly #laneRules: LaneRules;
   readonly #rules: ScanRules;
+  readonly #needsProof: boolean;
   readonly #wanted: ReadonlySet<number>;
   #visited = 0;
 
@@ -90,6 +98,7 @@ export class TransactionScan {
   constructor(height: number, rules: ScanRules, wanted = NONE) {
     this.#laneRules = { magic: rules.magic, isEnvelopeActive: height >= rules.envelopeHeight };
     this.#rules = rules;
+    this.#needsProof = height >= rules.revealKeyHeight;
     this.#wanted = wanted;
   }
 
@@ -116,7 +125,13 @@ export class TransactionScan {
     if (said === SILENT && !isPayment) return;
     const outputs = relevantOutputs(transaction, said.action, this.#rules, isPayment ? this.#wanted : NONE);
     if (said === SILENT && outputs.length === 0) return;
-    this.candidates.push({ ...candidateOf(transaction, said, outputs), position });
+    const proof = said === SILENT ? null : this.#prove(transaction, carried!);
+    this.candidates.push({ ...candidateOf(transaction, said, outputs), position, proof, needsProof: this.#needsProof });
+  }
+
+  #prove(transaction: RawTransaction, { lane, proof }: Carried): RevealProof | null {
+    const found = lane === 'outputs' && this.#rules.alwaysHops ? proveSpender(transaction) : proof;
+    return found ? { ...found, publicKey: Uint8Array.from(found.publicKey) } : null;
   }
 
   #note({ txid: hash }: RawTransaction, { action, written, isUtf8 }: Payload): void {
@@ -132,7 +147,7 @@ function candidateOf(
   transaction: RawTransaction,
   said: Said,
   outputs: readonly OutputRow[]
-): Omit<Candidate, 'position'> {
+): Omit<Candidate, 'position' | 'proof' | 'needsProof'> {
   const { txid, vout } = transaction.inputs[0]!;
   return {
     hash: transaction.txid,

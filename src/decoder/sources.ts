@@ -1,8 +1,9 @@
 import { type RawOutput, type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { addressOf } from '../coin/script/address.ts';
+import { isAddressOfKey } from '../coin/script/key-address.ts';
 import { isPaidToScriptHash } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
-import type { OutputRow, TransactionRow } from './block-rows.ts';
+import type { BlockRows, Finding, OutputRow, TransactionRow } from './block-rows.ts';
 import type { Candidate, ScanRules } from './block-scan.ts';
 import { NO_DISPENSERS, readDispenser } from './dispenser-action.ts';
 
@@ -24,17 +25,18 @@ type Place = Candidate['spends'];
  * Completes scanned blocks, or other sets of transactions: a candidate gets a row when the coins that it spends belong to an address,
  * or when it may pay a dispenser: then it is nobody's, and says nothing.
  *
- * A payload in chunks or an envelope is spent from a script that its sender funded: the source is then one step back.
+ * A payload in chunks or an envelope is spent from a script that its sender funded: the source is then one step back, and must be an
+ * address of the key that signed. Anybody may pay to a script; that says nothing of who wrote it.
  *
  * @param known  asked before the node, and told what the node said
  * @throws {PlatformError} what the reader throws, and NODE_REFUSED where a transaction lacks what another spends
  */
-export async function resolveSources<Scanned extends { readonly candidates: readonly Candidate[] }>(
+export async function resolveSources<Scanned extends Resolvable>(
   blocks: readonly Scanned[],
   read: TransactionReader,
   known: KnownTransactions,
   rules: ScanRules
-): Promise<readonly (Omit<Scanned, 'candidates'> & { readonly transactions: readonly TransactionRow[] })[]> {
+): Promise<readonly (Omit<Scanned, 'candidates' | 'findings'> & Resolved)[]> {
   const candidates = blocks.flatMap((block) => block.candidates);
   for (const { hash, bytes } of candidates) known.set(hash, bytes);
   const spent = new Map(candidates.map(({ spends, spentScript }) => [spends, spentScript]));
@@ -42,23 +44,50 @@ export async function resolveSources<Scanned extends { readonly candidates: read
   await transactions.loadScripts(candidates.map(({ spends }) => spends));
   const isFunded = (candidate: Candidate) => candidate.lane === 'chunks' || isRevealed(candidate, transactions, rules);
   await transactions.load(candidates.filter(isFunded).map(({ spends }) => spends.txid));
-  const places = candidates.map((candidate) => sourcePlace(candidate, transactions, rules));
-  await transactions.loadScripts(places.filter((place) => place !== undefined));
-  const rows = new Map(
-    candidates.map((candidate, position) => {
-      const place = places[position];
-      const source = place && addressOf(transactions.scriptAt(place), rules.addresses);
-      const fees = candidate.lane === 'chunks' ? fundingFees(candidate, transactions, rules) : [];
-      return [
-        candidate,
-        source === undefined ? paymentOf(candidate) : [rowOf(candidate, source, fees, rules)]
-      ] as const;
-    })
-  );
-  return blocks.map(({ candidates: found, ...block }) => ({
-    ...block,
-    transactions: found.flatMap((candidate) => rows.get(candidate)!)
-  }));
+  const places = new Map(candidates.map((candidate) => [candidate, sourcePlace(candidate, transactions, rules)]));
+  await transactions.loadScripts([...places.values()].filter((place) => place !== undefined));
+  return blocks.map(({ candidates: found, findings, ...block }) => {
+    const resolved = found.map((candidate) => rowsOf(candidate, places.get(candidate), transactions, rules));
+    return {
+      ...block,
+      transactions: resolved.flatMap((each) => each.rows),
+      findings: [...findings, ...resolved.flatMap((each) => each.findings)]
+    };
+  });
+}
+
+type Resolved = Pick<BlockRows, 'transactions' | 'findings'>;
+
+/** What was scanned: a block, or other transactions. */
+interface Resolvable {
+  readonly candidates: readonly Candidate[];
+  readonly findings: readonly Finding[];
+}
+
+/** The row of a candidate, if it has one, and what an auditor should know of it. */
+function rowsOf(
+  candidate: Candidate,
+  place: Place | undefined,
+  transactions: TransactionSet,
+  rules: ScanRules
+): { readonly rows: readonly TransactionRow[]; readonly findings: readonly Finding[] } {
+  const script = place && transactions.scriptAt(place);
+  const source = script && addressOf(script, rules.addresses);
+  if (script === undefined || source === undefined) return { rows: paymentOf(candidate), findings: [] };
+  const { hash, lane, spends, needsProof } = candidate;
+  const isRevealed = lane !== 'outputs' || place !== spends;
+  if (needsProof && isRevealed && !isSignedBy(script, candidate, transactions))
+    return { rows: paymentOf(candidate), findings: [{ code: 'SOURCE_NOT_SIGNER', hash, reason: source }] };
+  const fees = lane === 'chunks' ? fundingFees(candidate, transactions, rules) : [];
+  const isOwnKey = !needsProof || isAddressOfKey(script, Buffer.from(candidate.pubkey ?? '', 'hex'));
+  const pubkey = isOwnKey ? candidate.pubkey : null;
+  return { rows: [rowOf({ ...candidate, pubkey }, source, fees, rules)], findings: [] };
+}
+
+/** Whether the owner of an address signed what a transaction reveals, by the key that the scripts which it spends check. */
+function isSignedBy(source: Uint8Array, { proof, spends: { txid } }: Candidate, transactions: TransactionSet): boolean {
+  if (!proof || !isAddressOfKey(source, proof.publicKey)) return false;
+  return proof.locks.every(({ vout, script }) => Buffer.from(script).equals(transactions.scriptAt({ txid, vout })));
 }
 
 /** Whether it spends from a script that its sender funded, to reveal what the script commits to. */

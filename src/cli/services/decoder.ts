@@ -49,6 +49,12 @@ export const decoderCommand = {
 /** @see the section on the decoder's start-up order of the specification */
 function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningService> {
   const { chain, network, code, startBlock } = networkOf(config);
+  const rules = scanRulesOf(config);
+  if (rules.revealKeyHeight > 0)
+    log.warn(
+      { revealKeyHeight: rules.revealKeyHeight },
+      'below REVEAL_KEY_CHECK of the profile, whoever is paid at the address of a script can act in the name of the payer'
+    );
   const id = { kind: 'decoder', chain, network } as const;
   const workerData: DecoderActorData = {
     chain,
@@ -58,7 +64,7 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
     startBlock: config.DECODER_START_BLOCK ?? startBlock,
     pollIntervalMs: config.DECODER_POLL_INTERVAL,
     queryTimeoutMs: config.DB_QUERY_TIMEOUT,
-    rules: scanRulesOf(config),
+    rules,
     logLevel: config.LOG_LEVEL
   };
   return startSupervised<DecoderReport, Record<never, never>>({
@@ -85,7 +91,8 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
     isMergeMined: network.chain === 'dogecoin',
     envelopeHeight: activationHeight(profile, network, 'TAPROOT_ENVELOPE'),
     feeAddress: profile.roles[network.name]?.FEE_DESTINATION ?? null,
-    alwaysHops: SOURCE_HOP === 'always'
+    alwaysHops: SOURCE_HOP === 'always',
+    revealKeyHeight: activationHeight(profile, network, 'REVEAL_KEY_CHECK')
   };
 }
 

@@ -10,6 +10,7 @@ import {
   type ScriptElement
 } from '../script/script.ts';
 import { decryptPayload } from './payload.ts';
+import { type ChunkForm, proveChunks, proveEnvelope, type RevealProof } from './reveal-proof.ts';
 
 /** Which transaction a payload's sender is seen from. */
 export type Lane =
@@ -24,6 +25,8 @@ export type Lane =
 export interface Carried {
   readonly frame: Uint8Array;
   readonly lane: Lane;
+  /** Of what inputs reveal; undefined when nothing proves who signed it, and for outputs, which need no proof. */
+  readonly proof?: RevealProof | undefined;
 }
 
 export interface LaneRules {
@@ -50,22 +53,30 @@ export function findCarried(transaction: RawTransaction, { magic, isEnvelopeActi
   const envelope = isEnvelopeActive ? readEnvelope(transaction.firstWitness, magic) : undefined;
   const carried = transaction.mayCarryData ? readOutputs(transaction, magic) : undefined;
   if (envelope && carried) return undefined;
-  return envelope ? { frame: envelope, lane: 'envelope' } : carried;
+  if (!envelope) return carried;
+  return { frame: envelope.frame, lane: 'envelope', proof: proveEnvelope(transaction, envelope.key) };
 }
 
 function readOutputs(transaction: RawTransaction, magic: string): Carried | undefined {
   const { inputs, outputs } = transaction;
   const { txid } = inputs[0]!;
-  let lane: Lane = 'outputs';
+  const markers: ChunkForm[] = [];
+  let revealing: readonly number[] = [];
   const parts = outputs.flatMap(({ script }) => {
     const data = readReturn(script) ?? readMultisig(script);
     const plain = data && decryptPayload(txid, data, magic);
     const marker = plain?.toString('latin1');
     if (marker !== 'p2sh' && marker !== 'p2wsh') return plain ?? [];
-    lane = 'chunks';
-    return marker === 'p2sh' ? inputs.map(revealedByScript) : transaction.witnesses.map(revealedByWitness);
+    markers.push(marker);
+    const revealed = marker === 'p2sh' ? inputs.map(revealedByScript) : transaction.witnesses.map(revealedByWitness);
+    revealing = revealed.flatMap(({ length }, at) => (length > 0 ? [at] : []));
+    return revealed;
   });
-  return parts.length === 0 ? undefined : { frame: Buffer.concat(parts), lane };
+  if (parts.length === 0) return undefined;
+  const frame = Buffer.concat(parts);
+  const [form] = markers;
+  if (!form) return { frame, lane: 'outputs' };
+  return { frame, lane: 'chunks', proof: markers.length === 1 ? proveChunks(transaction, form, revealing) : undefined };
 }
 
 /** The data of a script that is exactly OP_RETURN and one push. */
@@ -103,7 +114,10 @@ function firstPush(script: Uint8Array): Uint8Array | undefined {
 }
 
 /** `OP_0 OP_IF <magic> <00> <part>… OP_ENDIF <key> OP_CHECKSIG` in a leaf of the first input, without an annex. */
-function readEnvelope(items: readonly Buffer[], magic: string): Uint8Array | undefined {
+function readEnvelope(
+  items: readonly Buffer[],
+  magic: string
+): { readonly frame: Uint8Array; readonly key: Uint8Array } | undefined {
   if (items.length < LEAST_ENVELOPE_ITEMS || items.at(-1)![0] === ANNEX || !isControlBlock(items.at(-1)!))
     return undefined;
   const elements = readScript(items.at(-2)!);
@@ -115,7 +129,7 @@ function readEnvelope(items: readonly Buffer[], magic: string): Uint8Array | und
   if (!isFramed || !isMarked || key?.data?.length !== 32) return undefined;
   if (version?.data?.length !== 1 || version.data[0] !== 0) return undefined;
   const parts = elements.slice(4, -3).map(({ data }) => data);
-  return parts.every((part) => part !== undefined) ? Buffer.concat(parts) : undefined;
+  return parts.every((part) => part !== undefined) ? { frame: Buffer.concat(parts), key: key.data } : undefined;
 }
 
 function isControlBlock(item: Buffer): boolean {

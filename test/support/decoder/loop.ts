@@ -32,7 +32,8 @@ export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magi
     isMergeMined: chain === 'dogecoin',
     envelopeHeight: 0,
     feeAddress: null,
-    alwaysHops: false
+    alwaysHops: false,
+    revealKeyHeight: 0
   };
 }
 

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { createCipheriv } from 'node:crypto';
+import { createCipheriv, hash } from 'node:crypto';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { encodePayload } from '../../../src/coin/payload/payload.ts';
 import { type RawInput, readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
+import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { writePush } from '../../../src/coin/script/script.ts';
 import { markOf } from '../../../src/coin/script/script-marks.ts';
+import { payToLeaf } from '../../../src/coin/script/taproot.ts';
 import {
   type Candidate,
   type ScannedBlock,
@@ -18,6 +20,7 @@ import { resolveSources } from '../../../src/decoder/sources.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { returnScript } from '../../support/coin/carriers.ts';
 import { type TransactionParts, writeBlock, writeTransaction } from '../../support/coin/raw-writer.ts';
+import { publicKeyOf } from '../../support/encoder/signer.ts';
 
 const { addresses } = chainNetwork('bitcoin', 'regtest');
 const RULES: ScanRules = {
@@ -27,17 +30,20 @@ const RULES: ScanRules = {
   isMergeMined: false,
   envelopeHeight: 7,
   feeAddress: null,
-  alwaysHops: false
+  alwaysHops: false,
+  revealKeyHeight: 0
 };
-const KEY = Buffer.from(`02${'11'.repeat(32)}`, 'hex');
+const KEY = publicKeyOf(hash('sha256', 'a sender', 'buffer'));
+const OWN = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
 const keyScript = (byte: string) => Buffer.from(`0014${byte.repeat(20)}`, 'hex');
 const output = (script: Buffer, amount = 1_000n) => ({ amount, script });
 const NO_SCRIPT = Buffer.alloc(0);
 
 /** Whose coins the sender had, what was funded with them, and the ids of both. */
-const wallet = transaction({ outputs: [output(keyScript('aa'))] });
-function funded(script: Buffer) {
-  return transaction({ inputs: [spend(wallet.txid)], outputs: [output(keyScript('bb')), output(script)] });
+const wallet = transaction({ outputs: [output(OWN)] });
+function funded(...scripts: readonly Buffer[]) {
+  const outputs = [keyScript('bb'), ...scripts].map((script) => output(script));
+  return transaction({ inputs: [spend(wallet.txid)], outputs });
 }
 
 function transaction(parts: Partial<TransactionParts>) {
@@ -83,15 +89,14 @@ const encrypt = (txid: string, bytes: Uint8Array) =>
   createCipheriv('aes-128-ctr', txid.slice(0, 16), txid.slice(16, 32)).update(
     Buffer.concat([Buffer.from(RULES.magic), bytes])
   );
-const payTo = (txid: string, action: string) =>
-  output(returnScript(encodePayload(txid, action, { magic: 'TEST' })), 0n);
+const say = (txid: string, action: string) => output(returnScript(encodePayload(txid, action, { magic: 'TEST' })), 0n);
 const frameOf = (action: string) => Buffer.from(writePush(Buffer.from(action)));
-const address = (script: Buffer) => addressOf(script, addresses);
+const address = (script: Uint8Array) => addressOf(script, addresses);
 
 test('OP_RETURN: the source is whose coins the first input spends', async () => {
   const said = transaction({
     inputs: [spend(wallet.txid)],
-    outputs: [payTo(wallet.txid, 'COINPAY|0'), output(keyScript('cc'), 5n)],
+    outputs: [say(wallet.txid, 'COINPAY|0'), output(keyScript('cc'), 5n)],
     witnesses: [[Buffer.alloc(70), KEY]]
   });
   const { transactions, findings, askedLess } = await decode([said], [wallet]);
@@ -99,7 +104,7 @@ test('OP_RETURN: the source is whose coins the first input spends', async () => 
   assert.deepEqual(transactions, [
     {
       hash: said.txid,
-      source: address(keyScript('aa')),
+      source: address(OWN),
       data: 'COINPAY|0',
       rawData: null,
       pubkey: KEY.toString('hex'),
@@ -111,7 +116,7 @@ test('OP_RETURN: the source is whose coins the first input spends', async () => 
 
 test('pubkeys: the last push of a script shows one as well', async () => {
   const script = Buffer.concat([writePush(Buffer.alloc(70)), writePush(KEY)]);
-  const said = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [payTo(wallet.txid, 'SEND|0')] });
+  const said = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [say(wallet.txid, 'SEND|0')] });
   const { transactions } = await decode([said], [wallet]);
   assert.equal(transactions[0]?.pubkey, KEY.toString('hex'));
 });
@@ -137,7 +142,7 @@ test('RDD-03: outputs to the fee address, and of a new dispenser to its oracle, 
   const [fee, oracle] = [address(keyScript('f0'))!, address(keyScript('0f'))!];
   const outputs = [keyScript('f0'), keyScript('0f'), keyScript('aa')].map((script) => output(script));
   const vouts = async (action: string) => {
-    const said = transaction({ inputs: [spend(wallet.txid)], outputs: [payTo(wallet.txid, action), ...outputs] });
+    const said = transaction({ inputs: [spend(wallet.txid)], outputs: [say(wallet.txid, action), ...outputs] });
     const { transactions } = await decode([said], [wallet], { ...RULES, feeAddress: fee });
     return transactions[0]?.outputs.map(({ vout }) => vout);
   };
@@ -153,12 +158,12 @@ test('RDD-03: who pays to a script that is looked for has a row, also without te
   const paid = (txid: string, outputs: TransactionParts['outputs'] = []) =>
     transaction({ inputs: [spend(txid)], outputs: [...outputs, output(till, 5n), output(keyScript('cc'))] });
   const silent = paid(wallet.txid);
-  const unknown = paid(wallet.txid, [payTo(wallet.txid, 'STEAL|0')]);
-  const said = paid(wallet.txid, [payTo(wallet.txid, 'SEND|0')]);
-  const nobody = paid(bare.txid, [payTo(bare.txid, 'SEND|0')]);
+  const unknown = paid(wallet.txid, [say(wallet.txid, 'STEAL|0')]);
+  const said = paid(wallet.txid, [say(wallet.txid, 'SEND|0')]);
+  const nobody = paid(bare.txid, [say(bare.txid, 'SEND|0')]);
   const block = [silent, unknown, said, nobody];
   const { transactions, marks } = await decode(block, [wallet, bare], RULES, 7, [till]);
-  const [sender, payment] = [address(keyScript('aa')), { address: address(till), amount: 5n, isPayment: true }];
+  const [sender, payment] = [address(OWN), { address: address(till), amount: 5n, isPayment: true }];
   assert.deepEqual(
     transactions.map(({ hash, source, data, outputs }) => ({ hash, source, data, outputs })),
     [
@@ -177,20 +182,20 @@ test('RDD-03: who pays to a script that is looked for has a row, also without te
 
 /** The script that holds one chunk and pays to a key's hash. */
 const chunkScript = (chunk: Buffer) =>
-  Buffer.concat([writePush(chunk), Buffer.from(`7576a914${'11'.repeat(20)}88ac`, 'hex')]);
+  Buffer.concat([writePush(chunk), Buffer.from([0x75]), payTo({ kind: 'keyHash', bytes: hash160(KEY) })]);
+const SIGNATURE = Buffer.from([...Buffer.alloc(70), 1]);
 
 for (const marker of ['p2sh', 'p2wsh'] as const) {
   test(`${marker} chunks: joined in the order of the inputs; the source is one step back`, async () => {
     const action = `FILE|0|${'y'.repeat(300)}`;
     const frame = frameOf(action);
-    const script = Buffer.from(marker === 'p2sh' ? `a914${'22'.repeat(20)}87` : `0020${'22'.repeat(32)}`, 'hex');
-    const funding = funded(script);
     const chunks = [frame.subarray(0, 200), frame.subarray(200)].map(chunkScript);
-    const revealed = chunks.map((chunk) => [Buffer.alloc(70), KEY, chunk]);
+    const funding = funded(...chunks.map((chunk) => payToScript(chunk, marker)));
+    const revealed = chunks.map((chunk) => [SIGNATURE, KEY, chunk]);
     const said = transaction({
       inputs: chunks.map((_, position) => {
         const pushes = Buffer.concat(revealed[position]!.map(writePush));
-        return spend(funding.txid, 1, marker === 'p2sh' ? pushes : NO_SCRIPT);
+        return spend(funding.txid, 1 + position, marker === 'p2sh' ? pushes : NO_SCRIPT);
       }),
       outputs: [output(returnScript(encrypt(funding.txid, Buffer.from(marker))))],
       witnesses: marker === 'p2sh' ? [] : revealed
@@ -198,7 +203,7 @@ for (const marker of ['p2sh', 'p2wsh'] as const) {
     const { transactions, askedLess } = await decode([said], [wallet, funding]);
     assert.deepEqual(
       transactions.map(({ data, source }) => ({ data, source })),
-      [{ data: action, source: address(keyScript('aa')) }]
+      [{ data: action, source: address(OWN) }]
     );
     assert.deepEqual(askedLess, [funding.txid, wallet.txid]);
     const paid = await decode([said], [wallet, funding], { ...RULES, feeAddress: address(keyScript('bb'))! });
@@ -209,27 +214,33 @@ for (const marker of ['p2sh', 'p2wsh'] as const) {
 }
 
 test('SOURCE_HOP: a spent script hash without chunks is its own source, unless history asks for the step back', async () => {
-  const script = Buffer.from(`a914${'22'.repeat(20)}87`, 'hex');
+  const nested = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
+  const script = payToScript(nested, 'p2sh');
   const funding = funded(script);
-  const said = transaction({ inputs: [spend(funding.txid, 1)], outputs: [payTo(funding.txid, 'SEND|0')] });
+  const said = transaction({
+    inputs: [spend(funding.txid, 1, Buffer.from(writePush(nested)))],
+    outputs: [say(funding.txid, 'SEND|0')],
+    witnesses: [[SIGNATURE, KEY]]
+  });
   const sourceBy = async (rules: ScanRules) => (await decode([said], [wallet, funding], rules)).transactions[0]?.source;
   assert.equal(await sourceBy(RULES), address(script));
-  assert.equal(await sourceBy({ ...RULES, alwaysHops: true }), address(keyScript('aa')));
+  assert.equal(await sourceBy({ ...RULES, alwaysHops: true }), address(OWN));
 });
 
-function envelope(action: string, more: { annex?: Buffer; outputs?: TransactionParts['outputs'] } = {}) {
-  const funding = funded(Buffer.from(`5120${'33'.repeat(32)}`, 'hex'));
+function envelope(action: string, more: { annex?: Buffer; beside?: string } = {}) {
   const leaf = Buffer.concat([
     Buffer.from('0063', 'hex'),
     writePush(Buffer.from(RULES.magic)),
     writePush(Buffer.from([0])),
     ...[frameOf(action).subarray(0, 5), frameOf(action).subarray(5)].map(writePush),
     Buffer.from('68', 'hex'),
-    writePush(Buffer.alloc(32, 0x44)),
+    writePush(KEY.subarray(1)),
     Buffer.from('ac', 'hex')
   ]);
-  const items = [Buffer.alloc(64), leaf, Buffer.alloc(33, 0xc1), ...(more.annex ? [more.annex] : [])];
-  const outputs = more.outputs ?? [output(keyScript('dd'))];
+  const controlBlock = Buffer.from([0xc1, ...KEY.subarray(1)]);
+  const funding = funded(payToLeaf(leaf, controlBlock)!);
+  const items = [Buffer.alloc(64), leaf, controlBlock, ...(more.annex ? [more.annex] : [])];
+  const outputs = more.beside ? [say(funding.txid, more.beside)] : [output(keyScript('dd'))];
   const said = transaction({ inputs: [spend(funding.txid, 1)], outputs, witnesses: [items] });
   return { said, funding };
 }
@@ -239,12 +250,12 @@ test('taproot envelope: from its height on, alone, without an annex; the source 
   const { transactions } = await decode([said], [wallet, funding]);
   assert.deepEqual(
     transactions.map(({ data, source }) => ({ data, source })),
-    [{ data: 'BROADCAST|0|in the clear', source: address(keyScript('aa')) }]
+    [{ data: 'BROADCAST|0|in the clear', source: address(OWN) }]
   );
   assert.deepEqual((await decode([said], [wallet, funding], RULES, 6)).transactions, []);
   const annexed = envelope('SEND|0', { annex: Buffer.from('50', 'hex') });
   assert.deepEqual((await decode([annexed.said], [wallet, annexed.funding])).transactions, []);
-  const twofold = envelope('SEND|0', { outputs: [payTo(funding.txid, 'SEND|0')] });
+  const twofold = envelope('SEND|0', { beside: 'SEND|0' });
   assert.deepEqual((await decode([twofold.said], [wallet, twofold.funding])).transactions, []);
 });
 
@@ -252,7 +263,7 @@ test('an unknown action and text that is no UTF-8 are findings, and the former h
   const broken = encrypt(wallet.txid, writePush(Buffer.from('53454e447cff', 'hex')));
   const unknown = transaction({
     inputs: [spend(wallet.txid)],
-    outputs: [payTo(wallet.txid, `STEAL|${'x'.repeat(200)}`)]
+    outputs: [say(wallet.txid, `STEAL|${'x'.repeat(200)}`)]
   });
   const garbled = transaction({ inputs: [spend(wallet.txid)], outputs: [output(returnScript(broken))] });
   const { transactions, findings } = await decode([unknown, garbled], [wallet]);
@@ -269,7 +280,7 @@ test('an unknown action and text that is no UTF-8 are findings, and the former h
 test('RDH-11: a transaction that cannot be read is quarantined as PARSE_ERROR', () => {
   const scan = new TransactionScan(7, RULES);
   const said = readRawTransaction(
-    transaction({ inputs: [spend(wallet.txid)], outputs: [payTo(wallet.txid, 'SEND|0')] }).bytes
+    transaction({ inputs: [spend(wallet.txid)], outputs: [say(wallet.txid, 'SEND|0')] }).bytes
   );
   const unreadable = Object.defineProperty(said, 'outputs', {
     get: () => {
@@ -283,17 +294,17 @@ test('RDH-11: a transaction that cannot be read is quarantined as PARSE_ERROR', 
 
 test('a bare key is no source; a transaction that was read once is not asked for again', async () => {
   const paid = transaction({ outputs: [output(Buffer.concat([writePush(KEY), Buffer.from('ac', 'hex')]))] });
-  const first = transaction({ inputs: [spend(paid.txid)], outputs: [payTo(paid.txid, 'SEND|0')] });
+  const first = transaction({ inputs: [spend(paid.txid)], outputs: [say(paid.txid, 'SEND|0')] });
   const change = transaction({
     inputs: [spend(wallet.txid)],
-    outputs: [payTo(wallet.txid, 'SEND|1'), output(keyScript('ee'))]
+    outputs: [say(wallet.txid, 'SEND|1'), output(keyScript('ee'))]
   });
-  const next = transaction({ inputs: [spend(change.txid, 1)], outputs: [payTo(change.txid, 'SEND|2')] });
+  const next = transaction({ inputs: [spend(change.txid, 1)], outputs: [say(change.txid, 'SEND|2')] });
   const { transactions, asked } = await decode([first, change, next], [paid, wallet]);
   assert.deepEqual(
     transactions.map(({ data, source }) => [data, source]),
     [
-      ['SEND|1', address(keyScript('aa'))],
+      ['SEND|1', address(OWN)],
       ['SEND|2', address(keyScript('ee'))]
     ]
   );
@@ -301,7 +312,7 @@ test('a bare key is no source; a transaction that was read once is not asked for
 });
 
 test('NODE_REFUSED: a transaction that lacks the output which another spends', async () => {
-  const said = transaction({ inputs: [spend(wallet.txid, 9)], outputs: [payTo(wallet.txid, 'SEND|0')] });
+  const said = transaction({ inputs: [spend(wallet.txid, 9)], outputs: [say(wallet.txid, 'SEND|0')] });
   await assert.rejects(decode([said], [wallet]), (caught) => {
     assert.ok(caught instanceof PlatformError && caught.code === 'NODE_REFUSED');
     assert.match(caught.message, /lacks an output/);

@@ -1,0 +1,41 @@
+import { tapLeafHash } from '@scure/btc-signer/payment.js';
+import { compareBytes, tagSchnorr, taprootTweakPubkey } from '@scure/btc-signer/utils.js';
+import { payTo } from './pay-scripts.ts';
+
+const KEY_BYTES = 32;
+const STEP_BYTES = 32;
+const NO_TREE = new Uint8Array();
+
+/**
+ * The script of an output that a key spends alone; undefined when the bytes are no key.
+ *
+ * @param key  32 bytes, before its tweak
+ * @see BIP 86
+ */
+export function payToKey(key: Uint8Array): Buffer | undefined {
+  return payToTweaked(key, NO_TREE);
+}
+
+/**
+ * The script of the output whose tree holds a leaf; undefined when the control block is not of the form.
+ *
+ * @see BIP 341
+ */
+export function payToLeaf(leaf: Uint8Array, controlBlock: Uint8Array): Buffer | undefined {
+  const key = controlBlock.subarray(1, 1 + KEY_BYTES);
+  let root: Uint8Array = tapLeafHash(leaf, controlBlock[0]! & 0xfe);
+  for (let at = 1 + KEY_BYTES; at < controlBlock.length; at += STEP_BYTES) {
+    const step = controlBlock.subarray(at, at + STEP_BYTES);
+    root = tagSchnorr('TapBranch', ...[root, step].sort(compareBytes));
+  }
+  return payToTweaked(key, root);
+}
+
+function payToTweaked(key: Uint8Array, root: Uint8Array): Buffer | undefined {
+  try {
+    const [bytes] = taprootTweakPubkey(key, root);
+    return payTo({ kind: 'taproot', bytes });
+  } catch {
+    return undefined; // no point of the curve has this coordinate
+  }
+}

@@ -257,7 +257,9 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'CONTROLLER (unknown)': 'format 6, and so the next four: CONTROLLER is given, and there are no contracts',
     'MINT_START_BLOCK < BLOCK_INDEX': 'it is given, above 0 and below the block',
     'MINT_STOP_BLOCK < BLOCK_INDEX': 'it is given, above 0 and below the block',
-    'MINT_STOP_BLOCK < MINT_START_BLOCK': 'given or else stored, the stop is above 0 and below the start'
+    'MINT_STOP_BLOCK < MINT_START_BLOCK': 'given or else stored, the stop is above 0 and below the start',
+    'TICK (first 200 characters taken)':
+      'it is new and has 200 characters or more, and another ticker begins with the same 200: tables in use tell no more of them apart'
   },
   LINK: {
     'COIN1 (unsupported COIN network)': 'it is none of `BTC`, `LTC`, `DOGE`, in any case',

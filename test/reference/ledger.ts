@@ -878,6 +878,10 @@ export class ReferenceLedger {
         const stop = mintStop ?? token?.mintStop ?? 0;
         return stop > 0 && stop < (mintStart ?? token?.mintStart ?? 0) && 'MINT_STOP_BLOCK < MINT_START_BLOCK';
       },
+      () => {
+        const isTaken = () => this.#tokens.some(({ tick }) => tick.slice(0, 200) === name.slice(0, 200));
+        return token === null && name.length >= 200 && isTaken() && 'TICK (first 200 characters taken)';
+      },
       ...memoTests(get('MEMO'))
     ] as Test[]);
     if (refusal === null) {

@@ -1,4 +1,5 @@
 import { parseAmount } from '../../consensus/amount.ts';
+import { PlatformError } from '../../errors.ts';
 
 /** What a fee is made of; prices are decimals, null where none is known. */
 export interface FeeParts {
@@ -42,7 +43,11 @@ export function feeAmounts({ gasCost, gasPrice, gasTokenUsd, coinUsd, coin }: Fe
   };
 }
 
-const amountOf = (text: string): bigint => parseAmount(text) ?? 0n;
+function amountOf(gasPrice: string): bigint {
+  const amount = parseAmount(gasPrice);
+  if (amount === null) throw new PlatformError('INTERNAL', { reason: `the gas price ${gasPrice} is no amount` });
+  return amount;
+}
 
 /** Null for a price that is none, such as 0. */
 function priceOf(text: string | null): bigint | null {

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Pool, rows } from '../../db/core/connection.ts';
-import { readDecimal } from '../store/sanity.ts';
+import { readDecimal } from '../store/read-decimal.ts';
 import { VALID_STATUS } from '../store/valid-status.ts';
 
 /** What stands behind one key. */

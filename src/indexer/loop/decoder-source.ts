@@ -10,15 +10,20 @@ import type { Output } from '../offers/coinpay.ts';
 /** Transactions of a group of blocks, unless one block has more. */
 const MAX_TRANSACTIONS = 2_000;
 
-type BlockRow = { readonly height: number; readonly time: number; readonly hash: string; readonly previous: string };
+type BlockRow = {
+  readonly height: number;
+  readonly time: number | null;
+  readonly hash: string | null;
+  readonly previous: string | null;
+};
 
 interface TransactionRow extends Record<string, unknown> {
   readonly txIndex: number;
   readonly height: number;
-  readonly hash: string;
-  readonly source: string;
+  readonly hash: string | null;
+  readonly source: string | null;
   readonly fee: number | null;
-  readonly data: string;
+  readonly data: string | null;
 }
 
 const AMOUNT_PER_BASE_UNIT = 10n ** 10n;
@@ -38,10 +43,18 @@ export function readOutputAmount(text: string | null, place: string): bigint {
 }
 
 function transactionOf(
-  { hash, source, fee, data }: TransactionRow,
+  { txIndex, hash, source, fee, data }: TransactionRow,
   outputs: readonly Output[] | undefined
 ): ChainTransaction {
-  return { hash, source, fee, data, ...(outputs ? { outputs } : {}) };
+  if (hash === null || source === null)
+    throw hole(`transactions has no ${hash === null ? 'hash' : 'source'} of transaction ${txIndex}`);
+  // A payment alone has no text.
+  return { hash, source, fee, data: data ?? '', ...(outputs ? { outputs } : {}) };
+}
+
+/** What a decoder always writes is missing: no block is carried out without it. */
+function hole(reason: string): PlatformError {
+  return new PlatformError('DATABASE_UNUSABLE', { reason: `decoder database: ${reason}` });
 }
 
 /**
@@ -56,7 +69,7 @@ export class DecoderSource {
     this.#connection = connection;
   }
 
-  /** @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of another chain) */
+  /** @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of another chain, or with holes) */
   static async open(
     database: DatabaseCoordinates,
     network: ChainNetwork,
@@ -107,31 +120,30 @@ export class DecoderSource {
   async #readGroup(from: number, limit: number) {
     const found = await this.#query<BlockRow>(
       `SELECT b.block_index AS height, b.block_time AS time, h.hash, p.hash AS previous FROM blocks b
-       JOIN index_transactions h ON h.id = b.block_hash_id JOIN index_transactions p ON p.id = b.previous_block_hash_id
+       LEFT JOIN index_transactions h ON h.id = b.block_hash_id
+       LEFT JOIN index_transactions p ON p.id = b.previous_block_hash_id
        WHERE b.block_index >= ? ORDER BY b.block_index LIMIT ?`,
       [from, limit]
     );
-    if (found[0]?.height !== from) return null;
+    if (found[0] === undefined) return null;
+    if (found[0].height !== from)
+      throw hole(`blocks has no block ${from}, and block ${found[0].height} above it: decode them again`);
     const group = await this.#boundGroup(found);
     const transactions = await this.#query<TransactionRow>(
-      `SELECT t.tx_index AS txIndex, t.block_index AS height, h.hash, a.address AS source, t.fee, COALESCE(t.data, '') AS data
+      `SELECT t.tx_index AS txIndex, t.block_index AS height, h.hash, a.address AS source, t.fee, t.data
        FROM transactions t
-       JOIN index_transactions h ON h.id = t.tx_hash_id JOIN index_addresses a ON a.id = t.source_id
+       LEFT JOIN index_transactions h ON h.id = t.tx_hash_id LEFT JOIN index_addresses a ON a.id = t.source_id
        WHERE t.block_index BETWEEN ? AND ? ORDER BY t.tx_index`,
       [from, group.at(-1)!.height]
     );
     const outputs = await this.#readOutputs(from, group.at(-1)!.height);
     const byHeight = Map.groupBy(transactions, ({ height }) => height);
-    const blocks = group.map(({ height, time, hash }) => {
-      const own = byHeight.get(height) ?? [];
-      return {
-        height,
-        time,
-        hash,
-        transactions: own.map((row) => transactionOf(row, outputs.get(row.txIndex)))
-      };
+    const blocks = group.map(({ height, time, hash }): ChainBlock => {
+      if (time === null || hash === null) throw hole(`blocks has no time or hash of block ${height}`);
+      const own = (byHeight.get(height) ?? []).map((row) => transactionOf(row, outputs.get(row.txIndex)));
+      return { height, time, hash, transactions: own };
     });
-    return { previousHash: group[0]!.previous, blocks };
+    return { previousHash: group[0]!.previous ?? '', blocks };
   }
 
   /** Outputs that actions may be about, by transaction. */

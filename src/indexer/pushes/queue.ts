@@ -1,4 +1,5 @@
 import { type Connection, rows } from '../../db/core/connection.ts';
+import { asciiJson, plainText } from '../store/ascii.ts';
 import type { Push, PushMethod } from './push.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -26,7 +27,7 @@ export async function enqueuePushes(connection: Query, pushes: readonly Push[]):
   if (pushes.some(({ method }) => method === 'pushchaintip'))
     await connection.query("DELETE FROM pending_hub_pushes WHERE push_type = 'pushchaintip'");
   await connection.query('INSERT INTO pending_hub_pushes (push_type, action_index, payload) VALUES ?', [
-    pushes.map(({ method, actionIndex, params }) => [method, actionIndex, JSON.stringify(params)])
+    pushes.map(({ method, actionIndex, params }) => [method, actionIndex, asciiJson(params)])
   ]);
   if (pushes.every(({ actionIndex }) => actionIndex === 0)) return 0;
   const surplus = (await countWaiting(connection)) - MAX_WAITING;
@@ -75,6 +76,6 @@ export async function removePush(connection: Query, id: number): Promise<void> {
 export async function noteFailure(connection: Query, id: number, reason: string): Promise<void> {
   await connection.query(
     `UPDATE pending_hub_pushes SET attempts = attempts + 1, last_attempted_at = UTC_TIMESTAMP(), last_error = ? WHERE id = ?`,
-    [reason.slice(0, LONGEST_ERROR), id]
+    [plainText(reason, LONGEST_ERROR), id]
   );
 }

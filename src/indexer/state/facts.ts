@@ -41,6 +41,8 @@ export interface Facts {
   tick: string | null;
   /** By `tickKey`. */
   token: Token | null;
+  /** Whether a ticker begins so, by the first LONGEST_KEY characters of one that has as many. */
+  tickBeginning: boolean;
   /** By `pairKey`. */
   balance: bigint;
   /** Addresses that hold some of a token, by `tickKey`; a few may hold none by now. */
@@ -105,6 +107,7 @@ export const ABSENT: Readonly<Facts> = {
   address: null,
   tick: null,
   token: null,
+  tickBeginning: false,
   balance: 0n,
   holders: new Set(),
   holdings: new Set(),

@@ -3,6 +3,14 @@ export function tickKey(tick: string): string {
   return tick.toLowerCase();
 }
 
+/** Characters by which the index of tickers in use tells them apart. */
+const LONGEST_KEY = 200;
+
+/** The part of a ticker that no other one may begin with; null of a shorter one, which differs from all others within it. */
+export function tickBeginning(tick: string): string | null {
+  return tick.length < LONGEST_KEY ? null : tick.slice(0, LONGEST_KEY);
+}
+
 /** A token and an address. */
 export function pairKey(tick: string, address: string): string {
   return `${tickKey(tick)}|${address}`;

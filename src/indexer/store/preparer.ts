@@ -1,6 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { ChainNames, LeafChange } from '../../consensus/balance-leaf.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import { type BlocksBelow, executeBlocks } from '../block/execute.ts';
 import { MEDIAN_BLOCKS } from '../block/median-time.ts';
@@ -136,10 +137,14 @@ async function readBelow(reader: Query, height: number): Promise<BlocksBelow> {
   const [hashes] = await rows<BlockHashes & Record<string, unknown>>(
     reader,
     `SELECT l.hash AS ledger, a.hash AS actions, c.hash AS contract, s.hash AS state FROM blocks b
-     JOIN index_transactions l ON l.id = b.ledger_hash_id JOIN index_transactions a ON a.id = b.actions_hash_id
-     JOIN index_transactions c ON c.id = b.contract_hash_id LEFT JOIN index_transactions s ON s.id = b.state_hash_id
-     ORDER BY b.block_index DESC LIMIT 1`
+     LEFT JOIN index_transactions l ON l.id = b.ledger_hash_id LEFT JOIN index_transactions a ON a.id = b.actions_hash_id
+     LEFT JOIN index_transactions c ON c.id = b.contract_hash_id LEFT JOIN index_transactions s ON s.id = b.state_hash_id
+     WHERE b.block_index < ? ORDER BY b.block_index DESC LIMIT 1`,
+    [height]
   );
+  // Without them the hashes of the next block would be those of a first block.
+  if (hashes && [hashes.ledger, hashes.actions, hashes.contract].includes(null as unknown as string))
+    throw new PlatformError('LEDGER_INSANE', { reason: `blocks has no hashes of the block below ${height}` });
   return { hashes, times: await readTimes(reader, height) };
 }
 

@@ -1,14 +1,14 @@
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { formatAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { blankToken, type Issued, issuedToken } from '../actions/tokens/issue.ts';
 import { LIVE_STATUSES } from '../offers/offer.ts';
 import { retractPushes } from '../pushes/queue.ts';
-import { readIndex } from '../rules/checks.ts';
 import type { Rules } from '../rules/rules.ts';
 import { RELEASED } from '../staking/release.ts';
 import { LOCKS, type LockName, type Token } from '../state/token.ts';
 import { readToken } from './facts/tokens.ts';
-import { checkSanity, readDecimal } from './sanity.ts';
+import { readDecimal, readWhole } from './read-decimal.ts';
+import { checkSanity } from './sanity.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
@@ -216,7 +216,7 @@ async function restore(connection: Query, { moved, issued }: Undo): Promise<void
       'SELECT amount FROM balances WHERE address_id = ? AND tick_id = ?',
       [address_id, tick_id]
     );
-    const amount = parseAmount(row?.amount ?? '0')! - readDecimal(held);
+    const amount = (row ? readDecimal(row.amount) : 0n) - readDecimal(held);
     await connection.query('DELETE FROM balances WHERE address_id = ? AND tick_id = ?', [address_id, tick_id]);
     if (amount !== 0n) {
       await connection.query('INSERT INTO balances (address_id, tick_id, amount) VALUES (?)', [
@@ -271,9 +271,9 @@ async function replay(connection: Query, { id, tick, actionIndex, supply }: Toke
 /** A row of `issues` holds what its text said. */
 function readIssued(row: Readonly<Record<string, string | number | null>>): Issued {
   const text = (name: string) => (row[name] == null ? null : String(row[name]));
-  const amount = (name: string) => (row[name] == null ? undefined : parseAmount(text(name)!));
-  const number = (name: string) => (row[name] == null ? undefined : readIndex(text(name)!));
-  const list = (name: string) => (row[name] == null ? undefined : { root: Number(row[name]) });
+  const amount = (name: string) => (row[name] == null ? undefined : readDecimal(row[name]));
+  const number = (name: string) => (row[name] == null ? undefined : readWhole(row[name]));
+  const list = (name: string) => (row[name] == null ? undefined : { root: readWhole(row[name]) });
   const callbackTick = text('callback_tick');
   return {
     maxSupply: amount('max_supply'),

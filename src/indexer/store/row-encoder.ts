@@ -50,8 +50,13 @@ interface ColumnEncoder {
   /** Where its text is looked up. */
   readonly lookup: LookupTable | undefined;
   readonly isNumber: boolean;
-  /** Highest value, or length in characters; of looked-up texts that of their table. */
+  /** Lowest and highest value, or no characters and most characters; of looked-up texts that of their table. */
+  readonly least: number;
   readonly limit: number;
+  /** Characters that its character set lacks. */
+  readonly foreign: RegExp | null;
+  /** Most bytes in UTF-8. */
+  readonly bytes: number;
 }
 
 /**
@@ -74,8 +79,9 @@ export function encodeRows(rows: readonly TableRow[], lookups: Pick<Lookups, 'id
     const isRefused = isRefusal(columns['status_id']);
     const literals = target.encoders.map((encoder) => {
       const value = columns[encoder.name];
-      const isAbsent = value === undefined || (value === null && !encoder.nullable);
-      return literalOf(isAbsent ? encoder.absent : encodeValue(encoder, value, lookups, isRefused));
+      if (value === undefined) return literalOf(encoder.absent);
+      const encoded = encodeValue(encoder, value, lookups, isRefused);
+      return literalOf(encoded === null && !encoder.nullable ? encoder.absent : encoded);
     });
     target.tuples.push(`(${literals.join(',')})`);
   }
@@ -124,21 +130,40 @@ function encodersOf(table: string): readonly ColumnEncoder[] {
   if (known) return known;
   const definition = TABLES.get(table);
   if (!definition) throw new PlatformError('INTERNAL', { reason: `no table ${table}` });
-  const encoders = definition.columns.map((column) => encoderOf(table, column));
+  const encoders = definition.columns.map((column) => encoderOf(table, column, definition.charset));
   encoderCache.set(table, encoders);
   return encoders;
 }
 
-const HIGHEST: Readonly<Record<string, number>> = { tinyint: 127, smallint: 32_767, int: 2_147_483_647 };
+const BITS: Readonly<Record<string, number>> = { tinyint: 8, smallint: 16, mediumint: 24, int: 32 };
+const TEXT_BYTES: Readonly<Record<string, number>> = { tinytext: 255, text: 65_535, mediumtext: 2 ** 24 - 1 };
+const FOREIGN: Readonly<Record<string, RegExp>> = { utf8mb3: /[\u{10000}-\u{10ffff}]/gu, ascii: /[^\0-\x7f]/gu };
 
-function encoderOf(table: string, { name, type, nullable, byDefault, extra }: ColumnDefinition): ColumnEncoder {
+function encoderOf(table: string, column: ColumnDefinition, tableCharset: string): ColumnEncoder {
+  const { name, type, nullable, byDefault, extra } = column;
   const lookup = table === 'files' && name === MIME_TYPE_COLUMN ? 'index_mime_types' : LOOKED_UP[name];
-  const [, word = '', size = Number.MAX_SAFE_INTEGER] = /^(\w+)(?:\((\d+)\))?/.exec(type) ?? [];
+  const [, word = '', size] = /^(\w+)(?:\((\d+)\))?/.exec(type) ?? [];
+  const [charset = tableCharset] = type.split(' ').slice(1);
   const isNumber = word.endsWith('int');
-  const own = isNumber ? (HIGHEST[word] ?? Number.MAX_SAFE_INTEGER) : Number(size);
-  const limit = lookup ? (LONGEST[lookup] ?? Number.MAX_SAFE_INTEGER) : own;
+  const [least, highest] = isNumber ? rangeOf(word, charset === 'unsigned') : [0, lengthOf(word, size)];
   const absent = byDefault !== null || nullable ? byDefault : isNumber ? 0 : '';
-  return { table, name, isAuto: extra === 'auto', nullable, absent, lookup, isNumber, limit };
+  return {
+    ...{ table, name, isAuto: extra === 'auto', nullable, absent, lookup, isNumber, least },
+    limit: lookup ? (LONGEST[lookup] ?? Number.MAX_SAFE_INTEGER) : highest,
+    foreign: isNumber ? null : (FOREIGN[charset] ?? null),
+    bytes: TEXT_BYTES[word] ?? Number.MAX_SAFE_INTEGER
+  };
+}
+
+function rangeOf(word: string, isUnsigned: boolean): [least: number, highest: number] {
+  const values = 2 ** (BITS[word] ?? 54);
+  const highest = Math.min(isUnsigned ? values - 1 : values / 2 - 1, Number.MAX_SAFE_INTEGER);
+  return [isUnsigned ? 0 : -highest - 1, highest];
+}
+
+/** Only texts of a number of characters have a length. */
+function lengthOf(word: string, size: string | undefined): number {
+  return word.endsWith('char') && size !== undefined ? Number(size) : Number.MAX_SAFE_INTEGER;
 }
 
 const lookedUpCache = new Map<string, readonly ColumnEncoder[]>();
@@ -152,18 +177,33 @@ function lookedUpIn(table: string): readonly ColumnEncoder[] {
   return found;
 }
 
+/** @returns null where a refused row has no value for its column */
 function encodeValue(encoder: ColumnEncoder, value: Value, lookups: Pick<Lookups, 'idOf'>, isRefused: boolean): Value {
-  if (typeof value !== 'string') return value;
-  const { table, name, lookup, isNumber, limit } = encoder;
-  const isOfNumbers = isNumber && !lookup;
-  const kept = isOfNumbers ? numberOf(value, limit) : cut(value, limit);
-  if (!isRefused && (isOfNumbers ? kept === null : kept !== value))
-    throw new PlatformError('INTERNAL', { reason: `${table}.${name} has no room for ${value.slice(0, 80)}` });
+  if (value === null || (encoder.lookup && typeof value !== 'string')) return value;
+  const { table, name, lookup } = encoder;
+  const isOfNumbers = encoder.isNumber && !lookup;
+  const kept = isOfNumbers ? numberWithin(encoder, value) : textWithin(encoder, String(value));
+  if (!isRefused && (isOfNumbers ? kept === null : kept !== String(value)))
+    throw new PlatformError('INTERNAL', { reason: `${table}.${name} has no room for ${String(value).slice(0, 80)}` });
   return lookup ? lookups.idOf(lookup, String(kept)) : kept;
 }
 
-function numberOf(text: string, most: number): number | null {
-  return /^\d{1,15}$/.test(text) && Number(text) <= most ? Number(text) : null;
+function numberWithin({ least, limit }: ColumnEncoder, value: string | number | bigint): number | null {
+  if (typeof value === 'string' && !/^\d{1,15}$/.test(value)) return null;
+  const number = Number(value);
+  return Number.isSafeInteger(number) && number >= least && number <= limit ? number : null;
+}
+
+const NOT_ASCII = /[^\0-\x7f]/;
+/** Of a character in UTF-8. */
+const MOST_BYTES = 4;
+
+/** What a column holds of a text: another character stands for each that it lacks. */
+function textWithin({ limit, foreign, bytes }: ColumnEncoder, text: string): string {
+  const known = foreign !== null && NOT_ASCII.test(text) ? text.replace(foreign, '?') : text;
+  const short = cut(known, limit);
+  const fits = short.length * MOST_BYTES <= bytes || Buffer.byteLength(short) <= bytes;
+  return fits ? short : cut(short, Math.floor(bytes / MOST_BYTES));
 }
 
 /** The first characters of a text; a pair of surrogates is one. */

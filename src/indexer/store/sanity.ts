@@ -1,17 +1,11 @@
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { formatAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { spread } from '../../db/core/spread.ts';
 import { PlatformError } from '../../errors.ts';
 import { splitPair } from '../state/keys.ts';
 import type { TickSums } from '../state/movements.ts';
 import type { Changed, View } from '../state/view.ts';
-
-/** A signed decimal of the database. */
-export function readDecimal(text: string | number): bigint {
-  const digits = String(text);
-  const amount = parseAmount(digits.replace('-', '')) ?? 0n;
-  return digits.startsWith('-') ? -amount : amount;
-}
+import { readDecimal } from './read-decimal.ts';
 
 /** Sums of one ticker that must be equal: supply = credits - debits + escrows = balances + escrows. */
 interface Sums {

@@ -1,13 +1,15 @@
 import { type Connection, connect, quoteName, rows } from '../../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { type KeyDefinition, TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
-import { columnClause, createStatement, keyClause } from '../definitions/statement.ts';
+import { createStatement, keyClause } from '../definitions/statement.ts';
+import { reconcileColumns } from './reconcile.ts';
 
 /** Texts of which two spellings are two: they are compared byte for byte. */
 const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   index_addresses: { address: 'varchar(120) ascii ascii_bin' },
   index_memos: { memo: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' },
-  index_mime_types: { type: 'varchar(255) utf8mb4 utf8mb4_nopad_bin' }
+  index_mime_types: { type: 'varchar(255) utf8mb4 utf8mb4_nopad_bin' },
+  index_statuses: { status: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' }
 };
 
 /**
@@ -98,20 +100,18 @@ export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinat
   }
 }
 
-/** Safe to repeat. */
+/**
+ * Makes the tables that are missing, and gives those of an earlier release or of a compatible indexer what they lack. Safe to repeat.
+ *
+ * @throws {PlatformError} DATABASE_UNUSABLE for a table whose engine has no transactions
+ */
 export async function createIndexerTables(connection: Pick<Connection, 'query'>): Promise<void> {
   for (const [name, table] of TABLES) await connection.query(createStatement(name, table, { ifMissing: true }));
   await connection.query(CHAIN_BLOCKS);
-  const found = await rows(connection, 'SHOW COLUMNS FROM blocks LIKE ?', [BLOCK_ROOT]);
-  if (found.length === 0)
-    await connection.query(
-      `ALTER TABLE blocks ADD COLUMN ${BLOCK_ROOT} CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NULL`
-    );
+  await reconcileColumns(connection, TABLES);
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
-  for (const [table, column] of Object.entries(OPTIONAL)) await makeOptional(connection, table, column);
 }
 
-/** Of a table that an earlier release made. */
 async function addMissingKeys(connection: Pick<Connection, 'query'>, table: string): Promise<void> {
   const found = await rows<{ Key_name: string }>(connection, `SHOW INDEX FROM ${quoteName(table)}`);
   const names = new Set(found.map(({ Key_name }) => Key_name));
@@ -119,12 +119,4 @@ async function addMissingKeys(connection: Pick<Connection, 'query'>, table: stri
   if (missing.length === 0) return;
   const added = missing.map((key) => `ADD ${keyClause(key)}`).join(', ');
   await connection.query(`ALTER TABLE ${quoteName(table)} ${added}`);
-}
-
-/** The same for a column that has to be filled there. */
-async function makeOptional(connection: Pick<Connection, 'query'>, table: string, column: string): Promise<void> {
-  const [found] = await rows<{ Null: string }>(connection, `SHOW COLUMNS FROM ${quoteName(table)} LIKE ?`, [column]);
-  const definition = TABLES.get(table)!.columns.find(({ name }) => name === column)!;
-  if (found?.Null === 'NO')
-    await connection.query(`ALTER TABLE ${quoteName(table)} MODIFY ${columnClause(definition)}`);
 }

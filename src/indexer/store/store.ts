@@ -7,6 +7,7 @@ import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import { pricePushes, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { Rules } from '../rules/rules.ts';
+import { plainText } from './ascii.ts';
 import { Lookups } from './lookups.ts';
 import { migrateRows } from './migrations.ts';
 import { type PreparedBlocks, Preparer } from './preparer.ts';
@@ -57,6 +58,8 @@ interface Connections {
 /** So far behind the decoder, the newest block is nothing to tell a hub. */
 const TIP_WITHIN_BLOCKS = 100;
 const LOCK_WAIT_S = 2;
+/** Characters of a halt's reason. The column holds 250, with the code beside it. */
+const LONGEST_REASON = 150;
 
 /**
  * An indexer database and its one writer.
@@ -258,7 +261,7 @@ export class IndexerStore {
   }
 
   async recordHalt({ code, reason }: IndexerHalt): Promise<void> {
-    await this.#recordEvent('HALT', { code, reason: reason.slice(0, 150) });
+    await this.#recordEvent('HALT', { code, reason: plainText(reason, LONGEST_REASON) });
   }
 
   /** @returns the halt that stood, null when none did */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findNetwork } from '../../../src/coin/find-network.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
-import type { PlatformError } from '../../../src/errors.ts';
+import { hasCode, type PlatformError } from '../../../src/errors.ts';
 import { DecoderSource } from '../../../src/indexer/loop/decoder-source.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -62,4 +62,49 @@ test('an indexer reads the outputs of an action, and those of a payment alone, w
       return caught.code === 'DATABASE_UNUSABLE' && /amount of tx_index 1, vout 1 is/.test(caught.message);
     });
   }
+});
+
+test('DATABASE_UNUSABLE: a block or source that a decoder always writes is missing; no block is carried out without it', async () => {
+  const database = await createDatabase('decoder');
+  const network = findNetwork('litecoin-regtest')!;
+  const store = await openDecoderStore(database);
+  const hashOf = (height: number) => (height === 0 ? network.genesisHash : String(height).padStart(64, 'a'));
+  const blockAt = (height: number) => ({
+    height,
+    time: 1_700_000_000,
+    hash: hashOf(height),
+    previousHash: height === 0 ? '' : hashOf(height - 1),
+    findings: [],
+    transactions: [
+      {
+        ...{ hash: String(height).padStart(64, 'b'), source: 'buyer', data: '', rawData: null, pubkey: null },
+        ...{ outputs: [{ vout: 1, address: 'seller', amount: 25n }], dispensers: { opened: null, extendedTo: null } }
+      }
+    ]
+  });
+  await store.writeBlocks([0, 1, 2, 3].map(blockAt));
+  await store.database.close();
+  const reasonOf = async (from: number) => {
+    const source = await DecoderSource.open(database, network, 10);
+    try {
+      await source.readBlocks(from, 10);
+      return null;
+    } catch (caught) {
+      assert.ok(hasCode(caught, 'DATABASE_UNUSABLE'));
+      return caught.message;
+    } finally {
+      source.close();
+    }
+  };
+  assert.equal(await reasonOf(0), null);
+  await sql(
+    database,
+    'ALTER TABLE transactions MODIFY data MEDIUMTEXT NULL, MODIFY source_id BIGINT NULL',
+    'UPDATE transactions SET data = NULL WHERE block_index = 1'
+  );
+  assert.equal(await reasonOf(0), null, 'a payment alone has no text');
+  await sql(database, 'UPDATE transactions SET source_id = NULL WHERE block_index = 1');
+  assert.match((await reasonOf(0))!, /no source of transaction/);
+  await sql(database, 'DELETE FROM blocks WHERE block_index = 2');
+  assert.match((await reasonOf(2))!, /blocks has no block 2, and block 3 above it/);
 });

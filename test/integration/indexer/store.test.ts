@@ -161,6 +161,24 @@ test('LEDGER_INSANE: a balance changed by hand, named with its sums; the block i
   assert.equal(await stores[1].readHalt(), null);
 });
 
+test('a turnover of more than 10^40 units is added up, and a text that is no amount is named', async () => {
+  const database = await createDatabase('indexer');
+  const store = await open(database);
+  await store.addBlocks(blocksOf(['ISSUE|0|TOKA|100|0|0||50'], ['SEND|0|TOKA|1|B']));
+  const moved = `SELECT 1, 1, 1, '1${'0'.repeat(36)}' FROM seq_1_to_20000`;
+  await sql(database, `INSERT INTO credits ${moved}`, `INSERT INTO debits ${moved}`);
+  const next = (height: number): ChainBlock => ({ ...blocksOf(['SEND|0|TOKA|1|B'])[0]!, height });
+  await store.addBlocks([next(3)]);
+  await sql(database, "UPDATE tokens SET supply = '5O'");
+  store.close();
+  const other = await open(database);
+  await assert.rejects(other.addBlocks([next(4)]), (error) => {
+    assert.ok(hasCode(error, 'LEDGER_INSANE'));
+    assert.match(error.message, /has "5O" where an amount is to be/);
+    return true;
+  });
+});
+
 test('keys sign with what is staked behind them, from the block where they begin to the one where they end', async () => {
   const [store] = stores;
   await store.rollBack(0);

@@ -22,6 +22,28 @@ test('INTERNAL: a row that is not refused has no room for its text', () => {
   assert.throws(() => encodeRows(poll, LOOKUPS), /polls\.end_block has no room for soon/);
 });
 
+test('INTERNAL: a number that is not refused is outside its column; a refused one becomes NULL, or 0 where NULL may not be', () => {
+  const vote = (status: string, choice: number) => [
+    { table: 'votes', columns: { action_index: 1, choice, status_id: status } }
+  ];
+  assert.throws(() => encodeRows(vote('valid', 65_536), LOOKUPS), /votes\.choice has no room for 65536/);
+  assert.throws(() => encodeRows(vote('valid', -1), LOOKUPS), /votes\.choice has no room for -1/);
+  const { columns, tuples } = encodeRows(vote('invalid: BALLOT (format)', 65_536), LOOKUPS).get('votes')!;
+  assert.equal(tuples[0]!.slice(1, -1).split(',')[columns.indexOf('choice')], '0');
+});
+
+test('a refused text is kept in the characters and bytes that its column has', () => {
+  const attest = (text: string) =>
+    encodeRows(
+      [{ table: 'attests', columns: { action_index: 1, validator_signatures: text, status_id: 'invalid: x' } }],
+      LOOKUPS
+    ).get('attests')!.tuples[0]!;
+  assert.match(attest('a\u{1F600}b'), /'a\?b'/);
+  const price = { action_index: 1, pairs_json: 'é'.repeat(40_000), status_id: 'invalid: x' };
+  const [tuple] = encodeRows([{ table: 'prices', columns: price }], LOOKUPS).get('prices')!.tuples;
+  assert.ok(Buffer.byteLength(tuple!) < 66_000);
+});
+
 const LONG = ['', 'm'.repeat(249), 'm'.repeat(250), '\u{1F600}'.repeat(249), '\u{1F600}'.repeat(250)];
 const ZEROS = '0'.repeat(38);
 

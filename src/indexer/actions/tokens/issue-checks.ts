@@ -11,7 +11,7 @@ import {
 } from '../../rules/checks.ts';
 import { COINS } from '../../rules/rules.ts';
 import { LIST_OF_ADDRESSES } from '../../state/facts.ts';
-import { tickKey } from '../../state/keys.ts';
+import { tickBeginning, tickKey } from '../../state/keys.ts';
 import { LOCKS } from '../../state/token.ts';
 import { CONTROLLER_BINDING, CONTROLLER_KNOWN, type ControllerFields } from './controller.ts';
 import { type Issue, MAX_DECIMALS } from './issue-request.ts';
@@ -244,5 +244,13 @@ export const ISSUE_CHECKS: readonly Check<Issue>[] = [
   ['TICK (unknown)', ({ controller, token }) => controller !== null && token === null],
   ...CONTROLLER_BINDING.map(ofController),
   ...windowChecks,
+  // Two such names are one for the unique key of every index in use.
+  [
+    'TICK (first 200 characters taken)',
+    ({ token, name }, { ledger }) => {
+      const beginning = token === null ? tickBeginning(name) : null;
+      return beginning !== null && ledger.get('tickBeginning', beginning);
+    }
+  ],
   ...MEMO_CHECKS
 ];

@@ -1,6 +1,7 @@
 import { roundHalfUp } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { indexColumn, orNull, ownAddress } from '../../rules/checks.ts';
+import { tickBeginning } from '../../state/keys.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
 import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, MAX_DECIMALS, readIssue } from './issue-request.ts';
@@ -95,6 +96,8 @@ function apply(issue: Issue, step: Step): void {
   ledger.set('past', String(action.index), { name: 'ISSUE', tick: token.tick });
   if (issue.token === null) {
     ledger.set('tick', String(token.id), token.tick);
+    const beginning = tickBeginning(token.tick);
+    if (beginning !== null) ledger.set('tickBeginning', beginning, true);
     ledger.rows.push({ table: 'index_tickers', columns: { id: token.id, tick: token.tick } });
   }
   const minted = issue.mintSupply ?? 0n;

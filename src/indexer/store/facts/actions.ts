@@ -4,6 +4,7 @@ import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
 import { tablesOf } from '../../rules/handlers.ts';
 import type { List } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
+import { readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading, Query } from './loading.ts';
@@ -55,7 +56,7 @@ export async function loadSleeps(keys: readonly string[], loading: Loading): Pro
       ids(named.map(([type, name]) => (type === 'tick' ? tickers.ids.get(name) : undefined)))
     ]
   );
-  const newest = new Map(found.map(({ type, id, resume_block }) => [`${type} ${id}`, Number(resume_block)]));
+  const newest = new Map(found.map(({ type, id, resume_block }) => [`${type} ${id}`, readWhole(resume_block)]));
   for (const [place, [type, name]] of named.entries()) {
     const id = type === 'tick' ? `2 ${tickers.ids.get(name)}` : `1 ${addresses.get(name)}`;
     view.load('sleep', keys[place]!, newest.get(id));

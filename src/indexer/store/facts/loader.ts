@@ -62,6 +62,15 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     for (const key of keys) view.load('tick', key, names.get(Number(key)));
   },
   token: loadTokens,
+  tickBeginning: async (keys, { connection, view }) => {
+    for (const key of keys) {
+      const found = await rows(connection, 'SELECT 1 FROM index_tickers WHERE tick BETWEEN ? AND ? LIMIT 1', [
+        key,
+        `${key}\x7f`
+      ]);
+      view.load('tickBeginning', key, found.length > 0);
+    }
+  },
   balance: (keys, loading) => loadPairs(keys, loading, 'balance', BALANCES),
   minted: (keys, loading) => loadPairs(keys, loading, 'minted', MINTED),
   holders: async (keys, { connection, view, tickers }) => {

@@ -1,4 +1,3 @@
-import { parseAmount } from '../../../consensus/amount.ts';
 import { type Connection, rows } from '../../../db/core/connection.ts';
 import { MEDIAN_BLOCKS, medianTime } from '../../block/median-time.ts';
 import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
@@ -14,6 +13,7 @@ import {
 } from '../../offers/offer.ts';
 import { ONE } from '../../offers/units.ts';
 import type { View } from '../../state/view.ts';
+import { readDecimalOr0 as amountOf, readWholeOrNull as numberOf, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -29,7 +29,7 @@ export async function readTimes(connection: Query, height: number): Promise<numb
     'SELECT block_time AS time FROM blocks WHERE block_index BETWEEN ? AND ? ORDER BY block_index',
     [height - MEDIAN_BLOCKS, height - 1]
   );
-  return found.map(({ time }) => Number(time));
+  return found.map(({ time }) => readWhole(time));
 }
 
 /** Puts every live offer of a database into a view. */
@@ -79,11 +79,9 @@ function sideOf(row: Row, name: 'give' | 'get'): Side {
 }
 
 const textOf = (value: string | number | null | undefined) => (value == null ? null : String(value));
-const amountOf = (value: string | number | null | undefined) => parseAmount(String(value ?? '')) ?? 0n;
-const numberOf = (value: string | number | null | undefined) => (value == null ? null : Number(value));
 /** NULL leaves a list as it was, 0 takes it away. */
 const editedList = (before: number | null, value: string | number | null | undefined) =>
-  value == null ? before : Number(value) || null;
+  value == null ? before : readWhole(value) || null;
 
 async function readTrades(connection: Query, kind: Trade['kind'], indexes: readonly number[]): Promise<Trade[]> {
   const found = await rows<Row>(
@@ -120,7 +118,7 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
       giveLeft: give.amount - usedOf(using, index, give, { asMaker: 'get_amount', asTaker: 'give_amount' }),
       getLeft: get.amount - usedOf(using, index, get, { asMaker: 'give_amount', asTaker: 'get_amount' }),
       getAddress: String(row['get_address']),
-      expiration: Number(row['expiration']),
+      expiration: readWhole(row['expiration']),
       allowList: numberOf(row['allow_list']),
       blockList: numberOf(row['block_list']),
       heir: String(row['heir'] ?? row['source'])
@@ -225,7 +223,7 @@ async function dispenserOf(
     left: held + added - sold,
     refills: refills.length,
     dispenses: served.filter((dispense) => Number(dispense['action_index']) > lastRefill).length,
-    expiration: edits.reduce((last, edit) => numberOf(edit['expiration']) ?? last, Number(row['expiration'])),
+    expiration: edits.reduce((last, edit) => numberOf(edit['expiration']) ?? last, readWhole(row['expiration'])),
     lists: await listsOf(connection, row, edits),
     closesAt: cancel ? (await timeOf(connection, cancel)) + DISPENSER_DELAY_S : null,
     heir: cancel ? String(cancel['heir']) : source
@@ -273,7 +271,7 @@ async function readObligations(connection: Query, indexes: readonly number[]): P
       kind: 'coinpay',
       index: Number(row['action_index']),
       status: String(row['status']),
-      expiration: Number(row['expiration']),
+      expiration: readWhole(row['expiration']),
       payee: String(row['payee']),
       coinAmount: amountOf(row['coin_amount']),
       seller: Number(seller),

@@ -1,6 +1,6 @@
-import { parseAmount } from '../../../consensus/amount.ts';
 import { type Connection, rows } from '../../../db/core/connection.ts';
 import { type Ballot, ballotKey, type Choice, type Poll } from '../../polls/poll.ts';
+import { readDecimalOr0, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -20,18 +20,18 @@ export async function readPolls(connection: Query, indexes: readonly number[]): 
 }
 
 function pollOf(row: Readonly<Record<string, string | number | null>>): Poll {
-  const amount = (name: string) => parseAmount(String(row[name] ?? '0')) ?? 0n;
+  const amount = (name: string) => readDecimalOr0(row[name]);
   return {
     index: Number(row['action_index']),
     source: String(row['source']),
     tick: String(row['tick']),
-    endBlock: Number(row['end_block']),
+    endBlock: readWhole(row['end_block']),
     options: (JSON.parse(String(row['options'])) as string[]).length,
-    maxSelections: Number(row['max_selections']),
+    maxSelections: readWhole(row['max_selections']),
     tallyMode: row['tally_mode'] as Poll['tallyMode'],
     weightMode: row['weight_mode'] as Poll['weightMode'],
     quorum: amount('quorum'),
-    minVoters: Number(row['min_voters']),
+    minVoters: readWhole(row['min_voters']),
     minBalance: amount('min_vote_balance'),
     threshold: row['decide_threshold'] == null ? null : amount('decide_threshold'),
     deposit: amount('deposit_amount'),
@@ -63,7 +63,7 @@ export async function readBallots(connection: Query, keys: readonly string[]): P
   for (const { poll_index: poll, action_index: index, choice: option, share, voter } of found) {
     const key = ballotKey(Number(poll), voter);
     const kept = newest.get(key);
-    const choice = { option, share: Number(share) };
+    const choice = { option, share: readWhole(share) };
     if (kept === undefined || kept.index < index) newest.set(key, { index, choices: [choice] });
     else if (kept.index === index) kept.choices.push(choice);
   }

@@ -1,8 +1,7 @@
-import { parseAmount } from '../../../consensus/amount.ts';
 import { type Connection, rows } from '../../../db/core/connection.ts';
 import { REVOKE_FORMAT } from '../../actions/validators/delegate.ts';
 import type { Cooling, Delegation, Signer, Stake } from '../../staking/signer.ts';
-import { readDecimal } from '../sanity.ts';
+import { readDecimal, readWhole, readWholeOrNull } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -92,21 +91,21 @@ function spanOf(row: Row): Delegation {
   return {
     index: Number(row['action_index']),
     source: String(row['source']),
-    from: Number(row['activation_block']),
-    to: row['deactivation_block'] == null ? null : Number(row['deactivation_block'])
+    from: readWhole(row['activation_block']),
+    to: readWholeOrNull(row['deactivation_block'])
   };
 }
 
 function stakeOf(row: Row): Stake {
-  return { ...spanOf(row), amount: parseAmount(String(row['amount'])) ?? 0n };
+  return { ...spanOf(row), amount: readDecimal(row['amount']) };
 }
 
 function coolingOf(row: Row): Cooling {
   return {
     index: Number(row['action_index']),
     source: String(row['source']),
-    amount: parseAmount(String(row['amount'])) ?? 0n,
-    until: Number(row['cooldown_end_block'])
+    amount: readDecimal(row['amount']),
+    until: readWhole(row['cooldown_end_block'])
   };
 }
 

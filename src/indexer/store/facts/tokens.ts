@@ -1,7 +1,7 @@
-import { parseAmount } from '../../../consensus/amount.ts';
 import { rows } from '../../../db/core/connection.ts';
 import { splitPair, tickKey } from '../../state/keys.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
+import { readDecimal, readDecimalOr0, readWhole, readWholeOrNull } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading } from './loading.ts';
@@ -26,17 +26,17 @@ export async function loadTokens(keys: readonly string[], { connection, view, ti
 
 /** A token from its row of `tokens`, with `tick`, `owner` and `callback_tick` as texts. */
 export function readToken(row: TokenRow): Token {
-  const number = (name: string) => (row[name] == null ? null : Number(row[name]));
-  const amount = (name: string) => parseAmount(String(row[name] ?? '')) ?? 0n;
+  const number = (name: string) => readWholeOrNull(row[name]);
+  const amount = (name: string) => readDecimalOr0(row[name]);
   return {
-    id: Number(row['tick_id']),
+    id: readWhole(row['tick_id']),
     tick: String(row['tick']),
     owner: String(row['owner']),
-    supply: amount('supply'),
+    supply: readDecimal(row['supply']),
     maxSupply: amount('max_supply'),
     maxMint: amount('max_mint'),
     mintAddressMax: amount('mint_address_max'),
-    decimals: Number(row['decimals']),
+    decimals: readWhole(row['decimals']),
     description: row['description'] == null ? null : String(row['description']),
     locks: Object.fromEntries(LOCKS.map((lock) => [lock, row[lock] === 1])) as Token['locks'],
     callbackBlock: number('callback_block'),
@@ -46,8 +46,8 @@ export function readToken(row: TokenRow): Token {
     blockList: number('block_list'),
     mintStartBlock: number('mint_start_block') ?? 0,
     mintStopBlock: number('mint_stop_block') ?? 0,
-    actionIndex: Number(row['action_index']),
-    lastActionIndex: Number(row['last_action_index']),
+    actionIndex: readWhole(row['action_index']),
+    lastActionIndex: readWhole(row['last_action_index']),
     escrowActionIndex: number('escrow_action_index')
   };
 }
@@ -78,7 +78,7 @@ export async function loadPairs(
           connection,
           `WITH w (n, a, t) AS (VALUES ${wanted.join(', ')}) ${sql}`
         );
-  const amounts = new Map(found.map(({ n, amount }) => [Number(n), parseAmount(String(amount)) ?? 0n]));
+  const amounts = new Map(found.map(({ n, amount }) => [Number(n), readDecimal(amount)]));
   for (const [n, key] of keys.entries()) view.load(kind, key, amounts.get(n));
 }
 

@@ -20,6 +20,7 @@ import { allowOrigins } from './cross-origin.ts';
 import { codeOfStatus, errorHandler } from './errors.ts';
 import { ClientLimiter } from './ingress/client-limiter.ts';
 import { type IngressOptions, ingress } from './ingress/ingress.ts';
+import { WorkBudget } from './ingress/work-budget.ts';
 import { type Documentation, documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
 import { OtherServices } from './platform/other-services.ts';
@@ -51,6 +52,8 @@ export interface FrameParts {
   /** Under which address a caller's requests are counted. */
   readonly addressOf: AddressReader;
   readonly clientLimiter: ClientLimiter;
+  /** Of what each address costs. */
+  readonly budget: WorkBudget;
 }
 
 /** A service, as a list of what it has. */
@@ -101,12 +104,15 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   const { config, metrics } = service;
   const authenticator = createAuthenticator(service.keys);
   const addressOf = createAddressReader(config.TRUST_PROXY);
+  const budget = new WorkBudget();
   const clientLimiter = new ClientLimiter({
     maxPerAddress: config.HTTP_MAX_PER_IP + (service.upgrades?.maxPerAddress ?? 0),
+    maxConnections: config.MAX_CONNECTIONS,
     addressOf: createPeerReader(config.TRUST_PROXY),
+    ...{ callerOf: addressOf, budget },
     onTurnedAway: () => metrics.refused('RATE_LIMITED')
   });
-  const parts = { authenticator, addressOf, clientLimiter };
+  const parts = { authenticator, addressOf, clientLimiter, budget };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
 
   if (service.tracing) app.register(service.tracing);
@@ -120,7 +126,11 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
     });
   });
   const responseBuffer = new ResponseBuffer();
-  app.addHook('onSend', async (_, reply, payload) => responseBuffer.hold(reply, payload));
+  app.addHook('onSend', async ({ raw, headers }, reply, payload) => {
+    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
+    if (isWhole && !authenticator.admits(headers, false)) budget.charge(addressOf(raw), { bytes: payload.length });
+    return await responseBuffer.hold(addressOf(raw), reply, payload);
+  });
   app.setErrorHandler(errorHandler({ withCode: service.documentation.codesAlways ? 'always' : true }));
   app.setNotFoundHandler(async (_, reply) => refuse(service, reply, 404, 'not found'));
   app.register(rateLimit, { global: false });
@@ -197,7 +207,7 @@ function measure(app: FastifyInstance, metrics: RequestMetrics, clientLimiter: C
     metrics.answered(routeOptions.url ?? 'unknown', method, reply.statusCode, reply.elapsedTime / 1000)
   );
   app.addHook('onResponse', async ({ raw }, { statusCode }) => {
-    if (statusCode === 429) clientLimiter.refuse(raw.socket);
+    if (statusCode === 429) clientLimiter.refuse(raw);
   });
   app.addHook('onError', async (_request, _reply, { code = 'INTERNAL' }) => metrics.refused(code));
 }

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
 import { frame, RawClient } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
 import { openHouse } from '../unit/sync/routes/house.ts';
+
+const from = (remoteAddress: string) => ({ socket: { remoteAddress } }) as IncomingMessage;
 
 const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
 
@@ -68,26 +71,26 @@ test('who asks too often waits for the answer, a second at most', (t) => {
   let now = 0;
   t.mock.method(performance, 'now', () => now);
   const callers = new ClientLimiter({ maxPerAddress: 1, addressOf: () => 'a' });
-  const socket = new Socket();
-  for (let n = 0; n < 10_000; n++) assert.equal(callers.ask(socket), 0);
-  for (const waitMs of [1, 2, 3]) assert.equal(callers.ask(socket), waitMs);
-  for (let n = 0; n < 10_000; n++) assert.ok(callers.ask(socket) <= 1_000);
+  const request = { socket: new Socket() } as IncomingMessage;
+  for (let n = 0; n < 10_000; n++) assert.equal(callers.ask(request), 0);
+  for (const waitMs of [1, 2, 3]) assert.equal(callers.ask(request), waitMs);
+  for (let n = 0; n < 10_000; n++) assert.ok(callers.ask(request) <= 1_000);
   now = 1_001;
-  assert.equal(callers.ask(socket), 0);
+  assert.equal(callers.ask(request), 0);
   const ofProxy = new ClientLimiter({ maxPerAddress: 1, addressOf: () => undefined });
-  for (let n = 0; n < 12_000; n++) assert.equal(ofProxy.ask(socket), 0, 'the connections of a proxy are not counted');
+  for (let n = 0; n < 12_000; n++) assert.equal(ofProxy.ask(request), 0, 'the connections of a proxy are not counted');
 });
 
 test('who asks on and on when it is told to come later is answered later and later', async (t) => {
   t.mock.method(performance, 'now', () => 1_000);
   const callers = new ClientLimiter({ maxPerAddress: 1 });
-  const socket = { remoteAddress: '10.0.0.1' } as Socket;
+  const request = from('10.0.0.1');
   const waits = Array.from({ length: 600 }, () => {
-    callers.refuse(socket);
-    return callers.ask(socket);
+    callers.refuse(request);
+    return callers.ask(request);
   });
   assert.deepEqual([waits[400], waits.at(-1)], [0, 1_000]);
-  assert.equal(callers.ask({ remoteAddress: '10.0.0.2' } as Socket), 0);
+  assert.equal(callers.ask(from('10.0.0.2')), 0);
   const refuse = t.mock.method(ClientLimiter.prototype, 'refuse');
   const { app } = await openHouse({ answers: { 'schema.read': () => ({ body: '{}', fingerprint: 'f' }) } });
   for (let n = 0; n < 603; n++) await app.inject(`/schema/${AT}`);

@@ -13,7 +13,7 @@ describe('ANSWERS_WAITING', () => {
   const PAGE = `/snapshot-rows/${AT}/index_addresses`;
   const body = new Uint8Array(8 * 2 ** 20);
 
-  test('503 when large answers that nobody reads hold 32 MiB; a small one goes on, and a large one when there is room', async () => {
+  test('503 for an address that leaves 32 MiB unread; it goes on with small ones, and others with large ones', async () => {
     const siege = await Siege.begin({ answers: { 'lookups.page': async () => ({ body, maxId: 1, hasMore: false }) } });
     const deaf: RawClient[] = [];
     const sending: Socket[] = [];
@@ -21,37 +21,71 @@ describe('ANSWERS_WAITING', () => {
       const accepted = once(siege.house.app.server, 'connection') as Promise<[Socket]>;
       deaf.push((await siege.open({ deaf: true })).say(get(PAGE)));
       const [there] = await accepted;
-      await until(() => there.bytesWritten > 0, 'the answer is on its way');
+      if (n < 2) await until(() => there.bytesWritten > 0, 'the answer is on its way');
       sending.push(there);
     }
+    await until(() => sending[3]!.bytesRead > 0, 'all have asked');
+    const refused = (await siege.open()).say(get(PAGE));
+    const REFUSAL = /^HTTP\/1\.1 503.*retry-after: 5.*"ANSWERS_WAITING"/s;
+    await refused.hear('the reason', (heard) => REFUSAL.test(heard.toString()) || undefined);
+    assert.equal(await (await siege.open()).say(get('/status')).status(), 200);
     const headers = { 'accept-encoding': 'identity' };
-    const refused = await fetch(`http://${siege.place}${PAGE}`, { headers });
-    assert.equal(refused.status, 503);
-    assert.equal(refused.headers.get('retry-after'), '5');
-    assert.equal(((await refused.json()) as { code: string }).code, 'ANSWERS_WAITING');
-    assert.equal((await fetch(`http://${siege.place}/status`)).status, 200);
-    deaf[0]!.socket.destroy();
-    await until(() => sending[0]!.closed, 'one of them is gone');
-    const served = await fetch(`http://${siege.place}${PAGE}`, { headers });
-    assert.deepEqual([served.status, (await served.arrayBuffer()).byteLength], [200, body.length]);
+    const other = await fetch(`http://${siege.place}${PAGE}`, { headers });
+    assert.equal((await other.arrayBuffer()).byteLength, body.length, 'another address has a share of its own');
     for (const { socket } of deaf) socket.destroy();
+    await until(() => sending.every(({ closed }) => closed), 'they are gone');
+    assert.equal(await (await siege.open()).say(get(PAGE)).status(), 200);
   });
 
-  test('those that stall give way', async () => {
-    const responses = new ResponseBuffer(body.length, 0);
-    const app = fastify();
-    app.addHook('onSend', async (_, reply, payload) => responses.hold(reply, payload));
+  /** A service that answers with eight megabytes. */
+  async function begin(limits: ConstructorParameters<typeof ResponseBuffer>[0]) {
+    const responses = new ResponseBuffer(limits);
+    const app = fastify({ forceCloseConnections: true });
+    app.addHook('onSend', async ({ headers }, reply, payload) =>
+      responses.hold(String(headers['x-from'] ?? 'a'), reply, payload)
+    );
     app.get('/', async () => Buffer.from(body));
     await app.listen({ host: '127.0.0.1', port: 0 });
     atEnd(() => app.close());
     const place = `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    const accepted = once(app.server, 'connection') as Promise<[Socket]>;
-    (await RawClient.open(place, { deaf: true })).say(get('/'));
-    const [there] = await accepted;
-    await until(() => there.bytesWritten > 0, 'the answer is on its way');
-    const served = await fetch(`http://${place}/`);
-    assert.equal((await served.arrayBuffer()).byteLength, body.length);
+    const openDeaf = async (from: string) => {
+      const accepted = once(app.server, 'connection') as Promise<[Socket]>;
+      (await RawClient.open(place, { deaf: true })).say(get('/', `X-From: ${from}\r\n`));
+      const [there] = await accepted;
+      await until(() => there.bytesWritten > 0, 'the answer is on its way');
+      return there;
+    };
+    const fetchAs = async (from: string) => {
+      const served = await fetch(`http://${place}/`, { headers: { 'x-from': from } });
+      return (await served.arrayBuffer()).byteLength;
+    };
+    return { openDeaf, fetchAs };
+  }
+
+  test('those that stall give way to the same address', async () => {
+    const { openDeaf, fetchAs } = await begin({ shareBytes: body.length, graceMs: 0, stallMs: 0 });
+    const there = await openDeaf('a');
+    assert.equal(await fetchAs('a'), body.length);
     assert.ok(there.destroyed);
+  });
+
+  test('the slowest of an address that holds more than its part gives way to another address', async () => {
+    const { openDeaf, fetchAs } = await begin({
+      mostBytes: 2 * body.length,
+      shareBytes: 2 * body.length,
+      graceMs: 0,
+      stallMs: 0
+    });
+    const held = [await openDeaf('a'), await openDeaf('a')];
+    assert.equal(await fetchAs('b'), body.length);
+    assert.deepEqual(held.map(({ destroyed }) => destroyed).sort(), [false, true]);
+  });
+
+  test('who holds no more than its part keeps it', async () => {
+    const { openDeaf, fetchAs } = await begin({ mostBytes: 2 * body.length, graceMs: 0, stallMs: 0 });
+    const [modest, greedy] = [await openDeaf('a'), await openDeaf('b')];
+    assert.equal(await fetchAs('b'), body.length);
+    assert.deepEqual([modest.destroyed, greedy.destroyed], [false, true]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
@@ -29,6 +29,18 @@ const MAX_WAITING = 8;
 /** Time for a refused caller to read the reason. */
 const LINGER_MS = 1_000;
 
+const limiters = new WeakMap<Server, ClientLimiter>();
+
+/** Counts a connection to another port of a service before its handshake. @returns false for one that was ended */
+export function arriveSecurely(service: Server, socket: Socket): boolean {
+  return limiters.get(service)?.arrive(socket, true) ?? true;
+}
+
+/** Counts an upgrade of a service. @returns the milliseconds that its answer is to wait */
+export function countUpgrade(service: Server, request: IncomingMessage): number {
+  return limiters.get(service)?.upgrade(request) ?? 0;
+}
+
 /**
  * What stands before a service's routes, as options of its Fastify: how long anything may take, how much of it there
  * may be, and one request of a connection at a time, so that a caller that does not read gets no further answers.
@@ -53,6 +65,7 @@ export function ingress({
         requireHostHeader: false, // refused here, like everything else
         shouldUpgradeCallback: (request) => !hasContent(request.headers) && isUpgrade?.(request) === true
       });
+      limiters.set(server, clientLimiter);
       server.setTimeout(IDLE_TIMEOUT_MS);
       server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
       server.maxConnections = maxConnections;
@@ -63,10 +76,9 @@ export function ingress({
       };
       for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, enter);
       server.on('connection', (socket: Socket) => {
-        clientLimiter.arrive(socket);
+        if (!('encrypted' in socket)) clientLimiter.arrive(socket); // TLS is counted before its handshake
         guarded.set(socket, new GuardedSocket(socket, handler, { clientLimiter, withCode }));
       });
-      server.on('upgrade', ({ socket }) => clientLimiter.upgrade(socket));
       return server;
     },
     clientErrorHandler: ({ code }, socket) => {
@@ -140,7 +152,7 @@ class GuardedSocket {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     this.#current = response;
-    const waitMs = this.#clientLimiter.ask(this.#socket);
+    const waitMs = this.#clientLimiter.ask(request);
     if (waitMs > 0) setTimeout(() => this.#serve(request, response), waitMs).unref();
     else this.#serve(request, response);
   }

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
+import { createServer as listener } from 'node:net';
 import { createSecureContext, createServer } from 'node:tls';
 import { PlatformError } from '../../errors.ts';
+import { arriveSecurely } from './ingress.ts';
 
 /** Where a service listens for TLS, and with which certificate. */
 export interface TlsPlace {
@@ -27,11 +29,17 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 export async function listenTls(service: Server, place: TlsPlace): Promise<() => void> {
   const { host, port, variables, maxConnections } = place;
   const options = { ...readPair(place), minVersion: 'TLSv1.2' as const, ALPNProtocols: ['http/1.1'] };
-  const server = createServer({ ...options, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, (socket) =>
+  const secure = createServer({ ...options, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, (socket) =>
     service.emit('connection', socket)
   );
+  secure.on('tlsClientError', (_, socket) => socket.destroy());
+  // Its place is taken before the handshake: one address must not have all of them.
+  const server = listener((socket) => {
+    if (!arriveSecurely(service, socket)) return;
+    socket.on('error', () => socket.destroy());
+    secure.emit('connection', socket);
+  });
   server.maxConnections = maxConnections;
-  server.on('tlsClientError', (_, socket) => socket.destroy());
   server.listen({ host, port });
   try {
     await once(server, 'listening');

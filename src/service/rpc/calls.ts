@@ -3,8 +3,11 @@ import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { PlatformError } from '../../errors.ts';
 import { isExactNumber } from './exact-body.ts';
-import { needsKey, RpcAnswer, type RpcMethod } from './method.ts';
+import { JsonResult } from './json-result.ts';
+import { KeptResult } from './kept-result.ts';
+import { needsKey, RpcAnswer, type RpcCaller, type RpcMethod } from './method.ts';
 import { failure, failureOf, type Id, type Reply } from './replies.ts';
+import { StreamedResult } from './streamed-result.ts';
 
 interface Row extends RpcMethod {
   readonly validator: Validator | undefined;
@@ -42,12 +45,17 @@ export class MethodTable {
     return method !== undefined && needsKey(method);
   }
 
+  /** Whether the call changes something. */
+  isWrite(call: unknown): boolean {
+    return this.#find(call)?.write === true;
+  }
+
   /** Carries out one call. Never throws. */
-  async answer(call: unknown, log: FastifyBaseLogger): Promise<Outcome> {
+  async answer(call: unknown, caller: RpcCaller, log: FastifyBaseLogger): Promise<Outcome> {
     const id = idOf(call);
     if (!isCall(call))
       return { status: 200, reply: failure(id, 'INVALID_REQUEST', 'not a JSON-RPC 2.0 request object') };
-    const outcome = await run(this.#find(call), call, id, log);
+    const outcome = await run(this.#find(call), call, id, caller, log);
     return 'id' in call ? outcome : { ...outcome, reply: undefined };
   }
 
@@ -56,7 +64,13 @@ export class MethodTable {
   }
 }
 
-async function run(method: Row | undefined, call: Call, id: Id, log: FastifyBaseLogger): Promise<Outcome> {
+async function run(
+  method: Row | undefined,
+  call: Call,
+  id: Id,
+  caller: RpcCaller,
+  log: FastifyBaseLogger
+): Promise<Outcome> {
   if (!method)
     return { status: 200, reply: failure(id, 'METHOD_NOT_FOUND', `method not found: ${call.method.slice(0, 64)}`) };
   const params = call.params === undefined || isEmptyArray(call.params) ? {} : call.params;
@@ -68,7 +82,7 @@ async function run(method: Row | undefined, call: Call, id: Id, log: FastifyBase
     return { status: 200, reply: failure(id, 'INVALID_PARAMS', `params${at} ${reason}`, data) };
   }
   try {
-    const returned = await method.run(params);
+    const returned = await method.run(params, caller);
     const { status, result } = returned instanceof RpcAnswer ? returned : { status: 200, result: returned };
     return { status, reply: { jsonrpc: '2.0', result: result ?? null, id } };
   } catch (caught) {
@@ -84,6 +98,18 @@ function reasonOf(fault: TLocalizedValidationError): string {
   return fault.keyword === 'enum' ? `must be one of ${fault.params.allowedValues.join(', ')}` : fault.message;
 }
 
+/** A reply as pieces of JSON, each made when those before it are taken. */
+export async function* piecesOf(reply: Reply): AsyncGenerator<string | Buffer> {
+  if (!('result' in reply)) return yield JSON.stringify(reply);
+  const { result, id } = reply;
+  const isMade = result instanceof KeptResult || result instanceof JsonResult;
+  if (!isMade && !(result instanceof StreamedResult)) return yield JSON.stringify(reply);
+  yield '{"jsonrpc":"2.0","result":';
+  if (isMade) yield result.json;
+  else yield* result.pieces();
+  yield `,"id":${JSON.stringify(id)}}`;
+}
+
 /** The id that a reply to the call carries; null where it has none that can be read. */
 export function idOf(call: unknown): Id {
   return isObject(call) && isId(call['id']) ? call['id'] : null;
@@ -94,8 +120,15 @@ function isCall(call: unknown): call is Call {
   return (call['params'] === undefined || isStructured(call['params'])) && (!('id' in call) || isId(call['id']));
 }
 
+/** Whether a call is answered: one without an id is a notification. */
+export const hasReply = (call: unknown): boolean => !isCall(call) || 'id' in call;
+
+/** Every reply repeats it. */
+const MOST_ID_LETTERS = 1_024;
+
 function isId(value: unknown): value is Id {
-  return value === null || typeof value === 'string' || typeof value === 'number' || isExactNumber(value);
+  if (value === null || typeof value === 'number') return true;
+  return (typeof value === 'string' || isExactNumber(value)) && JSON.stringify(value).length <= MOST_ID_LETTERS;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -3,14 +3,18 @@ import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
+import type { Cost, WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit } from '../limits.ts';
-import { idOf, MethodTable } from './calls.ts';
+import { Turns } from '../turns.ts';
+import { hasReply, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
 import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
-import { type RpcMethod, rpcMethod } from './method.ts';
+import { type RpcCaller, type RpcMethod, rpcMethod } from './method.ts';
 import { type OpenRpc, OpenRpcSchema } from './openrpc.ts';
-import { failure, type Id, refusalOf } from './replies.ts';
+import { failure, failureOf, type Reply, refusalOf } from './replies.ts';
+import { sendPieces } from './sending.ts';
+import { StreamedResult } from './streamed-result.ts';
 
 /** The JSON-RPC face of a service. */
 export interface RpcOptions {
@@ -22,6 +26,8 @@ export interface RpcOptions {
   readonly bodyLimitBytes: number;
   /** Calls in one batch, default 50. */
   readonly batchLimit?: number;
+  /** Calls under way at once, default 64; addresses take turns. */
+  readonly atOnce?: number;
   /** Whether the service serves the network of a public code, as in `POST /LTC/`. */
   readonly serves: (code: string) => boolean;
 }
@@ -31,10 +37,15 @@ interface RpcDeps {
   readonly document: OpenRpc;
   readonly authenticator: Authenticator;
   readonly addressOf: AddressReader;
+  readonly budget: WorkBudget;
 }
 
+const JSON_TYPE = 'application/json; charset=utf-8';
 const OPEN_BODY_BYTES = 100_000;
 const BATCH_LIMIT = 50;
+const AT_ONCE = 64;
+/** A database that is slow is no fault of the caller. */
+const MOST_CHARGED_MS = 250;
 /** JSON's own types alone: a browser can send any other one across origins without asking. */
 const MEDIA_TYPES = ['application/json', 'application/json-rpc', 'application/jsonrequest'];
 
@@ -56,8 +67,11 @@ const pathOf = (path: string) => (path.includes(':coin') ? { params: CodeSchema 
  *
  * @see https://www.jsonrpc.org/specification, and the section "Errors" of the specification for -32001 and -32029
  */
-export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document, authenticator, addressOf }) => {
-  const { bodyLimitBytes, batchLimit = BATCH_LIMIT, serves } = rpc;
+export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
+  app,
+  { rpc, document, authenticator, addressOf, budget }
+) => {
+  const { bodyLimitBytes, batchLimit = BATCH_LIMIT, atOnce = AT_ONCE, serves } = rpc;
   const discover = rpcMethod({
     summary: 'This description, OpenRPC 1.3.2',
     result: OpenRpcSchema,
@@ -85,6 +99,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
     const reason = `this service does not serve the network ${coin.slice(0, 16)}`;
     throw new PlatformError('COIN_NOT_AVAILABLE', { reason });
   };
+  const turns = new Turns({ atOnce });
   const answerCalls = async (request: FastifyRequest, reply: FastifyReply) => {
     const isBatch = Array.isArray(request.body);
     const calls: unknown[] = Array.isArray(request.body) ? request.body : [request.body];
@@ -92,15 +107,36 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
     if (calls.length > batchLimit) return failure(null, 'INVALID_REQUEST', `more than ${batchLimit} calls in a batch`);
     if (calls.some((call) => table.needsKey(call)) && !hasKey(request))
       return reply.code(401).send(failure(isBatch ? null : idOf(calls[0]), 'UNAUTHORIZED', 'Unauthorized'));
-    const outcomes = [];
-    for (const call of calls) outcomes.push(await table.answer(call, request.log)); // in order: a read sees the write before it
-    const replies = outcomes.flatMap(({ reply: each }) => each ?? []);
-    if (replies.length === 0) return reply.code(204).send();
-    if (isBatch) return reply.send(replies);
-    const [only] = replies;
-    if (only && 'result' in only && (only.result instanceof KeptResult || only.result instanceof JsonResult))
-      return await sendKept(request, reply, only.result, only.id);
-    return reply.code(outcomes[0]!.status).send(only);
+    const address = addressOf(request.raw);
+    const isKnown = authenticator.admits(request.headers, false);
+    const caller: RpcCaller = {
+      address,
+      hasKey: hasKey(request),
+      charge: (cost) => void (isKnown || budget.charge(address, cost))
+    };
+    const isGone = () => request.raw.socket.destroyed;
+    const pay = async (cost: Cost) => void (isKnown || (await budget.pace(address, cost)));
+    const answer = async (call: unknown): Promise<Outcome> => {
+      await pay({ calls: 1 });
+      const work = async () => {
+        const began = performance.now();
+        const outcome = await table.answer(call, caller, request.log);
+        caller.charge({ ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
+        return outcome;
+      };
+      try {
+        return await turns.take({ address, isGone: () => isGone() && !table.isWrite(call) }, work);
+      } catch (caught) {
+        return { status: 200, reply: hasReply(call) ? failureOf(idOf(call), caught) : undefined };
+      }
+    };
+    if (isBatch && calls.some(hasReply))
+      return await sendPieces(reply, repliesTo(calls, { answer, isGone, table }), pay);
+    const outcomes: Outcome[] = [];
+    for (const call of calls) outcomes.push(await answer(call));
+    const [only] = outcomes;
+    if (isBatch || !only?.reply) return reply.code(204).send();
+    return await sendReply(request, reply, { ...only, reply: only.reply }, pay);
   };
 
   const doc = {
@@ -132,18 +168,56 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (app, { rpc, document,
   }
 };
 
-async function sendKept(
+/**
+ * The replies of a batch, each made when its reader has taken those before, in order: a read sees the write before it. Of a caller
+ * that has left only what it asked to be written is carried out.
+ */
+async function* repliesTo(
+  calls: readonly unknown[],
+  {
+    answer,
+    isGone,
+    table
+  }: {
+    readonly answer: (call: unknown) => Promise<Outcome>;
+    readonly isGone: () => boolean;
+    readonly table: MethodTable;
+  }
+): AsyncGenerator<string | Buffer> {
+  const left = [...calls];
+  try {
+    let mark = '[';
+    for (let call = left.shift(); call !== undefined; call = left.shift()) {
+      if (isGone() && !table.isWrite(call)) continue;
+      const { reply } = await answer(call);
+      if (!reply) continue;
+      yield mark;
+      mark = ',';
+      yield* piecesOf(reply);
+    }
+    yield ']';
+  } finally {
+    for (const call of left) if (table.isWrite(call)) await answer(call);
+  }
+}
+
+async function sendReply(
   { headers }: FastifyRequest,
-  reply: FastifyReply,
-  result: KeptResult | JsonResult,
-  id: Id
+  answer: FastifyReply,
+  { status, reply }: Outcome & { readonly reply: Reply },
+  pay: (cost: Cost) => Promise<void>
 ): Promise<FastifyReply> {
+  if ('result' in reply && reply.result instanceof StreamedResult)
+    return await sendPieces(answer, piecesOf(reply), pay);
+  if (!('result' in reply && (reply.result instanceof KeptResult || reply.result instanceof JsonResult))) {
+    const body = JSON.stringify(reply);
+    await pay({ bytes: body.length });
+    return answer.code(status).type(JSON_TYPE).send(body);
+  }
   const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s*,|\s*$))/.test(String(headers['accept-encoding'] ?? ''));
-  const { bytes, coding } = await result.between(
-    '{"jsonrpc":"2.0","result":',
-    `,"id":${JSON.stringify(id)}}`,
-    takesGzip
-  );
-  if (coding === 'gzip') reply.header('content-encoding', 'gzip');
-  return reply.header('vary', 'accept-encoding').type('application/json; charset=utf-8').send(bytes);
+  const after = `,"id":${JSON.stringify(reply.id)}}`;
+  const { bytes, coding } = await reply.result.between('{"jsonrpc":"2.0","result":', after, takesGzip);
+  await pay({ bytes: bytes.length });
+  if (coding === 'gzip') answer.header('content-encoding', 'gzip');
+  return answer.header('vary', 'accept-encoding').type(JSON_TYPE).send(bytes);
 }

@@ -32,6 +32,11 @@ export class KeptResult<T = unknown> {
     return this.value;
   }
 
+  /** Its JSON. */
+  get json(): Buffer {
+    return this.#json;
+  }
+
   /** The result between two short texts. @param takesGzip whether the caller takes gzip */
   async between(before: string, after: string, takesGzip: boolean): Promise<KeptBody> {
     const parts = [Buffer.from(before), this.#json, Buffer.from(after)] as const;
@@ -46,11 +51,18 @@ export class KeptResult<T = unknown> {
   }
 }
 
-/** A deflate block that holds its bytes as they are. @param bytes at most 65535 @see RFC 1951, section 3.2.4 */
+const MOST_STORED = 65_535;
+
+/** Deflate blocks that hold their bytes as they are. @see RFC 1951, section 3.2.4 */
 function stored(bytes: Buffer, isLast: boolean): readonly Buffer[] {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(isLast ? 1 : 0, 0);
-  head.writeUInt16LE(bytes.length, 1);
-  head.writeUInt16LE(~bytes.length & 0xffff, 3);
-  return [head, bytes];
+  const blocks: Buffer[] = [];
+  for (let at = 0; at === 0 || at < bytes.length; at += MOST_STORED) {
+    const block = bytes.subarray(at, at + MOST_STORED);
+    const head = Buffer.alloc(5);
+    head.writeUInt8(isLast && at + MOST_STORED >= bytes.length ? 1 : 0, 0);
+    head.writeUInt16LE(block.length, 1);
+    head.writeUInt16LE(~block.length & 0xffff, 3);
+    blocks.push(head, block);
+  }
+  return blocks;
 }

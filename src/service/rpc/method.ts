@@ -1,7 +1,19 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.ts';
+import type { Cost } from '../ingress/work-budget.ts';
 import type { JsonResult } from './json-result.ts';
 import type { KeptResult } from './kept-result.ts';
+import type { StreamedResult } from './streamed-result.ts';
+
+/** Who calls a method. */
+export interface RpcCaller {
+  /** Under which its requests and their cost are counted. */
+  readonly address: string;
+  /** Whether it sent the service's key; true where none is set. */
+  readonly hasKey: boolean;
+  /** Counts rows that were read for it, beside the bytes and the time that every answer costs. */
+  charge(cost: Cost): void;
+}
 
 /** One row of a service's method table, which is also its documentation. */
 export interface RpcMethod {
@@ -18,10 +30,10 @@ export interface RpcMethod {
   /** What it may be refused with, beside the codes of every method. */
   readonly errors?: readonly ErrorCode[];
   /**
-   * @returns the result, a `KeptResult` of which many get the same bytes, a `JsonResult`, or an `RpcAnswer` when the HTTP status is not 200
-   * @throws {PlatformError} REQUEST_INVALID becomes -32602, all else -32603; what the caller reads of it is `publicFailure`
+   * @returns the result, a `KeptResult` of which many get the same bytes, a `JsonResult`, a long one as a `StreamedResult`, or an `RpcAnswer` when the HTTP status is not 200
+   * @throws {PlatformError} below 500 it becomes -32602, all else -32603; what the caller reads of it is `publicFailure`
    */
-  run(params: unknown): unknown;
+  run(params: unknown, caller: RpcCaller): unknown;
 }
 
 /** A method whose `run` is typed by its schemas. */
@@ -29,7 +41,7 @@ export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
   method: Omit<RpcMethod, 'params' | 'result' | 'run'> & {
     readonly params?: P;
     readonly result: R;
-    run(params: Static<P>): Answer<Static<R>> | Promise<Answer<Static<R>>>;
+    run(params: Static<P>, caller: RpcCaller): Answer<Static<R>> | Promise<Answer<Static<R>>>;
   }
 ): RpcMethod {
   return method;
@@ -38,7 +50,7 @@ export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
 /** @see RpcMethod.needsKey */
 export const needsKey = ({ needsKey, write }: RpcMethod): boolean => needsKey ?? write;
 
-type Answer<T> = T | RpcAnswer<T> | KeptResult<T> | JsonResult<T>;
+type Answer<T> = T | RpcAnswer<T> | KeptResult<T> | JsonResult<T> | StreamedResult<T>;
 
 /** A result with an HTTP status of its own; the status counts for single calls only, a batch answers 200. */
 export class RpcAnswer<T = unknown> {

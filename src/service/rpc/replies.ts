@@ -1,5 +1,5 @@
 import { errorCodes, type FastifyError } from 'fastify';
-import { hasCode, PlatformError } from '../../errors.ts';
+import { type ErrorCode, hasCode, PlatformError } from '../../errors.ts';
 import { publicFailure } from '../errors.ts';
 
 /** A call's id; one beyond 2^53 is an object that is written again digit for digit. */
@@ -45,8 +45,15 @@ export function failureOf(id: Id, caught: unknown): Failure {
   if (!(caught instanceof PlatformError)) return failure(id, 'INTERNAL_ERROR', 'internal error', { code: 'INTERNAL' });
   const { code } = caught;
   const reason = publicFailure(caught);
-  const kind = code === 'REQUEST_INVALID' ? 'INVALID_PARAMS' : code === 'RATE_LIMITED' ? code : 'INTERNAL_ERROR';
-  return failure(id, kind, reason, { code, reason });
+  return failure(id, kindOf(caught), reason, { code, reason });
+}
+
+/** What the chain refuses is no fault of a call: the same call may succeed later. @see the section "Errors" of the specification */
+const OF_THE_CHAIN: ReadonlySet<ErrorCode> = new Set(['COINS_INSUFFICIENT', 'TRANSACTION_REJECTED']);
+
+function kindOf({ code, status }: PlatformError): RpcCode {
+  if (code === 'RATE_LIMITED' || code === 'UNAUTHORIZED') return code;
+  return status < 500 && !OF_THE_CHAIN.has(code) ? 'INVALID_PARAMS' : 'INTERNAL_ERROR';
 }
 
 /** The reply to a request that never became a call. */

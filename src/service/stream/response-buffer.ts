@@ -5,66 +5,143 @@ import { TransientMap } from '../../transient-map.ts';
 
 /** Smaller answers are no concern: a connection has one at a time. */
 const LARGE_BYTES = 128 * 1024;
-/** Of all large answers that are not taken to their end. */
-const MOST_BYTES = 32 * 2 ** 20;
 const PIECE_BYTES = 64 * 1024;
-/** A reader that takes nothing for this long gives way to others. */
-const STALL_MS = 10_000;
+
+/** How much large answers may hold, and for how long. */
+interface ResponseLimits {
+  /** Of all answers that are not taken to their end, and of those of one address. */
+  readonly mostBytes: number;
+  readonly shareBytes: number;
+  /** How long an answer waits for room. */
+  readonly patienceMs: number;
+  /** Over all of its time an answer that others wait for must be taken at so many bytes a second, */
+  readonly leastPace: number;
+  /** and something of it within this time: the kernel takes some megabytes that its reader has not. */
+  readonly stallMs: number;
+  /** The first moment of an answer, in which nobody else may have its room. */
+  readonly graceMs: number;
+}
+
+const LIMITS: ResponseLimits = {
+  mostBytes: 48 * 2 ** 20,
+  shareBytes: 16 * 2 ** 20,
+  patienceMs: 15_000,
+  leastPace: 256 * 1024,
+  stallMs: 10_000,
+  graceMs: 2_000
+};
+const LOOK_MS = 100;
 
 interface Held {
+  readonly address: string;
+  readonly reply: FastifyReply;
   /** Several answers may share one, which takes its room once. */
   readonly body: Buffer;
+  readonly since: number;
+  takenBytes: number;
   takenAt: number;
 }
 
 /**
- * Bounds what waits in memory for clients that do not read. When there is no room, stalled answers are ended; when
- * none is stalled, the new answer is refused. A single answer always has room.
+ * Bounds what waits in memory for clients that do not read, by who holds it.
+ *
+ * Each address has a share; its further answers wait until it has taken earlier ones. While all together hold too much, the slowest
+ * answer of an address that holds more than others may is ended: nobody else waits for it. A single answer of an address always has
+ * room in its share.
  */
 export class ResponseBuffer {
-  /** The oldest first. */
   readonly #held = new TransientMap<FastifyReply, Held>();
-  readonly #mostBytes: number;
-  readonly #stallMs: number;
+  /** Bytes that wait for room, by address. */
+  readonly #waiting = new Map<string, number>();
+  readonly #limits: ResponseLimits;
 
-  constructor(mostBytes = MOST_BYTES, stallMs = STALL_MS) {
-    this.#mostBytes = mostBytes;
-    this.#stallMs = stallMs;
+  constructor(limits: Partial<ResponseLimits> = {}) {
+    this.#limits = { ...LIMITS, ...limits };
   }
 
   /** @returns what to send instead: a large body in pieces. @throws {PlatformError} ANSWERS_WAITING */
-  hold(reply: FastifyReply, payload: unknown): unknown {
+  async hold(address: string, reply: FastifyReply, payload: unknown): Promise<unknown> {
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload;
     if (payload.length <= LARGE_BYTES) return payload;
     const body = typeof payload === 'string' ? Buffer.from(payload) : payload;
-    this.#makeRoom(body);
-    const held = { body, takenAt: performance.now() };
+    if (!this.#hasRoom(address, body)) await this.#wait(address, reply, body);
+    const since = performance.now();
+    const held: Held = { address, reply, body, since, takenBytes: 0, takenAt: since };
     this.#held.set(reply, held);
     reply.raw.once('close', () => this.#held.delete(reply));
     reply.header('content-length', body.length);
-    return Readable.from(pieces(body, held), { objectMode: false, highWaterMark: PIECE_BYTES });
+    return Readable.from(pieces(held), { objectMode: false, highWaterMark: PIECE_BYTES });
   }
 
-  #makeRoom(body: Buffer): void {
-    const bodies = () => new Set([...this.#held.values()].map((held) => held.body));
-    const hasRoom = () =>
-      bodies()
-        .add(body)
-        .values()
-        .reduce((sum, { length }) => sum + length, 0) <= this.#mostBytes;
-    for (const [reply, { takenAt }] of this.#held.entries()) {
-      if (hasRoom()) return;
-      if (performance.now() - takenAt < this.#stallMs) continue;
-      reply.raw.destroy();
-      this.#held.delete(reply);
+  async #wait(address: string, reply: FastifyReply, body: Buffer): Promise<void> {
+    const { shareBytes, patienceMs } = this.#limits;
+    const before = this.#waiting.get(address) ?? 0;
+    if (before > 0 && before + body.length > shareBytes) this.#refuse(address);
+    this.#waiting.set(address, before + body.length);
+    try {
+      for (const until = performance.now() + patienceMs; !this.#hasRoom(address, body); ) {
+        if (performance.now() > until || reply.raw.destroyed) this.#refuse(address);
+        this.#makeRoom(address, body);
+        if (!this.#hasRoom(address, body)) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      }
+    } finally {
+      const left = this.#waiting.get(address)! - body.length;
+      if (left > 0) this.#waiting.set(address, left);
+      else this.#waiting.delete(address);
     }
-    if (this.#held.size > 0 && !hasRoom())
-      throw new PlatformError('ANSWERS_WAITING', { reason: `${this.#held.size} large answers are still unread` });
+  }
+
+  #refuse(address: string): never {
+    const own = [...this.#held.values()].filter((held) => held.address === address).length;
+    const reason = `${own} large answers to this address, and ${this.#held.size - own} to others, are still unread`;
+    throw new PlatformError('ANSWERS_WAITING', { reason });
+  }
+
+  #hasRoom(address: string, body: Buffer): boolean {
+    const { mostBytes, shareBytes } = this.#limits;
+    const own = this.#bytesOf(address, body);
+    const isAlone = own === body.length;
+    return (isAlone || own <= shareBytes) && (this.#held.size === 0 || this.#bytesOf(undefined, body) <= mostBytes);
+  }
+
+  /** Bytes of an address, or of all, with one body more. */
+  #bytesOf(address: string | undefined, body?: Buffer): number {
+    const bodies = new Set(body ? [body] : []);
+    for (const held of this.#held.values())
+      if (address === undefined || held.address === address) bodies.add(held.body);
+    return bodies.values().reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /** Ends the slowest answer of the address itself where it is late, or of an address that holds more than its part. */
+  #makeRoom(address: string, body: Buffer): void {
+    const { mostBytes, shareBytes, graceMs } = this.#limits;
+    const now = performance.now();
+    const isFull = this.#bytesOf(undefined, body) > mostBytes;
+    const holders = new Set([...this.#held.values()].map((held) => held.address)).add(address).size;
+    const partBytes = Math.min(shareBytes, mostBytes / holders);
+    const isModest = this.#bytesOf(address, body) <= partBytes;
+    const [slowest] = [...this.#held.values()]
+      .filter((held) => held.address === address || (isFull && this.#bytesOf(held.address) > partBytes))
+      .filter((held) => now - held.since >= graceMs)
+      .filter((held) => this.#isLate(held, now) || (isModest && held.address !== address))
+      .sort((a, b) => paceOf(a, now) - paceOf(b, now));
+    if (!slowest) return;
+    slowest.reply.raw.destroy();
+    this.#held.delete(slowest.reply);
+  }
+
+  #isLate({ body, since, takenAt }: Held, now: number): boolean {
+    const { leastPace, graceMs, stallMs } = this.#limits;
+    return now - takenAt >= stallMs || now - since > graceMs + (body.length / leastPace) * 1_000;
   }
 }
 
-function* pieces(body: Buffer, held: Held): Generator<Buffer> {
+const paceOf = ({ takenBytes, since }: Held, now: number) => takenBytes / Math.max(1, now - since);
+
+function* pieces(held: Held): Generator<Buffer> {
+  const { body } = held;
   for (let at = 0; at < body.length; at += PIECE_BYTES) {
+    held.takenBytes = at;
     held.takenAt = performance.now();
     yield body.subarray(at, at + PIECE_BYTES);
   }

@@ -1,11 +1,11 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import { SUBPROTOCOL } from '../auth.ts';
-import { hangUp } from '../ingress/ingress.ts';
+import { countUpgrade, hangUp } from '../ingress/ingress.ts';
 
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
 /** Pieces of one message at most: each keeps the whole 64 KiB buffer that it was read into. */
@@ -54,7 +54,9 @@ export function acceptWebSockets(app: FastifyInstance, answerHeader?: string): W
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
     response.once('finish', () => hangUp(socket));
-    app.routing(raw, response);
+    const waitMs = countUpgrade(app.server as Server, raw);
+    if (waitMs > 0) setTimeout(() => app.routing(raw, response), waitMs).unref();
+    else app.routing(raw, response);
   });
 
   return {

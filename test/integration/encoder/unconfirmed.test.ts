@@ -50,7 +50,7 @@ test('COIN_UNUSABLE: an unconfirmed coin is spent while at most 25 transactions 
   assert.equal(Object(await node.rpc.call('getmempoolentry', [last.txid])).ancestorcount, 25);
 
   const { error } = await encoder.ask('create_tx', requestOf([last]));
-  assert.deepEqual([error?.code, error?.data['code']], [-32603, 'COIN_UNUSABLE']);
+  assert.deepEqual([error?.code, error?.data['code']], [-32602, 'COIN_UNUSABLE']);
   assert.match(error!.message, /too many unconfirmed transactions hang together/);
   assert.equal(encoder.reservations.count, beforeIt + 1, 'nothing of what failed stays reserved');
   const raw = await node.rpc.call('createrawtransaction', [[last], [{ [account.address]: '0.19' }]]);

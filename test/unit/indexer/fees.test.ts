@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { feeMethods } from '../../../src/indexer/api/fees.ts';
+import { CALLER } from '../../support/frame.ts';
 
 const profile = {
   ...DEFAULT_PROFILE,
@@ -11,7 +12,7 @@ const profile = {
   roles: { 'litecoin-regtest': { FEE_DESTINATION: 'mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn' } }
 };
 const { feequote, feeschedule } = feeMethods(profile, { name: 'litecoin-regtest' });
-const quote = async (params: object) => (await feequote!.run(params)) as Record<string, unknown>;
+const quote = async (params: object) => (await feequote!.run(params, CALLER)) as Record<string, unknown>;
 
 test('a quote is gas times its price, by what the action does', async () => {
   const issue = await quote({ action: 'issue' });
@@ -21,13 +22,13 @@ test('a quote is gas times its price, by what the action does', async () => {
   assert.equal((await quote({ action: 'ORDER', days: 91 }))['gas_cost'], 550);
   assert.equal((await quote({ action: 'SEND' }))['fee'], '0');
   assert.throws(
-    () => feequote!.run({ action: 'SENT' }),
+    () => feequote!.run({ action: 'SENT' }, CALLER),
     (error) => hasCode(error, 'REQUEST_INVALID') && /"SENT" is none of/.test(error.message)
   );
 });
 
 test('the schedule lists what costs gas', async () => {
-  const { items } = (await feeschedule!.run({})) as { items: Record<string, unknown>[] };
+  const { items } = (await feeschedule!.run({}, CALLER)) as { items: Record<string, unknown>[] };
   assert.deepEqual(
     items.find(({ item }) => item === 'recipient'),
     { item: 'recipient', gas: 100, fee: '0.001' }

@@ -162,16 +162,20 @@ test('-32603: says nothing of the inside; the log has the cause', async () => {
   assert.match(logged.join(''), /secret path/);
 });
 
-test('-32603 with data: of our own failures the remedy, of a refusal its reason', async () => {
+test('-32603 with data: of our own failures the remedy', async () => {
   const { app, logged } = service();
   const away = (await post(app, call('away', {}))).json.error;
   assert.deepEqual([away.code, away.data.code], [-32603, 'DATABASE_UNAVAILABLE']);
   assert.match(away.data.reason, /check MariaDB/);
   assert.doesNotMatch(JSON.stringify(away), /10\.0\.0\.5/);
   assert.match(logged.join(''), /10\.0\.0\.5/);
+});
+
+test('-32602 with data: a refusal of the call itself, whichever its code', async () => {
+  const { app } = service();
   const unknown = (await post(app, call('unknown', {}))).json.error;
   assert.deepEqual(unknown, {
-    code: -32603,
+    code: -32602,
     message: 'no price of LTC yet',
     data: { code: 'RECORD_UNKNOWN', reason: 'no price of LTC yet' }
   });

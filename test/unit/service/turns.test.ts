@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Turns } from '../../../src/service/turns.ts';
+
+/** Works that end when they are told to. */
+function works(turns: Turns) {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const ask = (name: string, isGone = () => false) =>
+    turns.take({ address: name.charAt(0), isGone }, async () => {
+      begun.push(name);
+      await new Promise<void>((resolve) => ends.set(name, resolve));
+    });
+  const end = async (name: string) => {
+    ends.get(name)!();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { begun, ask, end };
+}
+
+test('an address has at most three quarters of the turns; those that wait take turns', async () => {
+  const turns = new Turns({ atOnce: 4 });
+  const { begun, ask, end } = works(turns);
+  const asked = ['a1', 'a2', 'a3', 'a4', 'a5', 'b1', 'c1', 'b2', 'c2'].map((name) => ask(name));
+  assert.deepEqual(begun, ['a1', 'a2', 'a3', 'b1']);
+  await end('a1');
+  await end('a2');
+  await end('a3');
+  await end('b1');
+  assert.deepEqual(begun.slice(4), ['a4', 'c1', 'b2', 'a5']);
+  for (const name of ['a4', 'c1', 'b2', 'a5', 'c2']) await end(name);
+  await Promise.all(asked);
+});
+
+test('ANSWERS_WAITING: an address whose turn does not come in time; others do not wait for it', async () => {
+  const turns = new Turns({ atOnce: 4, patienceMs: 20 });
+  const { begun, ask, end } = works(turns);
+  const asked = ['a1', 'a2', 'a3'].map((name) => ask(name));
+  await assert.rejects(ask('a4'), { code: 'ANSWERS_WAITING' });
+  const other = ask('b1');
+  assert.deepEqual(begun, ['a1', 'a2', 'a3', 'b1']);
+  for (const name of begun) await end(name);
+  await Promise.all([...asked, other]);
+});
+
+test('nothing is done for who has left before its turn', async () => {
+  const turns = new Turns({ atOnce: 1 });
+  const { begun, ask, end } = works(turns);
+  const first = ask('a1');
+  const left = assert.rejects(
+    ask('b1', () => true),
+    { code: 'ANSWERS_WAITING' }
+  );
+  const last = ask('c1');
+  await end('a1');
+  assert.deepEqual(begun, ['a1', 'c1']);
+  await end('c1');
+  await Promise.all([first, left, last]);
+});

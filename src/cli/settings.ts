@@ -51,12 +51,17 @@ export async function loadSettings<V extends Variables>(
   const fromAny = checks.fromAnyNetwork?.(textOf) ?? [];
   const isAsked = (variable: string) => own !== undefined || fromAny.includes(variable);
   const places = Object.fromEntries(Object.entries(unsetPlaces(variables, local)).filter(([name]) => isAsked(name)));
-  const client = Object.keys(places).length > 0 && network ? hubClientOf(local) : undefined;
+  const parted = partedGroups(variables, local);
+  const client = Object.keys(places).length + parted.length > 0 && network ? hubClientOf(local) : undefined;
   if (!network || !client) return loadConfig(variables, { ...local, ...checks });
+  const asking = patience ?? { waits: true, log: createLogger(name) };
+  for (const { sentence, isLacking } of parted) asking.log[isLacking ? 'warn' : 'info'](sentence);
   const asked = network !== ANY_NETWORK && 'service' in network ? namesOf(network) : [];
   const needed = [...asked, ...Object.keys(places).filter((variable) => variables[variable]?.required)];
-  const found = await askHub(client, { network, places, needed }, patience ?? { waits: true, log: createLogger(name) });
-  return loadConfig(variables, { ...local, hub: { ...found, asked }, ...checks });
+  const { texts, reason } =
+    Object.keys(places).length > 0 ? await askHub(client, { network, places, needed }, asking) : { texts: {} };
+  const reasons = [...parted.map(({ sentence }) => sentence), reason].filter(Boolean).join('; ');
+  return loadConfig(variables, { ...local, hub: { texts, reason: reasons, asked }, ...checks });
 }
 
 /** The hub may say which network it is where no variable says any of it. */
@@ -69,13 +74,39 @@ function unsaidNetwork(
 
 const namesOf = ({ textsOf }: NetworkFromHub): readonly string[] => Object.keys(textsOf(CHAIN_NETWORKS[0]!));
 
-/** The variables that the hub may have and nobody else has. */
+/** The variables that the hub may have and nobody else has; of a group none, once one of it is set. */
 export function unsetPlaces(variables: Variables, local: Sources): Readonly<Record<string, HubPlace>> {
+  const groups = groupsOf(variables, local);
   return Object.fromEntries(
-    Object.entries(variables).flatMap(([name, { hub }]) =>
-      hub && findText(name, local).text === undefined ? [[name, hub] as const] : []
-    )
+    Object.entries(variables).flatMap(([name, { hub }]) => {
+      const isSet = findText(name, local).text !== undefined || groups.get(hub?.group)?.some(({ isSet }) => isSet);
+      return hub && !isSet ? [[name, hub] as const] : [];
+    })
   );
+}
+
+/** Returns one sentence for each group of which some variables are set and others are not; it lacks what is required. */
+function partedGroups(variables: Variables, local: Sources) {
+  return [...groupsOf(variables, local).values()].flatMap((group) => {
+    const namesOf = (wanted: boolean) => group.filter(({ isSet }) => isSet === wanted).map(({ name }) => name);
+    const set = namesOf(true);
+    const unset = namesOf(false).filter((name) => !name.endsWith('_PORT')); // a port has a usual value
+    if (set.length === 0 || unset.length === 0) return [];
+    const what = unset.join(', ');
+    const isLacking = unset.some((name) => variables[name]!.required);
+    const here = `${set.join(', ')} set here`;
+    const sentence = isLacking
+      ? `a place and its account come whole from the hub or not at all: ${here}, so set ${what}`
+      : `not taken from the hub, because ${here}: ${what}`;
+    return [{ sentence, isLacking }];
+  });
+}
+
+function groupsOf(variables: Variables, local: Sources) {
+  const members = Object.entries(variables).flatMap(([name, { hub }]) =>
+    hub?.group === undefined ? [] : [{ group: hub.group, name, isSet: findText(name, local).text !== undefined }]
+  );
+  return Map.groupBy(members, ({ group }): string | undefined => group);
 }
 
 /** Undefined where no hub is named, or a wrong one: that fault is reported with the others. */

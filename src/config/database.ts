@@ -22,22 +22,29 @@ export function databaseVariables<P extends string>(
   { of, name, service }: { readonly of: string; readonly name: string; readonly service?: string }
 ): DatabaseVariables<P> {
   const at = (...params: string[]): { hub?: HubPlace } => (service ? { hub: { service, params } } : {});
+  const accountAt = (...params: string[]): { hub?: HubPlace } =>
+    service ? { hub: { service, params, group: prefix } } : {};
   return {
     [`${prefix}_DB_HOST`]: text({
       required: true,
       doc: `MariaDB ${of}`,
       example: '127.0.0.1',
-      ...at('db_host', 'host')
+      ...accountAt('db_host', 'host')
     }),
-    [`${prefix}_DB_PORT`]: port({ default: 3306, doc: 'its port', ...at('db_port', 'port') }),
+    [`${prefix}_DB_PORT`]: port({ default: 3306, doc: 'its port', ...accountAt('db_port', 'port') }),
     [`${prefix}_DB_NAME`]: parsed(readDatabaseName, {
       required: true,
       doc: 'its database',
       example: name,
       ...at('name')
     }),
-    [`${prefix}_DB_USER`]: text({ required: true, doc: 'its user', example: prefix.toLowerCase(), ...at('user') }),
-    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...at('pass') })
+    [`${prefix}_DB_USER`]: text({
+      required: true,
+      doc: 'its user',
+      example: prefix.toLowerCase(),
+      ...accountAt('user')
+    }),
+    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...accountAt('pass') })
   } as unknown as DatabaseVariables<P>;
 }
 

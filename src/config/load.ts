@@ -2,7 +2,7 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import { PlatformError } from '../errors.ts';
 import { type ConfigFile, textIn } from './config-file.ts';
 import { nearest } from './nearest.ts';
-import type { Environment, Values, Variable, Variables } from './variables.ts';
+import { type Environment, type Values, type Variable, type Variables, withoutAccounts } from './variables.ts';
 
 /** Where a value was found; the first of them that has one counts. */
 export type Origin = 'environment' | 'config.json' | 'hub' | 'default' | 'unset';
@@ -157,7 +157,7 @@ function parseText(
   try {
     return { value: row.parse(text), faults: [] };
   } catch (reason) {
-    const shown = row.secret ? '[secret]' : JSON.stringify(text.slice(0, 80));
+    const shown = row.secret ? '[secret]' : JSON.stringify(withoutAccounts(text).slice(0, 80));
     const from = origin === 'hub' ? ', and comes from the hub' : '';
     const example = row.example === '' ? '' : `; example: ${name}=${row.example}`;
     return { value: undefined, faults: [`${name}=${shown} ${(reason as Error).message}${from}${example}`] };

@@ -3,7 +3,7 @@ import { findNetwork, readNetwork } from '../coin/find-network.ts';
 import type { NetworkFromHub } from './load.ts';
 import { type HubPlace, integer, parsed, port, text, type Values } from './variables.ts';
 
-const at = (param: string): HubPlace => ({ service: 'node', params: [param] });
+const at = (param: string): HubPlace => ({ service: 'node', params: [param], group: 'node' });
 
 /** Where a coin node is, for every service that asks one. @see the section "Shared configuration" of the specification */
 export const nodeVariables = {
@@ -14,12 +14,12 @@ export const nodeVariables = {
   }),
   NODE_URL: parsed(readNodeUrl, {
     default: 'http://127.0.0.1',
-    doc: 'host or URL of the coin node',
+    doc: 'host or URL of the coin node, without account and path',
     example: 'http://127.0.0.1',
     hub: at('host')
   }),
   NODE_PORT: port({
-    doc: "the node's RPC port; default: the usual one of the network",
+    doc: "the node's RPC port, before that of NODE_URL; default: the usual one of the network",
     example: '19443',
     hub: at('port')
   }),
@@ -41,11 +41,17 @@ export const nodeVariables = {
 
 export type NodeConfig = Values<typeof nodeVariables>;
 
-/** `node.local` or `http://node.local`, as a URL. */
+/** Scheme, account, host with a port, and what follows. */
+const NODE_URL = /^(https?):\/\/([^/?#]*@)?(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]]+)(?::(\d{1,5}))?(.*)$/;
+
+/** `node.local` or `http://node.local:80`, as a URL. */
 function readNodeUrl(entry: string): string {
   const url = /^https?:\/\//.test(entry) ? entry : `http://${entry}`;
-  if (!URL.canParse(url)) throw new Error('must be a host or URL');
-  return url;
+  const [, scheme, account, host, port, rest = ''] = NODE_URL.exec(url) ?? [];
+  if (scheme === undefined || !URL.canParse(url)) throw new Error('must be a host or URL');
+  if (account !== undefined) throw new Error('must hold no account: set NODE_USER and NODE_PASSWORD');
+  if (rest !== '' && rest !== '/') throw new Error('must hold no path: a coin node is asked at /');
+  return `${scheme}://${host}${port === undefined ? '' : `:${port}`}`;
 }
 
 /** What one variable alone cannot tell. @returns one sentence a fault */
@@ -74,7 +80,8 @@ export function networkOf({ NETWORK }: Pick<NodeConfig, 'NETWORK'>): ChainNetwor
 /** How the coin node is asked; `url` is `http://host:port`. */
 export function nodeRpcOf(config: NodeConfig) {
   const url = new URL(config.NODE_URL);
-  url.port = String(config.NODE_PORT ?? (url.port || networkOf(config).rpcPort));
+  const [, , , , named] = NODE_URL.exec(config.NODE_URL) ?? []; // URL drops the usual port of a scheme
+  url.port = String(config.NODE_PORT ?? named ?? networkOf(config).rpcPort);
   return {
     url: url.origin,
     user: config.NODE_USER,

@@ -22,6 +22,11 @@ export interface HubPlace {
   readonly params: readonly string[];
   /** They count only where the module has this one too: `host` is the service's own where `db_host` is that of its database. */
   readonly beside?: string;
+  /**
+   * A place and the account for it, such as `node`: once one of the group is set elsewhere, the hub has none of them. So no password
+   * that was set here is sent to a host that the hub names.
+   */
+  readonly group?: string;
   /** What the module says by being there, where it has none of the parameters. */
   readonly present?: string;
 }
@@ -178,11 +183,16 @@ export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) 
 export const perChain = <T>(of: Variable<T | undefined>): Variable<readonly ChainSetting<T>[]> =>
   ({ ...of, fallback: [], required: false, family: true }) as unknown as Variable<readonly ChainSetting<T>[]>;
 
+/** Returns a text with the accounts of its URLs masked. */
+export function withoutAccounts(text: string): string {
+  return text.replace(/(?<=^|\/\/|,)[^/?#,\s]*@/g, '********@');
+}
+
 /** Base URL, http or https, without query, fragment or credentials; no trailing slash. */
 export function readBaseUrl(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
-    throw new Error(`must be base URLs such as http://host:3006, not "${entry}"`);
+    throw new Error(`must be base URLs such as http://host:3006, not "${withoutAccounts(entry)}"`);
   }
   return url.href.replace(/(?<!\/)\/+$/, '');
 }

@@ -139,7 +139,7 @@ test('CF-35: hubs are asked in their order; indexer, encoder and sync find their
 test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and none that is secret', async (t) => {
   const hubPort = await freePort();
   await startHub(t, hubPort);
-  const env = { ...NODE, HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}`, DECODER_DB_USER: 'mine' };
+  const env = { ...NODE, HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}`, DECODER_DB_NAME: 'Mine' };
   const absent = await runCommandLine(['decoder', '--check-config'], env);
   assert.equal(absent.code, 78);
   assert.match(
@@ -153,7 +153,8 @@ test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and no
   for (const line of [
     /^DECODER_DB_HOST +. db\.example {2}\(hub\)$/m,
     /^DECODER_DB_PORT +. 3307 {2}\(hub\)$/m,
-    /^DECODER_DB_USER +. mine {2}\(environment\)$/m,
+    /^DECODER_DB_NAME +. Mine {2}\(environment\)$/m,
+    /^DECODER_DB_USER +. theirs {2}\(hub\)$/m,
     /^DECODER_DB_PASS +. \*{8} {2}\(hub\)$/m,
     /^DECODER_API_PORT +. 13002 {2}\(hub\)$/m,
     /^DECODER_API_HOST +. 0\.0\.0\.0 {2}\(default\)$/m,
@@ -168,6 +169,28 @@ test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and no
   assert.match(wrong.stderr, /DECODER_DB_PORT="70000" must be a port number.*, and comes from the hub/);
 });
 
+test('CF-03: an account that is set here is not taken to a place that the hub names', async (t) => {
+  const hubPort = await freePort();
+  await startHub(t, hubPort);
+  await register(hubPort, { host: 'db.example', port: 3307, name: 'D', user: 'theirs', pass: 'their password' }, 13002);
+  const config = { LTC: { regtest: { 'platform-node': { host: 'node.example', port: 1, user: 'n', pass: 'n' } } } };
+  assert.deepEqual((await call(hubPort, 'updateconfig', { config }))['result'], { status: 'success' });
+  const env = { ...NODE, HUB_VALIDATORS: `127.0.0.1:${hubPort}`, DECODER_DB_PASS: 'password-of-mine' };
+  const parted = await runCommandLine(['decoder', '--check-config'], env);
+  assert.equal(parted.code, 78);
+  const reason =
+    /missing required environment variable DECODER_DB_HOST: .*come whole .*: DECODER_DB_PASS set here, so set/;
+  assert.match(parted.stderr, reason);
+  const own = { ...env, DECODER_DB_HOST: 'mine.example', DECODER_DB_USER: 'mine' };
+  const { code, stdout, stderr } = await runCommandLine(['decoder', '--check-config'], own);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^NODE_URL +. http:\/\/127\.0\.0\.1 {2}\(default\)$/m);
+  assert.match(stdout, /^DECODER_DB_NAME +. D {2}\(hub\)$/m);
+  const none = { NETWORK: 'RLTC', HUB_VALIDATORS: `127.0.0.1:${hubPort}` };
+  const whole = await runCommandLine(['decoder', '--check-config'], none);
+  assert.match(whole.stdout, /^NODE_URL +. http:\/\/node\.example {2}\(hub\)$/m);
+});
+
 test('HUB_UNREACHABLE: a start without what it needs ends with 69 after MAX_HUB_WAIT_MS, and names it', async () => {
   const hub = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(await freePort()), MAX_HUB_WAIT_MS: '1200' };
   const { code, stderr } = await runCommandLine(['decoder', '--no-guardian'], { ...NODE, ...hub });
@@ -176,27 +199,16 @@ test('HUB_UNREACHABLE: a start without what it needs ends with 69 after MAX_HUB_
 });
 
 test('a hub that is away holds up no start that needs nothing of it', async (t) => {
-  const database = await createDatabase('decoder');
   const apiPort = await freePort();
-  const decoder = startService(t, 'decoder', {
+  const encoder = startService(t, 'encoder', {
     ...NODE,
     HUB_API_HOST: '127.0.0.1',
     HUB_PORT: String(await freePort()),
-    DECODER_API_HOST: '127.0.0.1',
-    DECODER_API_PORT: String(apiPort),
-    DECODER_DB_HOST: database.host,
-    DECODER_DB_NAME: database.name,
-    DECODER_DB_USER: database.user,
-    DECODER_DB_PASS: database.pass
+    ENCODER_API_HOST: '127.0.0.1',
+    ENCODER_API_PORT: String(apiPort)
   });
-  await eventually(
-    'it goes on',
-    async () => decoder.said.text.includes('starting without settings of the hub'),
-    decoder.said
-  );
-  await eventually(
-    'it listens',
-    async () => (await fetch(`http://127.0.0.1:${apiPort}/status`)).ok || true,
-    decoder.said
-  );
+  const words = 'starting without settings of the hub';
+  await eventually('it goes on', async () => encoder.said.text.includes(words), encoder.said);
+  const isListening = async () => (await fetch(`http://127.0.0.1:${apiPort}/livez`)).ok;
+  await eventually('it listens', isListening, encoder.said);
 });

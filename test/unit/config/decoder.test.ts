@@ -21,6 +21,24 @@ test('CF-05, CF-06: NODE_URL is a host or a URL; the port is NODE_PORT, else its
   assert.equal(nodeRpcOf(load({ NODE_URL: 'node.local' })).url, 'http://node.local:19443');
   assert.equal(nodeRpcOf(load({ NODE_URL: 'http://node.local:1234/' })).url, 'http://node.local:1234');
   assert.equal(nodeRpcOf(load({ NODE_URL: 'https://node.local', NODE_PORT: '9' })).url, 'https://node.local:9');
+  assert.equal(nodeRpcOf(load({ NODE_URL: 'http://node.local:80' })).url, 'http://node.local');
+  assert.equal(nodeRpcOf(load({ NODE_URL: 'https://[::1]:443' })).url, 'https://[::1]');
+  assert.equal(nodeRpcOf(load({ NODE_URL: '[::1]' })).url, 'http://[::1]:19443');
+});
+
+test('CONFIG_INVALID: an account or a path in NODE_URL is refused by name, and no password is shown', () => {
+  for (const [NODE_URL, reason] of [
+    ['http://me:secret@node.local', /must hold no account: set NODE_USER and NODE_PASSWORD/],
+    ['me:secret@node.local', /must hold no account/],
+    ['http://node.local/wallet/mine', /must hold no path/],
+    ['http://node.local:80?x=secret', /must hold no path/]
+  ] as const)
+    assert.throws(() => load({ NODE_URL }), { message: reason }, NODE_URL);
+  for (const NODE_URL of ['http://me:secret@node.local', 'me:secret@node.local'])
+    assert.throws(
+      () => load({ NODE_URL }),
+      ({ message }: Error) => message.includes('********@node.local') && !message.includes('secret')
+    );
 });
 
 test('CONFIG_INVALID, CF-04, CF-09: wrong values are refused together, with an example each', () => {

@@ -2,9 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { ConfigTree, HubClient } from './client.ts';
+import { AnswerDoubt } from './doubt.ts';
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
+/** Pause after an answer that is doubted. */
+const DOUBT_RETRY_MS = 10_000;
 
 export interface HubWatch {
   readonly hub: Pick<HubClient, 'fetchConfigs'>;
@@ -13,7 +16,11 @@ export interface HubWatch {
   readonly maxWaitMs: number;
   readonly log: Pick<Logger, 'error'>;
   readonly signal: AbortSignal;
-  /** Called after each request with whether the hub answered. */
+  /** What the caller has of a configuration, by any names: an answer that removes most of it is doubted. */
+  readonly namesOf: (configs: ConfigTree) => ReadonlySet<string>;
+  /** For how long, in milliseconds; default 5 minutes. */
+  readonly doubtMs?: number;
+  /** Called after each request with whether the hub gave an answer that counts. */
   readonly onAnswer?: (answered: boolean) => void;
   /** Called with the hub's configuration, after the first answer and after each later one. */
   readonly onConfigs: (configs: ConfigTree) => Promise<void>;
@@ -22,7 +29,8 @@ export interface HubWatch {
 }
 
 /**
- * Asks the hub for its configuration until the signal ends it. If the hub is away after the first answer, the last one counts.
+ * Asks the hub for its configuration until the signal ends it. If the hub is away after the first answer, or names hardly anything any
+ * more, the last one counts.
  *
  * @throws {PlatformError} HUB_UNREACHABLE when no first answer came in `maxWaitMs`; what `onConfigs` finds final
  */
@@ -32,6 +40,8 @@ export async function watchHub({
   maxWaitMs,
   log,
   signal,
+  namesOf,
+  doubtMs,
   onAnswer,
   onConfigs,
   onSilence
@@ -40,11 +50,16 @@ export async function watchHub({
   let retryMs = FIRST_RETRY_MS;
   let hasAnswered = false;
   let isKnown = false;
+  const doubts = new AnswerDoubt(doubtMs);
   while (!signal.aborted) {
+    let isDoubted = false;
     try {
       const configs = await hub.fetchConfigs(signal);
-      onAnswer?.(true);
-      await onConfigs(configs);
+      const doubt = doubts.judge(namesOf(configs), performance.now());
+      isDoubted = doubt !== null;
+      onAnswer?.(!isDoubted);
+      if (isDoubted) log.error({ hint: 'restart this service if the answer is right' }, doubt!);
+      else await onConfigs(configs);
       hasAnswered = isKnown = true;
     } catch (caught) {
       if (signal.aborted) return;
@@ -55,7 +70,7 @@ export async function watchHub({
       if (!isKnown) isKnown = (await onSilence?.()) ?? false;
       if (!isKnown && performance.now() + retryMs > deadline) throw error;
     }
-    const waitMs = hasAnswered ? repollMs : retryMs;
+    const waitMs = hasAnswered ? Math.min(repollMs, isDoubted ? DOUBT_RETRY_MS : repollMs) : retryMs;
     retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
     await sleep(waitMs, undefined, { signal }).catch(() => undefined);
   }

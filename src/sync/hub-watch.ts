@@ -1,9 +1,10 @@
-import { type DiscoveredDatabase, discoverDatabases } from '../hub/client.ts';
+import { type ConfigTree, type DiscoveredDatabase, discoverDatabases } from '../hub/client.ts';
 import { type HubWatch, warnOfChanges, watchHub } from '../hub/hub-watch.ts';
 import type { KnownDatabases } from '../hub/known-databases.ts';
 import type { Logger } from '../log.ts';
+import { databaseKey } from '../wire/data/database.ts';
 
-interface DatabaseWatch extends Omit<HubWatch, 'log' | 'onConfigs' | 'onSilence'> {
+interface DatabaseWatch extends Omit<HubWatch, 'log' | 'namesOf' | 'onConfigs' | 'onSilence'> {
   /** False where only names count: the coordinates come from the environment. */
   readonly needsCoordinates: boolean;
   readonly log: Logger;
@@ -28,10 +29,12 @@ export async function watchDatabases({
 }: DatabaseWatch): Promise<void> {
   const { log } = watch;
   const warn = warnOfChanges(log);
+  const discover = (configs: ConfigTree) => discoverDatabases(configs, { coordinates: needsCoordinates });
   await watchHub({
     ...watch,
+    namesOf: (configs) => new Set(discover(configs).databases.map(({ id }) => databaseKey(id))),
     onConfigs: async (configs) => {
-      const { databases, problems } = discoverDatabases(configs, { coordinates: needsCoordinates });
+      const { databases, problems } = discover(configs);
       const hasIndexer = databases.some(({ id }) => id.dbType === 'indexer');
       warn([...problems, ...(hasIndexer ? [] : ['no indexer databases found in hub config'])]);
       await onDatabases(databases);

@@ -124,6 +124,10 @@ function followHub(
     // With a network of its own it serves already; else it has nothing to serve before the first answer.
     maxWaitMs: only ? Number.POSITIVE_INFINITY : config.MAX_HUB_WAIT_MS,
     onAnswer: (answered) => void (answered && onAnswer()),
+    namesOf: (configs) => {
+      const { networks, incomplete } = exploredNetworks(configs, local, only);
+      return new Set([...networks.map(({ network }) => network.name), ...incomplete.map(({ name }) => name)]);
+    },
     onConfigs: async (configs) => {
       const { networks, incomplete, problems } = exploredNetworks(configs, local, only);
       const nothing = networks.length + incomplete.length === 0;

@@ -119,7 +119,7 @@ export class ChainLoop {
   #passingError(): PlatformError | null {
     const { work, silentMs } = this.#options;
     if ((silentMs?.() ?? 0) > SILENCE_MS)
-      return new PlatformError('NODE_UNREACHABLE', { reason: 'the node does not answer' });
+      return new PlatformError('NODE_UNREACHABLE', { reason: 'the coin node does not answer' });
     const { lastProcessedBlock, nodeHeight, progressAt } = work.facts;
     const isCatchingUp = this.#machine.getSnapshot().matches({ parsing: 'catchingUp' });
     if (!isCatchingUp || nodeHeight === null || nodeHeight <= (lastProcessedBlock ?? -1)) return null;

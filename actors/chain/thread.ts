@@ -94,7 +94,7 @@ export class ChainThread<T extends Tasks> {
     let [state, alarm] = ['', ''];
     while (!this.#stopping.signal.aborted) {
       await loop.probe();
-      work.refreshTip(this.#stopping.signal);
+      work.watchNode(this.#stopping.signal);
       const report = reportOf(loop.report);
       host.tell('report', report);
       mempool.setSynced(isNearTip(report));

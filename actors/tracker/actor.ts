@@ -47,6 +47,7 @@ const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({
   startBlock: 0,
   pollIntervalMs: data.pollIntervalMs,
   chain,
+  needsIndex: false,
   feed,
   take: async (store, from, tip, signal) => {
     await store.prepare(tip);

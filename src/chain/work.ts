@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fork, Found, Opened } from '../../machines/chain/chain-writer.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
-import type { NodeChain, NodeTip } from '../coin/node/node-chain.ts';
+import type { NodeChain, NodeNeeds, NodeTip } from '../coin/node/node-chain.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Alarm, alarmOf } from '../wire/state/alarm.ts';
@@ -56,6 +56,8 @@ export interface ChainWorkOptions<Block extends LinkedBlock, Store extends Block
   readonly startBlock: number;
   readonly pollIntervalMs: number;
   readonly chain: NodeChain;
+  /** Whether transactions are asked for by their ids. Default: they are. */
+  readonly needsIndex?: boolean;
   readonly feed: ChainFeed;
   /** The blocks from a height on, as many as may be written at once. */
   readonly take: (store: Store, from: number, tip: number, signal: AbortSignal) => Promise<readonly Block[]>;
@@ -67,6 +69,8 @@ const VERIFIED = 0.99;
 const FORK_PAGE = 200;
 /** Pause between two looks at what would end a halt. */
 const HALT_WATCH_MS = 5_000;
+/** From one look at the node, beside what is asked of it, to the next. */
+const LOOK_EVERY_MS = 5_000;
 
 /**
  * The effects of a service that writes a chain: one method for each state of its machine. One that answers null is to be called again.
@@ -81,7 +85,9 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   #isTipTrusted = false;
   #halt: RollbackHalt | null = null;
   #alarm: Alarm | null = null;
-  #isRefreshing = false;
+  #nodeFault: Alarm | null = null;
+  #isLooking = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
   #forkHeight = -1;
   #progressAt = monotonicMs();
   #reorgs = 0;
@@ -104,7 +110,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
 
   /** Why it waits for a node that answers; null: it does not. */
   get alarm(): Alarm | null {
-    return this.#alarm ?? downloadAlarm(this.#tip, this.undoDepth);
+    return this.#alarm ?? this.#nodeFault ?? downloadAlarm(this.#tip, this.undoDepth);
   }
 
   /** Reorgs since the start. */
@@ -141,7 +147,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
 
   async awaitNode(signal: AbortSignal): Promise<void> {
     const { chain, network, log } = this.#options;
-    const tip = this.#noteTip(await chain.verify(network, signal));
+    const tip = this.#noteTip(await chain.verify(network, this.#needs, signal));
     refuseUnverified(tip);
     log.info({ height: tip.height }, 'coin node ready');
   }
@@ -201,9 +207,9 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
 
   /** Compares stored hashes with the node's, newest first; beyond the limit only with an operator's word. */
   async locateFork(signal: AbortSignal): Promise<Fork> {
-    const { chain, startBlock } = this.#options;
+    const { chain, network, startBlock } = this.#options;
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
-    const tip = await this.#pollTip(signal);
+    const tip = this.#noteTip(await chain.verify(network, this.#needs, signal)); // before anything is rolled back
     if ((await this.#standingTo(tip)) === 'behind') return { depth: 0, isAllowed: false };
     const isAllowed = await this.#openedStore.database.isRollbackAllowed(applied.height);
     let lowest = applied.height + 1;
@@ -245,7 +251,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const { chain, network, log } = this.#options;
     await sleep(HALT_WATCH_MS, undefined, { signal });
     const applied = this.#applied;
-    const tip = this.#noteTip(await chain.verify(network, signal));
+    const tip = this.#noteTip(await chain.verify(network, this.#needs, signal));
     if (!applied || tip.height < applied.height) return null;
     if ((await chain.hashAt(applied.height, signal)) !== applied.hash) return null;
     await this.#openedStore.database.endHalt();
@@ -254,16 +260,34 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     return true;
   }
 
-  /** Asks for the tip beside the effect under way, which may wait for a block for minutes. One question at a time. */
-  refreshTip(signal: AbortSignal): void {
-    const isFresh = this.#tip === undefined || monotonicMs() - this.#tip.polledAt < TIP_REFRESH_MS / 2;
-    if (isFresh || this.#isRefreshing || !this.#store) return;
-    this.#isRefreshing = true;
-    this.#pollTip(signal)
-      .catch(() => undefined) // the effect under way meets the same fault
+  /**
+   * Looks at the node every 5 s beside the effect under way, which may wait for a block for minutes: at its tip, whether it is still one
+   * of the network, and whether it has what is needed.
+   */
+  watchNode(signal: AbortSignal): void {
+    const { chain, network } = this.#options;
+    const now = monotonicMs();
+    if (this.#isLooking || now - this.#lookedAt < LOOK_EVERY_MS) return;
+    this.#isLooking = true;
+    this.#lookedAt = now;
+    chain
+      .verify(network, this.#needs, signal)
+      .then((tip) => {
+        this.#nodeFault = null;
+        this.#noteTip(tip);
+      })
+      .catch((caught: unknown) => {
+        this.#nodeFault = alarmOf(PlatformError.from(caught), this.#nodeFault, monotonicMs());
+      })
       .finally(() => {
-        this.#isRefreshing = false;
+        this.#isLooking = false;
       });
+  }
+
+  /** The next block must be had; while none is written, the first. */
+  get #needs(): NodeNeeds {
+    const { needsIndex = true, startBlock } = this.#options;
+    return { hasIndex: needsIndex, blocksFrom: this.#applied ? this.#applied.height + 1 : startBlock };
   }
 
   async close(): Promise<void> {

@@ -4,6 +4,7 @@ import type { ServiceDefinition } from '../service/frame.ts';
 import { NO_ACTORS } from '../service/no-actors.ts';
 import { healthRoute } from '../service/routes/health.ts';
 import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
+import { alarmText } from '../wire/state/alarm.ts';
 import { EncoderHealthSchema, type EncoderMethodDeps, encoderMethods, healthOf } from './methods.ts';
 import { encoderPipeline } from './pipeline.ts';
 
@@ -18,20 +19,18 @@ const BATCH_LIMIT = 20;
 /** The encoder's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
   const { config, network } = deps;
-  let isReachable = false;
-  const look = async () => {
-    const health = await healthOf(deps);
-    isReachable = health.node_reachable;
-    return health;
-  };
+  const look = () => healthOf(deps);
   return createRpcFrame({
     ...deps,
     name: 'encoder',
     readers: config.ENCODER_API_KEY,
     description:
       'Builds unsigned transactions that carry actions, and broadcasts signed ones. It holds no private key.\n\n`ping`, `health` and `estimate_fee` are open; all else needs the key where there is one.',
-    readiness: async () => ((await look()).status === 'healthy' ? 'ready' : 'unavailable'),
-    actors: { ...NO_ACTORS, pipeline: () => encoderPipeline(network.name, isReachable) },
+    readiness: () => (look().status === 'healthy' ? 'ready' : 'unavailable'),
+    actors: {
+      ...NO_ACTORS,
+      pipeline: () => encoderPipeline(network.name, deps.seen.node.isFit, alarmText(deps.seen.node.alarm))
+    },
     rpc: {
       methods: encoderMethods(deps),
       requestsPerMinute: config.ENCODER_RATE_LIMIT_RPM,

@@ -8,7 +8,6 @@ import { type Added, findCrowded, readFamily } from './mempool-room.ts';
 import { malformed, readNodeAmount } from './node-answer.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import type { SourcedCoin } from './spent.ts';
-import type { TrackerHealth } from './tracker-health.ts';
 import type { Coin } from './transaction/select-coins.ts';
 
 /** A coin that a block or the mempool holds. */
@@ -35,8 +34,6 @@ export interface CoinTracker {
    * @throws {PlatformError} those of TRACKER_ERRORS
    */
   readonly coins: (scriptHex: string, height: number) => Promise<readonly ChainCoin[]>;
-  /** Never throws. */
-  readonly health: () => Promise<TrackerHealth>;
 }
 
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });

@@ -1,22 +1,33 @@
 import Type, { type Static } from 'typebox';
 import { toDecimal } from '../coin/amount.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
+import type { NodeWatch } from '../coin/node/node-watch.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import type { ErrorCode } from '../errors.ts';
 import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { CreateParams, type CreateRequest, TRANSACTION_HEX, TXID } from './request.ts';
 import { TRACKER_ERRORS } from './tracker-coins.ts';
-import { TrackerHealthSchema } from './tracker-health.ts';
+import { type TrackerHealth, TrackerHealthSchema } from './tracker-health.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
 
 /** What the methods work with. */
 export interface EncoderMethodDeps extends EncoderDeps {
   readonly rpc: Pick<NodeRpc, 'call'>;
   readonly version: string;
+  /** What is known of the node and the tracker. */
+  readonly seen: EncoderSight;
+}
+
+/** What probes tell from memory: no slow node or tracker stalls them. */
+export interface EncoderSight {
+  readonly node: Pick<NodeWatch, 'tip' | 'ageMs' | 'alarm' | 'isFit'>;
+  /** As it last told; undefined: there is none, or it was not asked yet. */
+  readonly tracker: () => TrackerHealth | undefined;
 }
 
 const RateSchema = Type.Integer({ minimum: 1 });
@@ -55,9 +66,11 @@ export const EncoderHealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
   node_reachable: Type.Boolean(),
   node_height: Type.Union([Type.Integer(), Type.Null()]),
+  node_age_s: Type.Union([Type.Integer(), Type.Null()], { description: 'since the node was last found usable' }),
   coin_source: Type.Union([Type.Literal('node'), Type.Literal('tracker')]),
   reserved_coins: Type.Integer(),
-  ...Type.Partial(TrackerHealthSchema).properties
+  ...Type.Partial(TrackerHealthSchema).properties,
+  alarm: Type.Optional(AlarmSchema)
 });
 type EncoderHealth = Static<typeof EncoderHealthSchema>;
 
@@ -137,27 +150,24 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
   };
 }
 
-/** What a load balancer and `health` are told; never throws. */
-export async function healthOf({
-  policy,
+/** What a load balancer and `health` are told, from memory. */
+export function healthOf({
+  seen: { node, tracker },
   reservations,
   coins
-}: Pick<EncoderDeps, 'policy' | 'reservations' | 'coins'>): Promise<EncoderHealth> {
-  const [height, tracker] = await Promise.all([
-    policy.read().then(
-      (known) => known.height,
-      () => null
-    ),
-    coins.tracker?.health()
-  ]);
-  const isWell = height !== null && tracker?.tracker_synced !== false;
+}: Pick<EncoderMethodDeps, 'seen' | 'reservations' | 'coins'>): EncoderHealth {
+  const { tip, ageMs, alarm } = node;
+  const told = tracker();
+  const isWell = node.isFit && (!coins.tracker || told?.tracker_synced === true);
   return {
     status: isWell ? 'healthy' : 'degraded',
-    node_reachable: height !== null,
-    node_height: height,
-    coin_source: tracker ? 'tracker' : 'node',
+    node_reachable: tip !== null && alarm?.code !== 'NODE_UNREACHABLE',
+    node_height: tip?.height ?? null,
+    node_age_s: ageMs === null ? null : Math.floor(ageMs / 1000),
+    coin_source: coins.tracker ? 'tracker' : 'node',
     reserved_coins: reservations.count,
-    ...tracker
+    ...told,
+    ...toldAlarm(alarm, performance.now())
   };
 }
 

@@ -1,7 +1,7 @@
 import { type Pipeline, pipelineBehind } from '../wire/state/pipeline.ts';
 
-/** The encoder as it knows itself: its coin node → encoder. @param answers whether the node answered when it was asked last */
-export function encoderPipeline(network: string, answers: boolean): Pipeline {
+/** The encoder as it knows itself: its coin node → encoder. @param isFit whether it can use the node @param fault why not */
+export function encoderPipeline(network: string, isFit: boolean, fault: string | null): Pipeline {
   return pipelineBehind(
     {
       lane: network,
@@ -9,9 +9,9 @@ export function encoderPipeline(network: string, answers: boolean): Pipeline {
       service: 'encoder',
       doing: 'builds transactions',
       waitsFor: 'its node',
-      remedy: 'check NODE_URL, NODE_PORT, NODE_USER and NODE_PASSWORD',
+      remedy: fault ?? 'check NODE_URL, NODE_PORT, NODE_USER and NODE_PASSWORD',
       carries: 'coins and fees'
     },
-    answers
+    isFit
   );
 }

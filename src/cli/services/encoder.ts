@@ -1,7 +1,5 @@
-import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { ChainNetwork } from '../../coin/chains.ts';
 import { NodeChain } from '../../coin/node/node-chain.ts';
+import { NodeWatch } from '../../coin/node/node-watch.ts';
 import { placeOf } from '../../config/service.ts';
 import { type EncoderConfig, encoderChecks, encoderVariables, trackerUrlOf } from '../../config/services/encoder.ts';
 import { createEncoderApp } from '../../encoder/app.ts';
@@ -9,8 +7,7 @@ import { type CoinTracker, NodeCoins } from '../../encoder/coins.ts';
 import { NodePolicyReader } from '../../encoder/node-policy.ts';
 import { Reservations } from '../../encoder/reservations.ts';
 import { readTrackedCoins } from '../../encoder/tracker-coins.ts';
-import { readTrackerHealth } from '../../encoder/tracker-health.ts';
-import { hasCode } from '../../errors.ts';
+import { TrackerWatch } from '../../encoder/tracker-watch.ts';
 import type { Logger } from '../../log.ts';
 import type { Command, Environment } from '../command.ts';
 import { readOptions } from '../options.ts';
@@ -34,12 +31,15 @@ export const encoderCommand = {
 
 /** A caller waits for the answer. */
 const NODE_RETRIES = 1;
-const VERIFY_EVERY_MS = 5_000;
+/** Any transaction that a coin comes from, and a tip that fees and locks are counted from. */
+const NEEDS = { hasIndex: true, blocksFrom: null, isWhole: true } as const;
 
-/** Sees while it serves that the node is one of its network. */
+/** Looks at the node while it serves: whether it is one of its network, and has what is needed. */
 function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
   const tracker = trackerOf(config);
+  const trackerUrl = trackerUrlOf(config);
+  const tracked = trackerUrl === undefined ? undefined : new TrackerWatch(trackerUrl);
   return startAtNode({
     name: 'encoder',
     config,
@@ -48,9 +48,19 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
     retries: NODE_RETRIES,
     open: (parts) => {
       const { rpc, network } = parts;
+      const watching = new NodeWatch({
+        chain: new NodeChain(rpc),
+        ...{ network, needs: NEEDS, silentMs: () => rpc.silentMs },
+        onAlarm: (alarm) => {
+          if (alarm)
+            log.warn({ code: alarm.code, hint: alarm.remedy }, `the coin node cannot be used: ${alarm.reason}`);
+          else log.info('the coin node can be used');
+        }
+      });
       const app = createEncoderApp({
         ...parts,
         config,
+        seen: { node: watching, tracker: () => tracked?.health },
         profile,
         magic: PAYLOAD_MAGIC ?? profile.payloadMagic,
         dustFloor: DUST_AMOUNT,
@@ -67,8 +77,7 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
         })
       });
       const run = async (signal: AbortSignal) => {
-        await verifyNode(new NodeChain(rpc), network, log, signal);
-        if (!signal.aborted) await once(signal, 'abort');
+        await Promise.all([watching.run(signal), tracked?.run(signal)]);
       };
       return { app, run };
     }
@@ -80,21 +89,6 @@ function trackerOf(config: EncoderConfig): CoinTracker | undefined {
   const url = trackerUrlOf(config);
   if (url === undefined) return undefined;
   return {
-    coins: (scriptHex, height) => readTrackedCoins(url, scriptHex, height),
-    health: () => readTrackerHealth(url)
+    coins: (scriptHex, height) => readTrackedCoins(url, scriptHex, height)
   };
-}
-
-/** Asks until the node answers. @throws {PlatformError} NODE_MISMATCH when it is one of another chain */
-async function verifyNode(chain: NodeChain, network: ChainNetwork, log: Logger, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await chain.verify(network, signal);
-      return;
-    } catch (caught) {
-      if (hasCode(caught, 'NODE_MISMATCH')) throw caught;
-      if (!signal.aborted) log.warn({ err: caught }, 'the coin node cannot be used yet');
-    }
-    await sleep(VERIFY_EVERY_MS, undefined, { signal }).catch(() => undefined);
-  }
 }

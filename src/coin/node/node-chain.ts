@@ -17,11 +17,15 @@ const InfoSchema = Type.Object({
   headers: Type.Optional(HEIGHT),
   bestblockhash: HASH,
   verificationprogress: Type.Union([Type.Number(), Type.String()]),
-  pruned: Type.Optional(Type.Boolean())
+  initialblockdownload: Type.Optional(Type.Boolean()),
+  pruned: Type.Optional(Type.Boolean()),
+  pruneheight: Type.Optional(HEIGHT)
 });
 const IndexesSchema = Type.Object({
   txindex: Type.Optional(Type.Object({ synced: Type.Boolean(), best_block_height: HEIGHT }))
 });
+
+type Info = Static<typeof InfoSchema>;
 
 /** The newest block that a coin node knows. */
 export interface NodeTip {
@@ -31,6 +35,16 @@ export interface NodeTip {
   readonly headers: number;
   /** 0 to 1: how far the node has verified the chain. */
   readonly verificationProgress: number;
+}
+
+/** What a service asks of its node beside blocks at the tip. */
+export interface NodeNeeds {
+  /** Any transaction of the chain, by its id. */
+  readonly hasIndex: boolean;
+  /** The lowest block that is needed; null: none. */
+  readonly blocksFrom: number | null;
+  /** Blocks up to the tip of the network, and not only some that it has by now. */
+  readonly isWhole?: boolean;
 }
 
 const validators = {
@@ -50,14 +64,16 @@ export class NodeChain {
   }
 
   /** @throws {PlatformError} NODE_MISMATCH when the node serves another chain or network; NODE_REFUSED with the remedy when it lacks history */
-  async verify(expected: ChainNetwork, signal?: AbortSignal): Promise<NodeTip> {
+  async verify(expected: ChainNetwork, needs: NodeNeeds, signal?: AbortSignal): Promise<NodeTip> {
     const info = await this.verifyNetwork(expected, signal);
-    await this.#verifyHistory(info, signal);
+    refuseLack(info, needs);
+    if (needs.hasIndex) await this.#verifyIndex(signal);
+    if (needs.isWhole && info.initialblockdownload && expected.network !== 'regtest') throw isDownloading(info);
     return tipOf(info);
   }
 
   /** As `verify`, of a node that need not have history. @throws {PlatformError} NODE_MISMATCH */
-  async verifyNetwork(expected: ChainNetwork, signal?: AbortSignal): Promise<Static<typeof InfoSchema>> {
+  async verifyNetwork(expected: ChainNetwork, signal?: AbortSignal): Promise<Info> {
     const info = checked(validators.info, await this.#rpc.call('getblockchaininfo', [], signal), 'getblockchaininfo');
     if (info.chain !== expected.nodeChain) {
       const reason = `NETWORK is ${expected.name}, but the node serves the chain "${info.chain.slice(0, 40)}"`;
@@ -104,17 +120,8 @@ export class NodeChain {
     return checked(validators.hash, await this.#rpc.call('getblockhash', [height], signal), 'getblockhash');
   }
 
-  /**
-   * Whether the node can answer what a decoder asks of it: any old block and any transaction.
-   *
-   * @throws {PlatformError} NODE_REFUSED with what to set at the node; NODE_UNREACHABLE while it builds its index
-   */
-  async #verifyHistory({ pruned }: Static<typeof InfoSchema>, signal?: AbortSignal): Promise<void> {
-    if (pruned) {
-      const reason =
-        'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync anew';
-      throw new PlatformError('NODE_REFUSED', { reason });
-    }
+  /** @throws {PlatformError} NODE_REFUSED with what to set at the node; NODE_UNREACHABLE while it builds its index */
+  async #verifyIndex(signal?: AbortSignal): Promise<void> {
     const indexes = await this.#rpc.call('getindexinfo', [], signal).catch((caught: unknown) => {
       if (hasCode(caught, 'NODE_REFUSED')) return null; // nodes that do not know the call say it with the first transaction
       throw caught;
@@ -132,7 +139,26 @@ export class NodeChain {
   }
 }
 
-function tipOf({ blocks, headers, bestblockhash, verificationprogress }: Static<typeof InfoSchema>): NodeTip {
+/** @throws {PlatformError} NODE_REFUSED with what to set at the node */
+function refuseLack({ pruned, pruneheight = 0 }: Info, { hasIndex, blocksFrom }: NodeNeeds): void {
+  if (!pruned) return;
+  if (hasIndex) {
+    const reason =
+      'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync anew';
+    throw new PlatformError('NODE_REFUSED', { reason });
+  }
+  if (blocksFrom === null || blocksFrom >= pruneheight) return;
+  const reason = `the node is pruned and lacks blocks below ${pruneheight}, of which ${blocksFrom} is needed: set prune=0, and let it sync anew`;
+  throw new PlatformError('NODE_REFUSED', { reason });
+}
+
+function isDownloading({ blocks, headers = blocks, verificationprogress }: Info): PlatformError {
+  const percent = (Number(verificationprogress) * 100).toFixed(1);
+  const reason = `the node is in its initial download: block ${blocks} of ${headers}, ${percent}% verified`;
+  return new PlatformError('NODE_BEHIND', { reason });
+}
+
+function tipOf({ blocks, headers, bestblockhash, verificationprogress }: Info): NodeTip {
   const verificationProgress = Number(verificationprogress);
   return { height: blocks, headers: headers ?? blocks, hash: bestblockhash, verificationProgress };
 }

@@ -21,6 +21,8 @@ export interface LitecoinOptions {
   readonly magic?: string;
   /** Lets the extension block activate at height 432: nothing can then be mined before a first payment into it waits. */
   readonly hasExtensionBlock?: boolean;
+  /** Given on the command line, before what its file says. */
+  readonly flags?: readonly string[];
 }
 
 /** One payment: an action in an OP_RETURN output, and coins to whom it may concern. */
@@ -85,14 +87,14 @@ const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
  */
 export async function startLitecoind(directory: string, options: LitecoinOptions = {}): Promise<PrivateLitecoind> {
-  const { rpcPort, magic, user = 'platform', password = randomBytes(12).toString('hex') } = options;
+  const { rpcPort, magic, flags = [], user = 'platform', password = randomBytes(12).toString('hex') } = options;
   const program = findProgram('litecoind', ['/usr/bin/litecoind', '/usr/local/bin/litecoind']);
   const dataDirectory = join(directory, 'data');
   const logFile = join(directory, 'litecoind.log');
   mkdirSync(dataDirectory, { recursive: true });
   const port = rpcPort ?? (await freePort());
   writeFileSync(join(dataDirectory, 'litecoin.conf'), configuration(port, user, password, options), { mode: 0o600 });
-  const child = spawn(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0'], {
+  const child = spawn(program, [`-datadir=${dataDirectory}`, '-printtoconsole=0', ...flags], {
     stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')],
     detached: true
   });

@@ -87,7 +87,7 @@ export function pipelineBehind(
   const asked: PipelineNode = {
     ...boxOf(lane, upstream.role, upstream.name),
     state: answers ? 'well' : 'failed',
-    doing: answers ? 'answers' : 'does not answer',
+    doing: answers ? 'answers' : 'cannot be used',
     reason: answers ? null : remedy
   };
   const box: PipelineNode = {

@@ -65,7 +65,8 @@ const open = () => {
   const methods = encoderMethods({
     ...{ rpc, version: '0.0.0', network: NETWORK, profile, magic: profile.payloadMagic, reservations },
     ...{ dustFloor: 0, mostFeeRate: 10_000_000n, policy: new NodePolicyReader(rpc) },
-    coins: new NodeCoins(rpc, { coinbaseMaturity: 100 })
+    coins: new NodeCoins(rpc, { coinbaseMaturity: 100 }),
+    seen: { node: { tip: null, ageMs: null, alarm: null, isFit: false }, tracker: () => undefined }
   });
   return { reservations, app: openRpc({ methods, requestsPerMinute: 1e9, bodyLimitBytes: 3_000_000 }) };
 };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
@@ -328,8 +329,9 @@ test('ER-11, ER-13: -32603 by name while the node is down; nothing stays reserve
       assert.deepEqual([error?.code, error?.data['code']], [-32603, 'NODE_UNREACHABLE'], method);
     }
     assert.equal(lone.reservations.count, 0);
+    for (const end = Date.now() + 10_000; (await fetch(`${lone.url}/readyz`)).status !== 503; await sleep(20))
+      assert.ok(Date.now() < end, 'a node that is down is told');
     assert.equal((await fetch(`${lone.url}/status`)).status, 503);
-    assert.equal((await fetch(`${lone.url}/readyz`)).status, 503);
   } finally {
     await lone.close();
   }

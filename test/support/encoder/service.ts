@@ -1,6 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { NodeWatch } from '../../../src/coin/node/node-watch.ts';
 import { DEFAULT_PROFILE, type Profile } from '../../../src/coin/profile.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { createEncoderApp } from '../../../src/encoder/app.ts';
@@ -49,7 +51,18 @@ export async function startTestEncoder(
 ): Promise<TestEncoder> {
   const rpc = new NodeRpc({ url: node.url, user: node.user, password: node.password, retries: 0 });
   const reservations = new Reservations({ ttlMs: 600_000, most: 100_000 });
+  const stopping = new AbortController();
+  const watching = new NodeWatch({
+    chain: new NodeChain(rpc),
+    network: LOOP_NETWORK,
+    needs: { hasIndex: true, blocksFrom: null },
+    silentMs: () => rpc.silentMs,
+    onAlarm: () => undefined,
+    everyMs: 50
+  });
+  const watched = watching.run(stopping.signal);
   const app = createEncoderApp({
+    seen: { node: watching, tracker: () => undefined },
     version: '1.0.0',
     log: silentLogger,
     metrics: createMetrics({ service: 'encoder', actors: () => [] }),
@@ -93,6 +106,8 @@ export async function startTestEncoder(
       return result as T;
     },
     close: async () => {
+      stopping.abort();
+      await watched;
       await app.close();
       await rpc.close();
     }

@@ -31,6 +31,7 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
     startBlock: 0,
     pollIntervalMs: 20,
     chain: new NodeChain(rpc),
+    needsIndex: false,
     feed,
     take: async (store, from, tip, signal) => {
       await store.prepare(tip);

@@ -1,3 +1,4 @@
+import { feeIsFunded } from '../coin/payload/lanes.ts';
 import { type RawOutput, type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { addressOf } from '../coin/script/address.ts';
 import { isAddressOfKey } from '../coin/script/key-address.ts';
@@ -78,7 +79,7 @@ function rowsOf(
   const isRevealed = lane !== 'outputs' || place !== spends;
   if (needsProof && isRevealed && !isSignedBy(script, candidate, transactions))
     return { rows: paymentOf(candidate), findings: [{ code: 'SOURCE_NOT_SIGNER', hash, reason: source }] };
-  const fees = lane === 'chunks' ? fundingFees(candidate, transactions, rules) : [];
+  const fees = feeIsFunded(lane) ? fundingFees(candidate, transactions, rules) : [];
   const isOwnKey = !needsProof || isAddressOfKey(script, Buffer.from(candidate.pubkey ?? '', 'hex'));
   const pubkey = isOwnKey ? candidate.pubkey : null;
   return { rows: [rowOf({ ...candidate, pubkey }, source, fees, rules)], findings: [] };

@@ -3,7 +3,7 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import type { Added } from './mempool-room.ts';
 import { keyOf, type Outpoint, type Reservations } from './reservations.ts';
-import { needsTransactions, type SourcedCoin } from './spent.ts';
+import { isToldWhole, type SourcedCoin } from './spent.ts';
 import { type Composed, compose, type Order } from './transaction/compose.ts';
 import { MAX_INPUTS } from './transaction/select-coins.ts';
 import type { Sender } from './transaction/sender.ts';
@@ -31,7 +31,7 @@ interface Obstacle {
 const TRIES = 5;
 
 /**
- * Chooses coins and reserves them in one go, then sees whether nodes let them be spent now.
+ * Chooses coins and reserves them in one go, unless the caller named them, then sees whether nodes let them be spent now.
  *
  * @throws {PlatformError} COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, and what the node's or tracker's coins may throw; then nothing stays reserved
  */
@@ -50,17 +50,19 @@ export async function composeWithCoins(
       ...tellGone(gone)
     ]);
     const chosen = composed.first.coins;
-    deps.reservations.take(chosen);
+    // Coins that the caller named are the caller's to share out.
+    const reserved = places.length > 0 ? [] : chosen;
+    deps.reservations.take(reserved);
     try {
       const { obstacles, sourced } = await examine(composed, order.sender, wanted, deps.coins);
       if (obstacles.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
       if (places.length > 0) throw unusable(obstacles[0]!.coin, obstacles[0]!.reason);
       for (const obstacle of obstacles) gone.set(keyOf(obstacle.coin), obstacle);
     } catch (caught) {
-      deps.reservations.release(chosen);
+      deps.reservations.release(reserved);
       throw caught;
     }
-    deps.reservations.release(chosen);
+    deps.reservations.release(reserved);
   }
   throw new PlatformError('COINS_INSUFFICIENT', {
     reason: [`${TRIES} choices of coins failed`, ...tellGone(gone)].join('; ')
@@ -125,7 +127,7 @@ async function examine(
   const chosen = first.coins;
   const [spendable, sourced] = await Promise.all([
     coins.spendable(chosen),
-    needsTransactions(sender) ? coins.sourced(chosen, sender.script) : chosen
+    isToldWhole(sender, chosen) ? coins.sourced(chosen, sender.script) : chosen
   ]);
   const young = spendable.filter(({ confirmations }) => confirmations === 0);
   const added: Added = {

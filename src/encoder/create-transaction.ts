@@ -2,7 +2,7 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import { activationHeight, type Profile } from '../coin/profile.ts';
 import { hashId } from '../coin/raw/hash-id.ts';
 import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import { virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
+import { type FormOutput, virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { PlatformError } from '../errors.ts';
 import type { NodeCoins } from './coins.ts';
@@ -82,16 +82,16 @@ export async function createTransaction(request: CreateRequest, deps: EncoderDep
   const funding = await readFunding(request, deps.coins);
   if (funding) return createReveal(request, funding, deps, policy);
   const facts = readRequest(request, deps, policy);
-  const encoding = chooseEncoding(request.encoding ?? 'AUTO', facts.encodingFacts);
+  const encoding = chooseEncoding(request.encoding, facts.encodingFacts);
   if (request.fee !== undefined && TWO_STEPS.some((each) => each === encoding))
     throw invalid(`fee is for one transaction, and ${encoding} takes two: give feePerKb`);
   const plan = facts.planFor(encoding);
   const wanted = { places: readPlaces(request), unconfirmed: request.unconfirmed ?? true };
   const composed = await composeWithCoins(plan.order, wanted, deps);
   try {
-    return describe(plan, composed, deps);
+    return describe(plan, composed);
   } catch (caught) {
-    deps.reservations.release(composed.first.coins);
+    if (wanted.places.length === 0) deps.reservations.release(composed.first.coins);
     throw caught;
   }
 }
@@ -120,7 +120,7 @@ function createReveal(request: CreateRequest, bytes: Buffer, deps: EncoderDeps, 
     const locked = findLocked(plan.order, encoding, funding.outputs);
     if (!locked) continue;
     const reveal = composeReveal(plan.order, { txid, locked });
-    checkReveal(plan, reveal, deps);
+    checkReveal(plan, reveal, funding.outputs);
     return {
       ...summary(
         reveal,
@@ -206,7 +206,7 @@ function warningsOf({ warnings }: Plan, { isExact }: Pick<Reveal, 'isExact'>): r
 }
 
 /** Checks what was composed, and writes it down. */
-function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, deps: EncoderDeps): Created {
+function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): Created {
   const { order } = plan;
   const { sender, encoding } = order;
   const warnings = warningsOf(plan, first);
@@ -217,19 +217,22 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>, d
     txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
   };
   if (!reveal) {
-    selfCheck(first.form, plan.said, { magic: deps.magic, isEnvelopeActive: plan.isEnvelopeActive });
+    selfCheck(first.form, plan.said, order, laneRules(plan));
     return { ...created, ...warn(warnings) };
   }
-  checkReveal(plan, reveal, deps);
-  const carrierScripts = locks.map(({ script }) => script.toString('hex'));
+  checkReveal(plan, reveal, first.form.outputs);
+  const carrierScripts = locks.map(({ inner }) => inner.toString('hex'));
   if (!sender.isSegwit) return { ...created, carrierScripts, ...warn([...warnings, 'REVEAL_NEEDED']) };
   const revealPsbt = writePsbt(reveal.form, revealSpent(reveal.funding, writeBase(first.form))).toString('hex');
   return { ...created, carrierScripts, revealPsbt, revealFee: String(reveal.fee), ...warn(warnings) };
 }
 
-function checkReveal({ said, isEnvelopeActive }: Plan, { form }: Reveal, { magic }: EncoderDeps): void {
-  selfCheck(form, said, { magic, isEnvelopeActive });
+/** @param funding  outputs of the first transaction */
+function checkReveal(plan: Plan, { form }: Reveal, funding: readonly FormOutput[]): void {
+  selfCheck(form, plan.said, plan.order, laneRules(plan), funding);
 }
+
+const laneRules = ({ order: { magic }, isEnvelopeActive }: Plan) => ({ magic, isEnvelopeActive });
 
 function summary({ form, fee }: Pick<Reveal, 'form' | 'fee'>, inputs: Created['inputs']) {
   return {

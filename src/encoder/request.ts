@@ -58,7 +58,7 @@ export const CreateParams = Type.Object(
     ),
     encoding: Type.Optional(
       Type.Union([Type.Literal('AUTO'), ...ENCODINGS.map((encoding) => Type.Literal(encoding))], {
-        description: 'AUTO when absent: the first of these that size, node and signer allow'
+        description: 'AUTO: the first of these that size, node and signer allow; absent: OP_RETURN, else P2SH'
       })
     ),
     utxos: Type.Optional(

@@ -1,3 +1,4 @@
+import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import type { Funding } from './transaction/compose.ts';
 import type { Spent } from './transaction/psbt.ts';
 import type { Coin } from './transaction/select-coins.ts';
@@ -8,28 +9,47 @@ export interface SourcedCoin extends Coin {
   readonly transaction: Uint8Array | null;
 }
 
-/** Signers need the whole transactions of a sender's coins: a signature without a witness covers no amount. */
-export function needsTransactions({ isSegwit, fields }: Sender): boolean {
-  return !isSegwit && fields.redeemScript === undefined;
+/** Of coins that can be signed without their transactions, signers are told those of so many coins, in so many bytes. */
+const MOST_SPARE = 100;
+const MOST_SPARE_BYTES = 1_000_000;
+
+/** Whether signers are told the whole transactions of these coins. */
+export function isToldWhole({ covers }: Sender, coins: readonly Coin[]): boolean {
+  return covers === 'no amount' || (covers === 'own amount' && coins.length <= MOST_SPARE);
 }
 
-/** What signers of a sender's coins are told. */
-export function firstSpent(sender: Sender, coins: readonly SourcedCoin[]): readonly Spent[] {
-  const { script, fields } = sender;
-  return coins.map(({ amount, transaction }) => ({
+/**
+ * What signers of a sender's coins are told: the whole transactions too, because a signature without a witness covers no amount and
+ * many signers ask for them in any case. A taproot signature covers all amounts.
+ */
+export function firstSpent({ script, fields, covers }: Sender, coins: readonly SourcedCoin[]): readonly Spent[] {
+  const transactions = coins.map(({ transaction }) =>
+    covers === 'all amounts' ? null : withoutWitnesses(transaction)
+  );
+  const sizeBytes = transactions.reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0);
+  const isSpare = covers !== 'no amount' && sizeBytes > MOST_SPARE_BYTES;
+  return coins.map(({ amount }, at) => ({
     amount,
     script,
-    transaction: needsTransactions(sender) ? transaction : null,
+    transaction: isSpare ? null : transactions[at]!,
+    hasWitness: covers !== 'no amount',
     fields
   }));
 }
 
 /** What signers of a reveal are told. @param transaction  the one that funds it; its witnesses may be missing */
 export function revealSpent({ locked }: Funding, transaction: Uint8Array): readonly Spent[] {
+  const funding = withoutWitnesses(transaction);
   return locked.map(({ amount, lock }) => ({
     amount,
     script: lock.script,
-    transaction: lock.isLegacy ? transaction : null,
+    transaction: lock.covers === 'all amounts' ? null : funding,
+    hasWitness: lock.covers !== 'no amount',
     fields: lock.fields
   }));
+}
+
+/** Signers read the usual form of a transaction alone: none with a part of an extension block. */
+function withoutWitnesses(transaction: Uint8Array | null): Uint8Array | null {
+  return transaction && readRawTransaction(Buffer.from(transaction)).baseBytes;
 }

@@ -10,10 +10,11 @@ import { LOOP_NETWORK, LOOP_PROFILE } from '../support/encoder/service.ts';
 export async function decodeBlock(
   { rpc }: Pick<PrivateLitecoind, 'rpc'>,
   hash: string,
-  network: ChainNetwork = LOOP_NETWORK
+  network: ChainNetwork = LOOP_NETWORK,
+  feeAddress: string | null = null
 ): Promise<ReadonlyMap<string, TransactionRow>> {
   const bytes = Buffer.from(String(await rpc.call('getblock', [hash, false])), 'hex');
-  const rules = scanRules(network, LOOP_PROFILE.payloadMagic);
+  const rules = { ...scanRules(network, LOOP_PROFILE.payloadMagic), feeAddress };
   const read = async (txids: readonly string[]) =>
     (
       await rpc.batch(

@@ -1,7 +1,10 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { readRawTransaction } from '../../src/coin/raw/raw-transaction.ts';
+import { addressOf } from '../../src/coin/script/address.ts';
+import { payTo } from '../../src/coin/script/pay-scripts.ts';
 import type { PrivateLitecoind } from '../../src/devnet/processes/litecoin.ts';
 import { ENCODINGS, type Encoding } from '../../src/encoder/transaction/encodings.ts';
-import type { TestEncoder } from '../support/encoder/service.ts';
+import { LOOP_NETWORK, type TestEncoder } from '../support/encoder/service.ts';
 import { signPsbt } from '../support/encoder/signer.ts';
 import { decodeBlock } from './decode.ts';
 import { type Account, openAccounts } from './wallet.ts';
@@ -35,8 +38,15 @@ interface Asked {
   readonly rawData: string | undefined;
   readonly source: string;
   readonly combination: string;
+  /** Satoshis to the fee's address, and to each payee; 0: nothing. */
+  readonly quote: number;
+  readonly payments: readonly number[];
 }
 
+/** Whom fees of the protocol, and payments beside an action, are paid to: nobody has their keys. */
+const [FEE_ADDRESS, PAYEE] = [7, 9].map((byte) =>
+  addressOf(payTo({ kind: 'witnessKeyHash', bytes: Buffer.alloc(20, byte) }), LOOP_NETWORK.addresses)
+) as [string, string];
 const PER_BLOCK = 60;
 /** Satoshis per 1000 virtual bytes; each action has its own. */
 const RATES = [1_000, 3_300, 12_000, 50_000];
@@ -87,6 +97,8 @@ class Loop {
     const account = this.#accounts[Math.floor(number / ENCODINGS.length) % this.#accounts.length]!;
     const combination = `${encoding} ${account.form}`;
     const { data, rawData } = actionOf(number, encoding);
+    const quote = number % 2 === 0 ? 10_000 + number : 0;
+    const payments = Array.from({ length: number % 4 }, (_, at) => 20_000 + number + at);
     this.#asked += 1;
     try {
       const feePerKb = RATES[number % RATES.length]!;
@@ -94,10 +106,12 @@ class Loop {
         pubkey: account.address,
         compressedPubKey: account.publicKey,
         ...{ data, rawData, encoding, feePerKb },
+        ...(quote > 0 && { feeQuote: { address: FEE_ADDRESS, amount: quote } }),
+        customOutputs: payments.map((value) => ({ address: PAYEE, value })),
         options: { signerSupportsTapscript: true }
       };
       const txid = await this.#send(request, account);
-      this.#waiting.set(txid, { data, rawData, source: account.address, combination });
+      this.#waiting.set(txid, { data, rawData, source: account.address, combination, quote, payments });
     } catch (caught) {
       this.#faults.push(`${number} ${combination}: ${(caught as Error).message}`);
     }
@@ -106,16 +120,27 @@ class Loop {
   /** Mines what waits and compares what the decoder reads with what was asked for. */
   async mine(): Promise<void> {
     const [hash] = await this.#node.mine(1);
-    const rows = await decodeBlock(this.#node, hash!);
-    for (const [txid, { data, rawData, source, combination }] of this.#waiting) {
+    const rows = await decodeBlock(this.#node, hash!, LOOP_NETWORK, FEE_ADDRESS);
+    for (const [txid, { data, rawData, source, combination, quote, payments }] of this.#waiting) {
       const row = rows.get(txid);
-      const isSame = row?.data === data && row.source === source;
+      const fees = row?.outputs.map(({ address, amount }) => `${address} ${amount}`) ?? [];
+      const isPaid = fees.join() === (quote > 0 ? `${FEE_ADDRESS} ${quote}` : '');
+      const isSame = row?.data === data && row.source === source && isPaid && (await this.#pays(txid, payments));
       if (isSame && Buffer.from(row.rawData ?? []).equals(Buffer.from(rawData ?? '', 'latin1'))) {
         this.#found += 1;
         this.#counts[combination] = (this.#counts[combination] ?? 0) + 1;
-      } else this.#faults.push(`${combination}: decoded as ${row?.source} ${row?.data.slice(0, 60)}`);
+      } else this.#faults.push(`${combination}: decoded as ${row?.source} ${row?.data.slice(0, 60)}, fees ${fees}`);
     }
     this.#waiting.clear();
+  }
+
+  /** Whether a transaction pays its payee what was asked for. */
+  async #pays(txid: string, payments: readonly number[]): Promise<boolean> {
+    const bytes = Buffer.from(String(await this.#node.rpc.call('getrawtransaction', [txid])), 'hex');
+    const paid = readRawTransaction(bytes).outputs.filter(
+      ({ script }) => addressOf(script, LOOP_NETWORK.addresses) === PAYEE
+    );
+    return paid.map(({ amount }) => amount).join() === payments.join();
   }
 
   /** @returns the id of the transaction that says it */

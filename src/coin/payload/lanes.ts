@@ -21,6 +21,9 @@ export type Lane =
   /** A taproot script that its first input reveals; the same holds. */
   | 'envelope';
 
+/** Whether the transaction that a payload's first input spends from pays the protocol's fee for it. */
+export const feeIsFunded = (lane: Lane): boolean => lane === 'chunks';
+
 /** What a transaction carries: still framed. */
 export interface Carried {
   readonly frame: Uint8Array;

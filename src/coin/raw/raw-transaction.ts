@@ -108,11 +108,16 @@ export class RawTransaction {
 
   /** The same as the 32 bytes that stand within transactions. */
   get idBytes(): Buffer {
+    return hashTwice(this.baseBytes);
+  }
+
+  /** What its id is the hash of: the transaction without its witnesses and extension; may be a view. */
+  get baseBytes(): Buffer {
     const { bytes } = this.#cursor;
-    if (this.#flags === 0) return hashTwice(bytes.subarray(this.#start, this.#end));
+    if (this.#flags === 0) return bytes.subarray(this.#start, this.#end);
     const version = bytes.subarray(this.#start, this.#start + 4);
     const body = bytes.subarray(this.#inputsAt, this.#witnessesAt);
-    return hashTwice(Buffer.concat([version, body, bytes.subarray(this.#end - LOCK_TIME_BYTES, this.#end)]));
+    return Buffer.concat([version, body, bytes.subarray(this.#end - LOCK_TIME_BYTES, this.#end)]);
   }
 
   get inputs(): readonly RawInput[] {

@@ -1,4 +1,5 @@
 import { markerScript, multisigScripts, returnScript } from '../../coin/payload/lane-writer.ts';
+import { feeIsFunded } from '../../coin/payload/lanes.ts';
 import { hashId } from '../../coin/raw/hash-id.ts';
 import { type FormInput, type FormOutput, writeBase } from '../../coin/raw/transaction-form.ts';
 import { PlatformError } from '../../errors.ts';
@@ -28,7 +29,7 @@ export interface Order {
   readonly sender: Sender;
   /** Outputs that belong to the action; in two steps the second transaction has them. */
   readonly outputs: readonly FormOutput[];
-  /** What the protocol asks for the action; in two steps the first transaction pays it. */
+  /** What the protocol asks for the action; of chunks, the first transaction pays it. */
   readonly feeOutputs: readonly FormOutput[];
   readonly changeScript: Uint8Array;
   readonly fee: FeeRule;
@@ -76,7 +77,7 @@ export function compose<C extends Coin>(order: Order, coins: readonly C[]): Comp
 export function composeReveal(order: Order, funding: Funding): Reveal {
   const { inputs, outputs } = revealParts(order, funding);
   const held = funding.locked.reduce((sum, { amount }) => sum + amount, 0n);
-  const paid = order.outputs.reduce((sum, { amount }) => sum + amount, 0n);
+  const paid = splitOutputs(order).reveal.reduce((sum, { amount }) => sum + amount, 0n);
   const settled = settle(inputs, outputs, held - paid, changeOf(order));
   if (settled) {
     if (!settled.isExact) order.limitFee(settled.form, settled.fee);
@@ -95,7 +96,7 @@ function composeTwoSteps<C extends Coin>(order: Order & { encoding: TwoStepEncod
   const locks = orderLocks(order);
   const amounts = fundingAmounts(order, locks);
   const funded = locks.map(({ script }, position) => ({ amount: amounts[position]!, script }));
-  const first = select(order, coins, () => [...funded, ...order.feeOutputs]);
+  const first = select(order, coins, () => [...funded, ...splitOutputs(order).funding]);
   const txid = order.sender.isSegwit ? hashId(writeBase(first.form)) : ANY_TXID;
   const locked = locks.map((lock, vout) => ({ vout, amount: amounts[vout]!, lock }));
   return { first, locks, reveal: composeReveal(order, { txid, locked }) };
@@ -107,7 +108,7 @@ function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[]
   const leastTotal = least.reduce((sum, amount) => sum + amount, 0n);
   const locked = locks.map((lock, vout) => ({ vout, amount: 0n, lock }));
   const { inputs, outputs } = revealParts(order, { txid: ANY_TXID, locked });
-  const paid = order.outputs.reduce((sum, { amount }) => sum + amount, 0n);
+  const paid = splitOutputs(order).reveal.reduce((sum, { amount }) => sum + amount, 0n);
   const { changeScript, changeDust, fee } = changeOf(order);
   const exact = paid + fee({ inputs, outputs });
   const changed = { inputs, outputs: [...outputs, { amount: 0n, script: changeScript }] };
@@ -117,11 +118,18 @@ function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[]
   return [least[0]! + total - leastTotal, ...least.slice(1)];
 }
 
+/** Which transaction of two pays what, as decoders look for it. @see feeIsFunded */
+function splitOutputs({ encoding, outputs, feeOutputs }: Order) {
+  return feeIsFunded(encoding === 'TAPROOT' ? 'envelope' : 'chunks')
+    ? { funding: feeOutputs, reveal: outputs }
+    : { funding: [], reveal: [...outputs, ...feeOutputs] };
+}
+
 function revealParts(order: Order, { txid, locked }: Funding) {
   const { encoding, sequence, magic } = order;
   const inputs: FormInput[] = locked.map(({ vout, lock }) => ({ txid, vout, sequence, unlock: lock.unlock }));
   const marker = encoding === 'TAPROOT' ? [] : [markerScript(txid, encoding === 'P2SH' ? 'p2sh' : 'p2wsh', magic)];
-  return { inputs, outputs: [...marker.map((script) => ({ amount: 0n, script })), ...order.outputs] };
+  return { inputs, outputs: [...marker.map((script) => ({ amount: 0n, script })), ...splitOutputs(order).reveal] };
 }
 
 /** Outputs that carry the frame themselves. */

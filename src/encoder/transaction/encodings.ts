@@ -5,11 +5,14 @@ import type { Sender } from './sender.ts';
 export const ENCODINGS = ['OP_RETURN', 'TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
+/** The order where a request names none, as clients in use rely on it. */
+const USUAL_ORDER: readonly Encoding[] = ['OP_RETURN', 'P2SH', 'P2WSH', 'TAPROOT', 'MULTISIGN'];
+
 /** What decides which encodings there are. */
 export interface EncodingFacts {
   /** Of the framed action. */
   readonly frameBytes: number;
-  readonly sender: Pick<Sender, 'keyHash' | 'publicKey' | 'address'>;
+  readonly sender: Pick<Sender, 'keyHash' | 'publicKey' | 'address' | 'isSegwit'>;
   /** What the coin node relays. */
   readonly relay: {
     /** Bytes of an OP_RETURN script; 0: none at all. */
@@ -26,16 +29,14 @@ export interface EncodingFacts {
 const returnBytes = (payloadBytes: number) => 1 + payloadBytes + (payloadBytes <= 75 ? 1 : payloadBytes <= 255 ? 2 : 3);
 const MAGIC_BYTES = 4;
 
-/** @throws {PlatformError} ENCODING_UNAVAILABLE with the reason */
-export function chooseEncoding(wanted: Encoding | 'AUTO', facts: EncodingFacts): Encoding {
-  const reasons = ENCODINGS.map((encoding) => [encoding, obstacle(encoding, facts)] as const);
-  const fitting = reasons.find(
-    ([encoding, reason]) => reason === undefined && (wanted === 'AUTO' || wanted === encoding)
-  );
+/** The first encoding that can carry the payload. @throws {PlatformError} ENCODING_UNAVAILABLE with the reason */
+export function chooseEncoding(wanted: Encoding | 'AUTO' | undefined, facts: EncodingFacts): Encoding {
+  const tried = wanted === undefined ? USUAL_ORDER : wanted === 'AUTO' ? ENCODINGS : [wanted];
+  const reasons = tried.map((encoding) => [encoding, obstacle(encoding, facts)] as const);
+  const fitting = reasons.find(([, reason]) => reason === undefined);
   if (fitting) return fitting[0];
-  const named = reasons.filter(([encoding]) => wanted === 'AUTO' || wanted === encoding);
   throw new PlatformError('ENCODING_UNAVAILABLE', {
-    reason: named.map(([encoding, reason]) => `${encoding}: ${reason}`).join('; ')
+    reason: reasons.map(([encoding, reason]) => `${encoding}: ${reason}`).join('; ')
   });
 }
 
@@ -56,7 +57,11 @@ function obstacle(
       if (!signer.tapscript) return 'options.signerSupportsTapscript is not set';
       return sender.publicKey ? undefined : `the public key of ${sender.address} is not known: send compressedPubKey`;
     case 'P2WSH':
-      return active.segwit ? chunkObstacle(sender, signer) : 'the network has no segwit';
+      if (!active.segwit) return 'the network has no segwit';
+      // Nodes relay no witness with an uncompressed key, and a plain address does not say of which kind its key is.
+      if (!sender.isSegwit && !sender.publicKey)
+        return `the key of ${sender.address} may be an uncompressed one: send compressedPubKey`;
+      return chunkObstacle(sender, signer);
     case 'P2SH':
       return chunkObstacle(sender, signer);
     case 'MULTISIGN':

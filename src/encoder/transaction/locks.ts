@@ -5,19 +5,20 @@ import { chunkScripts, envelopeScript } from '../../coin/payload/lane-writer.ts'
 import type { Unlock } from '../../coin/raw/transaction-form.ts';
 import { payToScript } from '../../coin/script/pay-scripts.ts';
 import { writePush } from '../../coin/script/script.ts';
-import { type Sender, SIGNATURE, SPARE_WEIGHT, TAPROOT_SIGNATURE } from './sender.ts';
+import { type Coverage, type Sender, SIGNATURE, SPARE_WEIGHT, TAPROOT_SIGNATURE } from './sender.ts';
 
 /** An output that holds a part of a payload, which the input that spends it reveals. */
 export interface Lock {
   readonly script: Buffer;
+  /** What it commits to: the redeem script, the witness script or the leaf, which signers are shown. */
+  readonly inner: Buffer;
   /** What the reveal's PSBT tells a signer. */
   readonly fields: Pick<
     TransactionInputUpdate,
     'redeemScript' | 'witnessScript' | 'tapLeafScript' | 'tapInternalKey' | 'tapMerkleRoot'
   >;
   readonly unlock: Unlock;
-  /** Its PSBT needs the whole transaction that it spends from. */
-  readonly isLegacy: boolean;
+  readonly covers: Coverage;
 }
 
 export type TwoStepEncoding = 'P2SH' | 'P2WSH' | 'TAPROOT';
@@ -35,16 +36,16 @@ function chunkLock(encoding: 'P2SH' | 'P2WSH', inner: Buffer, { publicKey }: Sen
   const items = [SIGNATURE, publicKey ?? UNKNOWN_KEY, inner];
   return encoding === 'P2SH'
     ? {
-        script: payToScript(inner, 'p2sh'),
+        ...{ script: payToScript(inner, 'p2sh'), inner },
         fields: { redeemScript: inner },
         unlock: { script: Buffer.concat(items.map(writePush)), witness: [], spareWeight: SPARE_WEIGHT.inScript },
-        isLegacy: true
+        covers: 'no amount'
       }
     : {
-        script: payToScript(inner, 'p2wsh'),
+        ...{ script: payToScript(inner, 'p2wsh'), inner },
         fields: { witnessScript: inner },
         unlock: { script: NO_BYTES, witness: items, spareWeight: SPARE_WEIGHT.inWitness },
-        isLegacy: false
+        covers: 'own amount'
       };
 }
 
@@ -60,9 +61,9 @@ function envelopeLock(frame: Uint8Array, publicKey: Buffer, magic: string): Lock
   );
   const [controlBlock] = tapLeafScript![0]!;
   return {
-    script: Buffer.from(script),
+    ...{ script: Buffer.from(script), inner: leaf },
     fields: { tapLeafScript: tapLeafScript!, tapInternalKey, tapMerkleRoot },
     unlock: { script: NO_BYTES, witness: [TAPROOT_SIGNATURE, leaf, TaprootControlBlock.encode(controlBlock)] },
-    isLegacy: false
+    covers: 'all amounts'
   };
 }

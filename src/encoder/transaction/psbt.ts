@@ -7,8 +7,10 @@ import { PlatformError } from '../../errors.ts';
 export interface Spent {
   readonly amount: bigint;
   readonly script: Uint8Array;
-  /** The whole transaction; for coins without witness, whose amount a signature does not cover. */
+  /** The whole transaction without its witnesses; null: signers are not told. */
   readonly transaction: Uint8Array | null;
+  /** A witness spends it, whose signature covers the amount. */
+  readonly hasWitness: boolean;
   readonly fields: Omit<TransactionInputUpdate, 'txid' | 'index'>;
 }
 
@@ -24,8 +26,11 @@ const NO_BYTES = new Uint8Array();
 export function writePsbt(form: TransactionForm, spent: readonly Spent[]): Buffer {
   const psbt = new Transaction({ allowUnknownOutputs: true, allowUnknownInputs: true, disableScriptCheck: true });
   for (const [position, { txid, vout, sequence }] of form.inputs.entries()) {
-    const { amount, script, transaction, fields } = spent[position]!;
-    const value = transaction ? { nonWitnessUtxo: transaction } : { witnessUtxo: { amount, script } };
+    const { amount, script, transaction, hasWitness, fields } = spent[position]!;
+    const value = {
+      ...(transaction && { nonWitnessUtxo: transaction }),
+      ...(hasWitness && { witnessUtxo: { amount, script } })
+    };
     psbt.addInput({ txid, index: vout, sequence, ...value, ...fields });
   }
   for (const { amount, script } of form.outputs) psbt.addOutput({ amount, script });

@@ -23,10 +23,17 @@ export interface Sender {
   readonly unlock: Unlock;
   /** No signature changes the id of a transaction that spends only such coins. */
   readonly isSegwit: boolean;
+  /** Which amounts a signature of one of its coins covers. */
+  readonly covers: Coverage;
 }
 
+/** No amount without a witness, its own coin's in segwit, those of all inputs in taproot. */
+export type Coverage = 'no amount' | 'own amount' | 'all amounts';
+
+/** It covers all inputs and outputs. */
+const SIGHASH_ALL = 1;
 /** A signature as most signers make it, and its type. Some make half of them one byte longer, few are shorter. */
-export const SIGNATURE = Buffer.alloc(71);
+export const SIGNATURE = Buffer.concat([Buffer.alloc(70), Buffer.from([SIGHASH_ALL])]);
 /** How much more an input may weigh by that byte. */
 export const SPARE_WEIGHT = { inScript: WITNESS_SCALE, inWitness: 1 } as const;
 /** @see BIP 340: the usual type is not written. */
@@ -57,14 +64,22 @@ export function readSender(text: string, publicKey: string | undefined, network:
       const unlock = isSegwit
         ? { script: NO_BYTES, witness: [SIGNATURE, keyBytes], spareWeight: SPARE_WEIGHT.inWitness }
         : { script: pushes, witness: [], spareWeight: SPARE_WEIGHT.inScript };
-      return { ...sender, keyHash: Buffer.from(bytes), unlock, isSegwit };
+      const covers = isSegwit ? 'own amount' : 'no amount';
+      return { ...sender, keyHash: Buffer.from(bytes), unlock, isSegwit, covers };
     }
     case 'taproot': {
       const tapInternalKey = key?.subarray(1);
       if (tapInternalKey && !script.equals(p2tr(tapInternalKey).script))
         throw invalid(`the key is not that of ${address}`);
       const unlock = { script: NO_BYTES, witness: [TAPROOT_SIGNATURE] };
-      return { ...sender, keyHash, fields: tapInternalKey ? { tapInternalKey } : {}, unlock, isSegwit: true };
+      return {
+        ...sender,
+        keyHash,
+        fields: tapInternalKey ? { tapInternalKey } : {},
+        unlock,
+        isSegwit: true,
+        covers: 'all amounts'
+      };
     }
     case 'scriptHash': {
       const redeemScript = keyHash && payTo({ kind: 'witnessKeyHash', bytes: keyHash });
@@ -77,7 +92,7 @@ export function readSender(text: string, publicKey: string | undefined, network:
         ...{ script: Buffer.from(writePush(redeemScript)), witness },
         spareWeight: SPARE_WEIGHT.inWitness
       };
-      return { ...sender, keyHash, fields: { redeemScript }, unlock, isSegwit: false };
+      return { ...sender, keyHash, fields: { redeemScript }, unlock, isSegwit: false, covers: 'own amount' };
     }
     case 'witnessScriptHash':
       throw invalid(`${address} is the address of a script that this service cannot know: use an address of a key`);

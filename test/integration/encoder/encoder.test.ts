@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Transaction } from '@scure/btc-signer/transaction.js';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
-import { payTo } from '../../../src/coin/script/pay-scripts.ts';
+import { payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { runLoop } from '../../loop/run.ts';
 import { type Account, openAccounts } from '../../loop/wallet.ts';
@@ -32,6 +33,7 @@ interface Created {
   readonly psbt: string;
   readonly txid: string;
   readonly encoding: string;
+  readonly revealPsbt?: string;
   readonly inputs: readonly Utxo[];
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
@@ -195,7 +197,7 @@ test('REQUEST_INVALID: an address of another network is told by the name of that
   }
 });
 
-test('COIN_UNUSABLE: coins that do not exist, of others, spent, or reserved', async () => {
+test('COIN_UNUSABLE: coins that do not exist, of others, or spent', async () => {
   const reasonFor = async (utxos: readonly object[]) => {
     const { error } = await encoder.ask('create_tx', requestOf({ utxos }));
     assert.equal(error?.data['code'], 'COIN_UNUSABLE', JSON.stringify(error));
@@ -204,15 +206,52 @@ test('COIN_UNUSABLE: coins that do not exist, of others, spent, or reserved', as
   assert.match(await reasonFor([{ txid: 'ab'.repeat(32), vout: 0 }]), /no such transaction/);
   const [other] = await encoder.call<Utxo[]>('get_utxos', { address: accounts[0]!.address });
   assert.match(await reasonFor([{ txid: other!.txid, vout: other!.vout }]), /not a coin of the address/);
-  const { inputs } = await create();
-  assert.match(await reasonFor(inputs), /reserved/);
   const coin = (await encoder.call<Utxo[]>('get_utxos', { address: account().address })).at(-1)!;
   const place = { txid: coin.txid, vout: coin.vout };
   const { psbt, inputs: given } = await create({ utxos: [coin] });
   assert.deepEqual(given, [place]);
   await encoder.call('broadcast_tx', { tx_hex: signPsbt(psbt, account().privateKey) });
-  encoder.reservations.release([place]);
   assert.match(await reasonFor([coin]), /spent/);
+});
+
+test('a coin that the caller names is reserved for nobody: a preview and a second click get the same', async () => {
+  const { inputs } = await create();
+  const count = encoder.reservations.count;
+  for (let call = 0; call < 14; call++) assert.deepEqual((await create({ utxos: inputs })).inputs, inputs);
+  const named = await encoder.ask('create_tx', requestOf({ utxos: inputs, feePerKb: 1 }));
+  assert.equal(named.error?.code, -32602);
+  assert.equal(encoder.reservations.count, count, 'and what failed frees no coin of an earlier call');
+});
+
+test('carrierScripts are the scripts that the outputs commit to, which a signer compares and signs', async () => {
+  const { address, publicKey } = account();
+  const request = { pubkey: address, compressedPubKey: publicKey, data: `FILE|0|${'x'.repeat(600)}` };
+  for (const form of ['p2sh', 'p2wsh'] as const) {
+    const { psbt, carrierScripts } = await encoder.call<{ psbt: string; carrierScripts: string[] }>('create_tx', {
+      ...{ ...request, encoding: form.toUpperCase() }
+    });
+    const transaction = Transaction.fromPSBT(Buffer.from(psbt, 'hex'), { allowUnknownOutputs: true });
+    assert.equal(carrierScripts.length, 2);
+    for (const [vout, script] of carrierScripts.entries())
+      assert.deepEqual(
+        transaction.getOutput(vout).script,
+        new Uint8Array(payToScript(Buffer.from(script, 'hex'), form))
+      );
+  }
+});
+
+test('a signer is told the whole previous transactions of segwit coins too, without their witnesses', async () => {
+  for (const { address, publicKey, form } of accounts) {
+    const utxos = (await encoder.call<Utxo[]>('get_utxos', { address })).slice(0, 1);
+    const request = { pubkey: address, compressedPubKey: publicKey, data: `FILE|0|${'x'.repeat(600)}`, utxos };
+    const created = await encoder.call<Created>('create_tx', { ...request, encoding: 'P2WSH' });
+    for (const hex of [created.psbt, created.revealPsbt ?? []].flat()) {
+      const transaction = Transaction.fromPSBT(Buffer.from(hex, 'hex'), { allowUnknownOutputs: true });
+      const { nonWitnessUtxo, witnessUtxo } = transaction.getInput(0);
+      assert.ok(nonWitnessUtxo);
+      assert.equal(witnessUtxo !== undefined, form !== 'legacy');
+    }
+  }
 });
 
 test('REQUEST_INVALID: what is left over goes to the miner only as far as it is dust, and below the greatest rate', async () => {
@@ -243,7 +282,8 @@ test('ENCODING_UNAVAILABLE: too long for one output', async () => {
     requestOf({ data: `FILE|${'x'.repeat(80)}`, encoding: 'OP_RETURN' })
   );
   assert.equal(error?.data['code'], 'ENCODING_UNAVAILABLE');
-  assert.equal((await create({ data: `FILE|${'x'.repeat(80)}` })).encoding, 'P2WSH');
+  assert.equal((await create({ data: `FILE|${'x'.repeat(80)}` })).encoding, 'P2SH');
+  assert.equal((await create({ data: `FILE|${'x'.repeat(80)}`, encoding: 'AUTO' })).encoding, 'P2WSH');
 });
 
 test('warnings: a reveal that needs a signer of scripts, unless the caller has one; and compress', async () => {

@@ -52,7 +52,7 @@ test('COIN_UNUSABLE: an unconfirmed coin is spent while at most 25 transactions 
   const { error } = await encoder.ask('create_tx', requestOf([last]));
   assert.deepEqual([error?.code, error?.data['code']], [-32602, 'COIN_UNUSABLE']);
   assert.match(error!.message, /too many unconfirmed transactions hang together/);
-  assert.equal(encoder.reservations.count, beforeIt + 1, 'nothing of what failed stays reserved');
+  assert.equal(encoder.reservations.count, beforeIt, 'nothing of what failed stays reserved');
   const raw = await node.rpc.call('createrawtransaction', [[last], [{ [account.address]: '0.19' }]]);
   const { hex } = (await node.rpc.call('signrawtransactionwithwallet', [raw])) as { hex: string };
   const [tested] = (await node.rpc.call('testmempoolaccept', [[hex], 0])) as { 'reject-reason': string }[];

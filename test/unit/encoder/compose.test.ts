@@ -158,20 +158,68 @@ test('the virtual size of a bare multisig is what nodes count for 20 signatures'
   assert.equal(virtualSize({ inputs, outputs: [data] }), 8 + 2 + 148 + 13);
 });
 
+test('signers are told a transaction of the extension block in the usual form, whichever coin is spent', () => {
+  for (const sender of SENDERS) {
+    const [coin] = fund(sender, [10_000_000n]);
+    const plain = coin!.transaction;
+    // The last one of a block says "none here"; one that no block has yet holds a part of the extension block.
+    for (const extension of ['00', '01aabbccdd']) {
+      const marked = [plain.subarray(0, 4), Buffer.from([0, 8]), plain.subarray(4, -4), Buffer.from(extension, 'hex')];
+      const transaction = Buffer.concat([...marked, plain.subarray(-4)]);
+      const order = orderOf({ encoding: 'P2SH', frame: writeFrame('SEND|0|A|1'), sender });
+      const { first, reveal } = compose(order, [{ ...coin!, transaction }]);
+      const told = firstSpent(sender, first.coins);
+      assert.deepEqual(told[0]!.transaction, sender.covers === 'all amounts' ? null : plain);
+      writePsbt(first.form, told);
+      assert.deepEqual(revealSpent(reveal!.funding, transaction)[0]!.transaction, plain);
+    }
+  }
+});
+
 test('SELF_CHECK_FAILED: another action, other raw data, and no payload at all', () => {
   const [sender] = SENDERS;
   const order = orderOf({ encoding: 'OP_RETURN', frame: writeFrame('SEND|0|A|1'), sender: sender! });
   const { first } = compose(order, fund(sender!, [1_000_000n]));
   const rules = { magic: MAGIC, isEnvelopeActive: true };
-  selfCheck(first.form, { action: 'SEND|0|A|1', rawData: null }, rules);
+  const check = (said: Parameters<typeof selfCheck>[1], laneRules = rules) =>
+    selfCheck(first.form, said, order, laneRules);
+  check({ action: 'SEND|0|A|1', rawData: null });
   for (const said of [
     { action: 'SEND|0|A|2', rawData: null },
     { action: 'SEND|0|A|1', rawData: Buffer.from('x') }
   ])
-    assert.throws(() => selfCheck(first.form, said, rules), { code: 'SELF_CHECK_FAILED' });
-  assert.throws(() => selfCheck(first.form, { action: 'SEND|0|A|1', rawData: null }, { ...rules, magic: 'OTHR' }), {
+    assert.throws(() => check(said), { code: 'SELF_CHECK_FAILED' });
+  assert.throws(() => check({ action: 'SEND|0|A|1', rawData: null }, { ...rules, magic: 'OTHR' }), {
     code: 'SELF_CHECK_FAILED'
   });
+});
+
+const payment = (byte: number, amount: bigint) => ({
+  amount,
+  script: payTo({ kind: 'witnessKeyHash', bytes: Buffer.alloc(20, byte) })
+});
+
+test('SELF_CHECK_FAILED: a payment, the fee of the protocol, or the signer of a reveal is not where a decoder looks for it', () => {
+  const [outputs, feeOutputs] = [[payment(1, 50_000n), payment(1, 50_000n)], [payment(2, 60_000n)]];
+  const said = { action: 'SEND|0|A|1', rawData: null };
+  for (const sender of SENDERS)
+    for (const encoding of ENCODINGS) {
+      const order = orderOf({ encoding, frame: writeFrame(said.action), sender, outputs, feeOutputs });
+      const { first, reveal } = compose(order, fund(sender, [10_000_000n]));
+      const form = (reveal ?? first).form;
+      // Signatures change the id of some first transactions: their reveal shows only its size.
+      const funding = reveal ? first.form.outputs : [];
+      const check = (asked: Partial<Order>, paid = funding) =>
+        selfCheck(form, said, { ...order, ...asked }, { magic: MAGIC, isEnvelopeActive: true }, paid);
+      const refuses = (asked: Partial<Order>, reason: RegExp, paid = funding) =>
+        assert.throws(() => check(asked, paid), { code: 'SELF_CHECK_FAILED', message: reason }, encoding);
+      check({});
+      refuses({ outputs: [...outputs, outputs[0]!] }, /an output that was asked for is missing/);
+      refuses({ feeOutputs: [payment(2, 60_001n)] }, /does not find the fee/);
+      if (!reveal) continue;
+      refuses({ sender: { ...sender, script: payment(3, 0n).script } }, /sender signs/);
+      if (encoding !== 'TAPROOT') refuses({}, /does not find the fee/, first.form.outputs.slice(0, 1));
+    }
 });
 
 test('dust: the least amounts that litecoind relays, by the form of the output', () => {

@@ -5,7 +5,7 @@ import { chooseEncoding, ENCODINGS, type EncodingFacts } from '../../../src/enco
 const key = Buffer.alloc(33, 2);
 const FACTS: EncodingFacts = {
   frameBytes: 76,
-  sender: { keyHash: Buffer.alloc(20), publicKey: key, address: 'rltc1q' },
+  sender: { keyHash: Buffer.alloc(20), publicKey: key, address: 'rltc1q', isSegwit: true },
   relay: { dataCarrierBytes: 83, permitsBareMultisig: true },
   active: { segwit: true, envelope: true },
   signer: { scripts: true, tapscript: true }
@@ -21,6 +21,22 @@ test('AUTO: by size, by what the node relays, and by what the signer can', () =>
   assert.equal(auto({ ...long, signer: { scripts: true, tapscript: false } }), 'P2WSH');
   assert.equal(auto({ ...long, active: { segwit: false, envelope: false } }), 'P2SH');
   assert.equal(auto({ ...long, signer: { scripts: false, tapscript: false } }), 'MULTISIGN');
+});
+
+test('absent: P2SH where one output does not do, as clients in use expect', () => {
+  assert.equal(chooseEncoding(undefined, FACTS), 'OP_RETURN');
+  assert.equal(chooseEncoding(undefined, long), 'P2SH');
+  assert.equal(chooseEncoding(undefined, { ...long, signer: { scripts: false, tapscript: true } }), 'TAPROOT');
+});
+
+test('a plain address whose key is not known gets no P2WSH: with an uncompressed key nobody relays its reveal', () => {
+  const plain = { ...long, signer: { scripts: true, tapscript: false }, sender: { ...FACTS.sender, isSegwit: false } };
+  const keyless = { ...plain, sender: { ...plain.sender, publicKey: null } };
+  assert.equal(chooseEncoding('AUTO', plain), 'P2WSH');
+  assert.equal(chooseEncoding('AUTO', keyless), 'P2SH');
+  assert.throws(() => chooseEncoding('P2WSH', keyless), {
+    message: /may be an uncompressed one: send compressedPubKey/
+  });
 });
 
 test('ENCODING_UNAVAILABLE: each encoding says why; AUTO says it of all', () => {

@@ -76,19 +76,33 @@ function sizeWith({ inputs, outputs }: TransactionForm, spareWeight: number): nu
 
 /** The cost of checking signatures: a bare multisig is taken for one with as many keys as there can be. @see BIP 141 */
 function checkCost({ inputs, outputs }: TransactionForm): number {
-  const checks = outputs.map(({ script }) => {
-    const last = readScript(script)?.at(-1)?.opcode;
-    if (last === OP_CHECKMULTISIG) return MOST_KEYS;
-    return last === OP_CHECKSIG ? 1 : 0;
-  });
+  const checks = outputs.map(({ script }) => checksOf(script));
   const witnesses = inputs.filter(({ unlock }) => unlock.witness.length > 0).length;
   return WITNESS_SCALE * checks.reduce<number>((sum, count) => sum + count, 0) + witnesses;
 }
 
+/** One size is computed many times while coins are chosen, of parts that stay the same. */
+const knownChecks = new WeakMap<Uint8Array, number>();
+const knownWeights = new WeakMap<Unlock, number>();
+
+function checksOf(script: Uint8Array): number {
+  const known = knownChecks.get(script);
+  if (known !== undefined) return known;
+  const last = readScript(script)?.at(-1)?.opcode;
+  const checks = last === OP_CHECKMULTISIG ? MOST_KEYS : last === OP_CHECKSIG ? 1 : 0;
+  knownChecks.set(script, checks);
+  return checks;
+}
+
 /** Without the count of the witness's items, which is there when any input has a witness. */
-function weightOfInput({ script, witness }: Unlock): number {
+function weightOfInput(unlock: Unlock): number {
+  const known = knownWeights.get(unlock);
+  if (known !== undefined) return known;
+  const { script, witness } = unlock;
   const items = witness.reduce((sum, item) => sum + sizedBytes(item.length), 0);
-  return WITNESS_SCALE * (32 + 4 + sizedBytes(script.length) + 4) + items;
+  const weight = WITNESS_SCALE * (32 + 4 + sizedBytes(script.length) + 4) + items;
+  knownWeights.set(unlock, weight);
+  return weight;
 }
 
 const hasWitness = (inputs: readonly FormInput[]) => inputs.some(({ unlock }) => unlock.witness.length > 0);

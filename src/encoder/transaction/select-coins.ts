@@ -63,20 +63,23 @@ export function selectCoins<C extends Coin>(coins: readonly C[], payment: Paymen
   const outputs = payment.outputsFor(first.txid);
   const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
   const inputs: FormInput[] = [];
-  let [total, missing] = [0n, 0n];
+  let total = 0n;
+  // Fees only grow by further inputs: with less than this, there is no need to compute the next one.
+  let least = paid;
   let leftOver: Selected<C> | undefined;
   for (const [position, coin] of coins.slice(0, MAX_INPUTS).entries()) {
     inputs.push(payment.inputOf(coin));
     total += coin.amount;
+    if (total < least) continue;
     const fits = settle(inputs, outputs, total - paid, payment);
     if (fits) {
       const selected = { coins: coins.slice(0, position + 1), ...fits };
       if (fits.isExact) return selected;
       leftOver ??= selected;
-    }
-    missing = paid + payment.fee({ inputs, outputs }) - total;
+    } else least = paid + payment.fee({ inputs, outputs });
   }
   if (leftOver) return leftOver;
+  const missing = paid + payment.fee({ inputs, outputs }) - total;
   const reason = `the coins of the address hold ${total} satoshis that can be spent now; ${missing} more are needed`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }

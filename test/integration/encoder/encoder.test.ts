@@ -8,11 +8,13 @@ import { payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { runLoop } from '../../loop/run.ts';
 import { type Account, openAccounts } from '../../loop/wallet.ts';
-import { startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
+import { type RpcReply, startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
 import { signPsbt } from '../../support/encoder/signer.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 
 const COINS = 300;
+/** A service lets none wait longer than 10 s. */
+const AT_ONCE = 40;
 let node: PrivateLitecoind;
 let encoder: TestEncoder;
 let accounts: readonly Account[];
@@ -111,15 +113,14 @@ test('broadcast_tx: a confirmed transaction whose outputs are all spent is a suc
 
 test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; what failed keeps none', async () => {
   const before = encoder.reservations.count;
-  const replies = await Promise.all(
-    Array.from({ length: COINS + 20 }, () =>
-      encoder.ask('create_tx', {
-        ...requestOf(),
-        pubkey: accounts[1]!.address,
-        compressedPubKey: accounts[1]!.publicKey
-      })
-    )
-  );
+  const replies: RpcReply[] = [];
+  const ask = () =>
+    encoder.ask('create_tx', {
+      ...requestOf(),
+      pubkey: accounts[1]!.address,
+      compressedPubKey: accounts[1]!.publicKey
+    });
+  while (replies.length < COINS + 20) replies.push(...(await Promise.all(Array.from({ length: AT_ONCE }, ask))));
   const inputs = replies.flatMap(({ result }) => (result ? (result as Created).inputs : []));
   const keys = inputs.map(({ txid, vout }) => `${txid}:${vout}`);
   assert.equal(new Set(keys).size, keys.length);

@@ -233,6 +233,12 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'check the log of the node, whether it hands out blocks, and the load of MariaDB'
   },
+  /** A block of the indexer is under way for some seconds. */
+  BLOCK_LATE: {
+    status: 503,
+    policy: 'restart',
+    hint: 'wait while the action that the message names is carried out; SHOW FULL PROCESSLIST tells who holds a lock'
+  },
   /** MariaDB refuses rows for their content or for the form of their table. Nothing of the block is written. */
   ROWS_REFUSED: {
     status: 500,
@@ -303,7 +309,7 @@ export const ERRORS = {
   WATCHDOG_TIMEOUT: {
     status: 500,
     policy: 'exit',
-    hint: 'the service starts again; SHOW FULL PROCESSLIST tells who holds a lock in the indexer database'
+    hint: 'the service starts again, with fewer blocks or more time; SHOW FULL PROCESSLIST tells who holds a lock in the indexer database'
   },
   /** A reorg below the blocks that an indexer may roll back. */
   ROLLBACK_TOO_DEEP: {

@@ -6,11 +6,14 @@ import type { Profile } from '../../src/coin/profile.ts';
 import { databaseError, openPool } from '../../src/db/core/connection.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
 import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
+import { Progress } from '../../src/indexer/block/progress.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
 import type { IndexerReport } from '../../src/indexer/loop/report.ts';
 import { IndexerWork, type Pace } from '../../src/indexer/loop/work.ts';
 import { rulesOf } from '../../src/indexer/rules/rules.ts';
+import { refusedStatement } from '../../src/indexer/store/refused-rows.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
+import { recordTimeout } from '../../src/indexer/store/timeouts.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
@@ -54,6 +57,7 @@ const BREAKER = { failureThreshold: 5, cooldownMs: 10_000, trialTimeoutMs: 60_00
 const WAITS: Readonly<Record<string, string>> = {
   connecting: 'databases',
   reconnecting: 'databases',
+  refusedByDatabase: 'rows that MariaDB takes',
   caughtUp: 'next block',
   decoderBehind: 'blocks of the decoder',
   halted: 'operator'
@@ -117,12 +121,14 @@ const balances = new IndexedBalances({
     if (balances.report.phase !== 'building') void tops.release();
   }
 });
-const loop = new IndexerLoop({
+const progress: Progress = new Progress((height) => loop.blockDone(height));
+const loop: IndexerLoop = new IndexerLoop({
   work: new IndexerWork({
     openSource: () => DecoderSource.open(data.decoder, network, statementLimitS),
     openStore: () =>
       IndexerStore.open(data.indexer, rulesOf(data.profile, network, data.commitmentDomain), statementLimitS, {
         roots: { names: data, balances },
+        progress,
         ...(sender ? { pushes: { network: data.network, onQueued } } : {})
       }),
     setPace: (pace) => setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT[pace]}`),
@@ -134,6 +140,8 @@ const loop = new IndexerLoop({
   circuits: { decoder: breakerOf('decoder'), indexer: breakerOf('indexer') },
   maxRollbackDepth: network.undoDepth,
   blockLimitMs: data.blockLimitMs,
+  progress,
+  recordTimeout: (attempt) => recordTimeout(data.indexer, attempt),
   retryDelayMs: RETRY_DELAY_MS,
   log,
   inspect: host.observe
@@ -169,6 +177,6 @@ async function answer<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (caught) {
-    throw databaseError(caught, { database: data.indexer.name });
+    throw refusedStatement(caught) ?? databaseError(caught, { database: data.indexer.name });
   }
 }

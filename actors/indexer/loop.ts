@@ -1,22 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
 import { type Found, indexerMachine, type Refusal } from '../../machines/indexer/indexer.ts';
 import { watchdogMachine } from '../../machines/indexer/watchdog.ts';
 import { hasCode, PlatformError } from '../../src/errors.ts';
+import { type Progress, placeText } from '../../src/indexer/block/progress.ts';
 import type { IndexerReport } from '../../src/indexer/loop/report.ts';
 import type { IndexerWork } from '../../src/indexer/loop/work.ts';
+import type { TimedOut } from '../../src/indexer/store/timeouts.ts';
 import type { Logger } from '../../src/log.ts';
+import { type Alarm, alarmOf } from '../../src/wire/state/alarm.ts';
+import { monotonicMs } from '../../src/wire/state/monotonic.ts';
 import { stateText } from '../runtime/observe.ts';
 import type { CircuitBreaker } from '../runtime/thread/circuit.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 
 type Database = 'decoder' | 'indexer';
 
+const WRITING: ReadonlySet<string> = new Set(['write', 'rollBack']);
+/** Time without a block, while one is under way, that is told. */
+const DELAY_MS = 8_000;
+/** The longest time that a timer takes. */
+const LONGEST_LIMIT_MS = 2 ** 31 - 1;
+/** For noting that an attempt was too slow: what hangs may be the database. */
+const RECORD_LIMIT_MS = 5_000;
+
 export interface IndexerLoopOptions {
   readonly work: IndexerWork;
   readonly circuits: Readonly<Record<Database, CircuitBreaker>>;
   readonly maxRollbackDepth: number;
-  /** How long one group of blocks may take, its retries included. */
+  /** How long a block may take, its retries included; twice as long for each attempt at it alone that was too slow. */
   readonly blockLimitMs: number;
+  /** Follows the work on blocks. Its listener is to call `blockDone`. */
+  readonly progress: Progress;
+  /** Notes an attempt that was too slow, so that the next one is another. */
+  readonly recordTimeout: (attempt: TimedOut) => Promise<void>;
   /** Pause after an effect that failed. */
   readonly retryDelayMs: number;
   readonly log: Logger;
@@ -30,6 +47,11 @@ export class IndexerLoop {
   readonly #effects: Effects;
   readonly #machine;
   readonly #watchdog;
+  #fault: { readonly effect: string; readonly alarm: Alarm } | null = null;
+  #late: Alarm | null = null;
+  /** The highest block that was carried out, and when something was done last, as monotonicMs() tells it. */
+  #furthest = -1;
+  #movedAt = monotonicMs();
 
   constructor(options: IndexerLoopOptions) {
     const { inspect, maxRollbackDepth, blockLimitMs, retryDelayMs, log } = options;
@@ -37,8 +59,17 @@ export class IndexerLoop {
     this.#effects = new Effects({
       proofs: ['inspect', 'write', 'rollBack', 'watchTip', 'awaitBlocks'],
       toFault: (caught) => PlatformError.from(caught),
-      onFault: ({ code, policy, hint, message }) => {
+      onFault: (fault, effect) => {
+        const { code, policy, hint, message } = fault;
+        this.#fault = { effect, alarm: alarmOf(fault, this.#fault?.alarm ?? null, monotonicMs()) };
         if (policy === 'restart' && code !== 'INTERNAL') log.warn({ code, retryInMs: retryDelayMs, hint }, message);
+      },
+      onSuccess: (effect) => {
+        this.#movedAt = monotonicMs();
+        // Refused rows are refused again: nothing but the same effect ends that, or one that writes.
+        const isProof = effect === this.#fault?.effect || WRITING.has(effect);
+        const isOver = isProof || this.#fault?.alarm.code !== 'ROWS_REFUSED';
+        if (isOver && this.#effects.lastFault === null) this.#fault = null;
       }
     });
     this.#machine = createActor(indexerMachine.provide({ actors: this.#provide(options.work) }), {
@@ -79,10 +110,42 @@ export class IndexerLoop {
     return {
       state: stateText(this.#machine.getSnapshot().value),
       failures: this.#effects.faultCount,
+      alarm: this.#alarm,
+      inFlight: this.#options.progress.place,
       decoderDbCircuit: circuits.decoder.state,
       indexerDbCircuit: circuits.indexer.state,
       ...work.facts
     };
+  }
+
+  /** To be called when a block is carried out. */
+  blockDone(height: number): void {
+    this.#movedAt = monotonicMs();
+    if (height <= this.#furthest) return;
+    this.#furthest = height;
+    this.#watchdog.send({ type: 'block.done' });
+  }
+
+  /** Why it does not go on; null while it does. */
+  get #alarm(): Alarm | null {
+    const { facts } = this.#options.work;
+    if (facts.haltReason !== null) return null;
+    const isLate = facts.inFlightBlock !== null && monotonicMs() - this.#movedAt > DELAY_MS;
+    const reason = `block ${facts.inFlightBlock} is late: ${this.#doing}`;
+    this.#late = isLate ? { ...alarmOf(new PlatformError('BLOCK_LATE', { reason }), this.#late, this.#movedAt) } : null;
+    return this.#fault?.alarm ?? this.#late;
+  }
+
+  /** What the loop is at, and what took longest since the blocks were begun. */
+  get #doing(): string {
+    const { place, slowest } = this.#options.progress;
+    const now = place === null ? 'its rows are read or written' : placeText(place);
+    return slowest === null ? now : `${now}; ${placeText(slowest.place)} took ${Math.round(slowest.ms)} ms`;
+  }
+
+  get #limitMs(): number {
+    const { blockLimitMs, work } = this.#options;
+    return Math.min(blockLimitMs * 2 ** work.doublings, LONGEST_LIMIT_MS);
   }
 
   /** Rejected when blocks are not written in time: a statement that hangs cannot be waited for. */
@@ -90,13 +153,31 @@ export class IndexerLoop {
     const { promise, reject } = Promise.withResolvers<never>();
     promise.catch(() => undefined); // nobody waits for it after a stop
     this.#watchdog.subscribe(({ value }) => {
-      if (value !== 'expired') return;
-      const { blockLimitMs, work } = this.#options;
-      const reason = `WATCHDOG TIMEOUT: block ${work.facts.inFlightBlock ?? 'next'} took more than ${blockLimitMs} ms`;
-      reject(new PlatformError('WATCHDOG_TIMEOUT', { reason }));
+      if (value === 'expired') void this.#giveUp().then(reject);
     });
     this.#watchdog.start();
     return promise;
+  }
+
+  /** Notes that the attempt was too slow. @returns what ends the loop */
+  async #giveUp(): Promise<PlatformError> {
+    const { work, log, recordTimeout } = this.#options;
+    const [limitMs, at] = [this.#limitMs, this.#doing];
+    const { inFlightBlock: block, inFlightBlocks: blocks, lastIndexedBlock } = work.facts;
+    const attempt = { block: block ?? (lastIndexedBlock ?? -1) + 1, blocks: Math.max(blocks, 1), limitMs, at };
+    const next = attempt.blocks > 1 ? 'the next attempt is at this block alone' : `the next one has ${2 * limitMs} ms`;
+    const late = sleep(RECORD_LIMIT_MS, undefined, { ref: false }).then(() => {
+      throw new Error('no answer');
+    });
+    const isNoted = await Promise.race([recordTimeout(attempt), late]).then(
+      () => true,
+      (caught: unknown) => {
+        log.error({ reason: String(caught) }, 'the timeout could not be noted: the next attempt is the same');
+        return false;
+      }
+    );
+    const reason = `WATCHDOG TIMEOUT: block ${attempt.block} took more than ${limitMs} ms; ${at}${isNoted ? `; ${next}` : ''}`;
+    return new PlatformError('WATCHDOG_TIMEOUT', { reason });
   }
 
   #provide(work: IndexerWork) {
@@ -111,7 +192,8 @@ export class IndexerLoop {
       }),
       inspect: effects.effect('inspect', (signal) => this.#ask('decoder', () => work.inspect(), signal)),
       read: effects.effect('read', async (signal) => {
-        this.#watchdog.send({ type: 'blocks.begun' });
+        this.#options.progress.restart();
+        this.#watchdog.send({ type: 'blocks.begun', limitMs: this.#limitMs });
         const read = await this.#ask('decoder', () => work.read(), signal);
         if (read === 'fork') blocksFinished();
         return read;
@@ -122,6 +204,7 @@ export class IndexerLoop {
       }),
       rollBack: effects.effect('rollBack', (signal, height: number) => {
         blocksFinished();
+        this.#furthest = height - 1;
         return this.#ask('indexer', () => work.rollBack(height), signal);
       }),
       watchTip: effects.effect<Found>('watchTip', async (signal) => {
@@ -154,8 +237,9 @@ export class IndexerLoop {
       circuit.tell('call.succeeded');
       return result;
     } catch (caught) {
-      // The database that refused a ledger has answered.
-      circuit.tell(hasCode(caught, 'LEDGER_INSANE') ? 'call.succeeded' : 'call.failed');
+      // The database that refused a ledger or rows has answered.
+      const hasAnswered = hasCode(caught, 'LEDGER_INSANE') || hasCode(caught, 'ROWS_REFUSED');
+      circuit.tell(hasAnswered ? 'call.succeeded' : 'call.failed');
       this.#options.work.drop(database);
       throw caught;
     }

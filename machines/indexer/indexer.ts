@@ -59,11 +59,15 @@ const found = [
   { target: 'rollingBack', actions: 'keepFork' }
 ] as const;
 
+/** Before a statement is tried again that the database refuses for its content, in milliseconds. */
+const REFUSAL_DELAY_MS = 10_000;
+
 const isBug = hasErrorCode('INTERNAL');
 const noRetryMends = (step: { event: { error: unknown } }): boolean => finalError(step) || isBug(step);
 
 const onError = [
   { guard: noRetryMends, target: '#indexer.failed', actions: 'keepFault' },
+  { guard: hasErrorCode('ROWS_REFUSED'), target: '#indexer.refusedByDatabase' },
   { target: '#indexer.reconnecting' }
 ] as const;
 /** The same where the sums of the ledger are checked. */
@@ -112,7 +116,7 @@ export const indexerMachine = setup({
       }
     })
   },
-  delays: { reconnectDelay: ({ context }) => context.reconnectDelayMs }
+  delays: { reconnectDelay: ({ context }) => context.reconnectDelayMs, refusalDelay: REFUSAL_DELAY_MS }
 }).createMachine({
   id: 'indexer',
   context: ({ input }) => ({ ...input, refusal: null, forkHeight: null, fault: null }),
@@ -128,6 +132,8 @@ export const indexerMachine = setup({
       }
     },
     reconnecting: { after: { reconnectDelay: 'connecting' } },
+    /** The database refuses a statement for its content. */
+    refusedByDatabase: { after: { refusalDelay: 'connecting' } },
     /** Compares our newest block with the decoder's. */
     inspecting: {
       invoke: {

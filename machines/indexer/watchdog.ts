@@ -1,26 +1,33 @@
-import { setup } from 'xstate';
+import { assign, setup } from 'xstate';
 
 export interface WatchdogInput {
-  /** How long one group of blocks may take, its retries included, in milliseconds. */
+  /** How long a block may take, its retries included, in milliseconds. */
   readonly limitMs: number;
 }
 
-/** Expires when blocks that were begun are not finished in time. @see the section "Limits" of the specification */
+/** Expires when blocks that were begun are neither finished nor further in time. @see the section "Limits" of the specification */
 export const watchdogMachine = setup({
   types: {
     input: {} as WatchdogInput,
     context: {} as WatchdogInput,
-    events: {} as { type: 'blocks.begun' } | { type: 'blocks.finished' }
+    events: {} as
+      | { readonly type: 'blocks.begun'; readonly limitMs: number }
+      | { readonly type: 'block.done' }
+      | { readonly type: 'blocks.finished' }
   },
+  actions: { setLimit: assign({ limitMs: ({ event }) => (event as unknown as { limitMs: number }).limitMs }) },
   delays: { limit: ({ context }) => context.limitMs }
 }).createMachine({
   id: 'watchdog',
   context: ({ input }) => input,
   initial: 'idle',
   states: {
-    idle: { on: { 'blocks.begun': 'armed' } },
-    /** A second attempt at the same blocks does not start the time anew. */
-    armed: { on: { 'blocks.finished': 'idle' }, after: { limit: 'expired' } },
+    idle: { on: { 'blocks.begun': { target: 'armed', actions: 'setLimit' } } },
+    /** A second attempt at the same blocks does not start the time anew; a block that none was carried out before does. */
+    armed: {
+      on: { 'blocks.finished': 'idle', 'block.done': { target: 'armed', reenter: true } },
+      after: { limit: 'expired' }
+    },
     expired: { type: 'final' }
   }
 });

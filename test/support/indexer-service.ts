@@ -91,6 +91,8 @@ export async function startIndexer(
   return {
     ...started,
     call,
+    /** Status of `GET /readyz`. */
+    readiness: async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status,
     async until(isDone: (health: Record<string, unknown>) => boolean) {
       const deadline = Date.now() + 120_000;
       for (;;) {

@@ -32,7 +32,7 @@ export const indexerVariables = {
   INDEXER_BLOCK_TIMEOUT: integer({
     default: 300_000,
     min: 1_000,
-    doc: 'ms that blocks may take until they are written; after it the process ends with WATCHDOG TIMEOUT'
+    doc: 'ms that a block may take until it is written; after it the process ends with WATCHDOG TIMEOUT, and the next attempt is another'
   }),
   COMMITMENT_DOMAIN: text({
     default: 'PLATFORM',

@@ -1,5 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Readiness } from '../../service/readiness.ts';
+import { AlarmSchema, alarmText, toldAlarm } from '../../wire/state/alarm.ts';
+import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import type { IndexerReport } from '../loop/report.ts';
 
@@ -28,6 +30,15 @@ const StateCommitmentSchema = Type.Object(
   { description: 'the tree over all balances' }
 );
 
+const InFlightSchema = Type.Object(
+  {
+    block: Type.Integer(),
+    transaction: Type.Union([Type.String(), Type.Null()]),
+    action: Type.Union([Type.String(), Type.Null()])
+  },
+  { description: 'what is carried out; null while rows are read or written' }
+);
+
 /** Result of `health`. */
 export const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
@@ -41,7 +52,9 @@ export const HealthSchema = Type.Object({
   indexerDbCircuit: CircuitOrNull,
   pushFault: Type.Union([Type.String(), Type.Null()], { description: 'why pushes to the hub wait' }),
   stateCommitment: Type.Union([StateCommitmentSchema, Type.Null()]),
-  error: Type.Union([Type.String(), Type.Null()])
+  inFlight: Type.Union([InFlightSchema, Type.Null()]),
+  error: Type.Union([Type.String(), Type.Null()]),
+  alarm: Type.Optional(AlarmSchema)
 });
 
 /** Result of `getlatestblock`. */
@@ -52,12 +65,12 @@ export const LatestBlockSchema = Type.Object({
 });
 
 /** The indexer's health by its loop's last word. */
-export function healthOf({ report, crash }: IndexerView): Static<typeof HealthSchema> {
+export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): Static<typeof HealthSchema> {
   const lag = report && lagOf(report);
   const running = report !== null && crash === null && report.haltReason === null;
   const hasDatabases = report?.decoderDbCircuit === 'closed' && report.indexerDbCircuit === 'closed';
   return {
-    status: running && hasDatabases ? 'healthy' : 'unhealthy',
+    status: running && hasDatabases && refusalOf(report) === null ? 'healthy' : 'unhealthy',
     running,
     synced: running && lag !== null && lag <= SYNCED_WITHIN_BLOCKS && report.waitReason === null,
     lastIndexedBlock: report?.lastIndexedBlock ?? null,
@@ -68,7 +81,9 @@ export function healthOf({ report, crash }: IndexerView): Static<typeof HealthSc
     indexerDbCircuit: report?.indexerDbCircuit ?? null,
     pushFault: report?.pushFault ?? null,
     stateCommitment: report?.stateCommitment ?? null,
-    error: crash ?? report?.haltReason ?? report?.waitReason ?? null
+    inFlight: report?.inFlight ?? null,
+    error: crash ?? report?.haltReason ?? refusalOf(report) ?? report?.waitReason ?? null,
+    ...toldAlarm(report?.alarm, now)
   };
 }
 
@@ -83,6 +98,7 @@ export function readinessOf({ report, crash }: IndexerView): Readiness {
   if (report?.haltReason != null) return 'halted';
   if (crash !== null || report?.decoderDbCircuit === 'open' || report?.indexerDbCircuit === 'open')
     return 'unavailable';
+  if (refusalOf(report) !== null) return 'unavailable';
   const lag = report && lagOf(report);
   if (lag === null) return 'starting';
   if (report?.waitReason != null) return 'behind';
@@ -97,8 +113,13 @@ export function actorReportOf(report: IndexerReport): ActorReport {
     height: report.lastIndexedBlock,
     tip: report.decoderBlock,
     lagBlocks: lagOf(report),
-    lastError: report.haltReason ?? report.waitReason
+    lastError: report.haltReason ?? alarmText(report.alarm) ?? report.waitReason
   };
+}
+
+/** What MariaDB refuses of the next blocks, though it answers; null for nothing. */
+function refusalOf(report: IndexerReport | null): string | null {
+  return report?.alarm?.code === 'ROWS_REFUSED' ? alarmText(report.alarm) : null;
 }
 
 function lagOf({ decoderBlock, lastIndexedBlock }: IndexerReport): number | null {

@@ -5,6 +5,7 @@ import type { View } from '../state/view.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from './block.ts';
 import { BlockExecution } from './execution.ts';
 import { medianTime } from './median-time.ts';
+import type { Progress } from './progress.ts';
 
 /** Puts facts into the view. It must bring every key that it is asked for, some more than once. */
 export type FactLoader = (keys: readonly FactKey[]) => Promise<void>;
@@ -17,8 +18,19 @@ export interface BlocksBelow {
   readonly times: readonly number[];
 }
 
+/** What blocks are carried out with. */
+interface ExecutionParts {
+  readonly view: View;
+  readonly rules: Rules;
+  readonly load: FactLoader;
+  /** Follows the work, for who watches it. */
+  readonly progress?: Progress | undefined;
+}
+
 /** What is still lacking then is loaded when a block comes to it. */
 const MAX_ROUNDS = 3;
+/** Other work of the thread has its turn at least so often: between two actions. */
+const TURN_AFTER_MS = 100;
 /** A load of some statements, which takes about as long as to collect as many. */
 const FACTS_PER_LOAD = 4_000;
 
@@ -30,24 +42,32 @@ const FACTS_PER_LOAD = 4_000;
  * what they all lack. Between two blocks other work of the thread has its turn: a database that has finished gets its next statements.
  */
 export async function executeBlocks(
-  { view, rules, load }: { readonly view: View; readonly rules: Rules; readonly load: FactLoader },
+  { view, rules, load, progress }: ExecutionParts,
   blocks: readonly ChainBlock[],
   { hashes: previous, times }: BlocksBelow
 ): Promise<ExecutedBlock[]> {
   const allTimes = [...times, ...blocks.map(({ time }) => time)];
   const executions = blocks.map((block, place) => {
-    return new BlockExecution(view, rules, block, medianTime(allTimes.slice(0, times.length + place + 1)));
+    const time = medianTime(allTimes.slice(0, times.length + place + 1));
+    return new BlockExecution(view, rules, block, time, progress);
   });
   await loadLacking(executions, load);
   const executed: ExecutedBlock[] = [];
   for (const execution of executions) {
-    for (let missing = execution.advance(); missing !== null; missing = execution.advance()) {
-      await load([...missing, ...execution.scout()]);
+    for (let missing = advance(execution); missing !== null; missing = advance(execution)) {
+      if (missing.length > 0) await load([...missing, ...execution.scout()]);
+      else await turn();
     }
-    executed.push(execution.finish(executed.at(-1)?.hashes ?? previous));
+    const done = execution.finish(executed.at(-1)?.hashes ?? previous);
+    executed.push(done);
+    progress?.blockDone(done.block.height);
     await turn();
   }
   return executed;
+}
+
+function advance(execution: BlockExecution): readonly FactKey[] | null {
+  return execution.advance(performance.now() + TURN_AFTER_MS);
 }
 
 /** Loads what blocks lack, and what they then lack. */

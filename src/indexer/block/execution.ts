@@ -26,6 +26,7 @@ import { ActionRunner } from './action-runner.ts';
 import type { BlockHashes, ChainBlock, ChainTransaction, ExecutedBlock } from './block.ts';
 import { rootOf } from './block-root.ts';
 import { ChangedState } from './changed-state.ts';
+import { Progress } from './progress.ts';
 import { type CommandUnit, commandsOf, type Moved, type Outcome, type Unit } from './unit.ts';
 
 /** Carries one block out, action by action, on a view that it changes. */
@@ -33,6 +34,7 @@ export class BlockExecution {
   readonly #view: View;
   readonly #rules: Rules;
   readonly #block: ChainBlock;
+  readonly #progress: Progress;
   readonly #pending: Unit[];
   readonly #runner: ActionRunner;
   /** Epoch seconds that rules count by. */
@@ -49,8 +51,9 @@ export class BlockExecution {
   readonly #scouted = new Set<ChainTransaction>();
 
   /** @param medianTime  of the block and up to ten below it */
-  constructor(view: View, rules: Rules, block: ChainBlock, medianTime: number) {
+  constructor(view: View, rules: Rules, block: ChainBlock, medianTime: number, progress = new Progress()) {
     this.#view = view;
+    this.#progress = progress;
     this.#rules = rules;
     this.#block = block;
     this.#time = medianTime;
@@ -65,14 +68,25 @@ export class BlockExecution {
     ];
   }
 
-  /** Goes on until the block is done or a fact is not in the view. @returns what to load before it can go on */
-  advance(): readonly FactKey[] | null {
+  /**
+   * Goes on until the block is done, a fact is not in the view, or it is late.
+   *
+   * @param until as performance.now() tells it
+   * @returns what to load before it can go on: nothing when it was late; null when the block is done
+   */
+  advance(until = Number.POSITIVE_INFINITY): readonly FactKey[] | null {
+    let begun = performance.now();
     for (let unit = this.#pending[0]; unit; unit = this.#pending[0]) {
+      if (begun >= until) return [];
+      this.#progress.begin(this.#block.height, unit);
       const effects = new Effects(this.#view);
       try {
         const outcome = this.#carryOut(unit, effects);
         if (outcome !== null) this.#commit(effects, outcome);
         this.#pending.splice(0, 1, ...(outcome?.next ?? []));
+        const ended = performance.now();
+        this.#progress.end(ended - begun);
+        begun = ended;
       } catch (caught) {
         if (!(caught instanceof Missing)) throw caught;
         return caught.keys;

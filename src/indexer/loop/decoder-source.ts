@@ -6,6 +6,7 @@ import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { ChainBlock, ChainTransaction } from '../block/block.ts';
 import type { Output } from '../offers/coinpay.ts';
+import { refusedStatement } from '../store/refused-rows.ts';
 
 /** Transactions of a group of blocks, unless one block has more. */
 const MAX_TRANSACTIONS = 2_000;
@@ -191,7 +192,7 @@ export class DecoderSource {
       return await work();
     } catch (caught) {
       this.#connection.destroy();
-      throw databaseError(caught);
+      throw refusedStatement(caught, 'the decoder database') ?? databaseError(caught);
     }
   }
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { ChainBlock } from '../block/block.ts';
 import type { PreparedBlocks } from '../store/preparer.ts';
 import type { BlockRef, IndexerStore } from '../store/store.ts';
+import type { Timeouts } from '../store/timeouts.ts';
 import type { DecoderSource } from './decoder-source.ts';
 import { highestShared } from './fork.ts';
 
@@ -35,6 +36,8 @@ export interface IndexerFacts {
   readonly lastIndexedBlock: number | null;
   /** The first block of the group in work. */
   readonly inFlightBlock: number | null;
+  /** Blocks of that group. */
+  readonly inFlightBlocks: number;
   readonly decoderBlock: number | null;
   readonly haltReason: string | null;
   /** Why it waits for its decoder's blocks; null: it does not. */
@@ -56,6 +59,7 @@ export class IndexerWork {
   /** The group behind it, which is prepared while that one is being written. */
   #next: Group | undefined;
   #haltReason: string | null = null;
+  #timeouts: Timeouts = { block: null, ofOneBlock: 0 };
   #waitReason: string | null = null;
 
   constructor(options: IndexerWorkOptions) {
@@ -66,6 +70,7 @@ export class IndexerWork {
     return {
       lastIndexedBlock: this.#tip?.height ?? null,
       inFlightBlock: this.#group?.blocks[0]?.height ?? null,
+      inFlightBlocks: this.#group?.blocks.length ?? 0,
       decoderBlock: this.#decoderBlock,
       haltReason: this.#haltReason,
       waitReason: this.#waitReason
@@ -80,6 +85,7 @@ export class IndexerWork {
   async openStore(): Promise<void> {
     this.#store ??= await this.#options.openStore();
     [this.#tip = null] = await this.#store.readNewest(1);
+    this.#timeouts = await this.#store.readTimeouts();
   }
 
   async openSource(): Promise<void> {
@@ -138,6 +144,17 @@ export class IndexerWork {
     return 'behind';
   }
 
+  /** How often the limit of the next block is doubled, because an attempt at it alone was too slow. */
+  get doublings(): number {
+    return this.#isLate() ? this.#timeouts.ofOneBlock : 0;
+  }
+
+  /** Whether the watchdog ended an attempt at the next block: it comes alone then. */
+  #isLate(): boolean {
+    const { block } = this.#timeouts;
+    return block !== null && (this.#tip === null || block === this.#tip.height + 1);
+  }
+
   /** Reads the next group of blocks. */
   async read(): Promise<Read> {
     if (this.#next && !(await this.#isOnChain(this.#next))) await this.#discardNext();
@@ -151,7 +168,7 @@ export class IndexerWork {
     const range = await this.#source!.readRange();
     if (range === null) return undefined;
     const from = tip === null ? range.lowest : tip.height + 1;
-    const limit = range.highest - from < NEAR_TIP_BLOCKS ? 1 : BLOCKS_PER_GROUP;
+    const limit = range.highest - from < NEAR_TIP_BLOCKS || this.#isLate() ? 1 : BLOCKS_PER_GROUP;
     const read = await this.#source!.readBlocks(from, limit);
     return read === null || (tip !== null && read.previousHash !== tip.hash) ? undefined : { blocks: read.blocks };
   }

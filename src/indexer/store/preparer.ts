@@ -5,6 +5,7 @@ import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import { type BlocksBelow, executeBlocks } from '../block/execute.ts';
 import { MEDIAN_BLOCKS } from '../block/median-time.ts';
+import type { Progress } from '../block/progress.ts';
 import type { Rules } from '../rules/rules.ts';
 import { splitPair, tickKey } from '../state/keys.ts';
 import { addSums, type MovedSums } from '../state/movements.ts';
@@ -53,6 +54,7 @@ export interface PreparedBlocks {
  */
 export class Preparer {
   readonly #rules: Rules;
+  readonly #progress: Progress | undefined;
   /** Ids of all tickers, by `tickKey`. */
   readonly #tickers = new Map<string, number>();
   #view = new View({ isWhole: false });
@@ -61,8 +63,10 @@ export class Preparer {
   /** Of the next blocks; undefined where only the database knows. */
   #below: BlocksBelow | undefined;
 
-  constructor(rules: Rules) {
+  /** @param progress follows the work */
+  constructor(rules: Rules, progress?: Progress) {
     this.#rules = rules;
+    this.#progress = progress;
   }
 
   /** Forgets all that is in memory; what was prepared and not written never was. */
@@ -95,7 +99,7 @@ export class Preparer {
     const below = this.#below ?? (await readBelow(reader, blocks[0]!.height));
     if (!this.#hasOffers) await loadLiveOffers(reader, view);
     this.#hasOffers = true;
-    const executed = await executeBlocks({ view, rules: this.#rules, load }, blocks, below);
+    const executed = await executeBlocks({ view, rules: this.#rules, load, progress: this.#progress }, blocks, below);
     const times = [...below.times, ...blocks.map(({ time }) => time)].slice(-MEDIAN_BLOCKS);
     this.#below = { hashes: executed.at(-1)!.hashes, times };
     return this.#collect(executed, names);

@@ -1,11 +1,11 @@
 import { quoteName } from '../../db/core/connection.ts';
-import { chunks, type StatementBatch, write } from '../../db/core/statement-batch.ts';
+import { chunks, type Statements, write } from '../../db/core/statement-batch.ts';
 import type { BalanceRow } from './preparer.ts';
 import { tupleOf } from './row-encoder.ts';
 
 /** Writes rows in statements that a server takes whatever is in them. */
 export async function insert(
-  batch: StatementBatch,
+  batch: Statements,
   table: string,
   columns: readonly string[],
   tuples: readonly string[],
@@ -21,7 +21,7 @@ export async function insert(
  *
  * Those that have rows are not tried as new ones: MariaDB would take each attempt back.
  */
-export async function writeBalances(batch: StatementBatch, balances: readonly BalanceRow[]): Promise<void> {
+export async function writeBalances(batch: Statements, balances: readonly BalanceRow[]): Promise<void> {
   const [made, kept, gone]: [BalanceRow[], BalanceRow[], BalanceRow[]] = [[], [], []];
   for (const row of balances) (row.amount === NOTHING ? gone : row.isNew ? made : kept).push(row);
   const columns = ['address_id', 'tick_id', 'amount'];

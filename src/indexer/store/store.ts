@@ -4,6 +4,7 @@ import { StatementBatch, write } from '../../db/core/statement-batch.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
+import type { Progress } from '../block/progress.ts';
 import { pricePushes, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { Rules } from '../rules/rules.ts';
@@ -11,6 +12,7 @@ import { plainText } from './ascii.ts';
 import { Lookups } from './lookups.ts';
 import { migrateRows } from './migrations.ts';
 import { type PreparedBlocks, Preparer } from './preparer.ts';
+import { findRefusedRows, refusedStatement } from './refused-rows.ts';
 import { rollBack } from './rollback.ts';
 import { encodeColumns, encodeRows, textsOf, tupleOf } from './row-encoder.ts';
 import { insert, writeBalances } from './row-writer.ts';
@@ -18,6 +20,7 @@ import { checkSanity } from './sanity.ts';
 import { SanitySchedule } from './sanity-schedule.ts';
 import { createIndexerTables, openIndexerDatabase } from './schema.ts';
 import { type FollowedBalances, insertRoots } from './state-roots.ts';
+import { readTimeouts, type Timeouts } from './timeouts.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
@@ -45,6 +48,8 @@ export interface PushOptions {
 export interface StoreExtras {
   /** Names the state roots of blocks. Default: they have none. */
   readonly roots?: { readonly names: ChainNames; readonly balances: FollowedBalances };
+  /** Follows the work on blocks. */
+  readonly progress?: Progress;
   /** Queues what a hub is to be told. Default: nothing is. */
   readonly pushes?: PushOptions;
 }
@@ -84,7 +89,7 @@ export class IndexerStore {
     this.#connection = connection;
     this.#reader = reader;
     this.#checker = checker;
-    this.#preparer = new Preparer(rules);
+    this.#preparer = new Preparer(rules, extras.progress);
     this.#rules = rules;
     this.#extras = extras;
   }
@@ -129,7 +134,7 @@ export class IndexerStore {
       return store;
     } catch (caught) {
       for (const each of opened) each.destroy();
-      throw databaseError(caught, { database: database.name });
+      throw faultOf(caught);
     }
   }
 
@@ -155,12 +160,17 @@ export class IndexerStore {
   ): Promise<readonly BlockHashes[]> {
     let lost: number | null = null;
     try {
-      const { executed } = await this.#transaction(async () => {
+      let writing: PreparedBlocks | undefined;
+      const work = async () => {
         const ready = await (prepared ?? this.#prepareNow(blocks));
+        writing = ready;
         await this.#write(ready);
         lost = await this.#queuePushes(ready.executed, decoderTip);
         return ready;
-      });
+      };
+      const { executed } = await this.#transaction(work, async (caught) =>
+        writing ? await findRefusedRows(this.#connection, writing, caught) : null
+      );
       await this.#extras.roots?.balances.settle(true);
       if (lost !== null) this.#extras.pushes?.onQueued(lost);
       return executed.map(({ hashes }) => hashes);
@@ -264,6 +274,11 @@ export class IndexerStore {
     await this.#recordEvent('HALT', { code, reason: plainText(reason, LONGEST_REASON) });
   }
 
+  /** What the watchdog ended before anything else was written. */
+  async readTimeouts(): Promise<Timeouts> {
+    return await this.#guarded(() => readTimeouts(this.#connection));
+  }
+
   /** @returns the halt that stood, null when none did */
   async clearHalt(): Promise<IndexerHalt | null> {
     const halt = await this.readHalt();
@@ -324,28 +339,38 @@ export class IndexerStore {
     ]);
   }
 
-  async #transaction<T>(work: () => Promise<T>): Promise<T> {
+  /** @param explain looks for the cause of what was thrown, on the connection of the transaction, which is over then */
+  async #transaction<T>(
+    work: () => Promise<T>,
+    explain: (caught: unknown) => Promise<PlatformError | null> = () => Promise.resolve(null)
+  ): Promise<T> {
     await this.#query('START TRANSACTION');
     try {
       const result = await work();
       await this.#query('COMMIT');
       return result;
     } catch (caught) {
+      const cause = await explain(caught).catch(() => null);
       this.#connection.destroy(); // the server rolls back, whatever state the connection is in
-      throw faultOf(caught);
+      throw cause ?? faultOf(caught);
     }
   }
 
   async #query<T extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
+    return await this.#guarded(() => rows<T>(this.#connection, sql, values));
+  }
+
+  async #guarded<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await rows<T>(this.#connection, sql, values);
+      return await work();
     } catch (caught) {
-      throw databaseError(caught);
+      throw faultOf(caught);
     }
   }
 }
 
-/** What failed, by its code. */
+/** What failed, by its code: MariaDB is at fault only where it did not refuse the statement itself. */
 function faultOf(caught: unknown): PlatformError {
-  return 'code' in Object(caught) ? databaseError(caught) : PlatformError.from(caught);
+  if (!('code' in Object(caught))) return PlatformError.from(caught);
+  return caught instanceof PlatformError ? caught : (refusedStatement(caught) ?? databaseError(caught));
 }

@@ -63,7 +63,12 @@ test('WATCHDOG_TIMEOUT, ER-16, LI-16: a lock that another session holds ends the
     await holder.query("UPDATE balances SET amount = '100'");
     await decoder.writeBlocks(blocksOf(2, 'a', [[`SEND|0|TOKA|1|${BOB}`]]));
     await eventually('the process ends', 120_000, async () =>
-      /WATCHDOG TIMEOUT: block 2 took more than 3000 ms/.test(held.output())
+      /WATCHDOG TIMEOUT: block 2 took more than 3000 ms; its rows .* of transaction e+a2f0 took .*; the next one has 6000 ms/.test(
+        held.output()
+      )
+    );
+    await eventually('the next attempt takes longer', 120_000, async () =>
+      /WATCHDOG TIMEOUT: block 2 took more than 6000 ms/.test(held.output())
     );
     await holder.query('ROLLBACK');
     await held.until(({ lastIndexedBlock }) => lastIndexedBlock === 2);
@@ -73,6 +78,39 @@ test('WATCHDOG_TIMEOUT, ER-16, LI-16: a lock that another session holds ends the
     assert.equal(await held.exited, 0);
   } finally {
     await holder.end();
+    await decoder.database.close();
+  }
+});
+
+test('ROWS_REFUSED: what MariaDB refuses for its content is told as that, and ends by itself', async () => {
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  const decoder = await openDecoderStore(databases.decoder);
+  const hand = await connect(databases.indexer);
+  try {
+    await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
+    const service = await startIndexer(databases);
+    await service.until(({ lastIndexedBlock }) => lastIndexedBlock === 1);
+    assert.equal(await service.readiness(), 200);
+    await hand.query('ALTER TABLE sends ADD COLUMN further INT NOT NULL');
+    await decoder.writeBlocks(blocksOf(2, 'a', [['BROADCAST|0|hello|1', `SEND|0|TOKA|1|${BOB}`]]));
+    const health = await service.until(({ error }) => error != null);
+    assert.match(
+      String(health['error']),
+      /rows of the table sends, action 3 of transaction e+a2f1: Field 'further' doesn't have a default value; compare the table/
+    );
+    assert.deepEqual([health['status'], health['indexerDbCircuit']], ['unhealthy', 'closed']);
+    assert.doesNotMatch(JSON.stringify(health), /check MariaDB/i);
+    assert.equal(await service.readiness(), 503);
+    await hand.query('ALTER TABLE sends DROP COLUMN further');
+    const well = await service.until(({ lastIndexedBlock }) => lastIndexedBlock === 2);
+    await service.until(({ error, status }) => error === null && status === 'healthy');
+    assert.equal(well['indexerDbCircuit'], 'closed');
+    assert.equal(await service.readiness(), 200);
+    assert.match(service.output(), /ROWS_REFUSED.*sends/s);
+    service.child.kill('SIGTERM');
+    assert.equal(await service.exited, 0, service.output());
+  } finally {
+    await hand.end();
     await decoder.database.close();
   }
 });

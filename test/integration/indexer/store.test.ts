@@ -161,6 +161,46 @@ test('LEDGER_INSANE: a balance changed by hand, named with its sums; the block i
   assert.equal(await stores[1].readHalt(), null);
 });
 
+test('ROWS_REFUSED: the row that MariaDB refuses is told by its table, action and transaction, in a group too', async () => {
+  const database = await createDatabase('indexer');
+  const chain = blocksOf(
+    ['ISSUE|0|TOKA|100|0|0||50'],
+    ['SEND|0|TOKA|1|B', 'BROADCAST|0|one|1'],
+    ['SEND|0|TOKA|2|C', 'BROADCAST|0|two|2', 'SEND|0|TOKA|3|D']
+  );
+  const refusal = async (sql: string, reason: RegExp) => {
+    const connection = await connect(database);
+    await connection.query(sql);
+    await connection.end();
+    const store = await open(database);
+    await assert.rejects(store.addBlocks(chain), (error) => {
+      assert.ok(hasCode(error, 'ROWS_REFUSED'));
+      assert.match(error.message, reason);
+      return true;
+    });
+    store.close();
+  };
+  (await open(database)).close();
+  const [second, first] = ['2 1'.padStart(64, 'd'), '1 1'.padStart(64, 'd')];
+  await refusal(
+    'ALTER TABLE broadcasts ADD COLUMN further INT NOT NULL',
+    new RegExp(`rows of the table broadcasts, action 3 of transaction ${first}: Field 'further'`)
+  );
+  await refusal(
+    'ALTER TABLE broadcasts DROP COLUMN further, ADD COLUMN further INT NOT NULL DEFAULT 0, ADD UNIQUE (further)',
+    new RegExp(`rows of the table broadcasts, action 5 of transaction ${second}: Duplicate entry`)
+  );
+  await sql(database, 'ALTER TABLE broadcasts DROP COLUMN further');
+  const store = await open(database);
+  await sql(database, 'DROP TABLE balances');
+  await assert.rejects(store.addBlocks(chain), (error) => {
+    assert.ok(hasCode(error, 'ROWS_REFUSED'));
+    assert.match(error.message, /rows of the table balances, blocks 1 to 3: Table '.*balances' doesn't exist/);
+    return true;
+  });
+  store.close();
+});
+
 test('a turnover of more than 10^40 units is added up, and a text that is no amount is named', async () => {
   const database = await createDatabase('indexer');
   const store = await open(database);

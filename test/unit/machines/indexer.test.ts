@@ -98,6 +98,22 @@ test('a lost database is opened again after a pause', async () => {
   assert.deepEqual(states.slice(-2), ['connecting', 'inspecting']);
 });
 
+test('ROWS_REFUSED: what MariaDB refuses for its content is no outage; it is tried again after 10 s', async () => {
+  const refused = new PlatformError('ROWS_REFUSED', { reason: 'too long' });
+  const { states, clock } = await run({
+    connect: [OPENED, OPENED],
+    inspect: ['blocks'],
+    read: ['blocks'],
+    write: [refused]
+  });
+  assert.equal(states.at(-1), 'refusedByDatabase');
+  clock.increment(9_999);
+  assert.equal(states.at(-1), 'refusedByDatabase');
+  clock.increment(1);
+  await settled();
+  assert.deepEqual(states.slice(-2), ['connecting', 'inspecting']);
+});
+
 test('what no retry mends ends it', async () => {
   for (const code of ['DATABASE_REFUSED', 'DATABASE_UNUSABLE', 'INTERNAL'] as const) {
     const fault = new PlatformError(code, { reason: 'for good' });
@@ -130,7 +146,8 @@ test('every state is reached, and none but the last ones outlives a stop', async
     { inspect: [fork(1)] },
     { inspect: [fork(127)] },
     { inspect: ['blocks'] },
-    { inspect: ['blocks'], read: ['blocks'] }
+    { inspect: ['blocks'], read: ['blocks'] },
+    { connect: [new PlatformError('ROWS_REFUSED', { reason: 'too long' })] }
   ];
   const runs = await Promise.all(scripts.map(run));
   for (const { actor } of runs) actor.send({ type: 'stop.requested' });
@@ -139,18 +156,32 @@ test('every state is reached, and none but the last ones outlives a stop', async
   assert.deepEqual([...new Set(runs.flatMap(({ states }) => states))].sort(), everyState(indexerMachine));
 });
 
-test('the watchdog expires when blocks are not finished in time, however often they are begun', () => {
+test('the watchdog expires when blocks get no further in time, however often they are begun', () => {
   const clock = new SimulatedClock();
   const watchdog = createActor(watchdogMachine, { input: { limitMs: 1_000 }, clock }).start();
-  watchdog.send({ type: 'blocks.begun' });
+  watchdog.send({ type: 'blocks.begun', limitMs: 1_000 });
   clock.increment(900);
   watchdog.send({ type: 'blocks.finished' });
   clock.increment(900);
   assert.equal(watchdog.getSnapshot().value, 'idle');
-  watchdog.send({ type: 'blocks.begun' });
+  watchdog.send({ type: 'blocks.begun', limitMs: 1_000 });
   clock.increment(900);
-  watchdog.send({ type: 'blocks.begun' });
-  clock.increment(100);
+  watchdog.send({ type: 'blocks.begun', limitMs: 1_000 });
+  clock.increment(99);
+  watchdog.send({ type: 'block.done' });
+  clock.increment(999);
+  assert.equal(watchdog.getSnapshot().value, 'armed', 'a block was done');
+  clock.increment(1);
+  assert.equal(watchdog.getSnapshot().value, 'expired');
+});
+
+test('a later attempt has the limit that it is begun with', () => {
+  const clock = new SimulatedClock();
+  const watchdog = createActor(watchdogMachine, { input: { limitMs: 1_000 }, clock }).start();
+  watchdog.send({ type: 'blocks.begun', limitMs: 4_000 });
+  clock.increment(3_999);
+  assert.equal(watchdog.getSnapshot().value, 'armed');
+  clock.increment(1);
   assert.equal(watchdog.getSnapshot().value, 'expired');
 });
 

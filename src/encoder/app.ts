@@ -9,12 +9,12 @@ import { EncoderHealthSchema, type EncoderMethodDeps, encoderMethods, healthOf }
 import { encoderPipeline } from './pipeline.ts';
 
 /** What the encoder's front door is handed by its process. */
-export interface EncoderAppDeps extends RpcAppDeps, EncoderMethodDeps {
+export interface EncoderAppDeps extends RpcAppDeps, Omit<EncoderMethodDeps, 'isKeyed'> {
   readonly config: ServiceDefinition['config'] & Pick<EncoderConfig, 'ENCODER_API_KEY' | 'ENCODER_RATE_LIMIT_RPM'>;
 }
 
 const BODY_LIMIT_BYTES = 3_000_000;
-const BATCH_LIMIT = 20;
+const BATCH_LIMIT = 50;
 
 /** The encoder's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
@@ -32,7 +32,7 @@ export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
       pipeline: () => encoderPipeline(network.name, deps.seen.node.isFit, alarmText(deps.seen.node.alarm))
     },
     rpc: {
-      methods: encoderMethods(deps),
+      methods: encoderMethods({ ...deps, isKeyed: config.ENCODER_API_KEY !== undefined }),
       requestsPerMinute: config.ENCODER_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       batchLimit: BATCH_LIMIT,

@@ -19,6 +19,8 @@ export interface WantedCoins {
 export interface CoinDeps {
   readonly coins: NodeCoins;
   readonly reservations: Reservations;
+  /** For whom coins are reserved. */
+  readonly holder: string;
 }
 
 /** A coin that cannot be spent now. */
@@ -41,28 +43,29 @@ export async function composeWithCoins(
   deps: CoinDeps
 ): Promise<Composed<SourcedCoin>> {
   const { places } = wanted;
+  const { reservations, holder } = deps;
   const candidates = await findCandidates(order.sender, wanted, deps);
   const gone = new Map<string, Obstacle>();
   for (let left = TRIES; left > 0; left--) {
-    const free = places.length > 0 ? candidates : takeFree(candidates, gone, deps.reservations);
+    const free = places.length > 0 ? candidates : takeFree(candidates, gone, deps);
     const composed = composeOrSay(order, free, () => [
-      ...tellReserved(places.length > 0 ? [] : candidates, deps.reservations),
+      ...tellReserved(places.length > 0 ? [] : candidates, deps),
       ...tellGone(gone)
     ]);
     const chosen = composed.first.coins;
     // Coins that the caller named are the caller's to share out.
     const reserved = places.length > 0 ? [] : chosen;
-    deps.reservations.take(reserved);
+    reservations.take(reserved, holder);
     try {
       const { obstacles, sourced } = await examine(composed, order.sender, wanted, deps.coins);
       if (obstacles.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
       if (places.length > 0) throw unusable(obstacles[0]!.coin, obstacles[0]!.reason);
       for (const obstacle of obstacles) gone.set(keyOf(obstacle.coin), obstacle);
     } catch (caught) {
-      deps.reservations.release(reserved);
+      reservations.release(reserved, holder);
       throw caught;
     }
-    deps.reservations.release(reserved);
+    reservations.release(reserved, holder);
   }
   throw new PlatformError('COINS_INSUFFICIENT', {
     reason: [`${TRIES} choices of coins failed`, ...tellGone(gone)].join('; ')
@@ -86,11 +89,19 @@ function tellGone(gone: ReadonlyMap<string, Obstacle>): readonly string[] {
   return last ? [`left out: ${keyOf(last.coin)}: ${last.reason}`] : [];
 }
 
-function tellReserved(coins: readonly SourcedCoin[], reservations: Reservations): readonly string[] {
-  const reserved = coins.filter((coin) => reservations.has(coin));
+function tellReserved(
+  coins: readonly SourcedCoin[],
+  { reservations, holder }: Pick<CoinDeps, 'reservations' | 'holder'>
+): readonly string[] {
+  const reserved = coins.flatMap(({ amount, ...coin }) => {
+    const held = reservations.of(coin);
+    return held?.holder === holder ? [{ amount, leftMs: held.leftMs }] : [];
+  });
   if (reserved.length === 0) return [];
   const total = reserved.reduce((sum, { amount }) => sum + amount, 0n);
-  return [`reserved for earlier calls: ${reserved.length} of its coins, ${total} satoshis`];
+  const firstMs = reserved.reduce((least, { leftMs }) => Math.min(least, leftMs), Number.POSITIVE_INFINITY);
+  const until = `the first of them for ${Math.ceil(firstMs / 1000)} s more`;
+  return [`reserved for earlier calls: ${reserved.length} of its coins, ${total} satoshis, ${until}`];
 }
 
 async function findCandidates(
@@ -103,18 +114,22 @@ async function findCandidates(
   return unconfirmed ? known : known.filter(({ height }) => height !== null);
 }
 
-/** As many as one transaction may spend. */
+/** As many as one transaction may spend: those that are reserved for other callers come last, those of this one not at all. */
 function takeFree(
   candidates: readonly SourcedCoin[],
   gone: ReadonlyMap<string, Obstacle>,
-  reservations: Reservations
+  { reservations, holder }: Pick<CoinDeps, 'reservations' | 'holder'>
 ): readonly SourcedCoin[] {
   const free: SourcedCoin[] = [];
+  const ofOthers: SourcedCoin[] = [];
   for (const coin of candidates) {
-    if (!gone.has(keyOf(coin)) && !reservations.has(coin)) free.push(coin);
+    if (gone.has(keyOf(coin))) continue;
+    const held = reservations.of(coin);
+    if (!held) free.push(coin);
+    else if (held.holder !== holder) ofOthers.push(coin);
     if (free.length === MAX_INPUTS) break;
   }
-  return free;
+  return [...free, ...ofOthers].slice(0, MAX_INPUTS);
 }
 
 /** Asks the node for what hinders the chosen coins, and for what signers need of them. */

@@ -8,7 +8,16 @@ import { PlatformError } from '../errors.ts';
 import type { NodeCoins } from './coins.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
-import { type CreateRequest, readAction, readFee, readFeeLimit, readOutputs, readPlaces } from './request.ts';
+import {
+  type CreateRequest,
+  raisesRate,
+  readAction,
+  readFee,
+  readFeeLimit,
+  readOutputs,
+  readPlaces,
+  unknownParams
+} from './request.ts';
 import type { Reservations } from './reservations.ts';
 import { type ActionContent, selfCheck } from './self-check.ts';
 import { firstSpent, revealSpent, type SourcedCoin } from './spent.ts';
@@ -26,7 +35,7 @@ import type { TwoStepEncoding } from './transaction/locks.ts';
 import { writePsbt } from './transaction/psbt.ts';
 import { readSender, type Sender } from './transaction/sender.ts';
 import { readTransactionHex } from './transaction/transaction-hex.ts';
-import { type WarningCode, warn } from './warnings.ts';
+import { type Warning, warn } from './warnings.ts';
 
 /** What a transaction is made with. */
 export interface EncoderDeps {
@@ -61,37 +70,41 @@ export interface Created {
 /** Everything that a request decides, whichever coins pay for it. */
 interface Plan {
   readonly order: Order;
-  readonly said: ActionContent;
+  /** Null: it says nothing, and pays only. */
+  readonly said: ActionContent | null;
   readonly isEnvelopeActive: boolean;
-  readonly warnings: readonly WarningCode[];
+  readonly warnings: readonly Warning[];
 }
 
 /** Replaceable, without a relative lock. @see BIP 125 */
 const REPLACEABLE = 0xfffffffd;
 const FINAL = 0xffffffff;
+/** Characters of what a caller named. */
+const MAX_NAME = 40;
 const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
 
 /**
- * Makes the PSBT of an action; the coins that it spends are reserved for the caller.
+ * Makes the PSBT of an action; coins that it chose itself are reserved for their holder.
  *
  * @throws {PlatformError} REQUEST_INVALID, ENCODING_UNAVAILABLE, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL,
  *   NODE_UNREACHABLE, NODE_REFUSED, SELF_CHECK_FAILED; then nothing stays reserved
  */
-export async function createTransaction(request: CreateRequest, deps: EncoderDeps): Promise<Created> {
+export async function createTransaction(request: CreateRequest, deps: EncoderDeps, holder: string): Promise<Created> {
   const policy = await deps.policy.read();
   const funding = await readFunding(request, deps.coins);
   if (funding) return createReveal(request, funding, deps, policy);
   const facts = readRequest(request, deps, policy);
-  const encoding = chooseEncoding(request.encoding, facts.encodingFacts);
+  // What says nothing fits into any output.
+  const encoding = facts.isSaying ? chooseEncoding(request.encoding, facts.encodingFacts) : 'OP_RETURN';
   if (request.fee !== undefined && TWO_STEPS.some((each) => each === encoding))
     throw invalid(`fee is for one transaction, and ${encoding} takes two: give feePerKb`);
   const plan = facts.planFor(encoding);
   const wanted = { places: readPlaces(request), unconfirmed: request.unconfirmed ?? true };
-  const composed = await composeWithCoins(plan.order, wanted, deps);
+  const composed = await composeWithCoins(plan.order, wanted, { ...deps, holder });
   try {
     return describe(plan, composed);
   } catch (caught) {
-    if (wanted.places.length === 0) deps.reservations.release(composed.first.coins);
+    if (wanted.places.length === 0) deps.reservations.release(composed.first.coins, holder);
     throw caught;
   }
 }
@@ -113,7 +126,8 @@ async function readFunding({ p2shHash, p2shHex }: CreateRequest, coins: NodeCoin
 function createReveal(request: CreateRequest, bytes: Buffer, deps: EncoderDeps, policy: NodePolicy): Created {
   const funding = readRawTransaction(bytes);
   const { txid } = funding;
-  const { planFor } = readRequest(request, deps, policy);
+  const { planFor, isSaying } = readRequest(request, deps, policy);
+  if (!isSaying) throw invalid('a second transaction reveals data: send it as in the first call');
   const wanted = TWO_STEPS.filter((each) => [undefined, 'AUTO', each].includes(request.encoding));
   for (const encoding of wanted) {
     const plan = planFor(encoding);
@@ -157,7 +171,8 @@ function findLocked(
 /** Reads what a request says of itself. @throws {PlatformError} REQUEST_INVALID */
 function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePolicy) {
   const { network, profile, magic, dustFloor, mostFeeRate } = deps;
-  const { frame, ...said } = readAction(request);
+  const said = readAction(request);
+  const frame = said?.frame ?? Buffer.alloc(0);
   const sender: Sender = readSender(request.pubkey, request.compressedPubKey, network);
   const nextHeight = policy.height + 1;
   const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
@@ -173,7 +188,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     changeScript,
     fee: readFee(request, policy, mostFeeRate),
     limitFee: readFeeLimit(request, { mostRate: mostFeeRate, usualDust }),
-    dust: { ...network, floor: Math.max(dustFloor, request.dust ?? 0) },
+    dust: { ...network, floor: Math.max(dustFloor, Number(request.dust ?? 0)) },
     sequence: request.rbf ? REPLACEABLE : FINAL
   };
   const encodingFacts: EncodingFacts = {
@@ -187,21 +202,27 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     order: { ...order, encoding },
     said,
     isEnvelopeActive,
-    warnings: requestWarnings(request, encoding)
+    warnings: requestWarnings(request, encoding, policy)
   });
-  return { encodingFacts, planFor };
+  return { encodingFacts, planFor, isSaying: said !== null };
 }
 
 /** A request that says what its signer can needs no warning. */
-function requestWarnings({ compress, options }: CreateRequest, encoding: Encoding): readonly WarningCode[] {
+function requestWarnings(request: CreateRequest, encoding: Encoding, policy: NodePolicy): readonly Warning[] {
+  const { compress, options, fee, feePerKb, rbf } = request;
   const hasScripts = encoding === 'P2WSH' || encoding === 'P2SH';
+  const isGuess = fee === undefined && feePerKb === undefined && policy.source === 'relay fee';
   return [
+    ...unknownParams(request).map((name) => ['UNKNOWN_PARAMETER', name.slice(0, MAX_NAME)] as const),
+    ...(raisesRate(request, policy) ? (['FEE_RATE_RAISED'] as const) : []),
+    ...(isGuess ? (['NO_FEE_ESTIMATE'] as const) : []),
+    ...(rbf ? (['KEEP_FIRST_INPUT'] as const) : []),
     ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : []),
     ...(compress ? (['NOT_COMPRESSED'] as const) : [])
   ];
 }
 
-function warningsOf({ warnings }: Plan, { isExact }: Pick<Reveal, 'isExact'>): readonly WarningCode[] {
+function warningsOf({ warnings }: Plan, { isExact }: Pick<Reveal, 'isExact'>): readonly Warning[] {
   return isExact ? warnings : ['SURPLUS_TO_FEE', ...warnings];
 }
 

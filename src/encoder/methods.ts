@@ -4,13 +4,13 @@ import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import type { NodeWatch } from '../coin/node/node-watch.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import type { ErrorCode } from '../errors.ts';
-import { type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { type RpcCaller, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
-import { CreateParams, type CreateRequest, TRANSACTION_HEX, TXID } from './request.ts';
+import { CreateParams, type CreateRequest, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
 import { TRACKER_ERRORS } from './tracker-coins.ts';
 import { type TrackerHealth, TrackerHealthSchema } from './tracker-health.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
@@ -19,6 +19,8 @@ import { ENCODINGS } from './transaction/encodings.ts';
 export interface EncoderMethodDeps extends EncoderDeps {
   readonly rpc: Pick<NodeRpc, 'call'>;
   readonly version: string;
+  /** Callers need a key; else each address holds reservations of its own. */
+  readonly isKeyed: boolean;
   /** What is known of the node and the tracker. */
   readonly seen: EncoderSight;
 }
@@ -75,11 +77,12 @@ export const EncoderHealthSchema = Type.Object({
 type EncoderHealth = Static<typeof EncoderHealthSchema>;
 
 /** Coins in one answer: the node is asked about each. */
-const MOST_LISTED = 10_000;
+const MOST_LISTED = 1_000;
 
 /** Of requests with an id, which are kept as long as their coins are reserved. */
-const MOST_ANSWERS = 10_000;
-const MOST_ANSWER_BYTES = 64 * 2 ** 20;
+const MOST_ANSWERS = { count: 10_000, bytes: 64 * 2 ** 20 };
+/** Of one caller without a key. */
+const MOST_OPEN_ANSWERS = { count: 200, bytes: 8 * 2 ** 20 };
 
 const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING', ...TRACKER_ERRORS];
 const CREATE_ERRORS: readonly ErrorCode[] = [
@@ -95,13 +98,14 @@ const CREATE_ERRORS: readonly ErrorCode[] = [
 export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string, RpcMethod>> {
   const answered = new AnsweredRequests<Created>({
     ttlMs: deps.reservations.ttlMs,
+    mostOfOne: deps.isKeyed ? MOST_ANSWERS : MOST_OPEN_ANSWERS,
     most: MOST_ANSWERS,
-    mostBytes: MOST_ANSWER_BYTES,
     sizeOf: ({ psbt, revealPsbt = '' }) => psbt.length + revealPsbt.length
   });
-  const create = (request: CreateRequest): Promise<Created> => {
-    const make = () => createTransaction(request, deps);
-    return request.request_id === undefined ? make() : answered.once(request.request_id, request, make);
+  const holderOf = ({ address }: RpcCaller) => (deps.isKeyed ? 'key' : address);
+  const create = (request: CreateRequest, holder: string): Promise<Created> => {
+    const make = () => createTransaction(request, deps, holder);
+    return request.request_id === undefined ? make() : answered.once(holder, request.request_id, request, make);
   };
   return {
     ping: rpcMethod({
@@ -124,12 +128,23 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       run: async () => quoteOf(await deps.policy.read())
     }),
     create_tx: rpcMethod({
-      summary: 'Builds the unsigned PSBT of an action, and reserves its coins for ten minutes',
+      summary: 'Builds the unsigned PSBT of an action, and reserves the coins that it chose itself',
       params: CreateParams,
       result: CreatedSchema,
       write: true,
       errors: CREATE_ERRORS,
-      run: (request) => create(request) as Promise<Static<typeof CreatedSchema>>
+      run: (request, caller) => create(request, holderOf(caller)) as Promise<Static<typeof CreatedSchema>>
+    }),
+    release_tx: rpcMethod({
+      summary: 'Frees the coins of an answer that will not be used, and forgets its request_id',
+      params: Type.Object({ request_id: REQUEST_ID }),
+      result: Type.Object({ released: Type.Integer({ description: 'coins; 0 when there is no such answer' }) }),
+      write: true,
+      run: async ({ request_id }, caller) => {
+        const holder = holderOf(caller);
+        const created = await answered.forget(holder, request_id);
+        return { released: created ? deps.reservations.release(created.inputs, holder) : 0 };
+      }
     }),
     broadcast_tx: rpcMethod({
       summary: 'Hands a signed transaction to the network',
@@ -145,7 +160,11 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: Type.Array(UtxoSchema),
       write: true,
       errors: NODE_ERRORS,
-      run: ({ address }) => listUtxos(address, deps)
+      run: async ({ address }, caller) => {
+        const listed = await listUtxos(address, deps);
+        caller.charge({ rows: listed.length });
+        return listed;
+      }
     })
   };
 }

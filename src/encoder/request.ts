@@ -25,97 +25,110 @@ const ADDRESS = Type.String({ minLength: 1, maxLength: 130 });
 /** Hex of a transaction. */
 export const TRANSACTION_HEX = Type.String({ minLength: 2, maxLength: 1_000_000 });
 
-const GivenCoinSchema = Type.Object(
-  {
-    txid: TXID,
-    vout: VOUT,
-    value: Type.Optional(SATOSHIS),
-    scriptPubKey: Type.Optional(Type.String({ maxLength: 20_000 })),
-    confirmations: Type.Optional(Type.Integer({ minimum: 0 })),
-    height: Type.Optional(Type.Union([Type.Integer({ minimum: 0 }), Type.Null()])),
-    amount: Type.Optional(Type.String({ maxLength: 40 }))
-  },
-  closed
-);
+/** As `get_utxos`, a tracker or a node describes a coin: the place alone counts. */
+const GivenCoinSchema = Type.Object({ txid: TXID, vout: VOUT });
+/** A rate, which may be a fraction. */
+const RATE = Type.Union([
+  Type.Number({ exclusiveMinimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
+  Type.String({ pattern: '^[0-9]{1,16}(?:\\.[0-9]{1,16})?$' })
+]);
+
+/** What a caller calls a request. */
+export const REQUEST_ID = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: "the caller's own; the same request sent again has the same answer, and reserves no other coins"
+});
 
 /** The parameters of `create_tx`. */
-export const CreateParams = Type.Object(
-  {
-    pubkey: Type.String({
-      minLength: 1,
+export const CreateParams = Type.Object({
+  pubkey: Type.String({
+    minLength: 1,
+    maxLength: 130,
+    description: 'whose coins are spent: an address, or a public key'
+  }),
+  compressedPubKey: Type.Optional(
+    Type.String({
       maxLength: 130,
-      description: 'whose coins are spent: an address, or a public key'
-    }),
-    compressedPubKey: Type.Optional(
-      Type.String({
-        maxLength: 130,
-        description: "the address's public key, hex of 33 bytes, where an encoding needs it"
-      })
-    ),
-    data: Type.String({ minLength: 1, maxLength: MAX_ACTION_DATA_LENGTH, description: 'the action: NAME|field|…' }),
-    rawData: Type.Optional(
-      Type.String({ maxLength: MAX_ACTION_DATA_LENGTH, description: 'bytes beside it, one character each (latin-1)' })
-    ),
-    encoding: Type.Optional(
-      Type.Union([Type.Literal('AUTO'), ...ENCODINGS.map((encoding) => Type.Literal(encoding))], {
-        description: 'AUTO: the first of these that size, node and signer allow; absent: OP_RETURN, else P2SH'
-      })
-    ),
-    utxos: Type.Optional(
-      Type.Array(GivenCoinSchema, {
-        minItems: 1,
-        maxItems: MAX_INPUTS,
-        description: 'the only coins that are spent, the first one as first input; as get_utxos answers them'
-      })
-    ),
-    customOutputs: Type.Optional(
-      Type.Array(Type.Object({ address: ADDRESS, value: SATOSHIS }, closed), { maxItems: 100 })
-    ),
-    feeQuote: Type.Optional(Type.Object({ address: ADDRESS, amount: SATOSHIS }, closed)),
-    fee: Type.Optional(SATOSHIS),
-    feePerKb: Type.Optional(SATOSHIS),
-    dust: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_DUST, description: 'least satoshis of each output' })),
-    unconfirmed: Type.Optional(
-      Type.Boolean({ description: 'whether coins that no block has yet may be spent; true when absent' })
-    ),
-    rbf: Type.Optional(Type.Boolean({ description: 'a later transaction may replace it' })),
-    change: Type.Optional(ADDRESS),
-    compress: Type.Optional(
-      Type.Boolean({ description: 'changes nothing, with a warning: payloads have no compressed form' })
-    ),
-    request_id: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: "the caller's own; the same request sent again has the same answer, and reserves no other coins"
-      })
-    ),
-    p2shHash: Type.Optional(
-      Type.String({
-        pattern: HASH,
-        description: 'the first transaction, which the node has: builds the second one'
-      })
-    ),
-    p2shHex: Type.Optional(TRANSACTION_HEX),
-    options: Type.Optional(
-      Type.Object(
-        {
-          signerSupportsTapscript: Type.Optional(Type.Boolean()),
-          signerSupportsScripts: Type.Optional(Type.Boolean())
-        },
-        closed
-      )
+      description: "the address's public key, hex of 33 bytes, where an encoding needs it"
+    })
+  ),
+  data: Type.Optional(
+    Type.String({
+      maxLength: MAX_ACTION_DATA_LENGTH,
+      description: 'the action: NAME|field|…; absent or empty: customOutputs are paid and nothing is said'
+    })
+  ),
+  rawData: Type.Optional(
+    Type.String({ maxLength: MAX_ACTION_DATA_LENGTH, description: 'bytes beside it, one character each (latin-1)' })
+  ),
+  encoding: Type.Optional(
+    Type.Union([Type.Literal('AUTO'), ...ENCODINGS.map((encoding) => Type.Literal(encoding))], {
+      description: 'AUTO: the first of these that size, node and signer allow; absent: OP_RETURN, else P2SH'
+    })
+  ),
+  utxos: Type.Optional(
+    Type.Array(GivenCoinSchema, {
+      maxItems: MAX_INPUTS,
+      description:
+        'the only coins that are spent, the first one as first input; as get_utxos answers them. They are not reserved. Empty: any'
+    })
+  ),
+  customOutputs: Type.Optional(
+    Type.Array(Type.Object({ address: ADDRESS, value: SATOSHIS }, closed), { maxItems: 100 })
+  ),
+  feeQuote: Type.Optional(Type.Object({ address: ADDRESS, amount: SATOSHIS }, closed)),
+  fee: Type.Optional(SATOSHIS),
+  feePerKb: Type.Optional(RATE),
+  dust: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0, maximum: MAX_DUST }), Type.String({ pattern: '^[0-9]{1,7}$' })], {
+      description: 'least satoshis of each output'
+    })
+  ),
+  unconfirmed: Type.Optional(
+    Type.Boolean({ description: 'whether coins that no block has yet may be spent; true when absent' })
+  ),
+  rbf: Type.Optional(Type.Boolean({ description: 'a later transaction may replace it' })),
+  change: Type.Optional(ADDRESS),
+  compress: Type.Optional(
+    Type.Boolean({ description: 'changes nothing, with a warning: payloads have no compressed form' })
+  ),
+  request_id: Type.Optional(REQUEST_ID),
+  p2shHash: Type.Optional(
+    Type.String({
+      pattern: HASH,
+      description: 'the first transaction, which the node has: builds the second one'
+    })
+  ),
+  p2shHex: Type.Optional(TRANSACTION_HEX),
+  options: Type.Optional(
+    Type.Object(
+      {
+        signerSupportsTapscript: Type.Optional(Type.Boolean()),
+        signerSupportsScripts: Type.Optional(Type.Boolean())
+      },
+      closed
     )
-  },
-  closed
-);
+  )
+});
 export type CreateRequest = Static<typeof CreateParams>;
 
-/** The action of a request and its frame. @throws {PlatformError} REQUEST_INVALID */
+/** The parameters that a request has and `create_tx` does not know. */
+export function unknownParams(request: CreateRequest): readonly string[] {
+  return Object.keys(request).filter((name) => !Object.hasOwn(CreateParams.properties, name));
+}
+
+/** The action of a request and its frame; null for one that says nothing. @throws {PlatformError} REQUEST_INVALID */
 export function readAction({
-  data,
-  rawData
-}: Pick<CreateRequest, 'data' | 'rawData'>): ActionContent & { frame: Buffer } {
+  data = '',
+  rawData,
+  customOutputs = []
+}: Pick<CreateRequest, 'data' | 'rawData' | 'customOutputs'>): (ActionContent & { readonly frame: Buffer }) | null {
+  if (data === '') {
+    if (rawData) throw invalid('rawData stands beside an action: send data too');
+    if (customOutputs.length === 0) throw invalid('send data, or customOutputs to be paid without it');
+    return null;
+  }
   if (!data.isWellFormed()) throw invalid('data holds half of a surrogate pair, which has no UTF-8');
   if (data.includes('\0')) throw invalid('data holds the character NUL');
   const [name = ''] = data.split('|', 1);
@@ -168,7 +181,7 @@ export function readFee(
       return whole;
     };
   }
-  const rate = BigInt(feePerKb ?? least(rates.medium, mostRate));
+  const rate = feePerKb === undefined ? least(rates.medium, mostRate) : greater(wholeRate(feePerKb), leastRate);
   check(rate, `feePerKb ${rate}`);
   // What the node takes at least, it takes of the longest signatures.
   return (form) => greater(feeOf(rate, virtualSize(form)), feeOf(leastRate, longestVirtualSize(form)));
@@ -194,6 +207,20 @@ export function readFeeLimit(
     if (fee !== undefined && paid - BigInt(fee) >= usualDust)
       throw invalid(`${told} is ${paid - BigInt(fee)} more than the fee that was asked for: ${remedy}`);
   };
+}
+
+/** Whether a request names a rate below what the node takes, which is then paid instead. */
+export function raisesRate(
+  { feePerKb }: Pick<CreateRequest, 'feePerKb'>,
+  { leastRate }: Pick<NodePolicy, 'leastRate'>
+) {
+  return feePerKb !== undefined && wholeRate(feePerKb) < leastRate;
+}
+
+/** A rate, rounded up to whole satoshis. */
+function wholeRate(rate: number | string): bigint {
+  const [whole = '', fraction = ''] = (typeof rate === 'number' ? rate.toFixed(16) : rate).split('.');
+  return BigInt(whole) + (/[1-9]/.test(fraction) ? 1n : 0n);
 }
 
 const feeOf = (rate: bigint, virtualBytes: number) => (rate * BigInt(virtualBytes) + 999n) / 1000n;

@@ -8,15 +8,28 @@ export interface Outpoint {
 
 export interface ReservationLimits {
   readonly ttlMs: number;
+  /** Coins of one holder. */
+  readonly mostOfOne: number;
+  /** Coins of all; beyond it the oldest reservation ends. */
   readonly most: number;
 }
 
-/** Coins that were handed out and may be spent by their caller, so that no other call gets them. Bounded; each ends by itself. */
+interface Reservation {
+  readonly holder: string;
+  /** Monotonic milliseconds. */
+  readonly end: number;
+}
+
+/**
+ * Coins that were handed out and may be spent by their caller, so that the same caller gets them in no other call. Other callers get
+ * them only when there are no others: nobody can lock coins that are not its own. Bounded; each ends by itself.
+ */
 export class Reservations {
   readonly #limits: ReservationLimits;
   readonly #now: () => number;
-  /** When each ends. They are in the order of their end, because all last as long. */
-  readonly #ends = new Map<string, number>();
+  /** By coin, in the order of their end, because all last as long. */
+  readonly #held = new Map<string, Reservation>();
+  readonly #counts = new Map<string, number>();
 
   /** @param now  monotonic milliseconds */
   constructor(limits: ReservationLimits, now: () => number = () => performance.now()) {
@@ -30,33 +43,60 @@ export class Reservations {
 
   get count(): number {
     this.#expire();
-    return this.#ends.size;
+    return this.#held.size;
   }
 
-  has(coin: Outpoint): boolean {
-    return (this.#ends.get(keyOf(coin)) ?? Number.NEGATIVE_INFINITY) > this.#now();
+  /** Who holds a coin, and for how many milliseconds; undefined: nobody. */
+  of(coin: Outpoint): { readonly holder: string; readonly leftMs: number } | undefined {
+    const held = this.#held.get(keyOf(coin));
+    const leftMs = (held?.end ?? 0) - this.#now();
+    return held && leftMs > 0 ? { holder: held.holder, leftMs } : undefined;
   }
 
-  /** Takes all or none. @throws {PlatformError} RESERVATIONS_FULL; COIN_UNUSABLE for one that is taken */
-  take(coins: readonly Outpoint[]): void {
+  /** Takes all or none, also from other holders. @throws {PlatformError} RESERVATIONS_FULL; COIN_UNUSABLE for one that the holder has */
+  take(coins: readonly Outpoint[], holder: string): void {
     this.#expire();
-    if (this.#ends.size + coins.length > this.#limits.most)
-      throw new PlatformError('RESERVATIONS_FULL', { reason: `${this.#ends.size} coins are reserved` });
-    const taken = coins.find((coin) => this.has(coin));
+    const count = this.#counts.get(holder) ?? 0;
+    if (count + coins.length > this.#limits.mostOfOne)
+      throw new PlatformError('RESERVATIONS_FULL', {
+        reason: `${count} coins are reserved for this caller: release_tx frees those of a request_id`
+      });
+    const taken = coins.find((coin) => this.of(coin)?.holder === holder);
     if (taken) throw new PlatformError('COIN_UNUSABLE', { reason: `${keyOf(taken)} is reserved by another call` });
-    for (const coin of coins) this.#ends.set(keyOf(coin), this.#now() + this.#limits.ttlMs);
+    const end = this.#now() + this.#limits.ttlMs;
+    for (const key of coins.map(keyOf)) {
+      this.#drop(key); // back in as the last to end
+      this.#held.set(key, { holder, end });
+      this.#counts.set(holder, (this.#counts.get(holder) ?? 0) + 1);
+    }
+    for (const key of this.#held.keys()) {
+      if (this.#held.size <= this.#limits.most) break;
+      this.#drop(key);
+    }
   }
 
-  release(coins: readonly Outpoint[]): void {
-    for (const coin of coins) this.#ends.delete(keyOf(coin));
+  /** Ends the holder's reservations of coins. @returns how many there were */
+  release(coins: readonly Outpoint[], holder: string): number {
+    const own = coins.filter((coin) => this.of(coin)?.holder === holder);
+    for (const coin of own) this.#drop(keyOf(coin));
+    return own.length;
   }
 
   #expire(): void {
     const now = this.#now();
-    for (const [key, end] of this.#ends) {
+    for (const [key, { end }] of this.#held) {
       if (end > now) return;
-      this.#ends.delete(key);
+      this.#drop(key);
     }
+  }
+
+  #drop(key: string): void {
+    const held = this.#held.get(key);
+    if (!held) return;
+    this.#held.delete(key);
+    const count = this.#counts.get(held.holder)! - 1;
+    if (count > 0) this.#counts.set(held.holder, count);
+    else this.#counts.delete(held.holder);
   }
 }
 

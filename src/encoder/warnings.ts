@@ -5,11 +5,26 @@ const WARNINGS = {
     "the second transaction spends a script, which a node's wallet cannot sign: unless your signer can, do not broadcast the first one, and ask with options.signerSupportsScripts: false",
   REVEAL_NEEDED:
     'sign and broadcast psbt, then call create_tx again with its txid in p2shHash: that reveals the action',
+  UNKNOWN_PARAMETER: 'create_tx has no such parameter',
+  FEE_RATE_RAISED:
+    "feePerKb is in satoshis per 1000 virtual bytes, and below what the node takes: the node's least rate is paid instead",
+  NO_FEE_ESTIMATE:
+    'the node has no estimate: the least fee that it relays is paid, and the transaction may wait for long; give feePerKb',
+  KEEP_FIRST_INPUT:
+    'the first input is the key of what is said: a wallet that replaces the transaction and puts another input first pays for an action that nobody can read',
   NOT_COMPRESSED: 'compress changes nothing: decoders read no compressed payloads'
 } as const;
 export type WarningCode = keyof typeof WARNINGS;
 
+/** A warning, or one with what it is about. */
+export type Warning = WarningCode | readonly [code: WarningCode, about: string];
+
 /** The field of an answer; without warnings it has none. */
-export function warn(codes: readonly WarningCode[]) {
-  return codes.length === 0 ? {} : { warnings: codes.map((code) => ({ code, message: WARNINGS[code] })) };
+export function warn(warnings: readonly Warning[]) {
+  if (warnings.length === 0) return {};
+  const told = warnings.map((warning) => {
+    const [code, about] = typeof warning === 'string' ? [warning] : warning;
+    return { code, message: about === undefined ? WARNINGS[code] : `${WARNINGS[code]}: ${about}` };
+  });
+  return { warnings: told };
 }

@@ -29,6 +29,8 @@ export const encoderCommand = {
   }
 } satisfies Command<typeof encoderVariables>;
 
+/** Coins of one caller without a key. */
+const MOST_OPEN_RESERVATIONS = 2_000;
 /** A caller waits for the answer. */
 const NODE_RETRIES = 1;
 /** Any transaction that a coin comes from, and a tip that fees and locks are counted from. */
@@ -73,6 +75,7 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
         }),
         reservations: new Reservations({
           ttlMs: config.ENCODER_RESERVATION_MS,
+          mostOfOne: config.ENCODER_API_KEY ? config.ENCODER_MAX_RESERVATIONS : MOST_OPEN_RESERVATIONS,
           most: config.ENCODER_MAX_RESERVATIONS
         })
       });

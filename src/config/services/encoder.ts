@@ -16,12 +16,16 @@ export const encoderVariables = {
     doc: 'satoshis per virtual byte above which a fee is taken for a mistake'
   }),
   ENCODER_RESERVATION_MS: integer({
-    default: 600_000,
+    default: 300_000,
     min: 1_000,
     max: 86_400_000,
-    doc: 'ms for which the coins of a transaction that was handed out are given to no other call'
+    doc: 'ms for which coins that the encoder chose for a transaction are given to no other call of the caller'
   }),
-  ENCODER_MAX_RESERVATIONS: integer({ default: 100_000, min: 1, doc: 'coins that may be reserved at once' }),
+  ENCODER_MAX_RESERVATIONS: integer({
+    default: 100_000,
+    min: 1,
+    doc: 'coins that may be reserved at once; without ENCODER_API_KEY 2,000 for each address'
+  }),
   UTXO_TRACKER_URL: parsed(readTrackerUrl, {
     doc: 'host or URL of a UTXO tracker of the same network, asked for coins in place of the node: milliseconds for an address instead of seconds',
     example: 'http://127.0.0.1:3001',

@@ -24,6 +24,7 @@ const ANY_TXID = '11'.repeat(32);
 /** What a transaction is to say, and by whose coins. */
 export interface Order {
   readonly encoding: Encoding;
+  /** Empty: nothing is said. */
   readonly frame: Uint8Array;
   readonly magic: string;
   readonly sender: Sender;
@@ -134,6 +135,7 @@ function revealParts(order: Order, { txid, locked }: Funding) {
 
 /** Outputs that carry the frame themselves. */
 function dataOutputs({ encoding, frame, sender, magic, dust }: Order, firstTxid: string): readonly FormOutput[] {
+  if (frame.length === 0) return [];
   const scripts =
     encoding === 'OP_RETURN'
       ? [returnScript(firstTxid, frame, magic)]

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
+import type { TObject } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { PlatformError } from '../../errors.ts';
@@ -11,6 +12,8 @@ import { StreamedResult } from './streamed-result.ts';
 
 interface Row extends RpcMethod {
   readonly validator: Validator | undefined;
+  /** Parameters of which null is a value. */
+  readonly nullable: ReadonlySet<string>;
 }
 
 /** What came of one call: nothing to say for a notification. */
@@ -34,7 +37,7 @@ export class MethodTable {
     this.#rows = new Map(
       Object.entries(methods).map(([name, method]) => [
         name.toLowerCase(),
-        { ...method, validator: method.params && Compile(method.params) }
+        { ...method, validator: method.params && Compile(method.params), nullable: nullableParams(method.params) }
       ])
     );
   }
@@ -73,7 +76,8 @@ async function run(
 ): Promise<Outcome> {
   if (!method)
     return { status: 200, reply: failure(id, 'METHOD_NOT_FOUND', `method not found: ${call.method.slice(0, 64)}`) };
-  const params = call.params === undefined || isEmptyArray(call.params) ? {} : call.params;
+  const given = call.params === undefined || isEmptyArray(call.params) ? {} : call.params;
+  const params = isObject(given) ? withoutNulls(given, method.nullable) : given;
   const [fault] = method.validator?.Check(params) === false ? method.validator.Errors(params) : [];
   if (fault) {
     const at = fault.instancePath.slice(0, 200);
@@ -90,6 +94,15 @@ async function run(
     if (isOurs) log.error({ err: caught, method: call.method }, `${call.method} failed`);
     return { status: 200, reply: failureOf(id, caught) };
   }
+}
+
+function nullableParams({ properties = {} }: Partial<TObject> = {}): ReadonlySet<string> {
+  return new Set(Object.keys(properties).filter((name) => Compile(properties[name]!).Check(null)));
+}
+
+/** Many clients send null for what they leave out. */
+function withoutNulls(params: Record<string, unknown>, nullable: ReadonlySet<string>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(params).filter(([name, value]) => value !== null || nullable.has(name)));
 }
 
 /** What is wrong at the place that the fault names. */

@@ -60,10 +60,10 @@ const rpc = {
 } as unknown as NodeRpc;
 
 const open = () => {
-  const reservations = new Reservations({ ttlMs: 600_000, most: 1_000 });
+  const reservations = new Reservations({ ttlMs: 600_000, mostOfOne: 1_000, most: 1_000 });
   const profile = { ...DEFAULT_PROFILE, activations: { ...DEFAULT_PROFILE.activations, TAPROOT_ENVELOPE: 0 } };
   const methods = encoderMethods({
-    ...{ rpc, version: '0.0.0', network: NETWORK, profile, magic: profile.payloadMagic, reservations },
+    ...{ rpc, version: '0.0.0', isKeyed: false, network: NETWORK, profile, magic: profile.payloadMagic, reservations },
     ...{ dustFloor: 0, mostFeeRate: 10_000_000n, policy: new NodePolicyReader(rpc) },
     coins: new NodeCoins(rpc, { coinbaseMaturity: 100 }),
     seen: { node: { tip: null, ageMs: null, alarm: null, isFit: false }, tracker: () => undefined }
@@ -187,7 +187,7 @@ export const encoderCalls = target<Call>({
       assert.equal(reservations.count, before, `${code} keeps a coin`);
     } else if (call.method === 'create_tx') {
       assert.match(result!.psbt, /^70736274ff(?:[0-9a-f]{2})+$/);
-      reservations.release(result!.inputs);
+      for (const coin of result!.inputs) reservations.release([coin], reservations.of(coin)?.holder ?? '');
     }
   },
   growing: {

@@ -34,6 +34,9 @@ interface Utxo {
 interface Created {
   readonly psbt: string;
   readonly txid: string;
+  readonly fee: string;
+  readonly vsize: number;
+  readonly carrierScripts?: readonly string[];
   readonly encoding: string;
   readonly revealPsbt?: string;
   readonly inputs: readonly Utxo[];
@@ -63,7 +66,7 @@ test('SVC-12, ADR-07: the description is OpenRPC 1.3.2 and names the methods', a
   };
   assert.equal(described.openrpc, '1.3.2');
   const names = described.methods.map(({ name }) => name);
-  assert.deepEqual(names, ['ping', 'health', 'estimate_fee', 'create_tx', 'broadcast_tx', 'get_utxos']);
+  assert.deepEqual(names, ['ping', 'health', 'estimate_fee', 'create_tx', 'release_tx', 'broadcast_tx', 'get_utxos']);
 });
 
 test('EEN-02: the fee quote is the relay fee while the node has no estimate', async () => {
@@ -133,7 +136,10 @@ test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; 
   assert.equal(encoder.reservations.count - before, COINS);
   for (const { message } of refused) {
     assert.match(message, /no coin that can be spent now; [1-9]\d+ satoshis are needed/);
-    assert.match(message, /reserved for earlier calls: 300 of its coins, 6000000000 satoshis/);
+    assert.match(
+      message,
+      /reserved for earlier calls: 300 of its coins, 6000000000 satoshis, the first of them for \d+ s more/
+    );
   }
 });
 
@@ -145,8 +151,12 @@ test('request_id: sent again, a request has the same answer; another one may not
   assert.notDeepEqual((await create({ request_id: 'b' })).inputs, first.inputs);
   const { error } = await encoder.ask('create_tx', requestOf({ request_id: 'a', data: 'SEND|0|TOK|6|someone' }));
   assert.deepEqual([error?.code, error?.data['reason']], [-32602, 'request_id was used for another request']);
-  await assert.rejects(create({ request_id: 'c', feePerKb: 1 }), /the least of the node/);
-  await assert.rejects(create({ request_id: 'c', feePerKb: 1 }), /the least of the node/);
+  for (let again = 0; again < 2; again++)
+    await assert.rejects(create({ request_id: 'c', fee: 1 }), /the least of the node/);
+  const released = await encoder.call('release_tx', { request_id: 'a' });
+  assert.deepEqual(released, { released: first.inputs.length });
+  assert.deepEqual(await encoder.call('release_tx', { request_id: 'a' }), { released: 0 });
+  assert.deepEqual((await create({ request_id: 'a' })).inputs, first.inputs, 'its coins are free again');
 });
 
 const invalid: readonly (readonly [title: string, params: object, reason: RegExp])[] = [
@@ -161,14 +171,16 @@ const invalid: readonly (readonly [title: string, params: object, reason: RegExp
   ['half of a surrogate pair', { data: 'SEND|\ud800' }, /surrogate/],
   ['an unknown action', { data: 'STEAL|0' }, /no known action: "STEAL"/],
   ['an output below dust', { customOutputs: [{ address: 'self', value: 2_939 }] }, /dust/],
-  ['a fraction of a satoshi', { feePerKb: 1_000.5 }, /./],
+  ['a fraction of a satoshi', { fee: 1_000.5 }, /./],
+  ['no rate', { feePerKb: 'fast' }, /./],
   ['negative satoshis', { fee: -1 }, /./],
   ['a fee that must be a mistake', { feePerKb: 20_000_000 }, /ENCODER_MAX_FEE_RATE/],
   ['a whole fee that must be a mistake', { fee: 19_000_000 }, /ENCODER_MAX_FEE_RATE/],
-  ['a fee below what the node relays', { feePerKb: 999 }, /the least of the node/],
+  ['a fee below what the node relays', { fee: 9 }, /the least of the node/],
   ['501 coins', { utxos: Array.from({ length: 501 }, (_, vout) => ({ txid: 'ab'.repeat(32), vout })) }, /500/],
   ['a coin twice', { utxos: [0, 0].map((vout) => ({ txid: 'ab'.repeat(32), vout })) }, /twice/],
-  ['an unknown parameter', { compresss: true }, /./],
+  ['an unknown option', { options: { signerSupportsEverything: true } }, /./],
+  ['nothing to say and nothing to pay', { data: '' }, /send data, or customOutputs/],
   ['raw data that is no bytes', { rawData: 'päivää €' }, /each one stands for a byte/]
 ];
 for (const [title, params, reason] of invalid) {
@@ -183,6 +195,44 @@ for (const [title, params, reason] of invalid) {
     assert.equal(encoder.reservations.count, before);
   });
 }
+
+test('null and an empty list are what is absent; numbers may be texts; other parameters are told in a warning', async () => {
+  const nothing = { compressedPubKey: null, rawData: null, utxos: [], customOutputs: null, feeQuote: null, fee: null };
+  const more = {
+    dust: '3000',
+    feePerKb: '20000',
+    attachPrevTx: true,
+    hello: 1,
+    options: null,
+    change: null,
+    rbf: null
+  };
+  const { warnings = [], fee, vsize } = await encoder.call<Created>('create_tx', requestOf({ ...nothing, ...more }));
+  assert.ok(Number(fee) >= 20 * vsize);
+  assert.deepEqual(
+    warnings.map(({ code, message }) => [code, message.split(': ').at(-1)]),
+    [
+      ['UNKNOWN_PARAMETER', 'attachPrevTx'],
+      ['UNKNOWN_PARAMETER', 'hello']
+    ]
+  );
+  const least = await encoder.call<Created>('create_tx', requestOf({ feePerKb: 0.0002 }));
+  assert.deepEqual(
+    [Number(least.fee) >= least.vsize, least.warnings?.map(({ code }) => code)],
+    [true, ['FEE_RATE_RAISED']]
+  );
+});
+
+test('a request without data pays customOutputs, and says nothing', async () => {
+  const customOutputs = [{ address: accounts[0]!.address, value: '50000' }];
+  for (const data of ['', null, undefined]) {
+    const { psbt, encoding, carrierScripts } = await create({ data, customOutputs, feePerKb: 2_000 });
+    assert.deepEqual([encoding, carrierScripts], ['OP_RETURN', undefined]);
+    const transaction = Transaction.fromPSBT(Buffer.from(psbt, 'hex'));
+    assert.deepEqual([transaction.outputsLength, transaction.getOutput(0).amount], [2, 50_000n]);
+    await encoder.call('broadcast_tx', { tx_hex: signPsbt(psbt, account().privateKey) });
+  }
+});
 
 test('REQUEST_INVALID: an address of another network is told by the name of that network', async () => {
   const script = payTo({ kind: 'witnessKeyHash', bytes: Buffer.alloc(20) });
@@ -219,7 +269,7 @@ test('a coin that the caller names is reserved for nobody: a preview and a secon
   const { inputs } = await create();
   const count = encoder.reservations.count;
   for (let call = 0; call < 14; call++) assert.deepEqual((await create({ utxos: inputs })).inputs, inputs);
-  const named = await encoder.ask('create_tx', requestOf({ utxos: inputs, feePerKb: 1 }));
+  const named = await encoder.ask('create_tx', requestOf({ utxos: inputs, fee: 1 }));
   assert.equal(named.error?.code, -32602);
   assert.equal(encoder.reservations.count, count, 'and what failed frees no coin of an earlier call');
 });
@@ -289,7 +339,7 @@ test('ENCODING_UNAVAILABLE: too long for one output', async () => {
 
 test('warnings: a reveal that needs a signer of scripts, unless the caller has one; and compress', async () => {
   const codesOf = async (more: object) => {
-    const { warnings = [] } = await create({ data: `FILE|${'x'.repeat(80)}`, ...more });
+    const { warnings = [] } = await create({ data: `FILE|${'x'.repeat(80)}`, feePerKb: 1_000, ...more });
     return warnings.map(({ code, message }) => (code === 'SIGNER_NEEDS_SCRIPTS' ? message : code));
   };
   const [scripts, ...others] = await codesOf({});

@@ -50,7 +50,7 @@ export async function startTestEncoder(
   { apiKey, dustFloor = 0 }: TestEncoderOptions = {}
 ): Promise<TestEncoder> {
   const rpc = new NodeRpc({ url: node.url, user: node.user, password: node.password, retries: 0 });
-  const reservations = new Reservations({ ttlMs: 600_000, most: 100_000 });
+  const reservations = new Reservations({ ttlMs: 600_000, mostOfOne: 100_000, most: 100_000 });
   const stopping = new AbortController();
   const watching = new NodeWatch({
     chain: new NodeChain(rpc),

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AnsweredRequests } from '../../../src/encoder/answered-requests.ts';
 
-const open = ({ most = 1_000, mostBytes = 1e9 } = {}) => {
+const PLENTY = { count: 1_000, bytes: 1e9 };
+const open = ({ mostOfOne = PLENTY, most = PLENTY } = {}) => {
   const clock = { now: 0 };
   let made = 0;
-  const limits = { ttlMs: 100, most, mostBytes, sizeOf: (answer: string) => answer.length };
+  const limits = { ttlMs: 100, mostOfOne, most, sizeOf: (answer: string) => answer.length };
   const requests = new AnsweredRequests<string>(limits, () => clock.now);
-  const ask = (id: string, request: object = {}) => requests.once(id, request, async () => `answer ${++made}`);
+  const ask = (id: string, request: object = {}, holder = 'A') =>
+    requests.once(holder, id, request, async () => `answer ${++made}`);
   return { clock, requests, ask };
 };
 
@@ -22,15 +24,32 @@ test('an answer is kept for its whole time, however many other ids come', async 
 });
 
 test('RESERVATIONS_FULL: new ids while there is no room, by number and by size; known ones have their answers', async () => {
-  for (const limits of [{ most: 2 }, { mostBytes: 10 }]) {
-    const { clock, ask } = open(limits);
+  for (const room of [{ count: 2 }, { bytes: 10 }]) {
+    const { clock, ask } = open({ mostOfOne: { ...PLENTY, ...room } });
     const first = await ask('a');
     await ask('b');
     await assert.rejects(ask('c'), { code: 'RESERVATIONS_FULL' });
     assert.equal(await ask('a'), first);
+    assert.match(await ask('c', {}, 'B'), /answer/, 'another caller has room of its own');
     clock.now = 100;
     await ask('c');
   }
+});
+
+test("ids are each caller's own; where all callers together have no room, the oldest answer goes", async () => {
+  const { ask } = open({ most: { ...PLENTY, count: 2 } });
+  const first = await ask('a');
+  assert.notEqual(await ask('a', { other: true }, 'B'), first);
+  await ask('b');
+  assert.notEqual(await ask('a'), first, 'forgotten');
+});
+
+test('what is forgotten is returned once; another caller cannot forget it', async () => {
+  const { requests, ask } = open();
+  const first = await ask('a');
+  assert.equal(await requests.forget('B', 'a'), undefined);
+  assert.equal(await requests.forget('A', 'a'), first);
+  assert.equal(await requests.forget('A', 'a'), undefined);
 });
 
 test('REQUEST_INVALID: an id of another request; the order of its names does not count', async () => {
@@ -43,7 +62,7 @@ test('REQUEST_INVALID: an id of another request; the order of its names does not
 test('calls at once have one answer; what fails is not kept, and the time begins when the answer is there', async () => {
   const { clock, requests, ask } = open();
   const { promise, resolve } = Promise.withResolvers<string>();
-  const slow = [1, 2].map(() => requests.once('a', {}, () => promise));
+  const slow = [1, 2].map(() => requests.once('A', 'a', {}, () => promise));
   clock.now = 500;
   await ask('b');
   resolve('slow');
@@ -51,7 +70,7 @@ test('calls at once have one answer; what fails is not kept, and the time begins
   clock.now = 599;
   assert.equal(await ask('a'), 'slow');
   await assert.rejects(
-    requests.once('c', {}, () => Promise.reject(new Error('once'))),
+    requests.once('A', 'c', {}, () => Promise.reject(new Error('once'))),
     /once/
   );
   assert.match(await ask('c'), /answer/);

@@ -3,30 +3,56 @@ import { test } from 'node:test';
 import { Reservations } from '../../../src/encoder/reservations.ts';
 
 const coin = (vout: number) => ({ txid: 'ab'.repeat(32), vout });
+const open = (limits: Partial<ConstructorParameters<typeof Reservations>[0]> = {}) => {
+  const clock = { now: 0 };
+  const reservations = new Reservations({ ttlMs: 100, mostOfOne: 10, most: 10, ...limits }, () => clock.now);
+  return {
+    clock,
+    reservations,
+    holders: (...vouts: number[]) => vouts.map((vout) => reservations.of(coin(vout))?.holder)
+  };
+};
 
-test('a reserved coin is taken until its time is over or it is released', () => {
-  let now = 0;
-  const reservations = new Reservations({ ttlMs: 100, most: 10 }, () => now);
-  reservations.take([coin(0), coin(1)]);
-  assert.throws(() => reservations.take([coin(2), coin(1)]), { code: 'COIN_UNUSABLE', message: /:1 is reserved/ });
-  assert.equal(reservations.has(coin(2)), false, 'all or none');
-  reservations.release([coin(0)]);
-  assert.deepEqual([reservations.has(coin(0)), reservations.has(coin(1)), reservations.count], [false, true, 1]);
-  now = 99;
-  assert.equal(reservations.has(coin(1)), true);
-  now = 100;
-  assert.deepEqual([reservations.has(coin(1)), reservations.count], [false, 0]);
-  reservations.take([coin(1)]);
+test('a reserved coin is taken until its time is over or its holder releases it', () => {
+  const { clock, reservations, holders } = open();
+  reservations.take([coin(0), coin(1)], 'A');
+  assert.throws(() => reservations.take([coin(2), coin(1)], 'A'), { code: 'COIN_UNUSABLE', message: /:1 is reserved/ });
+  assert.deepEqual(holders(0, 1, 2), ['A', 'A', undefined], 'all or none');
+  assert.equal(reservations.release([coin(0)], 'B'), 0);
+  assert.equal(reservations.release([coin(0), coin(2)], 'A'), 1);
+  assert.deepEqual([...holders(0, 1), reservations.count], [undefined, 'A', 1]);
+  clock.now = 99;
+  assert.deepEqual(reservations.of(coin(1)), { holder: 'A', leftMs: 1 });
+  clock.now = 100;
+  assert.deepEqual([...holders(1), reservations.count], [undefined, 0]);
+  reservations.take([coin(1)], 'A');
 });
 
-test('RESERVATIONS_FULL: until the oldest ends', () => {
-  let now = 0;
-  const reservations = new Reservations({ ttlMs: 100, most: 2 }, () => now);
-  reservations.take([coin(0)]);
-  now = 50;
-  reservations.take([coin(1)]);
-  assert.throws(() => reservations.take([coin(2)]), { code: 'RESERVATIONS_FULL' });
-  now = 100;
-  reservations.take([coin(2)]);
-  assert.equal(reservations.count, 2);
+test('nobody locks a coin for others: another caller takes it', () => {
+  const { clock, reservations, holders } = open();
+  reservations.take([coin(0)], 'A');
+  clock.now = 50;
+  reservations.take([coin(0)], 'B');
+  assert.deepEqual(holders(0), ['B']);
+  clock.now = 149;
+  assert.deepEqual(reservations.of(coin(0)), { holder: 'B', leftMs: 1 });
+  assert.equal(reservations.count, 1);
+});
+
+test('RESERVATIONS_FULL: one caller has no more than its part, until its oldest ends; others have theirs', () => {
+  const { clock, reservations } = open({ mostOfOne: 2 });
+  reservations.take([coin(0)], 'A');
+  clock.now = 50;
+  reservations.take([coin(1)], 'A');
+  assert.throws(() => reservations.take([coin(2)], 'A'), { code: 'RESERVATIONS_FULL', message: /release_tx/ });
+  reservations.take([coin(2), coin(3)], 'B');
+  clock.now = 100;
+  reservations.take([coin(4)], 'A');
+  assert.equal(reservations.count, 4);
+});
+
+test('where all callers together have no room, the oldest reservation ends: nobody fills it for others', () => {
+  const { reservations, holders } = open({ most: 2 });
+  for (const [vout, holder] of ['A', 'B', 'C'].entries()) reservations.take([coin(vout)], holder);
+  assert.deepEqual(holders(0, 1, 2), [undefined, 'B', 'C']);
 });

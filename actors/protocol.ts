@@ -16,7 +16,7 @@ import type {
   OpenEpoch,
   TransparencyPage
 } from '../src/wire/log/transparency.ts';
-import type { DatabaseReport } from '../src/wire/state/report.ts';
+import type { BinlogMode, DatabaseReport } from '../src/wire/state/report.ts';
 import type { SyncTasks } from '../workers/sync/tasks.ts';
 import type { TaskAsks } from './runtime/tasks.ts';
 
@@ -39,6 +39,8 @@ export interface SourceActorData {
   /** Domain tag of the state roots that are computed where the tables have none; null: none are computed. */
   readonly stateDomain: string | null;
   readonly localTables: readonly string[];
+  /** Whether changes are read from the server's binary log. */
+  readonly binlog: BinlogMode;
   readonly circuitFailures: number;
   readonly circuitCooldownMs: number;
   readonly logLevel: string;

@@ -59,6 +59,12 @@ export const ERRORS = {
   MIGRATION_REFUSED: { status: 409, policy: 'exit', hint: 'stop the decoder, make a backup, and run it again' },
   /** The database exists but lacks what the service needs. */
   DATABASE_UNUSABLE: { status: 503, policy: 'park', hint: 'the message says which table or column is missing' },
+  /** SYNC_BINLOG=required, and changes cannot be read from the binary log. */
+  BINLOG_UNUSABLE: {
+    status: 503,
+    policy: 'restart',
+    hint: 'remove the reason that the message names, or set SYNC_BINLOG=auto; docs/grants.md has the rights'
+  },
   /** The named database is not served by this process. */
   DATABASE_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /status lists the databases served here' },
   /** The database has no blocks yet. */

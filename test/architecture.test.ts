@@ -146,7 +146,15 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'actors/source/': [
     ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
-    ...['src/db/source/', 'src/db/ddl/', ...TABLES, ...THREAD, 'machines/sync/', 'machines/runtime/'],
+    ...[
+      'src/db/source/',
+      'src/db/source/binlog/',
+      'src/db/ddl/',
+      ...TABLES,
+      ...THREAD,
+      'machines/sync/',
+      'machines/runtime/'
+    ],
     ...['src/observe/', 'src/log.ts', ...BASICS]
   ],
   'actors/replica/': [
@@ -197,7 +205,22 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/db/replica/apply/': ['node:', 'src/db/replica/', 'src/db/ddl/', ...TABLES, ...BASICS],
   'src/db/replica/load/': ['node:', 'type mysql2/promise', 'src/db/replica/', ...TABLES, ...BASICS],
   'src/db/replica/': ['node:', 'src/db/ddl/', ...TABLES, ...BASICS],
-  'src/db/source/': ['node:', 'src/coin/', 'src/db/source/changes/', ...TABLES, ...BASICS],
+  'src/db/source/': [
+    'node:',
+    'src/coin/',
+    'src/db/source/changes/',
+    'type src/db/source/binlog/',
+    ...TABLES,
+    ...BASICS
+  ],
+  'src/db/source/binlog/': [
+    'node:',
+    '@vlasky/zongji',
+    'src/db/source/changes/',
+    'type src/log.ts',
+    ...TABLES,
+    ...BASICS
+  ],
   'src/db/source/changes/': [...TABLES, ...BASICS],
   'src/db/ddl/': [...TABLES, ...BASICS],
   'src/db/tables/': ['node:', 'src/db/core/', ...BASICS],

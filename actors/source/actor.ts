@@ -65,6 +65,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
   stop: async (graceMs) => {
     machine.send({ type: 'stop' });
     await Promise.race([effects.ended, sleep(graceMs, undefined, { ref: false })]);
+    feed.stop();
     reader.destroy();
     control.destroy();
     questions.destroy();
@@ -134,6 +135,7 @@ const feed = new SourceFeed({
   log,
   reader,
   control,
+  open,
   beginGroup: (recent, heads) => transparency.beginGroup(recent, heads),
   record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
   prune: (fork) => transparency.prune(fork),
@@ -181,7 +183,8 @@ const effects = new Effects({
   onFault: (fault, effect) => {
     const pollErrorCount = effects.faultCount;
     log.warn({ err: fault, hint: fault.hint, effect, pollErrorCount }, fault.message);
-    breaker.tell('call.failed');
+    // MariaDB answered where the fault is one of its rows, rights or settings: the reason is told, and nothing else fails fast.
+    breaker.tell(fault.code === 'DATABASE_UNAVAILABLE' ? 'call.failed' : 'call.succeeded');
     report();
   },
   isRetried: ({ policy }) => policy !== 'exit',
@@ -234,6 +237,7 @@ function report(): void {
     lastError: effects.lastFault ?? feed.gap ?? transparency.missing,
     schemaFingerprint: feed.fingerprint,
     sweep: feed.sweep,
+    binlog: feed.binlog,
     ...(roots ? { stateCommitment: roots.report } : {})
   });
 }

@@ -2,6 +2,7 @@ import type { Connection } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
 import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { StatementBatch } from '../../src/db/core/statement-batch.ts';
+import { BinlogChanges } from '../../src/db/source/binlog/changes.ts';
 import { type DatabaseMark, findOtherDatabase, readMark } from '../../src/db/source/database-mark.ts';
 import { inconsistentTables, readEngineState } from '../../src/db/source/engine-guard.ts';
 import { readGroup } from '../../src/db/source/group-reader.ts';
@@ -16,7 +17,7 @@ import type { Logger } from '../../src/log.ts';
 import type { Broadcast } from '../../src/wire/data/broadcast.ts';
 import { sameBlock } from '../../src/wire/data/database.ts';
 import type { MissedChanges } from '../../src/wire/data/snapshot.ts';
-import type { SweepReport } from '../../src/wire/state/report.ts';
+import type { BinlogReport, SweepReport } from '../../src/wire/state/report.ts';
 import type { SourceRoots } from '../commitment/source-roots.ts';
 import type { SourceActorData } from '../protocol.ts';
 import { BlockBatch, encodeBlock, encodeReorg } from './block-batch.ts';
@@ -31,12 +32,14 @@ const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
 
 export interface FeedOptions {
-  readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume'>;
+  readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume' | 'binlog'>;
   readonly log: Logger;
   /** Used by nothing else. */
   readonly reader: SerialConnection;
   /** For what must be read outside of the reader's snapshot. */
   readonly control: SerialConnection;
+  /** Opens another connection. */
+  readonly open: () => Promise<Connection>;
   /** Called before a group of an indexer is read, with the blocks that were broadcast before it. */
   readonly beginGroup: (recent: readonly BroadcastBlock[], heads: HeadLayout) => void;
   /** Called before blocks are broadcast, in order, with the blocks that were broadcast before them. */
@@ -67,6 +70,7 @@ export class SourceFeed {
   #mark: DatabaseMark | undefined;
   #tip: BlockHead | null = null;
   #gap: string | null = null;
+  readonly #binlog: BinlogChanges;
   readonly #sweep = new Sweep();
   #sweepAt = 0;
   /** Readers of snapshots, who continue with the next group. */
@@ -74,6 +78,8 @@ export class SourceFeed {
 
   constructor(options: FeedOptions) {
     this.#options = options;
+    const { data, log, open } = options;
+    this.#binlog = new BinlogChanges({ mode: data.binlog, coordinates: data.coordinates, log, open });
     this.readers = new SnapshotReaders({
       height: () => this.#memory?.height ?? null,
       reconcile: (checksums) => this.#memory?.reconcileReaders(checksums),
@@ -104,9 +110,9 @@ export class SourceFeed {
     return this.#fingerprint;
   }
 
-  /** A change that the last group could not carry; null when all was. */
+  /** A change that the last group could not carry, or why there is no next group; null when neither is. */
   get gap(): string | null {
-    return this.#gap;
+    return this.#gap ?? this.#binlog.obstacle;
   }
 
   /** Takes up what the predecessor left, or starts at the tip. @returns false when the database moved meanwhile: call it again */
@@ -121,9 +127,9 @@ export class SourceFeed {
         const other = data.resume && (await findOtherDatabase(connection, layout, data.resume, this.#mark));
         if (other) log.warn(`the saved resume point belongs to another database (${other}): starting at the tip`);
         else if (!data.resume) log.info('no resume point is saved: starting at the tip');
-        return data.resume && !other
-          ? resumeMemory(connection, layout, data.resume)
-          : memoryAtTip(connection, layout, this.#tip);
+        const resume = other ? null : data.resume;
+        await this.#binlog.begin(connection, layout, resume?.binlog ?? null);
+        return resume ? resumeMemory(connection, layout, resume) : memoryAtTip(connection, layout, this.#tip);
       })
     );
     if (before !== (await this.#engineState())) return false;
@@ -145,7 +151,9 @@ export class SourceFeed {
     if (memory?.height !== tip.height || !sameBlock(memory.hashes, tip.hashes)) return false;
     // The transparency log is made of the rows of another table.
     const plan = layout.plans.find(({ name }) => name === (table === 'sync_meta' ? 'blocks' : table));
-    return plan !== undefined && memory.holds(connection, plan);
+    if (!plan) return false;
+    const isUnchanged = memory.watches.has(plan.name) ? await this.#binlog.isUnchanged(connection, plan.name) : null;
+    return isUnchanged === null ? memory.holds(connection, plan) : isUnchanged && memory.isSent(plan.name);
   }
 
   /** The changes of older rows between two blocks, after waiting for the second one to be broadcast; null: not known. */
@@ -195,7 +203,7 @@ export class SourceFeed {
       this.#options.beginGroup(memory.recent as readonly BroadcastBlock[], layout.heads);
     try {
       await this.#read(async (connection) => {
-        for await (const read of readGroup(connection, id.dbType, localTables, memory)) {
+        for await (const read of readGroup(connection, id.dbType, localTables, memory, this.#binlog)) {
           // Another schema may have other engines: the group is read again when that is known.
           if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
           if (isCovered && this.#layout === null) continue;
@@ -218,6 +226,16 @@ export class SourceFeed {
     await this.#sweepOn();
   }
 
+  /** How groups find what changed. */
+  get binlog(): BinlogReport {
+    return this.#binlog.report;
+  }
+
+  /** Ends what it reads beside the statements of its connections. */
+  stop(): void {
+    this.#binlog.stop();
+  }
+
   /** How far the sweep over rows that no group looks at is. */
   get sweep(): SweepReport {
     return this.#sweep.report;
@@ -235,7 +253,8 @@ export class SourceFeed {
         // What the database has beyond the last broadcast block is no change of older rows.
         const tip = await readTip(connection, heads);
         if (tip?.height !== memory.height || !sameBlock(tip.hashes, memory.hashes)) return;
-        await this.#sweep.step(connection, layout, memory.watches, memory.height);
+        const step = await this.#sweep.step(connection, layout, memory.watches, memory.height);
+        if (step) await this.#binlog.check(connection, step.table, step.found);
       })
     );
     this.#sweepAt = performance.now() + SWEEP_SHARE * (performance.now() - began);
@@ -251,8 +270,9 @@ export class SourceFeed {
       await this.#options.record(logged, recent, blocks[0]!.layout.heads!);
     }
     for (const block of blocks) memory.accept(block);
-    await this.#broadcast(messages, readSince);
     const last = blocks.at(-1);
+    if (last?.changes && last.binlog) this.#binlog.accept(last.binlog);
+    await this.#broadcast(messages, readSince);
     if (!last?.changes) return;
     this.#gap = last.changes.gaps[0] ?? null;
     for (const gap of last.changes.gaps) this.#options.log.error({ height: last.head.height }, gap);
@@ -296,7 +316,7 @@ export class SourceFeed {
   /** Where a successor continues, or a step to there; null before the start. */
   #resumePoint(): ResumePoint | ResumeStep | null {
     if (!this.#memory || !this.#mark) return null;
-    const resume = this.#memory.tell(this.readers.isUncertain);
+    const resume = { ...this.#memory.tell(this.readers.isUncertain), binlog: this.#binlog.kept };
     return isStep(resume) ? resume : { ...resume, of: this.#mark };
   }
 

@@ -75,7 +75,7 @@ async function startParts(
   const mariaDirectory = join(directory, 'mariadb');
   const mariadb = await start(
     'MariaDB',
-    () => startMariaDb(mariaDirectory),
+    () => startMariaDb(mariaDirectory, ['--log-bin=binlog', '--binlog-format=ROW', '--expire-logs-days=1']),
     (part) => part.stop()
   );
   const coinNode = await start(

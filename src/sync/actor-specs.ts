@@ -57,6 +57,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
       epochSize: config.MERKLE_EPOCH_SIZE,
       stateDomain: config.SYNC_STATE_ROOTS ? config.COMMITMENT_DOMAIN : null,
       localTables: config.SYNC_LOCAL_TABLES,
+      binlog: config.SYNC_BINLOG,
       circuitFailures: config.CIRCUIT_FAILURES,
       circuitCooldownMs: config.CIRCUIT_COOLDOWN_MS,
       logLevel: config.LOG_LEVEL

@@ -95,7 +95,7 @@ for (const dbType of dbTypes) {
       await connection.end();
       await writer.end();
 
-      function step(): Promise<boolean> {
+      function step(): Promise<object | null> {
         return sweep.step(connection, layout, memory.watches, memory.height);
       }
     });

@@ -18,6 +18,7 @@ export const ID: DatabaseId = { dbType: 'indexer', chain: 'litecoin', network: '
 export const ACTOR = {
   stateDomain: null,
   localTables: [],
+  binlog: 'off',
   stateDirectory: '/state',
   circuitFailures: 5,
   circuitCooldownMs: 10_000

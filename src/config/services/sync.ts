@@ -124,6 +124,10 @@ export const syncVariables = {
       example: 'infra-only'
     })
   ),
+  SYNC_BINLOG: choice(['auto', 'required', 'off'], {
+    default: 'auto',
+    doc: "server: read changes from MariaDB's binary log where the server writes one and the account may read it; required: broadcast nothing without it"
+  }),
   SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that are never replicated' }),
   SYNC_STATE_DIR: text({
     default: defaultStateDirectory(process.env),

@@ -2,6 +2,7 @@ import type { BlockHashes } from '../../wire/data/database.ts';
 import type { Group, WireRows } from '../../wire/data/messages.ts';
 import type { BlockHead } from '../tables/block-hashes.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
+import type { ServerPosition } from './binlog/position.ts';
 import type { Checksum, Value } from './changes/checksum-map.ts';
 import type { FoundChanges } from './changes/found-changes.ts';
 import type { LookupMemory } from './lookup-reader.ts';
@@ -21,4 +22,6 @@ export interface GroupBlock {
   readonly parents: NonNullable<RecentBlock['parents']>;
   /** What changed elsewhere; on the last block of the group only. */
   readonly changes: FoundChanges | null;
+  /** Position of the group's snapshot in the binary log, where that names the changes; null: they are found by checksums. */
+  readonly binlog: ServerPosition | null;
 }

@@ -7,6 +7,7 @@ import { StatementBatch, type Statements } from '../core/statement-batch.ts';
 import { type BlockHead, readBlockHeads, readFirstHeight, visibleHeads } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
+import type { BinlogChanges, BinlogRead } from './binlog/changes.ts';
 import { findChanges } from './changes/change-finder.ts';
 import type { Checksum, Value } from './changes/checksum-map.ts';
 import type { FoundChanges } from './changes/found-changes.ts';
@@ -24,6 +25,8 @@ const CHUNK_BLOCKS = 100;
 const CHUNK_ROWS = 20_000;
 /** New lookup rows that travel with one message; the last message of a group takes all that are left. */
 const LOOKUP_ROWS = 20_000;
+/** Ids of lookup rows that are read at once. */
+const LOOKUP_IDS = 5_000;
 /** Neighbours below a block that show which hashes this chain keeps. */
 const NEIGHBOURS = 20;
 
@@ -34,12 +37,14 @@ const NEIGHBOURS = 20;
  * the caller gives each block to `memory.accept` once it is broadcast. What can be asked together goes to MariaDB in one message.
  *
  * @param connection one that takes several statements in one message
+ * @param binlog null: changes of older rows are looked for
  */
 export async function* readGroup(
   connection: Connection,
   dbType: DbType,
   localTables: readonly string[],
-  memory: SourceMemory
+  memory: SourceMemory,
+  binlog: BinlogChanges | null = null
 ): AsyncGenerator<GroupBlock> {
   const statements = new StatementBatch(connection);
   // Alone: nothing says that MariaDB moves a table's time of change before snapshots see the commit.
@@ -49,7 +54,9 @@ export async function* readGroup(
   const { previous, heads } = await readNewHeads(connection, layout, memory);
   if (heads.length > 0) {
     memory.align(layout, facts);
-    yield* new GroupReader(statements, layout, memory, facts, heads, previous).read();
+    binlog?.align(layout);
+    const logged = (await binlog?.readForGroup(statements)) ?? null;
+    yield* new GroupReader(statements, { layout, memory, facts, heads, previous, logged }).read();
   }
   await connection.query('COMMIT');
 }
@@ -86,6 +93,17 @@ interface Scoped {
   readonly ranging: Ranging;
 }
 
+/** What a group is read from. */
+interface GroupInput {
+  readonly layout: SourceLayout;
+  readonly memory: SourceMemory;
+  readonly facts: ReadonlyMap<string, TableFacts>;
+  readonly heads: readonly BlockHead[];
+  /** Hashes of the block before the first head. */
+  readonly previous: BlockHashes | null;
+  readonly logged: BinlogRead | null;
+}
+
 class GroupReader {
   readonly #statements: Statements;
   readonly #layout: SourceLayout;
@@ -99,6 +117,7 @@ class GroupReader {
   /** By lookup table: the highest id that was broadcast before the group. */
   readonly #lastIds: ReadonlyMap<string, number>;
   readonly #touched: TouchedKeys;
+  readonly #logged: BinlogRead | null;
   readonly #own = new OwnValues();
   readonly #withRows = new Set<string>();
   /** By table: values of the group's own blocks whose rows were broadcast before. */
@@ -107,14 +126,7 @@ class GroupReader {
   /** New lookup rows that went with blocks of the group before. */
   #earlier: WireRows = {};
 
-  constructor(
-    statements: Statements,
-    layout: SourceLayout,
-    memory: SourceMemory,
-    facts: ReadonlyMap<string, TableFacts>,
-    heads: readonly BlockHead[],
-    previous: BlockHashes | null
-  ) {
+  constructor(statements: Statements, { layout, memory, facts, heads, previous, logged }: GroupInput) {
     this.#statements = statements;
     this.#layout = layout;
     this.#memory = memory;
@@ -128,7 +140,13 @@ class GroupReader {
     this.#parents = scoped.filter(isParent);
     this.#others = scoped.filter((table) => !isParent(table));
     this.#lastIds = new Map([...memory.lookups].map(([name, { lastId }]) => [name, lastId]));
-    this.#lookups = new LookupReader(statements, this.#movedLookups(ofClass('lookup')), memory.lookups, memory.heldIds);
+    this.#logged = logged;
+    const lookups = ofClass('lookup');
+    const settled = new Set(lookups.map(({ name }) => name).filter((name) => this.#isLogged(name)));
+    const read = logged
+      ? lookups.filter(({ name }) => !settled.has(name) || logged.touched.has(name))
+      : this.#movedLookups(lookups);
+    this.#lookups = new LookupReader(statements, read, memory.lookups, memory.heldIds, settled);
     this.#touched = new TouchedKeys(touchRules(layout.plans));
     for (const [table, keys] of memory.forced) for (const key of keys) this.#touched.add(table, key);
   }
@@ -186,7 +204,9 @@ class GroupReader {
       }
       const changes = isLast ? await this.#readChanges() : null;
       const [layout, group, previous] = [this.#layout, this.#group, this.#previous];
-      const block = { head, previous, group, layout, rows, own, parents: parentsOf.get(head.height) ?? {}, changes };
+      const parents = parentsOf.get(head.height) ?? {};
+      const binlog = this.#logged?.at ?? null;
+      const block = { head, previous, group, layout, rows, own, parents, changes, binlog };
       this.#previous = head.hashes;
       yield { ...block, lookups: lookups.memory };
     }
@@ -250,16 +270,17 @@ class GroupReader {
 
   async #readChanges(): Promise<FoundChanges> {
     const { watches, blocksTime } = this.#memory;
-    const tables = await findChanges(this.#statements, this.#layout, {
+    const { tables, gaps } = await findChanges(this.#statements, this.#layout, {
       watches,
       facts: this.#facts,
       before: blocksTime,
       own: this.#own,
       stale: this.#stale,
       withRows: this.#withRows,
-      touched: this.#touched
+      touched: this.#touched,
+      logged: this.#logged?.touched ?? null
     });
-    const { vanishedIds, gaps } = this.#lookups;
+    const { vanishedIds } = this.#lookups;
     const lookupTimes = new Map<string, string>();
     for (const { name, class: tableClass } of this.#layout.plans) {
       const known = this.#facts.get(name);
@@ -267,7 +288,21 @@ class GroupReader {
         lookupTimes.set(name, known.updateTime);
     }
     const time = { lookupTimes, blocksTime: this.#facts.get('blocks')?.updateTime ?? null };
-    return { tables, stamped: await this.#readStamped(), vanishedIds, gaps, ...time };
+    const stamped = await this.#readStamped();
+    return {
+      tables,
+      stamped,
+      vanishedIds,
+      gaps: [...this.#lookups.gaps, ...gaps],
+      ...time
+    };
+  }
+
+  /** Whether the binary log names every change of a lookup table since it was sent. */
+  #isLogged(table: string): boolean {
+    const { lookups, heldIds } = this.#memory;
+    const isKnown = lookups.get(table)?.recentIds != null && !heldIds.has(table);
+    return isKnown && this.#logged !== null && !this.#logged.touched.isWhole(table);
   }
 
   /** The lookup tables that may have changed since they were read last. */
@@ -279,19 +314,39 @@ class GroupReader {
     });
   }
 
-  /** Known rows of lookup tables that now name one of these blocks: rows made outside of a block get it later. */
+  /** Known rows of lookup tables that changed: as the binary log says, else those that name one of these blocks, which they get later. */
   async #readStamped(): Promise<Map<string, SqlRow[]>> {
     const { first, last } = this.#group;
     const found = new Map<string, SqlRow[]>();
     const readOf = async (plan: TablePlan) => {
       const lastId = this.#lastIds.get(plan.name);
-      if (plan.class !== 'lookup' || !plan.columns.some(({ name }) => name === 'block_index') || lastId === undefined)
+      if (plan.class !== 'lookup' || lastId === undefined) return;
+      if (this.#isLogged(plan.name)) {
+        const list = await this.#readLogged(plan, lastId);
+        if (list.length > 0) found.set(plan.name, list);
         return;
+      }
+      if (!plan.columns.some(({ name }) => name === 'block_index')) return;
       const sql = `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE block_index BETWEEN ? AND ? AND id <= ? ORDER BY id`;
       const list = await rows(this.#statements, sql, [first, last, lastId]);
       if (list.length > 0) found.set(plan.name, toWireRows(list, plan.columns));
     };
     await Promise.all(this.#layout.plans.map(readOf));
     return found;
+  }
+
+  /** The rows up to the watermark that the binary log names, as they are now; those that are gone are noted. */
+  async #readLogged(plan: TablePlan, lastId: number): Promise<SqlRow[]> {
+    const named = [...this.#logged!.touched.values(plan.name)].filter((id) => id !== null && id <= lastId);
+    const list: SqlRow[] = [];
+    for (let at = 0; at < named.length; at += LOOKUP_IDS) {
+      const sql = `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE id IN (?) ORDER BY id`;
+      const part = await rows(this.#statements, sql, [named.slice(at, at + LOOKUP_IDS)]);
+      for (const row of toWireRows(part, plan.columns)) list.push(row);
+    }
+    const present = new Set(list.map((row) => Number(row['id'])));
+    const gone = named.filter((id): id is number => id !== null && !present.has(id));
+    if (gone.length > 0) this.#lookups.vanishedIds.set(plan.name, gone);
+    return list;
   }
 }

@@ -75,23 +75,28 @@ export class LookupReader {
   readonly #waiting: TablePlan[];
   readonly #memory: Map<string, LookupMemory>;
   readonly #heldIds: ReadonlyMap<string, number>;
+  /** Tables whose ids up to the watermark are known to be those that were sent. */
+  readonly #settled: ReadonlySet<string>;
   /** By table, the highest id there is; empty before the first page. */
   readonly #highest = new Map<string, number>();
 
   /**
    * @param plans the lookup tables, in the order in which they travel
    * @param heldIds by table, the highest id that the reader of a snapshot may hold
+   * @param settled tables of which only ids above the watermark are read
    */
   constructor(
     statements: Statements,
     plans: readonly TablePlan[],
     memory: ReadonlyMap<string, LookupMemory>,
-    heldIds: ReadonlyMap<string, number>
+    heldIds: ReadonlyMap<string, number>,
+    settled: ReadonlySet<string> = new Set()
   ) {
     this.#statements = statements;
     this.#waiting = [...plans];
     this.#memory = new Map(memory);
     this.#heldIds = new Map(heldIds);
+    this.#settled = settled;
   }
 
   /** The next rows: at most `limit` and a little more, or all there are. */
@@ -130,7 +135,8 @@ export class LookupReader {
   /** Looks whether a table has new ids, and what became of those up to the watermark. */
   async #begin(plan: TablePlan): Promise<{ readonly plan: TablePlan; readonly late: LateIds | null }> {
     const sql = `SELECT MAX(id) AS id FROM ${quoteName(plan.name)}`;
-    const [[row], late] = await Promise.all([rows(this.#statements, sql), this.#lookBack(plan)]);
+    const isSettled = this.#settled.has(plan.name);
+    const [[row], late] = await Promise.all([rows(this.#statements, sql), isSettled ? null : this.#lookBack(plan)]);
     this.#highest.set(plan.name, Number(row?.['id'] ?? 0));
     return { plan, late };
   }

@@ -1,4 +1,5 @@
 import type { BlockHashes } from '../../wire/data/database.ts';
+import type { ServerPosition } from './binlog/position.ts';
 import type { Span } from './changes/spans.ts';
 import type { KeptWatch } from './changes/table-watch.ts';
 import type { DatabaseMark } from './database-mark.ts';
@@ -58,11 +59,13 @@ export interface ResumePoint {
   readonly lookupIds: Readonly<Record<string, number>>;
   /** By table whose changes are found by content: sums of its broadcast rows. */
   readonly watches: Readonly<Record<string, KeptWatch>>;
+  /** Position in the binary log up to which changes were broadcast; null or absent: not known. */
+  readonly binlog?: ServerPosition | null;
 }
 
 /** What groups added to a resume point: the point after them is `advance` of both. */
 export interface ResumeStep
-  extends Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds'> {
+  extends Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds' | 'binlog'> {
   /** The blocks after those of the point before. */
   readonly added: readonly RecentBlock[];
   /** The tables whose facts changed. */

@@ -5,12 +5,19 @@ import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 import { isSame, NO_ROWS } from './changes/checksum-map.ts';
 import { readChecksums, readRangeChecksums, toValue, valueSql } from './changes/ranging.ts';
-import { HIGHEST, LOWEST, type Span, spansOf } from './changes/spans.ts';
+import { HIGHEST, LOWEST, type Span, spansOf, withoutSpans } from './changes/spans.ts';
 import { RANGE_WIDTH, type TableWatch } from './changes/table-watch.ts';
 import { touchRules } from './changes/touch-rules.ts';
 
 /** Rows of one step: some 10 ms of MariaDB. */
 const STEP_ROWS = 4_096;
+
+/** What one step read. */
+export interface SweepStep {
+  readonly table: string;
+  /** Parts whose rows differ from the broadcast ones. */
+  readonly found: readonly Span[];
+}
 
 /**
  * Reads the rows that no group reads: small tables whole, large ones a stretch at a time from the newest to the oldest, then
@@ -29,15 +36,15 @@ export class Sweep {
     return { passes: this.#passes, blocks: this.#blocks };
   }
 
-  /** One step, inside a snapshot of exactly the broadcast state. @returns false when no table needs one */
+  /** One step, inside a snapshot of exactly the broadcast state. @returns the table and its parts that differ; null when no table needs one */
   async step(
     connection: Connection,
     layout: SourceLayout,
     watches: ReadonlyMap<string, TableWatch>,
     height: number
-  ): Promise<boolean> {
+  ): Promise<SweepStep | null> {
     const swept = sweepOrder(layout).filter(({ name }) => watches.has(name));
-    if (swept.length === 0) return false;
+    if (swept.length === 0) return null;
     this.#beganAt ??= height;
     let plan = swept.find(({ name }) => name === this.#table) ?? swept.find(({ name }) => !this.#done.has(name));
     if (!plan) {
@@ -47,15 +54,17 @@ export class Sweep {
     }
     if (plan.name !== this.#table) [this.#table, this.#below] = [plan.name, HIGHEST];
     const watch = watches.get(plan.name)!;
+    const before = watch.pending;
     if (watch.isWhole) this.#below = await lookAtAll(connection, plan, watch);
     else {
       const below = Math.min(this.#below, watch.lookFrom);
       this.#below = await (watch.isFine ? lookAtRows : lookAtRanges)(connection, plan, watch, below);
     }
-    if (this.#below > LOWEST) return true;
-    this.#done.add(plan.name);
-    this.#table = null;
-    return true;
+    if (this.#below === LOWEST) {
+      this.#done.add(plan.name);
+      this.#table = null;
+    }
+    return { table: plan.name, found: withoutSpans(watch.pending, before) };
   }
 }
 

@@ -51,8 +51,11 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     waiting: directory.waitsFor(id),
     ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {})
   };
-  if (config.SYNC_MODE === 'server')
-    return { ...common, subscribers: fanOut.subscribers(id), ...(report?.sweep ? { sweep: report.sweep } : {}) };
+  if (config.SYNC_MODE === 'server') {
+    const { sweep, binlog, lastError = null } = report ?? {};
+    const finding = { ...(sweep && { sweep }), ...(binlog && { binlog }) };
+    return { ...common, last_error: lastError, subscribers: fanOut.subscribers(id), ...finding };
+  }
   const { percent = null, halt = null, verification = null, verifiedHeight = null } = report?.replica ?? {};
   return {
     ...common,

@@ -37,6 +37,19 @@ export interface SweepReport {
   readonly blocks: number | null;
 }
 
+/** `auto`: the binary log is used where the server and the account's rights allow it; `required`: nothing is broadcast without it. */
+export type BinlogMode = 'auto' | 'required' | 'off';
+
+/** How a source finds the rows that changed. */
+export interface BinlogReport {
+  /** Groups are made of the binary log. */
+  readonly used: boolean;
+  /** Why not, with the remedy; null while they are. */
+  readonly reason: string | null;
+  /** Changed parts of tables that the sweep found and the log had not named; 0 is right. */
+  readonly missed: number;
+}
+
 /** The fields that console and metrics read of the last report of any actor that follows a chain. */
 export interface ActorReport {
   /** The machine's state, e.g. `polling.caughtUp` or `bootstrapping.loading`. */
@@ -67,6 +80,7 @@ export interface DatabaseReport extends ActorReport {
   readonly stateCommitment?: StateCommitment;
   /** Server only. */
   readonly sweep?: SweepReport;
+  readonly binlog?: BinlogReport;
   /** Client only. */
   readonly replica?: {
     readonly complete: boolean;

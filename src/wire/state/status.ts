@@ -54,6 +54,15 @@ const DatabaseStatusSchema = Type.Object({
       { description: 'passes over rows that no block told of, and the blocks that the last one took' }
     )
   ),
+  binlog: Type.Optional(
+    Type.Object(
+      { used: Type.Boolean(), reason: TextOrNull, missed: Type.Number() },
+      {
+        description:
+          'whether changes are read from the binary log, why not, and changes that it had not named (0 is right)'
+      }
+    )
+  ),
   percent: Type.Optional(NumberOrNull),
   rows_per_second: Type.Optional(NumberOrNull),
   eta_seconds: Type.Optional(NumberOrNull),

@@ -48,6 +48,7 @@ export class SourceThread {
       epochSize: 10,
       stateDomain: 'PLATFORM',
       localTables: [],
+      binlog: 'off',
       circuitFailures: 10,
       circuitCooldownMs: 300,
       logLevel: 'fatal',

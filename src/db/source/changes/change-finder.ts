@@ -1,8 +1,8 @@
 import type { Statements } from '../../core/statement-batch.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { lookAtCorrelated } from './correlated.ts';
-import type { TableFound } from './found-changes.ts';
-import { beginLook, type Look, lookAround } from './looking.ts';
+import type { LoggedChanges, TableFound } from './found-changes.ts';
+import { beginLook, type Look, lookAround, lookAtWhole, noteLastIds, requireUnknown } from './looking.ts';
 import type { OwnValues } from './own-rows.ts';
 import type { Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
@@ -24,23 +24,39 @@ export interface GroupFacts {
   readonly withRows: ReadonlySet<string>;
   /** Keys that the group's rows name; it learns those of the older rows that are sent. */
   readonly touched: TouchedKeys;
+  /** The rows that changed, as the binary log names them; null: they are looked for. */
+  readonly logged: LoggedChanges | null;
 }
 
 /** Finds what changed since the last broadcast beyond the rows of the new blocks. All reads are of one snapshot. */
 export async function findChanges(
   statements: Statements,
   layout: SourceLayout,
-  { watches, facts, before, own, stale, withRows, touched }: GroupFacts
-): Promise<ReadonlyMap<string, TableFound>> {
+  { watches, facts, before, own, stale, withRows, touched, logged }: GroupFacts
+): Promise<{ readonly tables: ReadonlyMap<string, TableFound>; readonly gaps: readonly string[] }> {
+  const gaps: string[] = [];
   const looks = layout.plans.flatMap((plan) => {
     const watch = watches.get(plan.name);
     if (!watch) return [];
     const values = watch.ranging.column === null ? [] : own.of(plan);
     const known = { facts: facts.get(plan.name), before, stale: stale.get(plan.name) ?? [] };
-    return [beginLook({ plan, watch, own: values, ...known })];
+    return [beginLook({ plan, watch, own: values, ...known }, logged?.spans(plan.name))];
   });
-  await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
-  await lookAtCorrelated(statements, looks);
+  if (logged) {
+    await noteLastIds(
+      statements,
+      looks.filter(({ plan }) => logged.has(plan.name))
+    );
+    for (const look of looks.filter(({ plan }) => logged.isWhole(plan.name))) {
+      await lookAtWhole(statements, look);
+      // Where nothing is known of any table, the unknown rows are too many to be sent.
+      if (!logged.isAll) requireUnknown(look);
+      else if (look.watch.unknownSpans.length > 0) gaps.push(unknownGap(look.plan.name));
+    }
+  } else {
+    await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
+    await lookAtCorrelated(statements, looks);
+  }
   const taker = new ChangeTaker(statements, layout.dbType);
   const found = new Map<string, TableFound>();
   const take = async (look: Look, named?: NamedRows) => {
@@ -52,5 +68,9 @@ export async function findChanges(
   const others = looks.filter(({ plan }) => plan.scope === null);
   const named = await Promise.all(others.map((look) => taker.readNamed(look, touched)));
   for (const [index, look] of others.entries()) await take(look, named[index]);
-  return found;
+  return { tables: found, gaps };
+}
+
+function unknownGap(table: string): string {
+  return `table ${table}: what changed in its older rows is not known: replicas find the difference by digest`;
 }

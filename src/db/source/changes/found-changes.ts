@@ -20,6 +20,18 @@ export interface LookNotes {
   explained: number;
 }
 
+/** The rows that changed since the last broadcast, as a log of them says. */
+export interface LoggedChanges {
+  /** Nothing is known of any table. */
+  readonly isAll: boolean;
+  /** Whether any row of a table may have changed. */
+  has(table: string): boolean;
+  /** Whether a table may have changed in any part. */
+  isWhole(table: string): boolean;
+  /** The changed values of a table that did not change as a whole. */
+  spans(table: string): readonly Span[];
+}
+
 /** The result of one table's look. */
 export interface TableFound {
   /** Rows to insert or to change. */

@@ -1,14 +1,23 @@
 import { quoteName, rows } from '../../core/connection.ts';
 import type { Statements } from '../../core/statement-batch.ts';
 import type { TablePlan } from '../../tables/classify.ts';
-import { type Checksum, isSame, type Value } from './checksum-map.ts';
+import { type Checksum, isSame, NO_ROWS, type Value } from './checksum-map.ts';
 import type { LookNotes } from './found-changes.ts';
 import { condition } from './own-rows.ts';
-import { finderWordSql, readChecksums, readTotal, toChecksum, toValue, valueSql } from './ranging.ts';
+import {
+  finderWordSql,
+  readChecksums,
+  readRangeChecksums,
+  readTotal,
+  toChecksum,
+  toValue,
+  valueSql
+} from './ranging.ts';
 import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
 import { isSettled, type TableFacts } from './table-facts.ts';
-import { type TableWatch, WINDOW_ROWS } from './table-watch.ts';
+import { RANGE_WIDTH, type TableWatch, WINDOW_ROWS } from './table-watch.ts';
 import { stampOf } from './touch-rules.ts';
+import { readLastId } from './watch-reader.ts';
 
 /** Rows that one group looks at beyond the newest ones of each table. */
 const LOOKED_ROWS = 60_000;
@@ -26,6 +35,8 @@ export interface Look {
   readonly own: readonly Span[];
   /** Spans of own values in which rows stood already: replicas clear them. */
   readonly stale: readonly Span[];
+  /** Values that are sent whatever rows they have now: replicas may hold others. */
+  required: readonly Span[];
   /** The values to send. */
   wanted: Span[];
   /** By value below the window, how its range has grown. */
@@ -33,15 +44,19 @@ export interface Look {
   readonly notes: LookNotes;
 }
 
-/** How far a look goes: all rows, the newest ones, or those with a later stamp. */
-type Depth = 'whole' | 'window' | 'stamped';
+/** How far a look goes: all rows, those that are known one by one, the newest ones, or those with a later stamp. */
+type Depth = 'whole' | 'known' | 'window' | 'stamped';
 
-/** A look that has seen nothing yet. */
-export function beginLook(of: Pick<Look, 'plan' | 'watch' | 'facts' | 'before' | 'own' | 'stale'>): Look {
+/** A look that has seen nothing yet. @param named values that the binary log names */
+export function beginLook(
+  of: Pick<Look, 'plan' | 'watch' | 'facts' | 'before' | 'own' | 'stale'>,
+  named: readonly Span[] = []
+): Look {
   const { watch, own } = of;
+  const required = named.length === 0 ? watch.pending : mergeSpans([...watch.pending, ...named]);
   const { lastId, stamp, explained } = watch;
   const notes: LookNotes = { lastId, stamp, explained, isLooked: false, isSettled: false, updateTime: undefined };
-  return { ...of, wanted: withoutSpans(watch.pending, own), growth: new Map(), notes };
+  return { ...of, required, wanted: withoutSpans(required, own), growth: new Map(), notes };
 }
 
 /**
@@ -70,6 +85,41 @@ export async function lookAround(
     together.push(chosen);
   }
   await lookAtAll(statements, together);
+}
+
+/** Looks at all rows of a table of which the binary log does not say which rows changed, against the broadcast checksums. */
+export async function lookAtWhole(statements: Statements, look: Look): Promise<void> {
+  const { plan, watch } = look;
+  const depth = watch.from === LOWEST ? 'whole' : 'known';
+  await lookAtContent(statements, look, depth);
+  if (depth === 'whole') return;
+  const below: [number, number] = [watch.rangesFrom, watch.from - 1];
+  const now = await readRangeChecksums(statements, plan, watch.ranging, below, RANGE_WIDTH);
+  const changed = [...new Set([...now.keys(), ...watch.rangesWithin(...below)])].filter((range) => {
+    const known = watch.rangeOf(range);
+    return known !== undefined && !isSame(known, now.get(range) ?? NO_ROWS);
+  });
+  require(look, changed.map((range): Span => [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1]));
+}
+
+/** Requires the rows whose broadcast checksums are not known. */
+export function requireUnknown(look: Look): void {
+  require(look, look.watch.unknownSpans);
+}
+
+function require(look: Look, spans: readonly Span[]): void {
+  if (spans.length === 0) return;
+  look.required = mergeSpans([...look.required, ...spans]);
+  look.wanted = mergeSpans([...look.wanted, ...withoutSpans(spans, look.own)]);
+}
+
+/** Notes the highest AUTO_INCREMENT id of each table whose rows the binary log names. */
+export async function noteLastIds(statements: Statements, looks: readonly Look[]): Promise<void> {
+  await Promise.all(
+    looks.map(async ({ plan, notes }) => {
+      notes.lastId = Math.max(notes.lastId, await readLastId(statements, plan));
+    })
+  );
 }
 
 /** The tables to read, and how far: the changed ones and, within a group's limit, those without a known time of change. */
@@ -119,7 +169,8 @@ async function lookAt(statements: Statements, look: Look, depth: Depth): Promise
 async function lookAtContent(statements: Statements, look: Look, depth: Depth): Promise<void> {
   const { plan, watch, own } = look;
   const nulls: Span[] = watch.ranging.isNullable ? [null] : [];
-  const covered: Span[] = [[depth === 'whole' ? LOWEST : watch.lookFrom, HIGHEST], ...nulls];
+  const from = depth === 'whole' ? LOWEST : depth === 'known' ? watch.from : watch.lookFrom;
+  const covered: Span[] = [[from, HIGHEST], ...nulls];
   const asked = withoutSpans(covered, own);
   // Small gaps between the own values are read with them and left out here.
   const spans = condition(asked).length === asked.length ? asked : covered;

@@ -88,6 +88,12 @@ export class TableWatch {
     return [...new Set([...this.#coarse.keys(), ...this.#unknown])].filter(within);
   }
 
+  /** The values whose rows as they were broadcast are not known. */
+  get unknownSpans(): Span[] {
+    const ranges = [...this.#unknown].map((range): Span => [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1]);
+    return mergeSpans(this.rangesFrom === LOWEST ? ranges : [...ranges, [LOWEST, this.rangesFrom - 1]]);
+  }
+
   /** A range below `from` as it was read. */
   setRange(range: number, checksum: Checksum): void {
     this.#unknown.delete(range);

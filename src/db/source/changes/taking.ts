@@ -43,7 +43,7 @@ export class ChangeTaker {
 
   /** Reads the rows of a table to send. @returns null if it was not looked at and nothing is sent */
   async take(look: Look, touched: TouchedKeys): Promise<TableFound | null> {
-    const { plan, watch, wanted, stale, notes } = look;
+    const { plan, watch, required, wanted, stale, notes } = look;
     if (wanted.length === 0 && stale.length === 0 && !notes.isLooked) return null;
     const { read, done, left } = await this.#readSpans(look, wanted);
     const entries = entriesOf(read);
@@ -53,7 +53,7 @@ export class ChangeTaker {
     if (plan.scope) touched.note(plan, list);
     if (watch.isSingle) {
       // Replicas may hold rows that are unknown here: a part is sent whole, a single value is reported as gone.
-      const unknown = commonSpans(done, watch.pending);
+      const unknown = commonSpans(done, required);
       const parts = unknown.filter((span) => span !== null && span[0] < span[1]);
       const values = [...absentOf(unknown, entries), ...goneOf(watch, withoutSpans(done, unknown), entries)];
       const gone = values.map((value) => ({ [watch.ranging.column!]: value }));

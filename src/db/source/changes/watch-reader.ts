@@ -1,4 +1,5 @@
 import { type Connection, quoteName, rows } from '../../core/connection.ts';
+import type { Statements } from '../../core/statement-batch.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { isSame, NO_ROWS } from './checksum-map.ts';
@@ -74,7 +75,7 @@ export async function windowStart(connection: Connection, plan: TablePlan, rangi
 }
 
 /** The highest value of the table's AUTO_INCREMENT column; 0 where there is none. */
-export async function readLastId(connection: Connection, plan: TablePlan): Promise<number> {
+export async function readLastId(connection: Statements, plan: TablePlan): Promise<number> {
   const counter = plan.columns.find(({ autoIncrement }) => autoIncrement)?.name;
   if (counter === undefined) return 0;
   const [row] = await rows(connection, `SELECT MAX(${quoteName(counter)}) AS id FROM ${quoteName(plan.name)}`);

@@ -41,11 +41,13 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
       id: { dbType: 'decoder', chain: 'litecoin', network: 'regtest' },
       coordinates: database,
       localTables: [],
+      binlog: 'off',
       resume: null
     },
     log: silentLogger,
     reader,
     control,
+    open,
     beginGroup: () => undefined,
     record: async () => undefined,
     roots: null,

@@ -50,6 +50,7 @@ test('200: all databases nested by chain, network and type, and one', async () =
     poll_error_count: 0,
     phase: 'polling.caughtUp',
     waiting: null,
+    last_error: null,
     subscribers: []
   });
   const decoder = (await app.inject(`/status/decoder/${AT}`)).json();

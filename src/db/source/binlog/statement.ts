@@ -1,0 +1,41 @@
+/** The tables that a statement in the binary log may have changed; `all` where its text does not say. */
+export type StatementTables = ReadonlySet<string> | 'all';
+
+/** Statements that only begin, divide or end a transaction. */
+const CONTROL = /^(BEGIN|COMMIT|ROLLBACK|START TRANSACTION|SAVEPOINT|RELEASE SAVEPOINT|XA (START|BEGIN|END))\b/i;
+/** Statements that change no row, or name every table whose rows they change. */
+const DEFINITION = /^(CREATE|ALTER|DROP|TRUNCATE|RENAME|OPTIMIZE|ANALYZE|REPAIR|FLUSH|GRANT|REVOKE|SET|COMMENT)\b/i;
+/** Those of them that change rows otherwise than the new columns of a table say. */
+const MOVES_ROWS =
+  /^(TRUNCATE|RENAME|REPAIR|DROP (TEMPORARY )?TABLE|CREATE (OR REPLACE )(TEMPORARY )?TABLE|ALTER\b[\s\S]*\b(IGNORE|PARTITION|TABLESPACE|RENAME))\b/i;
+const COMMENTS = /\/\*(?!M?!)[\s\S]*?\*\/|\/\*M?!\d*|\*\//g;
+const WORDS = /`(?:[^`]|``)+`|[\p{L}\p{N}_$]+/gu;
+
+/**
+ * Finds the tables of one database that a statement of the binary log may have changed. It may name tables that did not change, and
+ * leaves none out: a name counts wherever it stands in the text.
+ *
+ * @param schema default database of the statement's session
+ * @param database the database whose tables count
+ * @param tables its tables
+ */
+export function tablesOfStatement(
+  text: string,
+  schema: string,
+  database: string,
+  tables: Iterable<string>
+): StatementTables {
+  const sql = text.replace(COMMENTS, ' ').trim();
+  if (CONTROL.test(sql)) return new Set();
+  const words = new Set(Array.from(sql.matchAll(WORDS), ([word]) => plain(word)));
+  if (schema !== database && !words.has(plain(database))) return new Set();
+  // A statement with data instead of rows: what a function or a trigger of it wrote stands nowhere.
+  if (!DEFINITION.test(sql)) return 'all';
+  if (!MOVES_ROWS.test(sql)) return new Set();
+  return new Set(Array.from(tables).filter((name) => words.has(plain(name))));
+}
+
+/** Names are compared without regard to case: some servers keep them in lower case. */
+function plain(word: string): string {
+  return (word.startsWith('`') ? word.slice(1, -1).replaceAll('``', '`') : word).toLowerCase();
+}

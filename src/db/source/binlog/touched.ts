@@ -1,0 +1,126 @@
+import type { Value } from '../changes/checksum-map.ts';
+import { type Span, spansOf } from '../changes/spans.ts';
+import { type BinlogPosition, isAtLeast } from './position.ts';
+
+/** Values kept of one table; a table with more counts as changed in any part. */
+const MAX_VALUES = 100_000;
+/** Transactions kept apart from each other; older ones are joined. */
+const MAX_ENTRIES = 4_096;
+
+/** Rows that transactions changed, by the value that divides their table. */
+export class TouchedTables {
+  readonly #values = new Map<string, Set<Value>>();
+  readonly #whole = new Set<string>();
+  readonly #replaced = new Set<string>();
+  /** Every table may have changed in any part. */
+  isAll = false;
+
+  /** Adds one value of a table. */
+  add(table: string, value: Value): void {
+    if (this.isWhole(table)) return;
+    const values = this.#values.get(table) ?? new Set<Value>();
+    this.#values.set(table, values.add(value));
+    if (values.size > MAX_VALUES) this.addWhole(table);
+  }
+
+  /** Adds a table that may have changed in any part. */
+  addWhole(table: string): void {
+    this.#whole.add(table);
+    this.#values.delete(table);
+  }
+
+  /** Notes that rows of a table were changed or deleted, not only added. */
+  noteReplaced(table: string): void {
+    this.#replaced.add(table);
+  }
+
+  /** Adds the tables whose rows a foreign key changed or deleted: the log does not name them. @param children by parent */
+  addCascades(children: ReadonlyMap<string, readonly string[]>): void {
+    const parents = [...this.#replaced, ...this.#whole].filter((table) => children.has(table));
+    for (let parent = parents.pop(); parent !== undefined; parent = parents.pop()) {
+      for (const child of children.get(parent) ?? []) {
+        if (this.#whole.has(child)) continue;
+        this.addWhole(child);
+        parents.push(child);
+      }
+    }
+  }
+
+  /** Adds everything that another set holds. */
+  join(other: TouchedTables): void {
+    this.isAll ||= other.isAll;
+    for (const table of other.#replaced) this.#replaced.add(table);
+    for (const table of other.#whole) this.addWhole(table);
+    for (const [table, values] of other.#values) for (const value of values) this.add(table, value);
+  }
+
+  get isEmpty(): boolean {
+    return !this.isAll && this.#whole.size === 0 && this.#values.size === 0;
+  }
+
+  /** Returns whether a table may have changed in any part. */
+  isWhole(table: string): boolean {
+    return this.isAll || this.#whole.has(table);
+  }
+
+  /** Returns whether any row of a table may have changed. */
+  has(table: string): boolean {
+    return this.isWhole(table) || this.#values.has(table);
+  }
+
+  /** The changed values of a table that did not change as a whole. */
+  values(table: string): ReadonlySet<Value> {
+    return this.#values.get(table) ?? new Set();
+  }
+
+  /** The same as spans. */
+  spans(table: string): readonly Span[] {
+    return spansOf(this.values(table));
+  }
+}
+
+interface Entry {
+  /** Position before its first transaction, and after its last one. */
+  readonly from: BinlogPosition;
+  readonly to: BinlogPosition;
+  readonly touched: TouchedTables;
+}
+
+/** Rows that transactions of the binary log changed since the last broadcast, by position. Its size is bounded: see `MAX_VALUES`, `MAX_ENTRIES`. */
+export class TouchedLog {
+  #entries: Entry[] = [];
+
+  /** Adds the rows of one transaction that stands between two positions. Call it in the order of the log. */
+  add(from: BinlogPosition, to: BinlogPosition, touched: TouchedTables): void {
+    if (touched.isEmpty) return;
+    this.#entries.push({ from, to, touched });
+    if (this.#entries.length > MAX_ENTRIES) this.#joinOlder();
+  }
+
+  /** Returns the rows that changed up to a position. It may hold later ones where transactions were joined. */
+  upTo(position: BinlogPosition): TouchedTables {
+    const all = new TouchedTables();
+    for (const { from, touched } of this.#entries) {
+      if (isAtLeast(from, position)) break;
+      all.join(touched);
+    }
+    return all;
+  }
+
+  /** Forgets the rows that changed up to a position: they were broadcast. */
+  forget(position: BinlogPosition): void {
+    this.#entries = this.#entries.filter(({ to }) => !isAtLeast(position, to));
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#entries = [];
+  }
+
+  #joinOlder(): void {
+    const older = this.#entries.splice(0, MAX_ENTRIES / 2);
+    const touched = new TouchedTables();
+    for (const entry of older) touched.join(entry.touched);
+    this.#entries.unshift({ from: older[0]!.from, to: older.at(-1)!.to, touched });
+  }
+}

@@ -1,0 +1,168 @@
+import type ZongJi from '@vlasky/zongji';
+import { toValue } from '../changes/ranging.ts';
+import type { BinlogPosition } from './position.ts';
+import { tablesOfStatement } from './statement.ts';
+import { type TouchedLog, TouchedTables } from './touched.ts';
+
+/** Prepared XA transactions whose rows are kept until they commit; rows of more count as unknown. */
+const MAX_PREPARED = 256;
+
+type Row = Readonly<Record<string, unknown>>;
+type RowChange = Row | { readonly before: Row; readonly after: Row };
+
+/** What of an event of the binary log is read here; see the package's own types for each event. */
+export interface LogEvent {
+  getTypeName(): string;
+  readonly nextPosition: number;
+  readonly [field: string]: unknown;
+}
+
+/** The column that divides a table's rows; null: its rows have none. Undefined: the table is not known, or not replicated. */
+export type ValueColumn = (table: string) => string | null | undefined;
+
+/** Collects the changed rows of one database from the events of the binary log, one transaction after the other. */
+export class LogTransactions {
+  readonly #database: string;
+  readonly #tables: () => Iterable<string>;
+  readonly #valueColumn: ValueColumn;
+  readonly #log: TouchedLog;
+  readonly #prepared = new Map<string, TouchedTables>();
+  #current = new TouchedTables();
+  #isStandalone = false;
+  /** The end of the last complete transaction. */
+  position: BinlogPosition;
+
+  /**
+   * @param start where the first event stands
+   * @param tables the names of the database's tables
+   */
+  constructor(
+    log: TouchedLog,
+    start: BinlogPosition,
+    of: { readonly database: string; readonly tables: () => Iterable<string>; readonly valueColumn: ValueColumn }
+  ) {
+    this.#log = log;
+    this.position = start;
+    this.#database = of.database;
+    this.#tables = of.tables;
+    this.#valueColumn = of.valueColumn;
+  }
+
+  /** Takes the next event. @param tableMap the reader's tables by their number in the log */
+  take(event: LogEvent, tableMap: ZongJi['tableMap']): void {
+    switch (event.getTypeName()) {
+      case 'Rotate':
+        this.#end({ file: String(event['binlogName']), offset: Number(event['position']) });
+        return;
+      case 'MariadbGtid':
+        this.#isStandalone = event['standalone'] === true;
+        return;
+      case 'WriteRows':
+      case 'UpdateRows':
+      case 'DeleteRows':
+        this.#takeRows(event, tableMap);
+        return;
+      case 'Query':
+        this.#takeStatement(event);
+        return;
+      case 'XaPrepare':
+        this.#prepare(event);
+        return;
+      case 'Xid':
+      case 'Format':
+      case 'MariadbGtidList':
+      case 'BinlogCheckpoint':
+      case 'Heartbeat':
+        this.#endAt(event);
+        return;
+      case 'TableMap':
+      case 'StartEncryption':
+      case 'AnnotateRows':
+      case 'IntVar':
+        return;
+      default:
+        // Data of statements, incidents: what they changed stands nowhere.
+        this.takeUnknown();
+    }
+  }
+
+  /** Notes that the open transaction changed rows that nobody can name. */
+  takeUnknown(): void {
+    this.#current.isAll = true;
+  }
+
+  #takeRows(event: LogEvent, tableMap: ZongJi['tableMap']): void {
+    const entry = tableMap[Number(event['tableId'])];
+    if (!entry || entry.parentSchema !== this.#database) return;
+    const { tableName } = entry;
+    if (event.getTypeName() !== 'WriteRows') this.#current.noteReplaced(tableName);
+    // A table that appeared after the last look at the schema has no column yet.
+    const column = this.#valueColumn(tableName) ?? null;
+    const at = entry.columns?.findIndex(({ name }) => name === column) ?? -1;
+    const images = [event['columns_present_bitmap'], event['columns_present_bitmap2']].map((bits) =>
+      hasColumn(bits, at)
+    );
+    // Without the column in the row as it was, nobody can tell where it was.
+    if (column === null || !images[0]) {
+      this.#current.addWhole(tableName);
+      return;
+    }
+    for (const row of event['rows'] as RowChange[]) {
+      if (!isUpdate(event, row)) this.#current.add(tableName, toValue(row[column] ?? null));
+      else {
+        this.#current.add(tableName, toValue(row.before[column] ?? null));
+        if (images[1]) this.#current.add(tableName, toValue(row.after[column] ?? null));
+      }
+    }
+  }
+
+  #takeStatement(event: LogEvent): void {
+    const sql = String(event['query']).trim();
+    const completed = /^XA (COMMIT|ROLLBACK) (\S+)/i.exec(sql);
+    if (completed) this.#complete(completed[1]!.toUpperCase(), completed[2]!.toLowerCase());
+    else {
+      const changed = tablesOfStatement(sql, String(event['schema']), this.#database, this.#tables());
+      if (changed === 'all') this.takeUnknown();
+      else for (const table of changed) this.#current.addWhole(table);
+    }
+    if (this.#isStandalone || completed || /^(COMMIT|ROLLBACK)\b(?! (WORK )?TO\b)/i.test(sql)) this.#endAt(event);
+  }
+
+  /** A prepared transaction's rows stand where it was prepared, and count where it is committed. */
+  #prepare(event: LogEvent): void {
+    if (event['onePhase'] !== true) {
+      const hex = (field: string) => `x'${(event[field] as Buffer).toString('hex')}'`;
+      const xid = `${hex('xidGtrid')},${hex('xidBqual')},${event['xidFormatId']}`;
+      if (this.#prepared.size < MAX_PREPARED) this.#prepared.set(xid, this.#current);
+      this.#current = new TouchedTables();
+    }
+    this.#endAt(event);
+  }
+
+  #complete(how: string, xid: string): void {
+    const rows = this.#prepared.get(xid);
+    this.#prepared.delete(xid);
+    if (how === 'ROLLBACK') return;
+    if (rows) this.#current.join(rows);
+    else this.takeUnknown(); // prepared before this reader began
+  }
+
+  #endAt({ nextPosition }: LogEvent): void {
+    // Events that the server makes up for a new reader have none.
+    if (nextPosition > 0) this.#end({ file: this.position.file, offset: nextPosition });
+  }
+
+  #end(to: BinlogPosition): void {
+    this.#log.add(this.position, to, this.#current);
+    this.#current = new TouchedTables();
+    this.position = to;
+  }
+}
+
+function isUpdate(event: LogEvent, row: RowChange): row is { readonly before: Row; readonly after: Row } {
+  return event.getTypeName() === 'UpdateRows' && 'before' in row;
+}
+
+function hasColumn(bits: unknown, at: number): boolean {
+  return at >= 0 && bits instanceof Uint8Array && ((bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0;
+}

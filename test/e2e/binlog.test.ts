@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { createDatabase, startOwnServer } from '../support/mariadb.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
+import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';
+
+/** Tables in which indexers in use change rows of older blocks. */
+const CHANGED = ['stakes', 'orders', 'dispensers', 'bets'];
+/** More than a source reads whole with each group, and more than it knows value by value at the start. */
+const LARGE = 6_000;
+const LARGER = 30_000;
+
+let source: DatabaseCoordinates;
+let writer: Connection;
+let ledger: Ledger;
+let pair: SyncPair;
+let client: SyncProcess;
+
+before(async () => {
+  const server = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  source = await createDatabase('binlog', server.root);
+  writer = await connect(source);
+  ledger = await createLedger(writer, { dbType: 'indexer', seed: 'binlog', size: 'small', chain: 'litecoin' });
+  for (const table of CHANGED) await multiply(table, LARGE);
+  await multiply('credits', LARGER);
+  await writer.query('CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)');
+  await writer.query(`INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${LARGER}`);
+  await writer.query(
+    'CREATE TABLE remarks (id INT PRIMARY KEY, note INT NULL, FOREIGN KEY (note) REFERENCES notes (id) ON DELETE CASCADE ON UPDATE CASCADE)'
+  );
+  await writer.query('INSERT INTO remarks SELECT id, id FROM notes WHERE id % 4 = 0');
+  await writer.query('ANALYZE TABLE notes, remarks');
+  pair = await startPair('indexer', source, { SYNC_BINLOG: 'required' });
+  client = await pair.startClient();
+  await equalAfter(async () => undefined);
+});
+
+after(() => writer.destroy());
+
+/** Repeats rows of a table until it has about so many. */
+async function multiply(table: string, count: number): Promise<void> {
+  const [found] = await rows(writer, `SELECT COUNT(*) AS n FROM ${table}`);
+  const [columns] = await rows(
+    writer,
+    `SELECT GROUP_CONCAT(CONCAT('t.', column_name)) AS list FROM information_schema.columns
+     WHERE table_schema = DATABASE() AND table_name = '${table}' AND column_name <> 'id'`
+  );
+  const list = String(columns!['list']);
+  const times = Math.ceil(count / Math.max(1, Number(found!['n'])));
+  const keys = await rows(writer, `SHOW KEYS FROM ${table} WHERE Non_unique = 0 AND Column_name = 'action_index'`);
+  const values = keys.length > 0 ? list.replace('t.action_index', '1000000 + t.action_index * 10000 + s.seq') : list;
+  await rows(
+    writer,
+    `INSERT INTO ${table} (${list.replaceAll('t.', '')}) SELECT ${values} FROM ${table} t JOIN seq_1_to_${times} s`
+  );
+  await rows(writer, `ANALYZE TABLE ${table}`);
+}
+
+/** Changes rows, writes the block that shows it, and waits until the replica is equal at that block; no other block follows. */
+async function equalAfter(change: () => Promise<unknown>): Promise<void> {
+  await change();
+  const { height } = await ledger.writeBlock({ actions: 2 });
+  const verdict = await pair.settle(client, height);
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  const status = await pair.status(client);
+  assert.equal(status['repairs'] ?? 0, 0, 'nothing was left for a repair');
+}
+
+test('rows that a block adds to large tables come with the old rows that change beside them', async () => {
+  await equalAfter(async () => {
+    await writer.query('BEGIN');
+    for (const table of CHANGED) {
+      const [old] = await rows(writer, `SELECT MIN(action_index) AS a FROM ${table}`);
+      await writer.query(`UPDATE ${table} SET status_id = status_id + 1 WHERE action_index = ?`, [old!['a']]);
+    }
+    await writer.query('COMMIT');
+  });
+});
+
+test('every row of a large table may change in one block', () =>
+  equalAfter(() => writer.query("UPDATE notes SET text = CONCAT(text, '!')")));
+
+test('rows are deleted, replaced, truncated, and written in the statement format and by XA', async () => {
+  await equalAfter(() => writer.query('DELETE FROM notes WHERE id % 7 = 3'));
+  await equalAfter(() => writer.query("REPLACE INTO notes (id, text) VALUES (1, 'other'), (999999, 'far')"));
+  await equalAfter(() => writer.query('UPDATE notes SET id = id + 2000000 WHERE id BETWEEN 100 AND 200'));
+  await equalAfter(async () => {
+    await writer.query("XA START 'one'");
+    await writer.query("UPDATE notes SET text = 'by XA' WHERE id = 5000");
+    await writer.query("XA END 'one'");
+    await writer.query("XA PREPARE 'one'");
+    const { height } = await ledger.writeBlock({ actions: 1 }).catch(() => ({ height: null }));
+    assert.equal(height, null, 'the connection is busy with the prepared transaction');
+    await writer.query("XA COMMIT 'one'");
+  });
+  await equalAfter(async () => {
+    await writer.query("SET SESSION binlog_format = 'STATEMENT'");
+    await writer.query("UPDATE notes SET text = 'by statement' WHERE id = 4000");
+    await writer.query("SET SESSION binlog_format = 'ROW'");
+  });
+  await equalAfter(() => writer.query('DROP TABLE remarks'));
+  await equalAfter(() => writer.query('TRUNCATE notes'));
+});
+
+test('a lookup row that commits long after ids above its own, and one whose text changes', async () => {
+  const late = await connect(source);
+  try {
+    await late.query('BEGIN');
+    const [made] = await late.query("INSERT INTO index_memos (memo) VALUES ('late')");
+    const { insertId } = made as unknown as { insertId: number };
+    await equalAfter(() =>
+      writer.query("INSERT INTO index_memos (memo) SELECT CONCAT('memo of the binlog test ', seq) FROM seq_1_to_3000")
+    );
+    await equalAfter(() => late.query('COMMIT'));
+    await equalAfter(() => writer.query("UPDATE index_memos SET memo = 'another' WHERE id = ?", [insertId]));
+  } finally {
+    late.destroy();
+  }
+});
+
+test('a server that was away reads what changed meanwhile from the log', async () => {
+  await pair.server.end('SIGKILL');
+  const [old] = await rows(writer, 'SELECT MIN(action_index) AS a FROM credits');
+  await writer.query('UPDATE credits SET amount = amount + 1 WHERE action_index = ?', [old!['a']]);
+  await pair.restartServer();
+  await equalAfter(() => writer.query("INSERT INTO notes (text) VALUES ('after the restart')"));
+});
+
+test('BINLOG_UNUSABLE: without the right to read the log, a server that requires it names the reason', async () => {
+  await writer.query("CREATE USER 'reader'@'%' IDENTIFIED BY 'reads'");
+  await writer.query(`GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON \`${source.name}\`.* TO 'reader'@'%'`);
+  await writer.query(`GRANT DROP ON \`replica_%\`.* TO 'reader'@'%'`);
+  const account = { ...source, user: 'reader', pass: 'reads' };
+  const required = await startPair('indexer', account, { SYNC_BINLOG: 'required' });
+  await eventually('the reason is told', 20_000, async () => {
+    const { binlog, last_error: error } = (await required.status(required.server)) as Record<string, never>;
+    return /BINLOG MONITOR/.test(binlog?.['reason'] ?? '') && /BINLOG MONITOR/.test(String(error));
+  });
+  const { height } = await ledger.writeBlock({ actions: 1 });
+  await eventually('the group fails by that name', 20_000, async () => /BINLOG_UNUSABLE/.test(required.server.log()));
+  assert.equal((await required.server.get('/health')).status, 200, 'MariaDB is well');
+  assert.notEqual((await required.status(required.server))['block_height'], height);
+  await writer.query("GRANT BINLOG MONITOR, REPLICATION SLAVE ON *.* TO 'reader'@'%'");
+  await eventually('it heals', 60_000, async () => (await required.status(required.server))['block_height'] === height);
+  await required.server.end();
+});

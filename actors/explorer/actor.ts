@@ -8,7 +8,7 @@ import type { Question, Reply } from '../../src/explorer/question.ts';
 import { answerQuestion } from '../../src/explorer/read/answer.ts';
 import { cursorsOf } from '../../src/explorer/read/cursor.ts';
 import { openDatabases } from '../../src/explorer/read/databases.ts';
-import { Reader } from '../../src/explorer/read/reader.ts';
+import { READS_AT_ONCE, Reader } from '../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
 import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
@@ -24,6 +24,8 @@ export interface ExplorerActorData {
   readonly indexer: DatabaseCoordinates;
   /** How long one read may take. */
   readonly readLimitMs: number;
+  /** By which cursors are signed. */
+  readonly cursorSecret: string;
   readonly logLevel: string;
 }
 
@@ -33,7 +35,7 @@ export type ExplorerAsks = { read: { request: Question; reply: Reply } };
 /** What an explorer actor tells the main thread. */
 export type ExplorerNotices = { report: ExplorerReport };
 
-const CONNECTIONS = { indexer: 4, decoder: 2 } as const;
+const CONNECTIONS = { indexer: READS_AT_ONCE, decoder: 2 } as const;
 /** For looks at the tips: callers cannot make them wait. */
 const PROBE_CONNECTIONS = 1;
 /** Of callers' reads: to open one costs as much as to read. */
@@ -82,7 +84,7 @@ const probes = {
 const aside = readerOf('indexer', 1, breakerOf('indexer'));
 const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
 const network = chainNetwork(data.chain, data.network);
-const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.indexer));
+const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.cursorSecret, network.name));
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
 await watch();
 

@@ -4,6 +4,7 @@ import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';
 import type { Readiness } from '../service/readiness.ts';
 import type { Coin } from './coins.ts';
+import { FairReads } from './fair-reads.ts';
 import { MAX_PER_ADDRESS } from './live/live-stream.ts';
 import { type ApiDeps, apiRoutes, ONE_NETWORK } from './routes/api.ts';
 import { isLiveRequest, liveRoutes } from './routes/live.ts';
@@ -25,7 +26,7 @@ Everything below \`/{COIN}/api/\` is open; where one network is served, \`{COIN}
 
 /** The explorer's front door: its routes in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
-  const { config, coins, hubAgeS, log } = deps;
+  const { config, coins, hubAgeS, log, version } = deps;
   return createFrame({
     ...deps,
     name: 'explorer',
@@ -40,12 +41,13 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     readiness: () => readinessOf(coins()),
     consolePath: '/console',
     upgrades: { accept: ({ url, headers }) => isLiveRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
-    routes: (app, { addressOf }) => {
+    routes: (app, { addressOf, budget }) => {
       const { EXPLORER_RATE_LIMIT_RPM: max, EXPLORER_CACHE_MB } = config;
       void app.register(async (plugin) => {
         // One for all: what a page or a connection is made of costs as much as an answer.
         const limit = createLimit(plugin, { name: 'explorer', max, windowMs: WINDOW_MS, addressOf });
-        const deps = { coins, hubAgeS, limit, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20 };
+        const reads = new FairReads({ addressOf, budget });
+        const deps = { coins, hubAgeS, limit, reads, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20, version };
         liveRoutes(plugin, { ...deps, addressOf, log });
         apiRoutes(plugin, deps);
         pageRoutes(plugin, deps);

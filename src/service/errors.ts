@@ -31,6 +31,7 @@ export function errorHandler({ withCode, names = {} }: HandlerOptions) {
     if (status === 500) request.log.error({ err: caught }, 'request failed');
     else if (status > 500) request.log.debug({ err: caught }, 'request refused');
     if (status === 401) reply.header('www-authenticate', 'Bearer');
+    reply.header('cache-control', 'no-store');
     if (status === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S);
     const body: ErrorBody = withCode !== false && code !== undefined ? { error: text, code } : { error: text };
     return reply.code(status).type('application/json; charset=utf-8').send(body);

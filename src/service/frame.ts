@@ -148,7 +148,8 @@ function refuse(
   status: number,
   error: string
 ): FastifyReply {
-  return reply.code(status).send(documentation.codesAlways ? { error, code: codeOfStatus(status) } : { error });
+  reply.code(status).header('cache-control', 'no-store');
+  return reply.send(documentation.codesAlways ? { error, code: codeOfStatus(status) } : { error });
 }
 
 function serverOptions(service: ServiceDefinition, { authenticator, clientLimiter }: FrameParts): FastifyServerOptions {

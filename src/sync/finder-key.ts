@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { keptSecret } from './kept-secret.ts';
+import { keptSecret } from '../process/kept-secret.ts';
 
 /** In SYNC_STATE_DIR. */
 const FILE = 'finder.key';

@@ -52,6 +52,8 @@ const { json, ...size } = readArguments(
   ({ json, actions = '5000000', busy = '1000000' }) => ({ json, actions: Number(actions), busy: Number(busy) })
 );
 
+const CURSOR_KEY = 'the key of a bench, which signs nothing else';
+
 await runProgram(async () => {
   const { root } = await startOwnServer(SERVER);
   const [indexer, decoder] = [await createDatabase('indexer', root), await createDatabase('decoder', root)];
@@ -61,10 +63,10 @@ await runProgram(async () => {
   console.log(`ledger of ${size.actions} actions written in ${Math.round((performance.now() - began) / 1000)} s`);
   const explorer = await startExplorer(
     { indexer, decoder },
-    { EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'warn', EXPLORER_CACHE_MB: '0' }
+    { EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'warn', EXPLORER_CACHE_MB: '0', EXPLORER_CURSOR_KEY: CURSOR_KEY }
   );
   const load = new Helper<HttpLoadAsk>('http-load.ts');
-  const cursors = cursorsOf(explorer.indexer);
+  const cursors = cursorsOf(CURSOR_KEY, 'bitcoin-regtest');
   const reader = await connect(indexer);
   const tip = tipIn(await rows(reader, NEWEST_BLOCK))!;
   reader.destroy();

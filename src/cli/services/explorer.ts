@@ -23,6 +23,7 @@ import { listenTls } from '../../service/ingress/listen-tls.ts';
 import type { Command, Environment } from '../command.ts';
 import { readOptions } from '../options.ts';
 import { HUB_TIMEOUT_MS, loadSettings } from '../settings.ts';
+import { cursorSecretOf } from './cursor-secret.ts';
 import { exploredNetworks, needsHub } from './explored-networks.ts';
 import { type RunningService, runService } from './run-service.ts';
 import { ServedCoins } from './served-coins.ts';
@@ -72,6 +73,7 @@ async function startHttp(
   onApp: (app: HttpApp) => void
 ): Promise<RunningService> {
   let coins: ServedCoins | undefined;
+  const cursorSecret = await cursorSecretOf(config, log);
   let hubAnsweredAt: number | undefined;
   const hubAgeS = () => (hubAnsweredAt === undefined ? null : Math.floor((performance.now() - hubAnsweredAt) / 1000));
   const opened = await openSupervised<ExplorerReport, ExplorerAsks>({
@@ -85,7 +87,7 @@ async function startHttp(
     }
   });
   coins = new ServedCoins({
-    ...{ loops: opened, log, readLimitMs: config.DB_QUERY_TIMEOUT },
+    ...{ loops: opened, log, readLimitMs: config.DB_QUERY_TIMEOUT, cursorSecret },
     ...{ graceMs: config.SHUTDOWN_GRACE_MS, logLevel: config.LOG_LEVEL }
   });
   const only = config.NETWORK === undefined ? undefined : readNetwork(config.NETWORK);

@@ -17,11 +17,12 @@ interface ServedCoinsOptions {
   readonly log: Pick<Logger, 'info' | 'warn'>;
   /** How long one read may take. */
   readonly readLimitMs: number;
+  readonly cursorSecret: string;
   readonly graceMs: number;
   readonly logLevel: string;
 }
 
-/** Of a question, beside what the read itself may take. */
+/** Of a question, beside what the read itself may take, and as much until a connection is free. */
 const PATIENCE_MS = 1_000;
 
 const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
@@ -52,11 +53,11 @@ export class ServedCoins {
   }
 
   #begin(where: ExploredNetwork): void {
-    const { loops, log, readLimitMs, logLevel } = this.#options;
+    const { loops, log, readLimitMs, cursorSecret, logLevel } = this.#options;
     const { network } = where;
     const id = idOf(network);
     const end = new AbortController();
-    const patience = { deadlineMs: readLimitMs + PATIENCE_MS, isRoutine: true };
+    const patience = { deadlineMs: 2 * readLimitMs + PATIENCE_MS, isRoutine: true };
     const coin: Coin = {
       network,
       gone: end.signal,
@@ -67,7 +68,7 @@ export class ServedCoins {
     log.info({ network: network.name }, 'network is served');
     loops.startLoop(id, (): ExplorerActorData => {
       const { indexer, decoder } = this.#served.get(network.code)?.where ?? where;
-      return { chain: network.chain, network: network.network, indexer, decoder, readLimitMs, logLevel };
+      return { chain: network.chain, network: network.network, indexer, decoder, readLimitMs, cursorSecret, logLevel };
     });
   }
 

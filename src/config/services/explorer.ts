@@ -4,7 +4,15 @@ import { databaseVariables } from '../database.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { findNodeNetwork } from '../node.ts';
 import { serviceVariables } from '../service.ts';
+import { defaultStateDirectory } from '../state-directory.ts';
 import { integer, parsed, port, text, type Values } from '../variables.ts';
+
+const SECRET_LETTERS = 32;
+
+function readSecret(entry: string): string {
+  if (entry.length < SECRET_LETTERS) throw new Error(`must have at least ${SECRET_LETTERS} letters`);
+  return entry;
+}
 
 /** Every variable of the explorer. @see the section "Shared configuration" of the specification */
 export const explorerVariables = {
@@ -31,6 +39,14 @@ export const explorerVariables = {
   }),
   EXPLORER_TLS_KEY: text({ doc: 'PEM file of the key of EXPLORER_TLS_CERT', example: '/etc/ssl/explorer.key' }),
   EXPLORER_HTTPS_PORT: port({ default: 8081, doc: 'port of HTTPS, where EXPLORER_TLS_CERT is set' }),
+  EXPLORER_CURSOR_KEY: parsed(readSecret, {
+    doc: "secret by which cursors are signed, the same for explorers that take each other's; unset: one that is made, and kept in EXPLORER_STATE_DIR",
+    secret: true
+  }),
+  EXPLORER_STATE_DIR: text({
+    default: defaultStateDirectory(),
+    doc: 'private directory for the key of cursors, where EXPLORER_CURSOR_KEY is not set'
+  }),
   EXPLORER_CACHE_MB: integer({
     default: 32,
     min: 0,

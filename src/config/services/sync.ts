@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { readPinnedValidators } from '../pinned-validators.ts';
 import { frameVariables } from '../service.ts';
+import { defaultStateDirectory } from '../state-directory.ts';
 import { readTokenPlaces, readTokens } from '../tokens.ts';
 import {
   choice,
@@ -16,13 +16,6 @@ import {
   text,
   type Values
 } from '../variables.ts';
-
-/** Root keeps state in /var/lib, others where the XDG base directory specification says. */
-function defaultStateDirectory(env: Readonly<Record<string, string | undefined>>): string {
-  if (process.getuid?.() === 0) return '/var/lib/platform-node';
-  // In a container a user may have neither a name nor a home.
-  return join(env['XDG_STATE_HOME'] || join(env['HOME'] || '/', '.local', 'state'), 'platform-node');
-}
 
 /** An Ed25519 public key, or the seed of a private one. */
 function readKey(entry: string): string {
@@ -130,7 +123,7 @@ export const syncVariables = {
   }),
   SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that are never replicated' }),
   SYNC_STATE_DIR: text({
-    default: defaultStateDirectory(process.env),
+    default: defaultStateDirectory(),
     doc: 'private directory for artifacts, downloads and the last broadcast heights'
   }),
   SYNC_SINCE_INCLUSIVE: flag({

@@ -51,8 +51,8 @@ export interface List {
   readonly isSettled?: true;
   /** Keys are texts and not numbers. */
   readonly textKeys?: true;
-  /** It can be had as it was after a past block, by the parameter `height`. */
-  readonly hasPast?: true;
+  /** It can be had as it was after a past block, by the parameter `height`: the column of what was moved that its filter names. */
+  readonly past?: 'address_id' | 'tick_id';
   /** All rows, for the list without `{query}`. */
   readonly all?: Filter;
   /** By the names of `{type}`. */

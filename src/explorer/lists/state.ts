@@ -14,6 +14,11 @@ import {
 import type { List, Way } from './list.ts';
 import { every, keyed, named } from './ways.ts';
 
+/** Which block of the chain it is. */
+const blockHash = textOrNull(
+  '(SELECT c.block_hash FROM chain_blocks c WHERE c.block_index = b.block_index LIMIT 1)',
+  'that the chain gives it; null where the indexer keeps none'
+);
 const hash = (name: string) => looked('index_transactions', `b.${name}_hash_id`);
 const LIST = { tag: 'State', database: 'indexer', within: [] } as const;
 
@@ -21,6 +26,7 @@ const LIST = { tag: 'State', database: 'indexer', within: [] } as const;
 export const BLOCK_COLUMNS: Columns = {
   block_index: integer('b.block_index'),
   timestamp: integerOrNull('b.block_time', 'Unix seconds'),
+  block_hash: blockHash,
   ledger_hash: hash('ledger'),
   actions_hash: hash('actions'),
   contract_hash: hash('contract'),
@@ -48,6 +54,16 @@ const HELD: Way = {
   isUnique: true,
   where: 't.address_id = ?',
   rows: 't.address_id = ?'
+};
+
+/** In the order of addresses: a holder whose balance comes back, or is written again, keeps its place. */
+const HOLDING: Way = {
+  from: 'balances t',
+  indexes: ['tick_id_address_id', 'tick_id'],
+  key: 't.address_id',
+  isUnique: true,
+  where: 't.tick_id = ?',
+  rows: 't.tick_id = ?'
 };
 
 /** The lists of what stands now, by their methods. */
@@ -84,7 +100,7 @@ export const STATE_LISTS = {
   balances: {
     ...LIST,
     summary: 'What an address holds, or held after a past block',
-    hasPast: true,
+    past: 'address_id',
     columns: {
       tick: ticker('t.tick_id'),
       amount: amountOrNull('t.amount'),
@@ -98,10 +114,11 @@ export const STATE_LISTS = {
   },
   holders: {
     ...LIST,
-    summary: 'Who holds a token',
+    summary: 'Who holds a token, or held it after a past block',
+    past: 'tick_id',
     columns: { address: address('t.address_id'), amount: amountOrNull('t.amount') },
-    joins: 'STRAIGHT_JOIN balances t ON t.id = k.k',
-    types: { token: keyed('ticker', 'balances t', 't.id', 't.tick_id = ?', 'tick_id') },
+    joins: 'STRAIGHT_JOIN balances t ON t.address_id = k.k',
+    types: { token: { takes: 'ticker', ways: [HOLDING] } },
     usual: 'token'
   },
   mempool: {

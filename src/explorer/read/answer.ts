@@ -11,7 +11,7 @@ import { readNamed, wantedNames } from './named-tokens.ts';
 import { checkHeight, readPast } from './past.ts';
 import type { Query } from './reader.ts';
 import { findAddress, readSubject } from './subject.ts';
-import { checkStanding, type Tip } from './tip.ts';
+import { checkStanding, findBlock, type Tip } from './tip.ts';
 
 /** Reads what a question asks for, in one snapshot. @throws {PlatformError} by what was asked, or DATABASE_UNAVAILABLE */
 export async function answerQuestion(databases: Databases, question: Question): Promise<Reply> {
@@ -69,7 +69,9 @@ async function readList(asked: ListRead): Promise<Reply> {
   const { data, end } = found;
   const isCounted = format === 'json' && value !== null;
   const total = value === null ? 0 : isCounted ? (found.total ?? (await readTotal(asked, wanted, found))) : null;
-  const next = end && tip ? databases.cursors.write(mark(), tip, end) : null;
+  // The pages of a past block go on as long as it stands, whatever comes above it.
+  const begun = question.height === undefined ? tip : await findBlock(query, question.height);
+  const next = end && begun ? databases.cursors.write(mark(), begun, end) : null;
   const body =
     format === 'csv'
       ? writeCsv(Object.keys(list.columns), data)
@@ -79,9 +81,13 @@ async function readList(asked: ListRead): Promise<Reply> {
           runtime: `${Math.round(performance.now() - began)}ms`,
           next
         });
-  // Of several pages none is: a cursor ends with the tip that it was made at.
+  // Of several pages of now none is: a cursor ends with the tip that it was made at.
   const height = question.height ?? (filter.takes === 'height' && list.isSettled ? Number(value) : null);
-  const isSettled = height !== null && tip !== null && height <= tip.height - undoDepth && next === null;
+  const isSettled =
+    height !== null &&
+    tip !== null &&
+    height <= tip.height - undoDepth &&
+    (next === null || question.height !== undefined);
   const isProvisional = isCounted && total === null && isCountable(list);
   return { body, ...placeOf(tip), isSettled: isSettled && !isProvisional, isProvisional, next };
 }
@@ -97,14 +103,15 @@ async function readRows(asked: ListRead, page: Page): Promise<typeof NO_PAGE> {
   const { value, cursor, ...paging } = page;
   const id = page.filter.takes === 'address' ? await findAddress(query, String(value)) : Number(value);
   if (id === null) return NO_PAGE;
-  return await readPast(query, { ...paging, id, height, after: cursor && Number(cursor.key) });
+  const by = list.past ?? 'address_id';
+  return await readPast(query, { ...paging, by, id, height, after: cursor && Number(cursor.key) });
 }
 
 const isCountable = ({ database, textKeys }: List) => database === 'indexer' && !textKeys;
 
 /** How many rows the list has: as its last page shows, as numbers without gaps tell, or as they were counted; null: not yet. */
 async function readTotal(
-  { query, list, question: { method, type, parameters }, tip, databases }: ListRead,
+  { query, list, question: { method, type, parameters, height }, tip, databases }: ListRead,
   { filter, value, cursor, offset }: Page,
   { data, end }: ReadPage
 ): Promise<number | null> {
@@ -116,7 +123,7 @@ async function readTotal(
     const [found] = await query<{ total: number | null }>(filter.total, fill(filter.total, value));
     return Number(found?.total ?? 0);
   }
-  if (tip === null || !isCountable(list)) return null;
+  if (tip === null || height !== undefined || !isCountable(list)) return null;
   const name = JSON.stringify([method, type ?? null, Object.keys(parameters), value]);
   return await databases.totals.read(query, { list, filter, value, name }, tip);
 }

@@ -1,6 +1,6 @@
 /**
- * Rows as CSV with a line of names; a field that holds a sign of the form is quoted. A text that a spreadsheet would run as a
- * formula begins with an apostrophe.
+ * Rows as CSV with a line of names; a field that holds a sign of the form, in any locale, is quoted. A text that a spreadsheet would
+ * run as a formula begins with an apostrophe.
  *
  * @see RFC 4180
  */
@@ -9,11 +9,21 @@ export function writeCsv(names: readonly string[], rows: readonly Readonly<Recor
   return lines.map((fields) => `${fields.map(writeField).join(',')}\r\n`).join('');
 }
 
-const FORMULA = /^[=+@\t\r-]/;
+/** What may stand before a formula: white space, marks that nobody sees, and quotes. */
+const UNSEEN = /^[\p{White_Space}\p{C}\p{M}"']+/u;
+/** Signs that begin a formula; wide, small and raised forms of them are made plain before. */
+const FORMULA = /^[=+@\u2212-]/;
+/** Where a cell may begin within a text: some locales separate by semicolons or tabs. */
+const BREAKS = /([;\t\r\n])/;
 const NUMBER = /^[+-]?\d+(?:\.\d+)?$/;
+
+function guard(cell: string): string {
+  if (NUMBER.test(cell)) return cell;
+  return FORMULA.test(cell.replace(UNSEEN, '').normalize('NFKC')) ? `'${cell}` : cell;
+}
 
 function writeField(value: unknown): string {
   const told = value === null || value === undefined ? '' : String(value);
-  const text = FORMULA.test(told) && !NUMBER.test(told) ? `'${told}` : told;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = told.split(BREAKS).map(guard).join('');
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,6 +1,5 @@
-import { createHash, createHmac, scryptSync, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { PlatformError } from '../../errors.ts';
-import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { Question } from '../question.ts';
 import type { Tip } from './tip.ts';
 
@@ -19,9 +18,8 @@ export interface Cursor extends Position {
 type Parts = readonly [query: string, height: number, mark: string, key: string, given: number];
 
 /** Another shape of `Parts` has another number: what an earlier release signed is then nobody's. */
-const VERSION = 1;
+const VERSION = 2;
 const QUERY_DIGITS = 16;
-const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 16;
 
 /** What tells the list of a question from others, whatever page of it is asked for. @param text what its filter takes */
@@ -69,9 +67,11 @@ export class Cursors {
 }
 
 /**
- * The cursors of all explorers that read a database with one password, now and after a restart. The key is slow to make: who has a
- * cursor cannot try passwords.
+ * The cursors of a network's ledger. They are signed with a key that is made for nothing else: with one that came from a password, each
+ * cursor would be a test of guesses of it.
+ *
+ * @param secret of all explorers that are to take each other's cursors
  */
-export function cursorsOf({ name, pass }: Pick<DatabaseCoordinates, 'name' | 'pass'>): Cursors {
-  return new Cursors(scryptSync(pass, `explorer cursors ${VERSION} ${name}`, KEY_BYTES));
+export function cursorsOf(secret: string, network: string): Cursors {
+  return new Cursors(createHmac('sha256', secret).update(`explorer cursors ${VERSION} ${network}`).digest());
 }

@@ -1,52 +1,42 @@
 import { formatAmount, parseAmount } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ReadPage } from './list-reader.ts';
+import { type Change, lastActionOf, movementsOf, type Whose } from './movements.ts';
 import type { Query } from './reader.ts';
 import type { Tip } from './tip.ts';
 
-/** A page of the balances that an address had after a block. */
-interface PastPage {
-  /** The address. */
-  readonly id: number;
+/** A page of the balances of an address, or of a ticker, as they were after a block. */
+interface PastPage extends Whose {
   readonly height: number;
   readonly limit: number;
   /** Balances before the page; 0 with `after`. */
   readonly offset: number;
-  /** The ticker whose balance was the last one given. */
+  /** The ticker or the address whose balance was the last one given. */
   readonly after: number | null;
   readonly isDescending: boolean;
 }
 
-/** What an address has, by the ids of tickers. */
-type Holding = Map<number, bigint>;
+/** A balance: of a ticker where an address is asked for, of an address where a ticker is. */
+type Held = readonly [id: number, amount: bigint];
 
-/** Movements that are added up for one answer. */
-const MAX_MOVEMENTS = 100_000;
-const AMOUNT = 'DECIMAL(58,18)';
+/** Balances before a page at most, where there are too many to know all. */
+const MAX_OFFSET = 10_000;
 
 /**
- * What an address had after a past block: its credits less its debits until then, or, where they are too many, what it has now
- * without those since.
+ * What an address had, or who had a ticker, after a past block: credits less debits until then, or, where those are too many, the
+ * balances of now without those since. The order is that of ids, so that the pages of one height fit together whatever comes above it.
  *
- * @returns the rows of the page, and how many balances there are
+ * @returns the rows of the page, and how many balances there are where that is known
  * @throws {PlatformError} REQUEST_INVALID where both sides are too long
  */
-export async function readPast(query: Query, page: PastPage): Promise<ReadPage & { total: number }> {
-  const { id, height, limit, offset, after, isDescending } = page;
-  const last = await lastActionOf(query, height);
-  const until = await movementsOf(query, id, `action_index <= ?`, last);
-  const held = until ?? (await heldWithout(query, id, last));
-  if (!held) {
-    const reason = `the address has more than ${MAX_MOVEMENTS} movements before and after block ${height}: ask for a block closer to the first or the newest one`;
-    throw new PlatformError('REQUEST_INVALID', { reason });
-  }
-  const sign = isDescending ? -1 : 1;
-  const ticks = [...held].flatMap(([tick, amount]) => (amount > 0n ? [tick] : [])).sort((a, b) => sign * (a - b));
-  const rest = after === null ? ticks.slice(offset) : ticks.filter((tick) => sign * (tick - after) > 0);
-  const kept = rest.slice(0, limit);
-  const end = rest.length > kept.length ? { key: String(kept.at(-1)), given: 1 } : null;
-  const data = await Promise.all(kept.map((tick) => rowOf(query, tick, held.get(tick)!)));
-  return { data, end, total: ticks.length };
+export async function readPast(query: Query, page: PastPage): Promise<ReadPage & { readonly total?: number }> {
+  const at = { height: page.height, last: await lastActionOf(query, page.height) };
+  const until = await movementsOf(query, page, 'until', at);
+  const found = until ? pageOf(until, page) : await pageWithout(query, page, await movementsSince(query, page, at));
+  const { kept, isMore, total } = found;
+  const data = await Promise.all(kept.map((held) => ROWS[page.by](query, held)));
+  const end = isMore ? { key: String(kept.at(-1)?.[0]), given: 1 } : null;
+  return { data, end, ...(total === undefined ? {} : { total }) };
 }
 
 /** Sees that the ledger has a block. @throws {PlatformError} BLOCK_INDEX_INVALID */
@@ -58,56 +48,79 @@ export async function checkHeight(query: Query, height: number, tip: Tip | null)
   throw new PlatformError('BLOCK_INDEX_INVALID', { reason: `block ${height} is not in the ledger: ${has}` });
 }
 
-async function lastActionOf(query: Query, height: number): Promise<number> {
-  const [last] = await query<{ action_index: number }>(
-    'SELECT action_index FROM actions WHERE block_index <= ? ORDER BY block_index DESC, action_index DESC LIMIT 1',
-    [height]
-  );
-  return Number(last?.action_index ?? -1);
+interface Found {
+  readonly kept: readonly Held[];
+  readonly isMore: boolean;
+  readonly total?: number;
 }
 
-/** Credits less debits; null where there are too many. */
-async function movementsOf(query: Query, id: number, where: string, last: number): Promise<Holding | null> {
-  const held: Holding = new Map();
-  for (const [table, sign] of [
-    ['credits', 1n],
-    ['debits', -1n]
-  ] as const) {
-    const sums = await query<{ tick_id: number; moves: number; amount: string }>(
-      `SELECT tick_id, COUNT(*) AS moves, CAST(SUM(CAST(amount AS ${AMOUNT})) AS CHAR) AS amount
-       FROM (SELECT tick_id, amount FROM ${table} WHERE address_id = ? AND ${where} LIMIT ${MAX_MOVEMENTS + 1}) r GROUP BY tick_id`,
-      [id, last]
-    );
-    if (sums.reduce((sum, { moves }) => sum + Number(moves), 0) > MAX_MOVEMENTS) return null;
-    for (const { tick_id, amount } of sums) held.set(tick_id, (held.get(tick_id) ?? 0n) + sign * parseAmount(amount)!);
+function pageOf(all: Change, { limit, offset, after, isDescending }: PastPage): Found {
+  const sign = isDescending ? -1 : 1;
+  const held = [...all].filter(([, amount]) => amount > 0n).sort(([a], [b]) => sign * (a - b));
+  const rest = after === null ? held.slice(offset) : held.filter(([id]) => sign * (id - after) > 0);
+  return { kept: rest.slice(0, limit), isMore: rest.length > limit, total: held.length };
+}
+
+async function movementsSince(query: Query, page: PastPage, at: Parameters<typeof movementsOf>[3]): Promise<Change> {
+  const since = await movementsOf(query, page, 'since', at);
+  const what = page.by === 'address_id' ? 'address' : 'token';
+  const reason = `the ${what} has too many movements before and after block ${page.height}: ask for a block closer to the first or the newest one`;
+  if (!since) throw new PlatformError('REQUEST_INVALID', { reason });
+  if (page.offset > MAX_OFFSET) {
+    const next = `page ${page.offset / page.limit + 1} begins behind row ${MAX_OFFSET}: follow \`next\` of earlier pages`;
+    throw new PlatformError('REQUEST_INVALID', { reason: next });
   }
-  return held;
+  return since;
 }
 
-async function heldWithout(query: Query, id: number, last: number): Promise<Holding | null> {
-  const since = await movementsOf(query, id, 'action_index > ?', last);
-  if (!since) return null;
-  const now = await query<{ tick_id: number; amount: string }>(
-    'SELECT tick_id, amount FROM balances WHERE address_id = ?',
-    [id]
-  );
-  const held: Holding = new Map(now.map(({ tick_id, amount }) => [tick_id, parseAmount(amount)!]));
-  for (const [tick, amount] of since) held.set(tick, (held.get(tick) ?? 0n) - amount);
-  return held;
+/** The balances of now in the order of the page, those that are gone since among them, without what moved since. */
+async function pageWithout(query: Query, page: PastPage, since: Change): Promise<Found> {
+  const { by, id, limit, offset, isDescending } = page;
+  const other = by === 'address_id' ? 'tick_id' : 'address_id';
+  const sign = isDescending ? -1 : 1;
+  const wanted = offset + limit + 1;
+  const held: Held[] = [];
+  // A balance that is gone has no row to come by.
+  const gone = [...since.keys()].sort((a, b) => sign * (a - b));
+  let after = page.after ?? (isDescending ? Number.MAX_SAFE_INTEGER : -1);
+  for (let isLast = false; !isLast && held.length < wanted; ) {
+    const found = await query<{ id: number; amount: string }>(
+      `SELECT ${other} AS id, amount FROM balances WHERE ${by} = ? AND ${other} ${isDescending ? '<' : '>'} ?
+       ORDER BY ${other} ${isDescending ? 'DESC' : 'ASC'} LIMIT ?`,
+      [id, after, wanted]
+    );
+    isLast = found.length < wanted;
+    const now = new Map(found.map((row) => [Number(row.id), parseAmount(row.amount)!]));
+    const upTo = isLast ? sign * Number.MAX_SAFE_INTEGER : Number(found.at(-1)!.id);
+    const isInside = (each: number) => sign * (each - after) > 0 && sign * (upTo - each) >= 0;
+    const ids = [...now.keys(), ...gone.filter((each) => isInside(each) && !now.has(each))];
+    for (const each of ids.sort((a, b) => sign * (a - b))) {
+      const amount = (now.get(each) ?? 0n) - (since.get(each) ?? 0n);
+      if (amount > 0n) held.push([each, amount]);
+    }
+    after = upTo;
+  }
+  return { kept: held.slice(offset, offset + limit), isMore: held.length > offset + limit };
 }
 
 /** Supply and price are known of now alone. */
-async function rowOf(query: Query, tickId: number, amount: bigint): Promise<Record<string, unknown>> {
-  const [found] = await query<{ tick: string; decimals: number | null }>(
-    'SELECT i.tick, t.decimals FROM index_tickers i LEFT JOIN tokens t ON t.tick_id = i.id WHERE i.id = ?',
-    [tickId]
-  );
-  const decimals = found?.decimals ?? null;
-  return {
-    tick: found?.tick ?? null,
-    amount: formatAmount(amount),
-    supply: null,
-    decimals: decimals === null ? null : Number(decimals),
-    coin_price: null
-  };
-}
+const ROWS = {
+  address_id: async (query: Query, [tickId, amount]: Held): Promise<Record<string, unknown>> => {
+    const [found] = await query<{ tick: string; decimals: number | null }>(
+      'SELECT i.tick, t.decimals FROM index_tickers i LEFT JOIN tokens t ON t.tick_id = i.id WHERE i.id = ?',
+      [tickId]
+    );
+    const decimals = found?.decimals ?? null;
+    return {
+      tick: found?.tick ?? null,
+      amount: formatAmount(amount),
+      supply: null,
+      decimals: decimals === null ? null : Number(decimals),
+      coin_price: null
+    };
+  },
+  tick_id: async (query: Query, [addressId, amount]: Held): Promise<Record<string, unknown>> => {
+    const [found] = await query<{ address: string }>('SELECT address FROM index_addresses WHERE id = ?', [addressId]);
+    return { address: found?.address ?? null, amount: formatAmount(amount) };
+  }
+} as const;

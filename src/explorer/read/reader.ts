@@ -2,6 +2,7 @@ import type { PoolConnection } from 'mysql2/promise';
 import { databaseError, openPool, type Pool, preparedRows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
+import { OptionalTables } from './optional-tables.ts';
 import { Snapshots } from './snapshots.ts';
 
 /** Runs one statement, which a connection prepares once. */
@@ -19,7 +20,7 @@ export interface Breaker {
 interface ReaderOptions {
   readonly database: DatabaseCoordinates;
   readonly connections: number;
-  /** How long one read may take, the wait for a connection included. */
+  /** How long one read may take, and how long it may wait until a connection is free. */
   readonly limitMs: number;
   readonly breaker: Breaker;
   /** The first statement of each snapshot. */
@@ -27,6 +28,9 @@ interface ReaderOptions {
   /** How long a snapshot serves reads; 0: each read has its own. */
   readonly snapshotMs?: number;
 }
+
+/** Reads of a ledger at once, each on a connection of its own. */
+export const READS_AT_ONCE = 6;
 
 /** MariaDB ended a statement that took too long: it does answer. */
 const STATEMENT_TIMEOUT = 1969;
@@ -36,11 +40,14 @@ export class Reader {
   readonly #options: ReaderOptions;
   readonly #pool: Pool;
   readonly #snapshots: Snapshots;
+  readonly #tables = new OptionalTables();
+  /** Connections that a read has. */
+  #used = 0;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
     const settings = { statementLimitS: options.limitMs / 1000, several: true, binary: true, fewRows: true };
-    this.#snapshots = new Snapshots(options.opening, options.snapshotMs ?? 0);
+    this.#snapshots = new Snapshots(options.opening, this.#tables, options.snapshotMs ?? 0);
     this.#pool = openPool(options.database, options.connections, settings);
   }
 
@@ -70,21 +77,38 @@ export class Reader {
 
   /** A connection that is late, or on which something failed, is in an unknown state and is given up. */
   async #inSnapshot<T>(work: Work<T>): Promise<T> {
-    const { limitMs } = this.#options;
+    const connection = await this.#connect();
+    this.#used++;
     const late = Promise.withResolvers<never>();
+    const { limitMs } = this.#options;
     const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs} ms`)), limitMs);
-    const connecting = this.#pool.getConnection();
-    let connection: PoolConnection | undefined;
     try {
-      connection = await Promise.race([connecting, late.promise]);
       const outcome = await Promise.race([this.#run(connection, work), late.promise]);
       this.#snapshots.release(connection);
       if ('refusal' in outcome) throw outcome.refusal;
       return outcome.value;
     } catch (caught) {
-      if (caught instanceof PlatformError) throw caught; // the connection did its part
-      if (connection) connection.destroy();
-      else void connecting.then((opened) => opened.release()).catch(() => undefined);
+      if (!(caught instanceof PlatformError)) connection.destroy(); // else it did its part
+      throw caught;
+    } finally {
+      this.#used--;
+      clearTimeout(timer);
+    }
+  }
+
+  /** That all connections are in use tells nothing of the database. @throws {PlatformError} ANSWERS_WAITING */
+  async #connect(): Promise<PoolConnection> {
+    const { limitMs, connections } = this.#options;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const reason = `no connection was free within ${limitMs} ms`;
+      late.reject(this.#used < connections ? new Error(reason) : new PlatformError('ANSWERS_WAITING', { reason }));
+    }, limitMs);
+    const connecting = this.#pool.getConnection();
+    try {
+      return await Promise.race([connecting, late.promise]);
+    } catch (caught) {
+      void connecting.then((opened) => opened.release()).catch(() => undefined);
       throw caught;
     } finally {
       clearTimeout(timer);
@@ -97,7 +121,8 @@ export class Reader {
   ): Promise<{ readonly value: T } | { readonly refusal: PlatformError }> {
     const opened = await this.#snapshots.open(connection);
     try {
-      return { value: await work((sql, values) => preparedRows(connection, sql, values), opened) };
+      const query: Query = (sql, values) => this.#tables.run(sql, (known) => preparedRows(connection, known, values));
+      return { value: await work(query, opened) };
     } catch (caught) {
       if (caught instanceof PlatformError) return { refusal: caught };
       throw caught;

@@ -1,5 +1,6 @@
 import type { PoolConnection } from 'mysql2/promise';
 import { rows, type SqlRow } from '../../db/core/connection.ts';
+import type { OptionalTables } from './optional-tables.ts';
 
 /** The snapshot that a connection has open. */
 interface Snapshot {
@@ -19,6 +20,7 @@ const BEGIN = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY';
  */
 export class Snapshots {
   readonly #opening: string;
+  readonly #tables: OptionalTables;
   readonly #sharedMs: number;
   readonly #open = new WeakMap<object, Snapshot>();
   /** What the newest snapshot opened with; another one begins the next epoch. */
@@ -26,8 +28,9 @@ export class Snapshots {
   #epoch = 0;
 
   /** @param opening the first statement of each snapshot @param sharedMs how long one serves; 0: for one read */
-  constructor(opening: string, sharedMs: number) {
+  constructor(opening: string, tables: OptionalTables, sharedMs: number) {
     this.#opening = opening;
+    this.#tables = tables;
     this.#sharedMs = sharedMs;
   }
 
@@ -41,7 +44,8 @@ export class Snapshots {
     this.#open.delete(rawOf(connection));
     const began = performance.now();
     // One message, for each answer waits for a round trip.
-    const [, answered] = await rows<SqlRow>(connection, `${BEGIN}; ${this.#opening}`);
+    const open = (opening: string) => rows<SqlRow>(connection, `${BEGIN}; ${opening}`);
+    const [, answered] = await this.#tables.run(this.#opening, open);
     const opened = answered as unknown as SqlRow[];
     const shows = JSON.stringify(opened);
     if (shows !== this.#newest) {

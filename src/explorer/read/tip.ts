@@ -3,18 +3,29 @@ import type { SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Query } from './reader.ts';
 
-/** A block of the ledger, and a mark that another block of its height has not. */
+/**
+ * A block of the ledger, and a mark that another block of its height has not: made of the chain's hash, since two blocks may have one
+ * second and the same actions, and of the ledger's, since it may have been indexed anew.
+ */
 export interface Tip {
   readonly height: number;
   readonly mark: string;
 }
 
 const MARK_DIGITS = 16;
-const BLOCK = `SELECT b.block_index AS height, b.block_time AS time, l.hash AS ledger, a.hash AS actions, c.hash AS contract
-  FROM blocks b LEFT JOIN index_transactions l ON l.id = b.ledger_hash_id
+const BLOCK = `SELECT b.block_index AS height, b.block_time AS time, n.block_hash AS chain,
+    l.hash AS ledger, a.hash AS actions, c.hash AS contract
+  FROM blocks b LEFT JOIN chain_blocks n ON n.block_index = b.block_index LEFT JOIN index_transactions l ON l.id = b.ledger_hash_id
   LEFT JOIN index_transactions a ON a.id = b.actions_hash_id LEFT JOIN index_transactions c ON c.id = b.contract_hash_id`;
 
-type BlockRow = { height: number; time: number; ledger: string; actions: string; contract: string };
+type BlockRow = {
+  height: number;
+  time: number;
+  chain: string | null;
+  ledger: string;
+  actions: string;
+  contract: string;
+};
 
 /** Finds the newest block of a ledger. */
 export const NEWEST_BLOCK = `${BLOCK} ORDER BY b.block_index DESC LIMIT 1`;
@@ -46,7 +57,7 @@ export async function findBlock(query: Query, height: number): Promise<Tip | nul
 
 function tipOf({ height, ...named }: BlockRow): Tip {
   const digest = createHash('sha256').update(
-    JSON.stringify([height, named.time, named.ledger, named.actions, named.contract])
+    JSON.stringify([height, named.chain, named.time, named.ledger, named.actions, named.contract])
   );
   return { height, mark: digest.digest('hex').slice(0, MARK_DIGITS) };
 }

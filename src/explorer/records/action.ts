@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { ACTION_COLUMNS } from '../lists/actions.ts';
-import { address, amountOrNull, type Columns, rowSchema, textOrNull, ticker } from '../lists/columns.ts';
+import { address, amountOrNull, big, type Columns, rowSchema, textOrNull, ticker } from '../lists/columns.ts';
 import { readActionIndex } from '../read/subject.ts';
 import { MAX_ROWS, type RecordMethod, readRows, unknown } from './record.ts';
 
@@ -14,6 +14,17 @@ const FEE: Columns = {
   amount: amountOrNull('t.amount'),
   destination: address('t.destination_id')
 };
+const TABLES = ['credits', 'debits', 'escrows'] as const;
+const TOTALS: Columns = Object.fromEntries(
+  TABLES.map((table) => [
+    `${table}_total`,
+    big(`(SELECT COUNT(*) FROM ${table} t WHERE t.action_index = a.action_index)`)
+  ])
+);
+/** Their tables have no key of their own. */
+const ORDER = 't.address_id, t.tick_id, t.amount';
+const firstOf = (table: string, columns: Columns) =>
+  Type.Array(rowSchema(columns), { description: `the first ${MAX_ROWS} of \`${table}_total\`` });
 const ACTION: Columns = {
   ...ACTION_COLUMNS,
   data: textOrNull('(SELECT x.data FROM transactions x WHERE x.tx_index = a.tx_index)', 'what its transaction said')
@@ -44,10 +55,11 @@ export const action: RecordMethod = {
   schema: Type.Object({
     ...rowSchema(ACTION).properties,
     statuses: Type.Array(Type.String(), { description: '`valid`, or why it was refused; several for several legs' }),
-    credits: Type.Array(rowSchema(MOVED), { description: `the first ${MAX_ROWS}` }),
-    debits: Type.Array(rowSchema(MOVED), { description: `the first ${MAX_ROWS}` }),
-    escrows: Type.Array(rowSchema(MOVED), { description: `the first ${MAX_ROWS}` }),
-    fees: Type.Array(rowSchema(FEE))
+    credits: firstOf('credits', MOVED),
+    debits: firstOf('debits', MOVED),
+    escrows: firstOf('escrows', MOVED),
+    fees: Type.Array(rowSchema(FEE)),
+    ...rowSchema(TOTALS).properties
   }),
   read: async ({ query, question: { query: name = '' } }) => {
     const index = readActionIndex(name);
@@ -57,15 +69,17 @@ export const action: RecordMethod = {
       `SELECT i.status FROM (${VERDICTS}) v JOIN index_statuses i ON i.id = v.status_id ORDER BY i.status LIMIT ${MAX_ROWS}`,
       JUDGED.map(() => index)
     );
-    const rowsOf = (columns: Columns, table: string) =>
-      readRows(query, columns, `${table} t WHERE t.action_index = ? LIMIT ${MAX_ROWS}`, [index]);
+    const rowsOf = (columns: Columns, table: string, order = ORDER) =>
+      readRows(query, columns, `${table} t WHERE t.action_index = ? ORDER BY ${order} LIMIT ${MAX_ROWS}`, [index]);
+    const [totals] = await readRows(query, TOTALS, 'actions a WHERE a.action_index = ?', [index]);
     return {
       ...found,
       statuses: statuses.map(({ status }) => status),
       credits: await rowsOf(MOVED, 'credits'),
       debits: await rowsOf(MOVED, 'debits'),
       escrows: await rowsOf(MOVED, 'escrows'),
-      fees: await rowsOf(FEE, 'fees')
+      fees: await rowsOf(FEE, 'fees', 't.tick_id'),
+      ...totals
     };
   }
 };

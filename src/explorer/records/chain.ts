@@ -21,21 +21,44 @@ export const block: RecordMethod = {
   isSettled: true,
   read: async ({ query, question: { query: name = '' }, databases }) => {
     const hash = readHash(name);
-    const height = hash === null ? readHeight(name) : await findHeight(databases, hash);
+    const height = hash === null ? readHeight(name) : await findHeight(query, databases, hash);
     const [found] = await readRows(query, BLOCK, 'blocks b WHERE b.block_index = ? LIMIT 1', [height]);
     return found ?? unknown('block', name);
   }
 };
 
-/** The height of the block that has a hash on the chain; null where the decoder has none. */
-export async function findHeight({ decoder }: Pick<Databases, 'decoder'>, hash: string): Promise<number | null> {
-  const [found] = await decoder((query) =>
-    query<{ height: number }>(
-      'SELECT b.block_index AS height FROM blocks b JOIN index_transactions i ON i.id = b.block_hash_id WHERE i.hash = ?',
-      [hash]
+/**
+ * The height of the block of the ledger that has a hash on the chain; null where it has none.
+ *
+ * The decoder knows all hashes, and may be on another branch than the ledger, or ahead of it: what it says counts where the ledger
+ * has this hash at that height.
+ */
+export async function findHeight(
+  query: Query,
+  { decoder, network: { undoDepth } }: Pick<Databases, 'decoder' | 'network'>,
+  hash: string
+): Promise<number | null> {
+  const wanted = hash.toLowerCase();
+  const newest = await query<{ height: number; hash: string }>(
+    `SELECT c.block_index AS height, c.block_hash AS hash FROM chain_blocks c ORDER BY c.block_index DESC LIMIT ${undoDepth}`
+  );
+  const recent = newest.find((block) => block.hash === wanted);
+  if (recent) return Number(recent.height);
+  const [found] = await decoder((ask) =>
+    ask<{ height: number; time: number }>(
+      'SELECT b.block_index AS height, b.block_time AS time FROM blocks b JOIN index_transactions i ON i.id = b.block_hash_id WHERE i.hash = ?',
+      [wanted]
     )
   );
-  return found?.height ?? null;
+  if (!found) return null;
+  const [own] = await query<{ hash: string | null; time: number }>(
+    `SELECT (SELECT c.block_hash FROM chain_blocks c WHERE c.block_index = b.block_index) AS hash, b.block_time AS time
+     FROM blocks b WHERE b.block_index = ? LIMIT 1`,
+    [found.height]
+  );
+  if (!own) return null;
+  const isSame = own.hash === null ? Number(own.time) === Number(found.time) : own.hash === wanted;
+  return isSame ? Number(found.height) : null;
 }
 
 const TRANSACTION: Columns = {
@@ -45,6 +68,7 @@ const TRANSACTION: Columns = {
   timestamp: integerOrNull('(SELECT b.block_time FROM blocks b WHERE b.block_index = x.block_index LIMIT 1)'),
   source: address('x.source_id')
 };
+const ACTIONS_OF = { actions_total: big('(SELECT COUNT(*) FROM actions a WHERE a.tx_index = x.tx_index)') };
 const OF_TRANSACTION: Columns = {
   action_index: big('a.action_index'),
   action: looked('index_actions', 'a.action_id')
@@ -56,13 +80,20 @@ export const transaction: RecordMethod = {
   takes: '64 hex digits, or a transaction index',
   types: ['tx_hash', 'tx_index'],
   isSettled: true,
-  schema: Type.Object({ ...rowSchema(TRANSACTION).properties, actions: Type.Array(rowSchema(OF_TRANSACTION)) }),
+  schema: Type.Object({
+    ...rowSchema({ ...TRANSACTION, ...ACTIONS_OF }).properties,
+    actions: Type.Array(rowSchema(OF_TRANSACTION), {
+      description: `the first ${MAX_ROWS} of \`actions_total\`; \`actions?txid=\` has all`
+    })
+  }),
   read: async ({ query, question: { query: name = '', type } }) => {
     const hash = type === 'tx_index' ? null : readHash(name);
     const index = type !== 'tx_hash' && /^\d{1,15}$/.test(name) ? Number(name) : null;
     const where =
       hash === null ? 'x.tx_index = ?' : 'x.tx_hash_id = (SELECT i.id FROM index_transactions i WHERE i.hash = ?)';
-    const [found] = await readRows(query, TRANSACTION, `transactions x WHERE ${where} LIMIT 1`, [hash ?? index]);
+    const [found] = await readRows(query, { ...TRANSACTION, ...ACTIONS_OF }, `transactions x WHERE ${where} LIMIT 1`, [
+      hash ?? index
+    ]);
     if (!found) return unknown('transaction', name);
     const from = `actions a WHERE a.tx_index = ? ORDER BY a.action_index LIMIT ${MAX_ROWS}`;
     return { ...found, actions: await readRows(query, OF_TRANSACTION, from, [Number(found['tx_index'])]) };

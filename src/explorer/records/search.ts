@@ -54,7 +54,7 @@ async function findAddresses({ query, databases }: RecordRead, name: string): Pr
 /** By its height, or by the hash that the chain gives it. */
 async function findBlocks({ query, databases }: RecordRead, name: string): Promise<string[]> {
   const hash = readHash(name);
-  const height = hash === null ? null : await findHeight(databases, hash);
+  const height = hash === null ? null : await findHeight(query, databases, hash);
   return await existsNumber(query, 'blocks', 'block_index', height === null ? name : String(height));
 }
 

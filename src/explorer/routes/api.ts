@@ -6,6 +6,7 @@ import type { Limit } from '../../service/limits.ts';
 import { oneOf } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { type Coin, findCoin } from '../coins.ts';
+import type { FairReads } from '../fair-reads.ts';
 import { rowSchema } from '../lists/columns.ts';
 import type { List } from '../lists/list.ts';
 import { LISTS, needsType } from '../lists/lists.ts';
@@ -26,6 +27,10 @@ export interface ApiDeps {
   readonly limit: Limit;
   /** Bytes of answers that are kept for each network until its next block. */
   readonly cacheBytes: number;
+  /** In which callers take turns. */
+  readonly reads: FairReads;
+  /** Of this program: another one may tell the same in another form. */
+  readonly version: string;
   /** Seconds since a hub last said where databases are; null where none is asked. */
   readonly hubAgeS: () => number | null;
 }
@@ -44,7 +49,10 @@ interface Path {
 /** They tell of the service, so they need no network in their path, however many it serves. */
 const OF_SERVICE: ReadonlySet<string | undefined> = new Set(['/api/ping', '/api/status']);
 
-type CacheOf = (coin: Coin) => AnswerCache;
+/** What answers are read from. */
+interface Reading extends Pick<ApiDeps, 'reads' | 'version'> {
+  readonly cacheOf: (coin: Coin) => AnswerCache;
+}
 
 /** The part of the documentation with the paths that need no code of a network. */
 export const ONE_NETWORK = 'One network';
@@ -62,7 +70,8 @@ export const STATUSES = [400, 404, 429, 502, 503] as const;
 const READ_STATUSES = [304, ...STATUSES] as const;
 
 /** The routes of an explorer: `/{COIN}/api/{method}/{query}/{type}`, and the same without the code where one network is served. */
-export function apiRoutes(app: FastifyInstance, { coins, limit, cacheBytes, hubAgeS }: ApiDeps): void {
+export function apiRoutes(app: FastifyInstance, deps: ApiDeps): void {
+  const { coins, limit, cacheBytes, hubAgeS } = deps;
   void app.register(async (plugin) => {
     plugin.setErrorHandler(errorHandler({ withCode: 'always', names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', async (request, reply) => {
@@ -71,15 +80,16 @@ export function apiRoutes(app: FastifyInstance, { coins, limit, cacheBytes, hubA
     });
     const coinOf = ({ params }: FastifyRequest) => findCoin(coins(), (params as { coin?: string }).coin);
     const caches = new WeakMap<Coin, AnswerCache>();
-    const cacheOf: CacheOf = (coin) => {
+    const cacheOf = (coin: Coin): AnswerCache => {
       const cache = caches.get(coin) ?? new AnswerCache(coin, cacheBytes);
       caches.set(coin, cache);
       return cache;
     };
+    const reading = { ...deps, cacheOf };
     const paths = [
       ...statePaths(coins, hubAgeS),
-      ...Object.entries(RECORDS).flatMap((record) => recordPaths(record, cacheOf)),
-      ...Object.entries(LISTS).flatMap((list) => listPaths(list, cacheOf))
+      ...Object.entries(RECORDS).flatMap((record) => recordPaths(record, reading)),
+      ...Object.entries(LISTS).flatMap((list) => listPaths(list, reading))
     ];
     for (const { method, parts, params = {}, querystring, response, doc, answer } of paths) {
       for (const coin of [{ coin: CoinSchema }, {}]) {
@@ -123,13 +133,13 @@ function statePaths(coins: ApiDeps['coins'], hubAgeS: ApiDeps['hubAgeS']): Path[
 
 function recordPaths(
   [method, { takes, types, schema, summary, tag }]: [string, (typeof RECORDS)[string]],
-  cacheOf: CacheOf
+  reading: Reading
 ): Path[] {
   const path = {
     method,
     response: Type.Object({ data: schema }),
     doc: { tag, summary, headers: HEADERS, statuses: READ_STATUSES },
-    answer: reader(cacheOf, method)
+    answer: reader(reading, method)
   };
   if (takes === undefined) return [{ ...path, parts: '' }];
   const query = QuerySchema(takes);
@@ -140,7 +150,7 @@ function recordPaths(
   ];
 }
 
-function listPaths([method, list]: [string, List], cacheOf: CacheOf): Path[] {
+function listPaths([method, list]: [string, List], reading: Reading): Path[] {
   const types = Object.keys(list.types);
   const path = {
     method,
@@ -153,7 +163,7 @@ function listPaths([method, list]: [string, List], cacheOf: CacheOf): Path[] {
       headers: LIST_HEADERS,
       statuses: READ_STATUSES
     },
-    answer: reader(cacheOf, method, list)
+    answer: reader(reading, method, list)
   };
   const query = QuerySchema('an address, a ticker, a block or an action, as the type says');
   const usual = QuerySchema(`of the type ${list.usual}`);
@@ -188,7 +198,7 @@ function missing(method: string, parts: Path['parts'], what: string): Path {
 }
 
 /** Answers from the cache of the network, else from its actor. */
-function reader(cacheOf: CacheOf, method: string, list?: List): Path['answer'] {
+function reader({ cacheOf, reads, version }: Reading, method: string, list?: List): Path['answer'] {
   return async (request, reply, coinOf) => {
     const coin = coinOf();
     const { params, query, headers } = request;
@@ -198,10 +208,12 @@ function reader(cacheOf: CacheOf, method: string, list?: List): Path['answer'] {
     const cache = cacheOf(coin);
     const key = questionKey(question);
     const { mark } = cache;
-    if (key !== null && mark !== null && isCurrent(request, reply, { key, coin, mark, kept: cache.kept(key) }))
+    if (key !== null && mark !== null && isCurrent(request, reply, { key, coin, version, mark, kept: cache.kept(key) }))
       return reply.code(304).send();
-    const { body, ...read } = await (key === null ? coin.read(question) : cache.read(question, key));
-    if (tellFreshness(request, reply, { key, coin, ...read })) return reply.code(304).send();
+    const kept = key === null ? null : cache.kept(key);
+    const ask = () => (key === null ? coin.read(question) : cache.read(question, key));
+    const { body, ...read } = kept ?? (await reads.take(coin, request, ask));
+    if (tellFreshness(request, reply, { key, coin, version, ...read })) return reply.code(304).send();
     if (format === 'csv' && read.next) reply.header('link', `<?${nextQuery(query as object, read.next)}>; rel="next"`);
     reply.header('content-type', `${format === 'csv' ? 'text/csv' : 'application/json'}; charset=utf-8`);
     return body;

@@ -6,7 +6,8 @@ import type { Question, Reply } from '../question.ts';
 import { RECORDS } from '../records/records.ts';
 import { lagOf } from '../report.ts';
 
-const FOR_EVER = 'public, max-age=31536000, immutable';
+/** A day: another release may tell the same in another form. */
+const FOR_LONG = 'public, max-age=86400, immutable';
 /** It may be kept, and is asked for with its ETag each time. */
 const REVALIDATED = 'public, no-cache';
 const ETAG_DIGITS = 8;
@@ -22,15 +23,16 @@ export function questionKey(question: Question): string | null {
   return hangsOnLedger(question) ? JSON.stringify(question) : null;
 }
 
-/** The ETag of an answer at a tip. The tip alone tells versions of a URL apart; the rest is for callers that mix up URLs. */
-function etagOf(key: string, { network }: Coin, mark: string): string {
-  return `W/"${mark}-${crc32(network.code + key)
-    .toString(16)
-    .padStart(ETAG_DIGITS, '0')}"`;
+/** The ETag of an answer at a tip. Tip and release tell versions of a URL apart; the rest is for callers that mix up URLs. */
+function etagOf(key: string, { network }: Coin, mark: string, version: string): string {
+  return `W/"${mark}-${crc32(`${version} ${network.code} ${key}`).toString(16).padStart(ETAG_DIGITS, '0')}"`;
 }
 
 /** An answer, and by what it is told from others; null where the tip alone does not decide it. */
-type Told = { readonly key: string | null; readonly coin: Coin } & Omit<Reply, 'body' | 'next'>;
+type Told = { readonly key: string | null; readonly coin: Coin; readonly version: string } & Omit<
+  Reply,
+  'body' | 'next'
+>;
 
 /**
  * Whether the caller has the answer of the newest block that is known: then it is told how fresh that is, and no database is asked.
@@ -43,15 +45,16 @@ export function isCurrent(
   {
     key,
     coin,
+    version,
     mark,
     kept
-  }: { readonly key: string; readonly coin: Coin; readonly mark: string; readonly kept: Reply | null }
+  }: Readonly<{ key: string; coin: Coin; version: string; mark: string; kept: Reply | null }>
 ): boolean {
   const known = request.headers['if-none-match'];
-  if (known === undefined || !namesEtag(known, etagOf(key, coin, mark), kept !== null)) return false;
+  if (known === undefined || !namesEtag(known, etagOf(key, coin, mark, version), kept !== null)) return false;
   const height = coin.report()?.height ?? null;
   return tellFreshness(request, reply, {
-    ...{ key, coin, height, mark, isSettled: kept?.isSettled ?? false, isProvisional: false }
+    ...{ key, coin, version, height, mark, isSettled: kept?.isSettled ?? false, isProvisional: false }
   });
 }
 
@@ -59,13 +62,13 @@ export function isCurrent(
 export function tellFreshness(
   request: FastifyRequest,
   reply: FastifyReply,
-  { key, coin, height, mark, isSettled, isProvisional }: Told
+  { key, coin, version, height, mark, isSettled, isProvisional }: Told
 ): boolean {
-  const etag = key === null || mark === null || isProvisional ? null : etagOf(key, coin, mark);
+  const etag = key === null || mark === null || isProvisional ? null : etagOf(key, coin, mark, version);
   const lag = lagOf({ height, decoderTip: coin.report()?.decoderTip ?? null });
   if (height !== null) reply.header('x-block-height', height);
   if (lag !== null) reply.header('x-lag-blocks', lag);
-  reply.header('cache-control', etag === null ? 'no-store' : isSettled ? FOR_EVER : REVALIDATED);
+  reply.header('cache-control', etag === null ? 'no-store' : isSettled ? FOR_LONG : REVALIDATED);
   if (etag !== null) reply.header('etag', etag);
   const known = request.headers['if-none-match'];
   return etag !== null && known !== undefined && namesEtag(known, etag, true);

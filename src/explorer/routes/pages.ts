@@ -4,6 +4,7 @@ import { CHAIN_NETWORKS } from '../../coin/chains.ts';
 import { PlatformError } from '../../errors.ts';
 import { publicFailure } from '../../service/errors.ts';
 import { type Coin, findCoin } from '../coins.ts';
+import type { FairReads } from '../fair-reads.ts';
 import { layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
 import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
@@ -34,7 +35,10 @@ const CODE = `:coin(^(?:${CODES.join('|')})$)`;
  * Pages for people, made here and whole without a script: `/`, `/search`, and one for each kind of thing; below `/{COIN}` too. Where several
  * networks are served, `/` lists them.
  */
-export function pageRoutes(app: FastifyInstance, { coins, limit }: Pick<ApiDeps, 'coins' | 'limit'>): void {
+export function pageRoutes(
+  app: FastifyInstance,
+  { coins, limit, reads }: Pick<ApiDeps, 'coins' | 'limit' | 'reads'>
+): void {
   void app.register(async (plugin) => {
     plugin.addHook('onRequest', limit.take);
     plugin.setErrorHandler(async (caught, request, reply) => sendFailure(reply, request, coins(), caught));
@@ -53,7 +57,7 @@ export function pageRoutes(app: FastifyInstance, { coins, limit }: Pick<ApiDeps,
             ...(request.query as { cursor?: string }),
             name: (request.params as { name?: string }).name ?? ''
           };
-          const { site, ...parts } = partsOf(request, coins());
+          const { site, ...parts } = partsOf(request, coins(), reads);
           return send(reply, site, await view({ ...asked, ...parts }));
         });
       }
@@ -61,7 +65,7 @@ export function pageRoutes(app: FastifyInstance, { coins, limit }: Pick<ApiDeps,
       const doc = { ...DOC, summary: 'A page: what a text names', statuses: [303, ...STATUSES] };
       const config = { open: true, ...(base === '' ? { doc } : {}) };
       plugin.get(`${base}/search`, { config, schema }, async (request, reply) => {
-        const { site, ...parts } = partsOf(request, coins());
+        const { site, ...parts } = partsOf(request, coins(), reads);
         const name = (request.query as { q: string }).q.trim() || '*';
         const { only, ...view } = await searchView({ name, ...parts });
         return only === null ? send(reply, site, view) : reply.redirect(pathOf(site.base, only.type, only.value), 303);
@@ -70,10 +74,10 @@ export function pageRoutes(app: FastifyInstance, { coins, limit }: Pick<ApiDeps,
   });
 }
 
-function readerOf(coin: Coin): ReadAnswer {
+function readerOf(coin: Coin, request: FastifyRequest, reads: FairReads): ReadAnswer {
   return async (method, { limit = 10, ...asked } = {}) => {
     const question = { method, parameters: {}, page: 1, limit, order: 'desc', format: 'json', ...asked } as const;
-    const { body, next } = await coin.read(question);
+    const { body, next } = await reads.take(coin, request, () => coin.read(question));
     const { data } = JSON.parse(body) as { data: unknown };
     return { data, next };
   };
@@ -91,11 +95,11 @@ const siteOf = ({ network: { name, code } }: Coin, asked: string | undefined): S
 const codeIn = ({ params }: FastifyRequest): string | undefined => (params as { coin?: string }).coin;
 
 /** What the pages of a request's network are made with. @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE */
-function partsOf(request: FastifyRequest, coins: readonly Coin[]) {
+function partsOf(request: FastifyRequest, coins: readonly Coin[], reads: FairReads) {
   const code = codeIn(request);
   const coin = findCoin(coins, code);
   const site = siteOf(coin, code);
-  return { site, read: readerOf(coin), linkTo: linksIn(site.base) };
+  return { site, read: readerOf(coin, request, reads), linkTo: linksIn(site.base) };
 }
 
 function send(reply: FastifyReply, site: Site, { title, body }: View): FastifyReply {

@@ -27,13 +27,18 @@ const PAGING = {
 };
 
 const PAST = {
-  height: Type.Optional(wholeNumber({ min: 0, note: 'the list as it was after this block; supply and price are null' }))
+  height: Type.Optional(
+    wholeNumber({
+      min: 0,
+      note: 'the list as it was after this block; supply and price are null; its pages fit together while blocks arrive'
+    })
+  )
 };
 
 /** The query string of a list. */
-export const pagingSchema = ({ parameters = {}, hasPast }: List) => {
+export const pagingSchema = ({ parameters = {}, past }: List) => {
   const own = Object.keys(parameters).map((name) => [name, Type.Optional(QuerySchema('what its actions have'))]);
-  return Type.Object({ ...PAGING, ...(hasPast ? PAST : {}), ...Object.fromEntries(own) });
+  return Type.Object({ ...PAGING, ...(past ? PAST : {}), ...Object.fromEntries(own) });
 };
 
 type Paging = Readonly<Partial<Record<string, string>>>;
@@ -52,7 +57,7 @@ export function readQuestion(
     ...(path.query === undefined ? {} : { query: path.query }),
     ...(path.type === undefined ? {} : { type: path.type }),
     ...(cursor === undefined ? {} : { cursor }),
-    ...(height === undefined || !list?.hasPast ? {} : { height: Number(height) }),
+    ...(height === undefined || !list?.past ? {} : { height: Number(height) }),
     ...({
       page: Number(page ?? 1),
       limit: Number(limit ?? DEFAULT_LIMIT),
@@ -60,7 +65,7 @@ export function readQuestion(
     } as const),
     parameters: readParameters(list, paging)
   };
-  if (height !== undefined && list && !list.hasPast)
+  if (height !== undefined && list && !list.past)
     throw new PlatformError('REQUEST_INVALID', { reason: `${method} has no past values: leave height out` });
   if (page !== undefined && cursor !== undefined)
     throw new PlatformError('REQUEST_INVALID', { reason: 'send a page or a cursor, not both' });

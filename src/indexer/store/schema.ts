@@ -19,6 +19,7 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
  */
 const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   actions: [['source_id', 'action_id']],
+  balances: [['tick_id', 'address_id']],
   credits: [['address_id', 'action_index']],
   debits: [['address_id', 'action_index']],
   escrows: [['address_id', 'action_index']],

@@ -8,6 +8,7 @@ import type { Question } from '../../../src/explorer/question.ts';
 import { answerQuestion } from '../../../src/explorer/read/answer.ts';
 import { Cursors } from '../../../src/explorer/read/cursor.ts';
 import { openDatabases, type Readers } from '../../../src/explorer/read/databases.ts';
+import { readPast } from '../../../src/explorer/read/past.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK } from '../../../src/explorer/read/tip.ts';
 import type { Databases } from '../../../src/explorer/records/record.ts';
@@ -242,10 +243,11 @@ test('blocks, actions, tokens, balances and holders: what plain SQL finds', asyn
     assert.equal(total, String(expected.length));
     return expected.length;
   };
+  const blockHash = '(SELECT block_hash FROM chain_blocks c WHERE c.block_index = b.block_index) block_hash';
   const hash = (of: string) => `(SELECT hash FROM index_transactions i WHERE i.id = b.${of}_hash_id) ${of}_hash`;
   await compare(
     { method: 'blocks' },
-    `SELECT block_index, block_time timestamp, ${hash('ledger')}, ${hash('actions')}, ${hash('contract')}, ${hash('state')}
+    `SELECT block_index, block_time timestamp, ${blockHash}, ${hash('ledger')}, ${hash('actions')}, ${hash('contract')}, ${hash('state')}
      FROM blocks b ORDER BY block_index DESC`
   );
   const actions = `SELECT ${COMMON} FROM (SELECT action_index FROM actions) t ${ACTED}`;
@@ -281,7 +283,7 @@ test('blocks, actions, tokens, balances and holders: what plain SQL finds', asyn
     );
   await compare(
     { method: 'holders', query: 'toka' },
-    `SELECT d.address, t.amount ${balances} WHERE i.tick = 'TOKA' ORDER BY t.id DESC`
+    `SELECT d.address, t.amount ${balances} WHERE i.tick = 'TOKA' ORDER BY t.address_id DESC`
   );
 });
 
@@ -334,17 +336,30 @@ test('a search finds a block by its hash, and an address in capitals; one that d
   const { addresses } = databases.network;
   const addressOfHash = (byte: string) => addressOf(Buffer.from(`0014${byte.repeat(20)}`, 'hex'), addresses)!;
   const [used, unused] = [addressOfHash('11'), addressOfHash('22')];
-  const hash = 'ab'.repeat(32);
+  const hash = explored.blocks[1]!.hash;
   await sql(explored.indexer, `INSERT INTO index_addresses (id, address, block_index) VALUES (9001, '${used}', 1)`);
   await sql(
     explored.decoder,
     `INSERT INTO index_transactions (id, hash) VALUES (9001, '${hash}')`,
-    'INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (2, 1, 9001, 1)'
+    'INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (2, 1, 9001, 1)',
+    `INSERT INTO index_transactions (id, hash) VALUES (9002, '${'ab'.repeat(32)}')`,
+    'INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (3, 1, 9002, 1)'
   );
   const search = async (query: string) => (await ask({ method: 'search', query })).data as unknown;
   const found = (type: string, value: string) => ({ results: [{ type, value }], unused_address: null });
   assert.deepEqual(await search(hash), found('block', '2'));
   assert.deepEqual(await search(hash.toUpperCase()), found('block', '2'));
+  const ofAnotherBranch = 'ab'.repeat(32);
+  assert.deepEqual(
+    await search(ofAnotherBranch),
+    { results: [], unused_address: null },
+    'the ledger has another block 3'
+  );
+  await assert.rejects(ask({ method: 'block', query: ofAnotherBranch }), (error) => hasCode(error, 'RECORD_UNKNOWN'));
+  const newest = explored.blocks.at(-1)!;
+  assert.deepEqual(await search(newest.hash), found('block', String(newest.height)), 'the decoder knows nothing of it');
+  const { data } = await ask({ method: 'block', query: newest.hash });
+  assert.equal((data as unknown as Record<string, unknown>)['block_hash'], newest.hash);
   assert.deepEqual(await search(used), found('address', used));
   assert.deepEqual(await search(used.toUpperCase()), found('address', used));
   assert.deepEqual(await search(unused.toUpperCase()), { results: [], unused_address: unused });
@@ -499,6 +514,102 @@ test('CURSOR_INVALID: of another query, or made by nobody; CURSOR_STALE: after a
   await assert.rejects(ask({ method: 'actions', cursor: next! }), (error) => hasCode(error, 'CURSOR_STALE'));
   await explored.store.addBlocks([{ ...last, time: last.time + 1 }]);
   await assert.rejects(ask({ method: 'actions', cursor: next! }), (error) => hasCode(error, 'CURSOR_STALE'));
+});
+
+test('a reorg to blocks of the same seconds and actions is seen: by marks, cursors, names and totals', async () => {
+  const marked = async () => (await answerQuestion(databases, QUESTION)).mark;
+  const QUESTION = { method: 'blocks', parameters: {}, page: 1, limit: 1, order: 'desc', format: 'json' } as const;
+  const last = explored.blocks.at(-1)!;
+  await explored.store.rollBack(last.height);
+  await explored.store.addBlocks([last]);
+  const { next } = await ask({ method: 'actions', limit: 1 });
+  const before = await marked();
+  await explored.store.rollBack(last.height);
+  await explored.store.addBlocks([{ ...last, hash: 'e'.repeat(64) }]);
+  assert.notEqual(await marked(), before);
+  await assert.rejects(ask({ method: 'actions', cursor: next! }), (error) => hasCode(error, 'CURSOR_STALE'));
+  assert.equal((await ask(QUESTION)).data[0]!['block_hash'], 'e'.repeat(64));
+  await explored.store.rollBack(last.height);
+  await explored.store.addBlocks([last]);
+  assert.equal(await marked(), before);
+});
+
+test('an indexer that keeps no hashes of the chain is read as one that has none', async () => {
+  await sql(explored.indexer, 'RENAME TABLE chain_blocks TO kept_blocks');
+  try {
+    const [newest] = (await ask({ method: 'blocks', limit: 1 })).data;
+    assert.deepEqual([newest!['block_index'], newest!['block_hash']], [explored.blocks.length, null]);
+    const { next } = await ask({ method: 'actions', limit: 1 });
+    assert.equal((await ask({ method: 'actions', limit: 1, cursor: next! })).data.length, 1);
+  } finally {
+    await sql(explored.indexer, 'RENAME TABLE kept_blocks TO chain_blocks');
+  }
+});
+
+test('holders and balances of a height are the same on every page while blocks come and go', async () => {
+  const [past, tip] = [await createDatabase('holders'), explored.blocks.length];
+  const store = await IndexerStore.open(past, TEST_RULES, 30);
+  const reader = readerOf(past, NEWEST_BLOCK);
+  const usual = databases;
+  databases = openDatabases(usual.network, { ...readers, indexer: reader, aside: reader }, cursors);
+  const holders = `SELECT d.address, t.amount FROM balances t JOIN index_tickers i ON i.id = t.tick_id
+    JOIN index_addresses d ON d.id = t.address_id WHERE i.tick = ? ORDER BY t.address_id`;
+  try {
+    const height = Math.floor(tip / 2);
+    await store.addBlocks(explored.blocks.slice(0, height));
+    const ticks = (await sql(past, 'SELECT tick FROM index_tickers')).map(({ tick: each }) => String(each));
+    const expected = new Map<string, readonly Record<string, unknown>[]>();
+    for (const each of ticks) expected.set(each, await sql(past, holders.replace('?', `'${each}'`)));
+    assert.ok(
+      [...expected.values()].some((rows) => rows.length > 2),
+      'a token has several holders'
+    );
+    let above = 0;
+    for (const each of ticks) {
+      const rows: Record<string, unknown>[] = [];
+      let cursor: string | undefined;
+      do {
+        const asked = { method: 'holders', query: each, height, limit: 1, order: 'asc' } as const;
+        const { data, next } = await ask({ ...asked, ...(cursor === undefined ? {} : { cursor }) });
+        rows.push(...data);
+        cursor = next ?? undefined;
+        if (above > 2) {
+          await store.rollBack(height + 1);
+          above = 0;
+        } else if (height + above < tip) {
+          await store.addBlocks(explored.blocks.slice(height + above, height + above + 1));
+          above++;
+        }
+      } while (cursor !== undefined);
+      assert.deepEqual(
+        rows,
+        expected.get(each)!.map((row) => ({ ...row })),
+        each
+      );
+    }
+    let isLong = 0;
+    for (const each of ticks) {
+      const id = Number((await sql(past, `SELECT id FROM index_tickers WHERE tick = '${each}'`))[0]!['id']);
+      const part = { by: 'tick_id', id, height, limit: 2, offset: 0, after: null, isDescending: true } as const;
+      const wanted = [...expected.get(each)!].reverse().slice(0, 2);
+      for (const mostMovements of [1, 2, 4, 8, 16]) {
+        const reading = reader.read((query) => readPast(query, { ...part, mostMovements }));
+        const found = await reading.catch((caught) => assert.ok(hasCode(caught, 'REQUEST_INVALID'), String(caught)));
+        if (!found) continue;
+        isLong += found.total === undefined ? 1 : 0;
+        assert.deepEqual(
+          found.data,
+          wanted.map((row) => ({ ...row })),
+          `${each}, from the balances of now`
+        );
+      }
+    }
+    assert.ok(isLong > 3, `${isLong} lists were read from the balances of now`);
+  } finally {
+    databases = usual;
+    store.close();
+    await reader.close();
+  }
 });
 
 test('BLOCK_INDEX_INVALID and ACTION_INDEX_INVALID name what was sent; PARAMETER_MISSING what is missing', async () => {

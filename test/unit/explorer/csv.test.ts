@@ -24,14 +24,26 @@ function parse(text: string): string[][] {
 }
 
 /** A text as a spreadsheet may have it. */
-const shown = (text: string) => (/^[=+@\t\r-]/.test(text) && !/^[+-]\d+(?:\.\d+)?$/.test(text) ? `'${text}` : text);
+const shown = (text: string) =>
+  text
+    .split(/([;\t\r\n])/)
+    .map((cell) => {
+      if (/^[+-]?\d+(?:\.\d+)?$/.test(cell)) return cell;
+      const seen = cell.replace(/^[\s\p{White_Space}\p{C}\p{M}'"]*/u, '').normalize('NFKC');
+      return ['=', '+', '-', '@', '\u2212'].includes(seen.charAt(0)) ? `'${cell}` : cell;
+    })
+    .join('');
 
 test('what a spreadsheet would run as a formula is a text; numbers stay numbers', () => {
   const written = (value: unknown) => writeCsv(['a'], [{ a: value }]).split('\r\n')[1];
-  for (const formula of ['=1+1', '+cmd', '-2+3', '@SUM(A1)', '\tx', '-', '+1e5'])
+  for (const formula of ['=1+1', '+cmd', '-2+3', '@SUM(A1)', '-', '+1e5', ' =1', '\u200b=1'])
     assert.equal(written(formula), `'${formula}`);
   assert.equal(written('=HYPERLINK("x","y")'), `"'=HYPERLINK(""x"",""y"")"`);
-  assert.equal(written('\r=1'), `"'\r=1"`);
+  assert.equal(written('\r=1'), `"\r'=1"`);
+  for (const form of ['\uff1d1', '\ufe66x', '\uff0b1', '\uff0dx', '\uff20A', '\u22125x', '\u207cx'])
+    assert.equal(written(form), `'${form}`, 'of another width or height');
+  assert.equal(written('a;=1+1'), `"a;'=1+1"`, 'a cell of its own where semicolons separate');
+  assert.equal(written('a\t=1'), `"a\t'=1"`);
   for (const plain of ['-5', '+5.25', -3, 'a=1', '1-2', "'x"]) assert.equal(written(plain), String(plain));
 });
 

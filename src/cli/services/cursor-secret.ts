@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ExplorerConfig } from '../../config/services/explorer.ts';
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { keptSecret } from '../../process/kept-secret.ts';
+
+const FILE = 'explorer-cursors.key';
+const BYTES = 32;
+
+/** By what an explorer signs cursors: what is set, else what it kept, else, with a warning, what it makes for this run. */
+export async function cursorSecretOf(
+  { EXPLORER_CURSOR_KEY: set, EXPLORER_STATE_DIR: directory }: ExplorerConfig,
+  log: Pick<Logger, 'warn'>
+): Promise<string> {
+  if (set !== undefined) return set;
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const form = { bytes: BYTES, what: 'key of cursors', remedy: 'remove it, and the explorer makes another' };
+    return await keptSecret(join(directory, FILE), form);
+  } catch (caught) {
+    const reason = String(PlatformError.from(caught).detail['reason'] ?? (caught as Error).message);
+    log.warn(
+      { reason },
+      'cursors end with this process: set EXPLORER_CURSOR_KEY, or EXPLORER_STATE_DIR to a directory'
+    );
+    return randomBytes(BYTES).toString('hex');
+  }
+}

@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify';
+import type { FrameParts } from '../service/frame.ts';
+import { Turns } from '../service/turns.ts';
+import type { Coin } from './coins.ts';
+import { READS_AT_ONCE } from './read/reader.ts';
+
+/** A database that is slow is no fault of who asks. */
+const MOST_CHARGED_MS = 250;
+
+/**
+ * Lets addresses take turns at reading a network. There are as many turns as connections: then nobody waits for a connection behind
+ * what another address has asked.
+ */
+export class FairReads {
+  readonly #parts: Pick<FrameParts, 'addressOf' | 'budget'>;
+  readonly #turns = new WeakMap<Coin, Turns>();
+
+  constructor(parts: Pick<FrameParts, 'addressOf' | 'budget'>) {
+    this.#parts = parts;
+  }
+
+  /** Reads when it is the turn of the caller. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
+  async take<T>(coin: Coin, { raw }: FastifyRequest, read: () => Promise<T>): Promise<T> {
+    const { addressOf, budget } = this.#parts;
+    const address = addressOf(raw);
+    return await this.#turnsOf(coin).take({ address, isGone: () => raw.socket.destroyed }, async () => {
+      const began = performance.now();
+      try {
+        return await read();
+      } finally {
+        budget.charge(address, { ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
+      }
+    });
+  }
+
+  #turnsOf(coin: Coin): Turns {
+    const turns = this.#turns.get(coin) ?? new Turns({ atOnce: READS_AT_ONCE });
+    this.#turns.set(coin, turns);
+    return turns;
+  }
+}

@@ -289,6 +289,14 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'correct the row; until then no state roots are computed'
   },
+  /** A request names the service by a name that is not its own. */
+  HOST_UNKNOWN: {
+    status: 421,
+    policy: 'restart',
+    hint: 'ask by its address, or list the name in PUBLIC_HOSTS of the service'
+  },
+  /** A page of another origin wants to subscribe. */
+  ORIGIN_REFUSED: { status: 403, policy: 'restart', hint: 'list the origin in CORS_ORIGINS of the service' },
   /** No reply within the caller's deadline; the actor may still be working. */
   ACTOR_TIMEOUT: { status: 504, policy: 'restart', hint: 'see mailbox depth in GET /debug/actors' },
   /** The thread ended with requests in flight. */

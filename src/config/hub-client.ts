@@ -1,4 +1,5 @@
-import { integer, list, port, text, type Values } from './variables.ts';
+import { readTokens } from './tokens.ts';
+import { integer, list, parsed, port, text, type Values } from './variables.ts';
 
 /** Where the hub is, for every service that asks it. @see the section "Shared configuration" of the specification */
 export const hubClientVariables = {
@@ -8,7 +9,10 @@ export const hubClientVariables = {
     doc: 'several hubs, tried in order, instead of HUB_API_HOST',
     example: 'hub1:10000,hub2:10000'
   }),
-  HUB_API_KEY: text({ doc: 'sent to the hub as x-api-key', secret: true }),
+  HUB_API_KEY: parsed((keys) => readTokens(keys)[0]!, {
+    doc: 'sent to the hub as x-api-key; of several (OLD,NEW) the first',
+    secret: true
+  }),
   MAX_HUB_WAIT_MS: integer({ default: 300_000, doc: 'ms to wait for the hub at start before giving up' })
 } as const;
 

@@ -10,14 +10,38 @@ export function readOrigin(entry: string): string {
   return entry;
 }
 
-/** `10.0.0.1` or `10.0.0.0/8`. */
-function readProxy(entry: string): string {
+/** `10.0.0.1`, `10.0.0.0/8`, or a name of several networks. @returns addresses and subnets */
+function readProxy(entry: string): readonly string[] {
+  const named = NAMED_NETWORKS[entry.toLowerCase()];
+  if (named) return named;
   const [address = '', prefix = '0', ...more] = entry.split('/');
   const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
   if (more.length > 0 || !/^\d{1,3}$/.test(prefix) || Number(prefix) > bits)
-    throw new Error(`must be addresses or subnets such as 10.0.0.0/8, not "${entry}"`);
-  return entry;
+    throw new Error(
+      `must be addresses or subnets such as 10.0.0.0/8, or ${Object.keys(NAMED_NETWORKS).join(', ')}, not "${entry}"`
+    );
+  return [entry];
 }
+
+function readProxies(text: string): readonly string[] {
+  const entries = text.split(',').map((entry) => entry.trim());
+  return entries.filter((entry) => entry !== '').flatMap(readProxy);
+}
+
+/** `hub.example.com`, `*.example.com` or `*`. */
+function readHost(entry: string): string {
+  const name = entry.toLowerCase();
+  if (!/^(?:\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)$/.test(name))
+    throw new Error(`must be names such as hub.example.com, without a port, not "${entry}"`);
+  return name;
+}
+
+/** As other servers name them, for TRUST_PROXY. */
+const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1/128'],
+  linklocal: ['169.254.0.0/16', 'fe80::/10'],
+  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']
+};
 
 const MOST_SERVICES = 32;
 
@@ -29,12 +53,16 @@ function readServices(text: string): readonly string[] {
 
 /** What the frame of every service reads, and what the service logs. */
 export const frameVariables = {
-  TRUST_PROXY: list(readProxy, {
-    doc: 'addresses of proxies whose X-Forwarded-For counts',
+  TRUST_PROXY: parsed(readProxies, {
+    doc: 'addresses, subnets, or loopback, linklocal, uniquelocal, of proxies whose X-Forwarded-For counts',
     example: '10.0.0.1'
   }),
+  PUBLIC_HOSTS: list(readHost, {
+    doc: 'public names by which callers reach this service, as in Host, *.example.com for all below one, * for any; addresses, localhost and names without a public suffix count anyway, and any name with a key',
+    example: 'hub.example.com'
+  }),
   CORS_ORIGINS: list(readOrigin, {
-    doc: 'origins whose web pages may call this service; unset: none',
+    doc: 'origins whose web pages may call this service and subscribe to it; unset: none but its own',
     example: 'https://console.example'
   }),
   HTTP_MAX_PER_IP: integer({

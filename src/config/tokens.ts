@@ -24,3 +24,9 @@ export function readTokens(text: string): readonly string[] {
 export function readTokenPlaces(text: string): readonly (string | null)[] {
   return entriesOf(text).map((entry) => (entry === '' ? null : readToken(entry)));
 }
+
+/** The same for a key that was one text once, commas and all: the whole of it is accepted too. */
+export function readKeys(text: string): readonly string[] {
+  const keys = readTokens(text);
+  return keys.length > 1 ? [...keys, text] : keys;
+}

@@ -55,7 +55,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     ...deps,
     config: { ...config, CORS_ORIGINS: origins.length > 0 ? origins : undefined },
     name: 'hub',
-    keys: { readers: config.HUB_API_KEY === undefined ? [] : [config.HUB_API_KEY] },
+    keys: { readers: config.HUB_API_KEY },
     documentation: {
       title: 'platform-node hub',
       description:

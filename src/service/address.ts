@@ -30,6 +30,22 @@ export function createAddressReader(trusted: readonly string[] = []): AddressRea
   };
 }
 
+/** Addresses that only this machine, or its own networks, can have. */
+const OF_MACHINE = ['127.0.0.0/8', '::1/128'];
+const OF_NETWORK = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16', 'fe80::/10', 'fc00::/7'];
+const LOOPBACK = readProxies(OF_MACHINE);
+const NEAR = readProxies([...OF_MACHINE, ...OF_NETWORK]);
+
+/**
+ * Whether a caller is on this machine, or in a network of its own. One that a proxy brings, which is not listed, may be anywhere.
+ *
+ * @param within `loopback`: on this machine
+ */
+export function isNear({ socket, headers }: IncomingMessage, within: 'loopback' | 'network'): boolean {
+  if (headers['x-forwarded-for'] !== undefined || headers['forwarded'] !== undefined) return false;
+  return (within === 'loopback' ? LOOPBACK : NEAR)(plain(socket.remoteAddress ?? ''));
+}
+
 /** The same for a connection before it has asked anything. @throws {PlatformError} CONFIG_INVALID */
 export function createPeerReader(trusted: readonly string[] = []): PeerReader {
   const isProxy = readProxies(trusted);
@@ -49,7 +65,7 @@ function readProxies(entries: readonly string[]): (address: string) => boolean {
       if (prefix === undefined) list.addAddress(address, family);
       else list.addSubnet(address, Number(prefix), family);
     } catch (cause) {
-      const reason = `TRUST_PROXY must list addresses or subnets such as 10.0.0.0/8, not "${entry}"`;
+      const reason = `TRUST_PROXY must list addresses, subnets such as 10.0.0.0/8, or loopback, not "${entry}"`;
       throw new PlatformError('CONFIG_INVALID', { reason }, { cause });
     }
   }

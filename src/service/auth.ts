@@ -14,6 +14,8 @@ export interface Authenticator {
    * @param upgrade true also takes the token from the WebSocket subprotocols, where browsers have to put it
    */
   admits(headers: IncomingHttpHeaders, upgrade: boolean): boolean;
+  /** Whether the caller offers a key, and none that is right. */
+  hasWrongKey(headers: IncomingHttpHeaders): boolean;
   /** Whether the caller may change what the service does; never without a token. */
   admitsOperator(headers: IncomingHttpHeaders): boolean;
 }
@@ -32,23 +34,28 @@ export function createAuthenticator({ readers = [], operators = [] }: AcceptedTo
   const operating = (operators.length > 0 ? operators : readers).map(digest);
   return {
     configured: readers.length > 0,
-    admits: (headers, upgrade) => isAmong(reading, keyOf(headers) ?? (upgrade ? subprotocolToken(headers) : undefined)),
-    admitsOperator: (headers) => isAmong(operating, keyOf(headers))
+    admits: (headers, upgrade) => offeredIn(headers, upgrade).some((key) => isAmong(reading, key)),
+    admitsOperator: (headers) => offeredIn(headers, false).some((key) => isAmong(operating, key)),
+    hasWrongKey: (headers) => {
+      const offered = offeredIn(headers, false);
+      return reading.length > 0 && offered.length > 0 && !offered.some((key) => isAmong(reading, key));
+    }
   };
 }
 
 /** Every key is compared, so that the time tells nothing. */
-function isAmong(accepted: readonly Buffer[], token: string | undefined): boolean {
-  if (token === undefined) return false;
+function isAmong(accepted: readonly Buffer[], token: string): boolean {
   const offered = digest(token);
   return accepted.filter((key) => timingSafeEqual(key, offered)).length > 0;
 }
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** Of both headers the first counts. */
-function keyOf({ authorization, 'x-api-key': key }: IncomingHttpHeaders): string | undefined {
-  return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? (typeof key === 'string' ? key : undefined);
+/** Each may be the right one: a proxy may have put one of another service beside it. */
+function offeredIn(headers: IncomingHttpHeaders, upgrade: boolean): readonly string[] {
+  const { authorization, 'x-api-key': key } = headers;
+  const bearer = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1];
+  return [bearer, key, upgrade ? subprotocolToken(headers) : undefined].filter((each) => typeof each === 'string');
 }
 
 function subprotocolToken(headers: IncomingHttpHeaders): string | undefined {

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { PlatformError } from '../errors.ts';
+import { isNear } from './address.ts';
 import type { Authenticator } from './auth.ts';
 import type { RouteDoc } from './route-doc.ts';
 
@@ -10,6 +11,8 @@ declare module 'fastify' {
     readonly operator?: boolean;
     /** Open without a key, whatever is configured. */
     readonly open?: boolean;
+    /** It tells of the inside: without a configured key, only to callers of this machine or of its own networks. */
+    readonly isDiagnostic?: boolean;
     readonly doc?: RouteDoc;
   }
 }
@@ -21,9 +24,15 @@ export function checkKey(request: FastifyRequest, authenticator: Authenticator):
   const isUpgrade = request.headers.upgrade?.toLowerCase() === 'websocket';
   if (authenticator.configured && !authenticator.admits(request.headers, isUpgrade))
     throw new PlatformError('UNAUTHORIZED', { reason: MISSING_KEY });
+  if (config.isDiagnostic && !authenticator.configured && !isNear(request.raw, 'network'))
+    throw new PlatformError('UNAUTHORIZED', { reason: NO_KEY_SET });
   if (config.operator && !authenticator.admitsOperator(request.headers))
     throw new PlatformError('UNAUTHORIZED', { reason: "missing or invalid key of the service's operator" });
 }
+
+/** The answer to a caller from elsewhere where no key is set. */
+const NO_KEY_SET =
+  'this tells of the inside of the service: set its key to read it from elsewhere than this machine and private networks';
 
 /** The answer to a caller without the key. */
 export const MISSING_KEY = 'missing or invalid key: send Authorization: Bearer <key> or X-API-Key: <key>';

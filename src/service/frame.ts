@@ -18,6 +18,7 @@ import { lazyCompilers } from './compilers.ts';
 import type { ConsoleFile } from './console-files.ts';
 import { allowOrigins } from './cross-origin.ts';
 import { codeOfStatus, errorHandler } from './errors.ts';
+import { Hosts } from './hosts.ts';
 import { ClientLimiter } from './ingress/client-limiter.ts';
 import { type IngressOptions, ingress } from './ingress/ingress.ts';
 import { WorkBudget } from './ingress/work-budget.ts';
@@ -38,6 +39,7 @@ import { ResponseBuffer } from './stream/response-buffer.ts';
 export type FrameSettings = Pick<
   FrameConfig,
   | 'TRUST_PROXY'
+  | 'PUBLIC_HOSTS'
   | 'CORS_ORIGINS'
   | 'HTTP_MAX_PER_IP'
   | 'MAX_CONNECTIONS'
@@ -115,6 +117,14 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   const parts = { authenticator, addressOf, clientLimiter, budget };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
 
+  const hosts = new Hosts(config.PUBLIC_HOSTS, config.CORS_ORIGINS);
+  app.addHook('onRequest', async ({ raw, headers }) => {
+    if (authenticator.hasWrongKey(headers)) clientLimiter.refuseKey(raw);
+    const isUpgrade = headers.upgrade !== undefined;
+    if (authenticator.admits(headers, isUpgrade)) return; // no page of a stranger has the key
+    hosts.checkName(raw);
+    if (isUpgrade) hosts.checkOrigin(raw);
+  });
   if (service.tracing) app.register(service.tracing);
   const document = documentRoutes(app, service.version, service.documentation);
   if (config.CORS_ORIGINS) allowOrigins(app, config.CORS_ORIGINS);

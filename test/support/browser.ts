@@ -12,7 +12,7 @@ const QUIET = [
 
 /** The system's Chromium, headless, with a profile of its own; closed after the test file. */
 export async function openBrowser(
-  options: { readonly colorScheme?: 'light' | 'dark'; readonly width?: number } = {}
+  options: { readonly colorScheme?: 'light' | 'dark'; readonly width?: number; readonly args?: readonly string[] } = {}
 ): Promise<BrowserContext> {
   const executablePath = findProgram('chromium', [
     '/usr/bin/chromium',
@@ -23,7 +23,7 @@ export async function openBrowser(
   const { width = 1280, colorScheme = 'light' } = options;
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
-    args: QUIET,
+    args: [...QUIET, ...(options.args ?? [])],
     headless: true,
     colorScheme,
     viewport: { width, height: 900 },

@@ -3,6 +3,7 @@ import { databaseVariables } from '../database.ts';
 import { readJsonFile } from '../json-file.ts';
 import { profileVariable } from '../profile.ts';
 import { frameVariables, readOrigin } from '../service.ts';
+import { readKeys } from '../tokens.ts';
 import { flag, integer, list, parsed, port, readBaseUrl, text, unsupported, type Values } from '../variables.ts';
 
 /** Where prices come from. */
@@ -24,8 +25,8 @@ export const hubVariables = {
   HUB_PORT: port({ default: 10_000, doc: 'port of the JSON-RPC interface' }),
   ...databaseVariables('HUB', { of: 'of the hub; the database is made when it is missing', name: 'Platform_Hub' }),
   HUB_DB_PORT: port({ required: true, doc: 'its port', example: '3306' }),
-  HUB_API_KEY: text({
-    doc: 'key for writing and for reading /metrics and /debug; unset: anyone may write',
+  HUB_API_KEY: parsed(readKeys, {
+    doc: 'key for writing and for reading /metrics and /debug; of several (OLD,NEW) all are accepted; unset: anyone may write',
     secret: true
   }),
   HUB_SENSITIVE_READ_AUTH: flag({

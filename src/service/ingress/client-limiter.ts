@@ -24,6 +24,8 @@ const FAULT_COST = 250;
 export const CHUNKS_COST = 100;
 /** A client that ignores Retry-After waits longer with each request. */
 const HASTE_COST = 20;
+/** Of a wrong key: forty at once, then four a second. */
+const WRONG_KEY_COST = 250;
 /** Of a handshake of TLS: a millisecond of a core. */
 const HANDSHAKE_COST = 10;
 /** Of a request that becomes a WebSocket: what is made for it stays. */
@@ -86,6 +88,11 @@ export class ClientLimiter {
   /** Counts a request that was refused because it came too soon (429). */
   refuse(request: IncomingMessage): void {
     this.#charge(request, HASTE_COST);
+  }
+
+  /** Counts a request with a wrong key: the more there were, the longer the next ones wait. */
+  refuseKey(request: IncomingMessage): void {
+    this.#charge(request, WRONG_KEY_COST);
   }
 
   /** Counts what breaks the rules, or may cost as much; without tokens, all that its address has open is ended, but its WebSockets. */

@@ -32,6 +32,11 @@ export class OtherServices {
     this.#key = key;
   }
 
+  /** Whether they are asked with a key. */
+  get isKeyed(): boolean {
+    return this.#key !== undefined;
+  }
+
   /** What is known now; asks anew where that is older than a second. */
   list(): readonly ToldService[] {
     if (!this.#isAsking && performance.now() - this.#askedAt >= ASK_EVERY_MS) void this.#askAll();

@@ -8,7 +8,7 @@ import { ACTOR_SUBJECTS, type ActorName, actorKey, actorNamed, subjectOf } from 
 import type { Pipeline } from '../../wire/state/pipeline.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
-import type { AddressReader } from '../address.ts';
+import { type AddressReader, isNear } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
 import { oneOf, wholeNumber } from '../parameters.ts';
@@ -82,6 +82,7 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
     '/debug/actors',
     {
       config: {
+        isDiagnostic: true,
         doc: { tag: 'Operator', summary: 'Every actor with its state machines, restarts and last transitions' }
       }
     },
@@ -135,29 +136,36 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
     summary: 'The same with reports and what happened since an entry',
     statuses: [429]
   } as const;
-  app.get('/debug/live', { config: { doc }, schema: { querystring: AfterSchema } }, async (request, reply) => {
-    const entries = timeline.since(Number(request.query.after ?? 0)).slice(0, MAX_ENTRIES);
-    const told = others.list();
-    const own = told.length > 0 ? await lookAtService() : null;
-    const head = {
-      now: Date.now(),
-      version,
-      service,
-      mode,
-      readiness: own?.readiness ?? (await deps.readiness()),
-      platform: own && platformView(own, told),
-      operated: authenticator.admitsOperator(request.headers),
-      seq: entries.length === MAX_ENTRIES ? entries.at(-1)!.seq : timeline.seq,
-      entries
-    };
-    return reply
-      .type('application/json; charset=utf-8')
-      .send(`${JSON.stringify(head).slice(0, -1)},${lookAtActors()}}`);
-  });
+  app.get(
+    '/debug/live',
+    { config: { isDiagnostic: true, doc }, schema: { querystring: AfterSchema } },
+    async (request, reply) => {
+      const entries = timeline.since(Number(request.query.after ?? 0)).slice(0, MAX_ENTRIES);
+      // They were asked with a key, which a caller of this service may not have.
+      const mayKnow = authenticator.configured || !others.isKeyed || isNear(request.raw, 'loopback');
+      const told = mayKnow ? others.list() : [];
+      const own = told.length > 0 ? await lookAtService() : null;
+      const head = {
+        now: Date.now(),
+        version,
+        service,
+        mode,
+        readiness: own?.readiness ?? (await deps.readiness()),
+        platform: own && platformView(own, told),
+        operated: authenticator.admitsOperator(request.headers),
+        seq: entries.length === MAX_ENTRIES ? entries.at(-1)!.seq : timeline.seq,
+        entries
+      };
+      return reply
+        .type('application/json; charset=utf-8')
+        .send(`${JSON.stringify(head).slice(0, -1)},${lookAtActors()}}`);
+    }
+  );
   app.get(
     '/debug/pipeline',
     {
       config: {
+        isDiagnostic: true,
         doc: { tag: 'Operator', summary: 'The service and the way of blocks as it knows it', statuses: [429] }
       },
       schema: { response: { 200: ServiceLookSchema as TSchema } }

@@ -13,7 +13,7 @@ interface DocumentationDeps {
   readonly methods?: OpenRpc['methods'] | undefined;
 }
 
-/** `GET /openapi.json`, and `GET /docs`, which shows the same to people. */
+/** `GET /openapi.json`, and `GET /docs`, which shows the same to people. Open: they tell nothing but what anybody may ask for. */
 export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async (app, { document, methods }) => {
   let pages: { readonly json: string; readonly docs: Page } | undefined;
   const made = () => {
@@ -26,14 +26,14 @@ export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async 
   app.get(
     '/openapi.json',
     {
-      config: { doc: { tag: 'Documentation', summary: 'This document, OpenAPI 3.1' } },
+      config: { open: true, doc: { tag: 'Documentation', summary: 'This document, OpenAPI 3.1' } },
       schema: { response: { 200: Type.Object({}, { additionalProperties: true }) } }
     },
     (_, reply) => reply.type('application/json; charset=utf-8').send(made().json)
   );
   app.get(
     '/docs',
-    { config: { doc: { tag: 'Documentation', summary: 'The same as a page', mediaType: HTML } } },
+    { config: { open: true, doc: { tag: 'Documentation', summary: 'The same as a page', mediaType: HTML } } },
     (_, reply) => send(reply, made().docs)
   );
 };

@@ -8,7 +8,7 @@ interface MetricsDeps {
 export const metricsRoutes: FastifyPluginAsync<MetricsDeps> = async (app, { metrics }) => {
   app.get(
     '/metrics',
-    { config: { doc: { tag: 'State', summary: 'Metrics in the Prometheus text format' } } },
+    { config: { isDiagnostic: true, doc: { tag: 'State', summary: 'Metrics in the Prometheus text format' } } },
     async (_, reply) => reply.type(metrics.contentType).send(await metrics.render())
   );
 };

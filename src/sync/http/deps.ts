@@ -26,6 +26,7 @@ export type HttpConfig = Pick<
   | 'WS_MAX_PER_IP'
   | 'MAX_CONNECTIONS'
   | 'TRUST_PROXY'
+  | 'PUBLIC_HOSTS'
   | 'CONSOLE_SERVICES'
   | 'CONSOLE_SERVICES_KEY'
   | 'CORS_ORIGINS'

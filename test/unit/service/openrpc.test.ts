@@ -64,7 +64,7 @@ const hub = createHubApp({
   ...definitionOf(),
   config: {
     ...FRAME_CONFIG,
-    HUB_API_KEY: 'k',
+    HUB_API_KEY: ['k'],
     HUB_RATE_LIMIT_RPM: 1_000,
     CORS_ORIGIN: ['https://console.example'],
     HUB_DB_NAME: 'hub',

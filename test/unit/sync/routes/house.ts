@@ -86,6 +86,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     SNAPSHOT_RATE_INCR: 600,
     HTTP_MAX_PER_IP: 256,
     MAX_CONNECTIONS: 10_000,
+    PUBLIC_HOSTS: undefined,
     TRUST_PROXY: undefined,
     CORS_ORIGINS: undefined,
     CONSOLE_SERVICES: undefined,

@@ -1,0 +1,56 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { PlatformError } from '../errors.ts';
+
+/** Names that no public name server may answer for: nobody can point them at this service who has not the machine's own resolver. */
+const PRIVATE_NAME =
+  /^[^.]+$|\.(?:localhost|local|localdomain|internal|intranet|lan|home|corp|private|test|svc|home\.arpa)$/;
+
+/** `hub.example.com:443` and `[::1]:80` without the port, in lower case. */
+export function hostNameIn(authority: string): string {
+  const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(authority.trim().toLowerCase()) ?? [];
+  return (bracketed ?? plain).replace(/\.$/, '');
+}
+
+/** What a caller may call a service, and which pages may open a WebSocket. */
+export class Hosts {
+  readonly #names: ReadonlySet<string>;
+  readonly #below: readonly string[];
+  readonly #origins: ReadonlySet<string>;
+  readonly #takesAny: boolean;
+
+  /**
+   * @param names PUBLIC_HOSTS: names, `*.example.com` for all below one, `*` for any
+   * @param origins CORS_ORIGINS
+   */
+  constructor(names: readonly string[] = [], origins: readonly string[] = []) {
+    this.#takesAny = names.includes('*');
+    this.#names = new Set(names.filter((name) => !name.startsWith('*')));
+    this.#below = names.filter((name) => name.startsWith('*.')).map((name) => name.slice(1));
+    this.#origins = new Set(origins);
+  }
+
+  /**
+   * Sees that a request names this service by an address, by a name that is no public one, or by one that is listed. Any other name may
+   * be a stranger's that points here, by which a page of the stranger's would be of this service's origin.
+   *
+   * @throws {PlatformError} HOST_UNKNOWN
+   */
+  checkName({ headers }: IncomingMessage): void {
+    const name = hostNameIn(headers.host ?? 'localhost');
+    if (this.#takesAny || isIP(name) > 0 || PRIVATE_NAME.test(name) || this.#names.has(name)) return;
+    if (this.#below.some((end) => name.endsWith(end))) return;
+    const reason = `this service is not known by the name "${name.slice(0, 80)}": its operator lists names in PUBLIC_HOSTS`;
+    throw new PlatformError('HOST_UNKNOWN', { reason });
+  }
+
+  /** Sees that a page that opens a WebSocket is of this service or of a listed origin. @throws {PlatformError} ORIGIN_REFUSED */
+  checkOrigin({ headers }: IncomingMessage): void {
+    const { origin, host } = headers;
+    if (origin === undefined || this.#origins.has(origin)) return;
+    const page = URL.parse(origin);
+    if (page && URL.parse(`${page.protocol}//${host}`)?.host === page.host) return;
+    const reason = `pages of ${origin.slice(0, 80)} may not subscribe here: the operator lists origins in CORS_ORIGINS`;
+    throw new PlatformError('ORIGIN_REFUSED', { reason });
+  }
+}

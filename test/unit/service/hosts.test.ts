@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { loadConfig } from '../../../src/config/load.ts';
+import { frameVariables } from '../../../src/config/service.ts';
+import { readKeys } from '../../../src/config/tokens.ts';
+import { createFrame } from '../../../src/service/frame.ts';
+import { acceptWebSockets } from '../../../src/service/stream/web-sockets.ts';
+import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
+
+const FROM_AFAR = '203.0.113.7';
+const ask = async (
+  app: FastifyInstance,
+  headers: Record<string, string>,
+  url = '/livez',
+  remoteAddress = '127.0.0.1'
+) => await app.inject({ url, headers, remoteAddress });
+
+test('HOST_UNKNOWN: 421 for a public name that is not listed; addresses, private and listed names, and keys are taken', async () => {
+  const config = { ...FRAME_CONFIG, PUBLIC_HOSTS: ['hub.example.com', '*.nodes.example.com'] };
+  const app = createFrame(definitionOf({ config, keys: { readers: ['k'] } }));
+  for (const host of [
+    'evil.example.org',
+    'evil.example.org:3002',
+    'example.com',
+    'hub.example.com.evil.org',
+    '1.2.3.4.nip.io'
+  ]) {
+    const refused = await ask(app, { host });
+    assert.deepEqual([refused.statusCode, refused.json().code], [421, 'HOST_UNKNOWN'], host);
+    assert.match(refused.json().error, /PUBLIC_HOSTS/);
+    assert.equal((await ask(app, { host, 'x-api-key': 'k' })).statusCode, 200, 'no page of a stranger has the key');
+  }
+  for (const host of [
+    ...['127.0.0.1:80', '[::1]:3002', 'localhost', 'LOCALHOST:1', 'hub', 'hub:10000', 'hub.default.svc'],
+    ...[
+      'hub.default.svc.cluster.local:80',
+      'node.lan',
+      'hub.example.com',
+      'HUB.example.com.:443',
+      'a.b.nodes.example.com'
+    ]
+  ])
+    assert.equal((await ask(app, { host })).statusCode, 200, host);
+  const any = createFrame(definitionOf({ config: { ...FRAME_CONFIG, PUBLIC_HOSTS: ['*'] } }));
+  assert.equal((await ask(any, { host: 'evil.example.org' })).statusCode, 200);
+});
+
+test('ORIGIN_REFUSED: 403 for a WebSocket of a page of another origin', async () => {
+  const app = createFrame(
+    definitionOf({
+      config: { ...FRAME_CONFIG, CORS_ORIGINS: ['https://wallet.example'] },
+      routes: (plugin) => {
+        const sockets = acceptWebSockets(plugin);
+        plugin.get('/stream', { config: { open: true } }, async (request) => sockets.check(request));
+      }
+    })
+  );
+  const subscribe = async (headers: Record<string, string>) =>
+    (
+      await ask(app, { host: '127.0.0.1:80', connection: 'upgrade', upgrade: 'websocket', ...headers }, '/stream')
+    ).json();
+  for (const origin of ['https://evil.example', 'null', 'http://127.0.0.1:81'])
+    assert.equal((await subscribe({ origin })).code, 'ORIGIN_REFUSED', origin);
+  for (const headers of [{}, { origin: 'https://wallet.example' }, { origin: 'http://127.0.0.1:80' }])
+    assert.equal(
+      (await subscribe(headers as Record<string, string>)).code,
+      'REQUEST_INVALID',
+      'it gets as far as the handshake'
+    );
+});
+
+test('without a key, the inside is told to this machine and its networks alone; descriptions are always open', async () => {
+  const open = createFrame(definitionOf());
+  for (const url of ['/metrics', '/debug/actors', '/debug/live', '/debug/pipeline']) {
+    for (const near of ['127.0.0.1', '::1', '10.1.2.3', '192.168.0.7', 'fd00::5'])
+      assert.equal((await ask(open, {}, url, near)).statusCode, 200, `${url} ${near}`);
+    assert.equal((await ask(open, {}, url, FROM_AFAR)).statusCode, 401, url);
+    assert.equal(
+      (await ask(open, { 'x-forwarded-for': FROM_AFAR }, url)).statusCode,
+      401,
+      'a proxy that is not listed'
+    );
+  }
+  const closed = createFrame(definitionOf({ keys: { readers: ['k'] } }));
+  for (const url of ['/openapi.json', '/docs']) assert.equal((await ask(closed, {}, url, FROM_AFAR)).statusCode, 200);
+  assert.equal((await ask(closed, {}, '/metrics')).statusCode, 401);
+  assert.equal((await ask(closed, { 'x-api-key': 'k' }, '/metrics', FROM_AFAR)).statusCode, 200);
+});
+
+test('a right key counts beside a foreign one in the other header', async () => {
+  const app = createFrame(definitionOf({ keys: { readers: ['right'] } }));
+  for (const headers of [
+    { 'x-api-key': 'right', authorization: 'Bearer of-a-proxy' },
+    { 'x-api-key': 'other', authorization: 'Bearer right' }
+  ])
+    assert.equal((await ask(app, headers, '/metrics')).statusCode, 200);
+  assert.equal((await ask(app, { 'x-api-key': 'a', authorization: 'Bearer b' }, '/metrics')).statusCode, 401);
+});
+
+test('TRUST_PROXY takes the names of networks; HUB_API_KEY=OLD,NEW takes both, and the whole', () => {
+  const read = (TRUST_PROXY: string) => loadConfig(frameVariables, { env: { TRUST_PROXY } }).values.TRUST_PROXY;
+  assert.deepEqual(read('loopback, 10.0.0.1'), ['127.0.0.0/8', '::1/128', '10.0.0.1']);
+  assert.ok(read('linklocal,uniquelocal')?.includes('192.168.0.0/16'));
+  assert.throws(() => read('loopbak'), /loopback, linklocal, uniquelocal/);
+  assert.deepEqual(readKeys('old,new'), ['old', 'new', 'old,new']);
+});
+
+test('each wrong key costs tokens: guesses come later and later, and a key that is right does not', async (t) => {
+  t.mock.method(performance, 'now', () => 1_000);
+  const app = createFrame(definitionOf({ keys: { readers: ['right'] } }));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  try {
+    const { port } = app.server.address() as { port: number };
+    const status = async (key: string, signal = AbortSignal.timeout(400)) =>
+      (await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { 'x-api-key': key }, signal })).status;
+    for (let guess = 0; guess < 30; guess++) assert.equal(await status('right', AbortSignal.timeout(5_000)), 200);
+    for (let guess = 0; guess < 39; guess++)
+      assert.equal(await status(`guess ${guess}`, AbortSignal.timeout(5_000)), 401);
+    for (let guess = 0; guess < 4; guess++) await status(`more ${guess}`).catch(() => undefined);
+    await assert.rejects(status('one more'), { name: 'TimeoutError' });
+  } finally {
+    app.server.closeAllConnections();
+    await app.close();
+  }
+});

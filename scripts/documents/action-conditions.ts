@@ -1,5 +1,7 @@
 type Conditions = Readonly<Record<string, string>>;
 
+const BLOCK_FULL = 'actions of the block have used up `blockUnits` of the limits';
+
 /** Conditions of statuses that mean the same in every action. */
 const COMMON: Conditions = {
   'VERSION (unknown)': 'the version is none of those above, and none that is known and not built',
@@ -16,6 +18,15 @@ const COMMON: Conditions = {
   'MEMO (semicolon)': 'it contains `;`',
   'MEMO (length)': 'it is longer than 250 characters',
   'insufficient funds': 'the source holds less than the amount',
+  'COMMAND (block limit)': BLOCK_FULL,
+  'RECIPIENTS (block limit)': BLOCK_FULL,
+  'RECIPIENTS (limit)': 'receivers or holders to be looked at are more than `parts` of the limits',
+  'ITEM (block limit)': BLOCK_FULL,
+  'ITEM (limit)': 'items are more than `parts` of the limits',
+  'ITEMS (block limit)': BLOCK_FULL,
+  'ITEMS (limit)': 'what would be moved is more than `parts` of the limits',
+  'ORDER (block limit)': BLOCK_FULL,
+  'SWAP (block limit)': BLOCK_FULL,
   'ACTION (BTC only)': 'the chain is not Bitcoin',
   'SIGNING_PUBKEY (required)': 'the field is empty',
   'SIGNING_PUBKEY (format)': 'it is not 64 hex digits; capitals are read as small letters',

@@ -103,6 +103,19 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   indivisible token changes hands, or a whole one for the price of a half.
 - LOCKED_CAPS: an ISSUE whose DECIMALS would round a cap that is locked is refused: 1.5 units in whole
   ones would be 2, above what was promised for ever.
+- LIMITS: what one action or block may cost those who did not ask for it
+  ([networks.md](networks.md#limits)). A block counts a unit for each action, for each row of credits,
+  debits and escrows, and for each holder, receiver, item and offer that an AIRDROP, CALLBACK,
+  DIVIDEND, LIST or SWEEP looks at. When its actions have used up \`blockUnits\`, a BATCH and whatever
+  looks at others is refused, a new ORDER or SWAP too, and one that is being matched rests as it
+  stands. An AIRDROP of 0 credits nobody. Below the height a few hundred bytes make millions of rows.
+- LIMITS, of payments: one is served by \`dispenses\` dispensers, and the next one refuses it with
+  \`DISPENSE (limit)\`; after the first one that is empty it passes over empty ones; in a full block
+  one serves it.
+- LIMITS, of lists: \`list_items\` has all members under a LIST and under its newest edit of each block.
+  Of edits that a block has no room for, and of edits of lists of more than \`wholeList\` members until
+  as many items changed as it has members, it has none: then members are those kept last, and what
+  \`list_edits\` of later valid edits added (\`lists.edit\` 1) or took away (2).
 
 ## Offers
 

@@ -4,6 +4,7 @@ import { shapeOf } from '../wire/data/shape.ts';
 import { ACTIONS } from './action/names.ts';
 import { CHAIN_NETWORKS, CHAINS, type ChainNetwork, chainNetwork } from './chains.ts';
 import { readNetwork } from './find-network.ts';
+import { DEFAULT_LIMITS, LIMITS, type Limits } from './limits.ts';
 import { canonicalAddress } from './script/address.ts';
 
 /** What an action may pay gas for. */
@@ -25,7 +26,7 @@ export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'R
 export type Role = (typeof ROLES)[number];
 
 /** Rules by which a ledger of ours is safer than others, each with its reason in docs/actions.md. */
-export const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'EXACT_AMOUNTS', 'LOCKED_CAPS'] as const;
+export const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'EXACT_AMOUNTS', 'LOCKED_CAPS', 'LIMITS'] as const;
 
 /** Rules that are no actions and have a height of their own: payloads in a taproot script, who signed a reveal, and those of safety. */
 export const FEATURES = ['TAPROOT_ENVELOPE', 'REVEAL_KEY_CHECK', ...SAFETY_RULES] as const;
@@ -45,6 +46,8 @@ export interface Profile {
   readonly gasPrice: string;
   /** Gas that each item costs. */
   readonly gas: Readonly<Record<GasItem, number>>;
+  /** What an action or a block may cost those who did not ask for it. */
+  readonly limits: Limits;
   /** By the name of the network. A role without an address has no part there. */
   readonly roles: Readonly<Record<string, Readonly<Partial<Record<Role, string>>>>>;
   /** Blocks until a stake counts, by the name of the network; one without it has its chain's. */
@@ -83,6 +86,7 @@ export const DEFAULT_PROFILE: Profile = {
   gasTick: 'GAS',
   gasPrice: '0.00001',
   gas: Object.fromEntries(GAS_ITEMS.map((item) => [item, 0])) as Record<GasItem, number>,
+  limits: DEFAULT_LIMITS,
   roles: {},
   stakeDelays: {},
   activations: Object.fromEntries([
@@ -105,6 +109,15 @@ const ProfileSchema = Type.Object(
       Type.Partial(
         Type.Object(
           Object.fromEntries(GAS_ITEMS.map((item) => [item, Type.Integer({ minimum: 0, maximum: 1e9 })])),
+          closed
+        ),
+        closed
+      )
+    ),
+    limits: Type.Optional(
+      Type.Partial(
+        Type.Object(
+          Object.fromEntries(LIMITS.map((name) => [name, Type.Integer({ minimum: 1, maximum: 1e9 })])),
           closed
         ),
         closed
@@ -141,11 +154,12 @@ export function readProfile(value: unknown): Profile {
     const reason = fault?.keyword === 'boolean' ? 'is not known' : fault?.message;
     throw new Error(`must be a profile; ${fault?.instancePath || 'it'} ${reason}`);
   }
-  const { gas, roles = {}, stakeDelays = {}, activations = {}, ...plain }: Static<typeof ProfileSchema> = value;
+  const { gas, limits, roles = {}, stakeDelays = {}, activations = {}, ...plain }: Static<typeof ProfileSchema> = value;
   return {
     ...DEFAULT_PROFILE,
     ...plain,
     gas: { ...DEFAULT_PROFILE.gas, ...gas },
+    limits: { ...DEFAULT_PROFILE.limits, ...limits },
     roles: canonicalRoles(byNetworkName(roles, '/roles')),
     stakeDelays: byNetworkName(stakeDelays, '/stakeDelays'),
     activations: {

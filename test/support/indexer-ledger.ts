@@ -1,3 +1,4 @@
+import { DEFAULT_LIMITS } from '../../src/coin/limits.ts';
 import { SAFETY_RULES } from '../../src/coin/profile.ts';
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
@@ -23,6 +24,7 @@ export const TEST_RULES: Rules = {
   unstakeCooldown: 3,
   hashes: new CommitmentHashes('PLATFORM'),
   roles: new Map(),
+  limitsAt: () => DEFAULT_LIMITS,
   isActive: (name) => isBuilt(name) || SAFETY_RULES.some((rule) => rule === name),
   readAddress: (text) => (/^[A-Z]$/.test(text) ? text : undefined)
 };
@@ -96,7 +98,7 @@ export class MemoryLedger {
   get offers(): Offer[] {
     const kinds = ['order', 'swap', 'dispenser', 'coinpay'] as const;
     return kinds.flatMap((kind) =>
-      [...this.view.offersOf(kind)].flatMap((index) => this.view.get('offer', String(index)) ?? [])
+      [...this.view.book.ofKind(kind)].flatMap((index) => this.view.get('offer', String(index)) ?? [])
     );
   }
 

@@ -1,6 +1,6 @@
 import { MAX_COMMANDS, parseCommand, splitBatch } from '../../coin/action/command.ts';
 import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
-import { sourceSleeps } from '../rules/checks.ts';
+import { isBlockFull, sourceSleeps } from '../rules/checks.ts';
 
 interface Batch {
   readonly commands: readonly string[];
@@ -37,7 +37,7 @@ function countsOf({ commands, names }: Batch, name: string, { ledger }: Step): n
     const key = name === 'MINT' ? String(ledger.token(tick)?.id ?? '') : '';
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-  return Math.max(0, ...counts.values());
+  return counts.values().reduce((most, count) => Math.max(most, count), 0);
 }
 
 const LIMITS: Readonly<Record<string, number>> = { BATCH: 0, MINT: 1, ISSUE: 1, DEPLOY: 1, FILE: 1 };
@@ -62,6 +62,7 @@ export const BATCH = defineAction<Batch>({
   checks: [
     ['COMMAND (unknown)', ({ commands }) => commands.length === 0],
     ['COMMAND (limit)', isTooHeavy],
+    ['COMMAND (block limit)', (_, step) => isBlockFull(step)],
     [
       'ACTION (unknown)',
       ({ names }, { action, rules }) => names.some((name) => !rules.isActive(name, action.block.height))
@@ -70,5 +71,7 @@ export const BATCH = defineAction<Batch>({
     sourceSleeps
   ],
   row: () => ({}),
-  apply: ({ commands }, { ledger }) => ledger.commands.push(...commands)
+  apply: ({ commands }, { ledger }) => {
+    for (const command of commands) ledger.commands.push(command);
+  }
 });

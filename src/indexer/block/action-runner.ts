@@ -1,6 +1,7 @@
 import { type Command, parseCommand } from '../../coin/action/command.ts';
 import { nameFields } from '../../coin/action/fields.ts';
 import { ACTIONS } from '../../coin/action/names.ts';
+import type { Limits } from '../../coin/limits.ts';
 import { NOT_ACTIVATED, recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { HANDLERS, isBuilt, UNBUILT_FORMATS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
@@ -12,10 +13,12 @@ import type { CommandUnit, Outcome, SystemUnit } from './unit.ts';
 export class ActionRunner {
   readonly #rules: Rules;
   readonly #block: Action['block'];
+  readonly #limits: Limits;
 
   constructor(rules: Rules, block: Action['block']) {
     this.#rules = rules;
     this.#block = block;
+    this.#limits = rules.limitsAt(block.height);
   }
 
   /** What nobody asked for: what follows from another action, or is due. @returns null when it came to nothing */
@@ -31,7 +34,7 @@ export class ActionRunner {
     };
     const next: SystemAction[] = [];
     this.#recordAction(effects, action, act.vout);
-    if (!act.run({ action, ledger: effects, rules: this.#rules, next })) return null;
+    if (!act.run({ action, ledger: effects, rules: this.#rules, limits: this.#limits, next })) return null;
     return {
       next: next.map((following) => ({ kind: 'system', act: following, txIndex })),
       ...this.#settle(action, effects)
@@ -58,7 +61,9 @@ export class ActionRunner {
         block_index: this.#block.height,
         status_id: statusText(refusal)
       });
-    const isValid = refusal === undefined && handler!.run({ action, ledger: effects, rules: this.#rules, next });
+    const isValid =
+      refusal === undefined &&
+      handler!.run({ action, ledger: effects, rules: this.#rules, limits: this.#limits, next });
     if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: action.name, tick: null });
     const following = [
       ...next.map((act) => ({ kind: 'system', act, txIndex }) as const),

@@ -1,4 +1,5 @@
 import { parseCommand } from '../../coin/action/command.ts';
+import type { Limits } from '../../coin/limits.ts';
 import {
   type ActionRow,
   actionsHash,
@@ -12,7 +13,7 @@ import { dueActions } from '../offers/due.ts';
 import { duePolls } from '../polls/close.ts';
 import { OPEN_POLLS } from '../polls/poll.ts';
 import type { SystemAction } from '../rules/action-definition.ts';
-import { readIndex, transferFacts } from '../rules/checks.ts';
+import { hasLimits, readIndex, transferFacts } from '../rules/checks.ts';
 import { COINPAY, HANDLERS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
@@ -26,6 +27,7 @@ import { ActionRunner } from './action-runner.ts';
 import type { BlockHashes, ChainBlock, ChainTransaction, ExecutedBlock } from './block.ts';
 import { rootOf } from './block-root.ts';
 import { ChangedState } from './changed-state.ts';
+import { keepLists } from './kept-lists.ts';
 import { Progress } from './progress.ts';
 import { type CommandUnit, commandsOf, type Moved, type Outcome, type Unit } from './unit.ts';
 
@@ -33,8 +35,12 @@ import { type CommandUnit, commandsOf, type Moved, type Outcome, type Unit } fro
 export class BlockExecution {
   readonly #view: View;
   readonly #rules: Rules;
+  readonly #limits: Limits;
   readonly #block: ChainBlock;
   readonly #progress: Progress;
+  /** By actions so far. @see Limits.blockUnits */
+  #usedUnits = 0;
+  /** What is still to be done, the next unit last. */
   readonly #pending: Unit[];
   readonly #runner: ActionRunner;
   /** Epoch seconds that rules count by. */
@@ -47,6 +53,8 @@ export class BlockExecution {
   readonly #newAddresses = new Set<string>();
   readonly #changed = new ChangedState();
   readonly #sums: MovedSums = new Map();
+  /** The newest edit of each list that the block edited, by the root of the list. */
+  readonly #editedLists = new Map<number, number>();
   /** Transactions that need not be scouted again: what they lacked was all that they read, or they lacked nothing. */
   readonly #scouted = new Set<ChainTransaction>();
 
@@ -55,6 +63,7 @@ export class BlockExecution {
     this.#view = view;
     this.#progress = progress;
     this.#rules = rules;
+    this.#limits = rules.limitsAt(block.height);
     this.#block = block;
     this.#time = medianTime;
     this.#runner = new ActionRunner(rules, {
@@ -62,10 +71,8 @@ export class BlockExecution {
       time: medianTime,
       newAddresses: this.#newAddresses
     });
-    this.#pending = [
-      ...block.transactions.map((transaction) => ({ kind: 'transaction', transaction }) as const),
-      { kind: 'end' }
-    ];
+    this.#pending = [{ kind: 'lists' }, { kind: 'end' }];
+    for (const transaction of block.transactions.toReversed()) this.#pending.push({ kind: 'transaction', transaction });
   }
 
   /**
@@ -76,14 +83,15 @@ export class BlockExecution {
    */
   advance(until = Number.POSITIVE_INFINITY): readonly FactKey[] | null {
     let begun = performance.now();
-    for (let unit = this.#pending[0]; unit; unit = this.#pending[0]) {
+    for (let unit = this.#pending.at(-1); unit; unit = this.#pending.at(-1)) {
       if (begun >= until) return [];
       this.#progress.begin(this.#block.height, unit);
-      const effects = new Effects(this.#view);
+      const effects = new Effects(this.#view, this.#usedUnits);
       try {
         const outcome = this.#carryOut(unit, effects);
         if (outcome !== null) this.#commit(effects, outcome);
-        this.#pending.splice(0, 1, ...(outcome?.next ?? []));
+        this.#pending.pop();
+        append(this.#pending, outcome?.next.toReversed() ?? []);
         const ended = performance.now();
         this.#progress.end(ended - begun);
         begun = ended;
@@ -97,6 +105,8 @@ export class BlockExecution {
 
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {
     this.#view.commit(effects.changes);
+    for (const [edit, root] of effects.changes.of('listRoot')) this.#noteList(Number(edit), root);
+    if (actions.length > 0) this.#usedUnits += effects.used;
     this.#changed.add(effects.changes);
     for (const { table, columns } of effects.rows)
       if (table === 'index_addresses') this.#newAddresses.add(String(columns['address']));
@@ -106,6 +116,12 @@ export class BlockExecution {
     append(this.#actions, actions);
     addSums(this.#sums, effects.sums);
     if (moved) for (const movement of MOVEMENTS) append(this.#moved[movement], moved[movement]);
+  }
+
+  #noteList(edit: number, root: number | null): void {
+    if (root === null || root === edit || !hasLimits({ limits: this.#limits })) return;
+    this.#editedLists.delete(root);
+    this.#editedLists.set(root, edit);
   }
 
   /**
@@ -119,10 +135,12 @@ export class BlockExecution {
         { kind: 'openPolls', key: OPEN_POLLS }
       ])
     ];
-    for (const unit of this.#pending) {
+    let used = this.#usedUnits;
+    for (const unit of this.#pending.toReversed()) {
       if (unit.kind !== 'transaction' || this.#scouted.has(unit.transaction)) continue;
       const commands = commandsOf(unit.transaction);
-      const missing = commands.flatMap((command) => this.#missingOf(command));
+      const missing: FactKey[] = [];
+      for (const command of commands) used += this.#addMissing(command, used, missing);
       if (missing.length === 0 || commands.every(isGuessed)) this.#scouted.add(unit.transaction);
       append(lacking, missing);
     }
@@ -150,7 +168,8 @@ export class BlockExecution {
     };
   }
 
-  #missingOf(unit: CommandUnit): readonly FactKey[] {
+  /** Adds the facts that a command lacks. @returns the units that it would use, so that what the block has no room for is not tried */
+  #addMissing(unit: CommandUnit, used: number, missing: FactKey[]): number {
     const { source } = unit.transaction;
     const { fields } = this.#runner.actionOf(unit.command, 0, 0, source);
     const tick = fields.get('TICK') || fields.get('GIVE_TICK');
@@ -160,14 +179,16 @@ export class BlockExecution {
       ...(destination === '' ? [] : [{ kind: 'addressId', key: destination } as const]),
       ...(tick === '' ? [] : transferFacts(tick, source, destination))
     ]);
-    if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return guessed;
-    const scouting = new Scouting(this.#view);
+    append(missing, guessed);
+    if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return 1;
+    const scouting = new Scouting(this.#view, used);
     try {
       this.#runner.command(unit, scouting);
     } catch (caught) {
       if (!(caught instanceof Missing)) throw caught;
     }
-    return [...guessed, ...scouting.lacking];
+    append(missing, scouting.lacking);
+    return scouting.used;
   }
 
   /** @returns null when it came to nothing */
@@ -181,6 +202,9 @@ export class BlockExecution {
       }
       case 'system':
         return this.#runner.system(unit, effects);
+      case 'lists':
+        keepLists(this.#editedLists, effects, this.#limits);
+        return { next: [] };
       default:
         return { next: this.#due(effects).map((act) => ({ kind: 'system', act, txIndex: null })) };
     }

@@ -16,12 +16,12 @@ export interface SystemUnit {
   readonly txIndex: number | null;
 }
 
-/** A transaction that begins, one command of it, what follows from one, or what is due when all are done. */
+/** A transaction that begins, one command of it, what follows from one, what is due when all are done, the lists that were edited. */
 export type Unit =
   | { readonly kind: 'transaction'; readonly transaction: ChainTransaction }
   | CommandUnit
   | SystemUnit
-  | { readonly kind: 'end' };
+  | { readonly kind: 'end' | 'lists' };
 
 /** The rows of what was moved. */
 export type Moved = Record<Movement, LedgerRow[]>;

@@ -1,10 +1,11 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
-import { isAllowed, isBlocked } from '../rules/checks.ts';
+import { isAllowed, isBlocked, isBlockFull } from '../rules/checks.ts';
 import type { Token } from '../state/token.ts';
 import { closeDispenser } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
 import { counterOf, type Dispenser, type DispenserLists } from './offer.ts';
+import { EMPTY_COUNTER, type Entry } from './offer-book.ts';
 
 /** What somebody paid to an address. */
 export interface Payment {
@@ -17,34 +18,74 @@ export interface Payment {
 
 const MAX_DISPENSES = 1_000;
 
+/** How far a payment has come. */
+interface Asked {
+  /** Index of the last dispenser that was asked; 0 before the first. */
+  readonly last: number;
+  readonly dispensers: number;
+  /** Those of them that had nothing to give. */
+  readonly empty: number;
+}
+const NONE_ASKED: Asked = { last: 0, dispensers: 0, empty: 0 };
+
 /**
  * Serves a payment at the oldest dispenser that takes it, then goes on with what is left at the next.
  *
- * @param after  index of the last dispenser that was asked
+ * A payment asks as many dispensers as the limits allow, and passes over empty ones after the first of them.
  */
-export function dispense(payment: Payment, after = 0): SystemAction {
-  const { payer, payee, tick, amount } = payment;
+export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
+  const { payer, amount } = payment;
   return {
     name: 'DISPENSE',
     source: payer,
     hasTransaction: true,
     run: (step) => {
-      const [dispenser] = step.ledger
-        .offersAt(counterOf(payee, tick))
-        .filter((offer): offer is Dispenser => offer.kind === 'dispenser')
-        .filter(({ index, get }) => index > after && get.amount <= amount)
-        .sort((a, b) => a.index - b.index);
-      if (!dispenser) return false;
+      const found = nextAt(payment, asked, step);
+      if (!found) return false;
+      const dispenser = step.ledger.offer('dispenser', found.index)!;
+      const isOneTooMany = asked.dispensers >= mostDispensers(step);
       const fills = fillsOf(dispenser, amount);
-      const refusal = refusalOf(dispenser, payment, fills, step);
+      const refusal = isOneTooMany ? 'DISPENSE (limit)' : refusalOf(dispenser, payment, fills, step);
       const paid = fills * dispenser.get.amount;
       recordDispense(dispenser, payment, { fills, paid, refusal }, step);
       if (refusal === undefined) serve(dispenser, payer, fills, step);
+      if (isOneTooMany) return true;
       const left = refusal === undefined ? amount - paid : amount;
-      step.next.push(dispense({ ...payment, amount: left }, dispenser.index));
+      const dispensers = asked.dispensers + 1;
+      const empty = asked.empty + Number(fills === 0n);
+      step.next.push(dispense({ ...payment, amount: left }, { last: dispenser.index, dispensers, empty }));
       return true;
     }
   };
+}
+
+/** Who pays one dispenser is served in every block. */
+function mostDispensers(step: Step): number {
+  return isBlockFull(step) ? 1 : step.limits.dispenses;
+}
+
+/** Whether any dispenser waits for such payments. */
+export function hasDispenser(ledger: Step['ledger'], payee: string, tick: string | null): boolean {
+  const place = counterOf(payee, tick);
+  return [place, place + EMPTY_COUNTER].some((each) => firstOf(ledger.standing(each, () => false)) !== undefined);
+}
+
+/** The oldest dispenser behind the last one that takes so little. */
+function nextAt({ payee, tick, amount }: Payment, { last, empty }: Asked, { ledger, limits }: Step): Entry | undefined {
+  const place = counterOf(payee, tick);
+  const oldest = (at: string) =>
+    firstOf(
+      ledger.standing(at, ({ index }) => index <= last, amount),
+      ({ get }) => get <= amount
+    );
+  const stocked = oldest(place);
+  const unstocked = empty < limits.emptyDispensers ? oldest(place + EMPTY_COUNTER) : undefined;
+  return stocked && unstocked ? (stocked.index < unstocked.index ? stocked : unstocked) : (stocked ?? unstocked);
+}
+
+function firstOf(entries: Iterable<Entry>, isMeant: (entry: Entry) => boolean = () => true): Entry | undefined {
+  for (const entry of entries) if (isMeant(entry)) return entry;
+  return undefined;
 }
 
 function fillsOf({ give, get, left }: Dispenser, amount: bigint): bigint {

@@ -1,8 +1,12 @@
 import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
-import { fitsPlaces, isBarred } from '../rules/checks.ts';
+import { fitsPlaces, isBarred, isBlockFull } from '../rules/checks.ts';
+import { offerFact } from '../state/action-state.ts';
+import type { FactKey } from '../state/facts.ts';
+import { pairKey } from '../state/keys.ts';
 import { giveSide } from './escrow.ts';
 import { marketOf, type Side, type Trade } from './offer.ts';
+import { compareMakers, type Entry } from './offer-book.ts';
 import { setTradeStatus, settleTrade } from './trade-end.ts';
 
 /** Seconds in which the coin side of a match is to be paid. */
@@ -18,20 +22,30 @@ interface Fill {
   readonly get: bigint;
 }
 
-/** Matches a trade with the best one that stands against it, then goes on with what is left. */
-export function matchTrade({ kind, index, source }: Trade): SystemAction {
+/** Makers whose facts are loaded together. */
+const MAKERS_PER_LOAD = 200;
+
+/**
+ * Matches a trade with the best one that stands against it, then goes on with what is left.
+ *
+ * In a block that is full it waits as it stands, until it is edited or another trade takes it.
+ *
+ * @param from  the maker that was matched last: those in front of it are taken, or cannot be
+ */
+export function matchTrade({ kind, index, source }: Trade, from?: Entry): SystemAction {
   return {
     name: `${kind.toUpperCase()}_MATCH`,
     source,
     run: (step) => {
       const taker = step.ledger.offer(kind, index);
-      if (taker?.status !== 'open' || !isStillExact(taker, step)) return false;
-      for (const maker of candidatesOf(taker, step)) {
+      if (taker?.status !== 'open' || isBlockFull(step) || !isStillExact(taker, step)) return false;
+      for (const entry of makersOf(taker, from, step)) {
+        const maker = step.ledger.offer(kind, entry.index)!;
         if (!isStillExact(maker, step)) continue;
         const fill = kind === 'swap' || hasOwnership(taker) ? wholeFill(maker, taker) : fillOf(maker, taker, step);
         if (!fill || isKeptApart(maker, taker, step)) continue;
         settle(maker, taker, fill, step);
-        step.next.push(matchTrade(taker));
+        step.next.push(matchTrade(taker, entry));
         return true;
       }
       return false;
@@ -40,15 +54,29 @@ export function matchTrade({ kind, index, source }: Trade): SystemAction {
 }
 
 /** Open trades of others that want what this one gives at its price or a better one: best price first, then the oldest. */
-function candidatesOf(taker: Trade, { ledger }: Step): Trade[] {
-  return ledger
-    .offersAt(marketOf({ kind: taker.kind, give: taker.get, get: taker.give }))
-    .filter((offer): offer is Trade => offer.kind === taker.kind)
-    .filter(({ status, source, give, get, giveLeft, getLeft }) => {
-      const isOpen = status === 'open' && giveLeft > 0n && getLeft > 0n && source !== taker.source;
-      return isOpen && give.amount * taker.give.amount >= taker.get.amount * get.amount;
-    })
-    .sort((a, b) => comparePrices(b, a) || a.index - b.index);
+function* makersOf(taker: Trade, from: Entry | undefined, { ledger }: Step): Generator<Entry> {
+  const market = marketOf({ kind: taker.kind, give: taker.get, get: taker.give });
+  const isTaken = (maker: Entry) => from !== undefined && compareMakers(maker, from) < 0;
+  const meets = ({ give, get }: Entry) => give * taker.give.amount >= taker.get.amount * get;
+  for (const maker of ledger.standing(market, isTaken)) {
+    if (!meets(maker)) return;
+    if (maker.source === taker.source) continue;
+    if (ledger.lacks(factsOf(maker, taker))) wantMakers(maker);
+    yield maker;
+  }
+
+  /** Asks for the facts of a maker and of those behind it. */
+  function wantMakers(first: Entry): void {
+    const wanted: FactKey[] = [];
+    let makers = 0;
+    for (const maker of ledger.standing(market, (other) => compareMakers(other, first) < 0)) {
+      if (!meets(maker) || makers === MAKERS_PER_LOAD) break;
+      if (maker.source === taker.source) continue;
+      makers++;
+      for (const fact of factsOf(maker, taker)) wanted.push(fact);
+    }
+    ledger.want(wanted);
+  }
 }
 
 /** Whether both amounts of a trade are amounts of their tokens, whose DECIMALS may have fallen since it was made. */
@@ -57,9 +85,11 @@ function isStillExact({ give, get }: Trade, { action, ledger, rules }: Step): bo
   return [give, get].every(({ tick, amount }) => tick === null || fitsPlaces(amount, ledger.token(tick)!));
 }
 
-function comparePrices(a: Trade, b: Trade): number {
-  const [first, second] = [a.give.amount * b.get.amount, b.give.amount * a.get.amount];
-  return first < second ? -1 : Number(first > second);
+/** What a match with a maker reads. */
+function factsOf({ index, getAddress }: Entry, { give }: Trade): FactKey[] {
+  const address: FactKey = { kind: 'addressId', key: getAddress };
+  if (give.tick === null) return [offerFact(index), address];
+  return [offerFact(index), address, { kind: 'balance', key: pairKey(give.tick, getAddress) }];
 }
 
 const hasOwnership = ({ give, get }: Trade) => give.isOwnership || get.isOwnership;

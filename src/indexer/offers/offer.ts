@@ -99,36 +99,3 @@ export function counterOf(address: string, tick: string | null): string {
 function sideKey({ tick, isOwnership }: Omit<Side, 'amount'>): string {
   return `${tick === null ? '' : tickKey(tick)}${isOwnership ? '|owner' : ''}`;
 }
-
-function placeOf(offer: Offer): string | null {
-  if (offer.kind === 'coinpay') return null;
-  return offer.kind === 'dispenser' ? counterOf(offer.getAddress, offer.get.tick) : marketOf(offer);
-}
-
-/** Which offers are live, by kind and by the place where they are looked for. */
-export class OfferBook {
-  readonly #kinds = new Map<OfferKind, Set<number>>();
-  readonly #places = new Map<string, Set<number>>();
-
-  put(offer: Offer): void {
-    this.#mark(this.#kinds, offer.kind, offer);
-    const place = placeOf(offer);
-    if (place !== null) this.#mark(this.#places, place, offer);
-  }
-
-  ofKind(kind: OfferKind): Iterable<number> {
-    return this.#kinds.get(kind) ?? [];
-  }
-
-  /** @param place  a market or a counter */
-  at(place: string): Iterable<number> {
-    return this.#places.get(place) ?? [];
-  }
-
-  #mark<K>(sets: Map<K, Set<number>>, key: K, offer: Offer): void {
-    const members = sets.get(key);
-    if (!isLive(offer)) members?.delete(offer.index);
-    else if (members) members.add(offer.index);
-    else sets.set(key, new Set([offer.index]));
-  }
-}

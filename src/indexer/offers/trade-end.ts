@@ -19,12 +19,12 @@ export function setTradeStatus(trade: Trade, status: string, { action, ledger }:
 /** Ends an open trade: what no match has used goes to an address. While payments are awaited it only stops matching. */
 export function endTrade(trade: Trade, ending: Ending, to: string, step: Step): void {
   returnRest(trade, to, step);
-  setTradeStatus({ ...trade, heir: to }, isAwaited(trade, step) ? PENDING[ending] : ending, step);
+  setTradeStatus({ ...trade, heir: to }, step.ledger.isAwaited(trade.index) ? PENDING[ending] : ending, step);
 }
 
 /** The status of a trade after a match or the end of one. */
 export function settleTrade(trade: Trade, step: Step): void {
-  if (isAwaited(trade, step)) return;
+  if (step.ledger.isAwaited(trade.index)) return;
   const ended = ENDED[trade.status];
   if (ended) setTradeStatus(trade, ended, step);
   else if (trade.status === 'open' && (trade.giveLeft <= 0n || trade.getLeft <= 0n)) {
@@ -54,8 +54,4 @@ export function expireTrade({ kind, index, source }: Trade): SystemAction {
 
 function returnRest({ give, giveLeft, source }: Trade, to: string, step: Step): void {
   giveSide({ ...give, amount: giveLeft }, { named: source, to }, step);
-}
-
-function isAwaited({ index }: Trade, { ledger }: Step): boolean {
-  return ledger.liveOffers('coinpay', ({ seller, buyer }) => seller === index || buyer === index).length > 0;
 }

@@ -1,3 +1,4 @@
+import type { Limits } from '../../coin/limits.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
 import type { Columns } from '../state/rows.ts';
@@ -9,6 +10,8 @@ export interface Step {
   /** Reads the ledger as earlier actions and earlier legs of this one left it. */
   readonly ledger: Effects;
   readonly rules: Rules;
+  /** Of this block. */
+  readonly limits: Limits;
   /** Actions that run directly after this one, before those that it leaves to the rest of its transaction. */
   readonly next: SystemAction[];
 }

@@ -22,6 +22,40 @@ export function limitOf(cap: bigint): bigint {
   return cap > 0n ? cap : MOST_UNITS;
 }
 
+/** Whether the block has used up what it may: what has parts waits for another block. */
+export function isBlockFull({ ledger, limits }: Pick<Step, 'ledger' | 'limits'>): boolean {
+  return ledger.usedBefore + ledger.used > limits.blockUnits;
+}
+
+/** Whether limits hold in the block: then what moves nothing writes nothing. */
+export function hasLimits({ limits }: Pick<Step, 'limits'>): boolean {
+  return limits.parts !== Number.POSITIVE_INFINITY;
+}
+
+/** A function that answers what it answered first: what a leg asks for twice is found once. */
+export function once<A, R>(find: (given: A) => R): (given: A) => R {
+  let found: { readonly result: R } | undefined;
+  return (given) => {
+    found ??= { result: find(given) };
+    return found.result;
+  };
+}
+
+/** `<WHAT> (block limit)` and `<WHAT> (limit)`, of an action that looks at others. They are counted when they are asked for. */
+export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => number): Check<Leg>[] {
+  return [
+    [`${what} (block limit)`, (_, step) => isBlockFull(step)],
+    [
+      `${what} (limit)`,
+      (leg, step) => {
+        const parts = count(leg, step);
+        step.ledger.looked += parts;
+        return parts > step.limits.parts;
+      }
+    ]
+  ];
+}
+
 /** `SOURCE (sleeping)`. */
 export const sourceSleeps: Check<unknown> = [
   'SOURCE (sleeping)',
@@ -74,7 +108,7 @@ export function isBlocked(ledger: Effects, { blockList }: Lists, address: string
 }
 
 function hasMember(ledger: Effects, index: number, address: string): boolean {
-  return ledger.list(index)?.list.items.includes(address) ?? false;
+  return ledger.list(index)?.list.members.has(address) ?? false;
 }
 
 /** An amount of a token; null for a badly formed one, an empty one included. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { CHAINS, type ChainNetwork, chainNetwork } from '../../coin/chains.ts';
+import { type Limits, NO_LIMITS } from '../../coin/limits.ts';
 import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
 import { canonicalAddress, isAddress } from '../../coin/script/address.ts';
 import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
@@ -23,6 +24,8 @@ export interface Rules {
   readonly roles: ReadonlyMap<string, string>;
   /** Hashes of the roots over blocks. */
   readonly hashes: CommitmentHashes;
+  /** What holds in a block of this height. */
+  readonly limitsAt: (height: number) => Limits;
   /** Whether an action counts in a block of this height. */
   readonly isActive: (action: string, height: number) => boolean;
   /** An address of a coin's network as a block of this height writes it; undefined for a text that is none there. */
@@ -66,6 +69,7 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
     unstakeCooldown: network.unstakeCooldownBlocks,
     hashes: new CommitmentHashes(domain),
     roles: new Map(ROLES.flatMap((role) => (roles[role] === undefined ? [] : [[roles[role], role] as const]))),
+    limitsAt: (height) => (height >= activationHeight(profile, network, 'LIMITS') ? profile.limits : NO_LIMITS),
     isActive: (action, height) => height >= activationHeight(profile, network, action),
     readAddress: (text, coin, height) =>
       readers.get(coin)?.[height >= canonicalHeight ? 'canonical' : 'asWritten'](text)

@@ -1,6 +1,7 @@
 import { readReference } from '../../coin/action/fields.ts';
 import { compareBytes } from '../../consensus/byte-order.ts';
 import { isLive, type Offer, type OfferKind } from '../offers/offer.ts';
+import type { Entry } from '../offers/offer-book.ts';
 import { FactTable } from './fact-table.ts';
 import type { FactKey, Facts, Kind, List, Preferences, Reader } from './facts.ts';
 import { pairKey, sleeperKey, tickKey } from './keys.ts';
@@ -17,6 +18,8 @@ type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offe
 export class ActionState implements Reader {
   readonly changes = new FactTable();
   protected readonly view: View;
+  /** Matches that this action made or changed, by their orders. */
+  protected readonly obligations = new Map<number, Set<number>>();
 
   constructor(view: View) {
     this.view = view;
@@ -35,6 +38,11 @@ export class ActionState implements Reader {
   /** Asks for several facts at once. They may be very many: all that an action names, all holders of a token. */
   want(keys: readonly FactKey[]): void {
     this.view.want(keys);
+  }
+
+  /** Whether some of these facts have to be loaded. */
+  lacks(keys: readonly FactKey[]): boolean {
+    return this.view.missing(keys).length > 0;
   }
 
   /** The address that a field names, as text or by `^id`; null when the id names none. */
@@ -107,26 +115,55 @@ export class ActionState implements Reader {
     return offer?.kind === kind ? (offer as OfferOf<K>) : null;
   }
 
-  /** The live offers of a kind that meet a condition, oldest first. */
-  liveOffers<K extends OfferKind>(kind: K, isMeant: (offer: OfferOf<K>) => boolean): OfferOf<K>[] {
-    const changed = [...this.changes.of('offer').keys()].map(Number);
-    return this.#live(new Set([...this.view.offersOf(kind), ...changed]))
-      .filter((offer): offer is OfferOf<K> => offer.kind === kind && isMeant(offer as OfferOf<K>))
-      .sort((a, b) => a.index - b.index);
+  /** The live offers of a kind that an address made before this action, oldest first. */
+  offersOf<K extends OfferKind>(kind: K, source: string): OfferOf<K>[] {
+    const indexes = [...this.view.book.of(kind, source)].sort((a, b) => a - b);
+    this.want(indexes.map(offerFact));
+    return indexes
+      .map((index) => this.offer(kind, index))
+      .filter((offer): offer is OfferOf<K> => offer !== null && isLive(offer));
   }
 
-  /** The live offers at a market or counter, oldest first. None moves, and what an action makes it does not meet there. */
-  offersAt(place: string): Offer[] {
-    return this.#live(this.view.offersAt(place)).sort((a, b) => a.index - b.index);
+  /** The offers of a kind whose time is over with a block, those that ended first in front. */
+  offersEnding<K extends OfferKind>(kind: K, time: number): OfferOf<K>[] {
+    return this.#all(kind, this.view.book.ending(kind, time));
   }
 
-  #live(indexes: Iterable<number>): Offer[] {
-    return Array.from(indexes, (index) => this.get('offer', String(index))).filter(
-      (offer): offer is Offer => offer !== null && isLive(offer)
-    );
+  /** The dispensers that were cancelled and whose last hour is over. */
+  dispensersClosing(time: number): OfferOf<'dispenser'>[] {
+    return this.#all('dispenser', this.view.book.closing(time));
+  }
+
+  #all<K extends OfferKind>(kind: K, entries: Iterable<Entry>): OfferOf<K>[] {
+    const found = [...entries];
+    this.want(found.map(({ index }) => offerFact(index)));
+    this.want(found.map(({ source }) => ({ kind: 'addressId', key: source }) as const));
+    return found.map(({ index }) => this.offer(kind, index)!);
+  }
+
+  /**
+   * What stands at a market or counter in the order in which it is taken. What this action changes or makes is there as it was.
+   *
+   * @see OfferBook.at
+   */
+  standing(place: string, isBefore: (entry: Entry) => boolean, most?: bigint): Iterable<Entry> {
+    return this.view.book.at(place, isBefore, most);
+  }
+
+  /** Whether a match of an order waits for a payment. */
+  isAwaited(order: number): boolean {
+    const changed = this.obligations.get(order);
+    for (const index of changed ?? []) if (isLive(this.get('offer', String(index))!)) return true;
+    for (const index of this.view.book.awaitedBy(order)) if (!changed?.has(index)) return true;
+    return false;
   }
 
   preferences(address: string): Preferences | null {
     return this.get('preferences', address);
   }
+}
+
+/** The fact that an offer is. */
+export function offerFact(index: number): FactKey {
+  return { kind: 'offer', key: String(index) };
 }

@@ -8,6 +8,7 @@ import { pairKey, tickKey } from './keys.ts';
 import { addMovement, MOVEMENTS, type MovedSums, type Movement } from './movements.ts';
 import type { Columns, Refusal, RowChange, TableRow, Value } from './rows.ts';
 import type { Token } from './token.ts';
+import type { View } from './view.ts';
 
 /** Columns that hold the id of an address. */
 const ADDRESS_COLUMNS: ReadonlySet<string> = new Set([
@@ -52,12 +53,28 @@ export class Effects extends ActionState {
   readonly caused: Pick<Action, 'index' | 'name' | 'format' | 'source'>[] = [];
   /** Commands to be run next, each as an action of its own. */
   readonly commands: string[] = [];
+  /** Others that the action looked at: holders, members of lists, items. */
+  looked = 0;
+  /** Units that the block has used before this action. @see Limits.blockUnits */
+  readonly usedBefore: number;
   /** What was moved, once it is settled. */
   readonly sums: MovedSums = new Map();
   /** By `pairKey`. */
   readonly #moved: Partial<Record<Movement, Map<string, Moved>>> = {};
   readonly #addresses = new Set<string>();
   readonly #tickers = new Map<number, string>();
+
+  constructor(view: View, usedBefore = 0) {
+    super(view);
+    this.usedBefore = usedBefore;
+  }
+
+  /** Units that the action has used. */
+  get used(): number {
+    return (
+      1 + this.caused.length + this.looked + MOVEMENTS.reduce((sum, each) => sum + (this.#moved[each]?.size ?? 0), 0)
+    );
+  }
 
   set<K extends Kind>(kind: K, key: string, value: Facts[K]): void {
     this.changes.set(kind, key, value);
@@ -89,6 +106,11 @@ export class Effects extends ActionState {
 
   setOffer(offer: Offer): void {
     this.set('offer', String(offer.index), offer);
+    if (offer.kind !== 'coinpay') return;
+    for (const order of [offer.seller, offer.buyer]) {
+      const known = this.obligations.get(order);
+      this.obligations.set(order, (known ?? new Set()).add(offer.index));
+    }
   }
 
   /** Changes columns of a row that stands. */

@@ -1,6 +1,7 @@
 import type { Offer } from '../offers/offer.ts';
 import type { Ballot, Poll } from '../polls/poll.ts';
 import { type Cooling, NO_SIGNER, type Signer } from '../staking/signer.ts';
+import type { Members } from './members.ts';
 import type { Token } from './token.ts';
 
 export const LIST_OF_TICKS = 1;
@@ -11,7 +12,9 @@ export interface List {
   readonly type: number;
   readonly owner: string;
   /** Addresses, or tickers as their first ISSUE spelled them. */
-  readonly items: readonly string[];
+  readonly members: Members;
+  /** Items that edits changed since all members were kept. */
+  readonly changes: number;
 }
 
 /** What an address last asked for by ADDRESS. */

@@ -8,6 +8,11 @@ export interface TableRow {
   readonly columns: Columns;
 }
 
+/** One member of a list, kept under the action that made or edited it. */
+export function memberRow(actionIndex: number, id: number): TableRow {
+  return { table: 'list_items', columns: { action_index: actionIndex, item_id: id } };
+}
+
 /** New values of a row that stands; its table has one row an action. */
 export interface RowChange {
   readonly table: string;

@@ -1,4 +1,5 @@
-import { type Offer, OfferBook, type OfferKind } from '../offers/offer.ts';
+import type { Offer } from '../offers/offer.ts';
+import { OfferBook } from '../offers/offer-book.ts';
 import { FactTable } from './fact-table.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing, type Reader } from './facts.ts';
 import { splitPair } from './keys.ts';
@@ -22,7 +23,8 @@ export class View implements Reader {
   #facts = new FactTable();
   /** What was in memory when it last aged, and has not been read since. */
   #old = new FactTable();
-  readonly #book = new OfferBook();
+  /** All live offers of the database, once they have been loaded. */
+  readonly book = new OfferBook();
   readonly #isWhole: boolean;
   /** Pairs and tokens that changed since `takeChanged`, as they were. */
   #changedPairs = new Map<string, bigint>();
@@ -32,16 +34,6 @@ export class View implements Reader {
 
   constructor({ isWhole }: { readonly isWhole: boolean }) {
     this.#isWhole = isWhole;
-  }
-
-  /** Indexes of the live offers of a kind. All live offers of the database must have been loaded. */
-  offersOf(kind: OfferKind): Iterable<number> {
-    return this.#book.ofKind(kind);
-  }
-
-  /** The same of a market or counter. */
-  offersAt(place: string): Iterable<number> {
-    return this.#book.at(place);
   }
 
   /** Facts that were read or changed since it last aged. */
@@ -89,7 +81,7 @@ export class View implements Reader {
 
   loadOffer(key: string, offer: Offer | undefined): void {
     this.load('offer', key, offer);
-    if (offer) this.#book.put(offer);
+    if (offer) this.book.put(offer);
   }
 
   /** The same for sets. What is changed but not yet written counts too. */
@@ -102,7 +94,7 @@ export class View implements Reader {
     for (const [key, token] of changes.of('token')) this.#tokenChanged(key, token);
     for (const [key, amount] of changes.of('balance')) this.#balanceChanged(key, amount);
     for (const kind of changes.kinds) this.#putAll(kind, changes);
-    for (const [, offer] of changes.of('offer')) if (offer) this.#book.put(offer);
+    for (const [, offer] of changes.of('offer')) if (offer) this.book.put(offer);
     for (const key of changes.of('ballot').keys()) this.#add('voters', ...splitPair(key));
   }
 

@@ -50,7 +50,7 @@ test('an address in its old spelling, or in capitals, is one account with that o
   );
   assert.equal(ledger.balance('TOKB', NEW), '10');
   assert.equal(ledger.view.get('token', tickKey('TOKC'))?.owner, NEW);
-  assert.deepEqual(ledger.view.get('list', String(ledger.lastAction))?.items, [NEW, SEGWIT]);
+  assert.deepEqual(ledger.view.get('list', String(ledger.lastAction))?.members.sorted, [NEW, SEGWIT]);
   ledger.act([NEW, `SWEEP|0|${SEGWIT.toUpperCase()}`]);
   assert.equal(ledger.balance('TOKA', SEGWIT), '15');
 });

@@ -15,7 +15,15 @@ import {
 import { isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../../offers/side-fields.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, namedAddress, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import {
+  isBlockFull,
+  MEMO_CHECKS,
+  namedAddress,
+  orNull,
+  ownAddress,
+  readIndex,
+  sourceSleeps
+} from '../../rules/checks.ts';
 import {
   amountFormat,
   COIN_CHECKS,
@@ -80,7 +88,8 @@ function defineCreate(kind: Kind): Handler {
         'insufficient funds (GIVE_AMOUNT)',
         ({ give }, { action, ledger }) =>
           give.token !== null && !isOwnership(give) && ledger.balance(give.token.tick, action.source) < give.amount!
-      ]
+      ],
+      [`${kind.toUpperCase()} (block limit)`, (_, step) => isBlockFull(step)]
     ],
     row: (leg, step) => ({
       ...sideColumns(leg),

@@ -1,8 +1,18 @@
-import { compareBytes } from '../../../consensus/byte-order.ts';
 import { type Check, defineAction, NOT_ACTIVATED, type Step, statusText } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, namedAddress, orNull, ownAddress, readIndex, sourceSleeps } from '../../rules/checks.ts';
+import {
+  hasLimits,
+  MEMO_CHECKS,
+  namedAddress,
+  orNull,
+  ownAddress,
+  partChecks,
+  readIndex,
+  sourceSleeps
+} from '../../rules/checks.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
 import { tickKey } from '../../state/keys.ts';
+import { Members } from '../../state/members.ts';
+import { memberRow } from '../../state/rows.ts';
 
 interface ListAction {
   readonly type: string;
@@ -20,7 +30,8 @@ const TRANSFER = 3;
 /** A list of lists, which is not built. */
 const UNION = '3';
 const ADD = '1';
-const REMOVE = '2';
+/** `EDIT` of a LIST that takes items away. */
+export const REMOVE = '2';
 /** Fields before the items. */
 const HEAD: Readonly<Record<number, number>> = { [CREATE]: 2, [EDIT]: 3 };
 
@@ -66,27 +77,26 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   const idOf = (item: string) =>
     type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.addressId(item);
   const judged = items.map((item) => judgeItem(item, type, step));
-  const members = new Set(known?.list.items);
-  const write = (table: string, item: string | null, refusal?: string | null) =>
-    ledger.record(table, {
+  const valid = new Set<string>();
+  for (const { item, refusal } of judged) {
+    const row = {
       action_index: action.index,
       item_id: item === null ? null : idOf(item),
-      ...(refusal === null ? {} : { status_id: statusText(refusal) })
-    });
-  for (const { item, refusal } of judged) {
-    write('list_edits', item, refusal);
-    if (item === null) write('list_items_invalid', item, refusal);
-    else if (edit === REMOVE) members.delete(item);
-    else members.add(item);
+      status_id: statusText(refusal)
+    };
+    ledger.record('list_edits', row);
+    if (item === null) ledger.record('list_items_invalid', row);
+    else valid.add(item);
   }
-  for (const item of members) write('list_items', item, null);
+  const former = known?.list.members ?? new Members();
+  const members = edit === REMOVE ? former.without(valid) : former.with(valid);
   const root = known?.root ?? action.index;
+  // Members after an edit are kept with the block, once for all edits of it. Before there were limits each edit kept them.
+  const keeps = known === null || !hasLimits(step);
+  if (keeps) for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
   ledger.set('listRoot', String(action.index), root);
-  ledger.set('list', String(root), {
-    type,
-    owner: known?.list.owner ?? action.source,
-    items: [...members].sort(compareBytes)
-  });
+  const changes = keeps ? 0 : (known?.list.changes ?? 0) + valid.size;
+  ledger.set('list', String(root), { type, owner: known?.list.owner ?? action.source, members, changes });
 }
 
 function apply(leg: ListAction, step: Step): void {
@@ -131,7 +141,8 @@ export const LIST = defineAction<ListAction>({
     of([TRANSFER], ['DESTINATION (unresolvable ^id)', ({ destination }) => destination === null]),
     of([TRANSFER], ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null]),
     sourceSleeps,
-    ...MEMO_CHECKS
+    ...MEMO_CHECKS,
+    ...partChecks<ListAction>('ITEM', ({ items }) => items.length)
   ],
   row: ({ type, edit, known, memo }) => ({
     type: orNull(type),

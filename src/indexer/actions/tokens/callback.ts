@@ -4,8 +4,10 @@ import {
   fitsPlaces,
   isBarred,
   MEMO_CHECKS,
+  once,
   orNull,
   ownershipEscrowed,
+  partChecks,
   sourceSleeps,
   tickSleeps,
   tickUnknown
@@ -17,13 +19,18 @@ interface Callback {
   /** What the holders are paid in. */
   readonly paid: Token | null;
   readonly memo: string;
+  /** Found when they are first asked for. */
+  readonly holders: (step: Step) => readonly { readonly address: string; readonly amount: bigint }[];
 }
 
 function read({ action, ledger }: Step): Callback[] {
   const { get } = action.fields;
   const token = ledger.token(get('TICK'));
   const paid = token?.callbackTick == null ? null : ledger.token(token.callbackTick);
-  return [{ token, paid, memo: get('MEMO') }];
+  const holders = once(({ action: { source }, ledger: now }: Step) =>
+    now.holders(token!).filter(({ address }) => address !== source)
+  );
+  return [{ token, paid, memo: get('MEMO'), holders }];
 }
 
 /** Whether there is an amount, and its token has as many places as it had when that was promised. */
@@ -31,16 +38,12 @@ function isPayable({ callbackAmount }: Token, paid: Token): boolean {
   return callbackAmount !== null && fitsPlaces(callbackAmount, paid);
 }
 
-function holdersOf({ token }: Callback, { action, ledger }: Step) {
-  return ledger.holders(token!).filter(({ address }) => address !== action.source);
-}
-
 function shareOf({ token, paid }: Callback, held: bigint): bigint {
   return multiplyFloor(held, token!.callbackAmount!, paid!.decimals);
 }
 
 function totalOf(callback: Callback, step: Step): bigint {
-  return holdersOf(callback, step).reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
+  return callback.holders(step).reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
 }
 
 /** The owner takes all units back and pays what was promised for each. */
@@ -65,10 +68,10 @@ export const CALLBACK = defineAction<Callback>({
     ],
     ['CALLBACK_BLOCK (block index)', ({ token }, { action }) => token!.callbackBlock! > action.block.height],
     ...MEMO_CHECKS,
+    ...partChecks<Callback>('RECIPIENTS', ({ holders }, step) => holders(step).length),
     [
       'CALLBACK_TICK (holder not authorized)',
-      (callback, step) =>
-        holdersOf(callback, step).some(({ address }) => isBarred(step.ledger, callback.paid!, address))
+      (callback, step) => callback.holders(step).some(({ address }) => isBarred(step.ledger, callback.paid!, address))
     ],
     [
       'insufficient funds (CALLBACK_TICK)',
@@ -84,7 +87,7 @@ export const CALLBACK = defineAction<Callback>({
   apply: (callback, step) => {
     const { action, ledger } = step;
     const { token, paid } = callback;
-    const holders = holdersOf(callback, step);
+    const holders = callback.holders(step);
     const total = totalOf(callback, step);
     for (const { address, amount } of holders) {
       ledger.debit(token!, address, amount);

@@ -2,9 +2,12 @@ import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
+  hasLimits,
   isBarred,
   MEMO_CHECKS,
+  once,
   orNull,
+  partChecks,
   readAmount,
   readIndex,
   sourceBarred,
@@ -23,6 +26,8 @@ interface Leg {
   readonly listIndex: number | null;
   readonly list: List | null;
   readonly memo: string;
+  /** Found when they are first asked for. */
+  readonly recipients: (step: Step) => readonly string[];
 }
 
 /** TICK, AMOUNT, LIST_ACTION_INDEX, MEMO of each leg. */
@@ -49,24 +54,36 @@ function read(step: Step): Leg[] {
   return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, list, memo]) => {
     const token = ledger.token(tick!);
     const listIndex = readIndex(list!);
+    const known = listIndex === null ? null : (ledger.list(listIndex)?.list ?? null);
     return {
       token,
       amountText: amountText!,
       amount: readAmount(amountText!, token),
       listIndex,
-      list: listIndex === null ? null : (ledger.list(listIndex)?.list ?? null),
-      memo: memo!
+      list: known,
+      memo: memo!,
+      recipients: once((step) => findRecipients(known!, token!, step))
     };
   });
 }
 
+/** Who gets something: nobody gets nothing, where the ledger has limits. */
+function recipientsOf(leg: Leg, step: Step): readonly string[] {
+  return leg.amount === 0n && hasLimits(step) ? [] : leg.recipients(step);
+}
+
 /** Addresses of the list, or everybody who holds one of its tokens, once each; the token's lists leave some out. */
-function recipientsOf({ list, token }: Leg, { ledger }: Step): string[] {
-  const named =
-    list!.type === LIST_OF_ADDRESSES
-      ? list!.items
-      : list!.items.flatMap((tick) => ledger.holders(ledger.token(tick)!).map(({ address }) => address));
-  return [...new Set(named)].filter((address) => !isBarred(ledger, token!, address));
+function findRecipients(list: List, token: Token, { ledger }: Step): readonly string[] {
+  const named = list.type === LIST_OF_ADDRESSES ? list.members.sorted : holdersOf(list, ledger);
+  const isOpen = token.allowList === null && token.blockList === null;
+  return isOpen ? named : named.filter((address) => !isBarred(ledger, token, address));
+}
+
+function holdersOf({ members }: List, ledger: Step['ledger']): readonly string[] {
+  const holders = new Set<string>();
+  for (const tick of members.sorted)
+    for (const { address } of ledger.holders(ledger.token(tick)!)) holders.add(address);
+  return [...holders];
 }
 
 /** The same amount for each of many addresses. Legs stand alone. */
@@ -94,6 +111,7 @@ export const AIRDROP = defineAction<Leg>({
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
     ],
+    ...partChecks<Leg>('RECIPIENTS', (leg, step) => recipientsOf(leg, step).length),
     [
       'insufficient funds (TICK)',
       (leg, step) =>

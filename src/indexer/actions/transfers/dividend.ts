@@ -3,7 +3,9 @@ import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
   MEMO_CHECKS,
+  once,
   orNull,
+  partChecks,
   readAmount,
   sourceSleeps,
   tickSleeps,
@@ -18,30 +20,39 @@ interface Dividend {
   readonly amountText: string;
   readonly amount: bigint | null;
   readonly memo: string;
+  readonly holders: Holders;
 }
+type Holders = (step: Step) => readonly { readonly address: string; readonly amount: bigint }[];
 
 function read({ action, ledger }: Step): Dividend[] {
   const { get } = action.fields;
   ledger.want([get('TICK'), get('DIVIDEND_TICK')].flatMap((tick) => transferFacts(tick, action.source, '')));
   const paid = ledger.token(get('DIVIDEND_TICK'));
+  const token = ledger.token(get('TICK'));
   return [
     {
-      token: ledger.token(get('TICK')),
+      token,
       paid,
       amountText: get('AMOUNT'),
       amount: readAmount(get('AMOUNT'), paid),
-      memo: get('MEMO')
+      memo: get('MEMO'),
+      holders: once((step) => step.ledger.holders(token!))
     }
   ];
 }
 
+/** Who may get something: nobody gets something of nothing. */
+function holdersOf({ amount, holders }: Dividend, step: Step) {
+  return amount === 0n ? [] : holders(step);
+}
+
 /** What each holder gets; nobody gets nothing, and the source pays itself nothing. */
-function sharesOf({ token, paid, amount }: Dividend, { action, ledger }: Step) {
-  return ledger
-    .holders(token!)
-    .filter(({ address }) => address !== action.source && !isBarred(ledger, paid!, address))
+function sharesOf(dividend: Dividend, step: Step) {
+  const { amount, paid } = dividend;
+  const { action, ledger } = step;
+  return holdersOf(dividend, step)
     .map((holder) => ({ address: holder.address, share: multiplyFloor(holder.amount, amount!, paid!.decimals) }))
-    .filter(({ share }) => share > 0n);
+    .filter(({ address, share }) => share > 0n && address !== action.source && !isBarred(ledger, paid!, address));
 }
 
 function totalOf(dividend: Dividend, step: Step): bigint {
@@ -65,6 +76,7 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
+    ...partChecks<Dividend>('RECIPIENTS', (dividend, step) => holdersOf(dividend, step).length),
     [
       'insufficient funds (TICK)',
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)

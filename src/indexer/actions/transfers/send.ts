@@ -1,7 +1,6 @@
 import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
-import { dispense } from '../../offers/dispense.ts';
-import { counterOf } from '../../offers/offer.ts';
+import { dispense, hasDispenser } from '../../offers/dispense.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
@@ -109,7 +108,7 @@ export const SEND = defineAction<Leg>({
     const { tick } = token!;
     ledger.debit(token!, action.source, amount!);
     ledger.credit(token!, destination, amount!);
-    if (ledger.offersAt(counterOf(destination, tick)).length > 0)
+    if (hasDispenser(ledger, destination, tick))
       next.push(dispense({ payer: action.source, payee: destination, tick, amount: amount! }));
   }
 });

@@ -2,7 +2,7 @@ import { cancelDispenser } from '../../offers/dispenser-end.ts';
 import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, namedAddress, orNull, ownAddress, sourceSleeps } from '../../rules/checks.ts';
+import { MEMO_CHECKS, namedAddress, orNull, ownAddress, partChecks, sourceSleeps } from '../../rules/checks.ts';
 import { writeOwnership } from '../tokens/ownership.ts';
 
 interface Sweep {
@@ -37,16 +37,29 @@ function flagCheck(flag: Flag): Check<Sweep> {
 /** What is on offer follows at once, what dispensers hold when they close. */
 function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
   const { action, ledger } = step;
-  const isOwn = ({ source, status }: Trade | Dispenser) => source === action.source && status === 'open';
+  const isOpen = ({ status }: Trade | Dispenser) => status === 'open';
   for (const [flag, kind] of [
     ['ORDERS', 'order'],
     ['SWAPS', 'swap']
   ] as const) {
     if (flags[flag] !== '1') continue;
-    for (const trade of ledger.liveOffers(kind, isOwn)) endTrade(trade, 'cancelled', to, step);
+    for (const trade of ledger.offersOf(kind, action.source).filter(isOpen)) endTrade(trade, 'cancelled', to, step);
   }
   if (flags.DISPENSERS !== '1') return;
-  for (const dispenser of ledger.liveOffers('dispenser', isOwn)) cancelDispenser(dispenser, to, step);
+  for (const dispenser of ledger.offersOf('dispenser', action.source).filter(isOpen))
+    cancelDispenser(dispenser, to, step);
+}
+
+/** What the source has that is to be moved. */
+function countItems({ flags }: Sweep, { action, ledger }: Step): number {
+  const count = (flag: Flag, items: () => readonly unknown[]) => (flags[flag] === '1' ? items().length : 0);
+  return (
+    count('BALANCES', () => ledger.holdings(action.source)) +
+    count('OWNERSHIPS', () => ledger.owned(action.source)) +
+    count('ORDERS', () => ledger.offersOf('order', action.source)) +
+    count('SWAPS', () => ledger.offersOf('swap', action.source)) +
+    count('DISPENSERS', () => ledger.offersOf('dispenser', action.source))
+  );
 }
 
 /** Moves all that the source has to another address. The lists of the tokens and their sleep are not asked. */
@@ -61,7 +74,8 @@ export const SWEEP = defineAction<Sweep>({
     ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null],
     ...FLAGS.map(flagCheck),
     sourceSleeps,
-    ...MEMO_CHECKS
+    ...MEMO_CHECKS,
+    ...partChecks<Sweep>('ITEMS', countItems)
   ],
   row: ({ destination, flags, memo }, step) => ({
     ...Object.fromEntries(FLAGS.map((flag) => [flag.toLowerCase(), /^[01]$/.test(flags[flag]) ? flags[flag] : null])),

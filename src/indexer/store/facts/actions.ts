@@ -1,37 +1,54 @@
-import { compareBytes } from '../../../consensus/byte-order.ts';
 import { rows } from '../../../db/core/connection.ts';
+import { REMOVE } from '../../actions/notes/list.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
 import { tablesOf } from '../../rules/handlers.ts';
 import type { List } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
+import { Members } from '../../state/members.ts';
 import { readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading, Query } from './loading.ts';
 
+/** A list: the members that were kept last, and what valid edits changed since. */
 export async function readList(connection: Query, root: number): Promise<List | undefined> {
-  const [made] = await rows<{ type: string; source: string; owner: string | null; newest: number }>(
+  const [made] = await rows<{ type: string; source: string; owner: string | null; kept: number }>(
     connection,
     `SELECT l.type, s.address AS source,
        (SELECT a.address FROM list_transfers t JOIN index_addresses a ON a.id = t.destination_id
         WHERE t.list_action_index = l.action_index ORDER BY t.action_index DESC LIMIT 1) AS owner,
-       (SELECT COALESCE(MAX(e.action_index), l.action_index) FROM lists e
-        WHERE e.list_action_index = l.action_index AND e.edit IS NOT NULL AND e.status_id = ${VALID_STATUS}) AS newest
+       COALESCE((SELECT e.action_index FROM lists e WHERE e.list_action_index = l.action_index AND e.edit IS NOT NULL
+          AND e.status_id = ${VALID_STATUS} AND EXISTS (SELECT 1 FROM list_items i WHERE i.action_index = e.action_index)
+        ORDER BY e.action_index DESC LIMIT 1), l.action_index) AS kept
      FROM lists l JOIN actions x ON x.action_index = l.action_index JOIN index_addresses s ON s.id = x.source_id
      WHERE l.action_index = ? AND l.status_id = ${VALID_STATUS}`,
     [root]
   );
   if (!made) return undefined;
   const [table, column] = made.type === '1' ? ['index_tickers', 'tick'] : ['index_addresses', 'address'];
-  const items = await rows<{ item: string }>(
+  const kept = await rows<{ item: string }>(
     connection,
     `SELECT i.${column} AS item FROM list_items l JOIN ${table} i ON i.id = l.item_id WHERE l.action_index = ?`,
-    [made.newest]
+    [made.kept]
   );
+  const changed = await rows<{ item: string; edit: string }>(
+    connection,
+    `SELECT i.${column} AS item, l.edit FROM lists l JOIN list_edits e ON e.action_index = l.action_index
+     JOIN ${table} i ON i.id = e.item_id
+     WHERE l.list_action_index = ? AND l.action_index > ? AND l.edit IS NOT NULL AND l.status_id = ${VALID_STATUS}
+       AND e.status_id = ${VALID_STATUS} ORDER BY l.action_index`,
+    [root, made.kept]
+  );
+  const items = new Set(kept.map(({ item }) => item));
+  for (const { item, edit } of changed) {
+    if (edit === REMOVE) items.delete(item);
+    else items.add(item);
+  }
   return {
     type: Number(made.type),
     owner: made.owner ?? made.source,
-    items: items.map(({ item }) => item).sort(compareBytes)
+    members: new Members(items),
+    changes: changed.length
   };
 }
 

@@ -1,0 +1,34 @@
+import type { Limits } from '../../coin/limits.ts';
+import type { Effects } from '../state/effects.ts';
+import { LIST_OF_TICKS, type List } from '../state/facts.ts';
+import { tickKey } from '../state/keys.ts';
+import { memberRow } from '../state/rows.ts';
+
+/**
+ * Writes all members of lists that a block edited, under the newest edit of each, where readers look for them.
+ *
+ * A short list is kept whole with every block that edits it. A long one is when as many items were changed as it has members:
+ * until then its members are those kept last, and what edits changed since. A block keeps as many members as the limits allow, and
+ * of one list always.
+ *
+ * @param edited  the newest edit of each list that the block edited, by the root of the list, the oldest edit first
+ */
+export function keepLists(edited: ReadonlyMap<number, number>, effects: Effects, limits: Limits): void {
+  let kept = 0;
+  for (const [root, edit] of edited) {
+    const list = effects.get('list', String(root))!;
+    const { size } = list.members;
+    const isDue = size <= limits.wholeList || list.changes >= size;
+    if (!isDue || (kept > 0 && kept + size > limits.blockListRows)) continue;
+    kept += size;
+    for (const id of idsOf(list, effects)) effects.rows.push(memberRow(edit, id));
+    effects.set('list', String(root), { ...list, changes: 0 });
+  }
+}
+
+function idsOf({ type, members }: List, effects: Effects): number[] {
+  const items = [...members];
+  if (type === LIST_OF_TICKS) return items.map((item) => effects.get('token', tickKey(item))!.id);
+  effects.want(items.map((address) => ({ kind: 'addressId', key: address }) as const));
+  return items.map((address) => effects.get('addressId', address)!);
+}

@@ -1,0 +1,176 @@
+import { counterOf, isLive, marketOf, type Offer, type OfferKind } from './offer.ts';
+import { SortedChunks, type Sorting } from './sorted-chunks.ts';
+
+/** What the book keeps of a live offer: enough to find it, not to carry it out. */
+export interface Entry {
+  readonly index: number;
+  readonly kind: OfferKind;
+  /** Who made it; of a match that waits for a payment nobody. */
+  readonly source: string;
+  /** Who is paid by whoever takes it. */
+  readonly getAddress: string;
+  /** The market or counter where it is looked for; null where nobody looks for it. */
+  readonly place: string | null;
+  readonly give: bigint;
+  readonly get: bigint;
+  /** Epoch seconds; null while it does not end by its time. */
+  readonly endsAt: number | null;
+  /** When a dispenser that was cancelled closes. */
+  readonly closesAt: number | null;
+  /** The orders of a match that waits for a payment. */
+  readonly parties: readonly number[];
+}
+
+const byIndex = (a: Entry, b: Entry) => a.index - b.index;
+
+/** The order of trades in a market: the one that gives most for what it gets comes first, of equal ones the oldest. */
+export function compareMakers(a: Entry, b: Entry): number {
+  const [first, second] = [a.give * b.get, b.give * a.get];
+  return first > second ? -1 : first < second ? 1 : byIndex(a, b);
+}
+
+const BY_PRICE: Sorting<Entry> = { compare: compareMakers, priceOf: () => 0n };
+/** For counters: the oldest first; what a fill costs tells which to pass over. */
+const BY_AGE: Sorting<Entry> = { compare: byIndex, priceOf: ({ get }) => get };
+const BY_END: Sorting<Entry> = {
+  compare: (a, b) => a.endsAt! - b.endsAt! || byIndex(a, b),
+  priceOf: () => 0n
+};
+const BY_CLOSE: Sorting<Entry> = {
+  compare: (a, b) => a.closesAt! - b.closesAt! || byIndex(a, b),
+  priceOf: () => 0n
+};
+
+/** Which offers are live, sorted as they are looked for: at their place by price or age, by their ends, by who made them. */
+export class OfferBook {
+  readonly #entries = new Map<number, Entry>();
+  readonly #places = new Map<string, SortedChunks<Entry>>();
+  readonly #ends = new Map<OfferKind, SortedChunks<Entry>>();
+  readonly #closing = new SortedChunks(BY_CLOSE);
+  readonly #sources = new Map<string, Set<number>>();
+  readonly #awaited = new Map<number, Set<number>>();
+
+  put(offer: Offer): void {
+    const former = this.#entries.get(offer.index);
+    if (former) this.#remove(former);
+    if (isLive(offer)) this.#insert(entryOf(offer));
+  }
+
+  /** Indexes of the live offers of a kind and source. */
+  of(kind: OfferKind, source: string): Iterable<number> {
+    return this.#sources.get(`${kind}|${source}`) ?? [];
+  }
+
+  /** Indexes of the matches of an order that wait for a payment. */
+  awaitedBy(order: number): ReadonlySet<number> {
+    return this.#awaited.get(order) ?? NONE;
+  }
+
+  /** What stands at a market or counter, in the order in which it is taken. @see SortedChunks.from */
+  at(place: string, isBefore: (entry: Entry) => boolean, most?: bigint): Iterable<Entry> {
+    return this.#places.get(place)?.from(isBefore, most) ?? [];
+  }
+
+  /** The offers of a kind whose time is over, those that ended first in front. */
+  *ending(kind: OfferKind, time: number): Generator<Entry> {
+    yield* until(this.#ends.get(kind), ({ endsAt }) => endsAt! <= time);
+  }
+
+  /** The dispensers that were cancelled and whose last hour is over. */
+  *closing(time: number): Generator<Entry> {
+    yield* until(this.#closing, ({ closesAt }) => closesAt! <= time);
+  }
+
+  /** Indexes of all live offers of a kind. */
+  *ofKind(kind: OfferKind): Generator<number> {
+    for (const entry of this.#entries.values()) if (entry.kind === kind) yield entry.index;
+  }
+
+  #insert(entry: Entry): void {
+    const { index, kind, source, place, endsAt, closesAt, parties } = entry;
+    this.#entries.set(index, entry);
+    if (place !== null) sorted(this.#places, place, kind === 'dispenser' ? BY_AGE : BY_PRICE).add(entry);
+    if (endsAt !== null) sorted(this.#ends, kind, BY_END).add(entry);
+    if (closesAt !== null) this.#closing.add(entry);
+    mark(this.#sources, `${kind}|${source}`, index);
+    for (const party of parties) mark(this.#awaited, party, index);
+  }
+
+  #remove(entry: Entry): void {
+    const { index, kind, source, place, endsAt, closesAt, parties } = entry;
+    this.#entries.delete(index);
+    const standing = place === null ? undefined : this.#places.get(place);
+    standing?.delete(entry);
+    if (standing?.isEmpty) this.#places.delete(place!);
+    if (endsAt !== null) this.#ends.get(kind)?.delete(entry);
+    if (closesAt !== null) this.#closing.delete(entry);
+    unmark(this.#sources, `${kind}|${source}`, index);
+    for (const party of parties) unmark(this.#awaited, party, index);
+  }
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** Ends the place of dispensers that hold too little for a fill. */
+export const EMPTY_COUNTER = '|empty';
+
+function entryOf(offer: Offer): Entry {
+  const { index, kind, expiration } = offer;
+  const common = { index, kind, closesAt: null, parties: [] };
+  switch (offer.kind) {
+    case 'coinpay': {
+      const { seller, buyer } = offer;
+      const nobody = { source: '', getAddress: '', place: null, give: 0n, get: 0n };
+      return { ...common, ...nobody, endsAt: expiration, parties: [seller, buyer] };
+    }
+    case 'dispenser': {
+      const { source, getAddress, give, get, left, closesAt } = offer;
+      const place = counterOf(getAddress, get.tick) + (left < give.amount ? EMPTY_COUNTER : '');
+      return {
+        ...common,
+        source,
+        getAddress,
+        place,
+        give: give.amount,
+        get: get.amount,
+        // One that is cancelled sells until it closes.
+        endsAt: offer.status === 'open' ? expiration : null,
+        closesAt
+      };
+    }
+    default: {
+      const { source, getAddress, give, get, giveLeft, getLeft } = offer;
+      const isOpen = offer.status === 'open';
+      const place = isOpen && giveLeft > 0n && getLeft > 0n ? marketOf(offer) : null;
+      const endsAt = isOpen ? expiration : null;
+      return { ...common, source, getAddress, place, give: give.amount, get: get.amount, endsAt };
+    }
+  }
+}
+
+function* until(list: SortedChunks<Entry> | undefined, isMeant: (entry: Entry) => boolean): Generator<Entry> {
+  for (const entry of list?.from(() => false) ?? []) {
+    if (!isMeant(entry)) return;
+    yield entry;
+  }
+}
+
+function sorted<K>(lists: Map<K, SortedChunks<Entry>>, key: K, sorting: Sorting<Entry>): SortedChunks<Entry> {
+  const known = lists.get(key);
+  if (known) return known;
+  const made = new SortedChunks(sorting);
+  lists.set(key, made);
+  return made;
+}
+
+function mark<K>(sets: Map<K, Set<number>>, key: K, index: number): void {
+  const members = sets.get(key);
+  if (members) members.add(index);
+  else sets.set(key, new Set([index]));
+}
+
+function unmark<K>(sets: Map<K, Set<number>>, key: K, index: number): void {
+  const members = sets.get(key);
+  members?.delete(index);
+  if (members?.size === 0) sets.delete(key);
+}

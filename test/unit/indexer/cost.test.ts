@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits.ts';
+import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+
+/** Four times the work may take this many times as long: sorting and a busy machine make more than four. */
+const MOST_GROWTH = 10;
+const MOST_MS = 1_000;
+
+function ledgerWith(limits: Partial<Limits> = {}, base = DEFAULT_LIMITS): MemoryLedger {
+  return new MemoryLedger(100, {
+    ...TEST_RULES,
+    readAddress: (text) => (/^[A-Z]\d*$/.test(text) ? text : undefined),
+    limitsAt: () => ({ ...base, ...limits })
+  });
+}
+
+/** One block of transactions of one source. */
+function block(ledger: MemoryLedger, source: string, texts: readonly string[]): ExecutedBlock {
+  const transactions = texts.map((data, place) => {
+    return { hash: `${ledger.blocks.length} ${place}`, source, fee: null, data };
+  });
+  return ledger.run({ height: ledger.height, time: ledger.time, hash: String(ledger.blocks.length), transactions });
+}
+
+const countOf = ({ rows }: ExecutedBlock, table: string) => rows.filter((row) => row.table === table).length;
+const statusesOf = ({ rows }: ExecutedBlock, table: string) =>
+  rows.flatMap((row) => (row.table === table ? [String(row.columns['status_id'])] : []));
+const repeat = (count: number, text: (place: number) => string) => Array.from({ length: count }, (_, at) => text(at));
+
+/** CPU milliseconds of some work. */
+function cpuMs(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
+/** Asserts that work for 8,000 takes a second at most, and about four times as long as for 2,000. */
+function assertLinear(workFor: (count: number) => () => void): void {
+  cpuMs(workFor(500)); // compiled by now
+  const [few, many] = [workFor(2_000), workFor(8_000)].map(cpuMs) as [number, number];
+  assert.ok(many < MOST_MS, `8,000 took ${many} ms`);
+  assert.ok(many < MOST_GROWTH * few + 50, `2,000 took ${few} ms, 8,000 ${many} ms`);
+}
+
+test('an ORDER that takes 8,000 others takes a second at most, in proportion to what it takes', () => {
+  assertLinear((count) => {
+    const ledger = ledgerWith();
+    ledger.give('TOKA', 0, 'A', { A: '10000' });
+    ledger.give('TOKB', 0, 'A', { B: '10000' });
+    block(
+      ledger,
+      'A',
+      repeat(count, () => 'ORDER|0|BTC|TOKA|1|0|BTC|TOKB|1')
+    );
+    return () => {
+      const taken = block(ledger, 'B', [`ORDER|0|BTC|TOKB|${count}|0|BTC|TOKA|${count}`]);
+      assert.equal(countOf(taken, 'order_matches'), count);
+    };
+  });
+});
+
+test('an ORDER passes over offers of its own source without reading them again at each match', () => {
+  assertLinear((count) => {
+    const ledger = ledgerWith();
+    ledger.give('TOKA', 0, 'A', { A: '10000', B: '10000' });
+    ledger.give('TOKB', 0, 'A', { B: '10000' });
+    block(
+      ledger,
+      'B',
+      repeat(count, () => 'ORDER|0|BTC|TOKA|1|0|BTC|TOKB|1')
+    );
+    block(
+      ledger,
+      'A',
+      repeat(count, () => 'ORDER|0|BTC|TOKA|1|0|BTC|TOKB|1')
+    );
+    return () => {
+      const taken = block(ledger, 'B', [`ORDER|0|BTC|TOKB|${count}|0|BTC|TOKA|${count}`]);
+      assert.equal(countOf(taken, 'order_matches'), count);
+    };
+  });
+});
+
+test('empty dispensers of an address cost a payment nothing after the first', () => {
+  assertLinear((count) => {
+    const ledger = ledgerWith();
+    ledger.give('TOKA', 0, 'A', { A: '10' });
+    ledger.give('PAYT', 0, 'A', { B: '1000' });
+    block(ledger, 'A', [
+      ...repeat(count, () => 'DISPENSER|0|BTC|TOKA|2|0||BTC|PAYT|1'),
+      'DISPENSER|0|BTC|TOKA|2|0|4|BTC|PAYT|1'
+    ]);
+    return () => {
+      const sends = repeat(250, () => 'SEND|0|PAYT|2|A').join(';');
+      const paid = block(ledger, 'B', [`BATCH|0|${sends}`]);
+      assert.deepEqual(statusesOf(paid, 'dispenses').slice(0, 2), ['invalid: insufficient funds', 'valid']);
+      assert.equal(ledger.balance('TOKA', 'B'), '4');
+      assert.equal(countOf(paid, 'dispenses'), 251);
+    };
+  });
+});
+
+test('DISPENSE (limit): a payment is served by so many dispensers, the next one refuses it', () => {
+  const ledger = ledgerWith({ dispenses: 2 });
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.give('PAYT', 0, 'A', { B: '10' });
+  block(
+    ledger,
+    'A',
+    repeat(4, () => 'DISPENSER|0|BTC|TOKA|1|0|1|BTC|PAYT|1')
+  );
+  const paid = block(ledger, 'B', ['SEND|0|PAYT|4|A']);
+  assert.deepEqual(statusesOf(paid, 'dispenses'), ['valid', 'valid', 'invalid: DISPENSE (limit)']);
+  assert.equal(ledger.balance('TOKA', 'B'), '2');
+});
+
+test('offers that nobody takes cost a block nothing until their time is over', () => {
+  assertLinear((count) => {
+    const ledger = ledgerWith();
+    ledger.give('TOKA', 0, 'A', { A: '10000' });
+    block(
+      ledger,
+      'A',
+      repeat(count, () => 'ORDER|0|BTC|TOKA|1|0|BTC||1')
+    );
+    return () => {
+      for (let at = 0; at < count; at++) block(ledger, 'B', []);
+    };
+  });
+});
+
+test('250 edits of one item of a list of 100,000 take two seconds and a thousand rows', () => {
+  const ledger = ledgerWith();
+  block(ledger, 'A', [`LIST|0|2||${repeat(100_000, (at) => `C${at}`).join('|')}`]);
+  const root = ledger.lastAction;
+  let edited: ExecutedBlock | undefined;
+  const tookMs = cpuMs(() => {
+    edited = block(ledger, 'A', [`BATCH|0|${repeat(250, (at) => `LIST|1|2|${root}||C${at}`).join(';')}`]);
+  });
+  assert.ok(tookMs < 2_000, `${tookMs} ms`);
+  assert.equal(countOf(edited!, 'list_items'), 0);
+  const others = edited!.rows.filter(({ table }) => table !== 'mappings_actions').length;
+  assert.ok(others <= 1_000, `${others} rows`);
+  assert.equal(ledger.view.get('list', String(root))!.members.size, 99_750);
+});
+
+test('the newest edit of a list in a block keeps all members, earlier ones what they changed', () => {
+  const ledger = ledgerWith();
+  block(ledger, 'A', ['LIST|0|2||B|C']);
+  const root = ledger.lastAction;
+  const edited = block(ledger, 'A', [`LIST|1|1|${root}||D`, `LIST|1|2|${root}||B`]);
+  const kept = edited.rows.flatMap(({ table, columns }) => (table === 'list_items' ? [columns['action_index']] : []));
+  assert.deepEqual(kept, [ledger.lastAction, ledger.lastAction]);
+  assert.deepEqual([...ledger.view.get('list', String(root))!.members].sort(), ['C', 'D']);
+});
+
+test('what a block keeps of lists is bounded: others keep what edits changed, until a later edit', () => {
+  const ledger = ledgerWith({ blockListRows: 3 });
+  block(ledger, 'A', ['LIST|0|2||B|C']);
+  const first = ledger.lastAction;
+  block(ledger, 'A', ['LIST|0|2||B|C']);
+  const second = ledger.lastAction;
+  const edited = block(ledger, 'A', [`LIST|1|2|${first}||B`, `LIST|1|1|${second}||D`]);
+  assert.equal(countOf(edited, 'list_items'), 1);
+  assert.equal(ledger.view.get('list', String(second))!.changes, 1);
+  const again = block(ledger, 'A', [`LIST|1|1|${second}||E`]);
+  assert.equal(countOf(again, 'list_items'), 4);
+});
+
+test('an AIRDROP or DIVIDEND of nothing writes its action alone', () => {
+  const ledger = ledgerWith();
+  ledger.give('TOKA', 0, 'A', { A: '10', B: '5' });
+  ledger.give('DUST', 0, 'D', { D: '10' });
+  block(ledger, 'A', ['LIST|0|2||B|C']);
+  const list = ledger.lastAction;
+  const nothing = block(ledger, 'D', [`AIRDROP|0|DUST|0|${list}`, 'DIVIDEND|0|TOKA|DUST|0']);
+  assert.deepEqual(statusesOf(nothing, 'airdrops'), ['valid']);
+  assert.deepEqual(statusesOf(nothing, 'dividends'), ['valid']);
+  assert.deepEqual([countOf(nothing, 'credits'), countOf(nothing, 'debits')], [0, 0]);
+});
+
+test('AIRDROP to many asks a long allow list about each in no time', () => {
+  assertLinear((count) => {
+    const ledger = ledgerWith();
+    ledger.give('TOKA', 0, 'A', { A: '1000000' });
+    block(ledger, 'A', [`LIST|0|2||A|${repeat(count, (at) => `C${at}`).join('|')}`]);
+    const list = ledger.lastAction;
+    block(ledger, 'A', [`ISSUE|5|TOKA|${list}`]);
+    return () => assert.equal(countOf(block(ledger, 'A', [`AIRDROP|0|TOKA|1|${list}`]), 'credits'), count + 1);
+  });
+});
+
+test('(limit) and (block limit): what looks at more than it may is refused, and what comes when the block is full', () => {
+  const ledger = ledgerWith({ parts: 2, blockUnits: 12 });
+  ledger.give('TOKA', 0, 'A', { A: '100', B: '1', C: '1' });
+  block(ledger, 'A', ['LIST|0|2||B|C|D']);
+  assert.deepEqual(statusesOf(ledger.blocks.at(-1)!, 'lists'), ['invalid: ITEM (limit)']);
+  block(ledger, 'A', ['LIST|0|2||B|C']);
+  const list = ledger.lastAction;
+  const full = block(ledger, 'A', [
+    `AIRDROP|0|TOKA|1|${list}`,
+    'DIVIDEND|0|TOKA|TOKA|1',
+    `AIRDROP|0|TOKA|1|${list}`,
+    `AIRDROP|0|TOKA|1|${list}`,
+    'DIVIDEND|0|TOKA|TOKA|1',
+    'BATCH|0|SEND|0|TOKA|1|B',
+    `LIST|1|1|${list}||D`,
+    'SWEEP|0|B',
+    'ORDER|0|BTC|TOKA|1|0|BTC||1',
+    'SEND|0|TOKA|1|B'
+  ]);
+  assert.deepEqual(statusesOf(full, 'airdrops'), ['valid', 'valid', 'invalid: RECIPIENTS (block limit)']);
+  assert.deepEqual(statusesOf(full, 'dividends'), ['invalid: RECIPIENTS (limit)', 'invalid: RECIPIENTS (block limit)']);
+  assert.deepEqual(statusesOf(full, 'batches'), ['invalid: COMMAND (block limit)']);
+  assert.deepEqual(statusesOf(full, 'lists'), ['invalid: ITEM (block limit)']);
+  assert.deepEqual(statusesOf(full, 'sweeps'), ['invalid: ITEMS (block limit)']);
+  assert.deepEqual(statusesOf(full, 'orders'), ['invalid: ORDER (block limit)']);
+  assert.deepEqual(statusesOf(full, 'sends'), ['valid']);
+});
+
+test('below the height of limits a block is what it was', () => {
+  const ledger = ledgerWith({}, NO_LIMITS);
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  block(ledger, 'A', ['LIST|0|2||B|C']);
+  const list = ledger.lastAction;
+  const nothing = block(ledger, 'A', [`AIRDROP|0|TOKA|0|${list}`]);
+  assert.equal(countOf(nothing, 'credits'), 2);
+  const edited = block(ledger, 'A', [`LIST|1|1|${list}||D`, `LIST|1|1|${list}||E`]);
+  assert.equal(countOf(edited, 'list_items'), 7);
+});

@@ -23,6 +23,17 @@ export const MIGRATIONS: readonly Migration[] = [
     // Rewards come by the chain alone; those that callers had pushed have the qualifier 1.
     name: '2026-11-26-pushed-rewards',
     statements: ['DELETE FROM validator_rewards WHERE round_qualifier = 1', 'DELETE FROM recovery_pending_rewards']
+  },
+  {
+    // What an address has minted of a token stands in one row instead of in all its actions.
+    name: '2026-11-26-mint-totals',
+    statements: [
+      'DELETE FROM mint_totals',
+      `INSERT INTO mint_totals (action_index, address_id, tick_id, total)
+       SELECT m.action_index, x.source_id, m.tick_id, SUM(CAST(m.amount AS DECIMAL(60,18))) OVER
+         (PARTITION BY x.source_id, m.tick_id ORDER BY m.action_index)
+       FROM mints m JOIN actions x ON x.action_index = m.action_index WHERE m.status_id = 1`
+    ]
   }
 ];
 

@@ -56,6 +56,7 @@ const BY_ACTION = [
     'mappings_actions',
     'mappings_files',
     'messages',
+    'mint_totals',
     'mints',
     'orders',
     'sends',

@@ -13,7 +13,7 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 };
 
 /**
- * Keys that tables in use lack, by which an explorer reads the newest rows of an address or a ticker without sorting all of
+ * Keys that tables in use lack, by which an indexer reads the newest SLEEP of a ticker, and an explorer the newest rows of an address or a ticker without sorting all of
  * them, and the actions of one kind of an address without reading all of its actions. Tables whose rows are stored by
  * `action_index` need none: it is the end of each of their keys.
  */
@@ -28,6 +28,7 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['tick_id', 'action_index']
   ],
   destroys: [['tick_id', 'action_index']],
+  sleeps: [['tick_id', 'status_id']],
   mappings_actions: [['type_id', 'id', 'action_index']],
   state_tree_roots: [['block_index']]
 };
@@ -48,9 +49,30 @@ const CHAIN_BLOCKS = `CREATE TABLE IF NOT EXISTS chain_blocks (
 const BLOCK_ROOT = 'block_merkle_root';
 const BLOCK_ROOT_TYPE = 'char(64) ascii ascii_bin';
 
+/**
+ * What each valid MINT brings the mints of its source and token to, so that the newest row of both is their sum: MINT_ADDRESS_MAX
+ * asks for it with every MINT. It is no table of other indexers.
+ */
+const MINT_TOTALS: TableDefinition = {
+  columns: [
+    ...['action_index', 'address_id', 'tick_id'].map((name) => {
+      return { name, type: 'bigint(20) unsigned', nullable: false, byDefault: null, extra: '' };
+    }),
+    { name: 'total', type: 'varchar(250)', nullable: false, byDefault: null, extra: '' }
+  ],
+  keys: [
+    { name: 'action_index', kind: 'unique', columns: ['action_index'] },
+    { name: 'address_id_tick_id', kind: 'index', columns: ['address_id', 'tick_id'] }
+  ],
+  foreign: [],
+  engine: 'InnoDB',
+  charset: 'ascii',
+  collate: 'ascii_bin'
+};
+
 /** Definitions of the tables that an indexer writes. */
 export const TABLES: ReadonlyMap<string, TableDefinition> = new Map(
-  [...TABLES_IN_USE.indexer]
+  [...TABLES_IN_USE.indexer, ['mint_totals', MINT_TOTALS] as const]
     .filter(([name]) => !NOT_OURS.has(name))
     .map(([name, table]) => [
       name,

@@ -91,6 +91,13 @@ export const MINT = defineAction<Mint>({
       ledger.credit(token!, destination, amount!);
     }
     const key = pairKey(token!.tick, action.source);
-    ledger.set('minted', key, ledger.get('minted', key) + amount!);
+    const total = ledger.get('minted', key) + amount!;
+    ledger.set('minted', key, total);
+    ledger.record('mint_totals', {
+      action_index: action.index,
+      address_id: action.source,
+      tick_id: token!.tick,
+      total: formatAmount(total)
+    });
   }
 });

@@ -7,7 +7,7 @@ import { splitPair } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';
 import { readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import { addressIds } from './addresses.ts';
+import { addressIds, newestAction, pairsOf } from './addresses.ts';
 import type { Loading, Query } from './loading.ts';
 
 /** A list: the members that were kept last, and what valid edits changed since. */
@@ -52,7 +52,7 @@ export async function readList(connection: Query, root: number): Promise<List | 
   };
 }
 
-/** Few addresses and tokens ever slept: their rows are few, and lead to the actions. */
+/** The newest valid SLEEP of each. What else an address or a ticker ever did is not read. */
 export async function loadSleeps(keys: readonly string[], loading: Loading): Promise<void> {
   const { connection, view, tickers } = loading;
   const named = keys.map(splitPair);
@@ -60,23 +60,31 @@ export async function loadSleeps(keys: readonly string[], loading: Loading): Pro
     loading,
     named.flatMap(([type, name]) => (type === 'address' ? [name] : []))
   );
-  const ids = (wanted: readonly (number | undefined)[]) => [0, ...wanted.filter((id) => id !== undefined)];
-  const found = await rows<{ type: number; id: number; resume_block: string }>(
-    connection,
-    `SELECT s.action_index, 1 AS type, x.source_id AS id, s.resume_block FROM sleeps s
-       STRAIGHT_JOIN actions x ON x.action_index = s.action_index
-       WHERE s.type = 1 AND s.status_id = ${VALID_STATUS} AND x.source_id IN (?)
-     UNION ALL SELECT action_index, 2, tick_id, resume_block FROM sleeps
-       WHERE type = 2 AND status_id = ${VALID_STATUS} AND tick_id IN (?) ORDER BY action_index`,
+  const wanted = named.flatMap(([type, name], n) => {
+    const id = type === 'tick' ? tickers.ids.get(name) : addresses.get(name);
+    return id === undefined ? [] : [{ n, id, isTick: type === 'tick' }];
+  });
+  const listOf = (isTick: boolean) =>
+    pairsOf(wanted.filter((each) => each.isTick === isTick).map(({ n, id }) => [n, id]));
+  const newest = new Map<number, string | null>();
+  for (const [isTick, source] of [
+    [false, `${newestAction('SLEEP', 'sleeps', 'r.type = 1')}`],
     [
-      ids([...addresses.values()]),
-      ids(named.map(([type, name]) => (type === 'tick' ? tickers.ids.get(name) : undefined)))
+      true,
+      `FROM sleeps r WHERE r.tick_id = w.id AND r.status_id = ${VALID_STATUS} AND r.type = 2 ORDER BY r.action_index DESC`
     ]
-  );
-  const newest = new Map(found.map(({ type, id, resume_block }) => [`${type} ${id}`, readWhole(resume_block)]));
-  for (const [place, [type, name]] of named.entries()) {
-    const id = type === 'tick' ? `2 ${tickers.ids.get(name)}` : `1 ${addresses.get(name)}`;
-    view.load('sleep', keys[place]!, newest.get(id));
+  ] as const) {
+    const list = listOf(isTick);
+    if (list === null) continue;
+    const found = await rows<{ n: number; resume_block: string | null }>(
+      connection,
+      `WITH w (n, id) AS (${list}) SELECT w.n, (SELECT r.resume_block ${source} LIMIT 1) AS resume_block FROM w`
+    );
+    for (const { n, resume_block } of found) newest.set(Number(n), resume_block);
+  }
+  for (const [n, key] of keys.entries()) {
+    const resumes = newest.get(n) ?? null;
+    view.load('sleep', key, resumes === null ? undefined : readWhole(resumes));
   }
 }
 

@@ -40,22 +40,41 @@ export async function addressNames(connection: Query, ids: readonly number[]): P
   return new Map(found.map(({ id, address }) => [id, address]));
 }
 
+/** Numbered ids as a table of a statement; null for none. */
+export function pairsOf(pairs: readonly (readonly [n: number, id: number])[]): string | null {
+  return pairs.length === 0 ? null : `VALUES ${pairs.map(([n, id]) => `(${n}, ${id})`).join(', ')}`;
+}
+
+/** The newest valid row `r` of a table by an action of the source `w.id`, found without a look at other actions of the source. */
+export function newestAction(action: string, table: string, where: string): string {
+  return `FROM actions x STRAIGHT_JOIN ${table} r ON r.action_index = x.action_index
+    WHERE x.source_id = w.id AND x.action_id = (SELECT id FROM index_actions WHERE action = '${action}')
+      AND r.status_id = ${VALID_STATUS} AND ${where} ORDER BY x.action_index DESC`;
+}
+
+/** What each address last asked for. Of its dispensers the newest ADDRESS counts that says something of them. */
 export async function loadPreferences(keys: readonly string[], loading: Loading): Promise<void> {
   const { connection, view } = loading;
   const ids = await addressIds(loading, keys);
-  const found = await rows<Record<'id' | 'fee' | 'memo' | 'dispenser', number | null>>(
-    connection,
-    `SELECT x.source_id AS id, p.fee_preference AS fee, p.require_memo AS memo, p.dispenser_preference AS dispenser
-     FROM addresses p STRAIGHT_JOIN actions x ON x.action_index = p.action_index
-     WHERE p.status_id = ${VALID_STATUS} AND x.source_id IN (?) ORDER BY p.action_index`,
-    [[0, ...ids.values()]]
+  const list = pairsOf(keys.flatMap((key, n) => (ids.has(key) ? [[n, ids.get(key)!] as const] : [])));
+  const newest = (where: string) => `(SELECT r.action_index ${newestAction('ADDRESS', 'addresses', where)} LIMIT 1)`;
+  const found =
+    list === null
+      ? []
+      : await rows<Record<'n' | 'fee' | 'memo' | 'dispenser', number | null>>(
+          connection,
+          `WITH w (n, id) AS (${list}) SELECT v.n, p.fee_preference AS fee, p.require_memo AS memo,
+             d.dispenser_preference AS dispenser FROM (SELECT w.n, ${newest('TRUE')} AS newest,
+               ${newest('r.dispenser_preference IS NOT NULL')} AS told FROM w) v
+           STRAIGHT_JOIN addresses p ON p.action_index = v.newest LEFT JOIN addresses d ON d.action_index = v.told`
+        );
+  const told = new Map(
+    found.map(({ n, fee, memo, dispenser }): [number, Preferences] => [
+      Number(n),
+      { fee: fee ?? 0, requiresMemo: memo === 1, dispenser }
+    ])
   );
-  const newest = new Map<number, Preferences>();
-  for (const { id, fee, memo, dispenser } of found) {
-    const former = newest.get(id!)?.dispenser ?? null;
-    newest.set(id!, { fee: fee ?? 0, requiresMemo: memo === 1, dispenser: dispenser ?? former });
-  }
-  for (const key of keys) view.load('preferences', key, newest.get(ids.get(key) ?? 0));
+  for (const [n, key] of keys.entries()) view.load('preferences', key, told.get(n));
 }
 
 export async function hasServed(loading: Loading, addresses: readonly string[]): Promise<boolean> {

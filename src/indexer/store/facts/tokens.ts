@@ -2,7 +2,6 @@ import { rows } from '../../../db/core/connection.ts';
 import { splitPair, tickKey } from '../../state/keys.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
 import { readDecimal, readDecimalOr0, readWhole, readWholeOrNull } from '../read-decimal.ts';
-import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading } from './loading.ts';
 
@@ -53,9 +52,10 @@ export function readToken(row: TokenRow): Token {
 }
 
 export const BALANCES = `SELECT w.n, b.amount FROM w STRAIGHT_JOIN balances b ON b.address_id = w.a AND b.tick_id = w.t`;
-export const MINTED = `SELECT w.n, SUM(CAST(m.amount AS DECIMAL(60,18))) AS amount FROM w
-  STRAIGHT_JOIN actions x ON x.source_id = w.a STRAIGHT_JOIN mints m ON m.action_index = x.action_index AND m.tick_id = w.t
-  WHERE m.status_id = ${VALID_STATUS} GROUP BY w.n`;
+/** The newest row of a pair has its sum. */
+export const MINTED = `SELECT n, amount FROM (SELECT w.n, (SELECT m.total FROM mint_totals m
+    WHERE m.address_id = w.a AND m.tick_id = w.t ORDER BY m.action_index DESC LIMIT 1) AS amount FROM w) newest
+  WHERE amount IS NOT NULL`;
 
 /** @param sql reads `n` and `amount` by a table `w` of numbered pairs */
 export async function loadPairs(

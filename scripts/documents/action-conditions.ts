@@ -18,6 +18,17 @@ const COMMON: Conditions = {
   'MEMO (semicolon)': 'it contains `;`',
   'MEMO (length)': 'it is longer than 250 characters',
   'insufficient funds': 'the source holds less than the amount',
+  'insufficient fee (native coin output required)':
+    'the profile names a FEE_DESTINATION, no output pays it, and the chain is not Bitcoin',
+  'insufficient funds (FEE)':
+    'no output pays FEE_DESTINATION, and the source holds less of the gas token than the fee and what the action takes',
+  'fee output has zero value': 'the first output to FEE_DESTINATION pays 0',
+  'no current oracle price for X/USD (missing or stale beyond 1800s)':
+    'no valid PRICE of the last half hour names the gas token, or the coin',
+  'invalid oracle price for X/USD': 'it names 0 for it',
+  'insufficient native coin fee (paid: a, expected: b, min: c)':
+    'what earlier commands left of that output is less than 95 % of the fee in the coin',
+  'GAS (insufficient)': 'each command is known to cost gas, and the source cannot pay the cheapest',
   'COMMAND (block limit)': BLOCK_FULL,
   'RECIPIENTS (block limit)': BLOCK_FULL,
   'RECIPIENTS (limit)': 'receivers or holders to be looked at are more than `parts` of the limits',

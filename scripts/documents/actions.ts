@@ -66,7 +66,11 @@ status below that holds. The indexer judges parts in order, each on what the one
   tickers in byte order, each by an action ISSUE of its own with the transaction of the SWEEP.
 - A LIST judges each different item by itself: \`TICK (unknown)\` or \`ADDRESS (format)\` refuses an
   item and not the action.
-- Every fee is 0: an indexer refuses a profile that asks for gas.
+- Fees: gas by the profile's schedule times its price, cut to 8 places half up; by the default profile
+  all are 0, and there are no rows in \`fees\`. A valid part pays last: by the first output to
+  FEE_DESTINATION, which the commands of a BATCH draw down, else in the gas token, which DONATE1 gets;
+  where the source's FEE_PREFERENCE is 1, or the profile has no DONATE1, it is destroyed. ISSUE pays for
+  a new ticker alone and not for the gas token, an offer when it is made, a LIST nothing.
 - What the profile has not activated, and what is built later, is recorded with the status
   \`invalid: ACTION is not yet activated\`; of an action that is not built the row in \`actions\` is
   all. So are these formats, in no profile active: ${unbuiltFormats()}.

@@ -12,8 +12,10 @@ export interface GasSubject {
   readonly days?: number | undefined;
   /** Of an offer: it gives a token's ownership. */
   readonly ownership?: boolean | undefined;
-  /** Of a LIST: it edits one. */
+  /** Of a LIST that other chains have too: it edits one. Lists of one chain cost nothing. */
   readonly edit?: boolean | undefined;
+  /** Of a LIST: other chains are to have it, or have it. */
+  readonly shared?: boolean | undefined;
 }
 
 type Schedule = Profile['gas'];
@@ -28,10 +30,12 @@ const offer: Cost = (gas, { days = 0, ownership = false }) =>
 
 const COSTS: Readonly<Record<string, Cost>> = {
   ISSUE: (gas, { subtoken = false }) => (subtoken ? gas.issueSubtoken : gas.issue),
-  ...{ AIRDROP: each, DIVIDEND: each, CALLBACK: each },
+  ...{ AIRDROP: each, DIVIDEND: each },
+  CALLBACK: (gas, subject) => gas.callback + each(gas, subject),
   ...{ ORDER: offer, SWAP: offer, DISPENSER: offer },
-  SWEEP: (gas, { items = 1 }) => items * gas.item,
-  LIST: (gas, { edit = false, items = 0 }) => (edit ? gas.listEdit + items * gas.listItem : gas.listShare)
+  SWEEP: (gas, { items = 1 }) => gas.sweep + items * gas.item,
+  LIST: (gas, { shared = false, edit = false, items = 0 }) =>
+    shared ? (edit ? gas.listEdit + items * gas.listItem : gas.listShare) : 0
 };
 
 /** Gas that an action costs by a profile's schedule; 0 for actions that cost none. @param action its full name */

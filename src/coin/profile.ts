@@ -13,6 +13,8 @@ export const GAS_ITEMS = [
   'issueSubtoken',
   'recipient',
   'item',
+  'sweep',
+  'callback',
   'offerDay',
   'offerOwnership',
   'listShare',

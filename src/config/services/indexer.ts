@@ -2,7 +2,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { findNetwork, readNetwork } from '../../coin/find-network.ts';
 import { databaseVariables } from '../database.ts';
 import { hubClientVariables } from '../hub-client.ts';
-import { feelessProfileVariable } from '../profile.ts';
+import { profileVariable } from '../profile.ts';
 import { serviceVariables } from '../service.ts';
 import { choice, integer, text, type Values } from '../variables.ts';
 
@@ -38,7 +38,7 @@ export const indexerVariables = {
     default: 'PLATFORM',
     doc: 'domain tag of state roots, the same for indexer, source and replica'
   }),
-  PLATFORM_PROFILE: feelessProfileVariable
+  PLATFORM_PROFILE: profileVariable
 } as const;
 
 export type IndexerConfig = Values<typeof indexerVariables>;

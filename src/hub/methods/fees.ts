@@ -33,7 +33,8 @@ export function feeMethods(database: HubDatabase, profile: Profile): Readonly<Re
         items: Many,
         days: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, description: 'for which an offer is open' })),
         ownership: Whether,
-        edit: Whether
+        edit: Whether,
+        shared: Whether
       }),
       result: Type.Object({
         action: Type.String(),

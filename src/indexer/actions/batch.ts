@@ -1,6 +1,10 @@
 import { MAX_COMMANDS, parseCommand, splitBatch } from '../../coin/action/command.ts';
+import { gasOf } from '../../coin/gas.ts';
+import { feeOf } from '../fees/amount.ts';
+import { paysInGas } from '../fees/charge.ts';
 import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
 import { isBlockFull, sourceSleeps } from '../rules/checks.ts';
+import { tickKey } from '../state/keys.ts';
 
 interface Batch {
   readonly commands: readonly string[];
@@ -53,6 +57,27 @@ const limitChecks: readonly Check<Batch>[] = Object.keys(LIMITS).map((name) => [
   }
 ]);
 
+/** Gas that a command costs at least; 0 where that depends on the ledger, and for commands that are free. */
+function leastGas(command: string, { ledger, rules }: Step): number {
+  const { name, fields } = parseCommand(command);
+  if (name === 'SWEEP' || name === 'CALLBACK') return gasOf(rules.fees, name, { items: 0, recipients: 0 });
+  const tick = fields[0] ?? '';
+  const isNew = name === 'ISSUE' && ledger.token(tick) === null && tickKey(tick) !== tickKey(rules.gasTick);
+  return isNew ? gasOf(rules.fees, name, { subtoken: tick.includes('.') }) : 0;
+}
+
+/** Whether each command costs something, and the source cannot pay the cheapest. */
+function isTooPoor({ commands }: Batch, step: Step): boolean {
+  const { action, ledger, rules } = step;
+  if (!paysInGas(step)) return false;
+  const cheapest = commands.reduce((least, command) => {
+    return least === 0 ? 0 : Math.min(least, leastGas(command, step));
+  }, Number.POSITIVE_INFINITY);
+  if (cheapest === 0) return false;
+  const token = ledger.token(rules.gasTick);
+  return (token ? ledger.balance(token.tick, action.source) : 0n) < feeOf(cheapest, rules.fees);
+}
+
 /** Runs several commands, each an action with a verdict of its own. */
 export const BATCH = defineAction<Batch>({
   name: 'BATCH',
@@ -68,7 +93,8 @@ export const BATCH = defineAction<Batch>({
       ({ names }, { action, rules }) => names.some((name) => !rules.isActive(name, action.block.height))
     ],
     ...limitChecks,
-    sourceSleeps
+    sourceSleeps,
+    ['GAS (insufficient)', isTooPoor]
   ],
   row: () => ({}),
   apply: ({ commands }, { ledger }) => {

@@ -3,9 +3,10 @@ import { ACTIONS, findAction } from '../../coin/action/names.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { gasOf } from '../../coin/gas.ts';
 import { GAS_ITEMS, type Profile } from '../../coin/profile.ts';
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { formatAmount } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { feeOf } from '../fees/amount.ts';
 
 const Gas = Type.Integer({ minimum: 0 });
 const Amount = Type.String({ description: 'units of the gas token' });
@@ -31,7 +32,7 @@ export function feeMethods(
     gas_price: gasPrice,
     fee_destination: roles[network.name]?.FEE_DESTINATION ?? null
   };
-  const feeOf = (cost: number): string => formatAmount(BigInt(cost) * parseAmount(gasPrice)!);
+  const feeText = (cost: number): string => formatAmount(feeOf(cost, { price: gasPrice }));
   return {
     feeschedule: rpcMethod({
       summary: 'What each thing that costs gas costs',
@@ -40,7 +41,7 @@ export function feeMethods(
         items: Type.Array(Type.Object({ item: Type.String(), gas: Gas, fee: Amount }))
       }),
       write: false,
-      run: () => ({ ...common, items: GAS_ITEMS.map((item) => ({ item, gas: gas[item], fee: feeOf(gas[item]) })) })
+      run: () => ({ ...common, items: GAS_ITEMS.map((item) => ({ item, gas: gas[item], fee: feeText(gas[item]) })) })
     }),
     feequote: rpcMethod({
       summary: 'What one action costs',
@@ -51,7 +52,8 @@ export function feeMethods(
         items: Many,
         days: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, description: 'for which an offer is open' })),
         ownership: Whether,
-        edit: Whether
+        edit: Whether,
+        shared: Whether
       }),
       result: Type.Object({ ...Common, action: Type.String(), gas_cost: Gas, fee: Amount }),
       errors: ['REQUEST_INVALID'],
@@ -63,7 +65,7 @@ export function feeMethods(
             reason: `action ${JSON.stringify(written)} is none of ${[...ACTIONS].join(', ')}`
           });
         const cost = gasOf({ gas }, action, subject);
-        return { ...common, action, gas_cost: cost, fee: feeOf(cost) };
+        return { ...common, action, gas_cost: cost, fee: feeText(cost) };
       }
     })
   };

@@ -2,12 +2,15 @@ import { type Command, parseCommand } from '../../coin/action/command.ts';
 import { nameFields } from '../../coin/action/fields.ts';
 import { ACTIONS } from '../../coin/action/names.ts';
 import type { Limits } from '../../coin/limits.ts';
+import { recordFee } from '../fees/charge.ts';
 import { NOT_ACTIVATED, recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { HANDLERS, isBuilt, UNBUILT_FORMATS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
 import type { CommandUnit, Outcome, SystemUnit } from './unit.ts';
+
+const NO_PAYMENT = { txid: '', outputs: [] } as const;
 
 /** Carries out the actions of one block, one at a time, on the effects that it is given. */
 export class ActionRunner {
@@ -34,7 +37,8 @@ export class ActionRunner {
     };
     const next: SystemAction[] = [];
     this.#recordAction(effects, action, act.vout);
-    if (!act.run({ action, ledger: effects, rules: this.#rules, limits: this.#limits, next })) return null;
+    const step = { action, ledger: effects, rules: this.#rules, limits: this.#limits, payment: NO_PAYMENT, next };
+    if (!act.run(step)) return null;
     return {
       next: next.map((following) => ({ kind: 'system', act: following, txIndex })),
       ...this.#settle(action, effects)
@@ -52,6 +56,7 @@ export class ActionRunner {
     const refusal = this.#refusalOf(command);
     const handler = HANDLERS.get(command.name);
     const next: SystemAction[] = [];
+    const payment = { txid: transaction.hash, outputs: transaction.outputs ?? [] };
     if (refusal !== undefined && handler?.keepsValidOnly)
       effects.refusals.push({ table: handler.table, actionIndex: index, status: statusText(refusal) });
     else if (refusal !== undefined && handler)
@@ -63,7 +68,7 @@ export class ActionRunner {
       });
     const isValid =
       refusal === undefined &&
-      handler!.run({ action, ledger: effects, rules: this.#rules, limits: this.#limits, next });
+      handler!.run({ action, ledger: effects, rules: this.#rules, limits: this.#limits, payment, next });
     if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: action.name, tick: null });
     const following = [
       ...next.map((act) => ({ kind: 'system', act, txIndex }) as const),
@@ -89,6 +94,7 @@ export class ActionRunner {
 
   /** Adds the rows of what an action moved, touched and caused. */
   #settle(action: Action, effects: Effects): Pick<Outcome, 'actions' | 'moved'> {
+    recordFee(action.index, { rules: this.#rules, ledger: effects });
     const moved = effects.settle(action.index);
     effects.addMappings(action.index);
     for (const caused of effects.caused) this.#recordAction(effects, { ...caused, txIndex: action.txIndex });

@@ -1,5 +1,5 @@
-import type { Output } from '../offers/coinpay.ts';
 import type { TickSums } from '../state/movements.ts';
+import type { Output } from '../state/payment.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
 
 /** A transaction with an action, as a decoder stored it. */

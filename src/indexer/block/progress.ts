@@ -53,7 +53,11 @@ export class Progress {
     const unit = this.#unit;
     if (unit === null) return null;
     const action = unit.kind === 'command' ? unit.command.name : unit.kind === 'system' ? unit.act.name : null;
-    return { block: this.#height, transaction: unit.kind === 'end' ? null : this.#transaction, action };
+    return {
+      block: this.#height,
+      transaction: unit.kind === 'end' || unit.kind === 'lists' ? null : this.#transaction,
+      action
+    };
   }
 
   /** What took longest since `restart`, in milliseconds. */

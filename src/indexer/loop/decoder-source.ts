@@ -5,7 +5,7 @@ import { inSnapshot } from '../../db/core/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { ChainBlock, ChainTransaction } from '../block/block.ts';
-import type { Output } from '../offers/coinpay.ts';
+import type { Output } from '../state/payment.ts';
 import { refusedStatement } from '../store/refused-rows.ts';
 
 /** Transactions of a group of blocks, unless one block has more. */

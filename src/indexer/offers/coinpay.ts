@@ -1,19 +1,12 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, statusText, VALID } from '../rules/action-definition.ts';
+import type { Output } from '../state/payment.ts';
 import { giveSide } from './escrow.ts';
 import type { Obligation } from './offer.ts';
 import { settleTrade } from './trade-end.ts';
 
 /** Status of a match that nobody has paid for. */
 export const EXPIRED_MATCH = 'expired';
-
-/** An output of a transaction. */
-export interface Output {
-  readonly vout: number;
-  readonly address: string;
-  /** Of the chain's coin, as a count of 10^-18. */
-  readonly amount: bigint;
-}
 
 /** Pays a match with one output; nothing happens unless the match waits for it and it is enough. */
 export function payMatch(

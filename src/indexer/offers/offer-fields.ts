@@ -5,7 +5,8 @@ import { LIST_OF_ADDRESSES } from '../state/facts.ts';
 import type { Token } from '../state/token.ts';
 
 const COIN_PLACES = 8;
-const DEFAULT_TERM_S = 90 * 86_400;
+const DAY_S = 86_400;
+const DEFAULT_TERM_S = 90 * DAY_S;
 
 /** What every offer and every edit of one says. */
 export interface OfferFields {
@@ -32,6 +33,11 @@ export function readOfferFields({ action: { fields } }: Step, fallback: number |
 /** When an offer ends that does not say it. */
 export function defaultExpiration({ action: { block } }: Step): number {
   return block.time + DEFAULT_TERM_S;
+}
+
+/** Days that an offer is open for, to the nearest one. */
+export function termOf(expiration: number, { action: { block } }: Step): { readonly days: number } {
+  return { days: Math.round((expiration - block.time) / DAY_S) };
 }
 
 /** The root of a list of addresses; null for none. `0` takes a list away. */

@@ -1,6 +1,8 @@
 import type { Limits } from '../../coin/limits.ts';
+import { type Charged, chargeFee, FEE_STATUSES } from '../fees/charge.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
+import type { OutputsPaid } from '../state/payment.ts';
 import type { Columns } from '../state/rows.ts';
 import type { Rules } from './rules.ts';
 
@@ -12,6 +14,8 @@ export interface Step {
   readonly rules: Rules;
   /** Of this block. */
   readonly limits: Limits;
+  /** What its transaction pays; nothing where there is none. */
+  readonly payment: OutputsPaid;
   /** Actions that run directly after this one, before those that it leaves to the rest of its transaction. */
   readonly next: SystemAction[];
 }
@@ -52,6 +56,8 @@ export interface ActionDefinition<Leg> {
   readonly keepsValidOnly?: boolean;
   /** Formats that read what any transfer reads and seldom more: to look for that needs no trial. */
   readonly plainFormats?: readonly number[];
+  /** What a valid leg pays gas for; null for a leg that is free. */
+  readonly charges?: (leg: Leg, step: Step) => Charged | null;
   /** Of a valid leg. */
   readonly apply?: (leg: Leg, step: Step) => void;
 }
@@ -89,9 +95,24 @@ export function isRefusal(status: unknown): boolean {
 
 /** Makes a handler of a definition. */
 export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
-  const { name, table, formats, checks, read, row, apply, keepsValidOnly = false, plainFormats = [] } = definition;
+  const {
+    name,
+    table,
+    formats,
+    checks,
+    read,
+    row,
+    charges,
+    apply,
+    keepsValidOnly = false,
+    plainFormats = []
+  } = definition;
+  const refusedFee = (leg: Leg, step: Step) => {
+    const charged = charges?.(leg, step);
+    return charged ? chargeFee(charged, step) : undefined;
+  };
   const runLeg = (leg: Leg, step: Step): boolean => {
-    const refusal = checks.find(([, fails]) => fails(leg, step))?.[0];
+    const refusal = checks.find(([, fails]) => fails(leg, step))?.[0] ?? refusedFee(leg, step);
     const { action, ledger } = step;
     const isValid = refusal === undefined;
     if (isValid) apply?.(leg, step);
@@ -104,7 +125,7 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
     name,
     table,
     formats,
-    statuses: ['VERSION (unknown)', ...new Set(checks.map(([status]) => status))],
+    statuses: ['VERSION (unknown)', ...new Set(checks.map(([status]) => status)), ...(charges ? FEE_STATUSES : [])],
     keepsValidOnly,
     plainFormats,
     run: (step) => {

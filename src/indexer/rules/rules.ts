@@ -4,6 +4,7 @@ import { type Limits, NO_LIMITS } from '../../coin/limits.ts';
 import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
 import { canonicalAddress, isAddress } from '../../coin/script/address.ts';
 import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
+import type { GasRules } from '../fees/amount.ts';
 
 /** What all indexers of one network agree on, beside the actions themselves. */
 export interface Rules {
@@ -24,6 +25,8 @@ export interface Rules {
   readonly roles: ReadonlyMap<string, string>;
   /** Hashes of the roots over blocks. */
   readonly hashes: CommitmentHashes;
+  /** What actions cost. */
+  readonly fees: GasRules;
   /** What holds in a block of this height. */
   readonly limitsAt: (height: number) => Limits;
   /** Whether an action counts in a block of this height. */
@@ -69,6 +72,12 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
     unstakeCooldown: network.unstakeCooldownBlocks,
     hashes: new CommitmentHashes(domain),
     roles: new Map(ROLES.flatMap((role) => (roles[role] === undefined ? [] : [[roles[role], role] as const]))),
+    fees: {
+      gas: profile.gas,
+      price: profile.gasPrice,
+      destination: roles.FEE_DESTINATION,
+      donation: roles.DONATE1
+    },
     limitsAt: (height) => (height >= activationHeight(profile, network, 'LIMITS') ? profile.limits : NO_LIMITS),
     isActive: (action, height) => height >= activationHeight(profile, network, action),
     readAddress: (text, coin, height) =>

@@ -6,6 +6,7 @@ import { ActionState } from './action-state.ts';
 import type { Counter, Facts, Kind } from './facts.ts';
 import { pairKey, tickKey } from './keys.ts';
 import { addMovement, MOVEMENTS, type MovedSums, type Movement } from './movements.ts';
+import type { PaidFee } from './payment.ts';
 import type { Columns, Refusal, RowChange, TableRow, Value } from './rows.ts';
 import type { Token } from './token.ts';
 import type { View } from './view.ts';
@@ -53,6 +54,8 @@ export class Effects extends ActionState {
   readonly caused: Pick<Action, 'index' | 'name' | 'format' | 'source'>[] = [];
   /** Commands to be run next, each as an action of its own. */
   readonly commands: string[] = [];
+  /** What its legs have paid for gas. */
+  fee: PaidFee | undefined;
   /** Others that the action looked at: holders, members of lists, items. */
   looked = 0;
   /** Units that the block has used before this action. @see Limits.blockUnits */

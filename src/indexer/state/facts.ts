@@ -24,6 +24,15 @@ export interface Preferences {
   readonly dispenser: number | null;
 }
 
+/** A round of prices that validators signed. */
+export interface PriceRound {
+  readonly round: number;
+  /** Epoch seconds. */
+  readonly timestamp: number;
+  readonly pairs: readonly { readonly pair: string; readonly price: string }[];
+}
+export const NEWEST_ROUND = 'newest';
+
 /** A valid action of the past. */
 export interface PastAction {
   readonly name: string;
@@ -90,6 +99,8 @@ export interface Facts {
   voteDelegates: ReadonlyMap<string, string>;
   /** Whether a valid PRICE has the round, by its number. */
   pricedRound: boolean;
+  /** The newest valid round of prices, by `NEWEST_ROUND`. */
+  newestRound: PriceRound | null;
   /** What an address has earned and not yet claimed, by address. */
   unclaimed: bigint;
   /** What comes back to stakers in a block, by its height. */
@@ -133,6 +144,7 @@ export const ABSENT: Readonly<Facts> = {
   voters: new Set(),
   voteDelegates: new Map(),
   pricedRound: false,
+  newestRound: null,
   unclaimed: 0n,
   cooling: [],
   counter: 0

@@ -56,6 +56,7 @@ const BY_ACTION = [
     'mappings_actions',
     'mappings_files',
     'messages',
+    'fees',
     'mint_totals',
     'mints',
     'orders',

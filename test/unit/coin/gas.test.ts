@@ -8,7 +8,7 @@ const profile = readProfile({
   name: 'fees',
   gas: {
     ...{ issue: 100_000, issueSubtoken: 50_000, recipient: 100, item: 30, offerDay: 550, offerOwnership: 50_000 },
-    ...{ listShare: 100_000, listEdit: 5_000, listItem: 100 }
+    ...{ listShare: 100_000, listEdit: 5_000, listItem: 100, sweep: 5_000, callback: 5_000 }
   }
 });
 
@@ -18,13 +18,14 @@ test('the gas of an action is that of the schedule, by how much it does', () => 
     ['ISSUE', { subtoken: true }, 50_000],
     ['AIRDROP', { recipients: 250 }, 25_000],
     ['DIVIDEND', {}, 100],
-    ['CALLBACK', { recipients: 0 }, 0],
-    ['SWEEP', { items: 4 }, 120],
+    ['CALLBACK', { recipients: 2 }, 5_200],
+    ['SWEEP', { items: 4 }, 5_120],
     ['ORDER', { days: 90 }, 0],
     ['SWAP', { days: 92 }, 1_100],
     ['DISPENSER', { days: 91, ownership: true }, 50_550],
-    ['LIST', {}, 100_000],
-    ['LIST', { edit: true, items: 3 }, 5_300],
+    ['LIST', { edit: true, items: 3 }, 0],
+    ['LIST', { shared: true }, 100_000],
+    ['LIST', { shared: true, edit: true, items: 3 }, 5_300],
     ['SEND', { recipients: 9, items: 9, days: 900, ownership: true }, 0]
   ];
   for (const [action, subject, gas] of cases) assert.equal(gasOf(profile, action, subject), gas, action);

@@ -81,7 +81,7 @@ test('CF-16: UTXO_TRACKER_URL is a host or a URL with its path; what is not used
   for (const wrong of ['ftp://tracker.local', 'http://', 'a b']) assert.throws(() => parse(wrong), /must be a host/);
 });
 
-test('an indexer refuses a profile with fees, which it would not charge', () => {
+test('an indexer takes a profile with fees, which it charges', () => {
   const directory = mkdtempSync(join(tmpdir(), 'profile-'));
   try {
     const load = (gas: object) => {
@@ -89,10 +89,8 @@ test('an indexer refuses a profile with fees, which it would not charge', () => 
       writeFileSync(path, JSON.stringify({ name: 'own', gas }));
       return indexer({ ...INDEXER, PLATFORM_PROFILE: path }).PLATFORM_PROFILE;
     };
-    assert.throws(() => load({ recipient: 100 }), {
-      message: /PLATFORM_PROFILE=.* must be a profile without fees; \/gas\/recipient is not 0/
-    });
-    assert.equal(load({ recipient: 0 }).name, 'own');
+    assert.equal(load({ recipient: 100 }).gas.recipient, 100);
+    assert.throws(() => load({ recipient: -1 }), /PLATFORM_PROFILE=.* must be a profile; \/gas\/recipient/);
   } finally {
     rmSync(directory, { recursive: true });
   }

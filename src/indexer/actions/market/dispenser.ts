@@ -1,4 +1,5 @@
 import { compareBytes } from '../../../consensus/byte-order.ts';
+import { spent } from '../../fees/charge.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { cancelDispenser, setDispenserStatus } from '../../offers/dispenser-end.ts';
 import { holdSide } from '../../offers/escrow.ts';
@@ -13,7 +14,8 @@ import {
   readOfferFields,
   readSideAmount,
   TERM_CHECKS,
-  termColumns
+  termColumns,
+  termOf
 } from '../../offers/offer-fields.ts';
 import {
   amountColumn,
@@ -142,6 +144,11 @@ const create = defineAction<NewDispenser>({
       ({ give, escrow }, { action, ledger }) => ledger.balance(give.token!.tick, action.source) < escrow!
     ]
   ],
+  charges: ({ give, escrow, expiration }, step) => ({
+    ...termOf(expiration!, step),
+    ownership: isOwnership(give),
+    ...(isOwnership(give) ? {} : spent(give.token!, escrow!, step))
+  }),
   row: (leg, step) => {
     const [getAddress, oracle] = [leg.getAddress, leg.oracle].map((address) => ownAddress(step, address));
     // Both may be new: their ids are dealt in byte order.

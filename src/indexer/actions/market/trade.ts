@@ -1,3 +1,4 @@
+import { spent } from '../../fees/charge.ts';
 import { holdSide } from '../../offers/escrow.ts';
 import { matchTrade, openTrade } from '../../offers/matching.ts';
 import type { Trade } from '../../offers/offer.ts';
@@ -10,7 +11,8 @@ import {
   type OfferFields,
   readOfferFields,
   TERM_CHECKS,
-  termColumns
+  termColumns,
+  termOf
 } from '../../offers/offer-fields.ts';
 import { isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../../offers/side-fields.ts';
 import { endTrade } from '../../offers/trade-end.ts';
@@ -91,6 +93,11 @@ function defineCreate(kind: Kind): Handler {
       ],
       [`${kind.toUpperCase()} (block limit)`, (_, step) => isBlockFull(step)]
     ],
+    charges: ({ give, expiration }, step) => ({
+      ...termOf(expiration!, step),
+      ownership: isOwnership(give),
+      ...(give.token && !isOwnership(give) ? spent(give.token, give.amount!, step) : {})
+    }),
     row: (leg, step) => ({
       ...sideColumns(leg),
       get_ownership: Number(isOwnership(leg.get)),

@@ -1,4 +1,5 @@
 import { formatAmount, multiplyFloor } from '../../../consensus/amount.ts';
+import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
@@ -78,6 +79,10 @@ export const CALLBACK = defineAction<Callback>({
       (callback, step) => step.ledger.balance(callback.paid!.tick, step.action.source) < totalOf(callback, step)
     ]
   ],
+  charges: (callback, step) => ({
+    recipients: callback.holders(step).length,
+    ...spent(callback.paid!, totalOf(callback, step), step)
+  }),
   row: ({ token, paid, memo }) => ({
     tick_id: token?.tick ?? null,
     callback_tick_id: paid?.tick ?? null,

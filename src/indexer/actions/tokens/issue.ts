@@ -1,7 +1,7 @@
 import { roundHalfUp } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { indexColumn, orNull, ownAddress } from '../../rules/checks.ts';
-import { tickBeginning } from '../../state/keys.ts';
+import { tickBeginning, tickKey } from '../../state/keys.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
 import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, MAX_DECIMALS, readIssue } from './issue-request.ts';
@@ -126,6 +126,8 @@ export const ISSUE = defineAction<Issue>({
   },
   read: (step) => [readIssue(step)],
   checks: ISSUE_CHECKS,
+  charges: ({ name, token }, { rules }) =>
+    token !== null || tickKey(name) === tickKey(rules.gasTick) ? null : { subtoken: name.includes('.') },
   row: (issue, step) => {
     const { get } = step.action.fields;
     return {

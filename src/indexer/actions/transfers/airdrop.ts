@@ -1,5 +1,6 @@
 import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
+import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   hasLimits,
@@ -118,6 +119,10 @@ export const AIRDROP = defineAction<Leg>({
         step.ledger.balance(leg.token!.tick, step.action.source) < leg.amount! * BigInt(recipientsOf(leg, step).length)
     ]
   ],
+  charges: (leg, step) => {
+    const recipients = recipientsOf(leg, step).length;
+    return { recipients, ...spent(leg.token!, leg.amount! * BigInt(recipients), step) };
+  },
   row: ({ token, amountText, amount, listIndex, memo }) => ({
     tick_id: token?.tick ?? null,
     list_action_index: listIndex,

@@ -1,4 +1,5 @@
 import { formatAmount, multiplyFloor } from '../../../consensus/amount.ts';
+import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
@@ -82,6 +83,10 @@ export const DIVIDEND = defineAction<Dividend>({
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)
     ]
   ],
+  charges: (dividend, step) => ({
+    recipients: sharesOf(dividend, step).length,
+    ...spent(dividend.paid!, totalOf(dividend, step), step)
+  }),
   row: ({ token, paid, amountText, amount, memo }) => ({
     tick_id: token?.tick ?? null,
     dividend_tick_id: paid?.tick ?? null,

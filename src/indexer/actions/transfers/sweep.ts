@@ -77,6 +77,7 @@ export const SWEEP = defineAction<Sweep>({
     ...MEMO_CHECKS,
     ...partChecks<Sweep>('ITEMS', countItems)
   ],
+  charges: (sweep, step) => ({ items: countItems(sweep, step) }),
   row: ({ destination, flags, memo }, step) => ({
     ...Object.fromEntries(FLAGS.map((flag) => [flag.toLowerCase(), /^[01]$/.test(flags[flag]) ? flags[flag] : null])),
     destination_id: ownAddress(step, destination),

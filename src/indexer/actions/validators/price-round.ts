@@ -12,6 +12,7 @@ import {
   signedColumn
 } from '../../staking/signatures.ts';
 import { isQuorum, leastWeight, stakedBy, type Validator, validatorsAt } from '../../staking/validators.ts';
+import { NEWEST_ROUND } from '../../state/facts.ts';
 
 /** A round as its text says it; null for what is badly formed. */
 interface Round extends Signed {
@@ -127,6 +128,11 @@ export const PRICE_ROUND = defineAction<Round>({
   }),
   apply: (round, step) => {
     step.ledger.set('pricedRound', String(round.round), true);
+    step.ledger.set('newestRound', NEWEST_ROUND, {
+      round: round.round!,
+      timestamp: round.timestamp!,
+      pairs: round.pairs
+    });
     reward(round, step);
   }
 });

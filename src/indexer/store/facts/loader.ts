@@ -9,7 +9,15 @@ import { addressIds, addressNames, hasServed, loadPreferences } from './addresse
 import type { Loader, Query, Tickers } from './loading.ts';
 import { readOffers } from './offers.ts';
 import { readBallots, readOpenPolls, readPolls, readVoteDelegates, readVoters } from './polls.ts';
-import { readCooling, readKeys, readKeysOf, readPricedRounds, readSigners, readUnclaimed } from './signers.ts';
+import {
+  readCooling,
+  readKeys,
+  readKeysOf,
+  readNewestRound,
+  readPricedRounds,
+  readSigners,
+  readUnclaimed
+} from './signers.ts';
 import { BALANCES, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
 
 const KEYS_PER_STATEMENT = 500;
@@ -147,6 +155,9 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   pricedRound: async (keys, { connection, view }) => {
     const found = await readPricedRounds(connection, keys.map(Number));
     for (const key of keys) view.load('pricedRound', key, found.has(Number(key)));
+  },
+  newestRound: async (keys, { connection, view }) => {
+    for (const key of keys) view.load('newestRound', key, await readNewestRound(connection));
   },
   unclaimed: async (keys, { connection, view }) => {
     const found = await readUnclaimed(connection, keys);

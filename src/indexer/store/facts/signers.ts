@@ -1,6 +1,7 @@
 import { type Connection, rows } from '../../../db/core/connection.ts';
 import { REVOKE_FORMAT } from '../../actions/validators/delegate.ts';
 import type { Cooling, Delegation, Signer, Stake } from '../../staking/signer.ts';
+import type { PriceRound } from '../../state/facts.ts';
 import { readDecimal, readWhole, readWholeOrNull } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 
@@ -85,6 +86,22 @@ export async function readPricedRounds(connection: Query, rounds: readonly numbe
     [rounds]
   );
   return new Set(found.map(({ round }) => Number(round)));
+}
+
+/** The newest round of prices that is valid; undefined while there is none. */
+export async function readNewestRound(connection: Query): Promise<PriceRound | undefined> {
+  const [newest] = await rows<{ round: number; timestamp: number; pairs: string }>(
+    connection,
+    `SELECT round_number AS round, round_timestamp AS timestamp, pairs_json AS pairs FROM prices
+     WHERE version = 0 AND validation_status = 'valid' AND status_id = ${VALID_STATUS} ORDER BY action_index DESC LIMIT 1`
+  );
+  return (
+    newest && {
+      round: readWhole(newest.round),
+      timestamp: readWhole(newest.timestamp),
+      pairs: JSON.parse(newest.pairs)
+    }
+  );
 }
 
 function spanOf(row: Row): Delegation {

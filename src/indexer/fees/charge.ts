@@ -1,0 +1,158 @@
+import { type GasSubject, gasOf } from '../../coin/gas.ts';
+import { formatAmount, multiplyRatio, parseAmount, roundHalfUp } from '../../consensus/amount.ts';
+import type { Rules } from '../rules/rules.ts';
+import type { Action } from '../state/action.ts';
+import type { Effects } from '../state/effects.ts';
+import { NEWEST_ROUND } from '../state/facts.ts';
+import { tickKey } from '../state/keys.ts';
+import type { Output, OutputsPaid, PaidFee } from '../state/payment.ts';
+import type { Token } from '../state/token.ts';
+import { feeOf } from './amount.ts';
+
+/** What a valid leg pays gas for. */
+export interface Charged extends GasSubject {
+  /** Units of the gas token that the leg takes from its source besides. */
+  readonly spends?: bigint;
+}
+
+/** What a fee is charged by: an action with what its transaction pays. */
+interface FeeStep {
+  readonly action: Action;
+  readonly ledger: Effects;
+  readonly rules: Rules;
+  readonly payment: OutputsPaid;
+}
+
+/** A price that is older counts no more. */
+const OLDEST_PRICE_S = 1_800;
+/** What of the coin that is expected suffices, in hundredths: prices move while a transaction waits. */
+const LEAST_PERCENT = 95n;
+const COIN_PLACES = 8;
+const PRICE_PLACES = 18;
+const PREFERENCE = { destroy: 1, donate: 2 } as const;
+const NATIVE_MODE = 1;
+const BALANCE_MODE = 2;
+const FEE_VERSION = 2;
+
+/** Why a leg that is valid otherwise is refused, in the order of the checks; `X` stands for a ticker, letters for amounts. */
+export const FEE_STATUSES = [
+  'insufficient fee (native coin output required)',
+  'insufficient funds (FEE)',
+  'fee output has zero value',
+  'no current oracle price for X/USD (missing or stale beyond 1800s)',
+  'invalid oracle price for X/USD',
+  'insufficient native coin fee (paid: a, expected: b, min: c)'
+] as const;
+
+/** Takes the fee of a leg that is valid otherwise. @returns why it is refused; then nothing was taken */
+export function chargeFee(charged: Charged, step: FeeStep): string | undefined {
+  const { action, rules } = step;
+  const gas = gasOf(rules.fees, action.name, charged);
+  const amount = feeOf(gas, rules.fees);
+  if (amount === 0n) return undefined;
+  const output = feeOutput(step);
+  if (output) return payNative(output, { gas, amount }, step);
+  if (rules.fees.destination !== undefined && rules.coin !== 'BTC')
+    return 'insufficient fee (native coin output required)';
+  return payBalance({ gas, amount, spends: charged.spends ?? 0n }, step);
+}
+
+/** What a leg takes of the gas token when it takes an amount of a token. */
+export function spent(
+  { tick }: Pick<Token, 'tick'>,
+  amount: bigint,
+  { rules }: Pick<FeeStep, 'rules'>
+): { readonly spends: bigint } {
+  return { spends: tickKey(tick) === tickKey(rules.gasTick) ? amount : 0n };
+}
+
+/** Whether the fees of an action are paid in the gas token. */
+export function paysInGas(step: FeeStep): boolean {
+  return feeOutput(step) === undefined;
+}
+
+function feeOutput({ payment, rules }: FeeStep): Output | undefined {
+  return payment.outputs.find(({ address }) => address === rules.fees.destination);
+}
+
+interface Due {
+  readonly gas: number;
+  readonly amount: bigint;
+}
+
+function payBalance({ gas, amount, spends }: Due & { readonly spends: bigint }, step: FeeStep): string | undefined {
+  const { action, ledger, rules } = step;
+  const token = ledger.token(rules.gasTick);
+  if (token === null || ledger.balance(token.tick, action.source) < amount + spends) return 'insufficient funds (FEE)';
+  const preference = preferenceOf(step);
+  const destination = preference === PREFERENCE.destroy ? undefined : rules.fees.donation;
+  ledger.debit(token, action.source, amount);
+  if (destination !== undefined) ledger.credit(token, destination, amount);
+  note(ledger, { gas, amount, preference, destination, native: null });
+  return undefined;
+}
+
+function payNative({ vout, amount: paid, address }: Output, { gas, amount }: Due, step: FeeStep): string | undefined {
+  const { action, ledger, rules, payment } = step;
+  if (paid === 0n) return 'fee output has zero value';
+  const round = ledger.get('newestRound', NEWEST_ROUND);
+  const isCurrent = round !== null && action.block.time - round.timestamp <= OLDEST_PRICE_S;
+  const prices: bigint[] = [];
+  for (const ticker of [rules.gasTick, rules.coin]) {
+    const text = isCurrent ? round.pairs.find(({ pair }) => pair === `${ticker}/USD`)?.price : undefined;
+    if (text === undefined)
+      return `no current oracle price for ${ticker}/USD (missing or stale beyond ${OLDEST_PRICE_S}s)`;
+    const price = parseAmount(text);
+    if (!price) return `invalid oracle price for ${ticker}/USD`;
+    prices.push(price);
+  }
+  const expected = roundHalfUp(multiplyRatio(amount, prices[0]!, prices[1]!, PRICE_PLACES), COIN_PLACES);
+  const least = roundHalfUp((expected * LEAST_PERCENT) / 100n, COIN_PLACES);
+  const spentKey = `${payment.txid}|${vout}`;
+  const spent = ledger.get('spent', spentKey);
+  const left = paid - spent;
+  if (left < least) {
+    const [a, b, c] = [left, expected, least].map(formatAmount);
+    return `insufficient native coin fee (paid: ${a}, expected: ${b}, min: ${c})`;
+  }
+  const used = left < expected ? left : expected;
+  ledger.set('spent', spentKey, spent + used);
+  const native = { amount: used, round: round!.round };
+  note(ledger, { gas, amount, preference: preferenceOf(step), destination: address, native });
+  return undefined;
+}
+
+/** Who never said so donates. */
+function preferenceOf({ action, ledger }: FeeStep): number {
+  return ledger.preferences(action.source)?.fee === PREFERENCE.destroy ? PREFERENCE.destroy : PREFERENCE.donate;
+}
+
+/** Legs of one action have one row. */
+function note(ledger: Effects, fee: PaidFee): void {
+  const before = ledger.fee;
+  const native = fee.native && { ...fee.native, amount: fee.native.amount + (before?.native?.amount ?? 0n) };
+  ledger.fee = { ...fee, native, gas: fee.gas + (before?.gas ?? 0), amount: fee.amount + (before?.amount ?? 0n) };
+}
+
+/** Writes the row of what an action has paid. */
+export function recordFee(actionIndex: number, { rules, ledger }: Pick<FeeStep, 'rules' | 'ledger'>): void {
+  const { fee } = ledger;
+  if (!fee) return;
+  ledger.record('fees', {
+    action_index: actionIndex,
+    tick_id: rules.gasTick,
+    amount: formatAmount(fee.amount),
+    method: fee.native || fee.destination !== undefined ? PREFERENCE.donate : PREFERENCE.destroy,
+    destination_id: fee.destination ?? null,
+    gas_cost: fee.gas,
+    gas_price: rules.fees.price,
+    xchain_amount: formatAmount(fee.amount),
+    payment_mode: fee.native ? NATIVE_MODE : BALANCE_MODE,
+    native_coin_amount: fee.native ? formatAmount(fee.native.amount) : null,
+    native_coin: fee.native ? rules.coin : null,
+    oracle_round: fee.native?.round ?? null,
+    fee_preference: fee.preference,
+    status_id: 'valid',
+    fee_version: FEE_VERSION
+  });
+}

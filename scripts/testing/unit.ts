@@ -25,7 +25,15 @@ const LEFT_OUT = [
   'transient-map'
 ];
 /** These change what a process has once (environment, clock), or have deadlines that a busy neighbour would miss. */
-const OWN_PROCESS = ['*source-quorum', '*directory', '*subscriber', 'coin/node-rpc', 'hub/client', 'indexer/cost'];
+const OWN_PROCESS = [
+  '*source-quorum',
+  '*directory',
+  '*subscriber',
+  'coin/node-rpc',
+  'hub/client',
+  'heap-share',
+  'indexer/cost'
+];
 /** Bundles of test files, each in one process that loads the modules once. More than cores: many tests wait, one after the other. */
 const BUNDLES = availableParallelism() + 3;
 const REPORTER = fileURLToPath(new URL('unit-reporter.ts', import.meta.url));

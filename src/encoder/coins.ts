@@ -4,8 +4,9 @@ import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { EXTENSION_MATURITY, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { PlatformError } from '../errors.ts';
 import { shapeOf } from '../wire/data/shape.ts';
+import { CoinScan } from './coin-scan.ts';
 import { type Added, findCrowded, readFamily } from './mempool-room.ts';
-import { malformed, readNodeAmount } from './node-answer.ts';
+import { malformed } from './node-answer.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import type { SourcedCoin } from './spent.ts';
 import type { Coin } from './transaction/select-coins.ts';
@@ -21,6 +22,8 @@ export interface CoinRules {
   readonly coinbaseMaturity: number;
   /** Whether coins may come out of extension blocks. */
   readonly hasExtensionBlocks?: boolean;
+  /** How long a caller waits while a node looks through all its coins. */
+  readonly scanPatienceMs?: number;
   /** Is asked for coins in place of the node. */
   readonly tracker?: CoinTracker;
 }
@@ -36,27 +39,16 @@ export interface CoinTracker {
   readonly coins: (scriptHex: string, height: number) => Promise<readonly ChainCoin[]>;
 }
 
-const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
-const NATURAL = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^\\d{1,10}$' })]);
-const ScanSchema = Type.Object({
-  success: Type.Literal(true),
-  bestblock: Type.Optional(HASH),
-  unspents: Type.Array(
-    Type.Object({
-      txid: HASH,
-      vout: NATURAL,
-      amount: Type.Union([Type.String({ maxLength: 40 }), Type.Number()]),
-      height: NATURAL
-    })
-  )
-});
 const OutputSchema = Type.Object({ confirmations: Type.Integer({ minimum: 0 }), coinbase: Type.Boolean() });
-const scanValidator = shapeOf(ScanSchema);
 const outputValidator = shapeOf(OutputSchema);
 const hexValidator = shapeOf(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 
-/** A node looks for one address at a time. */
-const MAX_WAITING = 32;
+/** Coins, and until when they count though the chain has grown: monotonic milliseconds. */
+interface Known {
+  readonly coins: readonly ChainCoin[];
+  readonly goodUntil: number;
+}
+
 /** Of all addresses that are remembered. */
 const MOST_KNOWN_COINS = 200_000;
 /** Callers at the same time share what a tracker told, until the next block. What was spent meanwhile is found by `spendable`. */
@@ -68,8 +60,8 @@ const MOST_KNOWN_BYTES = 32 * 2 ** 20;
 export class NodeCoins {
   readonly #rpc: NodeRpc;
   readonly #rules: CoinRules;
-  /** By script; each holds for one state of the chain. */
-  readonly #known = new LRUCache<string, { readonly state: string; readonly coins: Promise<readonly ChainCoin[]> }>({
+  /** By script; each holds for one state of the chain, or for its time. */
+  readonly #known = new LRUCache<string, { readonly state: string; readonly read: Promise<Known>; goodUntil: number }>({
     maxSize: MOST_KNOWN_COINS
   });
   /** Looking one up takes a node tens of milliseconds; what an id stands for never changes. */
@@ -77,12 +69,12 @@ export class NodeCoins {
     maxSize: MOST_KNOWN_BYTES,
     sizeCalculation: ({ length }) => length
   });
-  #scanning: Promise<unknown> = Promise.resolve();
-  #waiting = 0;
+  readonly #scan: CoinScan;
 
   constructor(rpc: NodeRpc, rules: CoinRules) {
     this.#rpc = rpc;
     this.#rules = rules;
+    this.#scan = new CoinScan(rpc, rules.scanPatienceMs);
   }
 
   /** Who is asked which coins there are, beside the node; undefined: nobody. */
@@ -103,17 +95,27 @@ export class NodeCoins {
       ? `${height} ${Math.floor(performance.now() / TRACKED_FOR_MS)}`
       : String(await this.#rpc.call('getbestblockhash'));
     const known = this.#known.get(key);
-    if (known?.state === state) return await known.coins;
-    const read = { state, coins: tracker ? tracker.coins(key, height) : this.#scan(key) };
-    this.#known.set(key, read, { size: 1 });
-    try {
-      const coins = await read.coins;
-      if (this.#known.peek(key) === read) this.#known.set(key, read, { size: coins.length + 1 });
-      return coins;
-    } catch (caught) {
-      if (this.#known.peek(key) === read) this.#known.delete(key);
-      throw caught;
-    }
+    const isKnown = known && (known.state === state || performance.now() < known.goodUntil);
+    const { coins } = await this.#scan.inTime(isKnown ? known.read : this.#read(key, state, height));
+    return coins;
+  }
+
+  /** Goes on when its caller has left. */
+  #read(key: string, state: string, height: number): Promise<Known> {
+    const { tracker } = this.#rules;
+    const read = tracker ? tracker.coins(key, height).then((coins) => ({ coins, goodUntil: 0 })) : this.#scanned(key);
+    // While a node looks, every caller waits for what it finds.
+    const entry = { state, read, goodUntil: tracker ? 0 : Number.POSITIVE_INFINITY };
+    this.#known.set(key, entry, { size: 1 });
+    const isLast = () => this.#known.peek(key) === entry;
+    read.then(
+      ({ coins, goodUntil }) => {
+        entry.goodUntil = goodUntil;
+        if (isLast()) this.#known.set(key, entry, { size: coins.length + 1 });
+      },
+      () => void (isLast() && this.#known.delete(key))
+    );
+    return read;
   }
 
   /** Those among coins that can be spent now, in their order. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
@@ -212,25 +214,12 @@ export class NodeCoins {
     return known;
   }
 
-  async #scan(scriptHex: string): Promise<readonly ChainCoin[]> {
-    if (this.#waiting >= MAX_WAITING) {
-      const reason = `${this.#waiting} addresses wait for the node to look for their coins`;
-      throw new PlatformError('ANSWERS_WAITING', { reason });
-    }
-    this.#waiting += 1;
-    const scan = this.#scanning.then(() => this.#rpc.call('scantxoutset', ['start', [`raw(${scriptHex})`]]));
-    this.#scanning = scan.catch(() => undefined).finally(() => this.#waiting--);
-    const found = await scan;
-    if (!scanValidator.Check(found)) throw malformed('scantxoutset');
-    return found.unspents
-      .map(({ txid, vout, amount, height }) => ({
-        txid,
-        vout: Number(vout),
-        amount: readNodeAmount(amount, 'scantxoutset'),
-        transaction: null,
-        height: Number(height)
-      }))
-      .sort((a, b) => Number(b.amount - a.amount));
+  /** A scan that took long counts for as long again: what was spent meanwhile is found by `spendable`. */
+  async #scanned(scriptHex: string): Promise<Known> {
+    const began = performance.now();
+    const found = await this.#scan.find(scriptHex);
+    const now = performance.now();
+    return { coins: found.map((coin) => ({ ...coin, transaction: null })), goodUntil: 2 * now - began };
   }
 
   async #batch(method: string, calls: readonly (readonly unknown[])[]): Promise<readonly unknown[]> {

@@ -67,7 +67,7 @@ export class NodeRpc {
   }
 
   /**
-   * @param patienceMs  how long the node may take by the sense of the call; it does not count as silence
+   * @param patienceMs  how much longer the node may take by the sense of the call; it does not count as silence
    * @returns the result, still to be checked
    * @throws {PlatformError} NODE_REFUSED (the node answered with an error, `rpcCode` in its detail), NODE_UNREACHABLE;
    *   or the signal's reason
@@ -180,7 +180,7 @@ export class NodeRpc {
     const asked = { since: performance.now() + patienceMs };
     this.#waiting.add(asked);
     try {
-      const answer = await this.#exchange(request, method, signal, limitBytes);
+      const answer = await this.#exchange(request, method, signal, limitBytes, patienceMs);
       this.#noteAnswer();
       return answer;
     } catch (caught) {
@@ -201,12 +201,16 @@ export class NodeRpc {
     request: Dispatcher.RequestOptions,
     method: string,
     signal: AbortSignal | undefined,
-    limitBytes: number
+    limitBytes: number,
+    patienceMs: number
   ): Promise<Answer> {
-    const { url, timeoutMs } = this.#options;
+    const { url } = this.#options;
+    const timeoutMs = this.#options.timeoutMs + patienceMs;
     const deadline = AbortSignal.timeout(timeoutMs);
     const { statusCode, body } = await this.#pool.request({
       ...request,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
       signal: signal ? AbortSignal.any([signal, deadline]) : deadline
     });
     const bytes = await readBounded(

@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import Type from 'typebox';
+import type { NodeRpc } from '../coin/node/node-rpc.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import { shapeOf } from '../wire/data/shape.ts';
+import { malformed, readNodeAmount } from './node-answer.ts';
+
+/** A coin that a block holds. */
+export interface ScannedCoin {
+  readonly txid: string;
+  readonly vout: number;
+  readonly amount: bigint;
+  readonly height: number;
+}
+
+const NATURAL = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^\\d{1,10}$' })]);
+const HEX = '^(?:[0-9a-f]{2})*$';
+const scanValidator = shapeOf(
+  Type.Object({
+    success: Type.Literal(true),
+    unspents: Type.Array(
+      Type.Object({
+        txid: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+        vout: NATURAL,
+        scriptPubKey: Type.String({ pattern: HEX }),
+        amount: Type.Union([Type.String({ maxLength: 40 }), Type.Number()]),
+        height: NATURAL
+      })
+    )
+  })
+);
+const progressValidator = shapeOf(Type.Object({ progress: NATURAL }));
+
+/** Scripts that wait for the next scan. */
+const MAX_WAITING = 32;
+/** Reading the whole set of a large main network takes minutes. */
+const SCAN_MS = 15 * 60_000;
+/** A caller is told how far the scan is, and asks again for what it found. */
+const PATIENCE_MS = 20_000;
+const ASK_AGAIN_MS = 1_000;
+/** Of a node that does a scan for somebody else. */
+const ALREADY_SCANNING = -8;
+
+interface Waiting {
+  readonly found: Promise<readonly ScannedCoin[]>;
+  readonly resolve: (coins: readonly ScannedCoin[]) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** Looks for the coins of scripts in a node's whole set: one scan at a time, the next one for all scripts that wait by then. */
+export class CoinScan {
+  readonly #rpc: Pick<NodeRpc, 'call'>;
+  readonly #patienceMs: number;
+  readonly #waiting = new Map<string, Waiting>();
+  #isRunning = false;
+
+  constructor(rpc: Pick<NodeRpc, 'call'>, patienceMs = PATIENCE_MS) {
+    this.#rpc = rpc;
+    this.#patienceMs = patienceMs;
+  }
+
+  /**
+   * The coins of a script, largest first. The scan goes on when nobody waits for it any more.
+   *
+   * @throws {PlatformError} ANSWERS_WAITING when too many wait; NODE_UNREACHABLE, NODE_REFUSED
+   */
+  find(scriptHex: string): Promise<readonly ScannedCoin[]> {
+    const waiting = this.#waiting.get(scriptHex);
+    if (waiting) return waiting.found;
+    if (this.#waiting.size >= MAX_WAITING)
+      throw new PlatformError('ANSWERS_WAITING', {
+        reason: `${this.#waiting.size} addresses wait for the node to look for their coins`
+      });
+    const { promise: found, resolve, reject } = Promise.withResolvers<readonly ScannedCoin[]>();
+    this.#waiting.set(scriptHex, { found, resolve, reject });
+    if (!this.#isRunning) void this.#run();
+    return found;
+  }
+
+  /** What is found, if that takes no longer than a caller waits. @throws {PlatformError} ANSWERS_WAITING with the progress */
+  async inTime<T>(found: Promise<T>): Promise<T> {
+    const late = Symbol('late');
+    const timer = new AbortController();
+    const first = await Promise.race([
+      found,
+      sleep(this.#patienceMs, late, { signal: timer.signal, ref: false }).catch(() => late)
+    ]).finally(() => timer.abort());
+    if (first !== late) return first as T;
+    const progress = await this.#rpc.call('scantxoutset', ['status']).catch(() => null);
+    const part = progressValidator.Check(progress)
+      ? `${progress.progress} % of its coins are read`
+      : 'it has just begun';
+    const reason = `the node looks for the coins of this address: ${part}. Ask again, name coins in utxos, or let the encoder ask a UTXO tracker`;
+    throw new PlatformError('ANSWERS_WAITING', { reason });
+  }
+
+  /** Never throws. */
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#waiting.size > 0) {
+      const asked = new Map(this.#waiting);
+      this.#waiting.clear();
+      try {
+        const coins = await this.#scan([...asked.keys()]);
+        for (const [script, { resolve }] of asked) resolve(coins.get(script) ?? []);
+      } catch (caught) {
+        for (const { reject } of asked.values()) reject(caught);
+      }
+    }
+    this.#isRunning = false;
+  }
+
+  async #scan(scripts: readonly string[]): Promise<ReadonlyMap<string, readonly ScannedCoin[]>> {
+    const found = await this.#start(scripts.map((script) => `raw(${script})`));
+    if (!scanValidator.Check(found)) throw malformed('scantxoutset');
+    const coins = found.unspents
+      .map(({ txid, vout, scriptPubKey, amount, height }) => ({
+        scriptPubKey,
+        coin: { txid, vout: Number(vout), amount: readNodeAmount(amount, 'scantxoutset'), height: Number(height) }
+      }))
+      .sort((a, b) => Number(b.coin.amount - a.coin.amount));
+    return new Map(
+      Map.groupBy(coins, ({ scriptPubKey }) => scriptPubKey)
+        .entries()
+        .map(([script, own]) => [script, own.map(({ coin }) => coin)])
+    );
+  }
+
+  /** A scan that was given up goes on in the node, and that of another program may be under way: the next one waits for its end. */
+  async #start(descriptors: readonly string[]): Promise<unknown> {
+    for (const end = performance.now() + SCAN_MS; ; await sleep(ASK_AGAIN_MS, undefined, { ref: false })) {
+      try {
+        return await this.#rpc.call('scantxoutset', ['start', descriptors], undefined, SCAN_MS);
+      } catch (caught) {
+        const isBusy = hasCode(caught, 'NODE_REFUSED') && caught.detail['rpcCode'] === ALREADY_SCANNING;
+        if (!isBusy || performance.now() > end) throw caught;
+      }
+    }
+  }
+}

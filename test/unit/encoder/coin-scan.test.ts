@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { CoinScan } from '../../../src/encoder/coin-scan.ts';
+import { PlatformError } from '../../../src/errors.ts';
+
+const SCRIPTS = ['00', '01', '02'].map((end) => `0014${'ab'.repeat(19)}${end}`) as [string, string, string];
+
+/** The calls of a scan to its node, each answered by the test. */
+function open(patienceMs?: number) {
+  const calls: { params: readonly unknown[]; answer: (result: unknown) => void; fail: (reason: unknown) => void }[] =
+    [];
+  const call: NodeRpc['call'] = (_method, params = []) => {
+    const { promise, resolve: answer, reject: fail } = Promise.withResolvers<unknown>();
+    calls.push({ params, answer, fail });
+    return promise;
+  };
+  return { calls, scan: new CoinScan({ call }, patienceMs) };
+}
+const found = (...scripts: readonly string[]) => ({
+  success: true,
+  unspents: scripts.flatMap((scriptPubKey, at) =>
+    ['0.5', '2'].map((amount, vout) => ({
+      txid: 'cd'.repeat(32),
+      vout: 2 * at + vout,
+      scriptPubKey,
+      amount,
+      height: '7'
+    }))
+  )
+});
+const turn = () => new Promise(setImmediate);
+
+test('one scan at a time; those who wait meanwhile share the next one, each gets its own coins', async () => {
+  const { calls, scan } = open();
+  const first = [scan.find(SCRIPTS[0]), scan.find(SCRIPTS[1])];
+  await turn();
+  const later = [scan.find(SCRIPTS[1]), scan.find(SCRIPTS[2]), scan.find(SCRIPTS[2])];
+  assert.equal(calls.length, 1, 'the first scan is under way');
+  calls[0]!.answer(found(SCRIPTS[0]));
+  await turn();
+  assert.deepEqual(calls[1]!.params, ['start', [`raw(${SCRIPTS[1]})`, `raw(${SCRIPTS[2]})`]]);
+  calls[1]!.answer(found(SCRIPTS[2]));
+  const amounts = (await Promise.all([...first, ...later])).map((coins) => coins.map(({ amount }) => amount));
+  const both = [200_000_000n, 50_000_000n];
+  assert.deepEqual(amounts, [both, [], [], both, both]);
+  assert.equal(calls.length, 2);
+});
+
+test('ANSWERS_WAITING: a caller is told how far the scan is; it goes on, and is not asked for again', async () => {
+  const { calls, scan } = open(5);
+  const looking = scan.find(SCRIPTS[0]);
+  const told = assert.rejects(scan.inTime(looking), { code: 'ANSWERS_WAITING', message: /37 % of its coins are read/ });
+  while (calls.length < 2) await turn();
+  assert.deepEqual(calls[1]!.params, ['status']);
+  calls[1]!.answer({ progress: 37 });
+  await told;
+  calls[0]!.answer(found(SCRIPTS[0]));
+  assert.equal((await scan.inTime(looking)).length, 2);
+});
+
+test('a node that scans for somebody else is asked again; another refusal is told', async () => {
+  const { calls, scan } = open();
+  const looking = scan.find(SCRIPTS[0]);
+  await turn();
+  calls[0]!.fail(new PlatformError('NODE_REFUSED', { reason: 'Scan already in progress', rpcCode: -8 }));
+  while (calls.length < 2) await turn();
+  calls[1]!.fail(new PlatformError('NODE_REFUSED', { reason: 'Method not found', rpcCode: -32601 }));
+  await assert.rejects(looking, { code: 'NODE_REFUSED', message: /Method not found/ });
+});
+
+test('ANSWERS_WAITING: no more than 32 scripts wait', async () => {
+  const { calls, scan } = open();
+  const first = scan.find(SCRIPTS[0]);
+  await turn();
+  const others = Array.from({ length: 32 }, (_, at) => scan.find(`0014${at.toString(16).padStart(40, '0')}`));
+  assert.throws(() => scan.find(SCRIPTS[1]), { code: 'ANSWERS_WAITING', message: /32 addresses wait/ });
+  for (const at of [0, 1]) {
+    calls[at]!.answer(found());
+    await turn();
+  }
+  assert.equal((await Promise.all([first, ...others])).flat().length, 0);
+});

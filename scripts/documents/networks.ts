@@ -26,6 +26,9 @@ const COLUMNS: Readonly<Record<string, (known: ChainNetwork) => string>> = {
   'stake counts after': ({ activationDelayBlocks }) => `${activationDelayBlocks} blocks`,
   'dust, per 1000 vbytes': ({ dustRelayRate, dustFloor }) =>
     dustFloor > 0 ? `${dustFloor} at least` : String(dustRelayRate),
+  'costs more below': ({ softDust }) => (softDust > 0 ? String(softDust) : 'none'),
+  'miners take, per 1000 vbytes': ({ leastMinedRate }) => String(leastMinedRate),
+  'a reward is spent after': ({ coinbaseMaturity }) => `${coinbaseMaturity} blocks`,
   'undo depth': ({ undoDepth }) => String(undoDepth)
 };
 

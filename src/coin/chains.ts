@@ -29,6 +29,12 @@ interface ChainFacts {
   readonly dustRelayRate: number;
   /** Satoshis that an output needs whatever its size. */
   readonly dustFloor: number;
+  /** Each output with fewer satoshis than this costs so many more in fees; 0: none does. */
+  readonly softDust: number;
+  /** Satoshis per 1000 virtual bytes below which miners take no transaction by default. */
+  readonly leastMinedRate: number;
+  /** Satoshis per virtual byte above which a fee is a mistake, unless an operator says otherwise. */
+  readonly usualMostRate: number;
   /** Blocks that can be rolled back; a deeper reorg halts. */
   readonly undoDepth: number;
   /** Blocks after which the reward of one may be spent. */
@@ -47,10 +53,12 @@ interface NetworkFacts {
   readonly segwitHeight: number | null;
   /** First block under the taproot rules; null: none, or not recorded here. */
   readonly taprootHeight: number | null;
+  /** Where it is not the chain's. */
+  readonly coinbaseMaturity?: number;
 }
 
 /** What this system knows of one network of one chain. */
-export interface ChainNetwork extends ChainFacts, NetworkFacts {
+export interface ChainNetwork extends ChainFacts, Omit<NetworkFacts, 'coinbaseMaturity'> {
   readonly chain: Chain;
   readonly network: Network;
   /** `bitcoin-mainnet`, as NETWORK has it. */
@@ -71,6 +79,9 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     unstakeCooldownBlocks: 1_000,
     dustRelayRate: 3_000,
     dustFloor: 0,
+    softDust: 0,
+    leastMinedRate: 1_000,
+    usualMostRate: 10_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 100
   },
@@ -81,10 +92,13 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     unstakeCooldownBlocks: 4_032,
     dustRelayRate: 30_000,
     dustFloor: 0,
+    softDust: 0,
+    leastMinedRate: 1_000,
+    usualMostRate: 10_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 100
   },
-  // Its nodes know no dust rate, only a least amount.
+  // Its nodes know no dust rate, only a least amount, and one below which an output costs more. @see docs/networks.md
   dogecoin: {
     ticker: 'DOGE',
     confirmations: 6,
@@ -92,6 +106,9 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     unstakeCooldownBlocks: 10_080,
     dustRelayRate: 0,
     dustFloor: 100_000,
+    softDust: 1_000_000,
+    leastMinedRate: 1_000_000,
+    usualMostRate: 1_000_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 240
   }
@@ -175,7 +192,8 @@ const NETWORK_FACTS: Readonly<Record<Chain, Readonly<Record<Network, NetworkFact
       startBlock: 0,
       addresses: { bech32: null, p2pkh: 0x6f, p2sh: 0xc4, p2shAccepted: [0xc4], wif: 0xef },
       segwitHeight: null,
-      taprootHeight: null
+      taprootHeight: null,
+      coinbaseMaturity: 60
     }
   }
 };

@@ -29,7 +29,7 @@ import {
   orderLocks,
   type Reveal
 } from './transaction/compose.ts';
-import { dustAmount } from './transaction/dust.ts';
+import { freeAmount } from './transaction/dust.ts';
 import { chooseEncoding, type Encoding, type EncodingFacts } from './transaction/encodings.ts';
 import type { TwoStepEncoding } from './transaction/locks.ts';
 import { writePsbt } from './transaction/psbt.ts';
@@ -178,7 +178,8 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
   const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
   const { feeQuote, customOutputs = [], options = {} } = request;
   const changeScript = request.change === undefined ? sender.script : addressScript(request.change, network);
-  const usualDust = dustAmount(changeScript, { ...network, floor: dustFloor });
+  const bounds = { mostRate: mostFeeRate, softDust: network.softDust };
+  const usualDust = freeAmount(changeScript, { ...network, floor: dustFloor });
   const order: Omit<Order, 'encoding'> = {
     frame,
     magic,
@@ -186,8 +187,8 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     outputs: readOutputs(customOutputs, network),
     feeOutputs: readOutputs(feeQuote ? [{ address: feeQuote.address, value: feeQuote.amount }] : [], network),
     changeScript,
-    fee: readFee(request, policy, mostFeeRate),
-    limitFee: readFeeLimit(request, { mostRate: mostFeeRate, usualDust }),
+    fee: readFee(request, policy, bounds),
+    limitFee: readFeeLimit(request, { ...bounds, usualDust }),
     dust: { ...network, floor: Math.max(dustFloor, Number(request.dust ?? 0)) },
     sequence: request.rbf ? REPLACEABLE : FINAL
   };
@@ -202,19 +203,27 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     order: { ...order, encoding },
     said,
     isEnvelopeActive,
-    warnings: requestWarnings(request, encoding, policy)
+    warnings: requestWarnings(request, encoding, policy, mostFeeRate)
   });
   return { encodingFacts, planFor, isSaying: said !== null };
 }
 
 /** A request that says what its signer can needs no warning. */
-function requestWarnings(request: CreateRequest, encoding: Encoding, policy: NodePolicy): readonly Warning[] {
+function requestWarnings(
+  request: CreateRequest,
+  encoding: Encoding,
+  policy: NodePolicy,
+  mostFeeRate: bigint
+): readonly Warning[] {
   const { compress, options, fee, feePerKb, rbf } = request;
   const hasScripts = encoding === 'P2WSH' || encoding === 'P2SH';
   const isGuess = fee === undefined && feePerKb === undefined && policy.source === 'relay fee';
   return [
     ...unknownParams(request).map((name) => ['UNKNOWN_PARAMETER', name.slice(0, MAX_NAME)] as const),
     ...(raisesRate(request, policy) ? (['FEE_RATE_RAISED'] as const) : []),
+    ...(fee === undefined && feePerKb === undefined && policy.rates.medium > mostFeeRate
+      ? (['FEE_RATE_CUT'] as const)
+      : []),
     ...(isGuess ? (['NO_FEE_ESTIMATE'] as const) : []),
     ...(rbf ? (['KEEP_FIRST_INPUT'] as const) : []),
     ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : []),

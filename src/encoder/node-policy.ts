@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode } from '../errors.ts';
 import { shapeOf } from '../wire/data/shape.ts';
@@ -12,7 +13,7 @@ export type FeeTier = keyof typeof FEE_TARGETS;
 export interface NodePolicy {
   readonly height: number;
   readonly rates: Readonly<Record<FeeTier, bigint>>;
-  /** Below it the node takes no transaction. */
+  /** Below it the node takes no transaction, or miners do not. */
   readonly leastRate: bigint;
   /** `estimate` when the node knows from past blocks, else `relay fee`. */
   readonly source: 'estimate' | 'relay fee';
@@ -37,14 +38,19 @@ const estimateValidator = shapeOf(EstimateSchema);
 /** What nodes relay that do not say it. */
 const USUAL_CARRIER_BYTES = 83;
 const MAX_AGE_MS = 5_000;
+/** Satoshis per 1000 virtual bytes. */
+const LEAST_RATE = 1_000;
 
 /** Reads the policy of one node; callers within some seconds share one reading. */
 export class NodePolicyReader {
   readonly #rpc: Pick<NodeRpc, 'call'>;
+  readonly #leastMinedRate: number;
   #last: { readonly at: number; readonly policy: Promise<NodePolicy> } | undefined;
 
-  constructor(rpc: Pick<NodeRpc, 'call'>) {
+  /** @param leastMinedRate  satoshis per 1000 virtual bytes */
+  constructor(rpc: Pick<NodeRpc, 'call'>, { leastMinedRate }: Pick<ChainNetwork, 'leastMinedRate'>) {
     this.#rpc = rpc;
+    this.#leastMinedRate = leastMinedRate;
   }
 
   /** @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
@@ -67,7 +73,7 @@ export class NodePolicyReader {
       this.#rpc.call('getnetworkinfo'),
       ...Object.values(FEE_TARGETS).map((blocks) => this.#estimate(blocks))
     ]);
-    return { height: Number(height), ...policyOf({ mempool, network }, estimates) };
+    return { height: Number(height), ...policyOf({ mempool, network }, estimates, this.#leastMinedRate) };
   }
 
   /** The rate of the node's estimate; null while it has none, or does not know the call. */
@@ -88,18 +94,20 @@ export class NodePolicyReader {
  *
  * @param mempool  of `getmempoolinfo`; @param network  of `getnetworkinfo`
  * @param estimates  from low to high; null: the node has none
+ * @param leastMinedRate  satoshis per 1000 virtual bytes, below which miners take nothing
  * @throws {PlatformError} NODE_REFUSED when the answer is malformed
  */
 export function policyOf(
   { mempool, network }: { readonly mempool: unknown; readonly network: unknown },
-  [low = null, medium = null, high = null]: readonly (bigint | null)[]
+  [low = null, medium = null, high = null]: readonly (bigint | null)[],
+  leastMinedRate = LEAST_RATE
 ): Omit<NodePolicy, 'height'> {
   if (!mempoolValidator.Check(mempool)) throw malformed('getmempoolinfo');
   if (!networkValidator.Check(network)) throw malformed('getnetworkinfo');
   const { mempoolminfee, minrelaytxfee = 0, maxdatacarriersize, permitbaremultisig = true } = mempool;
   // Older nodes have the rate of their relay in the second answer alone.
   const leastRate = greatest(
-    1_000n,
+    BigInt(leastMinedRate),
     readNodeAmount(mempoolminfee, 'getmempoolinfo'),
     readNodeAmount(minrelaytxfee, 'getmempoolinfo'),
     readNodeAmount(network.relayfee, 'getnetworkinfo')

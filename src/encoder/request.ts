@@ -8,6 +8,7 @@ import { PlatformError } from '../errors.ts';
 import type { NodePolicy } from './node-policy.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import type { ActionContent } from './self-check.ts';
+import { dustFee } from './transaction/dust.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
 import { type FeeLimit, type FeeRule, MAX_INPUTS } from './transaction/select-coins.ts';
 
@@ -160,11 +161,19 @@ export function readPlaces({ utxos = [] }: CreateRequest): readonly Outpoint[] {
   return places;
 }
 
-/** The fee of a request; by default that of the medium tier. @param mostRate satoshis per 1000 virtual bytes @throws {PlatformError} REQUEST_INVALID */
+/** Between which a fee lies. */
+export interface FeeBounds {
+  /** Satoshis per 1000 virtual bytes. */
+  readonly mostRate: bigint;
+  /** Each output with fewer satoshis costs so many more. */
+  readonly softDust: number;
+}
+
+/** The fee of a request; by default that of the medium tier. @throws {PlatformError} REQUEST_INVALID */
 export function readFee(
   { fee, feePerKb }: Pick<CreateRequest, 'fee' | 'feePerKb'>,
   { rates, leastRate }: Pick<NodePolicy, 'rates' | 'leastRate'>,
-  mostRate: bigint
+  { mostRate, softDust }: FeeBounds
 ): FeeRule {
   if (fee !== undefined && feePerKb !== undefined) throw invalid('fee and feePerKb exclude each other');
   const check = (rate: bigint, told: string) => {
@@ -176,33 +185,36 @@ export function readFee(
     return (form) => {
       const virtualBytes = virtualSize(form);
       const told = `a fee of ${whole} satoshis for ${virtualBytes} bytes`;
-      check((whole * 1000n) / BigInt(longestVirtualSize(form)), told);
-      check((whole * 1000n) / BigInt(virtualBytes), told);
+      const forSize = whole - dustFee(form.outputs, { softDust });
+      check((forSize * 1000n) / BigInt(longestVirtualSize(form)), told);
+      check((forSize * 1000n) / BigInt(virtualBytes), told);
       return whole;
     };
   }
   const rate = feePerKb === undefined ? least(rates.medium, mostRate) : greater(wholeRate(feePerKb), leastRate);
   check(rate, `feePerKb ${rate}`);
   // What the node takes at least, it takes of the longest signatures.
-  return (form) => greater(feeOf(rate, virtualSize(form)), feeOf(leastRate, longestVirtualSize(form)));
+  return (form) => {
+    const forSize = greater(feeOf(rate, virtualSize(form)), feeOf(leastRate, longestVirtualSize(form)));
+    return forSize + dustFee(form.outputs, { softDust });
+  };
 }
 
 /**
  * The most that a transaction without change may pay: the most rate; and where `fee` names the whole, so little more that it would be
  * dust without the request's own `dust`.
  *
- * @param mostRate  satoshis per 1000 virtual bytes
  * @param usualDust  the least change where a request names no `dust`
  */
 export function readFeeLimit(
   { fee }: Pick<CreateRequest, 'fee'>,
-  { mostRate, usualDust }: { readonly mostRate: bigint; readonly usualDust: bigint }
+  { mostRate, softDust, usualDust }: FeeBounds & { readonly usualDust: bigint }
 ): FeeLimit {
   return (form, paid) => {
     const virtualBytes = virtualSize(form);
     const told = `no output holds what is left over, and a fee of ${paid} satoshis for ${virtualBytes} bytes`;
     const remedy = 'spend other coins, or lower dust';
-    if (paid > feeOf(mostRate, virtualBytes))
+    if (paid > feeOf(mostRate, virtualBytes) + dustFee(form.outputs, { softDust }))
       throw invalid(`${told} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE: ${remedy}`);
     if (fee !== undefined && paid - BigInt(fee) >= usualDust)
       throw invalid(`${told} is ${paid - BigInt(fee)} more than the fee that was asked for: ${remedy}`);

@@ -8,6 +8,8 @@ const WARNINGS = {
   UNKNOWN_PARAMETER: 'create_tx has no such parameter',
   FEE_RATE_RAISED:
     "feePerKb is in satoshis per 1000 virtual bytes, and below what the node takes: the node's least rate is paid instead",
+  FEE_RATE_CUT:
+    "the node's estimate is above ENCODER_MAX_FEE_RATE, which is paid instead: the transaction may wait for long",
   NO_FEE_ESTIMATE:
     'the node has no estimate: the least fee that it relays is paid, and the transaction may wait for long; give feePerKb',
   KEEP_FIRST_INPUT:

@@ -66,8 +66,8 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
         profile,
         magic: PAYLOAD_MAGIC ?? profile.payloadMagic,
         dustFloor: DUST_AMOUNT,
-        mostFeeRate: BigInt(ENCODER_MAX_FEE_RATE) * 1000n,
-        policy: new NodePolicyReader(rpc),
+        mostFeeRate: BigInt(ENCODER_MAX_FEE_RATE ?? network.usualMostRate) * 1000n,
+        policy: new NodePolicyReader(rpc, network),
         coins: new NodeCoins(rpc, {
           coinbaseMaturity: network.coinbaseMaturity,
           hasExtensionBlocks: network.chain === 'litecoin',

@@ -10,10 +10,9 @@ export const encoderVariables = {
   ...serviceVariables('ENCODER', { service: 'encoder', usualPort: 3003 }),
   ENCODER_RATE_LIMIT_RPM: integer({ default: 60, min: 1, doc: 'requests per minute and address' }),
   ENCODER_MAX_FEE_RATE: integer({
-    default: 10_000,
     min: 1,
     max: 1_000_000_000,
-    doc: 'satoshis per virtual byte above which a fee is taken for a mistake'
+    doc: 'satoshis per virtual byte above which a fee is taken for a mistake; when absent 10,000, on Dogecoin 1,000,000'
   }),
   ENCODER_RESERVATION_MS: integer({
     default: 300_000,

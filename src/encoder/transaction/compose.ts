@@ -3,7 +3,7 @@ import { feeIsFunded } from '../../coin/payload/lanes.ts';
 import { hashId } from '../../coin/raw/hash-id.ts';
 import { type FormInput, type FormOutput, writeBase } from '../../coin/raw/transaction-form.ts';
 import { PlatformError } from '../../errors.ts';
-import { type DustRules, dustAmount } from './dust.ts';
+import { type DustRules, dustAmount, freeAmount } from './dust.ts';
 import type { Encoding } from './encodings.ts';
 import { type Lock, locksOf, type TwoStepEncoding } from './locks.ts';
 import {
@@ -105,14 +105,14 @@ function composeTwoSteps<C extends Coin>(order: Order & { encoding: TwoStepEncod
 
 /** What each locked output holds: together the exact cost of the reveal, or as much more as makes its change no dust. */
 function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[] {
-  const least = locks.map(({ script }) => dustAmount(script, order.dust));
+  const least = locks.map(({ script }) => freeAmount(script, order.dust));
   const leastTotal = least.reduce((sum, amount) => sum + amount, 0n);
   const locked = locks.map((lock, vout) => ({ vout, amount: 0n, lock }));
   const { inputs, outputs } = revealParts(order, { txid: ANY_TXID, locked });
   const paid = splitOutputs(order).reveal.reduce((sum, { amount }) => sum + amount, 0n);
   const { changeScript, changeDust, fee } = changeOf(order);
   const exact = paid + fee({ inputs, outputs });
-  const changed = { inputs, outputs: [...outputs, { amount: 0n, script: changeScript }] };
+  const changed = { inputs, outputs: [...outputs, { amount: changeDust, script: changeScript }] };
   const withChange = paid + fee(changed) + changeDust;
   const isExact = isRelayable({ inputs, outputs }) && leastTotal <= exact;
   const total = isExact ? exact : leastTotal > withChange ? leastTotal : withChange;
@@ -140,7 +140,7 @@ function dataOutputs({ encoding, frame, sender, magic, dust }: Order, firstTxid:
     encoding === 'OP_RETURN'
       ? [returnScript(firstTxid, frame, magic)]
       : multisigScripts(firstTxid, frame, sender.publicKey!, magic);
-  return scripts.map((script) => ({ amount: dustAmount(script, dust), script }));
+  return scripts.map((script) => ({ amount: freeAmount(script, dust), script }));
 }
 
 function select<C extends Coin>(
@@ -156,7 +156,7 @@ function select<C extends Coin>(
 }
 
 function changeOf({ changeScript, fee, dust }: Order) {
-  return { changeScript, fee, changeDust: dustAmount(changeScript, dust) };
+  return { changeScript, fee, changeDust: freeAmount(changeScript, dust) };
 }
 
 function refuseDust(outputs: readonly FormOutput[], dust: DustRules): void {

@@ -108,7 +108,7 @@ export function settle(
   const plain = { inputs, outputs };
   const plainFee = fee(plain);
   if (left < plainFee) return undefined;
-  const changed = { inputs, outputs: [...outputs, { amount: 0n, script: changeScript }] };
+  const changed = { inputs, outputs: [...outputs, { amount: changeDust, script: changeScript }] };
   const change = left - fee(changed);
   if (change < changeDust) {
     if (!isRelayable(plain)) return undefined;

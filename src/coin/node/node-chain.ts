@@ -19,7 +19,8 @@ const InfoSchema = Type.Object({
   verificationprogress: Type.Union([Type.Number(), Type.String()]),
   initialblockdownload: Type.Optional(Type.Boolean()),
   pruned: Type.Optional(Type.Boolean()),
-  pruneheight: Type.Optional(HEIGHT)
+  /** Some nodes say null where they prune nothing. */
+  pruneheight: Type.Optional(Type.Union([HEIGHT, Type.Null()]))
 });
 const IndexesSchema = Type.Object({
   txindex: Type.Optional(Type.Object({ synced: Type.Boolean(), best_block_height: HEIGHT }))
@@ -140,14 +141,14 @@ export class NodeChain {
 }
 
 /** @throws {PlatformError} NODE_REFUSED with what to set at the node */
-function refuseLack({ pruned, pruneheight = 0 }: Info, { hasIndex, blocksFrom }: NodeNeeds): void {
+function refuseLack({ pruned, pruneheight }: Info, { hasIndex, blocksFrom }: NodeNeeds): void {
   if (!pruned) return;
   if (hasIndex) {
     const reason =
       'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync anew';
     throw new PlatformError('NODE_REFUSED', { reason });
   }
-  if (blocksFrom === null || blocksFrom >= pruneheight) return;
+  if (blocksFrom === null || blocksFrom >= (pruneheight ?? 0)) return;
   const reason = `the node is pruned and lacks blocks below ${pruneheight}, of which ${blocksFrom} is needed: set prune=0, and let it sync anew`;
   throw new PlatformError('NODE_REFUSED', { reason });
 }

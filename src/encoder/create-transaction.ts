@@ -10,6 +10,8 @@ import { composeWithCoins } from './compose-with-coins.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
 import {
   type CreateRequest,
+  FINAL,
+  REPLACEABLE,
   raisesRate,
   readAction,
   readFee,
@@ -64,7 +66,18 @@ export interface Created {
   readonly revealPsbt?: string;
   readonly revealFee?: string;
   readonly carrierScripts?: readonly string[];
+  /** What `create_envelope_cancel_tx` needs to know of the first transaction. */
+  readonly envelope?: Envelope;
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
+}
+
+/** The output that holds an envelope. */
+interface Envelope {
+  readonly commitVout: number;
+  /** Satoshis. */
+  readonly commitValue: string;
+  readonly internalPubkey: string;
+  readonly tapleafHash: string;
 }
 
 /** Everything that a request decides, whichever coins pay for it. */
@@ -76,9 +89,6 @@ interface Plan {
   readonly warnings: readonly Warning[];
 }
 
-/** Replaceable, without a relative lock. @see BIP 125 */
-const REPLACEABLE = 0xfffffffd;
-const FINAL = 0xffffffff;
 /** Characters of what a caller named. */
 const MAX_NAME = 40;
 const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
@@ -252,9 +262,21 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): 
   }
   checkReveal(plan, reveal, first.form.outputs);
   const carrierScripts = locks.map(({ inner }) => inner.toString('hex'));
-  if (!sender.isSegwit) return { ...created, carrierScripts, ...warn([...warnings, 'REVEAL_NEEDED']) };
+  const envelope = describeEnvelope(reveal.funding);
+  if (!sender.isSegwit) return { ...created, carrierScripts, ...envelope, ...warn([...warnings, 'REVEAL_NEEDED']) };
   const revealPsbt = writePsbt(reveal.form, revealSpent(reveal.funding, writeBase(first.form))).toString('hex');
-  return { ...created, carrierScripts, revealPsbt, revealFee: String(reveal.fee), ...warn(warnings) };
+  return { ...created, carrierScripts, ...envelope, revealPsbt, revealFee: String(reveal.fee), ...warn(warnings) };
+}
+
+function describeEnvelope({ locked: [first] }: Funding): { readonly envelope?: Envelope } {
+  const { internalKey, leafHash } = first!.lock;
+  if (!internalKey || !leafHash) return {};
+  const { vout: commitVout, amount } = first!;
+  const [internalPubkey, tapleafHash] = [internalKey, leafHash].map((bytes) => bytes.toString('hex')) as [
+    string,
+    string
+  ];
+  return { envelope: { commitVout, commitValue: String(amount), internalPubkey, tapleafHash } };
 }
 
 /** @param funding  outputs of the first transaction */

@@ -8,6 +8,7 @@ import { type RpcCaller, type RpcMethod, rpcMethod } from '../service/rpc/method
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
+import { CancelledSchema, CancelParams, cancelEnvelope } from './cancel-envelope.ts';
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { CreateParams, type CreateRequest, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
@@ -61,7 +62,20 @@ const CreatedSchema = Type.Object({
   inputs: Type.Array(OutpointSchema),
   revealPsbt: Type.Optional(Type.String({ description: 'the second transaction; broadcast it after the first' })),
   revealFee: Type.Optional(Type.String()),
-  carrierScripts: Type.Optional(Type.Array(Type.String())),
+  carrierScripts: Type.Optional(
+    Type.Array(Type.String(), { description: 'redeem scripts, witness scripts, or the leaf, by output' })
+  ),
+  envelope: Type.Optional(
+    Type.Object(
+      {
+        commitVout: Type.Integer(),
+        commitValue: Type.String({ description: 'satoshis' }),
+        internalPubkey: Type.String(),
+        tapleafHash: Type.String()
+      },
+      { description: 'for create_envelope_cancel_tx' }
+    )
+  ),
   warnings: Type.Optional(Type.Array(WarningSchema))
 });
 export const EncoderHealthSchema = Type.Object({
@@ -145,6 +159,14 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
         const created = await answered.forget(holder, request_id);
         return { released: created ? deps.reservations.release(created.inputs, holder) : 0 };
       }
+    }),
+    create_envelope_cancel_tx: rpcMethod({
+      summary: 'Builds the PSBT that takes back the coins of an envelope which is not revealed yet',
+      params: CancelParams,
+      result: CancelledSchema,
+      write: true,
+      errors: [...NODE_ERRORS, 'COIN_UNUSABLE'],
+      run: (request) => cancelEnvelope(request, deps)
     }),
     broadcast_tx: rpcMethod({
       summary: 'Hands a signed transaction to the network',

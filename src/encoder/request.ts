@@ -17,22 +17,26 @@ const MAX_DUST = 10_000_000;
 const closed = { additionalProperties: false } as const;
 const HASH = '^[0-9a-f]{64}$';
 export const TXID = Type.String({ pattern: HASH });
-const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
-const SATOSHIS = Type.Union([
+export const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
+export const SATOSHIS = Type.Union([
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   Type.String({ pattern: '^[0-9]{1,19}$' })
 ]);
-const ADDRESS = Type.String({ minLength: 1, maxLength: 130 });
+export const ADDRESS = Type.String({ minLength: 1, maxLength: 130 });
 /** Hex of a transaction. */
 export const TRANSACTION_HEX = Type.String({ minLength: 2, maxLength: 1_000_000 });
 
 /** As `get_utxos`, a tracker or a node describes a coin: the place alone counts. */
 const GivenCoinSchema = Type.Object({ txid: TXID, vout: VOUT });
 /** A rate, which may be a fraction. */
-const RATE = Type.Union([
+export const RATE = Type.Union([
   Type.Number({ exclusiveMinimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   Type.String({ pattern: '^[0-9]{1,16}(?:\\.[0-9]{1,16})?$' })
 ]);
+
+/** Replaceable, without a relative lock. @see BIP 125 */
+export const REPLACEABLE = 0xfffffffd;
+export const FINAL = 0xffffffff;
 
 /** What a caller calls a request. */
 export const REQUEST_ID = Type.String({

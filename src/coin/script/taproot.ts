@@ -13,7 +13,7 @@ const NO_TREE = new Uint8Array();
  * @see BIP 86
  */
 export function payToKey(key: Uint8Array): Buffer | undefined {
-  return payToTweaked(key, NO_TREE);
+  return payToTree(key, NO_TREE);
 }
 
 /**
@@ -28,10 +28,11 @@ export function payToLeaf(leaf: Uint8Array, controlBlock: Uint8Array): Buffer | 
     const step = controlBlock.subarray(at, at + STEP_BYTES);
     root = tagSchnorr('TapBranch', ...[root, step].sort(compareBytes));
   }
-  return payToTweaked(key, root);
+  return payToTree(key, root);
 }
 
-function payToTweaked(key: Uint8Array, root: Uint8Array): Buffer | undefined {
+/** The script of an output that a key spends, or a leaf of the tree with this root; undefined when the bytes are no key. */
+export function payToTree(key: Uint8Array, root: Uint8Array): Buffer | undefined {
   try {
     const [bytes] = taprootTweakPubkey(key, root);
     return payTo({ kind: 'taproot', bytes });

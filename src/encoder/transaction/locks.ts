@@ -1,6 +1,5 @@
 import { p2tr, TAP_LEAF_VERSION } from '@scure/btc-signer/payment.js';
 import { TaprootControlBlock, type TransactionInputUpdate } from '@scure/btc-signer/psbt.js';
-import { TAPROOT_UNSPENDABLE_KEY } from '@scure/btc-signer/utils.js';
 import { chunkScripts, envelopeScript } from '../../coin/payload/lane-writer.ts';
 import type { Unlock } from '../../coin/raw/transaction-form.ts';
 import { payToScript } from '../../coin/script/pay-scripts.ts';
@@ -13,12 +12,12 @@ export interface Lock {
   /** What it commits to: the redeem script, the witness script or the leaf, which signers are shown. */
   readonly inner: Buffer;
   /** What the reveal's PSBT tells a signer. */
-  readonly fields: Pick<
-    TransactionInputUpdate,
-    'redeemScript' | 'witnessScript' | 'tapLeafScript' | 'tapInternalKey' | 'tapMerkleRoot'
-  >;
+  readonly fields: Pick<TransactionInputUpdate, 'redeemScript' | 'witnessScript' | 'tapLeafScript'>;
   readonly unlock: Unlock;
   readonly covers: Coverage;
+  /** Of an envelope: the key, 32 bytes, and the hash of the leaf, by which its owner spends it without revealing it. */
+  readonly internalKey?: Buffer;
+  readonly leafHash?: Buffer;
 }
 
 export type TwoStepEncoding = 'P2SH' | 'P2WSH' | 'TAPROOT';
@@ -52,17 +51,17 @@ function chunkLock(encoding: 'P2SH' | 'P2WSH', inner: Buffer, { publicKey }: Sen
 function envelopeLock(frame: Uint8Array, publicKey: Buffer, magic: string): Lock {
   const key = publicKey.subarray(1);
   const leaf = envelopeScript(frame, key, magic);
-  // A key that nobody has: a signer could otherwise spend without revealing the leaf.
-  const { script, tapLeafScript, tapInternalKey, tapMerkleRoot } = p2tr(
-    TAPROOT_UNSPENDABLE_KEY,
+  const { script, tapLeafScript, tapMerkleRoot } = p2tr(
+    key,
     { script: leaf, leafVersion: TAP_LEAF_VERSION },
     undefined,
     true
   );
   const [controlBlock] = tapLeafScript![0]!;
   return {
-    ...{ script: Buffer.from(script), inner: leaf },
-    fields: { tapLeafScript: tapLeafScript!, tapInternalKey, tapMerkleRoot },
+    ...{ script: Buffer.from(script), inner: leaf, internalKey: key, leafHash: Buffer.from(tapMerkleRoot!) },
+    // The internal key is the sender's, who can take the coins back. Signers are not told: they would spend without the leaf.
+    fields: { tapLeafScript: tapLeafScript! },
     unlock: { script: NO_BYTES, witness: [TAPROOT_SIGNATURE, leaf, TaprootControlBlock.encode(controlBlock)] },
     covers: 'all amounts'
   };

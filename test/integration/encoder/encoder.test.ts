@@ -66,7 +66,16 @@ test('SVC-12, ADR-07: the description is OpenRPC 1.3.2 and names the methods', a
   };
   assert.equal(described.openrpc, '1.3.2');
   const names = described.methods.map(({ name }) => name);
-  assert.deepEqual(names, ['ping', 'health', 'estimate_fee', 'create_tx', 'release_tx', 'broadcast_tx', 'get_utxos']);
+  assert.deepEqual(names, [
+    'ping',
+    'health',
+    'estimate_fee',
+    'create_tx',
+    'release_tx',
+    'create_envelope_cancel_tx',
+    'broadcast_tx',
+    'get_utxos'
+  ]);
 });
 
 test('EEN-02: the fee quote is the relay fee while the node has no estimate', async () => {

@@ -25,6 +25,7 @@ interface Created {
   readonly psbt: string;
   readonly encoding: string;
   readonly revealPsbt?: string;
+  readonly envelope?: object;
 }
 
 /** Signs and sends what was created. @returns the id of the transaction that says it */
@@ -73,6 +74,25 @@ test('the second transaction is built by the id of the first, which the node has
   assert.match(other.error!.message, /no outputs that hold this action/);
   const txid = await send(reveal, privateKey);
   assert.equal((await minedRows()).get(txid)?.data, request.data);
+});
+
+test('the coins of an envelope that is not revealed come back to its owner', async () => {
+  const { address, publicKey, privateKey } = account;
+  const options = { signerSupportsTapscript: true };
+  const request = { pubkey: address, compressedPubKey: publicKey, encoding: 'TAPROOT', data: actionOf(500), options };
+  const { psbt, envelope } = await encoder.call<Created>('create_tx', request);
+  const sent = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex: signPsbt(psbt, privateKey) });
+  const cancel = { commitTxid: sent.txid, ...envelope, destination: address, feePerKb: 2_000, replacebyfee: true };
+  const wrong = await encoder.ask('create_envelope_cancel_tx', { ...cancel, tapleafHash: 'ab'.repeat(32) });
+  assert.equal(wrong.error?.data['code'], 'COIN_UNUSABLE');
+  const cancelled = await encoder.call<Created>('create_envelope_cancel_tx', cancel);
+  const tx_hex = signPsbt(cancelled.psbt, privateKey);
+  const { txid } = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex });
+  assert.equal((await minedRows()).get(txid), undefined, 'it says nothing');
+  const output = (await node.rpc.call('gettxout', [txid, 0])) as { confirmations: number };
+  assert.equal(output.confirmations, 1);
+  const again = await encoder.ask('create_envelope_cancel_tx', cancel);
+  assert.match(again.error!.message, /it is spent/);
 });
 
 test('a taproot address sends by its key, with and without steps; a key of another address is refused', async () => {

@@ -254,8 +254,8 @@ rows they have. A difference halts the indexer.
 Transactions come in the decoder's order, the commands of a BATCH one after the other. The three
 hashes of a block are those of \`src/consensus/ledger-hashes.ts\`. A rollback deletes the rows of the
 blocks it takes back, gives balances back what they moved, and makes each token anew from the valid
-ISSUEs that are left. Ids of addresses and tickers are dealt again; those of memos, statuses and
-hashes stay.
+ISSUEs that are left. All ids are dealt again, so that two indexers of one chain have the same rows
+under the same ids.
 `;
 
 /** The rules of every action, as the handlers have them. */

@@ -2,7 +2,7 @@ import { connect, rows } from '../../src/db/core/connection.ts';
 import { TABLES } from '../../src/indexer/store/schema.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 
-/** Columns that hold the id of a text whose ids a rollback leaves as they are: the texts are compared. */
+/** Columns that hold the id of a text. */
 const TEXT_OF: Readonly<Record<string, string>> = {
   action_id: 'index_actions.action',
   coin1_id: 'index_coins.coin',
@@ -18,50 +18,53 @@ const TEXT_OF: Readonly<Record<string, string>> = {
   contract_hash_id: 'index_transactions.hash',
   state_hash_id: 'index_transactions.hash'
 };
-/** What tells how a database came about. */
+/** What tells how a database came about, and what one node has for itself. */
 const HISTORY: ReadonlySet<string> = new Set([
-  ...[
-    'events',
-    'push_generations',
-    'index_actions',
-    'index_coins',
-    'index_fiats',
-    'index_memos',
-    'index_mime_types',
-    'index_pubkeys'
-  ],
-  ...['index_statuses', 'index_transactions', 'schema_migrations']
+  ...['events', 'push_generations', 'pending_hub_pushes', 'schema_migrations', 'state_tree_roots']
 ]);
 
-/** The rows of an indexer database as texts, by table, sorted: equal ledgers give equal dumps. */
-export async function dumpIndexer(from: DatabaseCoordinates): Promise<Record<string, string[]>> {
-  const dump: Record<string, string[]> = {};
-  for await (const [name, found] of dumpTables(from)) if (found.length > 0) dump[name] = found;
-  return dump;
+type Dump = Record<string, string[]>;
+
+/** The rows of an indexer database as they are, ids and all, by table, sorted: equal chains give equal dumps. */
+export async function dumpIndexer(from: DatabaseCoordinates): Promise<Dump> {
+  return await collect(dumpTables(from));
 }
 
-/** The same, one table after the other. */
+/** The same for a reader: with texts for their ids. */
+export async function dumpTexts(from: DatabaseCoordinates): Promise<Dump> {
+  return await collect(dumpTables(from, textsOf));
+}
+
+/** What `dumpIndexer` returns, one table after the other. @param columnsOf what is selected of a table */
 export async function* dumpTables(
-  from: DatabaseCoordinates
+  from: DatabaseCoordinates,
+  columnsOf: (table: string) => string = () => '*'
 ): AsyncGenerator<[table: string, rows: string[]], undefined> {
   const connection = await connect(from);
   try {
-    for (const [name, { columns }] of [...TABLES, ['chain_blocks', { columns: [] }] as const]) {
+    for (const name of [...TABLES.keys(), 'chain_blocks']) {
       if (HISTORY.has(name)) continue;
-      const surrogate = columns.find(({ extra }) => extra === 'auto')?.name;
-      const kept = columns
-        .map((column) => column.name)
-        .filter((column) => column !== surrogate || name.startsWith('index_'));
-      const select = kept.map((column) => {
-        const text = name === 'files' && column === 'type_id' ? 'index_mime_types.type' : TEXT_OF[column];
-        if (text === undefined) return `t.${column}`;
-        const [table, value] = text.split('.');
-        return `(SELECT i.${value} FROM ${table} i WHERE i.id = t.${column}) AS ${column}`;
-      });
-      const found = await rows(connection, `SELECT ${kept.length > 0 ? select.join(', ') : '*'} FROM ${name} t`);
+      const found = await rows(connection, `SELECT ${columnsOf(name)} FROM ${name} t`);
       yield [name, found.map((row) => JSON.stringify(row)).sort()];
     }
   } finally {
     await connection.end();
   }
+}
+
+async function collect(tables: AsyncGenerator<[table: string, rows: string[]]>): Promise<Dump> {
+  const dump: Dump = {};
+  for await (const [name, found] of tables) if (found.length > 0) dump[name] = found;
+  return dump;
+}
+
+function textsOf(name: string): string {
+  const columns = TABLES.get(name)?.columns ?? [{ name: '*' }];
+  const selected = columns.map((column) => {
+    const text = name === 'files' && column.name === 'type_id' ? 'index_mime_types.type' : TEXT_OF[column.name];
+    if (text === undefined) return `t.${column.name}`;
+    const [table, value] = text.split('.');
+    return `(SELECT i.${value} FROM ${table} i WHERE i.id = t.${column.name}) AS ${column.name}`;
+  });
+  return selected.join(', ');
 }

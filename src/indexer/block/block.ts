@@ -43,6 +43,8 @@ export interface ExecutedBlock {
   readonly rowChanges: readonly RowChange[];
   /** Refusals of which no row tells. */
   readonly refusals: readonly Refusal[];
+  /** Balances that its actions changed, as the block left them, by `pairKey`. */
+  readonly balances: readonly (readonly [pair: string, amount: bigint])[];
   /** What its actions moved. */
   readonly sums: ReadonlyMap<string, TickSums>;
 }

@@ -17,6 +17,11 @@ export class ChangedState {
     for (const key of changes.of('token').keys()) this.#tokens.add(key);
   }
 
+  /** Balances as the block left them, by `pairKey`, in the order in which they changed first. */
+  balances(view: View): [pair: string, amount: bigint][] {
+    return Array.from(this.#pairs, (pair) => [pair, view.get('balance', pair)]);
+  }
+
   /** The state hash of the block. @param view as the block left it */
   hash(view: View, position: HashPosition, { roles }: Pick<Rules, 'roles'>): string {
     const balances = [...this.#pairs].map((pair) => {

@@ -159,6 +159,7 @@ export class BlockExecution {
       rowChanges: this.#rowChanges,
       refusals: this.#refusals,
       sums: this.#sums,
+      balances: this.#changed.balances(this.#view),
       hashes: {
         ledger: ledgerHash(this.#moved, position(previous?.ledger), this.#rules.roles),
         actions: actionsHash(this.#actions, position(previous?.actions)),

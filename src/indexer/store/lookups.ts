@@ -14,7 +14,7 @@ const TEXTS = {
 } as const;
 export type LookupTable = keyof typeof TEXTS;
 
-/** Hashes of transactions and blocks: known ones are those of blocks that were taken back. */
+/** Hashes of transactions and blocks: known ones are those of blocks that an earlier release took back. */
 const MOSTLY_NEW: ReadonlySet<LookupTable> = new Set(['index_transactions']);
 /** ER_DUP_ENTRY: nothing of the statement is done. */
 const DUPLICATE_KEY = 1062;
@@ -22,10 +22,37 @@ const DUPLICATE_KEY = 1062;
 const MAX_REMEMBERED = 20_000;
 const PER_STATEMENT = 1_000;
 
-/** Ids of texts, dealt densely. A rollback leaves them, as it does in compatible indexers. */
+/** The highest id of each table, in the order of `LOOKUP_TABLES`. */
+export type LastIds = readonly number[];
+export const LOOKUP_TABLES = Object.keys(TEXTS) as LookupTable[];
+
+/** Texts by their tables, in the order in which they get ids. */
+export type Texts = ReadonlyMap<LookupTable, ReadonlySet<string>>;
+
+/** Ids of texts, dealt densely in the order of the chain, however many blocks are written at once. */
 export class Lookups {
   readonly #known = new Map<LookupTable, Map<string, number>>();
   readonly #last = new Map<LookupTable, number>();
+
+  /** Forgets all ids, and reads which was dealt last. */
+  async restart(connection: Pick<Connection, 'query'>): Promise<void> {
+    this.#known.clear();
+    for (const table of LOOKUP_TABLES) this.#last.set(table, await lastId(connection, table));
+  }
+
+  /** As `prepare`, for the texts of blocks one after the other. @returns which ids were dealt last after each */
+  async prepareBlocks(connection: Pick<Connection, 'query'>, blocks: readonly Texts[]): Promise<LastIds[]> {
+    const last = LOOKUP_TABLES.map((table) => this.#last.get(table)!);
+    const all = new Map<LookupTable, Set<string>>();
+    for (const [table, texts] of blocks.flatMap((block) => [...block]))
+      all.set(table, (all.get(table) ?? new Set<string>()).union(texts));
+    await this.prepare(connection, all);
+    return blocks.map((block) => {
+      for (const [place, table] of LOOKUP_TABLES.entries())
+        for (const text of block.get(table) ?? []) last[place] = Math.max(last[place]!, this.idOf(table, text));
+      return [...last];
+    });
+  }
 
   /** The id of a text that the last `prepare` was told of. @throws {Error} for another, which may be forgotten */
   idOf(table: LookupTable, text: string): number {
@@ -34,11 +61,8 @@ export class Lookups {
     return id;
   }
 
-  /** Reads the ids of texts, and writes those that are new. Ids of earlier calls may be forgotten. */
-  async prepare(
-    connection: Pick<Connection, 'query'>,
-    texts: ReadonlyMap<LookupTable, ReadonlySet<string>>
-  ): Promise<void> {
+  /** Reads the ids of texts, and writes those that are new. `restart` comes first. Ids of earlier calls may be forgotten. */
+  async prepare(connection: Pick<Connection, 'query'>, texts: Texts): Promise<void> {
     for (const [table, wanted] of texts) {
       const known = this.#knownOf(table);
       if (known.size > MAX_REMEMBERED) known.clear();
@@ -82,7 +106,7 @@ export class Lookups {
   }
 
   async #insert(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
-    let last = this.#last.get(table) ?? (await lastId(connection, table));
+    let last = this.#last.get(table)!;
     const ids = new Map(texts.map((text) => [text, ++last]));
     const values = [...ids].map(([text, id]) => `(${id},${quoteText(text)})`);
     await connection.query(`INSERT INTO ${table} (id, ${TEXTS[table]}) VALUES ${values.join(',')}`);

@@ -14,6 +14,8 @@ import type { Token } from '../state/token.ts';
 import { type Changed, View } from '../state/view.ts';
 import { factLoader } from './facts/loader.ts';
 import { loadLiveOffers, readTimes } from './facts/offers.ts';
+import { RowIds } from './row-ids.ts';
+import type { BalanceIds, BalanceRow, EndedBalance } from './row-writer.ts';
 import { checkChanges } from './sanity.ts';
 import { leavesOf } from './state-roots.ts';
 
@@ -25,23 +27,27 @@ const COUNTERS = (['address', 'ticker', 'action', 'transaction'] as const).map(
   (key) => ({ kind: 'counter', key }) as const
 );
 
-/** A balance as blocks leave it. */
-export interface BalanceRow {
-  readonly addressId: number;
-  readonly tickId: number;
-  readonly amount: string;
-  /** There was none before. */
-  readonly isNew: boolean;
+/** The rows of one block. */
+export interface BlockRows {
+  readonly height: number;
+  readonly rows: readonly TableRow[];
+  readonly changes: readonly RowChange[];
+  /** The highest id that a row of `balances` has had by then. */
+  readonly lastBalance: number;
 }
 
 /** Blocks that are carried out and not yet written. */
 export interface PreparedBlocks {
   readonly executed: readonly ExecutedBlock[];
+  /** The same of each block. */
+  readonly byBlock: readonly BlockRows[];
   readonly rows: readonly TableRow[];
   readonly changes: readonly RowChange[];
   /** Tokens and balances as the blocks leave them; a balance of 0 is none. */
   readonly tokens: readonly Token[];
   readonly balances: readonly BalanceRow[];
+  /** Rows of balances that are gone, with the block that took them away. */
+  readonly ended: readonly EndedBalance[];
   /** Leaves of the balances; null where nobody asked for them, or where one has none. */
   readonly leaves: readonly LeafChange[] | null;
   /** Movements of each ticker, by its id. */
@@ -57,6 +63,8 @@ export class Preparer {
   readonly #progress: Progress | undefined;
   /** Ids of all tickers, by `tickKey`. */
   readonly #tickers = new Map<string, number>();
+  /** Of rows that tables would number by themselves. */
+  readonly #ids = new RowIds();
   #view = new View({ isWhole: false });
   /** Whether all live offers are in the view. */
   #hasOffers = false;
@@ -74,6 +82,7 @@ export class Preparer {
     this.#view = new View({ isWhole: false });
     this.#hasOffers = false;
     this.#below = undefined;
+    await this.#ids.restart(reader);
     this.#tickers.clear();
     const tickers = await rows<{ id: number; tick: string }>(reader, 'SELECT id, tick FROM index_tickers');
     for (const { id, tick } of tickers) this.#tickers.set(tickKey(tick), id);
@@ -107,33 +116,47 @@ export class Preparer {
 
   /** What executed blocks leave to be written, as the view now has it. */
   #collect(executed: readonly ExecutedBlock[], names: ChainNames | undefined): PreparedBlocks {
-    const made = executed.flatMap(rowsOf);
+    const changed = this.#view.takeChanged();
+    const born = this.#ids.dealBalances(executed, changed.pairs);
+    const byBlock = executed.map((block, place) => ({
+      height: block.block.height,
+      rows: this.#ids.number(rowsOf(block)),
+      changes: block.rowChanges,
+      lastBalance: born.lastIds[place]!
+    }));
+    const made = byBlock.flatMap(({ rows }) => rows);
     for (const { table, columns } of made) {
       if (table === 'index_tickers') this.#tickers.set(tickKey(String(columns['tick'])), Number(columns['id']));
     }
     const sums: MovedSums = new Map();
     for (const block of executed) addSums(sums, block.sums);
-    const changed = this.#view.takeChanged();
     checkChanges(changed, sums, this.#view);
     return {
       executed,
+      byBlock,
       rows: made,
-      changes: executed.flatMap(({ rowChanges }) => rowChanges),
+      changes: byBlock.flatMap(({ changes }) => changes),
       tokens: [...changed.tokens.keys()].flatMap((key) => this.#view.get('token', key) ?? []),
-      balances: this.#balancesOf(changed),
+      balances: this.#balancesOf(changed, born.ids),
+      ended: born.ended.map(({ pair, ...row }) => ({ ...row, ...this.#idsOf(pair) })),
       leaves: names ? leavesOf(this.#rules.hashes, names, this.#view, changed.pairs.keys()) : null,
       moved: new Map([...sums].map(([tick, sum]) => [this.#tickers.get(tick)!, sum.rows]))
     };
   }
 
-  #balancesOf({ pairs }: Changed): BalanceRow[] {
+  #balancesOf({ pairs }: Changed, ids: ReadonlyMap<string, number>): BalanceRow[] {
     return [...pairs].flatMap(([pair, before]) => {
-      const [tick, address] = splitPair(pair);
       const amount = this.#view.get('balance', pair);
-      if (amount === before) return [];
-      const [addressId, tickId] = [this.#view.get('addressId', address)!, this.#tickers.get(tick)!];
-      return [{ addressId, tickId, amount: formatAmount(amount), isNew: before === 0n }];
+      const id = ids.get(pair) ?? null;
+      if (amount === before && id === null) return [];
+      const text = amount === 0n ? null : formatAmount(amount);
+      return [{ ...this.#idsOf(pair), amount: text, hadRow: before !== 0n, id }];
     });
+  }
+
+  #idsOf(pair: string): BalanceIds {
+    const [tick, address] = splitPair(pair);
+    return { addressId: this.#view.get('addressId', address)!, tickId: this.#tickers.get(tick)! };
   }
 }
 

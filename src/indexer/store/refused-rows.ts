@@ -85,6 +85,7 @@ async function* refusals(
   { executed, rows, changes, tokens, balances }: PreparedBlocks
 ): AsyncGenerator<Place & { readonly refusal?: unknown }> {
   const lookups = new Lookups();
+  await lookups.restart(connection);
   await lookups.prepare(connection, textsOf([...rows, ...changes]));
   for (const [table, { columns, tuples }] of encodeRows(rows, lookups)) {
     yield { table };

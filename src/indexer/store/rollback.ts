@@ -98,7 +98,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     height
   ]);
   for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
-  if (undo) await restore(connection, undo);
+  if (undo) await restore(connection, undo, height);
   await reopenPolls(connection, height);
   await undoSlashes(connection, height);
   await reopenStakes(connection, height, rules.stakeDelay);
@@ -211,7 +211,7 @@ async function readUndo(connection: Query, action: number): Promise<Undo> {
 }
 
 /** Balances lose what the undone actions moved; tokens are what the remaining ISSUEs make of them. */
-async function restore(connection: Query, { moved, issued }: Undo): Promise<void> {
+async function restore(connection: Query, { moved, issued }: Undo, height: number): Promise<void> {
   for (const { address_id, tick_id, held } of moved) {
     const [row] = await rows<{ amount: string }>(
       connection,
@@ -219,12 +219,19 @@ async function restore(connection: Query, { moved, issued }: Undo): Promise<void
       [address_id, tick_id]
     );
     const amount = (row ? readDecimal(row.amount) : 0n) - readDecimal(held);
-    await connection.query('DELETE FROM balances WHERE address_id = ? AND tick_id = ?', [address_id, tick_id]);
-    if (amount !== 0n) {
-      await connection.query('INSERT INTO balances (address_id, tick_id, amount) VALUES (?)', [
-        [address_id, tick_id, formatAmount(amount)]
-      ]);
-    }
+    const pair = [address_id, tick_id];
+    const [ended] = await rows<{ id: number }>(
+      connection,
+      `SELECT id FROM balance_undo WHERE address_id = ? AND tick_id = ? AND block_index >= ? ORDER BY block_index LIMIT 1`,
+      [...pair, height]
+    );
+    if (amount === 0n || ended)
+      await connection.query('DELETE FROM balances WHERE address_id = ? AND tick_id = ?', pair);
+    if (amount !== 0n)
+      await connection.query(
+        `INSERT INTO balances (address_id, tick_id, amount, id) VALUES (?) ON DUPLICATE KEY UPDATE amount = VALUES(amount)`,
+        [[...pair, formatAmount(amount), ended?.id ?? null]]
+      );
   }
   const supplies = new Map<number, bigint>();
   for (const { tick_id, supply } of moved) {

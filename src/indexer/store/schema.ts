@@ -2,6 +2,7 @@ import { type Connection, connect, quoteName, rows } from '../../db/core/connect
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { type KeyDefinition, TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
 import { createStatement, keyClause } from '../definitions/statement.ts';
+import { LOOKUP_TABLES } from './lookups.ts';
 import { reconcileColumns } from './reconcile.ts';
 
 /** Texts of which two spellings are two: they are compared byte for byte. */
@@ -43,6 +44,22 @@ const NOT_OURS: ReadonlySet<string> = new Set(['sync_meta', 'merkle_epochs']);
 const CHAIN_BLOCKS = `CREATE TABLE IF NOT EXISTS chain_blocks (
   block_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
   block_hash CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL
+) ENGINE=InnoDB`;
+
+/** Which ids were dealt last after each block: with its blocks a rollback takes their ids back. */
+const LOOKUP_UNDO = `CREATE TABLE IF NOT EXISTS lookup_undo (
+  block_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+  ${[...LOOKUP_TABLES, 'balances'].map((table) => `${table} BIGINT UNSIGNED NOT NULL`).join(', ')}
+) ENGINE=InnoDB`;
+
+/** Rows of `balances` that blocks took away. */
+const BALANCE_UNDO = `CREATE TABLE IF NOT EXISTS balance_undo (
+  block_index BIGINT UNSIGNED NOT NULL,
+  address_id BIGINT UNSIGNED NOT NULL,
+  tick_id BIGINT UNSIGNED NOT NULL,
+  id BIGINT UNSIGNED NOT NULL,
+  PRIMARY KEY (address_id, tick_id, block_index),
+  KEY (block_index)
 ) ENGINE=InnoDB`;
 
 /** Column of `blocks` that sync services pass on, and replicas compare with the root over their own rows. */
@@ -131,6 +148,8 @@ export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinat
 export async function createIndexerTables(connection: Pick<Connection, 'query'>): Promise<void> {
   for (const [name, table] of TABLES) await connection.query(createStatement(name, table, { ifMissing: true }));
   await connection.query(CHAIN_BLOCKS);
+  await connection.query(LOOKUP_UNDO);
+  await connection.query(BALANCE_UNDO);
   await reconcileColumns(connection, TABLES);
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
 }

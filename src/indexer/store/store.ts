@@ -9,13 +9,14 @@ import { pricePushes, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { Rules } from '../rules/rules.ts';
 import { plainText } from './ascii.ts';
+import { isNoted, undoDealtIds, writeDealtIds } from './lookup-undo.ts';
 import { Lookups } from './lookups.ts';
 import { migrateRows } from './migrations.ts';
 import { type PreparedBlocks, Preparer } from './preparer.ts';
 import { findRefusedRows, refusedStatement } from './refused-rows.ts';
 import { rollBack } from './rollback.ts';
 import { encodeColumns, encodeRows, textsOf, tupleOf } from './row-encoder.ts';
-import { insert, writeBalances } from './row-writer.ts';
+import { insert, writeBalances, writeEnded } from './row-writer.ts';
 import { checkSanity } from './sanity.ts';
 import { SanitySchedule } from './sanity-schedule.ts';
 import { createIndexerTables, openIndexerDatabase } from './schema.ts';
@@ -126,6 +127,7 @@ export class IndexerStore {
       opened.push(checker);
       await checker.query('SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED');
       const store = new IndexerStore({ connection, reader, checker }, rules, extras);
+      await store.#lookups.restart(connection);
       await store.#lookups.prepare(connection, new Map([['index_statuses', new Set(['valid'])]]));
       if (store.#lookups.idOf('index_statuses', 'valid') !== VALID_STATUS)
         throw new PlatformError('DATABASE_UNUSABLE', { reason: 'index_statuses: the first status is not "valid"' });
@@ -164,7 +166,7 @@ export class IndexerStore {
       const work = async () => {
         const ready = await (prepared ?? this.#prepareNow(blocks));
         writing = ready;
-        await this.#write(ready);
+        await this.#write(ready, decoderTip);
         lost = await this.#queuePushes(ready.executed, decoderTip);
         return ready;
       };
@@ -193,15 +195,9 @@ export class IndexerStore {
     }
   }
 
-  /** The same within the transaction that writes them. What the reader does not see of it are hashes, which no block reads. */
-  async #prepareNow(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
-    const names = this.#followedNames;
-    const hashes = new Set(blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash)));
-    const [prepared] = await Promise.all([
-      this.#preparer.prepare(blocks, [this.#reader, this.#connection], names),
-      this.#lookups.prepare(this.#connection, new Map([['index_transactions', hashes]]))
-    ]);
-    return prepared;
+  /** The same within the transaction that writes them. */
+  #prepareNow(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
+    return this.#preparer.prepare(blocks, [this.#reader, this.#connection], this.#followedNames);
   }
 
   get #followedNames(): ChainNames | undefined {
@@ -236,9 +232,11 @@ export class IndexerStore {
   async rollBack(height: number): Promise<void> {
     await this.#transaction(async () => {
       await rollBack(this.#connection, height, this.#rules);
+      await undoDealtIds(this.#connection, height);
       await this.#recordEvent('REORG', { block_index: height });
     });
     await this.discard();
+    await this.#guarded(() => this.#lookups.restart(this.#connection));
     await this.#extras.roots?.balances.rollBack(height - 1);
   }
 
@@ -293,10 +291,11 @@ export class IndexerStore {
     this.#connection.destroy();
   }
 
-  async #write(prepared: PreparedBlocks): Promise<void> {
-    const { executed, rows: made, changes, tokens, balances, moved } = prepared;
+  async #write(prepared: PreparedBlocks, decoderTip: number): Promise<void> {
+    const { executed, byBlock, rows: made, changes, tokens, balances, ended, moved } = prepared;
     const rooted = this.#advanceRoots(prepared);
-    await this.#lookups.prepare(this.#connection, textsOf([...made, ...changes]));
+    const texts = byBlock.map((block) => textsOf([...block.rows, ...block.changes]));
+    const lastIds = await this.#lookups.prepareBlocks(this.#connection, texts);
     // In few messages: the server is busy with one while this thread carries out the next blocks.
     const batch = new StatementBatch(this.#connection);
     const written = [...encodeRows(made, this.#lookups)].map(([table, { columns, tuples }]) =>
@@ -309,7 +308,15 @@ export class IndexerStore {
     }
     const chain = executed.map(({ block }) => tupleOf([block.height, block.hash]));
     await insert(batch, 'chain_blocks', ['block_index', 'block_hash'], chain);
+    const dealt = byBlock.map(({ height, lastBalance }, place) => {
+      return { height, lookups: lastIds[place]!, balances: lastBalance };
+    });
+    await writeDealtIds(batch, dealt, decoderTip);
     await writeTokens(batch, tokens);
+    await writeEnded(
+      batch,
+      ended.filter(({ height }) => isNoted(height, decoderTip))
+    );
     await writeBalances(batch, balances);
     await batch.query('DO 0'); // what no answer was asked for is carried out by now
     const isGroup = executed.length > 1; // then the server has the next blocks to read for as well

@@ -5,7 +5,7 @@ import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
-import { dumpIndexer } from '../../support/indexer-database.ts';
+import { dumpTexts } from '../../support/indexer-database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { slotMessage, testSigner } from '../../support/indexer-signers.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -52,14 +52,14 @@ async function sameOnEveryPath(blocks: readonly ChainBlock[]): Promise<Dump> {
     paths.map(async ({ store, database, take }) => {
       await store.rollBack(0);
       for (const block of blocks) await take(store, block);
-      return await dumpIndexer(database);
+      return await dumpTexts(database);
     })
   );
   for (const [place, { name }] of paths.entries()) assert.deepEqual(missing(dumps[0]!, dumps[place]!), [], name);
   return dumps[0]!;
 }
 
-type Dump = Awaited<ReturnType<typeof dumpIndexer>>;
+type Dump = Awaited<ReturnType<typeof dumpTexts>>;
 
 /** The rows that one of two dumps has alone. */
 function missing(first: Dump, second: Dump): string[] {

@@ -9,7 +9,7 @@ import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import fc from '../../support/fast-check.ts';
 import { anyBlocks } from '../../support/indexer-actions.ts';
-import { dumpIndexer } from '../../support/indexer-database.ts';
+import { dumpIndexer, dumpTexts } from '../../support/indexer-database.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
@@ -66,7 +66,7 @@ test('through reorgs or in one go, in groups of any size: the same rows, and the
         const dump = await dumpIndexer(databases[1]);
         assert.deepEqual(await dumpIndexer(databases[0]), dump);
         const memory = new MemoryLedger();
-        const written = dump['blocks']!.join();
+        const written = (await dumpTexts(databases[1]))['blocks']!.join();
         for (const block of chain) {
           const { hashes } = memory.run(block);
           assert.ok(written.includes(hashes.ledger) && written.includes(hashes.actions), `hashes of ${block.height}`);
@@ -75,6 +75,59 @@ test('through reorgs or in one go, in groups of any size: the same rows, and the
     ),
     { numRuns: 10 }
   );
+});
+
+test('one by one, in one group, with restarts, or prepared ahead: the same rows under the same ids', async () => {
+  const chain = fc.sample(anyBlocks, { numRuns: 6, seed: 3 }).flat();
+  const blocks = chain.map((block, place) => ({
+    ...block,
+    ...{ height: place + 1, hash: String(place).padStart(64, 'a') },
+    transactions: block.transactions.map((own, position) => ({
+      ...own,
+      hash: `${place} ${position}`.padStart(64, 'e')
+    }))
+  }));
+  assert.ok(blocks.length > 15, `${blocks.length} blocks`);
+  const ways: Readonly<Record<string, (database: DatabaseCoordinates) => Promise<void>>> = {
+    'one by one': async (database) => {
+      const store = await open(database);
+      await inGroups(store, blocks, 1);
+      store.close();
+    },
+    'in one group': async (database) => {
+      const store = await open(database);
+      await store.addBlocks(blocks);
+      store.close();
+    },
+    'with a restart after each group': async (database) => {
+      for (let at = 0; at < blocks.length; at += 3) {
+        const store = await open(database);
+        await store.addBlocks(blocks.slice(at, at + 3));
+        store.close();
+      }
+    },
+    'prepared ahead': async (database) => {
+      const store = await open(database);
+      let writing: Promise<unknown> = Promise.resolve();
+      for (let at = 0; at < blocks.length; at += 4) {
+        const group = blocks.slice(at, at + 4);
+        const prepared = store.prepare(group);
+        await Promise.all([prepared, writing]);
+        writing = store.addBlocks(group, blocks.length, prepared);
+      }
+      await writing;
+      store.close();
+    }
+  };
+  const dumps = [];
+  for (const [way, index] of Object.entries(ways)) {
+    const database = await createDatabase('indexer');
+    await index(database);
+    dumps.push([way, await dumpIndexer(database)] as const);
+  }
+  const [[, first], ...others] = dumps as [(typeof dumps)[number], ...typeof dumps];
+  assert.ok(first['balances']!.length > 3 && first['index_transactions']!.length > 50);
+  for (const [way, dump] of others) assert.deepEqual(dump, first, way);
 });
 
 test('what a user writes need not fit a column', async () => {

@@ -1,0 +1,66 @@
+import { type Connection, quoteName, rows } from '../../db/core/connection.ts';
+import type { Statements } from '../../db/core/statement-batch.ts';
+import { type LastIds, LOOKUP_TABLES } from './lookups.ts';
+import { tupleOf } from './row-encoder.ts';
+import { insert } from './row-writer.ts';
+import { VALID_STATUS } from './valid-status.ts';
+
+type Query = Pick<Connection, 'query'>;
+
+/** Blocks below the chain's tip that are noted one by one; no reorg is as deep. Of others the last of each group is. */
+const NOTED_BLOCKS = 1_000;
+const TABLE = 'lookup_undo';
+
+/** What a block left. */
+export interface DealtIds {
+  readonly height: number;
+  readonly lookups: LastIds;
+  /** The highest id that any row of `balances` has had. */
+  readonly balances: number;
+}
+
+/** Whether a reorg may take a block back, so that what it takes is noted. @param tip height of the chain's newest block */
+export function isNoted(height: number, tip: number): boolean {
+  return tip - height <= NOTED_BLOCKS;
+}
+
+/** Writes what blocks left, in their transaction. @param tip height of the chain's newest block */
+export async function writeDealtIds(to: Statements, blocks: readonly DealtIds[], tip: number): Promise<void> {
+  const noted = blocks.filter((block) => isNoted(block.height, tip) || block === blocks.at(-1));
+  const tuples = noted.map(({ height, lookups, balances }) => tupleOf([height, ...lookups, balances]));
+  await insert(to, TABLE, ['block_index', ...LOOKUP_TABLES, 'balances'], tuples);
+}
+
+/** Takes back the ids that blocks from a height on got, in the transaction that takes the blocks back. */
+export async function undoDealtIds(connection: Query, height: number): Promise<void> {
+  const before = (await readDealtIds(connection, height - 1)) ?? (await readFirst(connection));
+  for (const table of [TABLE, 'balance_undo'])
+    await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
+  if (before === null) return; // written by an earlier release, which left ids where they were
+  for (const [place, table] of LOOKUP_TABLES.entries())
+    await connection.query(`DELETE FROM ${quoteName(table)} WHERE id > ?`, [before.lookups[place]]);
+}
+
+/** Reads the highest id that any row of `balances` has had. */
+export async function readLastBalance(connection: Query): Promise<number> {
+  const [found] = await rows<{ last: number }>(
+    connection,
+    `SELECT GREATEST((SELECT COALESCE(MAX(id), 0) FROM balances),
+       COALESCE((SELECT balances FROM ${TABLE} ORDER BY block_index DESC LIMIT 1), 0)) AS last`
+  );
+  return Number(found!.last);
+}
+
+async function readDealtIds(connection: Query, height: number): Promise<Pick<DealtIds, 'lookups'> | null> {
+  const [found] = await rows<Record<string, number>>(connection, `SELECT * FROM ${TABLE} WHERE block_index = ?`, [
+    height
+  ]);
+  return found ? { lookups: LOOKUP_TABLES.map((table) => Number(found[table])) } : null;
+}
+
+/** What an index has whose blocks are all taken back; null for any other. */
+async function readFirst(connection: Query): Promise<Pick<DealtIds, 'lookups'> | null> {
+  const left = await rows(connection, 'SELECT 1 FROM blocks LIMIT 1');
+  if (left.length > 0) return null;
+  return { lookups: LOOKUP_TABLES.map((table) => (table === 'index_statuses' ? VALID_STATUS : 0)) };
+}

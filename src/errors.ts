@@ -58,7 +58,7 @@ export const ERRORS = {
   /** Another process writes the database; migrations need it alone. */
   MIGRATION_REFUSED: { status: 409, policy: 'exit', hint: 'stop the decoder, make a backup, and run it again' },
   /** The database exists but lacks what the service needs. */
-  DATABASE_UNUSABLE: { status: 503, policy: 'park', hint: 'the message says which table or column is missing' },
+  DATABASE_UNUSABLE: { status: 503, policy: 'park', hint: 'the message says what is missing or of another kind' },
   /** SYNC_BINLOG=required, and changes cannot be read from the binary log. */
   BINLOG_UNUSABLE: {
     status: 503,

@@ -10,6 +10,7 @@ import { Progress } from '../../src/indexer/block/progress.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
 import type { IndexerReport } from '../../src/indexer/loop/report.ts';
 import { IndexerWork, type Pace } from '../../src/indexer/loop/work.ts';
+import { ledgerBaseOf } from '../../src/indexer/rules/base.ts';
 import { rulesOf } from '../../src/indexer/rules/rules.ts';
 import { refusedStatement } from '../../src/indexer/store/refused-rows.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
@@ -129,6 +130,7 @@ const loop: IndexerLoop = new IndexerLoop({
       IndexerStore.open(data.indexer, rulesOf(data.profile, network, data.commitmentDomain), statementLimitS, {
         roots: { names: data, balances },
         progress,
+        base: ledgerBaseOf(data.profile, network, data.commitmentDomain),
         ...(sender ? { pushes: { network: data.network, onQueued } } : {})
       }),
     setPace: (pace) => setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT[pace]}`),

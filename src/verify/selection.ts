@@ -43,7 +43,9 @@ const NODE_LOCAL = new Set([
   'cross_chain_call_rejections',
   'schema_migrations',
   'dispenser_extension_undo',
-  'lookup_undo'
+  'lookup_undo',
+  'balance_undo',
+  'ledger_base'
 ]);
 
 /** Columns that each side fills by itself, besides generated ones and ignored ids. */

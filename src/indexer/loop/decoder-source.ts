@@ -1,4 +1,5 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
+import { isAddress } from '../../coin/script/address.ts';
 import { parseAmount } from '../../consensus/amount.ts';
 import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
 import { inSnapshot } from '../../db/core/in-snapshot.ts';
@@ -28,6 +29,7 @@ interface TransactionRow extends Record<string, unknown> {
 }
 
 const AMOUNT_PER_BASE_UNIT = 10n ** 10n;
+const SAMPLED_ADDRESSES = 100;
 
 /**
  * Reads the amount of an output as a count of 10^-18. Decoders in use write coins, always with 8 places (`0.00100000`); a whole
@@ -79,10 +81,23 @@ export class DecoderSource {
     const connection = await connect(database, { statementLimitS });
     const source = new DecoderSource(connection);
     const genesis = await source.hashAt(0);
-    if (genesis === null || genesis === network.genesisHash) return source;
+    if (genesis === network.genesisHash) return source;
+    const foreign = genesis === null ? await source.#foreignAddress(network) : null;
+    if (genesis === null && foreign === null) return source;
     source.close();
-    const reason = `block 0 of ${database.name} is ${genesis}, not that of ${network.name}`;
-    throw new PlatformError('DATABASE_UNUSABLE', { reason });
+    const sign =
+      genesis === null ? `the address ${foreign} of ${database.name}` : `block 0 of ${database.name}, ${genesis},`;
+    throw new PlatformError('DATABASE_UNUSABLE', { reason: `${sign} is not of ${network.name}` });
+  }
+
+  /** An address that the network does not have, where most are such: without block 0 they tell of which chain a database is. */
+  async #foreignAddress({ addresses }: ChainNetwork): Promise<string | null> {
+    const found = await this.#query<{ address: string }>(
+      "SELECT address FROM index_addresses WHERE address <> '' ORDER BY id LIMIT ?",
+      [SAMPLED_ADDRESSES]
+    );
+    const foreign = found.filter(({ address }) => !isAddress(address, addresses));
+    return 2 * foreign.length > found.length ? foreign[0]!.address : null;
   }
 
   /** Lowest and highest block; null while there is none. */

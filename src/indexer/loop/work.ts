@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Found, Opened, Read, Refusal } from '../../../machines/indexer/indexer.ts';
+import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { ChainBlock } from '../block/block.ts';
 import type { PreparedBlocks } from '../store/preparer.ts';
@@ -88,8 +89,16 @@ export class IndexerWork {
     this.#timeouts = await this.#store.readTimeouts();
   }
 
+  /** @throws {PlatformError} DATABASE_UNUSABLE when its chain is another from our first block on, too far below to be a reorg */
   async openSource(): Promise<void> {
     this.#source ??= await this.#options.openSource();
+    const first = (await this.#store?.readFirst()) ?? null;
+    const depth = first === null || this.#tip === null ? 0 : this.#tip.height - first.height + 1;
+    if (first === null || depth <= this.#options.maxRollbackDepth) return;
+    const theirs = await this.#source.hashAt(first.height);
+    if (theirs === null || theirs === first.hash) return;
+    const reason = `block ${first.height} is ${theirs} in the decoder database and ${first.hash} in the index: they are of two chains; name the databases of one`;
+    throw new PlatformError('DATABASE_UNUSABLE', { reason });
   }
 
   async readHalt(): Promise<Opened> {

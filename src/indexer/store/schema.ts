@@ -2,6 +2,7 @@ import { type Connection, connect, quoteName, rows } from '../../db/core/connect
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { type KeyDefinition, TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
 import { createStatement, keyClause } from '../definitions/statement.ts';
+import { LEDGER_BASE } from './ledger-base.ts';
 import { LOOKUP_TABLES } from './lookups.ts';
 import { reconcileColumns } from './reconcile.ts';
 
@@ -150,6 +151,7 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
   await connection.query(CHAIN_BLOCKS);
   await connection.query(LOOKUP_UNDO);
   await connection.query(BALANCE_UNDO);
+  await connection.query(LEDGER_BASE);
   await reconcileColumns(connection, TABLES);
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
 }

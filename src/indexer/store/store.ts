@@ -7,8 +7,10 @@ import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import type { Progress } from '../block/progress.ts';
 import { pricePushes, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
+import type { LedgerBase } from '../rules/base.ts';
 import type { Rules } from '../rules/rules.ts';
 import { plainText } from './ascii.ts';
+import { bindLedgerBase, refuseForeignBlocks } from './ledger-base.ts';
 import { isNoted, undoDealtIds, writeDealtIds } from './lookup-undo.ts';
 import { Lookups } from './lookups.ts';
 import { migrateRows } from './migrations.ts';
@@ -49,6 +51,8 @@ export interface PushOptions {
 export interface StoreExtras {
   /** Names the state roots of blocks. Default: they have none. */
   readonly roots?: { readonly names: ChainNames; readonly balances: FollowedBalances };
+  /** By what the ledger is made: the database is of it, or refused. Default: it is not looked at. */
+  readonly base?: LedgerBase;
   /** Follows the work on blocks. */
   readonly progress?: Progress;
   /** Queues what a hub is to be told. Default: nothing is. */
@@ -98,7 +102,7 @@ export class IndexerStore {
   /**
    * Opens a database for writing; it and its tables are made when they are missing. There is one writer at a time.
    *
-   * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
+   * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of another base or indexer)
    */
   static async open(
     database: DatabaseCoordinates,
@@ -118,7 +122,9 @@ export class IndexerStore {
         throw new PlatformError('DATABASE_UNAVAILABLE', {
           reason: 'another indexer holds the writer lock of this database'
         });
+      await refuseForeignBlocks(connection);
       await createIndexerTables(connection);
+      if (extras.base) await bindLedgerBase(connection, extras.base);
       await migrateRows(connection);
       await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
       const reader = await connect(database, { statementLimitS });
@@ -146,6 +152,14 @@ export class IndexerStore {
       'SELECT block_index AS height, block_hash AS hash FROM chain_blocks ORDER BY block_index DESC LIMIT ?',
       [limit]
     );
+  }
+
+  /** The first block; null while there is none. */
+  async readFirst(): Promise<BlockRef | null> {
+    const [first] = await this.#query<{ height: number; hash: string }>(
+      'SELECT block_index AS height, block_hash AS hash FROM chain_blocks ORDER BY block_index LIMIT 1'
+    );
+    return first ?? null;
   }
 
   /**

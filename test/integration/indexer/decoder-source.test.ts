@@ -64,6 +64,30 @@ test('an indexer reads the outputs of an action, and those of a payment alone, w
   }
 });
 
+test('DATABASE_UNUSABLE: a decoder database without block 0 whose addresses are of another chain', async () => {
+  const database = await createDatabase('decoder');
+  const [bitcoin, litecoin] = [findNetwork('bitcoin-mainnet')!, findNetwork('litecoin-mainnet')!];
+  await (await openDecoderStore(database)).database.close();
+  const refusal = async (network: typeof bitcoin) => {
+    try {
+      (await DecoderSource.open(database, network, 10)).close();
+      return null;
+    } catch (caught) {
+      assert.ok(hasCode(caught, 'DATABASE_UNUSABLE'));
+      return caught.message;
+    }
+  };
+  assert.deepEqual(
+    [await refusal(bitcoin), await refusal(litecoin)],
+    [null, null],
+    'without an address nothing is known'
+  );
+  const address = '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2';
+  await sql(database, `INSERT INTO index_addresses (address) VALUES ('${address}')`);
+  assert.equal(await refusal(bitcoin), null);
+  assert.match((await refusal(litecoin))!, new RegExp(`the address ${address} of .* is not of litecoin`));
+});
+
 test('DATABASE_UNUSABLE: a block or source that a decoder always writes is missing; no block is carried out without it', async () => {
   const database = await createDatabase('decoder');
   const network = findNetwork('litecoin-regtest')!;

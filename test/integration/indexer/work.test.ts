@@ -130,6 +130,44 @@ test('a group that was prepared on a chain that the decoder has left is not writ
   }
 });
 
+test('DATABASE_UNUSABLE: a decoder database whose chain is another from the first block of the index on', async () => {
+  const [ours, theirs] = [await createDatabase('decoder'), await createDatabase('decoder')];
+  const indexerDatabase = await createDatabase('indexer');
+  for (const [database, branch] of [
+    [ours, 'a'],
+    [theirs, 'b']
+  ] as const) {
+    const decoder = await openDecoderStore(database);
+    await decoder.writeBlocks(blocks(5, 12, branch));
+    await decoder.database.close();
+  }
+  const workOn = (database: typeof ours) =>
+    new IndexerWork({
+      openSource: () => DecoderSource.open(database, network, 30),
+      openStore: () => IndexerStore.open(indexerDatabase, TEST_RULES, 30),
+      ...{ maxRollbackDepth: 3, pollIntervalMs: 10, log: silentLogger }
+    });
+  const work = workOn(ours);
+  await work.openStore();
+  await work.openSource();
+  while ((await work.inspect()) === 'blocks') {
+    await work.read();
+    await work.write();
+  }
+  work.close();
+  const other = workOn(theirs);
+  await other.openStore();
+  await assert.rejects(other.openSource(), (error) => {
+    assert.ok(hasCode(error, 'DATABASE_UNUSABLE'));
+    assert.match(
+      error.message,
+      /block 5 is 0+b5 in the decoder database and 0+a5 in the index: they are of two chains/
+    );
+    return true;
+  });
+  other.close();
+});
+
 test('DATABASE_UNUSABLE: a decoder database of another chain', async () => {
   const database = await createDatabase('decoder');
   const decoder = await openDecoderStore(database);

@@ -1,0 +1,49 @@
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { activationHeight, type Profile } from '../../coin/profile.ts';
+
+/** The rules of this release. A higher one means that an activation height came along: see `activations`. */
+const RULES_VERSION = 1;
+
+/** What a ledger is made by. Two ledgers of one base and one chain are equal. */
+export interface LedgerBase {
+  readonly version: number;
+  /** What must never change, as texts by name: the network, and settings that have no height. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** First block in which an action or rule counts, by its name; Infinity: never. */
+  readonly activations: Readonly<Record<string, number>>;
+}
+
+/** Parts of a profile that the ledger does not depend on, or that the rest of this file reads. */
+const APART: ReadonlySet<string> = new Set([
+  ...['name', 'payloadMagic', 'gas', 'gasPrice', 'roles', 'stakeDelays', 'activations']
+]);
+
+/** Returns the base of a network's ledger under a profile. @param domain  COMMITMENT_DOMAIN */
+export function ledgerBaseOf(profile: Profile, network: ChainNetwork, domain: string): LedgerBase {
+  const { gas, gasPrice, roles, stakeDelays, activations } = profile;
+  const isCharged = Object.values(gas).some((price) => price > 0);
+  const further = Object.entries(profile).filter(([name]) => !APART.has(name));
+  return {
+    version: RULES_VERSION,
+    settings: {
+      network: network.name,
+      commitmentDomain: domain,
+      gas: isCharged ? canonical({ gas, gasPrice }) : 'none',
+      roles: canonical(roles[network.name] ?? {}),
+      stakeDelay: String(stakeDelays[network.name] ?? network.activationDelayBlocks),
+      ...Object.fromEntries(further.map(([name, value]) => [name, canonical(value)]))
+    },
+    activations: Object.fromEntries(
+      Object.keys(activations).map((name) => [name, activationHeight(profile, network, name)])
+    )
+  };
+}
+
+/** JSON with the keys of each object in order. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner
+  );
+}

@@ -61,6 +61,6 @@ await thread.run<DecoderReport>({
   mempoolPass,
   reportOf: (report) => {
     parseErrors = work.store?.parseErrors ?? parseErrors;
-    return { ...report, parseErrors };
+    return { ...report, parseErrors, mempoolSkipped: mempoolPass.oddCount };
   }
 });

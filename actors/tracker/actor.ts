@@ -28,6 +28,9 @@ export type TrackerAsks = {
 /** What a tracker actor tells the main thread. */
 export type TrackerNotices = { report: TrackerReport };
 
+/** For how long a look at the mempool counts at least. */
+const LEAST_PATIENCE_MS = 30_000;
+
 const data = workerData as TrackerActorData;
 const { node } = data;
 const thread = new ChainThread<TrackerTasks>('tracker', data);
@@ -95,7 +98,12 @@ await thread.run<TrackerReport>({
   reportOf: (report) => ({
     ...report,
     ...work.reorgs,
-    isMempoolReady: coins.isReady,
+    mempool: {
+      knownAt: coins.knownAt,
+      patienceMs: Math.max(LEAST_PATIENCE_MS, 3 * data.mempoolIntervalMs),
+      size: coins.size,
+      oddCount: coins.oddCount
+    },
     firstSync: work.store?.firstSync ?? null
   })
 });

@@ -1,6 +1,7 @@
+import { pages } from '../db/core/pages.ts';
 import type { BlockRows } from './block-rows.ts';
 import { DispenserWriter, type PlacedTransaction } from './dispenser-writer.ts';
-import { Lookup, pages, type Query } from './lookup.ts';
+import { Lookup, type Query } from './lookup.ts';
 
 /** What a lookup table gave: ids of names, and by block the highest id before it. */
 type Given = Awaited<ReturnType<Lookup['idsOf']>>;

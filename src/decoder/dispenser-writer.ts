@@ -1,6 +1,7 @@
+import { pages } from '../db/core/pages.ts';
 import type { BlockRows, TransactionRow } from './block-rows.ts';
 import { DispenserBook, KEPT_BLOCKS } from './dispenser-book.ts';
-import { type Lookup, pages, type Query } from './lookup.ts';
+import type { Lookup, Query } from './lookup.ts';
 
 /** A transaction that has a row, and its place. */
 export interface PlacedTransaction extends TransactionRow {

@@ -6,6 +6,8 @@ import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 export interface DecoderReport extends ChainReport {
   /** Transactions that could not be read. */
   readonly parseErrors: number;
+  /** Transactions of the mempool that could not be read since the start. */
+  readonly mempoolSkipped?: number;
 }
 
 /** What is known of the loop from outside of its thread. */
@@ -35,6 +37,7 @@ export const HealthSchema = Type.Object({
   node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' })),
   rpc_errors: Type.Integer(),
   parse_errors: Type.Integer(),
+  mempool_skipped: Type.Optional(Type.Integer({ description: 'transactions of the mempool that cannot be read' })),
   error: Type.Union([Type.String(), Type.Null()]),
   alarm: Type.Optional(AlarmSchema)
 });
@@ -85,6 +88,7 @@ export function healthOf({ report, crash }: DecoderView, now: number): Static<ty
     ...(report && isTipStale(report, now) ? { node_height_stale: true } : {}),
     rpc_errors: report?.rpcErrors ?? 0,
     parse_errors: report?.parseErrors ?? 0,
+    ...(report?.mempoolSkipped ? { mempool_skipped: report.mempoolSkipped } : {}),
     error: crash ?? report?.haltReason ?? null,
     ...toldAlarm(report?.alarm, now)
   };

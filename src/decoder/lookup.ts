@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
+import { pages } from '../db/core/pages.ts';
 import { EMPTY_ID } from './schema.ts';
 
 /** A statement on the writer's connection. */
 export type Query = <T extends object>(sql: string, values?: readonly unknown[]) => Promise<T[]>;
 
 const REMEMBERED_NAMES = 200_000;
-/** Names of one statement. */
-const PAGE = 1_000;
 
 /**
  * One lookup table of a decoder database: gives names their ids.
@@ -93,9 +92,4 @@ export class Lookup {
     const [row] = await this.#query<{ next: number }>(`SELECT MAX(id) + 1 AS next FROM ${this.#table}`);
     return Number(row!.next);
   }
-}
-
-/** A list in parts that one statement takes. */
-export function pages<T>(list: readonly T[]): T[][] {
-  return Array.from({ length: Math.ceil(list.length / PAGE) }, (_, page) => list.slice(page * PAGE, (page + 1) * PAGE));
 }

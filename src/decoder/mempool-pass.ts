@@ -4,8 +4,11 @@ import type { MempoolStore } from './mempool-store.ts';
 export interface MempoolPassOptions {
   /** Ids of all transactions in the node's mempool. */
   readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Rows of those among these transactions that say something. */
-  readonly scan: (txids: readonly string[], signal: AbortSignal) => Promise<readonly TransactionRow[]>;
+  /** Rows of those among these transactions that say something, and how many cannot be read. */
+  readonly scan: (
+    txids: readonly string[],
+    signal: AbortSignal
+  ) => Promise<{ readonly transactions: readonly TransactionRow[]; readonly oddCount: number }>;
   /** Undefined while no database is open. */
   readonly store: () => MempoolStore | undefined;
 }
@@ -20,9 +23,15 @@ export class MempoolPass {
   #waiting: string[] = [];
   #batch: readonly string[] = [];
   #found: readonly TransactionRow[] = [];
+  #oddCount = 0;
 
   constructor(options: MempoolPassOptions) {
     this.#options = options;
+  }
+
+  /** Transactions that could not be read since the start: they have no row. */
+  get oddCount(): number {
+    return this.#oddCount;
   }
 
   /** @returns how many new transactions wait to be read */
@@ -37,7 +46,9 @@ export class MempoolPass {
 
   async fetch(signal: AbortSignal): Promise<void> {
     this.#batch = this.#waiting.splice(0, BATCH);
-    this.#found = await this.#options.scan(this.#batch, signal);
+    const { transactions, oddCount } = await this.#options.scan(this.#batch, signal);
+    this.#found = transactions;
+    this.#oddCount += oddCount;
   }
 
   /** @returns how many are left */

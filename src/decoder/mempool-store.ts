@@ -1,7 +1,7 @@
 import type { Pool } from 'mysql2/promise';
 import { databaseError, rows, type SqlRow } from '../db/core/connection.ts';
+import { pages } from '../db/core/pages.ts';
 import type { TransactionRow } from './block-rows.ts';
-import { pages } from './lookup.ts';
 
 /** The table of transactions that no block holds yet. It is rewritten all the time, and belongs to this node alone. */
 export class MempoolStore {
@@ -24,11 +24,11 @@ export class MempoolStore {
 
   /** Adds transactions; existing ones are left unchanged. */
   async add(transactions: readonly Pick<TransactionRow, 'hash' | 'source' | 'data' | 'rawData'>[]): Promise<void> {
-    for (const part of pages(transactions)) {
-      await this.#query('INSERT IGNORE INTO mempool_transactions (tx_hash, source, data, raw_data) VALUES ?', [
-        part.map(({ hash, source, data, rawData }) => [hash, source, data, rawData && Buffer.from(rawData)])
-      ]);
-    }
+    const values = transactions.map(({ hash, source, data, rawData }) => [
+      ...[hash, source, data, rawData && Buffer.from(rawData)]
+    ]);
+    for (const part of pages(values))
+      await this.#query('INSERT IGNORE INTO mempool_transactions (tx_hash, source, data, raw_data) VALUES ?', [part]);
   }
 
   async #query<T extends SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {

@@ -1,4 +1,6 @@
 import type { MempoolSteps } from '../chain/mempool-loop.ts';
+import { monotonicMs } from '../chain/monotonic.ts';
+import type { PresentTransactions } from '../coin/node/raw-chain.ts';
 import { printId } from '../coin/raw/hash-id.ts';
 import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { coinsOf } from './coins/changes.ts';
@@ -7,8 +9,8 @@ import type { CoinReader } from './coins/coin-reader.ts';
 export interface MempoolCoinsOptions {
   /** Ids of all transactions in the node's mempool. */
   readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Those of these transactions that the node still has. */
-  readonly read: (txids: readonly string[], signal: AbortSignal) => Promise<readonly Buffer[]>;
+  /** Those of these transactions that the node still has, and which of them cannot be read. */
+  readonly read: (txids: readonly string[], signal: AbortSignal) => Promise<PresentTransactions>;
   /** Undefined while no database is open. */
   readonly coins: () => CoinReader | undefined;
 }
@@ -46,17 +48,28 @@ export class MempoolCoins implements MempoolSteps {
   #spentNames: ReadonlySet<string> = new Set();
   #waiting: string[] = [];
   #read: Map<string, Transaction> = new Map();
+  #odd: ReadonlySet<string> = new Set();
   #isWhole = false;
-  #isReady = false;
+  #indexedAt: number | null = null;
   #version = 0;
 
   constructor(options: MempoolCoinsOptions) {
     this.#options = options;
   }
 
-  /** Whether the whole mempool was looked at since the start, and fits. */
-  get isReady(): boolean {
-    return this.#isReady && this.#isWhole;
+  /** When the whole mempool was last known, as monotonicMs() tells it; null: never since the start, or it does not fit. */
+  get knownAt(): number | null {
+    return this.#isWhole ? this.#indexedAt : null;
+  }
+
+  /** Transactions of the mempool that cannot be read: what they do to coins is not known. */
+  get oddCount(): number {
+    return this.#odd.size;
+  }
+
+  /** Transactions of the mempool that were read. */
+  get size(): number {
+    return this.#transactions.size;
   }
 
   /** Another one after each change of what it tells. */
@@ -90,14 +103,17 @@ export class MempoolCoins implements MempoolSteps {
     const present = new Set(all.slice(0, MAX_TRANSACTIONS));
     for (const txid of this.#transactions.keys()) if (!present.has(txid)) this.#transactions.delete(txid);
     this.#forgetUnowned(new Set(all));
-    this.#waiting = [...present].filter((txid) => !this.#transactions.has(txid));
+    this.#odd = this.#odd.intersection(present);
+    this.#waiting = [...present].filter((txid) => !this.#transactions.has(txid) && !this.#odd.has(txid));
     if (this.#waiting.length === 0) this.#index();
     return this.#waiting.length;
   }
 
   async fetch(signal: AbortSignal): Promise<void> {
     const batch = this.#waiting.splice(0, BATCH);
-    const transactions = (await this.#options.read(batch, signal)).map((bytes) => readRawTransaction(bytes));
+    const { found, odd } = await this.#options.read(batch, signal);
+    this.#odd = this.#odd.union(new Set(odd));
+    const transactions = found.map((bytes) => readRawTransaction(bytes));
     const spends = transactions.flatMap(({ outpoints }) => outpoints);
     const owners = new Map(
       (await this.#options.coins()?.owners(spends))?.map(({ outpoint, scriptHash, value }) => [
@@ -149,7 +165,7 @@ export class MempoolCoins implements MempoolSteps {
         if (isStored) within(this.#spent, owner.script).set(name, owner.value);
       }
     }
-    this.#isReady = true;
+    this.#indexedAt = monotonicMs();
     this.#version++;
   }
 }

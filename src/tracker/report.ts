@@ -5,13 +5,24 @@ import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
 /** What the loop last said of itself. */
 export interface TrackerReport extends ChainReport {
-  /** Whether the whole mempool was looked at. */
-  readonly isMempoolReady: boolean;
+  readonly mempool: MempoolReport;
   /** Reorgs since the start, and how many blocks the last one took. */
   readonly reorgs: number;
   readonly lastReorgDepth: number;
   /** Null: there is none, or no longer. */
   readonly firstSync: FirstSyncProgress | null;
+}
+
+/** What is known of the node's mempool. */
+export interface MempoolReport {
+  /** When all of it was last known, as monotonicMs() tells it; null: never, or it does not fit. */
+  readonly knownAt: number | null;
+  /** For how long that counts, in milliseconds. */
+  readonly patienceMs: number;
+  /** Transactions that were read. */
+  readonly size: number;
+  /** Transactions that cannot be read, and are passed over. */
+  readonly oddCount: number;
 }
 
 /** What is known of the loop from outside of its thread. */
@@ -26,7 +37,10 @@ export const SyncStatusSchema = Type.Object({
   node_height: HeightOrNull,
   lag: HeightOrNull,
   synced: Type.Boolean({ description: 'caught up, to within 3 blocks' }),
-  mempool_ready: Type.Boolean({ description: 'the whole mempool was looked at' }),
+  mempool_ready: Type.Boolean({ description: 'the whole mempool was looked at lately' }),
+  mempool_age_s: HeightOrNull,
+  mempool_size: Type.Integer({ description: 'transactions that were read' }),
+  mempool_skipped: Type.Integer({ description: 'transactions that cannot be read: what they spend is not known' }),
   reorg_count: Type.Integer(),
   last_reorg_depth: Type.Integer(),
   halted: Type.Optional(Type.Literal(true)),
@@ -49,6 +63,17 @@ export const TrackerStatusSchema = Type.Object({
   alarm: Type.Optional(AlarmSchema)
 });
 
+function mempoolOf(isWell: boolean, mempool: MempoolReport | undefined, now: number) {
+  const { knownAt = null, patienceMs = 0, size = 0, oddCount = 0 } = mempool ?? {};
+  const ageMs = knownAt === null ? null : Math.max(0, now - knownAt);
+  return {
+    mempool_ready: isWell && ageMs !== null && ageMs <= patienceMs,
+    mempool_age_s: ageMs === null ? null : Math.floor(ageMs / 1000),
+    mempool_size: size,
+    mempool_skipped: oddCount
+  };
+}
+
 /** How far the tracker is at a moment. @param now as monotonicMs() tells it */
 export function syncStatusOf({ report, crash }: TrackerView, now: number): Static<typeof SyncStatusSchema> {
   const lag = report && lagOf(report);
@@ -62,7 +87,7 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): Stati
     node_height: report?.nodeHeight ?? null,
     lag,
     synced: isWell && isSynced(report),
-    mempool_ready: isWell && report?.isMempoolReady === true,
+    ...mempoolOf(isWell, report?.mempool, now),
     reorg_count: report?.reorgs ?? 0,
     last_reorg_depth: report?.lastReorgDepth ?? 0,
     ...(halt === null ? {} : { halted: true as const, halt_reason: halt }),

@@ -151,7 +151,11 @@ async function give(store: TrackerStore, maker: BlockMaker, script: Buffer, coun
 
 /** The tracker's front door over a store; it answers from this process. */
 async function openDoor(store: TrackerStore) {
-  const mempool = new MempoolCoins({ list: async () => [], read: async () => [], coins: () => store.coins });
+  const mempool = new MempoolCoins({
+    list: async () => [],
+    read: async () => ({ found: [], odd: [] }),
+    coins: () => store.coins
+  });
   const answers = new TrackerAnswers({ store: () => store, mempool });
   const app = createTrackerApp({
     version: '1.0.0',

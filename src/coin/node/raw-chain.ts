@@ -17,6 +17,13 @@ export interface RestRoutes {
   spentOutputs: boolean;
 }
 
+/** Transactions of a mempool. */
+export interface PresentTransactions {
+  readonly found: readonly Buffer[];
+  /** Ids of those that cannot be read. */
+  readonly odd: readonly string[];
+}
+
 /** Blocks and transactions of one coin node as bytes. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class RawChain {
   readonly #rpc: NodeRpc;
@@ -67,12 +74,32 @@ export class RawChain {
 
   /** Any transactions of the chain or the mempool, in the order of their ids; the node needs `txindex=1`. */
   async transactions(txids: readonly string[]): Promise<readonly Buffer[]> {
-    return await this.#transactions(txids, false);
+    const found: Buffer[] = [];
+    for await (const { txid, text } of this.#printed(txids, false)) {
+      const bytes = readTransaction(text!, txid);
+      if (bytes) found.push(bytes);
+      else
+        throw new PlatformError('NODE_REFUSED', {
+          reason: 'the answer is not the transaction that was asked for',
+          txid
+        });
+    }
+    return found;
   }
 
-  /** Those of the transactions that the node still has. */
-  async presentTransactions(txids: readonly string[]): Promise<readonly Buffer[]> {
-    return await this.#transactions(txids, true);
+  /**
+   * Those of the transactions that the node still has. One that cannot be read, or has another id than it is listed under, is odd: it
+   * may be one of an extension block alone, which is listed under the hash of its kernel.
+   */
+  async presentTransactions(txids: readonly string[]): Promise<PresentTransactions> {
+    const [found, odd]: [Buffer[], string[]] = [[], []];
+    for await (const { txid, text } of this.#printed(txids, true)) {
+      if (text === null) continue;
+      const bytes = readTransaction(text, txid);
+      if (bytes) found.push(bytes);
+      else odd.push(txid);
+    }
+    return { found, odd };
   }
 
   async #get(route: keyof RestRoutes, path: string): Promise<Buffer | null> {
@@ -92,16 +119,14 @@ export class RawChain {
     return texts.map((text) => Buffer.from(text, 'hex'));
   }
 
-  async #transactions(txids: readonly string[], isPartial: boolean): Promise<readonly Buffer[]> {
-    const found: Buffer[] = [];
+  /** The hex of transactions; null where the node has none and `isPartial`. */
+  async *#printed(txids: readonly string[], isPartial: boolean) {
     for (let first = 0; first < txids.length; first += MAX_CALLS) {
       const part = txids.slice(first, first + MAX_CALLS);
       const calls = part.map((txid) => [txid]);
-      for (const [position, text] of (await this.#texts('getrawtransaction', calls, HEX, { isPartial })).entries()) {
-        if (text !== null) found.push(checkedTransaction(Buffer.from(text, 'hex'), part[position]!));
-      }
+      const texts = await this.#texts('getrawtransaction', calls, HEX, { isPartial });
+      for (const [position, text] of texts.entries()) yield { txid: part[position]!, text };
     }
-    return found;
   }
 
   async #texts(method: string, calls: Calls, form: RegExp, bounds?: { maxBytes?: number }): Promise<readonly string[]>;
@@ -129,11 +154,13 @@ export class RawChain {
 
 type Calls = readonly (readonly unknown[])[];
 
-function checkedTransaction(bytes: Buffer, txid: string): Buffer {
+/** Returns the bytes of a transaction; null where they are none, or those of another. */
+function readTransaction(text: string, txid: string): Buffer | null {
+  const bytes = Buffer.from(text, 'hex');
   try {
-    if (readRawTransaction(bytes).txid === txid) return bytes;
-  } catch (cause) {
-    if (!(cause instanceof RangeError)) throw cause;
+    return readRawTransaction(bytes).txid === txid ? bytes : null;
+  } catch (caught) {
+    if (caught instanceof RangeError) return null;
+    throw caught;
   }
-  throw new PlatformError('NODE_REFUSED', { reason: 'the answer is not the transaction that was asked for', txid });
 }

@@ -1,5 +1,6 @@
 import type { Pool } from 'mysql2/promise';
 import { databaseError, rows, type SqlRow } from '../../db/core/connection.ts';
+import { pages } from '../../db/core/pages.ts';
 import { streamRowBytes, type TakeRowBytes } from '../../db/core/row-stream.ts';
 import type { Digits } from './coin-json.ts';
 import { OUTPOINT_BYTES } from './records.ts';
@@ -34,6 +35,8 @@ const PAGE = {
     UNION ALL (SELECT height, outpoint, value FROM coins FORCE INDEX (coins_script)
       WHERE script_hash = ? AND outpoint > ? AND ${MATURE} ORDER BY outpoint LIMIT ?)`
 };
+/** Places that one statement asks for. */
+const OUTPOINTS = 5_000;
 /** The length of a column that is null, in rows as MariaDB sends them. */
 const NULL = 0xfb;
 /** A statement's own limit ends it. */
@@ -106,12 +109,15 @@ export class CoinReader {
   async owners(
     outpoints: readonly Buffer[]
   ): Promise<readonly { readonly outpoint: Buffer; readonly scriptHash: Buffer; readonly value: bigint }[]> {
-    if (outpoints.length === 0) return [];
-    const found = await this.#rows<{ outpoint: Buffer; scriptHash: Buffer; value: string }>(
-      'SELECT outpoint, script_hash AS scriptHash, CAST(value AS CHAR) AS value FROM coins WHERE outpoint IN (?)',
-      [outpoints]
-    );
-    return found.map(({ value, ...place }) => ({ ...place, value: BigInt(value) }));
+    const owners = [];
+    for (const part of pages(outpoints, OUTPOINTS)) {
+      const found = await this.#rows<{ outpoint: Buffer; scriptHash: Buffer; value: string }>(
+        'SELECT outpoint, script_hash AS scriptHash, CAST(value AS CHAR) AS value FROM coins WHERE outpoint IN (?)',
+        [part]
+      );
+      owners.push(...found.map(({ value, ...place }) => ({ ...place, value: BigInt(value) })));
+    }
+    return owners;
   }
 
   async #rows<T extends object>(sql: string, values: readonly unknown[]): Promise<(T & SqlRow)[]> {

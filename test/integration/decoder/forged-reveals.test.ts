@@ -139,7 +139,8 @@ async function sayNested(chain: Chain, action: string): Promise<string> {
 async function decode(chain: Chain, txid: string, more: Partial<ScanRules> = {}) {
   const { node, network, rpc, mine } = chain;
   const rules = { ...scanRules(network, MAGIC), ...more };
-  const [waiting] = await scanMempool({ node, txids: [txid], height: 1, rules });
+  const { transactions: waits } = await scanMempool({ node, txids: [txid], height: 1, rules });
+  const [waiting] = waits;
   await mine();
   const height = Number(await rpc.call('getblockcount'));
   const range = { from: height, count: 1, isSmall: true, wanted: new Uint32Array() };

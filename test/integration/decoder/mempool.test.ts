@@ -118,7 +118,7 @@ test('LI-14: a pass reads a thousand transactions at a time', async () => {
     list: async () => Array.from({ length: 2_500 }, (_, index) => index.toString(16).padStart(64, '0')),
     scan: async (txids) => {
       batches.push(txids.length);
-      return [];
+      return { transactions: [], oddCount: 0 };
     },
     store: () => store.mempool
   });

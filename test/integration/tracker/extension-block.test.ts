@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { NodeChain } from '../../../src/coin/node/node-chain.ts';
+import { RawChain } from '../../../src/coin/node/raw-chain.ts';
+import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { addressScript } from '../../../src/coin/script/address-script.ts';
 import { NodeCoins } from '../../../src/encoder/coins.ts';
 import { TrackerAnswers } from '../../../src/tracker/answers.ts';
 import { scriptHashOf } from '../../../src/tracker/coins/changes.ts';
 import { MempoolCoins } from '../../../src/tracker/mempool-coins.ts';
+import scanMempool from '../../../workers/decoder/scan-mempool.ts';
+import { scanRules } from '../../support/decoder/loop.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { startTracker } from '../../support/tracker/loop.ts';
@@ -78,7 +83,11 @@ test('the unspent outputs are those of the node while coins go into the extensio
 
 test('a coin that came out of the extension block is told from when on nodes let it be spent', async () => {
   const tracker = startTracker(await createDatabase('tracker_ripe'), coin.node);
-  const mempool = new MempoolCoins({ list: async () => [], read: async () => [], coins: () => undefined });
+  const mempool = new MempoolCoins({
+    list: async () => [],
+    read: async () => ({ found: [], odd: [] }),
+    coins: () => undefined
+  });
   const answers = new TrackerAnswers({ store: () => tracker.work.store, mempool });
   const address = await coin.node.newAddress();
   const script = addressScript(address, chainNetwork('litecoin', 'regtest'));
@@ -109,5 +118,45 @@ test('a coin that came out of the extension block is told from when on nodes let
     await coin.node.mine(1);
   }
   assert.deepEqual(accepted, [false, false, false, false, false, true, true]);
+  await tracker.stop();
+});
+
+test('a transaction within the extension block waits under the hash of its kernel: it is skipped and counted, the others are read', async () => {
+  const tracker = startTracker(await createDatabase('tracker_odd'), coin.node);
+  await call('sendtoaddress', hidden, 5);
+  await coin.node.mine(1);
+  await tracker.reach(await call('getbestblockhash'));
+  await sendHidden(String(await call('getnewaddress', '', 'mweb')), 0.1);
+  const payment = await coin.node.pay({ action: 'SEND|0|beside it' });
+  const raw = new RawChain(coin.node.rpc);
+  const chain = new NodeChain(coin.node.rpc);
+  const listed = await chain.mempool();
+  const mempool = new MempoolCoins({
+    list: (signal) => chain.mempool(signal),
+    read: (txids) => raw.presentTransactions(txids),
+    coins: () => tracker.work.store?.coins
+  });
+  const { signal } = new AbortController();
+  const look = async () => {
+    for (let waiting = await mempool.list(signal); waiting > 0; ) {
+      await mempool.fetch(signal);
+      waiting = await mempool.save();
+    }
+  };
+  await look();
+  assert.ok(mempool.knownAt !== null);
+  assert.deepEqual([mempool.oddCount, mempool.size], [1, listed.length - 1]);
+  assert.equal(await mempool.list(signal), 0, 'it is not read again at each look');
+  const { url, user, password } = coin.node;
+  const rules = scanRules(chainNetwork('litecoin', 'regtest'), DEFAULT_PROFILE.payloadMagic);
+  const scanned = await scanMempool({ node: { url, user, password }, txids: listed, height: 1, rules });
+  assert.equal(scanned.oddCount, 1);
+  assert.deepEqual(
+    scanned.transactions.map(({ hash, data }) => [hash, data]),
+    [[payment.txid, 'SEND|0|beside it']]
+  );
+  await coin.node.mine(1);
+  await look();
+  assert.equal(mempool.oddCount, 0);
   await tracker.stop();
 });

@@ -129,3 +129,20 @@ test('a database of an earlier build is refused by name', async () => {
       hasCode(fault, 'DATABASE_UNUSABLE') && /lacks the column maturity.*: drop the database/.test(fault.message)
   );
 });
+
+test('the owners of as many coins as a batch of large consolidations spends are asked for in parts', async () => {
+  const store = await openTrackerStore(await createDatabase('tracker_large'), { undoDepth: 1, nodeHeight: () => 0 });
+  await store.prepare(0);
+  const outpoints = Array.from({ length: 300_000 }, (_, index) => {
+    const outpoint = Buffer.alloc(36);
+    outpoint.writeUInt32LE(index);
+    return outpoint;
+  });
+  await store.database.query("INSERT INTO coins VALUES (?, REPEAT('h', 32), 7, 0, 0)", [outpoints.at(-1)]);
+  const owners = await store.coins.owners(outpoints);
+  assert.deepEqual(
+    owners.map(({ outpoint, value }) => [outpoint, value]),
+    [[outpoints.at(-1), 7n]]
+  );
+  await store.database.close();
+});

@@ -210,12 +210,14 @@ export class IndexerLoop {
       watchTip: effects.effect<Found>('watchTip', async (signal) => {
         blocksFinished();
         await work.wait(signal);
+        await this.#ask('indexer', () => work.keepAlive(), signal);
         const found = await this.#ask('decoder', () => work.inspect(), signal);
         return found === 'tip' ? null : found;
       }),
       awaitBlocks: effects.effect<Found>('awaitBlocks', async (signal) => {
         blocksFinished();
         await work.wait(signal);
+        await this.#ask('indexer', () => work.keepAlive(), signal);
         const found = await this.#ask('decoder', () => work.inspect(), signal);
         return found === 'behind' ? null : found;
       }),

@@ -4,6 +4,7 @@ import {
   type Connection,
   connect,
   databaseError,
+  isLost,
   openPool,
   quoteName,
   refusalOf,
@@ -31,6 +32,8 @@ export interface RollbackHalt {
 const POOL_SIZE = 10;
 const LOCK_WAIT_S = 2;
 const CLOSE_LIMIT_MS = 2_000;
+/** From one use of a connection that rests to the next. */
+const KEEP_ALIVE_MS = 10_000;
 const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
 
 /** Name of the advisory lock that the one writer of a database holds. */
@@ -47,6 +50,7 @@ export class ChainDatabase {
   readonly pool: Pool;
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
+  #usedAt = performance.now();
 
   private constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
     this.pool = pool;
@@ -85,6 +89,7 @@ export class ChainDatabase {
 
   /** One statement of the writer. */
   async query<T extends SqlRow = SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
+    this.#usedAt = performance.now();
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => {
       this.#writer.destroy();
@@ -98,6 +103,12 @@ export class ChainDatabase {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Uses the writer's connection while there is no block to write, so that one that was lost is opened again before the next comes. */
+  async keepAlive(): Promise<void> {
+    if (!isLost(this.#writer) && performance.now() - this.#usedAt < KEEP_ALIVE_MS) return;
+    await this.query('DO 1');
   }
 
   /** A statement of the writer that changes rows. @returns how many */

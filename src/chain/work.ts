@@ -186,6 +186,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   async watchTip(signal: AbortSignal): Promise<Found | null> {
     const { chain, pollIntervalMs, startBlock } = this.#options;
     const next = this.#applied ? this.#applied.height + 1 : startBlock;
+    await this.#openedStore.database.keepAlive();
     await chain.waitForHeight(next, pollIntervalMs, signal);
     const tip = await this.#pollTip(signal);
     const standing = await this.#standingTo(tip);

@@ -215,6 +215,23 @@ export function isDriverError(caught: unknown): boolean {
   return sqlState !== undefined || fatal === true;
 }
 
+/** The driver's and MariaDB's words for a connection that is gone. */
+const LOSSES = new Set<unknown>(['PROTOCOL_CONNECTION_LOST', 'ECONNRESET', 'EPIPE', 1053, 1927, 2006, 2013]);
+
+/** Whether a statement failed because its connection is gone. The driver's error about a closed one has no code. */
+export function isConnectionLoss(caught: unknown): boolean {
+  const { code, errno, fatal } = Object(caught) as { code?: string; errno?: number; fatal?: boolean };
+  return LOSSES.has(code) || LOSSES.has(errno) || (fatal === true && code === undefined);
+}
+
+/** Whether a connection that rests was ended: by the server for its idle time, by its restart, or by what lies between. */
+export function isLost(connection: Connection): boolean {
+  const { connection: raw } = connection as unknown as {
+    connection: { readonly stream: Duplex; readonly _fatalError?: unknown };
+  };
+  return raw.stream.destroyed || raw.stream.readableEnded || Boolean(raw._fatalError);
+}
+
 /** MariaDB's message when it refused the statement itself; null for errors that a retry may not meet again. */
 export function refusalOf(caught: unknown): string | null {
   const { errno, sqlMessage } = caught as { errno?: number; sqlMessage?: string };

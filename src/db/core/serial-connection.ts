@@ -1,17 +1,28 @@
-import { type Connection, databaseError, type QueryOptions } from './connection.ts';
+import {
+  type Connection,
+  databaseError,
+  isConnectionLoss,
+  isDriverError,
+  isLost,
+  type QueryOptions
+} from './connection.ts';
 
 /** Longer than any statement limit: only a server that no longer answers takes this long. */
 const ANSWER_DEADLINE_MS = 90_000;
+/** A connection that was not used for so long may have been ended meanwhile. */
+const REST_MS = 1_000;
 
 /**
  * One connection that is opened when it is needed, used by one at a time, and destroyed when anything on it failed.
  *
- * After an error nobody knows what a connection's transaction holds, so none is used again.
+ * After an error nobody knows what a connection's transaction holds, so none is used again. Work that finds a connection lost which
+ * rested is tried once more, on another.
  */
 export class SerialConnection {
   readonly #open: () => Promise<Connection>;
   readonly #deadlineMs: number;
   #connection: Connection | undefined;
+  #usedAt = Number.NEGATIVE_INFINITY;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(open: () => Promise<Connection>, deadlineMs: number = ANSWER_DEADLINE_MS) {
@@ -27,12 +38,25 @@ export class SerialConnection {
   }
 
   async #run<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    if (this.#connection && isLost(this.#connection)) this.destroy();
+    const rested = this.#connection !== undefined && performance.now() - this.#usedAt > REST_MS;
+    try {
+      return await this.#attempt(work);
+    } catch (caught) {
+      if (rested && isConnectionLoss(caught)) return await this.#attempt(work).catch(rethrow);
+      return rethrow(caught);
+    } finally {
+      this.#usedAt = performance.now();
+    }
+  }
+
+  async #attempt<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     this.#connection ??= withDeadline(await this.#open(), this.#deadlineMs);
     try {
       return await work(this.#connection);
     } catch (caught) {
       this.destroy();
-      throw isOfDatabase(caught) ? databaseError(caught) : caught;
+      throw caught;
     }
   }
 
@@ -43,10 +67,11 @@ export class SerialConnection {
   }
 }
 
-/** The driver's errors have codes, MariaDB's or the network's; those of Node itself are bugs. */
-function isOfDatabase(caught: unknown): boolean {
-  const { code } = caught as { code?: unknown };
-  return typeof code === 'string' && !code.startsWith('ERR_');
+/** The driver's errors are fatal or have codes, MariaDB's or the network's; those of Node itself are bugs. */
+function rethrow(caught: unknown): never {
+  const { code } = Object(caught) as { code?: unknown };
+  const isOfDatabase = isDriverError(caught) || (typeof code === 'string' && !code.startsWith('ERR_'));
+  throw isOfDatabase ? databaseError(caught) : caught;
 }
 
 /** A statement that is not answered in time fails, also when the server's host is gone without a word. */

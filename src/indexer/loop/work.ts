@@ -46,6 +46,8 @@ export interface IndexerFacts {
 }
 
 const BLOCKS_PER_GROUP = 200;
+/** From one use of a connection that rests to the next. */
+const KEEP_ALIVE_MS = 10_000;
 /** So near to the tip each block is a transaction of its own. */
 const NEAR_TIP_BLOCKS = 3;
 
@@ -62,6 +64,7 @@ export class IndexerWork {
   #haltReason: string | null = null;
   #timeouts: Timeouts = { block: null, ofOneBlock: 0 };
   #waitReason: string | null = null;
+  #keptAt = performance.now();
 
   constructor(options: IndexerWorkOptions) {
     this.#options = options;
@@ -255,6 +258,13 @@ export class IndexerWork {
     this.#options.setPace?.('tip');
     if (this.#tip) await this.#options.rest?.(this.#tip.height);
     await sleep(this.#options.pollIntervalMs, undefined, { signal });
+  }
+
+  /** Uses connections that rest, from time to time: one that was lost is opened again before the next block comes. */
+  async keepAlive(): Promise<void> {
+    if (performance.now() - this.#keptAt < KEEP_ALIVE_MS) return;
+    this.#keptAt = performance.now();
+    await this.#store?.keepAlive();
   }
 
   close(): void {

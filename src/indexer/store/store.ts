@@ -1,5 +1,5 @@
 import type { ChainNames } from '../../consensus/balance-leaf.ts';
-import { type Connection, connect, databaseError, quoteName, rows } from '../../db/core/connection.ts';
+import { type Connection, connect, databaseError, isDriverError, quoteName, rows } from '../../db/core/connection.ts';
 import { StatementBatch, write } from '../../db/core/statement-batch.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
@@ -299,6 +299,15 @@ export class IndexerStore {
   }
 
   /** Lets go of the connections and of the writer's lock. */
+  /** Keeps the connections from being ended while there is no block to write. @throws {PlatformError} DATABASE_UNAVAILABLE */
+  async keepAlive(): Promise<void> {
+    try {
+      for (const connection of [this.#connection, this.#reader, this.#checker]) await connection.query('DO 1');
+    } catch (caught) {
+      throw databaseError(caught);
+    }
+  }
+
   close(): void {
     this.#checker.destroy();
     this.#reader.destroy();
@@ -392,6 +401,6 @@ export class IndexerStore {
 
 /** What failed, by its code: MariaDB is at fault only where it did not refuse the statement itself. */
 function faultOf(caught: unknown): PlatformError {
-  if (!('code' in Object(caught))) return PlatformError.from(caught);
+  if (!('code' in Object(caught) || isDriverError(caught))) return PlatformError.from(caught);
   return caught instanceof PlatformError ? caught : (refusedStatement(caught) ?? databaseError(caught));
 }

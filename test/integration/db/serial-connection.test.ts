@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
 import { SerialConnection } from '../../../src/db/core/serial-connection.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -55,6 +56,37 @@ test('a statement that is not answered fails at its deadline', async (t) => {
   await assert.rejects(
     line.use((connection) => connection.query('SELECT SLEEP(?)', [2])),
     { code: 'DATABASE_UNAVAILABLE' }
+  );
+  assert.ok(await line.use(idOf));
+});
+
+test('a connection that MariaDB ended while it rested is replaced, and its work is done on another', async (t) => {
+  const database = await createDatabase('line_rest');
+  const line = new SerialConnection(() => connect(database));
+  const other = await connect(database);
+  t.after(() => {
+    line.destroy();
+    other.destroy();
+  });
+  const end = async (id: unknown) => void (await other.query(`KILL CONNECTION ${String(id)}`));
+  const first = await line.use(idOf);
+  await sleep(1_100);
+  await end(first);
+  const second = await line.use(idOf); // its end may not have been heard of yet
+  assert.notEqual(second, first);
+  await end(second);
+  await sleep(200);
+  const third = await line.use(idOf);
+  assert.notEqual(third, second);
+  // In the middle of its work it is not tried again.
+  await assert.rejects(
+    line.use(async (connection) => {
+      await end(await idOf(connection));
+      await connection.query('DO 1').catch(() => undefined);
+      await sleep(50);
+      await connection.query('DO 1');
+    }),
+    { code: 'DATABASE_UNAVAILABLE', message: /closed state/ }
   );
   assert.ok(await line.use(idOf));
 });

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { query, startLoop } from '../../support/decoder/loop.ts';
+import { startTestLitecoind } from '../../support/litecoin.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+test("a writer's connection that was ended while it rested is opened again before the next block comes", async () => {
+  const { node } = await startTestLitecoind();
+  await node.mine(2);
+  const database = await createDatabase('rested');
+  const decoder = startLoop({ database, node, network: chainNetwork('litecoin', 'regtest'), magic: 'TEST' });
+  await decoder.reach(2, await node.rpc.call('getbestblockhash'));
+  const holder = async () =>
+    (await query(database, `SELECT IS_USED_LOCK('decoder ${database.name}') AS id`))[0]?.['id'] ?? null;
+  const before = await holder();
+  await query(database, `KILL CONNECTION ${before}`);
+  for (const end = Date.now() + 10_000; ; await sleep(20)) {
+    const now = await holder();
+    if (now !== null && now !== before) break;
+    assert.ok(Date.now() < end, 'the lock is held again');
+  }
+  await decoder.reach(2, await node.rpc.call('getbestblockhash'));
+  await node.mine(1);
+  const { length } = decoder.states;
+  await decoder.reach(3, await node.rpc.call('getbestblockhash'));
+  assert.ok(!decoder.states.slice(length).includes('reconnecting'));
+  await decoder.stop();
+});

@@ -99,7 +99,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', 'xstate', 'src/chain/', ...THREAD, 'type machines/chain/', 'src/coin/', 'src/log.ts'],
     ...BASICS
   ],
-  'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/chain/', 'src/coin/'],
+  'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/chain/', 'src/coin/', 'src/errors.ts'],
   'src/decoder/': [
     ...['node:', 'lru-cache', ...FASTIFY, 'type mysql2/promise', 'src/db/core/'],
     ...['src/chain/', 'src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]

@@ -93,41 +93,58 @@ export const frameVariables = {
 
 export type FrameConfig = Values<typeof frameVariables>;
 
-type ServiceVariables<P extends string> = { readonly [K in `${P}_API_HOST`]: Variable<string> } & {
+type ServiceVariables<P extends string> = { readonly [K in `${P}_API_HOST`]: Variable<string | undefined> } & {
   readonly [K in `${P}_API_PORT`]: Variable<number>;
 } & { readonly [K in `${P}_API_KEY`]: Variable<readonly string[] | undefined> } & typeof frameVariables;
 
+/** Of a service that everyone may reach, and of one that only its own machine may. */
+const [EVERYWHERE, HERE] = ['0.0.0.0', '127.0.0.1'];
+
 /**
- * Where a service listens by its configuration, and the variables that say so.
+ * Where a service listens by its configuration, and the variables that say so. Without a key and without an address that is set, it
+ * listens on its own machine only.
  *
  * @param prefix `DECODER` for DECODER_API_PORT
  * @param key variable of its key where it has another prefix
  */
 export function placeOf<P extends string, K extends string = `${P}_API_KEY`>(
-  config: Readonly<Record<`${P}_API_HOST`, string> & Record<`${P}_API_PORT`, number> & Partial<Record<K, unknown>>>,
+  config: Readonly<
+    Record<`${P}_API_HOST`, string | undefined> & Record<`${P}_API_PORT`, number> & Partial<Record<K, unknown>>
+  >,
   prefix: P,
   key = `${prefix}_API_KEY` as K
 ) {
   const variables = { host: `${prefix}_API_HOST`, port: `${prefix}_API_PORT`, key } as const;
   const values: Readonly<Record<string, unknown>> = config;
-  const [host, port] = [values[variables.host] as string, values[variables.port] as number];
-  return { host, port, variables, hasKey: values[key] !== undefined };
+  const [host, port] = [values[variables.host] as string | undefined, values[variables.port] as number];
+  const hasKey = values[key] !== undefined;
+  const isHidden = host === undefined && !hasKey;
+  return { host: host ?? (hasKey ? EVERYWHERE : HERE), port, variables, hasKey, isHidden };
+}
+
+interface ServiceListing {
+  /** Its name in the hub's configuration: `decoder` for `<prefix>-decoder`. */
+  readonly service: string;
+  /** Of the specification's port map. */
+  readonly usualPort: number;
+  /** It only reads, for everyone: it listens everywhere also without a key. */
+  readonly isPublic?: boolean;
 }
 
 /**
  * Where a service listens, its key, and what its frame reads.
  *
  * @param prefix `DECODER` for DECODER_API_PORT
- * @param service its name in the hub's configuration: `decoder` for `<prefix>-decoder`
- * @param usualPort of the specification's port map
  */
 export function serviceVariables<P extends string>(
   prefix: P,
-  { service, usualPort }: { readonly service: string; readonly usualPort: number }
+  { service, usualPort, isPublic = false }: ServiceListing
 ): ServiceVariables<P> {
   const hub = { service, params: ['service_port'] };
   return {
-    [`${prefix}_API_HOST`]: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
+    [`${prefix}_API_HOST`]: isPublic
+      ? text({ default: EVERYWHERE, doc: 'address to listen on', example: HERE })
+      : text({ doc: `address to listen on; unset: ${EVERYWHERE} where a key is set, else ${HERE}`, example: HERE }),
     [`${prefix}_API_PORT`]: port({ default: usualPort, doc: 'port of its interface and its probes', hub }),
     [`${prefix}_API_KEY`]: parsed(readTokens, {
       doc: 'key for reading /metrics and /debug and for ending and restarting actors; of several (OLD,NEW) all are accepted; unset: everyone may read, nobody may end actors',

@@ -86,7 +86,7 @@ export async function findService(name: string, env: Environment): Promise<Servi
   const values = (await loadSettings(declared, env, quiet)).values as Readonly<Record<string, unknown>>;
   const key = values[face.key] as string | readonly string[] | undefined;
   return {
-    url: `http://${reachable(String(values[face.host]))}:${values[face.port]}`,
+    url: `http://${reachable(String(values[face.host] ?? '127.0.0.1'))}:${values[face.port]}`,
     apiKey: typeof key === 'string' ? key : key?.[0]
   };
 }

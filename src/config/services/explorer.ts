@@ -31,7 +31,7 @@ export const explorerVariables = {
     service: 'decoder'
   }),
   DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
-  ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080 }),
+  ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080, isPublic: true }),
   EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
   EXPLORER_TLS_CERT: text({
     doc: 'PEM file of a certificate with those it was signed by; with it HTTPS is served too',
@@ -92,7 +92,7 @@ export function httpsPlaceOf(config: ExplorerConfig) {
       reason: 'set both of EXPLORER_TLS_CERT and EXPLORER_TLS_KEY, or none'
     });
   return {
-    host: config.EXPLORER_API_HOST,
+    host: config.EXPLORER_API_HOST ?? '0.0.0.0',
     port: config.EXPLORER_HTTPS_PORT,
     ...{ certificate, key, maxConnections: config.MAX_CONNECTIONS },
     variables: { port: 'EXPLORER_HTTPS_PORT', certificate: 'EXPLORER_TLS_CERT', key: 'EXPLORER_TLS_KEY' }

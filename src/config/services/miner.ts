@@ -17,7 +17,7 @@ export const minerVariables = {
   ...listening,
   MINER_API_KEY: {
     ...key,
-    doc: 'key for /metrics, /debug and every method but ping, status and health; of several (OLD,NEW) all are accepted; unset: everyone may mine and take coins'
+    doc: 'key for /metrics, /debug and every method but ping, status and health; of several (OLD,NEW) all are accepted; required on testnets; unset: everyone may mine and take coins'
   },
   IDLE_MINE_INTERVAL_MS: integer({
     default: 0,
@@ -31,11 +31,14 @@ export const minerVariables = {
 export type MinerConfig = Values<typeof minerVariables>;
 
 /** What one variable alone cannot tell. @returns one sentence a fault */
-function findFaults(config: NodeConfig & Pick<MinerConfig, 'IDLE_MINE_INTERVAL_MS'>): string[] {
-  const { NETWORK, IDLE_MINE_INTERVAL_MS: idleMs } = config;
+function findFaults(config: NodeConfig & Pick<MinerConfig, 'IDLE_MINE_INTERVAL_MS' | 'MINER_API_KEY'>): string[] {
+  const { NETWORK, MINER_API_KEY: key, IDLE_MINE_INTERVAL_MS: idleMs } = config;
   return [
     ...findNodeFaults(config),
     ...(NETWORK?.endsWith('-mainnet') ? [`NETWORK is ${NETWORK}: the miner serves regtest and testnet alone`] : []),
+    ...(NETWORK?.endsWith('-testnet') && key === undefined
+      ? [`missing required environment variable MINER_API_KEY: on ${NETWORK} coins are not had for the asking`]
+      : []),
     ...(idleMs > 0 && idleMs < WAIT_BOUNDS_MS.min
       ? [`IDLE_MINE_INTERVAL_MS is ${idleMs}: it must be 0 or at least ${WAIT_BOUNDS_MS.min}`]
       : [])

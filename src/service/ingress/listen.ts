@@ -16,6 +16,8 @@ export interface ListenPlace {
   readonly hasKey: boolean;
   /** What any caller may do while no key is set; undefined where that is harmless. */
   readonly exposure?: string;
+  /** It listens on its own machine only, because neither an address nor a key is set. */
+  readonly isHidden?: boolean;
   /** As the log names it, like `sync server`. */
   readonly service: string;
 }
@@ -47,6 +49,10 @@ export async function listen(app: Omit<HttpApp, 'close'>, place: ListenPlace): P
   }
   const address = app.server.address();
   const port = typeof address === 'object' && address ? address.port : place.port;
+  if (place.isHidden)
+    log.warn(
+      `${variables.key} is not set: ${service} is reached from this machine only; set ${variables.host}=0.0.0.0 to serve others without a key`
+    );
   if (place.exposure && !place.hasKey && !LOOPBACK.test(host))
     log.warn(`${variables.key} is not set and ${service} listens on ${host}:${port}: ${place.exposure}`);
   return port;

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../../src/config/load.ts';
 import { nodeRpcOf } from '../../../src/config/node.ts';
+import { placeOf } from '../../../src/config/service.ts';
 import { decoderChecks, decoderVariables } from '../../../src/config/services/decoder.ts';
 import { encoderVariables } from '../../../src/config/services/encoder.ts';
 import { explorerVariables } from '../../../src/config/services/explorer.ts';
 import { hubVariables } from '../../../src/config/services/hub.ts';
 import { indexedNetwork, indexerChecks, indexerVariables } from '../../../src/config/services/indexer.ts';
-import { minerVariables } from '../../../src/config/services/miner.ts';
+import { minerChecks, minerVariables } from '../../../src/config/services/miner.ts';
 import { syncVariables } from '../../../src/config/services/sync.ts';
 import { trackerVariables } from '../../../src/config/services/tracker.ts';
 
@@ -22,7 +23,7 @@ const INDEXER = {
 const indexer = (env: Readonly<Record<string, string>>) =>
   loadConfig(indexerVariables, { env, ...indexerChecks }).values;
 
-test('PT-01, PT-02, PT-03, PT-05, PT-06, PT-07, PT-08, PT-09, PT-10: every service has the port of the specification, and the address that says every interface', () => {
+test('PT-01, PT-02, PT-03, PT-05, PT-06, PT-07, PT-08, PT-09, PT-10: every service has the port of the specification, and hub and explorer every interface', () => {
   const ports = [
     [hubVariables.HUB_PORT, 10_000],
     [explorerVariables.EXPLORER_API_PORT, 8080],
@@ -35,12 +36,29 @@ test('PT-01, PT-02, PT-03, PT-05, PT-06, PT-07, PT-08, PT-09, PT-10: every servi
     [syncVariables.SYNC_API_PORT, 3006]
   ] as const;
   for (const [{ fallback, doc }, port] of ports) assert.equal(fallback, port, doc);
-  const hosts = [
-    ...[hubVariables.HUB_HOST, explorerVariables.EXPLORER_API_HOST, trackerVariables.UTXO_TRACKER_API_HOST],
-    ...[decoderVariables.DECODER_API_HOST, encoderVariables.ENCODER_API_HOST, indexerVariables.INDEXER_API_HOST],
-    minerVariables.REGTEST_MINER_API_HOST
-  ];
-  for (const { fallback, doc } of hosts) assert.equal(fallback, '0.0.0.0', doc);
+  for (const { fallback, doc } of [hubVariables.HUB_HOST, explorerVariables.EXPLORER_API_HOST])
+    assert.equal(fallback, '0.0.0.0', doc);
+});
+
+test('without a key a service that does more than read for everyone listens on its own machine, unless an address is set', () => {
+  const hostOf = (env: Record<string, string>) => {
+    const needed = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'p' };
+    const place = placeOf(loadConfig(encoderVariables, { env: { ...needed, ...env } }).values, 'ENCODER');
+    return [place.host, place.isHidden];
+  };
+  const key = { ENCODER_API_KEY: 'a-key-that-is-long-enough-for-everyone' };
+  assert.deepEqual(hostOf({}), ['127.0.0.1', true]);
+  assert.deepEqual(hostOf(key), ['0.0.0.0', false]);
+  assert.deepEqual(hostOf({ ENCODER_API_HOST: '0.0.0.0' }), ['0.0.0.0', false]);
+  assert.deepEqual(hostOf({ ...key, ENCODER_API_HOST: '10.0.0.1' }), ['10.0.0.1', false]);
+});
+
+test('CONFIG_INVALID: a miner of a testnet pays nobody without a key', () => {
+  const load = (env: Record<string, string>) =>
+    loadConfig(minerVariables, { env: { NODE_USER: 'u', NODE_PASSWORD: 'p', ...env }, ...minerChecks });
+  assert.throws(() => load({ NETWORK: 'TLTC' }), { message: /MINER_API_KEY: on litecoin-testnet/ });
+  assert.ok(load({ NETWORK: 'TLTC', MINER_API_KEY: 'a-key-that-is-long-enough-for-everyone' }));
+  assert.ok(load({ NETWORK: 'RLTC' }));
 });
 
 test('PT-11, PT-12, PT-13: without NODE_PORT a coin node is asked at the usual port of its network', () => {

@@ -1,9 +1,11 @@
 import { ChainDatabase } from '../chain/database.ts';
 import type { BlockRef, BlockStore } from '../chain/work.ts';
 import { rows, type SqlRow } from '../db/core/connection.ts';
+import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import type { BlockRows } from './block-rows.ts';
 import { BlockWriter } from './block-writer.ts';
+import { KEPT_BLOCKS } from './dispenser-book.ts';
 import { MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 
@@ -81,15 +83,36 @@ export class DecoderStore implements BlockStore<BlockRows> {
     this.#parseErrors += blocks.flatMap(({ findings }) => findings).filter(({ code }) => code === 'PARSE_ERROR').length;
   }
 
-  /** Deletes the newest block with all that it brought, and records it as REORG. @returns the new tip */
+  /**
+   * Deletes the newest block with all that it brought, and records it as REORG.
+   *
+   * @returns the new tip
+   * @throws {PlatformError} DATABASE_UNUSABLE so far below the highest block that dispensers of that time may be forgotten
+   */
   async rollBackTip(): Promise<BlockRef | null> {
     const tip = await this.readTip();
     if (!tip) return null;
+    await this.#refuseForgotten(tip.height);
     await this.#transaction(async () => {
       await this.#blocks.undo(tip.height);
       await this.database.recordEvent('REORG', [{ block_index: tip.height, block_hash: tip.hash }]);
     });
     return await this.readTip();
+  }
+
+  /** What expired is deleted 126 blocks later: below, a rollback would leave dispensers closed that were open. */
+  async #refuseForgotten(height: number): Promise<void> {
+    const [{ highest } = { highest: null }] = await this.database.query<{ highest: number | null }>(
+      "SELECT MAX(CAST(JSON_VALUE(data, '$[0].block_index') AS SIGNED)) AS highest FROM events WHERE code = 'REORG'"
+    );
+    if (height > Math.max(height, highest ?? 0) - KEPT_BLOCKS) return;
+    const [dispenser] = await this.database.query(
+      "SELECT 1 FROM transactions WHERE block_index < ? AND UPPER(data) LIKE '%DISPENSER%' LIMIT 1",
+      [height]
+    );
+    if (!dispenser) return;
+    const reason = `block ${height} cannot be rolled back, because dispensers that were open then are no longer kept: drop the database and start the decoder; it reads the chain again`;
+    throw new PlatformError('DATABASE_UNUSABLE', { reason });
   }
 
   /** Transactions that could not be read, of all blocks that were ever written. */

@@ -3,6 +3,12 @@ import { databaseError, rows, type SqlRow } from '../db/core/connection.ts';
 import { pages } from '../db/core/pages.ts';
 import type { TransactionRow } from './block-rows.ts';
 
+const IN_BLOCK = `mempool_transactions m JOIN index_transactions h ON h.hash = m.tx_hash
+  JOIN transactions t ON t.tx_hash_id = h.id`;
+/** Deletes what a block has by now: a statement of the writer. */
+export const CONFIRMED = `DELETE m FROM ${IN_BLOCK}`;
+const WAITS_IN_BLOCK = `SELECT m.tx_hash AS hash FROM ${IN_BLOCK}`;
+
 /** The table of transactions that no block holds yet. It is rewritten all the time, and belongs to this node alone. */
 export class MempoolStore {
   readonly #pool: Pool;
@@ -22,13 +28,17 @@ export class MempoolStore {
     return stored.filter((hash) => txids.has(hash));
   }
 
-  /** Adds transactions; existing ones are left unchanged. */
+  /** Adds transactions that no block has; existing ones are left unchanged. */
   async add(transactions: readonly Pick<TransactionRow, 'hash' | 'source' | 'data' | 'rawData'>[]): Promise<void> {
     const values = transactions.map(({ hash, source, data, rawData }) => [
       ...[hash, source, data, rawData && Buffer.from(rawData)]
     ]);
     for (const part of pages(values))
       await this.#query('INSERT IGNORE INTO mempool_transactions (tx_hash, source, data, raw_data) VALUES ?', [part]);
+    // Read first: a statement that locks both would wait for the block that is being written, while that waits for it.
+    const confirmed = values.length === 0 ? [] : await this.#query<{ hash: string }>(WAITS_IN_BLOCK);
+    for (const part of pages(confirmed.map(({ hash }) => hash)))
+      await this.#query('DELETE FROM mempool_transactions WHERE tx_hash IN (?)', [part]);
   }
 
   async #query<T extends SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {

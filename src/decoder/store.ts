@@ -6,7 +6,7 @@ import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import type { BlockRows } from './block-rows.ts';
 import { BlockWriter } from './block-writer.ts';
 import { KEPT_BLOCKS } from './dispenser-book.ts';
-import { MempoolStore } from './mempool-store.ts';
+import { CONFIRMED, MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 
 /**
@@ -74,6 +74,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
   async writeBlocks(blocks: readonly BlockRows[]): Promise<void> {
     await this.#transaction(async () => {
       await this.#blocks.write(blocks);
+      await this.database.query(CONFIRMED); // what waits and what is confirmed are parted at one moment
       for (const { height, findings } of blocks) {
         for (const { code, hash, reason } of findings) {
           await this.database.recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);

@@ -1,9 +1,10 @@
 import { PlatformError } from '../errors.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import { COIN_JSON_BYTES, CoinJson, coinBytes } from './coins/coin-json.ts';
+import type { CoinView } from './coins/coin-reader.ts';
 import { ReadAhead } from './coins/read-ahead.ts';
 import { OUTPOINT_BYTES } from './coins/records.ts';
-import { type MempoolCoins, nameOf } from './mempool-coins.ts';
+import { type MempoolCoins, type MempoolOverlay, nameOf, outpointOf, type PendingCoin } from './mempool-coins.ts';
 import type { TrackerStore } from './store.ts';
 
 /** Which coins of a script are asked for. */
@@ -34,7 +35,7 @@ export interface BalanceAnswer {
 export interface TrackerAnswersOptions {
   /** Undefined while no database is open. */
   readonly store: () => Pick<TrackerStore, 'coins' | 'version'> | undefined;
-  readonly mempool: Pick<MempoolCoins, 'pendingOf' | 'spentOf' | 'spends' | 'spendsAny' | 'version'>;
+  readonly mempool: Pick<MempoolCoins, 'overlay' | 'version'>;
 }
 
 const CURSOR = /^[0-9a-f]{72}$/;
@@ -81,51 +82,47 @@ export class TrackerAnswers {
     const json = new CoinJson('{"utxos":[', scriptHex, most);
     const last = Buffer.alloc(OUTPOINT_BYTES);
     let [tip, count] = [-1, 0];
-    await this.#opened.coins.page(
-      { scriptHash, after: Buffer.from(after ?? '', 'hex'), limit: most },
-      {
-        tip: (height) => {
-          tip = height;
-        },
-        coin: (at, value, height) => {
-          count++;
-          if (count === most) value.bytes.copy(last, 0, at, at + OUTPOINT_BYTES);
-          if (!mempool.spendsAny || !mempool.spends(value.bytes.subarray(at, at + OUTPOINT_BYTES)))
-            json.add(at, value, height, tip - height + 1);
+    const overlay = mempool.overlay(scriptHash);
+    return await this.#opened.coins.look(async (coins) => {
+      await coins.page(
+        { scriptHash, after: Buffer.from(after ?? '', 'hex'), limit: most },
+        {
+          tip: (height) => {
+            tip = height;
+          },
+          coin: (at, value, height) => {
+            count++;
+            if (count === most) value.bytes.copy(last, 0, at, at + OUTPOINT_BYTES);
+            if (!overlay.spendsAny || !overlay.spends(value.bytes.subarray(at, at + OUTPOINT_BYTES)))
+              json.add(at, value, height, tip - height + 1);
+          }
         }
-      }
-    );
-    if (count === most) return { json, next: last.toString('hex') };
-    for (const { outpoint, value } of await this.#pending(scriptHash)) json.add(0, coinBytes(outpoint, value), null, 0);
-    return { json, next: null };
+      );
+      if (count === most) return { json, next: last.toString('hex') };
+      for (const { outpoint, value } of await unstored(overlay, coins))
+        json.add(0, coinBytes(outpoint, value), null, 0);
+      return { json, next: null };
+    });
   }
 
   /** @param script SHA-256 of it, hex @throws {PlatformError} DATABASE_UNAVAILABLE, COINS_INCOMPLETE */
   async balance(script: string): Promise<BalanceAnswer> {
-    const { mempool } = this.#options;
     const scriptHash = Buffer.from(script, 'hex');
-    const [{ confirmed, received, coins, firstHeight }, pending] = await Promise.all([
-      this.#opened.coins.summary(scriptHash),
-      this.#pending(scriptHash)
-    ]);
-    const added = pending.reduce((sum, { value }) => sum + value, 0n);
-    const taken = [...mempool.spentOf(scriptHash).values()].reduce((sum, value) => sum + value, 0n);
-    return {
-      confirmed: String(confirmed),
-      pending: String(added - taken),
-      received: String(received),
-      confirmedCoins: coins,
-      pendingCoins: pending.length,
-      firstHeight
-    };
-  }
-
-  /** What the mempool makes, without what a block has by now. */
-  async #pending(scriptHash: Buffer) {
-    const pending = [...this.#options.mempool.pendingOf(scriptHash).values()];
-    const stored = await this.#opened.coins.owners(pending.map(({ outpoint }) => outpoint));
-    const confirmed = new Set(stored.map(({ outpoint }) => nameOf(outpoint)));
-    return pending.filter(({ outpoint }) => !confirmed.has(nameOf(outpoint)));
+    const overlay = this.#options.mempool.overlay(scriptHash);
+    return await this.#opened.coins.look(async (coins) => {
+      const { confirmed, received, coins: confirmedCoins, firstHeight } = await coins.summary(scriptHash);
+      const pending = await unstored(overlay, coins);
+      const added = pending.reduce((sum, { value }) => sum + value, 0n);
+      const taken = await takenBy(overlay, coins);
+      return {
+        confirmed: String(confirmed),
+        pending: String(added - taken),
+        received: String(received),
+        confirmedCoins,
+        pendingCoins: pending.length,
+        firstHeight
+      };
+    });
   }
 
   /** Of the coins, and of what the mempool does to them. */
@@ -138,4 +135,17 @@ export class TrackerAnswers {
     if (store) return store;
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database is not open' });
   }
+}
+
+/** What the mempool makes, without what a block has by now. */
+async function unstored({ pending }: MempoolOverlay, coins: CoinView): Promise<readonly PendingCoin[]> {
+  const stored = await coins.owners([...pending.values()].map(({ outpoint }) => outpoint));
+  const confirmed = new Set(stored.map(({ outpoint }) => nameOf(outpoint)));
+  return [...pending].flatMap(([name, coin]) => (confirmed.has(name) ? [] : [coin]));
+}
+
+/** What the mempool takes of coins that are stored: a block may have taken others by now. */
+async function takenBy({ spent }: MempoolOverlay, coins: CoinView): Promise<bigint> {
+  const stored = await coins.owners([...spent.keys()].map(outpointOf));
+  return stored.reduce((sum, { value }) => sum + value, 0n);
 }

@@ -22,6 +22,18 @@ export interface PendingCoin {
   readonly value: bigint;
 }
 
+/** What the mempool does to the coins of one script at a moment. */
+export interface MempoolOverlay {
+  /** Coins that it makes and does not spend, by name. */
+  readonly pending: ReadonlyMap<string, PendingCoin>;
+  /** Coins that were stored and that it spends: their values by name. */
+  readonly spent: ReadonlyMap<string, bigint>;
+  /** Whether it spends any coin of any script. */
+  readonly spendsAny: boolean;
+  /** Whether it spends the coin at this place. */
+  readonly spends: (outpoint: Buffer) => boolean;
+}
+
 interface Transaction {
   /** By the name of their outpoints; a script is named by the hex of its hash. */
   readonly made: ReadonlyMap<string, PendingCoin & { readonly script: string }>;
@@ -38,6 +50,8 @@ const NO_SPENDS: ReadonlyMap<string, bigint> = new Map();
 
 /** The name of an outpoint in maps. */
 export const nameOf = (outpoint: Buffer): string => outpoint.toString('latin1');
+/** The outpoint of a name. */
+export const outpointOf = (name: string): Buffer => Buffer.from(name, 'latin1');
 
 /** What the mempool makes of and does to the coins of each script, in memory. */
 export class MempoolCoins implements MempoolSteps {
@@ -77,24 +91,15 @@ export class MempoolCoins implements MempoolSteps {
     return this.#version;
   }
 
-  /** Coins that the mempool makes for a script and does not spend, by name. */
-  pendingOf(scriptHash: Buffer): ReadonlyMap<string, PendingCoin> {
-    return this.#pending.get(scriptHash.toString('hex')) ?? NO_COINS;
-  }
-
-  /** Stored coins of a script that the mempool spends: their values by name. */
-  spentOf(scriptHash: Buffer): ReadonlyMap<string, bigint> {
-    return this.#spent.get(scriptHash.toString('hex')) ?? NO_SPENDS;
-  }
-
-  /** Whether the mempool spends any coin. */
-  get spendsAny(): boolean {
-    return this.#spentNames.size > 0;
-  }
-
-  /** Whether the mempool spends the coin at this place. */
-  spends(outpoint: Buffer): boolean {
-    return this.#spentNames.has(nameOf(outpoint));
+  /** What the mempool does to the coins of a script, as of now: later looks do not change it. */
+  overlay(scriptHash: Buffer): MempoolOverlay {
+    const [script, names] = [scriptHash.toString('hex'), this.#spentNames];
+    return {
+      pending: this.#pending.get(script) ?? NO_COINS,
+      spent: this.#spent.get(script) ?? NO_SPENDS,
+      spendsAny: names.size > 0,
+      spends: (outpoint) => names.has(nameOf(outpoint))
+    };
   }
 
   async list(signal: AbortSignal): Promise<number> {

@@ -1,5 +1,6 @@
 import type { Pool } from 'mysql2/promise';
-import { databaseError, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, databaseError, isDriverError, rows, type SqlRow } from '../../db/core/connection.ts';
+import { inSnapshot } from '../../db/core/in-snapshot.ts';
 import { pages } from '../../db/core/pages.ts';
 import { streamRowBytes, type TakeRowBytes } from '../../db/core/row-stream.ts';
 import type { Digits } from './coin-json.ts';
@@ -42,6 +43,14 @@ const NULL = 0xfb;
 /** A statement's own limit ends it. */
 const NEVER = new AbortController().signal;
 
+/** A stored coin, and whose it is. */
+export interface CoinOwner {
+  readonly outpoint: Buffer;
+  readonly scriptHash: Buffer;
+  /** Base units. */
+  readonly value: bigint;
+}
+
 export interface CoinPage {
   readonly scriptHash: Buffer;
   /** An outpoint; empty: from the first. */
@@ -49,7 +58,7 @@ export interface CoinPage {
   readonly limit: number;
 }
 
-/** Reads beside the writer: each statement sees whole groups of blocks. Every method may throw DATABASE_UNAVAILABLE. */
+/** Reads beside the writer. Every method may throw DATABASE_UNAVAILABLE. */
 export class CoinReader {
   readonly #pool: Pool;
 
@@ -57,8 +66,37 @@ export class CoinReader {
     this.#pool = pool;
   }
 
+  /** Reads several things as of one moment: whole groups of blocks, the same for each. */
+  async look<T>(read: (coins: CoinView) => Promise<T>): Promise<T> {
+    const connection = await this.#pool.getConnection().catch((caught: unknown) => {
+      throw databaseError(caught);
+    });
+    try {
+      const found = await inSnapshot(connection, () => read(new CoinView(connection)));
+      connection.release();
+      return found;
+    } catch (caught) {
+      connection.destroy();
+      throw isDriverError(caught) ? databaseError(caught) : caught;
+    }
+  }
+
+  /** As `CoinView.owners`. */
+  async owners(outpoints: readonly Buffer[]): Promise<readonly CoinOwner[]> {
+    return outpoints.length === 0 ? [] : await this.look((coins) => coins.owners(outpoints));
+  }
+}
+
+/** The stored coins as of one moment. */
+export class CoinView {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
   /**
-   * Coins in the order of their outpoints, as of one moment.
+   * Coins in the order of their outpoints.
    */
   async page({ scriptHash, after, limit }: CoinPage, taker: CoinTaker): Promise<void> {
     const { coin, tip } = taker;
@@ -74,16 +112,7 @@ export class CoinReader {
       }
       return undefined;
     };
-    const connection = await this.#pool.getConnection().catch((caught: unknown) => {
-      throw databaseError(caught);
-    });
-    try {
-      await streamRowBytes(connection, { ...PAGE, values: [scriptHash, after, limit] }, takeRow, NEVER);
-      connection.release();
-    } catch (caught) {
-      connection.destroy();
-      throw caught;
-    }
+    await streamRowBytes(this.#connection, { ...PAGE, values: [scriptHash, after, limit] }, takeRow, NEVER);
   }
 
   async summary(scriptHash: Buffer): Promise<ScriptSummary> {
@@ -106,10 +135,8 @@ export class CoinReader {
   }
 
   /** Whose coins stand at these places, as far as they are stored. */
-  async owners(
-    outpoints: readonly Buffer[]
-  ): Promise<readonly { readonly outpoint: Buffer; readonly scriptHash: Buffer; readonly value: bigint }[]> {
-    const owners = [];
+  async owners(outpoints: readonly Buffer[]): Promise<readonly CoinOwner[]> {
+    const owners: CoinOwner[] = [];
     for (const part of pages(outpoints, OUTPOINTS)) {
       const found = await this.#rows<{ outpoint: Buffer; scriptHash: Buffer; value: string }>(
         'SELECT outpoint, script_hash AS scriptHash, CAST(value AS CHAR) AS value FROM coins WHERE outpoint IN (?)',
@@ -122,7 +149,7 @@ export class CoinReader {
 
   async #rows<T extends object>(sql: string, values: readonly unknown[]): Promise<(T & SqlRow)[]> {
     try {
-      return await rows<T & SqlRow>(this.#pool, sql, values);
+      return await rows<T & SqlRow>(this.#connection, sql, values);
     } catch (caught) {
       throw databaseError(caught);
     }

@@ -5,12 +5,14 @@ import { MempoolLoop } from '../../../src/chain/mempool-loop.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { openPool } from '../../../src/db/core/connection.ts';
 import { MempoolPass } from '../../../src/decoder/mempool-pass.ts';
+import { MempoolStore } from '../../../src/decoder/mempool-store.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanMempool from '../../../workers/decoder/scan-mempool.ts';
-import { query, scanRules } from '../../support/decoder/loop.ts';
+import { query, scanRules, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
@@ -145,3 +147,39 @@ test('LI-13: a pass that fails rests and looks again', async () => {
   }
   loop.stop();
 });
+
+test('what a block confirms waits no longer from that block on, and a look that began before does not bring it back', async () => {
+  const fresh = await createDatabase('mempool_confirmed');
+  const loop = startLoop({
+    database: fresh,
+    node: coin.node,
+    network: chainNetwork('litecoin', 'regtest'),
+    magic: MAGIC
+  });
+  const own = await openPoolStore(fresh);
+  const reach = async () => loop.reach(await coin.node.height(), await rpc.call('getbestblockhash'));
+  await reach();
+  const paid = await coin.node.pay({ action: 'SEND|0|confirmed soon' });
+  const { url, user, password } = coin.node;
+  const { transactions } = await scanMempool({
+    node: { url, user, password },
+    txids: [paid.txid],
+    height: 1,
+    rules: RULES
+  });
+  await own.add(transactions);
+  const waiting = () => query(fresh, 'SELECT tx_hash FROM mempool_transactions');
+  assert.deepEqual(await waiting(), [{ tx_hash: paid.txid }]);
+  await coin.node.mine(1);
+  await reach();
+  assert.deepEqual(await waiting(), []);
+  await own.add(transactions);
+  assert.deepEqual(await waiting(), []);
+  await loop.stop();
+});
+
+async function openPoolStore(of: DatabaseCoordinates): Promise<MempoolStore> {
+  const pool = openPool(of, 1);
+  after(() => pool.end());
+  return new MempoolStore(pool);
+}

@@ -139,6 +139,7 @@ test('a coin that the mempool spends stays hidden when a block has it, and not y
   await settle(async () => JSON.stringify(await balances()) === JSON.stringify(spent));
 
   await coin.node.invalidate(1);
+  await coin.node.mineEmpty();
   await settle(async () => ((await get(`/firstseen/${address}`)).body as unknown) === null);
   const none = { confirmed: '0', pending: '0', received: '0' };
   await settle(async () => JSON.stringify(await balances()) === JSON.stringify(none));

@@ -1,3 +1,4 @@
+import { EXTENSION_MATURITY } from '../coin/raw/raw-transaction.ts';
 import { PlatformError } from '../errors.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import { COIN_JSON_BYTES, CoinJson, coinBytes } from './coins/coin-json.ts';
@@ -90,11 +91,11 @@ export class TrackerAnswers {
           tip: (height) => {
             tip = height;
           },
-          coin: (at, value, height) => {
+          coin: (at, value, height, maturity) => {
             count++;
             if (count === most) value.bytes.copy(last, 0, at, at + OUTPOINT_BYTES);
             if (!overlay.spendsAny || !overlay.spends(value.bytes.subarray(at, at + OUTPOINT_BYTES)))
-              json.add(at, value, height, tip - height + 1);
+              json.add(at, value, height, tip - height + 1, maturity > EXTENSION_MATURITY);
           }
         }
       );

@@ -10,7 +10,6 @@ import { healthRoute } from '../service/routes/health.ts';
 import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
 import {
   AfterSchema,
-  BalanceSchema,
   CoinsSchema,
   FirstSeenSchema,
   InfoSchema,
@@ -77,10 +76,23 @@ function registerReads(
     reads.get<{ Params: { address: string }; Querystring: { limit?: string; after?: string } }>(
       '/utxos/:address',
       {
-        config: { open: true, doc: { tag, summary: 'Coins that may be spent, page by page', statuses: STATUSES } },
-        schema: { params: Owner, querystring: Page, response: { 200: CoinsSchema } }
+        config: {
+          open: true,
+          doc: {
+            tag,
+            summary: 'Coins that may be spent: a bare list of 10,000 at most; with `limit` or `after` page by page',
+            statuses: STATUSES
+          }
+        },
+        schema: {
+          params: Owner,
+          querystring: Page,
+          response: { 200: Type.Union([CoinsSchema, CoinsSchema.properties.utxos]) }
+        }
       },
       async ({ params, query }, reply) => {
+        if (query.limit === undefined && query.after === undefined)
+          return reply.type('application/json; charset=utf-8').send(await questions.coinList(params.address));
         const limit = query.limit === undefined ? undefined : Number(query.limit);
         const json = await questions.coins(params.address, limit, query.after ?? null);
         // Left to the garbage collector, every few pages would cost a run of it, and each page new memory.
@@ -101,10 +113,10 @@ function registerReads(
       '/balance/:address',
       {
         config: { open: true, doc: { tag, summary: 'What its confirmed coins are worth', statuses: STATUSES } },
-        schema: { params: Owner, response: { 200: BalanceSchema } }
+        schema: { params: Owner, response: { 200: Type.Number({ description: 'coins, 8 decimal places' }) } }
       },
       async ({ params }, reply) =>
-        reply.type('application/json').send(JSON.stringify(await questions.balance(params.address)))
+        reply.type('application/json').send((await questions.balance(params.address)).balance)
     );
     reads.get<{ Params: { address: string } }>(
       '/info/:address',

@@ -1,14 +1,24 @@
 import Type, { type Static } from 'typebox';
 import { monotonicMs } from '../chain/monotonic.ts';
+import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { addressScript } from '../coin/script/address-script.ts';
+import { readProgram, type ScriptKind } from '../coin/script/pay-scripts.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import { wholeNumber } from '../service/parameters.ts';
 import { JsonResult } from '../service/rpc/json-result.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import type { BalanceAnswer, CoinsQuestion } from './answers.ts';
 import { scriptHashOf } from './coins/changes.ts';
-import { SyncStatusSchema, syncStatusOf, TrackerStatusSchema, type TrackerView, trackerStatusOf } from './report.ts';
+import {
+  QuiescenceSchema,
+  quiescenceOf,
+  SyncStatusSchema,
+  syncStatusOf,
+  TrackerStatusSchema,
+  type TrackerView,
+  trackerStatusOf
+} from './report.ts';
 
 /** What the methods work with. */
 export interface TrackerMethodDeps {
@@ -29,20 +39,18 @@ export const OwnerSchema = Type.String({
   maxLength: MAX_SCRIPT_HEX + 'script:'.length,
   description: 'an address of the network, or `script:` and the hex of an output script'
 });
-const LimitSchema = Type.Integer({
-  minimum: 1,
-  maximum: MAX_PAGE,
-  default: USUAL_PAGE,
-  description: 'coins of a page'
-});
-/** The same as the text that a query holds. */
+/** The limit as the text that a query holds. */
 export const LimitTextSchema = wholeNumber({ min: 1, digits: 5, default: USUAL_PAGE, note: `at most ${MAX_PAGE}` });
+const LimitSchema = Type.Union([Type.Integer({ minimum: 1, maximum: MAX_PAGE }), LimitTextSchema, Type.Null()], {
+  description: `coins of a page, ${USUAL_PAGE} where it is absent or null, at most ${MAX_PAGE}`
+});
 export const AfterSchema = Type.String({ maxLength: 72, description: 'nextCursor of the page before' });
 const CoinSchema = Type.Object({
   txid: Type.String(),
   vout: Type.Integer(),
   value: Type.String({ description: 'base units' }),
   height: Type.Union([Type.Integer(), Type.Null()], { description: 'null: in no block yet' }),
+  coinbase: Type.Boolean({ description: 'the reward of a block' }),
   confirmations: Type.Integer(),
   amount: Type.String({ description: 'coins, 8 decimal places' }),
   scriptPubKey: Type.String()
@@ -53,18 +61,20 @@ export const CoinsSchema = Type.Object({
   sync: SyncStatusSchema
 });
 export const FirstSeenSchema = Type.Union([Type.Object({ height: Type.Integer() }), Type.Null()]);
-export const BalanceSchema = Type.Union([Type.Integer(), Type.String()], {
-  description: 'base units; a text where the number is beyond 2^53'
-});
+const CoinText = (description: string) => Type.String({ description: `${description}: coins, 8 decimal places` });
+export const BalanceSchema = Type.Object({ balance: CoinText('confirmed'), sync: SyncStatusSchema });
+const FirstSeenStatusSchema = Type.Object({ first_seen: FirstSeenSchema, sync: SyncStatusSchema });
 export const InfoSchema = Type.Object({
   address: Type.String(),
-  type: Type.Union([Type.Literal('address'), Type.Literal('script')]),
+  type: Type.String({ description: 'p2pkh, p2sh, p2wpkh, p2wsh, p2tr, or script for any other' }),
   balances: Type.Object({
-    confirmed: Type.String({ description: 'base units' }),
-    pending: Type.String({ description: 'what the mempool adds, or takes: base units' }),
-    received: Type.String({ description: 'all that blocks ever paid: base units' })
+    confirmed: CoinText('confirmed'),
+    pending: CoinText('what the mempool adds, or takes'),
+    received: CoinText('all that blocks ever paid')
   }),
-  utxos: Type.Object({ confirmed: Type.Integer(), pending: Type.Integer() })
+  utxos: Type.Object({ confirmed: Type.Integer(), pending: Type.Integer() }),
+  mempool_ready: Type.Boolean(),
+  sync: SyncStatusSchema
 });
 
 const ERRORS: readonly ErrorCode[] = [
@@ -94,23 +104,37 @@ export class TrackerQuestions {
     return Buffer.from(buffer, byteOffset, length);
   }
 
+  /** @returns JSON: the coins of the first page alone */
+  async coinList(address: string): Promise<string> {
+    const json = await this.coins(address, MAX_PAGE);
+    return json.toString('latin1', UTXOS.length, json.indexOf(']') + 1); // no coin has such a character
+  }
+
   async firstSeen(address: string): Promise<Static<typeof FirstSeenSchema>> {
     const { firstHeight } = await this.#balance(address);
     return firstHeight === null ? null : { height: firstHeight };
   }
 
+  async firstSeenStatus(address: string): Promise<Static<typeof FirstSeenStatusSchema>> {
+    return { first_seen: await this.firstSeen(address), sync: this.sync() };
+  }
+
   async balance(address: string): Promise<Static<typeof BalanceSchema>> {
     const { confirmed } = await this.#balance(address);
-    return Number.isSafeInteger(Number(confirmed)) ? Number(confirmed) : confirmed;
+    return { balance: coinsOf(confirmed), sync: this.sync() };
   }
 
   async info(address: string): Promise<Static<typeof InfoSchema>> {
     const { confirmed, pending, received, confirmedCoins, pendingCoins } = await this.#balance(address);
+    const kind = readProgram(this.#scriptOf(address))?.kind;
+    const sync = this.sync();
     return {
       address,
-      type: address.startsWith(SCRIPT) ? 'script' : 'address',
-      balances: { confirmed, pending, received },
-      utxos: { confirmed: confirmedCoins, pending: pendingCoins }
+      type: kind === undefined ? 'script' : TYPES[kind],
+      balances: { confirmed: coinsOf(confirmed), pending: coinsOf(pending), received: coinsOf(received) },
+      utxos: { confirmed: confirmedCoins, pending: pendingCoins },
+      mempool_ready: sync.mempool_ready,
+      sync
     };
   }
 
@@ -131,6 +155,23 @@ export class TrackerQuestions {
 }
 
 const SCRIPT = 'script:';
+/** What stands before the list of coins. */
+const UTXOS = '{"utxos":';
+/** Names of kinds of scripts as clients know them. */
+const TYPES: Readonly<Record<ScriptKind, string>> = {
+  keyHash: 'p2pkh',
+  scriptHash: 'p2sh',
+  witnessKeyHash: 'p2wpkh',
+  witnessScriptHash: 'p2wsh',
+  taproot: 'p2tr'
+};
+
+/** Base units, which may be below zero, as coins. */
+function coinsOf(units: string): string {
+  const number = BigInt(units);
+  return number < 0n ? `-${toDecimal(-number)}` : toDecimal(number);
+}
+
 const hashText = (script: Buffer): string => scriptHashOf(script).toString('hex');
 
 /** The methods of a tracker. */
@@ -154,25 +195,24 @@ export function trackerMethods(
     }),
     is_quiescent: rpcMethod({
       summary: 'Whether it has every block of its node, and the whole mempool',
-      result: Type.Boolean(),
+      result: QuiescenceSchema,
       write: false,
-      run: () => {
-        const { lag, synced, mempool_ready } = questions.sync();
-        return synced && lag === 0 && mempool_ready;
-      }
+      run: () => quiescenceOf(view(), monotonicMs())
     }),
     get_utxos: rpcMethod({
       summary: 'Coins that may be spent, page by page, without an end to their number',
       params: Type.Object({
         address: OwnerSchema,
         limit: Type.Optional(LimitSchema),
-        after: Type.Optional(AfterSchema)
+        after: Type.Optional(Type.Union([AfterSchema, Type.Null()]))
       }),
       result: CoinsSchema,
       write: false,
       errors: ERRORS,
       run: async ({ address, limit, after }) =>
-        new JsonResult<Static<typeof CoinsSchema>>(await questions.coins(address, limit, after ?? null))
+        new JsonResult<Static<typeof CoinsSchema>>(
+          await questions.coins(address, limit == null ? undefined : Number(limit), after || null)
+        )
     }),
     get_first_seen: rpcMethod({
       summary: 'The first block that paid to it; null where none did',
@@ -181,6 +221,14 @@ export function trackerMethods(
       write: false,
       errors: ERRORS,
       run: ({ address }) => questions.firstSeen(address)
+    }),
+    get_first_seen_status: rpcMethod({
+      summary: 'The same, with how far the tracker is',
+      params: Owner,
+      result: FirstSeenStatusSchema,
+      write: false,
+      errors: ERRORS,
+      run: ({ address }) => questions.firstSeenStatus(address)
     }),
     get_balance: rpcMethod({
       summary: 'What its confirmed coins are worth that may be spent',

@@ -59,8 +59,14 @@ export const SyncStatusSchema = Type.Object({
 export const TrackerStatusSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
   db: Type.Boolean(),
-  committed_height: HeightOrNull,
-  alarm: Type.Optional(AlarmSchema)
+  ...SyncStatusSchema.properties
+});
+
+/** Result of `is_quiescent`. */
+export const QuiescenceSchema = Type.Object({
+  ready: Type.Boolean({ description: 'it has every block of its node, and the whole mempool' }),
+  ...Type.Pick(SyncStatusSchema, ['mempool_size', 'committed_height', 'tracker_height', 'node_height', 'lag'])
+    .properties
 });
 
 function mempoolOf(isWell: boolean, mempool: MempoolReport | undefined, now: number) {
@@ -104,10 +110,27 @@ const firstSyncOf = ({ lastBlock, shards, loaded }: FirstSyncProgress) => ({
 });
 
 /** Whether it runs, reaches its database, and has blocks in it. */
-export function trackerStatusOf({ report, crash }: TrackerView, now: number): Static<typeof TrackerStatusSchema> {
+export function trackerStatusOf(view: TrackerView, now: number): Static<typeof TrackerStatusSchema> {
+  const { report, crash } = view;
   const db = crash === null && report?.isDatabaseReachable === true;
   const height = report?.lastProcessedBlock ?? null;
   const isHealthy = db && report.haltReason === null && height !== null && report.alarm?.code !== 'ROWS_REFUSED';
   const status = isHealthy ? 'healthy' : 'unhealthy';
-  return { status, db, committed_height: height, ...toldAlarm(report?.alarm, now) };
+  return { status, db, ...syncStatusOf(view, now) };
+}
+
+/** Whether what it tells of coins is all that there is. */
+export function quiescenceOf(view: TrackerView, now: number): Static<typeof QuiescenceSchema> {
+  const { synced, mempool_ready, mempool_size, committed_height, tracker_height, node_height, lag } = syncStatusOf(
+    view,
+    now
+  );
+  return {
+    ready: synced && lag === 0 && mempool_ready,
+    mempool_size,
+    committed_height,
+    tracker_height,
+    node_height,
+    lag
+  };
 }

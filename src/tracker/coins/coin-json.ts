@@ -1,7 +1,7 @@
 import { HASH_BYTES, OUTPOINT_BYTES } from './records.ts';
 
 /** Bytes of one coin at most, without its script. */
-export const COIN_JSON_BYTES = 320;
+export const COIN_JSON_BYTES = 340;
 const DECIMALS = 8;
 const FIRST_COINS = 32;
 const GROWTH = 8;
@@ -17,6 +17,8 @@ const BEFORE = {
   vout: text('","vout":'),
   value: text(',"value":"'),
   height: text('","height":'),
+  coinbase: text(',"coinbase":true'),
+  noCoinbase: text(',"coinbase":false'),
   confirmations: text(',"confirmations":'),
   amount: text(',"amount":"')
 } as const;
@@ -66,8 +68,9 @@ export class CoinJson {
    * @param outpointAt  where the outpoint is in `value.bytes`
    * @param value  base units
    * @param height  null: in no block
+   * @param isCoinbase  whether it is a block's reward
    */
-  add(outpointAt: number, value: Digits, height: number | null, confirmations: number): void {
+  add(outpointAt: number, value: Digits, height: number | null, confirmations: number, isCoinbase = false): void {
     if (this.#end + this.#coinBytes > this.#bytes.length) this.#grow();
     const to = this.#bytes;
     const { bytes } = value;
@@ -81,6 +84,8 @@ export class CoinJson {
     end = copy(bytes, value.from, value.to, to, end);
     end = copy(BEFORE.height, 0, BEFORE.height.length, to, end);
     end = height === null ? copy(NO_HEIGHT, 0, NO_HEIGHT.length, to, end) : writeNumber(height, to, end);
+    const coinbase = isCoinbase ? BEFORE.coinbase : BEFORE.noCoinbase;
+    end = copy(coinbase, 0, coinbase.length, to, end);
     end = copy(BEFORE.confirmations, 0, BEFORE.confirmations.length, to, end);
     end = writeNumber(confirmations, to, end);
     end = copy(BEFORE.amount, 0, BEFORE.amount.length, to, end);

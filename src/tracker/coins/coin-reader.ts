@@ -10,8 +10,8 @@ import { OUTPOINT_BYTES } from './records.ts';
 export interface CoinTaker {
   /** Called once, first. @param height of the last block; -1 before the first */
   tip(height: number): void;
-  /** @param outpointAt where the outpoint is in the value's bytes */
-  coin(outpointAt: number, value: Digits, height: number): void;
+  /** @param outpointAt where the outpoint is in the value's bytes @param maturity blocks that nodes want on it */
+  coin(outpointAt: number, value: Digits, height: number, maturity: number): void;
 }
 
 /** What a script has and ever had. */
@@ -32,8 +32,8 @@ const MATURE = 'height + maturity <= (SELECT MAX(block_index) FROM blocks) + 1';
 const PAGE = {
   table: 'coins',
   columns: [],
-  sql: `(SELECT MAX(block_index) AS height, NULL AS outpoint, NULL AS value FROM blocks)
-    UNION ALL (SELECT height, outpoint, value FROM coins FORCE INDEX (coins_script)
+  sql: `(SELECT MAX(block_index) AS height, NULL AS outpoint, NULL AS value, NULL AS maturity FROM blocks)
+    UNION ALL (SELECT height, outpoint, value, maturity FROM coins FORCE INDEX (coins_script)
       WHERE script_hash = ? AND outpoint > ? AND ${MATURE} ORDER BY outpoint LIMIT ?)`
 };
 /** Places that one statement asks for. */
@@ -108,7 +108,8 @@ export class CoinView {
       else {
         const valueAt = outpointAt + OUTPOINT_BYTES + 1;
         const value = { bytes, from: valueAt, to: valueAt + bytes[valueAt - 1]! };
-        coin.call(taker, outpointAt, value, numberIn(bytes, heightAt, outpointAt - 1));
+        const maturity = numberIn(bytes, value.to + 1, value.to + 1 + bytes[value.to]!);
+        coin.call(taker, outpointAt, value, numberIn(bytes, heightAt, outpointAt - 1), maturity);
       }
       return undefined;
     };

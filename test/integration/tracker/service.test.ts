@@ -67,7 +67,9 @@ const get = async (path: string) => {
 async function settle(isSettled: () => Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 20_000; ; await sleep(50)) {
     const ready = await rpc('is_quiescent').catch(() => null);
-    const height = (ready?.result as unknown) === true && (await rpc('get_sync_status')).result.committed_height;
+    const height =
+      (ready?.result as unknown as { ready?: boolean } | undefined)?.ready === true &&
+      (await rpc('get_sync_status')).result.committed_height;
     if (height === (await coin.node.height()) && (await isSettled())) return;
     assert.ok(Date.now() < deadline, JSON.stringify(await rpc('get_sync_status').catch(String)));
   }
@@ -84,7 +86,11 @@ test('PT-05, LI-29, CF-04: coins, balance and first block of an address are thos
     [txid, null, 0, '125000000', '1.25000000']
   );
   const unconfirmed = await get(`/info/${address}`);
-  assert.deepEqual(unconfirmed.body.balances, { confirmed: '0', pending: '125000000', received: '0' });
+  assert.deepEqual(unconfirmed.body.balances, {
+    confirmed: '0.00000000',
+    pending: '1.25000000',
+    received: '0.00000000'
+  });
   assert.deepEqual((await get(`/firstseen/${address}`)).body, null);
 
   await coin.node.mine(3);
@@ -99,12 +105,27 @@ test('PT-05, LI-29, CF-04: coins, balance and first block of an address are thos
     [confirmed.scriptPubKey, confirmed.vout, confirmed.value],
     [unspents[0].scriptPubKey, Number(unspents[0].vout), String(toBaseUnits(String(unspents[0].amount)))]
   );
-  assert.deepEqual((await get(`/balance/${address}`)).body, 125_000_000);
+  assert.deepEqual((await get(`/balance/${address}`)).body, 1.25);
   assert.deepEqual((await get(`/firstseen/${address}`)).body, { height });
   assert.deepEqual(
-    (await get(`/utxos/script:${confirmed.scriptPubKey}`)).body.utxos.map((each: Told) => each.txid),
+    (await get(`/utxos/script:${confirmed.scriptPubKey}?limit=5`)).body.utxos.map((each: Told) => each.txid),
     [txid]
   );
+  const list = (await get(`/utxos/${address}`)).body as unknown as Told[];
+  assert.deepEqual(
+    list.map((each) => each.txid),
+    [txid]
+  );
+  const { result } = await rpc('get_utxos', { address, limit: null, after: null });
+  assert.deepEqual(result.utxos, list);
+  assert.deepEqual((await rpc('get_utxos', { address, limit: '1' })).result.utxos, list);
+  type Clients = Readonly<Record<'balance' | 'type', string>> & { first_seen: object; sync: Record<string, unknown> };
+  const told = async (method: string) => (await rpc(method, { address })).result as unknown as Clients;
+  const balance = await told('get_balance');
+  assert.deepEqual([balance.balance, balance.sync['synced'], balance.sync['lag']], ['1.25000000', true, 0]);
+  assert.deepEqual((await told('get_first_seen_status')).first_seen, { height });
+  const info = await told('get_info');
+  assert.deepEqual([info.type, info.sync['mempool_ready']], ['p2wpkh', true]);
 
   // What the mempool spends is hidden, and counted as taken.
   const inputs = [{ txid, vout: confirmed.vout }];
@@ -113,12 +134,15 @@ test('PT-05, LI-29, CF-04: coins, balance and first block of an address are thos
   await coin.node.rpc.call('sendrawtransaction', [hex, 0]);
   await settle(async () => (await utxosOf(address)).length === 0);
   assert.deepEqual((await rpc('get_info', { address })).result.balances, {
-    confirmed: '125000000',
-    pending: '-125000000',
-    received: '125000000'
+    confirmed: '1.25000000',
+    pending: '-1.25000000',
+    received: '1.25000000'
   });
   await coin.node.mine(1);
-  await settle(async () => ((await rpc('get_balance', { address })).result as unknown) === 0);
+  await settle(
+    async () =>
+      ((await rpc('get_balance', { address })).result as unknown as { balance: string }).balance === '0.00000000'
+  );
 });
 
 test('a coin that the mempool spends stays hidden when a block has it, and not yet its spender', async () => {
@@ -135,13 +159,13 @@ test('a coin that the mempool spends stays hidden when a block has it, and not y
   await settle(async () => ((await get(`/firstseen/${address}`)).body as unknown) !== null);
   assert.deepEqual(await utxosOf(address), []);
   const balances = async () => (await rpc('get_info', { address })).result.balances;
-  const spent = { confirmed: '100000000', pending: '-100000000', received: '100000000' };
+  const spent = { confirmed: '1.00000000', pending: '-1.00000000', received: '1.00000000' };
   await settle(async () => JSON.stringify(await balances()) === JSON.stringify(spent));
 
   await coin.node.invalidate(1);
   await coin.node.mineEmpty();
   await settle(async () => ((await get(`/firstseen/${address}`)).body as unknown) === null);
-  const none = { confirmed: '0', pending: '0', received: '0' };
+  const none = { confirmed: '0.00000000', pending: '0.00000000', received: '0.00000000' };
   await settle(async () => JSON.stringify(await balances()) === JSON.stringify(none));
   await coin.node.mine(2);
   await settle(async () => (await utxosOf(address)).length === 0);
@@ -239,6 +263,7 @@ test('PT-05: coins of public keys, bare multisig and odd scripts are told by scr
       vout: Number(vout),
       value: String(toBaseUnits(String(amount))),
       height: Number(height),
+      coinbase: false,
       confirmations: 0,
       amount: String(amount),
       scriptPubKey: each.scriptPubKey
@@ -246,9 +271,9 @@ test('PT-05: coins of public keys, bare multisig and odd scripts are told by scr
     const inOrder = (coins: readonly Told[]) => [...coins].sort((a, b) => a.vout - b.vout);
     assert.deepEqual(inOrder(await told(script)), inOrder(found), name);
     const { body } = await get(`/utxos/script:${script.toUpperCase()}`);
-    assert.deepEqual(body.utxos, await utxosOf(`script:${script}`), 'the hex may have capital letters');
+    assert.deepEqual(body, await utxosOf(`script:${script}`), 'the hex may have capital letters');
     const worth = found.reduce((sum, { value }) => sum + BigInt(value), 0n);
-    assert.deepEqual((await get(`/balance/script:${script}`)).body, Number(worth));
+    assert.deepEqual((await get(`/balance/script:${script}`)).body, Number(worth) / 1e8);
     assert.deepEqual((await get(`/firstseen/script:${script}`)).body, { height: await coin.node.height() });
   }
 });

@@ -11,7 +11,8 @@ const coins = fc.array(
     id: fc.uint8Array({ minLength: 32, maxLength: 32 }),
     vout: fc.nat({ max: 2 ** 32 - 1 }),
     value: fc.oneof(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), fc.bigInt({ min: 0n, max: 10n ** 9n })),
-    height: fc.option(fc.nat({ max: 2 ** 32 - 1 }))
+    height: fc.option(fc.nat({ max: 2 ** 32 - 1 })),
+    coinbase: fc.boolean()
   }),
   { maxLength: 80 }
 );
@@ -20,14 +21,14 @@ test('coins that are written as bytes are those that JSON would have', () => {
   fc.assert(
     fc.property(coins, fc.stringMatching(/^([0-9a-f]{2}){0,60}$/), fc.string(), (list, script, tail) => {
       const json = new CoinJson('{"coins":[', script, list.length);
-      for (const { id, vout, value, height } of list) {
+      for (const { id, vout, value, height, coinbase } of list) {
         const outpoint = Buffer.alloc(36);
         outpoint.set(id);
         outpoint.writeUInt32LE(vout, 32);
-        json.add(0, coinBytes(outpoint, value), height, vout);
+        json.add(0, coinBytes(outpoint, value), height, vout, coinbase);
       }
-      const told = list.map(({ id, vout, value, height }) => ({
-        ...{ txid: printId(id), vout, value: String(value), height, confirmations: vout },
+      const told = list.map(({ id, vout, value, height, coinbase }) => ({
+        ...{ txid: printId(id), vout, value: String(value), height, coinbase, confirmations: vout },
         ...{ amount: toDecimal(value), scriptPubKey: script }
       }));
       assert.deepEqual(JSON.parse(String(json.finish(`],"tail":${JSON.stringify(tail)}}`))), { coins: told, tail });

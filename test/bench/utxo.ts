@@ -190,7 +190,7 @@ async function measure(): Promise<Figure[]> {
   const { app, port } = await openDoor(store);
   const [load, pager] = [new Helper<HttpLoadAsk>('http-load.ts'), new Helper<PagerAsk>('coin-pager.ts')];
   try {
-    const requests = [`GET /utxos/script:${few.toString('hex')} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`];
+    const requests = [`GET /utxos/script:${few.toString('hex')}?limit=1000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`];
     const asked = { type: 'load', port, requests, connections: 1 } as const;
     await load.ask<HttpLoad>({ ...asked, count: 500 });
     const delays = Array.from((await load.ask<HttpLoad>({ ...asked, count: calls })).eachMs);

@@ -25,7 +25,7 @@ export function createMinerApp(deps: MinerAppDeps): FastifyInstance {
     readers: config.MINER_API_KEY,
     description:
       'Mines on a regtest coin node when payments wait, and pays coins to who asks.\n\n`ping`, `status` and `health` are open; all else needs the key where there is one.',
-    readiness: () => (miner.state.isReady ? 'ready' : 'unavailable'),
+    readiness: () => (miner.state.isReady && minerHealth(miner).reason === null ? 'ready' : 'unavailable'),
     actors: { ...NO_ACTORS, pipeline: () => minerPipeline(network.name, minerHealth(miner).reason) },
     consolePath: '/console',
     rpc: {

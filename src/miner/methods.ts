@@ -216,7 +216,8 @@ export function minerHealth(miner: Miner): Static<typeof MinerHealthSchema> {
   return { status: reason === null ? 'healthy' : 'stalled', reason, ...status };
 }
 
-function reasonOf({ state }: Miner): string | null {
+function reasonOf({ state, isNodeSilent }: Miner): string | null {
+  if (isNodeSilent) return 'the coin node does not answer';
   if (state.consecutiveErrors >= STALLED_ERRORS) return 'the coin node refuses or does not answer';
   return state.isReady ? null : 'the wallet has no coins yet';
 }

@@ -11,6 +11,8 @@ export interface MinerOptions {
   readonly wallet: Pick<MinerWallet, 'prepare' | 'waiting' | 'mine'>;
   /** Checks that the node is one of the miner's network. @throws {PlatformError} NODE_MISMATCH, which ends the miner */
   readonly verify: (signal: AbortSignal) => Promise<unknown>;
+  /** Milliseconds that the node has answered nothing though it was asked; default: none. */
+  readonly silentMs?: () => number;
   /** @see WaitTimes.idleMs */
   readonly idleMs: number;
   readonly log: Pick<Logger, 'warn' | 'info'>;
@@ -29,6 +31,7 @@ export interface MinerState {
 }
 
 const POLL_MS = 100;
+const SILENCE_MS = 5_000;
 const FIRST_BACKOFF_MS = 200;
 const LONGEST_BACKOFF_MS = 30_000;
 const MOST_DOUBLINGS = 8;
@@ -57,6 +60,11 @@ export class Miner {
 
   get state(): MinerState {
     return this.#state;
+  }
+
+  /** Whether the node leaves a question unanswered for longer than a hiccup. */
+  get isNodeSilent(): boolean {
+    return (this.#options.silentMs?.() ?? 0) > SILENCE_MS;
   }
 
   /** Changes whether it mines, and after how long. */

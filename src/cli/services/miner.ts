@@ -37,7 +37,13 @@ function startMiner(config: MinerConfig, log: Logger): Promise<RunningService> {
       const chain = new NodeChain(rpc);
       const wallet = new MinerWallet(rpc, network);
       const verify = (signal: AbortSignal) => chain.verifyNetwork(network, signal);
-      const miner = new Miner({ wallet, verify, idleMs: config.IDLE_MINE_INTERVAL_MS, log });
+      const miner = new Miner({
+        wallet,
+        verify,
+        idleMs: config.IDLE_MINE_INTERVAL_MS,
+        log,
+        silentMs: () => rpc.silentMs
+      });
       return { app: createMinerApp({ ...parts, config, miner, wallet }), run: (signal) => miner.run(signal) };
     }
   });

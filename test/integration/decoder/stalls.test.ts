@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { blocks } from 'doge-test-data';
 import { monotonicMs } from '../../../src/chain/monotonic.ts';
+import { isSynced, readinessOf } from '../../../src/chain/report.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { liveOf } from '../../../src/decoder/health.ts';
 import { type RecordedNodeOptions, startRecordedNode } from '../../support/coin/recorded-node.ts';
@@ -53,5 +54,23 @@ test('ST-13: it waits until the node has verified 0.99 of its chain', async () =
   progress = 0.99;
   await reach(LAST, HASHES.get(LAST));
   assert.equal(states[1], 'waitingForNode');
+  await stop();
+});
+
+test('NODE_BEHIND: a node that has headers of many more blocks is not at the tip of its network, though 0.99 are verified', async () => {
+  let headers = LAST + 1_000;
+  const { loop, reach, stop } = await decode({ progress: () => 0.995, headers: () => headers });
+  await reach(LAST, HASHES.get(LAST));
+  const told = () => [
+    loop.report.alarm?.code,
+    isSynced(loop.report),
+    readinessOf({ report: loop.report, crash: null })
+  ];
+  assert.match(loop.report.alarm?.reason ?? '', /has 371337 blocks but headers up to 372337/);
+  assert.deepEqual(told(), ['NODE_BEHIND', false, 'behind']);
+  headers = LAST;
+  await until('it is at the tip', () => loop.report.alarm === null);
+  await loop.probe();
+  assert.deepEqual(told(), [undefined, true, 'ready']);
   await stop();
 });

@@ -19,6 +19,8 @@ export interface RecordedNodeOptions {
   readonly isRefused?: (hash: string) => boolean;
   /** How far it says that it has verified its chain, default 1. */
   readonly progress?: () => number;
+  /** Height of the headers that it says to have, default: of its tip. */
+  readonly headers?: () => number;
 }
 
 /**
@@ -27,7 +29,7 @@ export interface RecordedNodeOptions {
  */
 export async function startRecordedNode(
   chain: RecordedChain,
-  { isRefused = () => false, progress = () => 1 }: RecordedNodeOptions = {}
+  { isRefused = () => false, progress = () => 1, headers }: RecordedNodeOptions = {}
 ): Promise<{ readonly url: string }> {
   const tip = Math.max(...chain.keys());
   const hashOf = (bytes: Buffer) => hashId(bytes.subarray(0, 80));
@@ -43,6 +45,7 @@ export async function startRecordedNode(
     getblockchaininfo: () => ({
       chain: 'main',
       blocks: tip,
+      ...(headers ? { headers: headers() } : {}),
       bestblockhash: hashOf(chain.get(tip)!),
       verificationprogress: progress()
     }),

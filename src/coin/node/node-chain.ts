@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { hasCode, PlatformError } from '../../errors.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import type { ChainNetwork } from '../chains.ts';
@@ -11,16 +11,18 @@ const MAX_WAIT_MS = 10_000;
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const HEIGHT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 
+/** Not every node tells it; null is as good as absent. */
+const OrAbsent = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+
 const InfoSchema = Type.Object({
   chain: Type.String(),
   blocks: HEIGHT,
-  headers: Type.Optional(HEIGHT),
+  headers: OrAbsent(HEIGHT),
   bestblockhash: HASH,
   verificationprogress: Type.Union([Type.Number(), Type.String()]),
-  initialblockdownload: Type.Optional(Type.Boolean()),
-  pruned: Type.Optional(Type.Boolean()),
-  /** Some nodes say null where they prune nothing. */
-  pruneheight: Type.Optional(Type.Union([HEIGHT, Type.Null()]))
+  initialblockdownload: OrAbsent(Type.Boolean()),
+  pruned: OrAbsent(Type.Boolean()),
+  pruneheight: OrAbsent(HEIGHT)
 });
 const IndexesSchema = Type.Object({
   txindex: Type.Optional(Type.Object({ synced: Type.Boolean(), best_block_height: HEIGHT }))
@@ -143,19 +145,20 @@ export class NodeChain {
 /** @throws {PlatformError} NODE_REFUSED with what to set at the node */
 function refuseLack({ pruned, pruneheight }: Info, { hasIndex, blocksFrom }: NodeNeeds): void {
   if (!pruned) return;
+  const lowest = pruneheight ?? 0;
   if (hasIndex) {
     const reason =
       'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync anew';
     throw new PlatformError('NODE_REFUSED', { reason });
   }
-  if (blocksFrom === null || blocksFrom >= (pruneheight ?? 0)) return;
-  const reason = `the node is pruned and lacks blocks below ${pruneheight}, of which ${blocksFrom} is needed: set prune=0, and let it sync anew`;
+  if (blocksFrom === null || blocksFrom >= lowest) return;
+  const reason = `the node is pruned and lacks blocks below ${lowest}, of which ${blocksFrom} is needed: set prune=0, and let it sync anew`;
   throw new PlatformError('NODE_REFUSED', { reason });
 }
 
-function isDownloading({ blocks, headers = blocks, verificationprogress }: Info): PlatformError {
+function isDownloading({ blocks, headers, verificationprogress }: Info): PlatformError {
   const percent = (Number(verificationprogress) * 100).toFixed(1);
-  const reason = `the node is in its initial download: block ${blocks} of ${headers}, ${percent}% verified`;
+  const reason = `the node is in its initial download: block ${blocks} of ${headers ?? 'unknown'}, ${percent}% verified`;
   return new PlatformError('NODE_BEHIND', { reason });
 }
 

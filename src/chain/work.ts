@@ -86,6 +86,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   #halt: RollbackHalt | null = null;
   #alarm: Alarm | null = null;
   #nodeFault: Alarm | null = null;
+  #download: Alarm | null = null;
   #isLooking = false;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #forkHeight = -1;
@@ -110,7 +111,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
 
   /** Why it waits for a node that answers; null: it does not. */
   get alarm(): Alarm | null {
-    return this.#alarm ?? this.#nodeFault ?? downloadAlarm(this.#tip, this.undoDepth);
+    return this.#alarm ?? this.#nodeFault ?? this.#download;
   }
 
   /** Reorgs since the start. */
@@ -352,6 +353,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const now = monotonicMs();
     if (!this.#tip || now - this.#tip.polledAt > 2 * TIP_REFRESH_MS) this.#progressAt = now;
     this.#tip = { ...tip, polledAt: now };
+    this.#download = downloadAlarm(this.#tip, this.undoDepth, this.#download);
     this.#isTipTrusted = true;
     return tip;
   }
@@ -364,10 +366,14 @@ function refuseUnverified({ verificationProgress, height }: NodeTip): void {
 }
 
 /** Told of a node whose headers say that it lacks more blocks than a rollback may take. */
-function downloadAlarm(tip: (NodeTip & { readonly polledAt: number }) | undefined, tolerated: number): Alarm | null {
-  if (!tip || tip.headers - tip.height <= tolerated) return null;
+function downloadAlarm(
+  tip: NodeTip & { readonly polledAt: number },
+  tolerated: number,
+  before: Alarm | null
+): Alarm | null {
+  if (tip.headers - tip.height <= tolerated) return null;
   const reason = `the node has ${tip.height} blocks but headers up to ${tip.headers}: it downloads its chain`;
-  return alarmOf(new PlatformError('NODE_BEHIND', { reason }), null, tip.polledAt);
+  return alarmOf(new PlatformError('NODE_BEHIND', { reason }), before, tip.polledAt);
 }
 
 /** The first of these blocks, as far as each is the child of the one before. */

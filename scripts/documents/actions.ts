@@ -110,7 +110,7 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
 - LIMITS: what one action or block may cost those who did not ask for it
   ([networks.md](networks.md#limits)). A block counts a unit for each action, for each row of credits,
   debits and escrows, and for each holder, receiver, item and offer that an AIRDROP, CALLBACK,
-  DIVIDEND, LIST or SWEEP looks at. When its actions have used up \`blockUnits\`, a BATCH and whatever
+  DIVIDEND, LIST or SWEEP looks at; two more for each dispense. When its actions have used up \`blockUnits\`, a BATCH and whatever
   looks at others is refused, a new ORDER or SWAP too, and one that is being matched rests as it
   stands. An AIRDROP of 0 credits nobody. Below the height a few hundred bytes make millions of rows.
 - LIMITS, of payments: one is served by \`dispenses\` dispensers, and the next one refuses it with

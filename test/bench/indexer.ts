@@ -11,11 +11,14 @@ import { type Figure, median, report } from './support/figures.ts';
 import { Field } from './support/indexer/field.ts';
 import { SameRows } from './support/indexer/same-rows.ts';
 import { startIndexer } from './support/indexer/service.ts';
+import { BLOCK_BYTES, searchWorst } from './support/indexer/worst.ts';
+import { writeWorst } from './support/indexer/worst-block.ts';
 
-const { groups, addresses } = readArguments(
-  'npm run bench -- indexer [--short]',
-  { short: { type: 'boolean' } },
-  ({ short }) => ({
+const { groups, addresses, isWorst } = readArguments(
+  'npm run bench -- indexer [--short | --worst]',
+  { short: { type: 'boolean' }, worst: { type: 'boolean' } },
+  ({ short, worst }) => ({
+    isWorst: worst ?? false,
     groups: short ? 5 : 40,
     addresses: short ? 100_000 : 1_000_000
   })
@@ -33,7 +36,10 @@ const SERVER = ['--innodb-buffer-pool-size=2G', '--innodb-log-file-size=512M', '
 const figures: Figure[] = [];
 after(() => report('indexer', figures));
 
-test('catch-up, tip and memory of an indexer with many addresses and tickers', async () => {
+if (isWorst) test('the most expensive kilobyte that is found stays under the budget of a block', worstBlock);
+else test('catch-up, tip and memory of an indexer with many addresses and tickers', catchUp);
+
+async function catchUp(): Promise<void> {
   const { root } = await startOwnServer(SERVER);
   const database = (label: string) => createDatabase(label, root);
   const field = new Field(addresses);
@@ -100,7 +106,30 @@ test('catch-up, tip and memory of an indexer with many addresses and tickers', a
       ...{ measured: peak / MIB, reference: idle / MIB, compare: 'above', most: 200, aim: 100 }
     }
   );
-});
+}
+
+async function worstBlock(): Promise<void> {
+  const { root } = await startOwnServer(SERVER);
+  const [mostRows, slowest] = searchWorst(({ name, rows: made, ms }) =>
+    console.log(`${String(made).padStart(9)} rows ${String(Math.round(ms)).padStart(6)} ms  ${name}`)
+  );
+  const isSame = mostRows.cost.name === slowest.cost.name;
+  for (const worst of isSame ? [mostRows] : [mostRows, slowest]) {
+    const { seconds, mebibytes } = await writeWorst(worst, await createDatabase('worst', root));
+    const what = `1 MB of ${worst.cost.name}`;
+    figures.push(
+      {
+        ...{ what: `${what}: rows`, unit: 'rows', compare: 'above', reference: 0 },
+        ...{ measured: worst.cost.rows, most: BLOCK_BYTES / 2, aim: BLOCK_BYTES / 4 }
+      },
+      { what, unit: 's', compare: 'above', reference: 0, measured: seconds, most: 60, aim: 30 },
+      {
+        ...{ what: `${what}: memory`, unit: 'MiB', compare: 'above', reference: 0 },
+        ...{ measured: mebibytes, most: 512, aim: 256 }
+      }
+    );
+  }
+}
 
 /** What an indexer takes that has no block to do. */
 async function idleBytes(decoder: DatabaseCoordinates, indexer: DatabaseCoordinates): Promise<number> {

@@ -384,6 +384,9 @@ function groupsAndMemo(fields: readonly string[], size: number): string[][] {
 }
 
 /** The ledger that a reader of the document would keep. */
+/** A payment that no dispenser has seen. */
+const NONE_ASKED = { after: 0, dispensers: 0, metEmpty: false };
+
 export class ReferenceLedger {
   readonly #rules: ReferenceRules;
   readonly #addresses: string[] = [];
@@ -489,7 +492,7 @@ export class ReferenceLedger {
       return;
     }
     for (const { address, amount } of transaction.outputs ?? [])
-      this.#dispense(transaction.source, address, null, amount, 0, txIndex);
+      this.#dispense(transaction.source, address, null, amount, NONE_ASKED, txIndex);
   }
 
   #command(text: string, transaction: ReferenceTransaction, txIndex: number): void {
@@ -1011,7 +1014,7 @@ export class ReferenceLedger {
       ]);
       if (refusal === null) {
         this.#transfer(doing, token!, source, to, amount!);
-        doing.next.push(() => this.#dispense(source, to, token, amount!, 0, doing.txIndex));
+        doing.next.push(() => this.#dispense(source, to, token, amount!, NONE_ASKED, doing.txIndex));
       }
       this.#meetIfAddress(to);
       return this.#judge(doing, 'sends', refusal);
@@ -1315,6 +1318,7 @@ export class ReferenceLedger {
       const amount = readAmount(text!, token?.decimals ?? 18);
       const list = this.#lists.get(readWhole(listText!) ?? 0) ?? null;
       const recipients = () => {
+        if (amount === 0n) return []; // who gets nothing has no row
         const all = [...list!.members].flatMap((member) =>
           list!.type === 2 ? member : this.#holders(this.#token(member)!).map(({ address }) => address)
         );
@@ -1816,16 +1820,18 @@ export class ReferenceLedger {
     payee: string,
     token: Token | null,
     paid: bigint,
-    after: number,
+    asked: { after: number; dispensers: number; metEmpty: boolean },
     txIndex: number | null
   ): void {
+    const isEmpty = ({ left, give }: Dispenser) => left < give.amount;
     const one = this.#dispensers.find(
-      ({ index, status, getAddress, getToken, getAmount }) =>
-        index > after &&
-        ['open', 'cancelling'].includes(status) &&
-        getAddress === payee &&
-        getToken === token &&
-        getAmount <= paid
+      (dispenser) =>
+        dispenser.index > asked.after &&
+        !(asked.metEmpty && isEmpty(dispenser)) &&
+        ['open', 'cancelling'].includes(dispenser.status) &&
+        dispenser.getAddress === payee &&
+        dispenser.getToken === token &&
+        dispenser.getAmount <= paid
     );
     if (!one) return;
     const doing = this.#system('DISPENSE', payer, txIndex);
@@ -1840,7 +1846,9 @@ export class ReferenceLedger {
       ['DESTINATION', payer],
       ['GET_ADDRESS', payee]
     ] as const;
+    const metEmpty = asked.metEmpty || isEmpty(one);
     const refusal = firstOf([
+      () => asked.dispensers >= 250 && 'DISPENSE (limit)',
       () => payer === payee && 'SOURCE and GET_ADDRESS can not be same',
       () => fills === 0n && 'insufficient funds',
       ...lists.flatMap(([name, { allow, block }]) => [
@@ -1867,7 +1875,15 @@ export class ReferenceLedger {
       if (one.left < one.give.amount) this.#endDispenser(one, 'DISPENSER_CLOSE', 'empty');
       else if (one.served >= 1_000) this.#endDispenser(one, 'DISPENSER_CLOSE', 'max_dispenses_reached');
     }
-    this.#dispense(payer, payee, token, left, one.index, txIndex);
+    if (asked.dispensers >= 250) return;
+    this.#dispense(
+      payer,
+      payee,
+      token,
+      left,
+      { after: one.index, dispensers: asked.dispensers + 1, metEmpty },
+      txIndex
+    );
   }
 
   // Stakes

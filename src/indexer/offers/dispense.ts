@@ -26,12 +26,15 @@ interface Asked {
   /** Those of them that had nothing to give. */
   readonly empty: number;
 }
+/** A dispense makes as many rows as three actions. */
+const UNITS = 2;
 const NONE_ASKED: Asked = { last: 0, dispensers: 0, empty: 0 };
 
 /**
  * Serves a payment at the oldest dispenser that takes it, then goes on with what is left at the next.
  *
- * A payment asks as many dispensers as the limits allow, and passes over empty ones after the first of them.
+ * A payment asks as many dispensers as the limits allow, in a block that is full the first one alone, and passes over empty ones
+ * after the first of them.
  */
 export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
   const { payer, amount } = payment;
@@ -43,7 +46,9 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
       const found = nextAt(payment, asked, step);
       if (!found) return false;
       const dispenser = step.ledger.offer('dispenser', found.index)!;
-      const isOneTooMany = asked.dispensers >= mostDispensers(step);
+      if (asked.dispensers > 0 && isBlockFull(step)) return false;
+      step.ledger.looked += UNITS;
+      const isOneTooMany = asked.dispensers >= step.limits.dispenses;
       const fills = fillsOf(dispenser, amount);
       const refusal = isOneTooMany ? 'DISPENSE (limit)' : refusalOf(dispenser, payment, fills, step);
       const paid = fills * dispenser.get.amount;
@@ -57,11 +62,6 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
       return true;
     }
   };
-}
-
-/** Who pays one dispenser is served in every block. */
-function mostDispensers(step: Step): number {
-  return isBlockFull(step) ? 1 : step.limits.dispenses;
 }
 
 /** Whether any dispenser waits for such payments. */

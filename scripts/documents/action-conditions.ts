@@ -141,7 +141,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'COMMAND (limit)':
       'there are more than 250 commands, empty ones included, or their weights are above 250: 25 for AIRDROP and DIVIDEND, 30 for EXECUTE and for DEPLOY but its format 4, else 1',
     'ACTION (unknown)':
-      'a name is none of an action that is active, the empty one included; names count in capitals only, aliases not at all',
+      'a name is none of an action, the empty one included; names count in capitals only. An action that is not active or not built refuses itself alone',
     'BATCH (limit)': 'a command is a BATCH; of several limits the one of the name that comes first is told',
     'MINT (limit)': 'two MINTs are of one token; unknown tickers count as one token',
     'ISSUE (limit)': 'there are two ISSUEs of tickers without a point; `^id` counts as one of these',
@@ -232,7 +232,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'TICK (length)':
       'it is longer than 250 characters; after the next two, it is new, has no point, is not the gas token, and is shorter than 4',
     'TICK (reserved)':
-      'it is `BTC`, `LTC` or `DOGE` in any case; or it is the gas token, the network is not regtest, and the source has not the role GAS',
+      'it is `BTC`, `LTC` or `DOGE` in any case; or it is new and the symbol of another coin whose chain may come later; or it is the gas token, the network is not regtest, and the source has not the role GAS',
     'TICK (BTC-only)': 'it is the gas token, and the chain is not Bitcoin',
     'MAX_SUPPLY (format)':
       "it is given and no amount; amounts of an ISSUE have the places that DECIMALS says, or else the token's; 18 where DECIMALS is bad",
@@ -342,12 +342,11 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'ROUND (already finalized)': 'a valid PRICE has that round',
     'SOURCE (not qualified)': 'the stakes of the source that count in the block are below 500',
     'SIG (no quorum)': 'those of the signers that count are no quorum',
-    'COIN (unsupported COIN network)': 'it is none of `BTC`, `LTC`, `DOGE`, in any case',
-    'COIN (network)': "it is not this chain's coin",
-    'FIAT (unsupported FIAT)': 'it is none of the currencies above, in any case',
-    'VALUE (format)': 'it is no amount of 8 places',
-    'VALUE (must be positive)': 'it is 0',
-    'FEE (format)': 'it is given and no amount of 8 places'
+    'COIN (unsupported)': 'it is none of `BTC`, `LTC`, `DOGE`, in any case',
+    'TICK (format)': 'it is empty or longer than 250 units of UTF-16; no token need have it',
+    'FIAT (unsupported)': 'it is none of the currencies above, in any case',
+    'VALUE (format)': 'it is no amount of 8 places, or 0; the row keeps it as it is written',
+    'FEE (format)': 'it is given and no amount of 18 places from 0 to 1'
   },
   SEND: {
     'MEMO (required)': "it is empty, and the destination's newest ADDRESS says REQUIRE_MEMO",

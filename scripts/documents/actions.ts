@@ -35,7 +35,8 @@ status below that holds. The indexer judges parts in order, each on what the one
 - A whole number is 1 to 15 digits; rows of ISSUE and MESSAGE keep it without zeros in front. Digits are those of ASCII, lengths count code points of Unicode.
 - A list bars an address that is missing in the allow list, or that is in the block list. An address
   or token sleeps while the RESUME_BLOCK of its newest valid SLEEP is -1 or above the block.
-- \`^12\` names the ticker or address with the id 12, but not in SEND's DESTINATION.
+- \`^12\` names the ticker or address with the id 12, but not in SEND's DESTINATION; with a zero in
+  front it names nothing.
 - An amount is 1 to 40 digits, and after a point at least one more and no more than its token has
   places: no sign, no exponent. An empty amount is badly formed; 0 is an amount, and moves rows of 0.
   Shares are cut down to the token's places.
@@ -64,7 +65,7 @@ status below that holds. The indexer judges parts in order, each on what the one
   takes all units of all holders but the source, and pays each its holding times CALLBACK_AMOUNT.
 - SWEEP cancels offers, then moves every balance, then gives away each ownership that no offer holds,
   tickers in byte order, each by an action ISSUE of its own with the transaction of the SWEEP.
-- A LIST judges each different item by itself: \`TICK (unknown)\` or \`ADDRESS (format)\` refuses an
+- A LIST judges each different item by itself, one that is given as text and as \`^id\` once: \`TICK (unknown)\` or \`ADDRESS (format)\` refuses an
   item and not the action.
 - Fees: gas by the profile's schedule times its price, cut to 8 places half up; by the default profile
   all are 0, and there are no rows in \`fees\`. A valid part pays last: by the first output to
@@ -121,6 +122,11 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   as many items changed as it has members, it has none: then members are those kept last, and what
   \`list_edits\` of later valid edits added (\`lists.edit\` 1) or took away (2).
 
+## Aliases in a BATCH
+
+From the height of BATCH_ALIASES on, the commands of a BATCH may be named by their aliases: by default
+0 on test networks, never on main networks, as in deployed ledgers.
+
 ## Offers
 
 - An offer debits what it gives and adds an escrow; a release adds an escrow of minus the amount.
@@ -157,8 +163,7 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   source before, or got no id in an earlier block: any action that met it there, a refused one too,
   counts as activity of it. Fiat dispensers are not built: they are refused as where no price is
   known, whatever PRICE said. Currencies
-  are AUD, BRL, CAD, CHF, CNY, EUR, GBP, HKD, INR, JPY, KRW, MXN, NOK, NZD, PLN, RUB, SEK, SGD, TRY,
-  USD and ZAR.
+  are AUD, BRL, CAD, CHF, CNY, EUR, GBP, INR, JPY, KRW, MXN and USD.
 - SWEEP's flags cancel offers; what they hold and the ownerships in them go to DESTINATION, of
   dispensers after their hour.
 

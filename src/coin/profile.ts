@@ -30,8 +30,11 @@ export type Role = (typeof ROLES)[number];
 /** Rules by which a ledger of ours is safer than others, each with its reason in docs/actions.md. */
 export const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'EXACT_AMOUNTS', 'LOCKED_CAPS', 'LIMITS'] as const;
 
-/** Rules that are no actions and have a height of their own: payloads in a taproot script, who signed a reveal, and those of safety. */
-export const FEATURES = ['TAPROOT_ENVELOPE', 'REVEAL_KEY_CHECK', ...SAFETY_RULES] as const;
+/**
+ * Rules that are no actions and have a height of their own: payloads in a taproot script, who signed a reveal, aliases in a BATCH,
+ * and those of safety.
+ */
+export const FEATURES = ['TAPROOT_ENVELOPE', 'REVEAL_KEY_CHECK', 'BATCH_ALIASES', ...SAFETY_RULES] as const;
 
 /**
  * What a deployment decides and all its services must agree on: where two differ, their databases differ.
@@ -70,6 +73,11 @@ const REGTEST_ONLY: ActivationHeight = Object.fromEntries(
   CHAINS.map((chain) => [chainNetwork(chain, 'regtest').name, 0])
 );
 
+/** Deployed ledgers have not begun a rule on their main networks. */
+const TEST_NETWORKS: ActivationHeight = Object.fromEntries(
+  CHAIN_NETWORKS.flatMap(({ name, network }) => (network === 'mainnet' ? [] : [[name, 0] as const]))
+);
+
 /**
  * First blocks of rules that other indexers do not have. On main networks they begin early in 2027, so that all indexers of one
  * ledger can have them by then.
@@ -94,6 +102,7 @@ export const DEFAULT_PROFILE: Profile = {
   activations: Object.fromEntries([
     ...BUILT.split(' ').map((action) => [action, 0] as const),
     ...BUILT_LATER.split(' ').map((action) => [action, REGTEST_ONLY] as const),
+    ['BATCH_ALIASES', TEST_NETWORKS] as const,
     ...SAFETY_RULES.map((rule) => [rule, SAFETY_FROM] as const),
     ['REVEAL_KEY_CHECK', 0] as const
   ])

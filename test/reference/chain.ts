@@ -1,3 +1,4 @@
+import { FEATURES } from '../../src/coin/profile.ts';
 import { parseAmount } from '../../src/consensus/amount.ts';
 import type { ChainBlock, ChainTransaction } from '../../src/indexer/block/block.ts';
 import type { Rules } from '../../src/indexer/rules/rules.ts';
@@ -12,7 +13,7 @@ const POOL = 'E999999';
 export const CHAIN_RULES: Rules = {
   ...TEST_RULES,
   rewardPool: POOL,
-  isActive: (action) => REFERENCE_ACTIONS.has(action),
+  isActive: (name) => REFERENCE_ACTIONS.has(name) || FEATURES.some((feature) => feature === name),
   readAddress: (text) => (/^[A-E]\d{1,6}$/.test(text) ? text : undefined)
 };
 

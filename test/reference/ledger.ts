@@ -173,7 +173,11 @@ const E18 = 10n ** 18n;
 const MOST_UNITS = 10n ** 36n * E18;
 const HIGHEST_CAP = 10n ** 21n * E18;
 const COINS = ['BTC', 'LTC', 'DOGE'];
-const FIATS = 'AUD BRL CAD CHF CNY EUR GBP HKD INR JPY KRW MXN NOK NZD PLN RUB SEK SGD TRY USD ZAR'.split(' ');
+const FIATS = 'AUD BRL CAD CHF CNY EUR GBP INR JPY KRW MXN USD'.split(' ');
+const FUTURE_COINS =
+  'ADA ALGO APT ARB ATOM AVAX BASE BCH BNB BSV BTG CRO DASH DGB DOT EOS ETC ETH FIL FIRO GRS HBAR HOOD HYPE ICP INJ KAS MNT NEAR NEO NMC OP POL PPC RVN SEI SOL STX SUI TIA TON TRX VET VTC XCP XDP XEC XLM XMR XRP XTZ ZEC ZK'.split(
+    ' '
+  );
 const LOCKS = 'MAX_SUPPLY MAX_MINT DESCRIPTION SLEEP CALLBACK MINT MINT_SUPPLY'.split(' ');
 const CLASSES = ['transfer', 'trade', 'burn', 'mint', 'stake', 'ownership', 'all'];
 /** Units of the gas token that a key needs for each. */
@@ -644,12 +648,12 @@ export class ReferenceLedger {
 
   /** The address of a field; null for an id that names none. */
   #resolve(field: string): string | null {
-    const [, id] = /^\^([0-9]{1,15})$/.exec(field) ?? [];
+    const [, id] = /^\^([1-9][0-9]{0,14})$/.exec(field) ?? [];
     return id === undefined ? field : (this.#addresses[Number(id) - 1] ?? null);
   }
 
   #token(field: string): Token | null {
-    const [, id] = /^\^([0-9]{1,15})$/.exec(field) ?? [];
+    const [, id] = /^\^([1-9][0-9]{0,14})$/.exec(field) ?? [];
     if (id !== undefined) return this.#tokens[Number(id) - 1] ?? null;
     const wanted = field.toLowerCase();
     return this.#tokens.find(({ key }) => key === wanted) ?? null;
@@ -807,7 +811,9 @@ export class ReferenceLedger {
       () => /^\^.*\./.test(name) && 'TICK (caret dot)',
       () => token === null && name.startsWith('^') && 'TICK (unresolvable ^id)',
       () => name.length > 250 && 'TICK (length)',
-      () => COINS.includes(name.toUpperCase()) && 'TICK (reserved)',
+      () =>
+        (COINS.includes(name.toUpperCase()) || (token === null && FUTURE_COINS.includes(name.toUpperCase()))) &&
+        'TICK (reserved)',
       () => token === null && !isGas && !name.includes('.') && name.length < 4 && 'TICK (length)',
       () => maxSupply === null && 'MAX_SUPPLY (format)',
       () => maxMint === null && 'MAX_MINT (format)',
@@ -1052,7 +1058,7 @@ export class ReferenceLedger {
 
   #batch(doing: Doing): boolean {
     const commands = doing.rest === '' ? [] : doing.rest.split(';');
-    const names = commands.map((command) => command.split('|')[0]!.trim());
+    const names = commands.map((command) => command.split('|')[0]!.trim()).map((name) => ALIASES[name] ?? name);
     const weight = (command: string) => {
       const { name, format } = parse(command);
       if (['AIRDROP', 'DIVIDEND'].includes(name)) return 25;
@@ -1064,7 +1070,7 @@ export class ReferenceLedger {
         .map((command) => parse(command).fields[0] ?? '');
       if (name === 'BATCH') return true;
       if (name === 'ISSUE') return ticks.filter((tick) => tick.startsWith('^') || !tick.includes('.')).length > 1;
-      if (name === 'FILE') return ticks.length > 1;
+      if (name === 'FILE' || name === 'DEPLOY') return ticks.length > 1;
       if (name === 'MINT') return new Set(ticks.map((tick) => this.#token(tick))).size < ticks.length;
       return false;
     };
@@ -1073,7 +1079,7 @@ export class ReferenceLedger {
       () =>
         (commands.length > 250 || commands.reduce((sum, command) => sum + weight(command), 0) > 250) &&
         'COMMAND (limit)',
-      () => names.some((name) => !REFERENCE_ACTIONS.has(name)) && 'ACTION (unknown)',
+      () => names.some((name) => !WIRE.includes(name)) && 'ACTION (unknown)',
       ...names.map((name) => () => isTooOften(name) && (`${name} (limit)` as const)),
       this.#sourceSleeps(doing)
     ]);
@@ -1147,6 +1153,7 @@ export class ReferenceLedger {
     } else if (refusal === null) {
       const list = known ?? { type: Number(get('TYPE')), owner: source, members: new Set<string>() };
       const items = new Set(fields.slice(format === 0 ? 2 : 3).filter((item) => item !== ''));
+      const seen = new Set<string>();
       for (const item of items) {
         const named = list.type === 1 ? (this.#token(item)?.tick ?? null) : this.#resolve(item);
         if (named === null || (list.type === 2 && !this.#isAddress(named))) {
@@ -1155,6 +1162,8 @@ export class ReferenceLedger {
           this.#note(index, 'list_items_invalid', status);
           continue;
         }
+        if (seen.has(named)) continue;
+        seen.add(named);
         this.#note(index, 'list_edits', 'valid');
         if (list.type === 2) this.#meet(named);
         if (format === 1 && get('EDIT') === '2') list.members.delete(named);
@@ -2123,13 +2132,11 @@ export class ReferenceLedger {
     const get = named('COIN TICK FIAT VALUE FEE MEMO', doing.fields);
     const value = readAmount(get('VALUE'), 8);
     const refusal = firstOf([
-      () => !COINS.includes(get('COIN').toUpperCase()) && 'COIN (unsupported COIN network)',
-      () => get('COIN').toUpperCase() !== 'BTC' && 'COIN (network)',
-      () => this.#token(get('TICK')) === null && 'TICK (unknown)',
-      () => !FIATS.includes(get('FIAT').toUpperCase()) && 'FIAT (unsupported FIAT)',
-      () => value === null && 'VALUE (format)',
-      () => value === 0n && 'VALUE (must be positive)',
-      () => get('FEE') !== '' && readAmount(get('FEE'), 8) === null && 'FEE (format)',
+      () => !COINS.includes(get('COIN').toUpperCase()) && 'COIN (unsupported)',
+      () => (get('TICK') === '' || get('TICK').length > 250) && 'TICK (format)',
+      () => !FIATS.includes(get('FIAT').toUpperCase()) && 'FIAT (unsupported)',
+      () => !value && 'VALUE (format)',
+      () => get('FEE') !== '' && (readAmount(get('FEE'), 18) ?? 2n * E18) > E18 && 'FEE (format)',
       this.#sourceSleeps(doing),
       ...memoTests(get('MEMO'))
     ]);

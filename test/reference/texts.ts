@@ -538,6 +538,7 @@ export class Writer {
         'COINPAY|1|5',
         'BATCH|0|',
         'BATCH|1|x',
+        'BATCH|0|BET|0|x;TRANSFER|0|TOKA|1|A;XCALL|0;MSG|3|BTC|B|hi',
         'MSG|3|BTC|A0|hi',
         'EXECUTE|0',
         '||||',

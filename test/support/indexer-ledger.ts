@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS } from '../../src/coin/limits.ts';
-import { DEFAULT_PROFILE, SAFETY_RULES } from '../../src/coin/profile.ts';
+import { DEFAULT_PROFILE, FEATURES } from '../../src/coin/profile.ts';
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
 import type { BlockHashes, ExecutedBlock } from '../../src/indexer/block/block.ts';
@@ -26,7 +26,7 @@ export const TEST_RULES: Rules = {
   roles: new Map(),
   fees: { gas: DEFAULT_PROFILE.gas, price: '0.00001', destination: undefined, donation: undefined },
   limitsAt: () => DEFAULT_LIMITS,
-  isActive: (name) => isBuilt(name) || SAFETY_RULES.some((rule) => rule === name),
+  isActive: (name) => isBuilt(name) || FEATURES.some((rule) => rule === name),
   readAddress: (text) => (/^[A-Z]$/.test(text) ? text : undefined)
 };
 

@@ -1,6 +1,6 @@
-/** The number in `^12`; null for any other text. */
+/** The number in `^12`; null for any other text: an id has one spelling, without zeros in front. */
 export function readReference(text: string): number | null {
-  const [, digits] = /^\^(\d{1,15})$/.exec(text) ?? [];
+  const [, digits] = /^\^([1-9]\d{0,14})$/.exec(text) ?? [];
   return digits === undefined ? null : Number(digits);
 }
 

@@ -15,9 +15,14 @@ const ALIASES: Readonly<Record<string, string>> = {
   MSG: 'MESSAGE'
 };
 
+/** The action of an alias in capitals; undefined for any other text. */
+export function findAlias(written: string): string | undefined {
+  return Object.hasOwn(ALIASES, written) ? ALIASES[written] : undefined;
+}
+
 /** The full name of an action that is written with spaces around it, in any case or by an alias; undefined when it is no action. */
 export function findAction(written: string): string | undefined {
   const capitals = written.trim().toUpperCase();
-  const name = Object.hasOwn(ALIASES, capitals) ? ALIASES[capitals]! : capitals;
+  const name = findAlias(capitals) ?? capitals;
   return ACTIONS.has(name) ? name : undefined;
 }

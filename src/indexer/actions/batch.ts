@@ -1,4 +1,5 @@
 import { MAX_COMMANDS, parseCommand, splitBatch } from '../../coin/action/command.ts';
+import { ACTIONS, findAlias } from '../../coin/action/names.ts';
 import { gasOf } from '../../coin/gas.ts';
 import { feeOf } from '../fees/amount.ts';
 import { paysInGas } from '../fees/charge.ts';
@@ -8,7 +9,7 @@ import { tickKey } from '../state/keys.ts';
 
 interface Batch {
   readonly commands: readonly string[];
-  /** Names as they are written: case counts here. */
+  /** Names as they are written: case counts here. An alias is its action where the profile says so. */
   readonly names: readonly string[];
 }
 
@@ -17,9 +18,14 @@ const MAX_WEIGHT = MAX_COMMANDS;
 const WEIGHTS: Readonly<Record<string, number>> = { AIRDROP: 25, DIVIDEND: 25, DEPLOY: 30, EXECUTE: 30, XEXEC: 30 };
 const ASSEMBLED_DEPLOY = 4;
 
-function read({ action: { fields } }: Step): Batch[] {
-  const commands = splitBatch(fields);
-  return [{ commands, names: commands.map((command) => command.split('|')[0]!.trim()) }];
+function read(step: Step): Batch[] {
+  const commands = splitBatch(step.action.fields);
+  return [{ commands, names: commands.map((command) => nameOf(command, step)) }];
+}
+
+function nameOf(command: string, { action, rules }: Step): string {
+  const written = command.split('|')[0]!.trim();
+  return (rules.isActive('BATCH_ALIASES', action.block.height) && findAlias(written)) || written;
 }
 
 function weightOf(command: string): number {
@@ -88,10 +94,7 @@ export const BATCH = defineAction<Batch>({
     ['COMMAND (unknown)', ({ commands }) => commands.length === 0],
     ['COMMAND (limit)', isTooHeavy],
     ['COMMAND (block limit)', (_, step) => isBlockFull(step)],
-    [
-      'ACTION (unknown)',
-      ({ names }, { action, rules }) => names.some((name) => !rules.isActive(name, action.block.height))
-    ],
+    ['ACTION (unknown)', ({ names }) => names.some((name) => !ACTIONS.has(name))],
     ...limitChecks,
     sourceSleeps,
     ['GAS (insufficient)', isTooPoor]

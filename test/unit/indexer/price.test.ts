@@ -113,13 +113,14 @@ const REFUSALS: readonly (readonly [source: string, data: string, status: string
   ['B', changed(3, '1700000001'), 'SIG (no quorum)'],
   ['F', good.join('|'), 'SOURCE (not qualified)'],
   ['D', 'PRICE|0', 'ROUND (format)'],
-  ['B', 'PRICE|1|XYZ|GAS|USD|1', 'COIN (unsupported COIN network)'],
-  ['B', 'PRICE|1|LTC|GAS|USD|1', 'COIN (network)'],
-  ['B', 'PRICE|1|BTC|NOPE|USD|1', 'TICK (unknown)'],
-  ['B', 'PRICE|1|BTC|GAS|XXX|1', 'FIAT (unsupported FIAT)'],
+  ['B', 'PRICE|1|XYZ|GAS|USD|1', 'COIN (unsupported)'],
+  ['B', 'PRICE|1|BTC||USD|1', 'TICK (format)'],
+  ['B', `PRICE|1|BTC|${'x'.repeat(251)}|USD|1`, 'TICK (format)'],
+  ['B', 'PRICE|1|BTC|GAS|ZAR|1', 'FIAT (unsupported)'],
   ['B', 'PRICE|1|BTC|GAS|USD|1.123456789', 'VALUE (format)'],
-  ['B', 'PRICE|1|BTC|GAS|USD|0', 'VALUE (must be positive)'],
+  ['B', 'PRICE|1|BTC|GAS|USD|0', 'VALUE (format)'],
   ['B', 'PRICE|1|BTC|GAS|USD|1|-1', 'FEE (format)'],
+  ['B', 'PRICE|1|BTC|GAS|USD|1|1.01', 'FEE (format)'],
   ['B', 'PRICE|1|BTC|GAS|USD|1||a;b', 'MEMO (semicolon)']
 ];
 

@@ -71,12 +71,17 @@ function judgeItem(field: string, type: number, step: Step): Judged {
   return item === null ? { item, refusal: 'ADDRESS (format)' } : { item };
 }
 
+/** Each item once: one that is given as text and as `^id` is one. */
+function distinct(judged: readonly Judged[]): Judged[] {
+  return judged.filter(({ item }, place) => item === null || judged.findIndex((one) => one.item === item) === place);
+}
+
 function writeItems({ known, type: typeText, edit, items }: ListAction, step: Step): void {
   const { action, ledger } = step;
   const type = known?.list.type ?? Number(typeText);
   const idOf = (item: string) =>
     type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.addressId(item);
-  const judged = items.map((item) => judgeItem(item, type, step));
+  const judged = distinct(items.map((item) => judgeItem(item, type, step)));
   const valid = new Set<string>();
   for (const { item, refusal } of judged) {
     const row = {
@@ -144,8 +149,8 @@ export const LIST = defineAction<ListAction>({
     ...MEMO_CHECKS,
     ...partChecks<ListAction>('ITEM', ({ items }) => items.length)
   ],
-  row: ({ type, edit, known, memo }) => ({
-    type: orNull(type),
+  row: ({ type, edit, known, memo }, { action }) => ({
+    type: action.format === EDIT && known ? String(known.list.type) : orNull(type),
     edit: orNull(edit),
     list_action_index: known?.root ?? null,
     memo_id: orNull(memo)

@@ -9,7 +9,7 @@ import {
   ownershipEscrowed,
   sourceSleeps
 } from '../../rules/checks.ts';
-import { COINS } from '../../rules/rules.ts';
+import { COINS, FUTURE_COINS } from '../../rules/rules.ts';
 import { LIST_OF_ADDRESSES } from '../../state/facts.ts';
 import { tickBeginning, tickKey } from '../../state/keys.ts';
 import { LOCKS } from '../../state/token.ts';
@@ -51,7 +51,8 @@ const reservedChecks: readonly Check<Issue>[] = [
     'TICK (reserved)',
     (issue, step) => {
       const { rules, action } = step;
-      if (COINS.has(issue.name.toUpperCase())) return true;
+      const name = issue.name.toUpperCase();
+      if (COINS.has(name) || (isNew(issue) && FUTURE_COINS.has(name))) return true;
       return isGas(issue, step) && !rules.isRegtest && rules.gasIssuer !== action.source;
     }
   ],

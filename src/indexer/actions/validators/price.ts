@@ -1,6 +1,6 @@
-import { formatAmount, parseTokenAmount } from '../../../consensus/amount.ts';
+import { parseAmount, parseTokenAmount } from '../../../consensus/amount.ts';
 import { byFormat, defineAction, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
+import { MEMO_CHECKS, orNull, sourceSleeps } from '../../rules/checks.ts';
 import { COINS, FIATS } from '../../rules/rules.ts';
 import type { Token } from '../../state/token.ts';
 import { PRICE_ROUND } from './price-round.ts';
@@ -8,6 +8,8 @@ import { PRICE_ROUND } from './price-round.ts';
 /** What an address says that a token costs. */
 interface TokenPrice {
   readonly coin: string;
+  /** As it is written: a price may come before its token, or be of one of another chain. */
+  readonly tick: string;
   readonly token: Token | null;
   readonly fiat: string;
   readonly valueText: string;
@@ -19,6 +21,8 @@ interface TokenPrice {
 }
 
 const PLACES = 8;
+const MAX_NAME = 250;
+const ONE = parseAmount('1')!;
 
 function read({ action, ledger }: Step): TokenPrice[] {
   const { get } = action.fields;
@@ -26,12 +30,13 @@ function read({ action, ledger }: Step): TokenPrice[] {
   return [
     {
       coin: get('COIN').toUpperCase(),
+      tick: get('TICK'),
       token: ledger.token(get('TICK')),
       fiat: get('FIAT').toUpperCase(),
       valueText,
       value: parseTokenAmount(valueText, PLACES),
       feeText,
-      fee: feeText === '' ? 0n : parseTokenAmount(feeText, PLACES),
+      fee: feeText === '' ? 0n : parseAmount(feeText),
       memo: get('MEMO')
     }
   ];
@@ -44,26 +49,24 @@ const TOKEN_PRICE = defineAction<TokenPrice>({
   formats: { 1: 'COIN|TICK|FIAT|VALUE|FEE|MEMO' },
   read,
   checks: [
-    ['COIN (unsupported COIN network)', ({ coin }) => !COINS.has(coin)],
-    ['COIN (network)', ({ coin }, { rules }) => coin !== rules.coin],
-    tickUnknown,
-    ['FIAT (unsupported FIAT)', ({ fiat }) => !FIATS.has(fiat)],
-    ['VALUE (format)', ({ value }) => value === null],
-    ['VALUE (must be positive)', ({ value }) => value === 0n],
-    ['FEE (format)', ({ fee }) => fee === null],
+    ['COIN (unsupported)', ({ coin }) => !COINS.has(coin)],
+    ['TICK (format)', ({ tick }) => tick === '' || tick.length > MAX_NAME],
+    ['FIAT (unsupported)', ({ fiat }) => !FIATS.has(fiat)],
+    ['VALUE (format)', ({ value }) => !value],
+    ['FEE (format)', ({ fee }) => fee === null || fee > ONE],
     sourceSleeps,
     ...MEMO_CHECKS
   ],
-  row: ({ coin, token, fiat, valueText, value, feeText, fee, memo }, { action }, isValid) => ({
+  row: ({ coin, tick, token, fiat, valueText, feeText, memo }, { action }, isValid) => ({
     version: action.format,
     source_id: action.source,
     coin_id: COINS.has(coin) ? coin : null,
     tick_id: token?.tick ?? null,
     fiat_id: FIATS.has(fiat) ? fiat : null,
-    value: value === null ? orNull(valueText) : formatAmount(value),
-    fee: feeText === '' || fee === null ? orNull(feeText) : formatAmount(fee),
+    value: orNull(valueText),
+    fee: orNull(feeText),
     memo_id: orNull(memo),
-    ...{ source: action.source, tick: token?.tick ?? null }, // no columns have them: a hub is told
+    ...{ source: action.source, tick: token?.tick ?? tick }, // no columns have them: a hub is told
     validation_status: isValid ? 'valid' : 'invalid'
   })
 });

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+
+/** What compatible ledgers do with texts of the field: one verdict and row each. */
+
+const namedIn = (ledger: MemoryLedger) =>
+  ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'actions' ? [columns['action_id']] : []));
+const rowsOf = (ledger: MemoryLedger, wanted: string) =>
+  ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === wanted ? [columns] : []));
+
+test('a BATCH with a command that is not built runs the others', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.act(['A', 'BATCH|0|BET|0|x;SEND|0|TOKA|4|B;DEPLOY|0|x']);
+  assert.deepEqual(namedIn(ledger), ['BATCH', 'BET', 'SEND', 'DEPLOY']);
+  assert.equal(ledger.balance('TOKA', 'B'), '4');
+  assert.deepEqual(ledger.act(['A', 'BATCH|0|SEND|0|TOKA|4|B;NOPE|0']), [['invalid: ACTION (unknown)']]);
+  assert.deepEqual(ledger.act(['A', 'BATCH|0|SEND|0|TOKA|4|B;send|0|TOKA|1|B']), [['invalid: ACTION (unknown)']]);
+});
+
+test('aliases name commands of a BATCH where the profile says so', () => {
+  for (const [isActive, held] of [
+    [TEST_RULES.isActive, '4'],
+    [(name: string, height: number) => name !== 'BATCH_ALIASES' && TEST_RULES.isActive(name, height), '0']
+  ] as const) {
+    const ledger = new MemoryLedger(100, { ...TEST_RULES, isActive });
+    ledger.give('TOKA', 0, 'A', { A: '10' });
+    ledger.act(['A', 'BATCH|0|TRANSFER|0|TOKA|4|B']);
+    assert.equal(ledger.balance('TOKA', 'B'), held);
+  }
+});
+
+test('no new token takes the symbol of a coin, in any case', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('HYPE', 0, 'A', { A: '10' });
+  for (const symbol of ['DASH', 'avax', 'Atom', 'ETH', 'BTC'])
+    assert.deepEqual(ledger.act(['A', `ISSUE|0|${symbol}|1`]), [['invalid: TICK (reserved)']], symbol);
+  assert.deepEqual(ledger.act(['A', 'ISSUE|1|HYPE|older than the rule']), [['valid']]);
+});
+
+test('an id has one spelling', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  assert.deepEqual(ledger.act(['A', 'SEND|0|^1|1|B'], ['A', 'SEND|0|^01|1|B'], ['A', 'MINT|0|TOKA|1|^02']), [
+    ['valid'],
+    ['invalid: TICK (unknown)'],
+    ['invalid: DESTINATION (format)']
+  ]);
+});
+
+test('an item that is given as text and as ^id is one; an edit has the type of its list', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.act(['A', 'LIST|0|1||TOKA|^1|toka|NOPE']);
+  assert.deepEqual(
+    rowsOf(ledger, 'list_edits').map(({ item_id }) => item_id),
+    [1, null]
+  );
+  assert.equal(rowsOf(ledger, 'list_items').length, 1);
+  const list = ledger.lastAction;
+  ledger.act(['A', `LIST|1|2|${list}||TOKA`]);
+  assert.deepEqual(
+    rowsOf(ledger, 'lists').map(({ type, edit }) => [type, edit]),
+    [['1', '2']]
+  );
+  ledger.act(['B', `LIST|1|1|${list}||TOKA`]);
+  assert.equal(rowsOf(ledger, 'lists')[0]!['type'], '1', 'also of an edit that is refused');
+});
+
+test('a price needs no token, and its row has its value and fee as they are written', () => {
+  const ledger = new MemoryLedger();
+  assert.deepEqual(ledger.act(['A', 'PRICE|1|LTC|OTHER|USD|1.50000000|0.010']), [['valid']]);
+  const [price] = rowsOf(ledger, 'prices');
+  assert.deepEqual([price?.['value'], price?.['fee']], ['1.50000000', '0.010']);
+});

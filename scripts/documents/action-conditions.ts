@@ -397,7 +397,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'DISPENSERS (format)': 'it is not `0` or `1`; empty is `0`'
   },
   UNSTAKE: {
-    'SIGNING_PUBKEY (no active stake)': 'no open stake of the key counts in the block',
+    'SIGNING_PUBKEY (no active stake or unstake already in progress)': 'no open stake of the key counts in the block',
     'AMOUNT (format)': 'it is given and no amount of 8 places; empty means all',
     'AMOUNT (exceeds active stake)': 'it is above the sum of those stakes'
   },

@@ -90,7 +90,8 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
 - Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
 - Members of a list stand in byte order.
 - In \`mappings_actions\` the type 1 is a ticker and 2 an address, each once an action;
-  an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the source of each valid FILE. \`leg_ordinal\` counts parts from 0.
+  an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the ticker (type 1) that a valid FILE
+  belongs to, once its owner links the FILE to an ISSUE of it, in either order. \`leg_ordinal\` counts parts from 0.
 
 ## Rules for safety
 
@@ -181,7 +182,7 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
 - A stake or key begins to count, and ends, 6 blocks after its action (Litecoin 24, Dogecoin 60). A
   stake that was ended gives its units back 1,000 blocks after the UNSTAKE (4,032; 10,080), at the
   end of that block, by an action \`UNSTAKE_RELEASE\` without a transaction; the row in \`unstakes\`
-  then has the status \`released\`. A sleeping source may end its stake.
+  then has the status \`released\`.
 - UNSTAKE ends the rows of \`stakes\` that count and have no end. What it leaves is a new row of its
   own, which counts from the block in which the old ones end.
 - A key is free while no stake of it is without an end or cools down, and no delegation of it has

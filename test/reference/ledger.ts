@@ -1986,8 +1986,9 @@ export class ReferenceLedger {
     const amount = get('AMOUNT') === '' ? all : readAmount(get('AMOUNT'), 8);
     const refusal = firstOf([
       ...this.#keyTests(get('SIGNING_PUBKEY')),
-      () => open.length === 0 && 'SIGNING_PUBKEY (no active stake)',
+      () => open.length === 0 && 'SIGNING_PUBKEY (no active stake or unstake already in progress)',
       () => open[0]!.source !== source && 'SOURCE (does not own this stake)',
+      this.#sourceSleeps(doing),
       () => amount === null && 'AMOUNT (format)',
       () => amount === 0n && 'AMOUNT (must be greater than 0)',
       () => amount! > all && 'AMOUNT (exceeds active stake)'

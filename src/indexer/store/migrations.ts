@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
+import { FILE_MAPPINGS } from './file-mappings.ts';
 
 type Query = Pick<Connection, 'query'>;
 
@@ -34,15 +35,22 @@ export const MIGRATIONS: readonly Migration[] = [
          (PARTITION BY x.source_id, m.tick_id ORDER BY m.action_index)
        FROM mints m JOIN actions x ON x.action_index = m.action_index WHERE m.status_id = 1`
     ]
+  },
+  {
+    // A file belongs to the token that its owner links it to; earlier releases named the source of the FILE.
+    name: '2026-11-26-files-of-tokens',
+    statements: ['DELETE FROM mappings_files', FILE_MAPPINGS]
   }
 ];
 
 /**
  * Runs the migrations that a database has not had, each as a whole or not at all. The caller holds the writer's lock.
  *
+ * @param coin  of the chain, `BTC`
  * @throws {PlatformError} MIGRATION_CHANGED before any runs; whatever the driver throws
  */
-export async function migrateRows(connection: Query): Promise<void> {
+export async function migrateRows(connection: Query, coin: string): Promise<void> {
+  await connection.query('SET @coin = ?', [coin]);
   const applied = new Map(
     (await rows<{ name: string; checksum: string }>(connection, 'SELECT name, checksum FROM schema_migrations')).map(
       ({ name, checksum }) => [name, checksum]

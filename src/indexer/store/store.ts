@@ -125,7 +125,7 @@ export class IndexerStore {
       await refuseForeignBlocks(connection);
       await createIndexerTables(connection);
       if (extras.base) await bindLedgerBase(connection, extras.base);
-      await migrateRows(connection);
+      await migrateRows(connection, rules.coin);
       await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
       const reader = await connect(database, { statementLimitS });
       opened.push(reader);

@@ -13,6 +13,7 @@ test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once:
   await sql(
     database,
     'DELETE FROM schema_migrations',
+    'INSERT INTO mappings_files (action_index, type_id, id) VALUES (1, 1, 7)',
     'INSERT INTO mappings_actions (action_index, type_id, id) VALUES (1, 1, 7), (1, 2, 9)',
     `INSERT INTO recovery_pending_rewards (source_address, validator_pubkey, reward_type, round_reference, amount, block_index, applied)
      VALUES ('A', '${'c'.repeat(64)}', 'oracle', 1, '900', 1, 1)`,
@@ -37,6 +38,7 @@ test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once:
     'what the chain gave stays, what a caller gave goes'
   );
   assert.equal((await sql(database, 'SELECT 1 FROM recovery_pending_rewards')).length, 0);
+  assert.equal((await sql(database, 'SELECT 1 FROM mappings_files')).length, 0, 'no LINK gives a file to a token');
 
   await sql(database, `UPDATE schema_migrations SET checksum = 'of other statements'`);
   await assert.rejects(openAndClose(), (caught) => hasCode(caught, 'MIGRATION_CHANGED'));

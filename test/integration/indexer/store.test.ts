@@ -302,3 +302,28 @@ test('keys sign with what is staked behind them, from the block where they begin
   assert.deepEqual((await readStakes(connection, { pubkey: other, height: null })).signers, []);
   await connection.end();
 });
+
+test('the file of a token goes with the LINK that gave it, and stays while another LINK gives it', async () => {
+  const own = [await createDatabase('indexer'), await createDatabase('indexer')] as const;
+  const [forked, fresh] = [await open(own[0]), await open(own[1])];
+  const chain = blocksOf(
+    ['FILE|0|a.png', 'ISSUE|0|TOKA|100'],
+    ['LINK|0|BTC|2|BTC|1'],
+    ['ISSUE|0|TOKA||||||B', 'LINK|0|BTC|2|BTC|1', 'LINK|0|BTC|1|BTC|2'],
+    ['FILE|0|b.png', 'LINK|0|BTC|6|BTC|1']
+  );
+  const filesOf = async () =>
+    (await sql(own[0], 'SELECT action_index, type_id FROM mappings_files ORDER BY 1')).map(
+      ({ action_index, type_id }) => `${action_index} ${type_id}`
+    );
+  await inGroups(forked, chain, 1);
+  assert.deepEqual(await filesOf(), ['1 1'], 'the new owner has linked nothing');
+  await forked.rollBack(3);
+  assert.deepEqual(await filesOf(), ['1 1']);
+  await forked.rollBack(2);
+  assert.deepEqual(await filesOf(), []);
+  await inGroups(forked, chain.slice(1), 3);
+  await inGroups(fresh, chain, 4);
+  assert.deepEqual(await dumpIndexer(own[0]), await dumpIndexer(own[1]));
+  for (const store of [forked, fresh]) store.close();
+});

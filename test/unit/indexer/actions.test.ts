@@ -349,13 +349,18 @@ test('an action of very many parts', () => {
   assert.equal(ledger.balance('TOKA', 'B'), '30000');
 });
 
-test('a valid FILE is mapped to its source, a refused one is not', () => {
+test('a FILE belongs to the token whose owner links them, in either order', () => {
   const ledger = new MemoryLedger();
-  const mapped = (data: string) => {
-    ledger.act(['A', data]);
+  const mapped = (source: string, data: string) => {
+    ledger.act([source, data]);
     return ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'mappings_files' ? [columns] : []));
   };
-  const id = ledger.view.get('counter', 'address') + 1;
-  assert.deepEqual(mapped('FILE|0|a.txt'), [{ action_index: 1, type_id: 2, id }]);
-  assert.deepEqual(mapped(`FILE|0|${'n'.repeat(251)}`), []);
+  assert.deepEqual(mapped('A', 'FILE|0|a.txt'), [], 'of no token yet');
+  ledger.act(['A', 'ISSUE|0|TOKA|100']);
+  const { id } = ledger.view.get('token', 'toka')!;
+  assert.deepEqual(mapped('B', 'LINK|0|BTC|2|BTC|1'), [], 'B does not own the token');
+  const mapping = { action_index: 1, type_id: 1, id };
+  assert.deepEqual(mapped('A', 'LINK|0|BTC|1|BTC|2'), [mapping]);
+  assert.deepEqual(mapped('A', 'LINK|0|BTC|2|BTC|1'), [mapping]);
+  assert.deepEqual(mapped('A', 'LINK|0|LTC|1|BTC|2'), [], 'the file is of another chain');
 });

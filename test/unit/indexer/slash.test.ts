@@ -44,7 +44,7 @@ test('who proves two messages of one slot gets a twentieth of the stake, the poo
   const after: readonly (readonly [data: string, status: string])[] = [
     [`STAKE|1|5|${BAD.pubkey}`, 'SIGNING_PUBKEY (already in use)'],
     [`STAKE|2|5|${BAD.pubkey}`, 'SIGNING_PUBKEY (no active stake to top up)'],
-    [`UNSTAKE|0|${BAD.pubkey}`, 'SIGNING_PUBKEY (no active stake)'],
+    [`UNSTAKE|0|${BAD.pubkey}`, 'SIGNING_PUBKEY (no active stake or unstake already in progress)'],
     [`DELEGATE|0|${OTHER.pubkey}`, 'no active stake'],
     ['COLLECT|0', 'no active stake'],
     [priceText({ round: 1, height: 102, pairs: [['BTC/USD', '1']] }, [BAD]), 'SOURCE (not qualified)']

@@ -60,7 +60,10 @@ test('LI-28: a stake counts after 6, 24 or 60 blocks, by its chain; an operator 
     const ledger = gasLedger({ ...TEST_RULES, stakeDelay: delay });
     assert.equal(verdict(ledger, 'A', `STAKE|1|20|${KEY}`), 'valid');
     pass(ledger, delay - 1);
-    assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}`), 'invalid: SIGNING_PUBKEY (no active stake)');
+    assert.equal(
+      verdict(ledger, 'A', `UNSTAKE|0|${KEY}`),
+      'invalid: SIGNING_PUBKEY (no active stake or unstake already in progress)'
+    );
     pass(ledger, 1);
     assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}`), 'valid', `after ${delay} blocks`);
   }
@@ -69,7 +72,10 @@ test('LI-28: a stake counts after 6, 24 or 60 blocks, by its chain; an operator 
 test('a part of a stake ends; the rest counts from where the whole ended, and only then can it end', () => {
   const ledger = stakedLedger();
   assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}|8`), 'valid');
-  assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}`), 'invalid: SIGNING_PUBKEY (no active stake)');
+  assert.equal(
+    verdict(ledger, 'A', `UNSTAKE|0|${KEY}`),
+    'invalid: SIGNING_PUBKEY (no active stake or unstake already in progress)'
+  );
   pass(ledger, stakeDelay);
   assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}|12.5`), 'invalid: AMOUNT (exceeds active stake)');
   assert.equal(verdict(ledger, 'A', `UNSTAKE|0|${KEY}`), 'valid');
@@ -90,7 +96,7 @@ const REFUSALS: readonly (readonly [source: string, data: string, status: string
   ['B', `STAKE|2|1|${KEY}`, 'SOURCE (does not own this stake)'],
   ['A', `STAKE|2|80.00000001|${KEY}`, 'insufficient funds (STAKE)'],
   ['A', 'UNSTAKE|0', 'SIGNING_PUBKEY (required)'],
-  ['A', `UNSTAKE|0|${OTHER}`, 'SIGNING_PUBKEY (no active stake)'],
+  ['A', `UNSTAKE|0|${OTHER}`, 'SIGNING_PUBKEY (no active stake or unstake already in progress)'],
   ['B', `UNSTAKE|0|${KEY}`, 'SOURCE (does not own this stake)'],
   ['A', `UNSTAKE|0|${KEY}|-1`, 'AMOUNT (format)'],
   ['A', `UNSTAKE|0|${KEY}|0`, 'AMOUNT (must be greater than 0)'],

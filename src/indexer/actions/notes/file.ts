@@ -1,6 +1,5 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, MEMO_CHECKS, orNull, sourceSleeps } from '../../rules/checks.ts';
-import { MAPPED } from '../../state/effects.ts';
 
 interface File {
   readonly name: string;
@@ -37,9 +36,5 @@ export const FILE = defineAction<File>({
     title: orNull(title),
     type_id: orNull(type),
     memo_id: orNull(memo)
-  }),
-  apply: (_, { action, ledger }) => {
-    const id = ledger.addressId(action.source);
-    ledger.record('mappings_files', { action_index: action.index, type_id: MAPPED.address, id });
-  }
+  })
 });

@@ -1,6 +1,8 @@
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { COINS } from '../../rules/rules.ts';
+import { MAPPED } from '../../state/effects.ts';
+import type { PastAction } from '../../state/facts.ts';
 import type { Token } from '../../state/token.ts';
 
 interface End {
@@ -26,10 +28,27 @@ function bothEnds(status: (name: string) => string, fails: (end: End, step: Step
   return [0, 1].map((place) => [status(`COIN${place + 1}`), ({ ends }, step) => fails(ends[place]!, step)]);
 }
 
+/** The valid action of this chain that an end of a link names; null for none. */
+function pastOf({ coin, actionIndex }: End, { ledger, rules }: Step): PastAction | null {
+  return coin === rules.coin ? ledger.get('past', String(Number(actionIndex))) : null;
+}
+
 /** The token that a link is for, where its second end is an ISSUE of this chain. */
-function linkedToken({ ends: [, { coin, actionIndex }] }: Link, { ledger, rules }: Step): Token | null {
-  const past = coin === rules.coin ? ledger.get('past', String(Number(actionIndex))) : null;
-  return past?.tick == null ? null : ledger.token(past.tick);
+function linkedToken({ ends }: Link, step: Step): Token | null {
+  const past = pastOf(ends[1], step);
+  return past?.tick == null ? null : step.ledger.token(past.tick);
+}
+
+/** Gives a token the file that its owner links to an ISSUE of it, in either order. */
+function mapFile({ ends }: Link, step: Step): void {
+  const { action, ledger } = step;
+  for (const [file, issue] of [ends, [ends[1], ends[0]] as const]) {
+    const tick = pastOf(issue, step)?.tick ?? null;
+    const token = tick === null ? null : ledger.token(tick);
+    if (pastOf(file, step)?.name !== 'FILE' || token?.owner !== action.source) continue;
+    const mapping = { action_index: readIndex(file.actionIndex), type_id: MAPPED.ticker, id: token.id };
+    ledger.record('mappings_files', mapping);
+  }
 }
 
 /** Ties two actions together, on one chain or two. */
@@ -66,5 +85,6 @@ export const LINK = defineAction<Link>({
     coin2_id: COINS.has(second.coin) ? second.coin : null,
     coin2_action_index: readIndex(second.actionIndex),
     memo_id: orNull(memo)
-  })
+  }),
+  apply: mapFile
 });

@@ -1,5 +1,6 @@
 import { formatAmount } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { sourceSleeps } from '../../rules/checks.ts';
 import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../../staking/checks.ts';
 import { type Cooling, openStakes, type Stake, sumOf } from '../../staking/signer.ts';
 
@@ -29,8 +30,9 @@ export const UNSTAKE = defineAction<Unstaking>({
   checks: [
     bitcoinOnly,
     ...KEY_CHECKS,
-    ['SIGNING_PUBKEY (no active stake)', ({ open }) => open.length === 0],
+    ['SIGNING_PUBKEY (no active stake or unstake already in progress)', ({ open }) => open.length === 0],
     ['SOURCE (does not own this stake)', ({ open }, { action }) => open[0]!.source !== action.source],
+    sourceSleeps,
     ['AMOUNT (format)', ({ amount }) => amount === null],
     ['AMOUNT (must be greater than 0)', ({ amount }) => amount === 0n],
     ['AMOUNT (exceeds active stake)', ({ amount, open }) => amount! > sumOf(open)]

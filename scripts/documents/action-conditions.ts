@@ -215,7 +215,13 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'NAME (length)': 'it is longer than 250 characters',
     'TYPE (length)': 'it is longer than 255 characters',
     'TITLE (length)': 'it is longer than 250 characters',
-    'GATE_TICKER (format)': 'it is given'
+    'ENCRYPTION_METHOD (must be 1)': 'GATE_TICKER is given, and it is not 1',
+    'KEY_HASH (format)': 'GATE_TICKER is given, and it is not 64 hex digits; the row has small letters',
+    'GATE_TICKER (unknown)': 'it is given, and no token has that ticker or id',
+    'SOURCE (not GATE_TICKER issuer)': 'the source does not own that token',
+    'GATE_TICKER (ownership escrowed)': 'an open offer holds the ownership of that token',
+    GATE_MIN_AMOUNT:
+      'it is given without GATE_TICKER, or is no amount above 0 of that token, or is longer than 40 characters, or has a zero in front'
   },
   ISSUE: {
     'TRANSFER (unresolvable ^id)': 'no address has that id',
@@ -351,7 +357,9 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
   SEND: {
     'MEMO (required)': "it is empty, and the destination's newest ADDRESS says REQUIRE_MEMO",
     'SOURCE (not authorized)': "the token's lists bar the source",
-    'insufficient funds': 'the source holds less than the amount, after the parts before this one'
+    'insufficient funds': 'the source holds less than the amount, after the parts before this one',
+    'gated token transfer requires key handoff message':
+      'the destination could open a file of the token afterwards, and the BATCH has no MESSAGE of format 2 to it'
   },
   SLASH: {
     'CAPABILITY (unknown)': 'it is none of those above, in any case',

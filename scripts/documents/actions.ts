@@ -87,7 +87,10 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   0 is none. Blocks of the mint window are whole
   numbers, whatever the token's places. \`0\` as ALLOW_LIST or BLOCK_LIST takes the list away.
 - Controllers need contracts, of which there are none.
-- Files for the holders of a token are refused (\`GATE_TICKER (format)\`).
+- A FILE with a GATE_TICKER is for those who hold GATE_MIN_AMOUNT of it, any unit where that is empty.
+  From then on a SEND of the token that leaves its destination with as much must stand in a BATCH with
+  a MESSAGE of format 2 to that destination, which hands over the key: what it held before the action
+  and the part are counted, and the least of all files. What the messages say is not looked at.
 - Members of a list stand in byte order.
 - In \`mappings_actions\` the type 1 is a ticker and 2 an address, each once an action;
   an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the ticker (type 1) that a valid FILE

@@ -162,6 +162,8 @@ interface Doing {
   rest: string;
   txIndex: number | null;
   transaction: ReferenceTransaction | null;
+  /** The commands of its BATCH. */
+  siblings?: readonly string[];
   /** What follows directly. */
   next: (() => void)[];
 }
@@ -410,6 +412,8 @@ export class ReferenceLedger {
   /** From which block on a stake's own key signs no more. */
   readonly #revoked = new Map<string, number>();
   readonly #barred = new Set<string>();
+  /** The least holding that opens a file of a token. */
+  readonly #gates = new Map<Token, bigint>();
   #cooling: { index: number; key: string; source: string; amount: bigint; block: number }[] = [];
   readonly #rounds = new Set<number>();
   readonly #polls: Poll[] = [];
@@ -499,7 +503,7 @@ export class ReferenceLedger {
       this.#dispense(transaction.source, address, null, amount, NONE_ASKED, txIndex);
   }
 
-  #command(text: string, transaction: ReferenceTransaction, txIndex: number): void {
+  #command(text: string, transaction: ReferenceTransaction, txIndex: number, siblings: readonly string[] = []): void {
     const { name, format, fields, rest } = parse(text);
     if (name === 'COINPAY' && format === 0) {
       this.#coinpay(readWhole(fields[0] ?? ''), transaction, txIndex);
@@ -510,7 +514,7 @@ export class ReferenceLedger {
     if (!WIRE.includes(name)) return;
     const known = KNOWN[name];
     if (!known) return;
-    const doing: Doing = { index, source, format, fields, rest, txIndex, transaction, next: [] };
+    const doing: Doing = { index, source, format, fields, rest, txIndex, transaction, siblings, next: [] };
     if (!known.formats.includes(format)) {
       const refusal = NOT_BUILT[name]?.includes(format) ? 'ACTION is not yet activated' : 'VERSION (unknown)';
       if (known.table !== '') this.#judge(doing, known.table, refusal);
@@ -1005,7 +1009,13 @@ export class ReferenceLedger {
       if (same) Object.assign(same, { amount: same.amount! + amount!, memo });
       else legs.push({ token, key, amount, to: to!, memo: memo! });
     }
-    const verdicts = legs.map(({ token, amount, to, memo }) => {
+    const before = legs.map(({ token, to }) => (token === null ? 0n : this.#balance(token, to)));
+    const isHanded = (to: string) =>
+      (doing.siblings ?? []).some((text) => {
+        const { name, format, fields } = parse(text);
+        return name === 'MESSAGE' && format === 2 && this.#resolve(fields[1] ?? '') === to;
+      });
+    const verdicts = legs.map(({ token, amount, to, memo }, place) => {
       const refusal = firstOf([
         () => token === null && 'TICK (unknown)',
         () => amount === null && 'AMOUNT (format)',
@@ -1016,7 +1026,12 @@ export class ReferenceLedger {
         () => this.#isBarred(token!, to) && 'DESTINATION (not authorized)',
         ...memoTests(memo),
         () => memo === '' && this.#preferences.get(to)?.requiresMemo === true && 'MEMO (required)',
-        () => this.#balance(token, source) < amount! && 'insufficient funds'
+        () => this.#balance(token, source) < amount! && 'insufficient funds',
+        () => {
+          const gate = this.#gates.get(token!);
+          const opens = gate !== undefined && before[place]! + amount! >= gate;
+          return opens && !isHanded(to) && 'gated token transfer requires key handoff message';
+        }
       ]);
       if (refusal === null) {
         this.#transfer(doing, token!, source, to, amount!);
@@ -1084,7 +1099,9 @@ export class ReferenceLedger {
       this.#sourceSleeps(doing)
     ]);
     if (refusal === null)
-      doing.next.push(...commands.map((command) => () => this.#command(command, doing.transaction!, doing.txIndex!)));
+      doing.next.push(
+        ...commands.map((command) => () => this.#command(command, doing.transaction!, doing.txIndex!, commands))
+      );
     return this.#judge(doing, 'batches', refusal);
   }
 
@@ -1226,15 +1243,29 @@ export class ReferenceLedger {
   }
 
   #file(doing: Doing): boolean {
-    const get = named('NAME TYPE TITLE MEMO GATE_TICKER', doing.fields);
+    const get = named('NAME TYPE TITLE MEMO GATE_TICKER ENCRYPTION_METHOD KEY_HASH GATE_MIN_AMOUNT', doing.fields);
+    const isGated = get('GATE_TICKER') !== '';
+    const token = isGated ? this.#token(get('GATE_TICKER')) : null;
+    const text = get('GATE_MIN_AMOUNT');
+    const least = () => (text.length > 40 || /^0[0-9]/.test(text) ? 0n : (readAmount(text, token!.decimals) ?? 0n));
     const refusal = firstOf([
       this.#sourceSleeps(doing),
       () => points(get('NAME')) > 250 && 'NAME (length)',
       () => points(get('TYPE')) > 255 && 'TYPE (length)',
       () => points(get('TITLE')) > 250 && 'TITLE (length)',
       ...memoTests(get('MEMO')),
-      () => get('GATE_TICKER') !== '' && 'GATE_TICKER (format)'
+      () => isGated && readWhole(get('ENCRYPTION_METHOD')) !== 1 && 'ENCRYPTION_METHOD (must be 1)',
+      () => isGated && !/^[0-9a-f]{64}$/i.test(get('KEY_HASH')) && 'KEY_HASH (format)',
+      () => isGated && token === null && 'GATE_TICKER (unknown)',
+      () => isGated && token!.owner !== doing.source && 'SOURCE (not GATE_TICKER issuer)',
+      () => isGated && token!.isHeld && 'GATE_TICKER (ownership escrowed)',
+      () => text !== '' && (!isGated || least() === 0n) && 'GATE_MIN_AMOUNT'
     ]);
+    if (refusal === null && token) {
+      this.#note(doing.index, 'gated_files', 'valid');
+      const own = text === '' ? 0n : least();
+      this.#gates.set(token, min(this.#gates.get(token) ?? own, own));
+    }
     return this.#judge(doing, 'files', refusal);
   }
 

@@ -338,7 +338,9 @@ export class Writer {
         this.#one('', 'text/plain', 'x'.repeat(256)),
         this.#memo(),
         this.#memo(),
-        this.#one('', '', this.#tick())
+        ...(this.#rarely(4)
+          ? [this.#tick(), '1', 'aB'.repeat(32), this.#one('400', '2.5', '0400', '')]
+          : [this.#one('', '', this.#tick()), this.#one('', '1')])
       ]
     ])();
     // Who sleeps for ever does nothing more.
@@ -538,6 +540,7 @@ export class Writer {
         'COINPAY|1|5',
         'BATCH|0|',
         'BATCH|1|x',
+        'BATCH|0|MESSAGE|2|BTC|B0|key;SEND|0|TOKA0|1|B0',
         'BATCH|0|BET|0|x;TRANSFER|0|TOKA|1|A;XCALL|0;MSG|3|BTC|B|hi',
         'MSG|3|BTC|A0|hi',
         'EXECUTE|0',

@@ -33,6 +33,7 @@ export class ActionRunner {
       format: act.format ?? null,
       source: act.source,
       fields: nameFields([], '', ''),
+      siblings: [],
       block: this.#block
     };
     const next: SystemAction[] = [];
@@ -47,10 +48,10 @@ export class ActionRunner {
 
   /** One action: judged, carried out, settled. */
   command(unit: CommandUnit, effects: Effects): Outcome {
-    const { command, txIndex, transaction } = unit;
+    const { command, siblings = [], txIndex, transaction } = unit;
     const { source } = transaction;
     const index = effects.deal('action');
-    const action = this.actionOf(command, index, txIndex, source);
+    const action = { ...this.actionOf(command, index, txIndex, source), siblings };
     this.#recordAction(effects, action);
     effects.addressId(source);
     const refusal = this.#refusalOf(command);
@@ -72,7 +73,7 @@ export class ActionRunner {
     if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: action.name, tick: null });
     const following = [
       ...next.map((act) => ({ kind: 'system', act, txIndex }) as const),
-      ...effects.commands.map((text) => ({ ...unit, command: parseCommand(text) }))
+      ...effects.commands.map((text) => ({ ...unit, command: parseCommand(text), siblings: effects.commands }))
     ];
     return { next: following, ...this.#settle(action, effects) };
   }
@@ -88,6 +89,7 @@ export class ActionRunner {
       format,
       source,
       fields: nameFields(fields, known, rest),
+      siblings: [],
       block: this.#block
     };
   }

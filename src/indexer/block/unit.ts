@@ -8,6 +8,8 @@ export interface CommandUnit {
   readonly kind: 'command';
   readonly transaction: ChainTransaction;
   readonly command: Command;
+  /** All commands of its BATCH. */
+  readonly siblings?: readonly string[];
   readonly txIndex: number;
 }
 export interface SystemUnit {

@@ -164,5 +164,10 @@ export function transferFacts(tick: string, source: string, destination: string)
     { kind: 'balance', key: pairKey(tick, source) }
   ];
   if (destination === '') return facts;
-  return [...facts, { kind: 'balance', key: pairKey(tick, destination) }, { kind: 'preferences', key: destination }];
+  return [
+    ...facts,
+    { kind: 'balance', key: pairKey(tick, destination) },
+    { kind: 'preferences', key: destination },
+    { kind: 'gate', key: tickKey(tick) }
+  ];
 }

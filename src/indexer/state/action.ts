@@ -9,6 +9,8 @@ export interface Action {
   readonly format: number | null;
   readonly source: string;
   readonly fields: FormatFields;
+  /** All commands of the BATCH that it is one of, as they are written; empty outside of one. */
+  readonly siblings: readonly string[];
   readonly block: {
     readonly height: number;
     /** By which rules count, in epoch seconds. */

@@ -97,6 +97,8 @@ export interface Facts {
   voters: ReadonlySet<string>;
   /** Who votes for whom with a token, by `tickKey`. */
   voteDelegates: ReadonlyMap<string, string>;
+  /** The least holding of a token that opens one of its files, 0 where any does; null where it has none. By `tickKey`. */
+  gate: bigint | null;
   /** Whether a valid PRICE has the round, by its number. */
   pricedRound: boolean;
   /** The newest valid round of prices, by `NEWEST_ROUND`. */
@@ -143,6 +145,7 @@ export const ABSENT: Readonly<Facts> = {
   ballot: null,
   voters: new Set(),
   voteDelegates: new Map(),
+  gate: null,
   pricedRound: false,
   newestRound: null,
   unclaimed: 0n,

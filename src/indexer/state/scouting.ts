@@ -2,7 +2,7 @@ import { Effects } from './effects.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing } from './facts.ts';
 
 /** What an action reads besides is the same or more when these turn out to be other than absent. */
-const GUESSED: ReadonlySet<Kind> = new Set(['addressId', 'balance', 'preferences', 'sleep']);
+const GUESSED: ReadonlySet<Kind> = new Set(['addressId', 'balance', 'gate', 'preferences', 'sleep']);
 
 /**
  * Finds out what an action reads, without an effect.

@@ -50,7 +50,17 @@ const BY_ACTION = [
     'destroys',
     'dispensers'
   ],
-  ...['dividends', 'escrows', 'files', 'issues', 'links', 'list_edits', 'list_items', 'list_items_invalid'],
+  ...[
+    'dividends',
+    'escrows',
+    'files',
+    'gated_files',
+    'issues',
+    'links',
+    'list_edits',
+    'list_items',
+    'list_items_invalid'
+  ],
   ...[
     'list_transfers',
     'lists',

@@ -74,3 +74,41 @@ test('a price needs no token, and its row has its value and fee as they are writ
   const [price] = rowsOf(ledger, 'prices');
   assert.deepEqual([price?.['value'], price?.['fee']], ['1.50000000', '0.010']);
 });
+
+const GATED = `FILE|0|a.bin||||TOKA|1|${'aB'.repeat(32)}`;
+
+test('a token with files for its holders is sent with the key to whoever can then open one', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 1, 'A', { A: '100', B: '4' });
+  const act = (text: string, source = 'A') => ledger.act([source, text])[0]!.at(-1);
+  for (const [text, status] of [
+    ['FILE|0|a.bin|||||||0', 'GATE_MIN_AMOUNT'],
+    [`FILE|0|a.bin||||TOKA|2|${'a'.repeat(64)}`, 'ENCRYPTION_METHOD (must be 1)'],
+    ['FILE|0|a.bin||||TOKA|1|abc', 'KEY_HASH (format)'],
+    [GATED.replace('TOKA', 'NOPE'), 'GATE_TICKER (unknown)'],
+    [`${GATED}|0.55`, 'GATE_MIN_AMOUNT'],
+    [`${GATED}|010`, 'GATE_MIN_AMOUNT'],
+    [`${GATED}|0.0`, 'GATE_MIN_AMOUNT']
+  ] as const)
+    assert.equal(act(text), `invalid: ${status}`, text);
+  assert.equal(act(GATED, 'B'), 'invalid: SOURCE (not GATE_TICKER issuer)');
+  assert.equal(act(`${GATED}|10`), 'valid');
+  assert.deepEqual(
+    rowsOf(ledger, 'gated_files').map(({ gate_ticker, key_hash, gate_min_amount }) => [
+      gate_ticker,
+      key_hash,
+      gate_min_amount
+    ]),
+    [['TOKA', 'ab'.repeat(32), '10']]
+  );
+  const refused = 'invalid: gated token transfer requires key handoff message';
+  assert.equal(act('SEND|0|TOKA|5.9|B'), 'valid', 'B holds 9.9 then');
+  assert.equal(act('SEND|0|TOKA|0.1|B'), refused);
+  assert.equal(act('SEND|1|TOKA|0.05|B|0.05|B'), 'invalid: AMOUNT (format)');
+  assert.equal(act('BATCH|0|MESSAGE|3|BTC|B|key;SEND|0|TOKA|0.1|B'), refused);
+  assert.equal(act('BATCH|0|MESSAGE|2|BTC|C|key;SEND|0|TOKA|0.1|B'), refused);
+  assert.equal(act('BATCH|0|SEND|0|TOKA|0.1|B;MESSAGE|2|BTC|B|key'), 'valid');
+  assert.equal(ledger.balance('TOKA', 'B'), '10');
+  assert.equal(act(GATED), 'valid', 'a further file without a least amount');
+  assert.equal(act('SEND|0|TOKA|0.1|D'), refused);
+});

@@ -1,3 +1,4 @@
+import { parseCommand } from '../../../coin/action/command.ts';
 import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
 import { dispense, hasDispenser } from '../../offers/dispense.ts';
@@ -5,6 +6,7 @@ import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isBarred,
   MEMO_CHECKS,
+  namedAddress,
   orNull,
   ownAddress,
   plainAddress,
@@ -18,6 +20,9 @@ import {
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
+/** Format of a MESSAGE that is encrypted. */
+const KEY_MESSAGE = 2;
+
 interface Leg {
   readonly token: Token | null;
   readonly amountText: string;
@@ -25,6 +30,8 @@ interface Leg {
   readonly destination: string;
   readonly memo: string;
   readonly ordinal: number;
+  /** What the destination held before the action, where the token has files for its holders; else 0. */
+  readonly held: bigint;
 }
 
 /** TICK, AMOUNT, DESTINATION, MEMO of each leg. A last field too many is the memo of all. */
@@ -62,9 +69,22 @@ function read(step: Step): Leg[] {
     const sum = (legs.get(key)?.amount ?? 0n) + (amount ?? 0n);
     const ordinal = legs.get(key)?.ordinal ?? legs.size;
     const merged = amount === null ? null : sum;
-    legs.set(key, { token, amountText: amountText!, amount: merged, destination, memo: memo!, ordinal });
+    const hasFiles = token !== null && ledger.get('gate', tickKey(token.tick)) !== null;
+    const held = hasFiles ? ledger.balance(token.tick, destination) : 0n;
+    legs.set(key, { token, amountText: amountText!, amount: merged, destination, memo: memo!, ordinal, held });
   }
   return [...legs.values()];
+}
+
+/** Whether the destination could open a file of the token then, and the BATCH has no message that may hand it the key. */
+function lacksKey({ token, amount, destination, held }: Leg, step: Step): boolean {
+  const gate = step.ledger.get('gate', tickKey(token!.tick));
+  if (gate === null || held + amount! < gate) return false;
+  return !step.action.siblings.some((text) => {
+    if (!/^\s*m/i.test(text)) return false; // most are no messages, and not worth to be split
+    const { name, format, fields } = parseCommand(text);
+    return name === 'MESSAGE' && format === KEY_MESSAGE && namedAddress(step, fields[1] ?? '') === destination;
+  });
 }
 
 /** Moves amounts to other addresses. Equal legs are one leg; a leg that fails stops no other. */
@@ -95,7 +115,8 @@ export const SEND = defineAction<Leg>({
     [
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
-    ]
+    ],
+    ['gated token transfer requires key handoff message', lacksKey]
   ],
   row: ({ token, amountText, amount, destination, memo, ordinal }, step) => ({
     tick_id: token?.tick ?? null,

@@ -6,6 +6,7 @@ import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { loadSleeps, readList, readPast } from './actions.ts';
 import { addressIds, addressNames, hasServed, loadPreferences } from './addresses.ts';
+import { readGates } from './gates.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
 import { readOffers } from './offers.ts';
 import { readBallots, readOpenPolls, readPolls, readVoteDelegates, readVoters } from './polls.ts';
@@ -151,6 +152,10 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   voteDelegates: async (keys, { connection, view, tickers }) => {
     for (const key of keys)
       view.load('voteDelegates', key, await readVoteDelegates(connection, tickers.ids.get(key) ?? 0));
+  },
+  gate: async (keys, { connection, view }) => {
+    const gates = await readGates(connection, keys);
+    for (const key of keys) view.load('gate', key, gates.get(key));
   },
   pricedRound: async (keys, { connection, view }) => {
     const found = await readPricedRounds(connection, keys.map(Number));

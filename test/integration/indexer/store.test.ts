@@ -327,3 +327,30 @@ test('the file of a token goes with the LINK that gave it, and stays while anoth
   assert.deepEqual(await dumpIndexer(own[0]), await dumpIndexer(own[1]));
   for (const store of [forked, fresh]) store.close();
 });
+
+test('files for holders are asked for in an index that was opened again, and no text as long as a transaction is looked up', async () => {
+  const own = await createDatabase('indexer');
+  const hash = 'ab'.repeat(32);
+  const chain = blocksOf(
+    ['ISSUE|0|TOKA|100||||50', `FILE|0|a.bin||||toka|1|${hash}|10`],
+    ['SEND|0|TOKA|9|B', `SEND|0|${'T'.repeat(400_000)}|9|B`],
+    ['SEND|0|TOKA|1|B', 'BATCH|0|MESSAGE|2|BTC|B|key;SEND|0|TOKA|1|B']
+  );
+  for (const block of chain) {
+    const store = await open(own);
+    await store.addBlocks([block]);
+    store.close();
+  }
+  const sends = await sql(
+    own,
+    'SELECT s.status FROM sends r JOIN index_statuses s ON s.id = r.status_id ORDER BY r.action_index'
+  );
+  assert.deepEqual(
+    sends.map(({ status }) => status),
+    ['valid', 'invalid: TICK (unknown)', 'invalid: gated token transfer requires key handoff message', 'valid']
+  );
+  const store = await open(own);
+  await store.rollBack(1);
+  store.close();
+  assert.equal((await sql(own, 'SELECT 1 FROM gated_files')).length, 0);
+});

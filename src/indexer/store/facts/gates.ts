@@ -6,6 +6,7 @@ import type { Query } from './loading.ts';
 
 /** The least holding of each token that opens one of its files, by `tickKey`; those without files are left out. */
 export async function readGates(connection: Query, keys: readonly string[]): Promise<Map<string, bigint>> {
+  if (keys.length === 0) return new Map();
   const found = await rows<{ tick: string; least: string | null }>(
     connection,
     `SELECT gate_ticker AS tick, gate_min_amount AS least FROM gated_files

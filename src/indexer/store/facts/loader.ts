@@ -153,8 +153,12 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     for (const key of keys)
       view.load('voteDelegates', key, await readVoteDelegates(connection, tickers.ids.get(key) ?? 0));
   },
-  gate: async (keys, { connection, view }) => {
-    const gates = await readGates(connection, keys);
+  gate: async (keys, { connection, view, tickers }) => {
+    // A text that is no ticker may be as long as a transaction.
+    const gates = await readGates(
+      connection,
+      keys.filter((key) => tickers.ids.has(key))
+    );
     for (const key of keys) view.load('gate', key, gates.get(key));
   },
   pricedRound: async (keys, { connection, view }) => {

@@ -73,7 +73,8 @@ function judgeItem(field: string, type: number, step: Step): Judged {
 
 /** Each item once: one that is given as text and as `^id` is one. */
 function distinct(judged: readonly Judged[]): Judged[] {
-  return judged.filter(({ item }, place) => item === null || judged.findIndex((one) => one.item === item) === place);
+  const first = new Map(judged.toReversed().map((one) => [one.item, one]));
+  return judged.filter((one) => one.item === null || first.get(one.item) === one);
 }
 
 function writeItems({ known, type: typeText, edit, items }: ListAction, step: Step): void {

@@ -34,7 +34,7 @@ try {
     settings: data.settings,
     log,
     inspect: host.observe('priceRound'),
-    onState: (phase, lastError) => host.tell('pricing', { phase, lastError }),
+    onState: (phase, outcome) => host.tell('pricing', { phase, ...outcome }),
     record: async (round) => {
       const refused = await database.push('recordRound', round);
       if (refused === null) host.tell('priced', round.now);

@@ -245,6 +245,14 @@ export const PANELS: readonly Panel[] = [
   ...loopPanels('decoder', 'Decoder'),
   ...loopPanels('indexer', 'Indexer'),
   ...ingressPanels('hub', 'Hub'),
+  [
+    'Hub',
+    'Prices: missing sources, deviation, missed rounds',
+    'short',
+    ['hub_oracle_sources_missing', 'missing sources'],
+    ['hub_oracle_deviation_percent', 'deviation, %'],
+    ['hub_oracle_rounds_missed', 'missed rounds']
+  ],
   statementPanel('hub', 'Hub'),
   ...loopPanels('explorer', 'Explorer'),
   ...loopPanels('tracker', 'Tracker'),

@@ -8,7 +8,7 @@ import {
   NAME_PATTERN
 } from '../wire/data/database.ts';
 import { printable } from './printable.ts';
-import type { ConfigTree, ModuleParams } from './store/config-tree.ts';
+import { type ConfigTree, MASK, type ModuleParams } from './store/config-tree.ts';
 
 export interface DiscoveredDatabase {
   readonly id: DatabaseId;
@@ -67,6 +67,8 @@ function readDatabase(
   const needed = { 'db_host or host': host, 'db_port or port': port, name, user };
   const missing = Object.entries(needsCoordinates ? needed : { name }).filter(([, value]) => !value);
   if (needsCoordinates && pass === undefined) missing.push(['pass', undefined]);
+  if (needsCoordinates && pass === MASK)
+    return 'the hub tells its password to callers with its key alone: set HUB_API_KEY';
   if (missing.length > 0) return `missing ${missing.map(([parameter]) => parameter).join(', ')}`;
   if (!DATABASE_NAME.test(name!)) return 'name must be 1 to 64 letters, digits or _';
   if (!needsCoordinates) return { id, coordinates: { host: '', port: 0, user: '', pass: '', name: name! } };

@@ -1,6 +1,6 @@
 import { KeptResult } from '../service/rpc/kept-result.ts';
 import { SharedReads } from '../service/shared-reads.ts';
-import { buildTree } from './store/config-tree.ts';
+import { buildTree, MASK } from './store/config-tree.ts';
 import type { ConfigEnvelope, ConfigState } from './store/configs.ts';
 import type { HubDatabase } from './store/database.ts';
 
@@ -11,8 +11,8 @@ const MOST_ANSWERS = 16;
 const RECOUNT_MS = 1_000;
 
 interface Kept extends ConfigState {
-  /** By `since_updated_at`. */
-  readonly answers: Map<number, KeptResult<ConfigEnvelope>>;
+  /** By `since_updated_at`, and whether passwords are in it. */
+  readonly answers: Map<string, KeptResult<ConfigEnvelope>>;
   countedAt: number;
 }
 
@@ -29,15 +29,23 @@ export class KeptConfigs {
     this.#database = database;
   }
 
-  /** @param since epoch seconds, inclusive: only what changed then or later @throws as the database */
-  async read(since = 0): Promise<KeptResult<ConfigEnvelope>> {
+  /**
+   * @param since epoch seconds, inclusive: only what changed then or later
+   * @param masked true: MASK stands for each password
+   * @throws as the database
+   */
+  async read(since = 0, masked = false): Promise<KeptResult<ConfigEnvelope>> {
     const { head, entries, answers } = await this.#looks.read('configs', () => this.#look());
-    const kept = answers.get(since);
+    const name = `${since} ${masked}`;
+    const kept = answers.get(name);
     if (kept) return kept;
     const changed = entries.filter(({ changedAt }) => changedAt >= since);
-    const answer = new KeptResult({ configs: buildTree(changed), ...head });
-    if (answers.size === MOST_ANSWERS) answers.delete(answers.keys().next().value ?? since);
-    answers.set(since, answer);
+    const told = masked
+      ? changed.map((entry) => (entry.param === 'pass' ? { ...entry, value: MASK } : entry))
+      : changed;
+    const answer = new KeptResult({ configs: buildTree(told), ...head });
+    if (answers.size === MOST_ANSWERS) answers.delete(answers.keys().next().value ?? name);
+    answers.set(name, answer);
     return answer;
   }
 

@@ -14,6 +14,7 @@ import { listen } from '../service/ingress/listen.ts';
 import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';
+import { describeOracle } from './metrics.ts';
 import type { OracleSettings } from './oracle/oracle.ts';
 import { remoteDatabase } from './remote-database.ts';
 import type { HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
@@ -65,10 +66,25 @@ export async function startHub(
   let pricing: PricesState | undefined;
   const reportNow = (id: ActorName): ActorReport | undefined => {
     if (actorKey(id) === actorKey(HUB)) return reportOf(state);
-    return pricing && { ...pricing, circuit: null, height: null, tip: null, lagBlocks: null };
+    return (
+      pricing && {
+        phase: pricing.phase,
+        lastError: pricing.lastError,
+        circuit: null,
+        height: null,
+        tip: null,
+        lagBlocks: null
+      }
+    );
   };
   const metrics = createMetrics({
     service: 'hub',
+    describe: (registry) => {
+      const configured = config.PRICE_SOURCES?.length ?? 0;
+      if (configured > 0)
+        describeOracle(registry, { configured, intervalMs: config.ORACLE_ROUND_INTERVAL, pricing: () => pricing });
+      return () => undefined;
+    },
     actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow(actor.id) }))
   });
   const base = await openServiceBase('hub', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
@@ -122,6 +138,7 @@ export async function startHub(
       hasKey: config.HUB_API_KEY !== undefined,
       exposure: 'ANYONE who reaches this port can change the configuration, and read its database passwords'
     });
+    for (const warning of openGates(config)) log.warn(warning);
     const hubData = (): HubActorData => ({
       ...{ database: coordinates, breaker, isFirst: !wasReady, logLevel: config.LOG_LEVEL }
     });
@@ -140,11 +157,26 @@ export async function startHub(
   }
 }
 
+/** What an operator opened to callers without the key although there is one. */
+function openGates({ HUB_API_KEY, HUB_SENSITIVE_READ_AUTH, HUB_PUSH_AUTH, HUB_HOST }: HubConfig): readonly string[] {
+  if (HUB_API_KEY === undefined) return [];
+  const reach = `who reaches ${HUB_HOST}`;
+  return [
+    ...(HUB_SENSITIVE_READ_AUTH === false
+      ? [`HUB_SENSITIVE_READ_AUTH=false: ANYONE ${reach} reads the passwords in getallconfigs; unset it to mask them`]
+      : []),
+    ...(HUB_PUSH_AUTH === false
+      ? [`HUB_PUSH_AUTH=false: ANYONE ${reach} may push tips, prices and rewards; unset it to ask others for the key`]
+      : [])
+  ];
+}
+
 function oracleSettingsOf(config: HubConfig): OracleSettings {
-  const { PRICE_SOURCES, ORACLE_ROUND_INTERVAL, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY } = config;
+  const { PRICE_SOURCES, ORACLE_ROUND_INTERVAL, ORACLE_MIN_SOURCES, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY } =
+    config;
   const { PRICE_SOURCE_COINGECKO_URL, PRICE_SOURCE_KRAKEN_URL, PRICE_SOURCE_COINMARKETCAP_URL } = config;
   return {
-    ...{ PRICE_SOURCES, ORACLE_ROUND_INTERVAL, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY },
+    ...{ PRICE_SOURCES, ORACLE_ROUND_INTERVAL, ORACLE_MIN_SOURCES, PRICE_FETCH_TIMEOUT, COINMARKETCAP_API_KEY },
     ...{ PRICE_SOURCE_COINGECKO_URL, PRICE_SOURCE_KRAKEN_URL, PRICE_SOURCE_COINMARKETCAP_URL }
   };
 }

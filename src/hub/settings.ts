@@ -6,7 +6,7 @@ import type { HubPlace } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import type { HubClient } from './client.ts';
 import { printable } from './printable.ts';
-import type { ConfigTree, ModuleParams } from './store/config-tree.ts';
+import { type ConfigTree, MASK, type ModuleParams } from './store/config-tree.ts';
 
 /** What the hub's configuration has for one service of a network. */
 export interface HubSettings {
@@ -60,7 +60,8 @@ export async function fetchSettings(question: HubQuestion): Promise<HubSettings>
     } else {
       const lacking = needed.filter((variable) => answer.texts[variable] === undefined);
       if (lacking.length === 0 || leftMs < retryMs || answer.isAmbiguous) return answer;
-      warn(`the hub has no ${lacking.join(', ')} yet; asking again for ${Math.round(leftMs / 1000)} s`);
+      const why = answer.problems.length > 0 ? ` (${answer.problems.join('; ')})` : '';
+      warn(`the hub has no ${lacking.join(', ')} yet${why}; asking again for ${Math.round(leftMs / 1000)} s`);
     }
     await sleep(retryMs);
   }
@@ -128,7 +129,8 @@ export function pickSettings(
       const isThere = place.beside === undefined || first?.[1][place.beside];
       const said = place.params.map((param) => first?.[1][param]).find(Boolean) ?? (first && place.present);
       const text = place.service === service && isThere && said;
-      if (text && isUsable(text)) texts[variable] = text;
+      if (text === MASK) problems.push(`the hub tells ${variable} to callers with its key alone: set HUB_API_KEY`);
+      else if (text && isUsable(text)) texts[variable] = text;
       else if (text) problems.push(`what the hub has for ${variable} is too long, or holds control characters`);
     }
   }

@@ -30,12 +30,10 @@ export const hubVariables = {
     secret: true
   }),
   HUB_SENSITIVE_READ_AUTH: flag({
-    default: false,
-    doc: 'true: getallconfigs, which has database passwords, needs HUB_API_KEY too'
+    doc: 'who may read the passwords in getallconfigs where HUB_API_KEY is set: true, getallconfigs needs the key; false, everybody; unset, passwords are masked without the key'
   }),
   HUB_PUSH_AUTH: flag({
-    default: false,
-    doc: 'true: what indexers and trackers push (push...) needs HUB_API_KEY too'
+    doc: 'whether what indexers and trackers push (push...) needs HUB_API_KEY too: true, of everybody; false, of nobody; unset, of callers on other machines'
   }),
   GOV_VOTING_PERIOD: integer({
     default: 604_800_000,
@@ -62,6 +60,12 @@ export const hubVariables = {
     min: 1_000,
     max: 86_400_000,
     doc: 'ms from one round of prices to the next'
+  }),
+  ORACLE_MIN_SOURCES: integer({
+    default: 1,
+    min: 1,
+    max: PRICE_SOURCE_NAMES.length,
+    doc: 'sources that a price must rest on; with fewer the pair is skipped in that round'
   }),
   ORACLE_STALENESS_THRESHOLD_S: integer({
     min: 1,
@@ -115,7 +119,13 @@ export const hubVariables = {
 /** What no single value shows: keys that are missing. */
 export function findHubFaults({ HUB_API_KEY, ...others }: HubConfig): readonly string[] {
   const needsKey = others.PRICE_SOURCES?.includes('coinmarketcap') && others.COINMARKETCAP_API_KEY === undefined;
+  const sources = others.PRICE_SOURCES?.length ?? 0;
   return [
+    ...(sources > 0 && others.ORACLE_MIN_SOURCES > sources
+      ? [
+          `ORACLE_MIN_SOURCES=${others.ORACLE_MIN_SOURCES} is more than PRICE_SOURCES names: no round would have a price`
+        ]
+      : []),
     ...(HUB_API_KEY === undefined ? closedGates(others) : []),
     ...(needsKey ? ['PRICE_SOURCES names coinmarketcap, which needs COINMARKETCAP_API_KEY'] : [])
   ];

@@ -7,6 +7,7 @@ import { crossChainMethods } from './cross-chain.ts';
 import { feeMethods } from './fees.ts';
 import { governanceMethods } from './governance.ts';
 import { type PriceSettings, priceMethods } from './prices.ts';
+import { pushRules } from './pushes.ts';
 import { reorgMethods } from './reorgs.ts';
 import { type OracleHealth, stateMethods } from './state.ts';
 import { validatorMethods } from './validators.ts';
@@ -14,6 +15,7 @@ import { validatorMethods } from './validators.ts';
 /** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, how long voting takes, whether prices are found here, and what fees and stakes are made of. */
 export type HubMethodSettings = Pick<
   HubConfig,
+  | 'HUB_API_KEY'
   | 'HUB_SENSITIVE_READ_AUTH'
   | 'HUB_PUSH_AUTH'
   | 'GOV_VOTING_PERIOD'
@@ -30,10 +32,13 @@ export function hubMethods(
   settings: HubMethodSettings,
   onChange: PriceSettings['onChange']
 ): Readonly<Record<string, RpcMethod>> {
-  const push = { pushNeedsKey: settings.HUB_PUSH_AUTH };
+  const push = pushRules(settings);
   return {
     ...stateMethods(database, oracleHealthOf(settings)),
-    ...configMethods(database, { readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH }),
+    ...configMethods(database, {
+      hasKey: settings.HUB_API_KEY !== undefined,
+      readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH
+    }),
     ...validatorMethods(database, { ...push, minimumStakes: settings.HUB_CAPABILITY_CONFIG }),
     ...chainTipMethods(database, push),
     ...priceMethods(database, { ...push, onChange }),

@@ -22,15 +22,24 @@ const ConfigsSchema = Type.Object({
   entries: Type.Number({ description: 'entries of the whole configuration: fewer than a reader has means removals' })
 });
 
-/** The methods that read and write the configuration. @param readNeedsKey HUB_SENSITIVE_READ_AUTH */
+/** Who may read passwords. */
+export interface ConfigSettings {
+  /** Whether the hub has a key; without one everybody may read everything. */
+  readonly hasKey: boolean;
+  /** HUB_SENSITIVE_READ_AUTH: true, nobody reads without the key; false, everybody reads passwords; undefined, they are masked. */
+  readonly readNeedsKey: boolean | undefined;
+}
+
+/** The methods that read and write the configuration. */
 export function configMethods(
   database: HubDatabase,
-  { readNeedsKey }: { readonly readNeedsKey: boolean }
+  { hasKey, readNeedsKey }: ConfigSettings
 ): Readonly<Record<string, RpcMethod>> {
   const configs = new KeptConfigs(database);
   return {
     getallconfigs: rpcMethod({
-      summary: 'The configuration by coin, network, module and parameter: all of it, or what changed since',
+      summary:
+        'The configuration by coin, network, module and parameter: all of it, or what changed since; passwords with the key',
       params: Type.Object({
         since_updated_at: Type.Optional(
           Type.Number({ minimum: 0, description: 'epoch seconds: the watermark of an earlier answer' })
@@ -38,14 +47,14 @@ export function configMethods(
       }),
       result: ConfigsSchema,
       write: false,
-      needsKey: readNeedsKey,
+      needsKey: readNeedsKey ?? false,
       errors: DATABASE_ERRORS,
-      async run({ since_updated_at: since }) {
+      async run({ since_updated_at: since }, caller) {
         if (since !== undefined && since >= FIRST_MILLISECONDS)
           throw new PlatformError('REQUEST_INVALID', {
             reason: `since_updated_at ${since} must be seconds, not milliseconds: send the watermark of an earlier answer`
           });
-        return await configs.read(since);
+        return await configs.read(since, hasKey && readNeedsKey === undefined && !caller.hasKey);
       }
     }),
     updateconfig: rpcMethod({

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import type { Refusal } from '../store/prices/prices.ts';
+import type { Outcome as Kept } from '../store/prices/prices.ts';
 import {
   CountSchema,
   checkTexts,
@@ -17,11 +17,14 @@ import {
   SecondsSchema,
   TimeSchema
 } from './common.ts';
+import { Outcome, type PushSettings } from './pushes.ts';
 
 const Pair = Type.String({ pattern: '^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$', maxLength: 16, description: 'such as BTC/USD' });
 /** Above 0 and at most 10^10. */
 const Price = Type.String({ pattern: '^(?!0+(?:\\.0+)?$)(?:[0-9]{1,10}(?:\\.[0-9]{1,8})?|10000000000)$' });
 const Decimal = Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' });
+/** Above 0. */
+const Positive = Type.String({ pattern: '^(?!0+(?:\\.0+)?$)[0-9]{1,40}(?:\\.[0-9]{1,18})?$' });
 
 export const SnapshotSchema = Type.Object({
   id: CountSchema,
@@ -38,7 +41,10 @@ export const SnapshotSchema = Type.Object({
   source_chain: Nullable(Type.String()),
   source_action_index: Nullable(CountSchema),
   push_generation: CountSchema,
-  created_at: TimeSchema
+  created_at: TimeSchema,
+  sources: Nullable(Type.Integer({ description: 'whose median it is; null: validators signed it' })),
+  deviation: Nullable(Type.String({ description: 'percent by which the source that is furthest off differs' })),
+  age_s: Type.Integer({ description: 'seconds since block_timestamp; below 0 when the clock was set back' })
 });
 
 const RoundSchema = Type.Object(
@@ -60,14 +66,7 @@ const RoundSchema = Type.Object(
   },
   closed
 );
-const Outcome = Type.Object({
-  accepted: Type.Boolean(),
-  reason: Type.Optional(Type.String({ description: 'why it was not' }))
-});
-
-export interface PriceSettings {
-  /** HUB_PUSH_AUTH. */
-  readonly pushNeedsKey: boolean;
+export interface PriceSettings extends PushSettings {
   /** Told that a push changed prices, when it is durable. */
   readonly onChange: () => void;
 }
@@ -75,10 +74,10 @@ export interface PriceSettings {
 /** The methods about prices. */
 export function priceMethods(
   database: HubDatabase,
-  { pushNeedsKey, onChange }: PriceSettings
+  { pushNeedsKey, isTrusted, onChange }: PriceSettings
 ): Readonly<Record<string, RpcMethod>> {
-  const tell = (refused: Refusal) => {
-    if (refused !== null) return { accepted: false, reason: refused };
+  const tell = ({ refused, ...standing }: Kept) => {
+    if (refused !== null) return { accepted: false, reason: refused, ...standing };
     onChange();
     return { accepted: true };
   };
@@ -121,7 +120,7 @@ export function priceMethods(
       write: true,
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
-      run: async (pushed) => tell(await database.push('keepRound', pushed))
+      run: async (pushed, caller) => tell(await database.push('keepRound', pushed, isTrusted(caller)))
     }),
     pushoracleprice: rpcMethod({
       summary: 'Keeps what an address says that a token costs; an update holds a day later',
@@ -132,7 +131,7 @@ export function priceMethods(
           coin: NameSchema,
           tick: Type.String({ minLength: 1, maxLength: 250 }),
           fiat: Type.String({ pattern: '^[A-Z]{3,16}$' }),
-          value: Decimal,
+          value: Positive,
           fee: Type.Optional(Nullable(Decimal)),
           memo: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
           block_time: SecondsSchema,
@@ -145,14 +144,46 @@ export function priceMethods(
       write: true,
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
-      async run({ source_chain, source_address, coin, tick, fiat, value, fee = null, memo = null, ...rest }) {
+      async run({ source_chain, source_address, coin, tick, fiat, value, fee = null, memo = null, ...rest }, caller) {
         checkTexts({ tick, memo });
         const { block_time, action_index, push_generation } = rest;
         const price = {
           ...{ source_chain, source_address, coin, tick, fiat, value, fee, memo },
           ...{ block_time, action_index, push_generation }
         };
-        return tell(await database.push('insertOraclePrice', price));
+        return tell(await database.push('insertOraclePrice', price, isTrusted(caller)));
+      }
+    }),
+    pushpricereorg: rpcMethod({
+      summary: 'Takes back what an indexer told of actions that a reorg removed from its chain',
+      params: Type.Object(
+        {
+          source_chain: NameSchema,
+          from_action_index: CountSchema,
+          to_action_index: Type.Optional(Nullable(CountSchema)),
+          retraction_generation: Type.Optional(
+            Nullable(
+              Type.Integer({
+                ...{ minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+                description: 'what this generation and later ones told stays'
+              })
+            )
+          )
+        },
+        closed
+      ),
+      result: Type.Object({
+        retracted: Type.Object({ price_snapshots: CountSchema, oracle_prices: CountSchema })
+      }),
+      write: true,
+      needsKey: pushNeedsKey,
+      errors: DATABASE_ERRORS,
+      async run(asked, caller) {
+        const { source_chain: chain, from_action_index: from, to_action_index: to = null } = asked;
+        const generation = asked.retraction_generation ?? null;
+        const retracted = await database.push('retractPrices', { chain, from, to, generation }, isTrusted(caller));
+        onChange();
+        return { retracted };
       }
     })
   };

@@ -12,7 +12,9 @@ const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
   db: Type.Boolean({ description: 'whether the database answers' }),
   dbCircuit: Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half-open')]),
-  oracle_last_finalized_age_s: NumberOrNull,
+  oracle_last_finalized_age_s: Type.Union([Type.Number(), Type.Null()], {
+    description: 'below 0 when the clock was set back since: stale too'
+  }),
   oracle_stale: Type.Boolean({ description: 'false on hubs that run no oracle' }),
   oracle_staleness_threshold_s: NumberOrNull
 });
@@ -63,10 +65,16 @@ async function readHealth(
   });
 }
 
+/** A price that is further ahead of the clock than this was kept before the clock was set back: nobody knows its age. */
+const MOST_AHEAD_S = 60;
+
 /** Before the first round has prices their age is that of the search. */
 async function readPriceHealth(database: HubDatabase, oracle: OracleHealth | null) {
   if (oracle === null) return { oracle_last_finalized_age_s: null, oracle_stale: false };
   const age = await database.readOnce('ageOfPrices');
   const searchS = (performance.now() - oracle.since) / 1_000;
-  return { oracle_last_finalized_age_s: age, oracle_stale: (age ?? searchS) > oracle.thresholdS };
+  return {
+    oracle_last_finalized_age_s: age,
+    oracle_stale: (age ?? searchS) > oracle.thresholdS || (age ?? 0) < -MOST_AHEAD_S
+  };
 }

@@ -15,6 +15,7 @@ import {
   success,
   TimeSchema
 } from './common.ts';
+import type { PushSettings } from './pushes.ts';
 
 /** 0 to 65535. */
 const PORT = '(?:[0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])';
@@ -44,9 +45,7 @@ const CapabilitySchema = Type.Object({
   qualified_at_block: Nullable(Type.Number())
 });
 
-export interface ValidatorSettings {
-  /** HUB_PUSH_AUTH. */
-  readonly pushNeedsKey: boolean;
+export interface ValidatorSettings extends PushSettings {
   /** HUB_CAPABILITY_CONFIG. */
   readonly minimumStakes: MinimumStakes;
 }
@@ -54,7 +53,7 @@ export interface ValidatorSettings {
 /** The methods about validators. */
 export function validatorMethods(
   database: HubDatabase,
-  { pushNeedsKey, minimumStakes }: ValidatorSettings
+  { pushNeedsKey, isTrusted, minimumStakes }: ValidatorSettings
 ): Readonly<Record<string, RpcMethod>> {
   return {
     getvalidators: rpcMethod({
@@ -142,8 +141,8 @@ export function validatorMethods(
       write: true,
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
-      async run(pushed) {
-        const written = await database.push('insertRewards', pushed);
+      async run(pushed, caller) {
+        const written = await database.push('insertRewards', pushed, isTrusted(caller));
         return { written, skipped: pushed.rewards.length - written };
       }
     })

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readBounded } from '../../wire/bounded.ts';
 import { parseJson } from '../../wire/json.ts';
-import type { PriceSource, Prices } from './sources.ts';
+import { readSourceTime } from './source-times.ts';
+import type { PriceSource, SourceAnswer } from './sources.ts';
 
 export interface AskOptions {
   /** Base URL, without a slash at its end. */
@@ -26,7 +27,10 @@ const LONGEST_PAUSE_MS = 5_000;
  *
  * @throws an Error that says what came instead
  */
-export async function askSource(source: PriceSource, options: AskOptions): Promise<Prices> {
+export async function askSource(
+  source: PriceSource,
+  options: AskOptions
+): Promise<Pick<SourceAnswer, 'servedAt' | 'said'>> {
   const [first, ...others] = source.paths;
   let response = await ask(first, source, options);
   for (const path of others) {
@@ -39,9 +43,17 @@ export async function askSource(source: PriceSource, options: AskOptions): Promi
     throw new Error(`answered HTTP ${response.status}`);
   }
   const tooLong = () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`);
-  const prices = source.read(parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong)));
-  if (prices.size === 0) throw new Error('answered with no price of a known pair');
-  return prices;
+  const read = source.read(parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong)));
+  if (read.size === 0) throw new Error('answered with no price of a known pair');
+  const madeAt = readSourceTime(response.headers.get('date'));
+  const said = new Map([...read].map(([pair, { price, at }]) => [pair, { price, at: at ?? madeAt }]));
+  return { servedAt: madeAt === null ? null : madeAt + readAgeMs(response.headers), said };
+}
+
+/** How long a cache on the way has kept an answer. */
+function readAgeMs(headers: Headers): number {
+  const seconds = Number(headers.get('age') ?? 0);
+  return seconds > 0 && seconds < 1e9 ? seconds * 1_000 : 0;
 }
 
 async function ask(

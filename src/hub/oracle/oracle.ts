@@ -3,8 +3,10 @@ import { priceRoundMachine } from '../../../machines/hub/price-round.ts';
 import type { HubConfig, PriceSourceName } from '../../config/services/hub.ts';
 import type { Logger } from '../../log.ts';
 import { reasonOf } from '../../service/rpc/call-method.ts';
+import type { PricesState } from '../store/asks.ts';
 import { askSource } from './ask-source.ts';
-import { PRICE_SOURCES, type Prices } from './sources.ts';
+import { type RoundRules, type TimelyPrices, timelyPrices, widestOf } from './judge.ts';
+import { PRICE_SOURCES, type SourceAnswer } from './sources.ts';
 
 /** The settings of the oracle. */
 export type OracleSettings = Pick<
@@ -15,6 +17,7 @@ export type OracleSettings = Pick<
   | 'PRICE_SOURCE_COINMARKETCAP_URL'
   | 'COINMARKETCAP_API_KEY'
   | 'ORACLE_ROUND_INTERVAL'
+  | 'ORACLE_MIN_SOURCES'
   | 'PRICE_FETCH_TIMEOUT'
 >;
 
@@ -23,7 +26,11 @@ export interface FoundRound {
   /** Epoch milliseconds. */
   readonly now: number;
   readonly intervalMs: number;
-  readonly found: readonly Prices[];
+  /** What they said that is of now, by pair. */
+  readonly byPair: TimelyPrices['byPair'];
+  readonly rules: RoundRules;
+  /** True: a round is over since the last one was kept, whatever the clock says. */
+  readonly isNext: boolean;
 }
 
 interface OracleDeps {
@@ -31,14 +38,19 @@ interface OracleDeps {
   readonly log: Logger;
   /** Sees the machine's changes of state. */
   readonly inspect?: (inspection: InspectionEvent) => void;
-  /** Told each state of the machine. @param lastError why the last round has no price; null when it has */
-  readonly onState?: (phase: string, lastError: string | null) => void;
+  /** Told each state of the machine, and how the last round ended. */
+  readonly onState?: (phase: string, outcome: RoundOutcome) => void;
   /** Keeps a round: durable when it returns. */
   readonly record: (round: FoundRound) => Promise<void>;
 }
 
+/** How the last round ended. */
+export type RoundOutcome = Omit<PricesState, 'phase'>;
+
 /** Others' rounds begin at the same time: sources see them spread over three seconds. */
 const JITTER_MS = 3_000;
+/** Sources that are further from a price are named. */
+const MOST_APART_PERCENT = 5;
 
 /**
  * Finds the prices of a standalone hub: each round asks every source once, and keeps of each pair the median. Where a source
@@ -54,32 +66,65 @@ export function startOracle({
   record
 }: OracleDeps): () => void {
   const intervalMs = settings.ORACLE_ROUND_INTERVAL;
-  let found: readonly Prices[] = [];
-  let lastError: string | null = null;
+  const names = settings.PRICE_SOURCES ?? [];
+  const rules = { configured: names.length, minSources: settings.ORACLE_MIN_SOURCES };
+  let byPair: TimelyPrices['byPair'] = new Map();
+  let outcome: RoundOutcome = { lastError: null, answered: 0, deviation: 0, keptAt: null };
   const machine = priceRoundMachine.provide({
     actors: {
       fetch: fromPromise(async ({ signal }) => {
-        const asked = await Promise.all((settings.PRICE_SOURCES ?? []).map((name) => ask(name, settings, log, signal)));
-        found = asked.filter((prices) => prices !== null);
-        lastError = found.length > 0 ? null : 'no source gave a price';
-        return found.length > 0;
+        const asked = await Promise.all(names.map((name) => ask(name, settings, log, signal)));
+        const answers = asked.filter((answer) => answer !== null);
+        const timely = timelyPrices(answers, Date.now());
+        byPair = timely.byPair;
+        for (const fault of timely.faults) log.warn(`${fault}, which say nothing of now`);
+        outcome = {
+          ...outcome,
+          answered: answers.length - timely.faults.length,
+          deviation: widestOf(byPair).percent,
+          lastError: faultOf(names, answers, timely)
+        };
+        return byPair.size > 0;
       }),
       record: fromPromise(async () => {
-        await record({ now: Date.now(), intervalMs, found });
+        const isNext = outcome.keptAt !== null && steadyNow() - outcome.keptAt >= intervalMs / 2;
+        await record({ now: Date.now(), intervalMs, byPair, rules, isNext });
+        outcome = { ...outcome, keptAt: steadyNow() };
       })
     },
     actions: {
       tellFault: (_, { error }) => {
-        lastError = reasonOf(error);
-        log.error({ error: lastError }, 'the prices of this round were not kept');
+        outcome = { ...outcome, lastError: reasonOf(error) };
+        log.error({ error: outcome.lastError }, 'the prices of this round were not kept');
       }
     }
   });
   const untilDueMs = () => intervalMs - (Date.now() % intervalMs) + Math.random() * Math.min(JITTER_MS, intervalMs);
   const rounds = createActor(machine, { input: { untilDueMs }, inspect });
-  rounds.subscribe(({ value }) => onState(String(value), lastError));
+  rounds.subscribe(({ value }) => onState(String(value), outcome));
   rounds.start();
   return () => rounds.send({ type: 'stop.requested' });
+}
+
+/** Milliseconds by a clock that nobody sets, the same in all threads of the process. */
+const steadyNow = () => performance.timeOrigin + performance.now();
+
+/** What an operator is to know of a round; null when every source gave prices of now. */
+function faultOf(
+  names: readonly PriceSourceName[],
+  answers: readonly SourceAnswer[],
+  { byPair, faults }: TimelyPrices
+): string | null {
+  if (answers.length === 0) return 'no source gave a price';
+  const silent = names.filter((name) => !answers.some(({ source }) => source === name));
+  const { pair, percent } = widestOf(byPair);
+  const all = [
+    ...(silent.length > 0 ? [`${silent.join(', ')} gave no price`] : []),
+    ...faults,
+    ...(percent > MOST_APART_PERCENT ? [`sources of ${pair} differ by ${percent.toFixed(1)} %`] : [])
+  ];
+  if (byPair.size === 0) return `no source gave a price of now: ${all.join('; ')}`;
+  return all.length > 0 ? all.join('; ') : null;
 }
 
 /** What a source says; null, and a line of the log, where it does not. */
@@ -88,7 +133,7 @@ async function ask(
   settings: OracleSettings,
   log: Logger,
   signal: AbortSignal
-): Promise<Prices | null> {
+): Promise<SourceAnswer | null> {
   const source = PRICE_SOURCES[name];
   const named = {
     coingecko: settings.PRICE_SOURCE_COINGECKO_URL,
@@ -97,7 +142,8 @@ async function ask(
   }[name];
   const key = name === 'coinmarketcap' ? settings.COINMARKETCAP_API_KEY : undefined;
   try {
-    return await askSource(source, { url: named ?? source.url, key, timeoutMs: settings.PRICE_FETCH_TIMEOUT, signal });
+    const options = { url: named ?? source.url, key, timeoutMs: settings.PRICE_FETCH_TIMEOUT, signal };
+    return { source: name, ...(await askSource(source, options)) };
   } catch (caught) {
     if (!signal.aborted) log.warn({ source: name, reason: reasonOf(caught) }, `${name} gave no prices in this round`);
     return null;

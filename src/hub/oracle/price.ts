@@ -1,3 +1,5 @@
+import type { PricedCoin } from './sources.ts';
+
 /** A price in hundred-millionths: whole numbers of 10^-8. */
 export type Price = bigint;
 
@@ -9,6 +11,14 @@ const MOST = 10n ** 10n * ONE;
 const MAX_DEVIATION_PERCENT = 5n;
 /** A round's price is at most this many percent above or below the last one. */
 const MAX_STEP_PERCENT = 25n;
+/** The same where one source of several says it alone. */
+const MAX_STEP_ALONE_PERCENT = 5n;
+/** Of a first price, from the least to the most in a currency of any worth between the dollar and the won. */
+const PLAUSIBLE: Readonly<Record<PricedCoin, readonly [Price, Price]>> = {
+  BTC: [ONE, 10n ** 10n * ONE],
+  LTC: [ONE / 1_000n, 10n ** 7n * ONE],
+  DOGE: [ONE / 1_000_000n, 10n ** 5n * ONE]
+};
 
 /** The price that a source's JSON says, a number or a decimal text; null for anything else. Halves are rounded up. */
 export function readPrice(said: unknown): Price | null {
@@ -37,9 +47,26 @@ export function medianPrice(prices: readonly Price[]): Price | null {
   return (sum + 1n) / 2n;
 }
 
-/** A price, or the bound that it is beyond. @param last the last one; null: there is none */
-export function boundStep(price: Price, last: Price | null): Price {
+/** A price, or the bound that it is beyond. @param last the last one; null: there is none @param isAlone nobody else says it */
+export function boundStep(price: Price, last: Price | null, isAlone = false): Price {
   if (last === null) return price;
-  const [least, most] = [(last * (100n - MAX_STEP_PERCENT)) / 100n, (last * (100n + MAX_STEP_PERCENT)) / 100n];
+  const step = isAlone ? MAX_STEP_ALONE_PERCENT : MAX_STEP_PERCENT;
+  const [least, most] = [(last * (100n - step)) / 100n, (last * (100n + step)) / 100n];
   return price < least ? least : price > most ? most : price;
+}
+
+/** Whether a first price, in any of the fiats, can be one of the coin: a wrong unit or a made-up number is out of these bounds. */
+export function isPlausible(coin: PricedCoin, price: Price): boolean {
+  const [least, most] = PLAUSIBLE[coin];
+  return price >= least && price <= most;
+}
+
+/** By how many percent of a price the one that is furthest off differs, with 4 places. */
+export function widestDeviation(said: readonly Price[], price: Price): string {
+  const widest = said.reduce((most, each) => {
+    const off = each > price ? each - price : price - each;
+    return off > most ? off : most;
+  }, 0n);
+  const parts = (widest * 100n * 10_000n + price / 2n) / price;
+  return `${parts / 10_000n}.${String(parts % 10_000n).padStart(4, '0')}`;
 }

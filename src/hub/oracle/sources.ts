@@ -1,13 +1,26 @@
 import type { PriceSourceName } from '../../config/services/hub.ts';
 import { type Price, readPrice } from './price.ts';
+import { readSourceTime } from './source-times.ts';
 
 /** Coins and fiats that prices are found of: 36 pairs. */
 export const COINS = ['BTC', 'LTC', 'DOGE'] as const;
 export type PricedCoin = (typeof COINS)[number];
 export const FIATS = ['USD', 'CAD', 'AUD', 'MXN', 'GBP', 'JPY', 'CNY', 'CHF', 'BRL', 'INR', 'EUR', 'KRW'] as const;
 
-/** `BTC/USD` -> its price. */
-export type Prices = ReadonlyMap<string, Price>;
+/** A price, and when it was found, in epoch milliseconds; null where the source does not say. */
+export interface SaidPrice {
+  readonly price: Price;
+  readonly at: number | null;
+}
+
+/** What one source answered in a round. */
+export interface SourceAnswer {
+  readonly source: PriceSourceName;
+  /** By the clock of its HTTP server, in epoch milliseconds; null where it says none. */
+  readonly servedAt: number | null;
+  /** By pair. */
+  readonly said: ReadonlyMap<string, SaidPrice>;
+}
 
 /** An HTTP interface that says prices. */
 export interface PriceSource {
@@ -17,7 +30,7 @@ export interface PriceSource {
   readonly paths: readonly [string, ...string[]];
   readonly headers: (key: string | undefined) => Readonly<Record<string, string>>;
   /** The pairs of an answer, of which nothing is sure. @throws nothing: what it does not understand is no price */
-  readonly read: (answer: unknown) => Prices;
+  readonly read: (answer: unknown) => SourceAnswer['said'];
 }
 
 const COINGECKO_IDS = { BTC: 'bitcoin', LTC: 'litecoin', DOGE: 'dogecoin' } as const;
@@ -29,10 +42,14 @@ export const PRICE_SOURCES: Readonly<Record<PriceSourceName, PriceSource>> = {
   coingecko: {
     url: 'https://api.coingecko.com/api/v3',
     paths: [
-      `/simple/price?ids=${Object.values(COINGECKO_IDS).join()}&vs_currencies=${FIATS.join().toLowerCase()}&precision=full`
+      `/simple/price?ids=${Object.values(COINGECKO_IDS).join()}&vs_currencies=${FIATS.join().toLowerCase()}&precision=full&include_last_updated_at=true`
     ],
     headers: () => ({}),
-    read: (answer) => pricesOf((coin, fiat) => fieldOf(answer, COINGECKO_IDS[coin], fiat.toLowerCase()))
+    read: (answer) =>
+      pricesOf((coin, fiat) => {
+        const id = COINGECKO_IDS[coin];
+        return [fieldOf(answer, id, fiat.toLowerCase()), fieldOf(answer, id, 'last_updated_at')];
+      })
   },
   kraken: {
     url: 'https://api.kraken.com',
@@ -45,7 +62,7 @@ export const PRICE_SOURCES: Readonly<Record<PriceSourceName, PriceSource>> = {
         const [, coin = '', fiat] = KRAKEN_PAIR.exec(name) ?? [];
         if (KRAKEN_COINS[coin]) found.set(`${KRAKEN_COINS[coin]}/${fiat}`, fieldOf(ticker, 'c', '0'));
       }
-      return pricesOf((coin, fiat) => found.get(`${coin}/${fiat}`));
+      return pricesOf((coin, fiat) => [found.get(`${coin}/${fiat}`)]);
     }
   },
   coinmarketcap: {
@@ -54,7 +71,11 @@ export const PRICE_SOURCES: Readonly<Record<PriceSourceName, PriceSource>> = {
     paths: [quotesPath(FIATS), quotesPath(['USD'])],
     headers: (key) => (key === undefined ? {} : { 'x-cmc_pro_api_key': key }),
     // Several coins can have a symbol: the first is the one of the highest rank.
-    read: (answer) => pricesOf((coin, fiat) => fieldOf(answer, 'data', coin, '0', 'quote', fiat, 'price'))
+    read: (answer) =>
+      pricesOf((coin, fiat) => {
+        const quote = fieldOf(answer, 'data', coin, '0', 'quote', fiat);
+        return [fieldOf(quote, 'price'), fieldOf(quote, 'last_updated')];
+      })
   }
 };
 
@@ -62,12 +83,16 @@ function quotesPath(fiats: readonly string[]): string {
   return `/v2/cryptocurrency/quotes/latest?symbol=${COINS.join()}&convert=${fiats.join()}`;
 }
 
-function pricesOf(said: (coin: PricedCoin, fiat: string) => unknown): Prices {
-  const prices = new Map<string, Price>();
+/** @param said the price, and the time where there is one */
+function pricesOf(
+  said: (coin: PricedCoin, fiat: string) => readonly [price: unknown, at?: unknown]
+): SourceAnswer['said'] {
+  const prices = new Map<string, SaidPrice>();
   for (const coin of COINS)
     for (const fiat of FIATS) {
-      const price = readPrice(said(coin, fiat));
-      if (price !== null) prices.set(`${coin}/${fiat}`, price);
+      const [text, at] = said(coin, fiat);
+      const price = readPrice(text);
+      if (price !== null) prices.set(`${coin}/${fiat}`, { price, at: readSourceTime(at) });
     }
   return prices;
 }

@@ -28,8 +28,14 @@ export type HubNotices = { state: HubDatabaseState; refused: WireError };
 export interface PricesState {
   /** The machine's state, such as `waiting`. */
   readonly phase: string;
-  /** Why the last round has no price; null when it has. */
+  /** Why the last round has no price, or which source is missing in it; null when all is well. */
   readonly lastError: string | null;
+  /** Sources that gave prices of now in it. */
+  readonly answered: number;
+  /** By how many percent of a price a source differs from it, at most. */
+  readonly deviation: number;
+  /** When a round was kept last: the process's start and its clock since then, in milliseconds; null: none was. */
+  readonly keptAt: number | null;
 }
 
 /** What the actor that finds prices tells: how it stands; that a round is durable, and its time in epoch milliseconds. */

@@ -9,15 +9,66 @@ export interface ChainTip extends SqlRow {
   readonly block_time: number;
 }
 
-/** Every tip, by its network. */
-export const selectTips = (connection: Connection): Promise<ChainTip[]> =>
-  rows<ChainTip>(connection, 'SELECT coin, network, block_height, block_time FROM chain_tips ORDER BY coin, network');
+/** A tip, and how long it has been known. */
+export interface KnownTip extends ChainTip {
+  readonly age_s: number;
+  /** Whether a caller with the key, or on the hub's machine, said it. */
+  readonly trusted: boolean;
+}
 
-/** The last one that is said counts, also when it is lower: a chain may have been reorganised. */
-export async function upsertTip(connection: Connection, tip: ChainTip): Promise<void> {
-  await connection.query(
-    `INSERT INTO chain_tips (coin, network, block_height, block_time) VALUES (?)
-     ON DUPLICATE KEY UPDATE block_height = VALUES(block_height), block_time = VALUES(block_time)`,
-    [[tip.coin, tip.network, tip.block_height, tip.block_time]]
+/** Names of networks that are kept. */
+const MOST_TIPS = 256;
+/** A tip that is older counts no more against what anybody else says. */
+const FRESH_S = 86_400;
+
+/** Every tip, by its network. */
+export async function selectTips(connection: Connection): Promise<KnownTip[]> {
+  const found = await rows<ChainTip & { age_s: number; trusted: number }>(
+    connection,
+    `SELECT coin, network, block_height, block_time, trusted, UNIX_TIMESTAMP() - UNIX_TIMESTAMP(updated_at) AS age_s
+       FROM chain_tips ORDER BY coin, network`
   );
+  return found.map((tip) => ({ ...tip, age_s: Number(tip.age_s), trusted: Boolean(tip.trusted) }));
+}
+
+/** The height of Bitcoin by somebody who is trusted; null where it is not known. */
+export async function selectBitcoinHeight(connection: Connection): Promise<number | null> {
+  const [tip] = await rows<{ height: number }>(
+    connection,
+    `SELECT block_height AS height FROM chain_tips
+      WHERE coin IN ('bitcoin', 'BTC') AND network = 'mainnet' AND trusted ORDER BY updated_at DESC LIMIT 1`
+  );
+  return tip?.height ?? null;
+}
+
+/**
+ * The last one that is said counts, also when it is lower: a chain may have been reorganised. What a stranger says takes the
+ * place of a trusted tip after a day only. Of strangers' networks the stalest goes when there are too many.
+ *
+ * @returns why it was not kept; null when it was
+ */
+export async function upsertTip(connection: Connection, tip: ChainTip, trusted: boolean): Promise<string | null> {
+  const { coin, network, block_height, block_time } = tip;
+  const known = await rows<{ fresh: number }>(
+    connection,
+    `SELECT trusted AND updated_at > NOW() - INTERVAL ${FRESH_S} SECOND AS fresh FROM chain_tips
+      WHERE coin = ? AND network = ?`,
+    [coin, network]
+  );
+  if (!trusted && known[0]?.fresh) return 'a trusted indexer told of this network within a day';
+  if (known.length === 0 && !trusted) await makeRoom(connection);
+  await connection.query(
+    `INSERT INTO chain_tips (coin, network, block_height, block_time, trusted, updated_at) VALUES (?, NOW())
+     ON DUPLICATE KEY UPDATE block_height = VALUES(block_height), block_time = VALUES(block_time),
+       trusted = VALUES(trusted), updated_at = NOW()`,
+    [[coin, network, block_height, block_time, trusted]]
+  );
+  return null;
+}
+
+async function makeRoom(connection: Connection): Promise<void> {
+  const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM chain_tips');
+  const surplus = Number(counted?.n ?? 0) - MOST_TIPS + 1;
+  if (surplus > 0)
+    await connection.query('DELETE FROM chain_tips WHERE NOT trusted ORDER BY updated_at LIMIT ?', [surplus]);
 }

@@ -26,6 +26,9 @@ export interface ConfigAnswer {
   readonly entries: number | undefined;
 }
 
+/** Stands for a password where a hub tells it to a caller without its key. */
+export const MASK = '<needs HUB_API_KEY>';
+
 /** Far above any deployment; keeps a hostile hub from growing a tree for ever. */
 const MAX_ENTRIES = 100_000;
 

@@ -2,6 +2,7 @@ import { proposalMachine } from '../../../machines/hub/proposal.ts';
 import { findChangeFault } from '../../consensus/parameter-change.ts';
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
+import { selectBitcoinHeight } from './chain-tips.ts';
 import { stateAfter } from './decide.ts';
 
 export const PROPOSAL_STATES = ['voting', 'passed', 'failed', 'expired'] as const;
@@ -94,10 +95,7 @@ export async function insertProposal(connection: Connection, proposal: NewPropos
   const earlier = await settleEarlier(connection, parameter, at);
   const inForce = earlier.find(({ status }) => status === 'passed')?.proposedValue;
   checkNew(proposal, earlier, inForce);
-  const [tip] = await rows<{ height: number }>(
-    connection,
-    "SELECT block_height AS height FROM chain_tips WHERE coin IN ('bitcoin', 'BTC') AND network = 'mainnet' LIMIT 1"
-  );
+  const height = await selectBitcoinHeight(connection);
   const proposalId = `gov:${parameter}:${at}`;
   await connection.query('INSERT INTO governance_proposals SET ?', {
     proposal_id: proposalId,
@@ -109,7 +107,7 @@ export async function insertProposal(connection: Connection, proposal: NewPropos
     status: 'voting',
     voting_start: at,
     voting_end: at + votingPeriodMs,
-    activation_block: tip ? tip.height + Math.ceil(votingPeriodMs / BITCOIN_BLOCK_MS) : null,
+    activation_block: height === null ? null : height + Math.ceil(votingPeriodMs / BITCOIN_BLOCK_MS),
     validator_snapshot: JSON.stringify(ELECTORATE)
   });
   return await selectProposal(connection, proposalId, at);

@@ -13,7 +13,8 @@ import {
   insertOraclePrice,
   latestOraclePrices,
   newestSnapshots,
-  pageOf
+  pageOf,
+  retractPrices
 } from './prices/prices.ts';
 import { recordRound } from './prices/record-round.ts';
 import { keepRound } from './prices/rounds.ts';
@@ -36,7 +37,7 @@ export const STATEMENTS = {
   ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
   ...{ insertPing, prunePings, selectOperators, takeCensus },
   ...{ changesAfter, hasMoreAfter, highestMarks },
-  ...{ ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf },
+  ...{ ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf, retractPrices },
   ...{ insertReorg, selectReorgs },
   ...{ keepRound, recordRound },
   ...{ insertRewards, selectCapabilities, selectValidator, selectValidators, upsertValidator, upsertValidators }

@@ -1,4 +1,4 @@
-import { connect, databaseError, quoteName, rows } from '../../db/core/connection.ts';
+import { type Connection, connect, databaseError, quoteName, rows, type SqlRow } from '../../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 
 const CREATED_AND_UPDATED = `created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
@@ -24,6 +24,7 @@ const TABLES: Readonly<Record<string, string>> = {
     network VARCHAR(16) NOT NULL,
     block_height BIGINT UNSIGNED NOT NULL,
     block_time BIGINT UNSIGNED NOT NULL,
+    trusted BOOLEAN NOT NULL DEFAULT 0,
     updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
     PRIMARY KEY (coin, network)`,
   validators: `
@@ -50,6 +51,7 @@ const TABLES: Readonly<Record<string, string>> = {
     amount VARCHAR(64) NOT NULL,
     block_index BIGINT UNSIGNED NOT NULL,
     claimed BOOLEAN NOT NULL DEFAULT 0,
+    trusted BOOLEAN NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY validator_rewards_name (validator_pubkey, round_number, reward_type)`,
   price_snapshots: `
@@ -67,8 +69,14 @@ const TABLES: Readonly<Record<string, string>> = {
     source_chain VARCHAR(16) NULL,
     source_action_index BIGINT UNSIGNED NULL,
     push_generation BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    origin ENUM('hub', 'validators') NOT NULL DEFAULT 'hub',
+    sources INT UNSIGNED NULL,
+    deviation DECIMAL(12, 4) NULL,
+    trusted BOOLEAN NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    UNIQUE KEY price_snapshots_name (round_number, coin_pair),
+    UNIQUE KEY price_snapshots_name (round_number, coin_pair, origin),
+    KEY price_snapshots_time (coin_pair, status, origin, block_timestamp),
+    KEY price_snapshots_source (source_chain, source_action_index),
     KEY price_snapshots_pair (coin_pair, status, round_number)`,
   oracle_prices: `
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -84,6 +92,7 @@ const TABLES: Readonly<Record<string, string>> = {
     effective_at BIGINT UNSIGNED NOT NULL,
     action_index BIGINT UNSIGNED NOT NULL,
     push_generation BIGINT UNSIGNED NOT NULL DEFAULT 0,
+    trusted BOOLEAN NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY oracle_prices_action (source_chain, action_index),
     KEY oracle_prices_feed (source_address, coin, tick, fiat, effective_at)`,
@@ -102,8 +111,8 @@ const TABLES: Readonly<Record<string, string>> = {
     source_chain VARCHAR(16) NOT NULL,
     source_action_index BIGINT UNSIGNED NOT NULL,
     dest_chain VARCHAR(16) NOT NULL,
-    confirmations INT UNSIGNED NOT NULL,
-    status ENUM('pending', 'attested', 'rejected', 'expired') NOT NULL,
+    confirmations INT UNSIGNED NULL,
+    status ENUM('pending', 'attested', 'rejected', 'expired', 'unverified') NOT NULL,
     validator_count INT UNSIGNED NOT NULL,
     consensus_proof TEXT NULL,
     ${CREATED_AND_UPDATED},
@@ -129,7 +138,7 @@ const TABLES: Readonly<Record<string, string>> = {
     affected_chains VARCHAR(64) NOT NULL,
     validator_count INT UNSIGNED NOT NULL,
     consensus_proof TEXT NULL,
-    status ENUM('reported', 'confirmed', 'rejected', 'expired') NOT NULL,
+    status ENUM('reported', 'confirmed', 'rejected', 'expired', 'unverified') NOT NULL,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY reorg_attestations_name (reorg_id),
     KEY reorg_attestations_chain (source_chain, created_at)`,
@@ -175,9 +184,56 @@ const TABLES: Readonly<Record<string, string>> = {
     KEY telemetry_pings_created (created_at)`
 };
 
+/** A change of a table that an older version made: due where the column is missing, or lacks a word in its type. */
+interface Migration {
+  readonly table: string;
+  readonly column: string;
+  readonly type?: string;
+  readonly changes: readonly string[];
+}
+
+const TRUSTED = 'ADD COLUMN trusted BOOLEAN NOT NULL DEFAULT 0';
+
+/** In their order. Rows of before are of nobody in particular: what a known indexer says takes their place. */
+const MIGRATIONS: readonly Migration[] = [
+  {
+    table: 'price_snapshots',
+    column: 'origin',
+    changes: [
+      `ALTER TABLE price_snapshots ADD COLUMN origin ENUM('hub', 'validators') NOT NULL DEFAULT 'hub' AFTER push_generation,
+         ADD COLUMN sources INT UNSIGNED NULL AFTER origin, ADD COLUMN deviation DECIMAL(12, 4) NULL AFTER sources,
+         ${TRUSTED} AFTER deviation, DROP KEY price_snapshots_name,
+         ADD UNIQUE KEY price_snapshots_name (round_number, coin_pair, origin),
+         ADD KEY price_snapshots_time (coin_pair, status, origin, block_timestamp),
+         ADD KEY price_snapshots_source (source_chain, source_action_index)`,
+      "UPDATE price_snapshots SET origin = 'validators' WHERE source_chain IS NOT NULL"
+    ]
+  },
+  ...['oracle_prices', 'validator_rewards', 'chain_tips'].map((table) => ({
+    ...{ table, column: 'trusted', changes: [`ALTER TABLE ${table} ${TRUSTED}`] }
+  })),
+  {
+    ...{ table: 'attestations', column: 'status', type: "'unverified'" },
+    changes: [
+      `ALTER TABLE attestations MODIFY confirmations INT UNSIGNED NULL,
+         MODIFY status ENUM('pending', 'attested', 'rejected', 'expired', 'unverified') NOT NULL`
+    ]
+  },
+  {
+    ...{ table: 'reorg_attestations', column: 'status', type: "'unverified'" },
+    changes: [
+      `ALTER TABLE reorg_attestations
+         MODIFY status ENUM('reported', 'confirmed', 'rejected', 'expired', 'unverified') NOT NULL`
+    ]
+  }
+];
+
+/** Seconds for which one hub waits while another makes or changes the tables of their database. */
+const LOCK_WAIT_S = 600;
+
 /**
- * Makes the database and its tables where they are missing. It looks before it creates: an account that may only use what
- * is there needs no CREATE.
+ * Makes the database and its tables where they are missing, and changes those of an older version. It looks before it does: an
+ * account that may only use what is there needs no CREATE and no ALTER.
  *
  * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
@@ -190,20 +246,42 @@ export async function createMissing(database: DatabaseCoordinates): Promise<void
       await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)}`);
     }
     await connection.query(`USE ${quoteName(name)}`);
-    const found = await rows<{ name: string }>(
-      connection,
-      'SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?',
-      [name]
-    );
-    const present = new Set(found.map((table) => table.name));
-    for (const [table, columns] of Object.entries(TABLES).filter(([table]) => !present.has(table))) {
+    await connection.query('SELECT GET_LOCK(?, ?)', [`hub tables ${name}`.slice(0, 64), LOCK_WAIT_S]);
+    const columns = await readColumns(connection, name);
+    const present = new Set(columns.map(({ table }) => table));
+    for (const [table, definition] of Object.entries(TABLES).filter(([table]) => !present.has(table))) {
       await connection.query(
-        `CREATE TABLE IF NOT EXISTS ${table} (${columns}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`
+        `CREATE TABLE IF NOT EXISTS ${table} (${definition}) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`
       );
     }
+    for (const migration of MIGRATIONS) await migrate(connection, migration, columns);
   } catch (caught) {
     throw databaseError(caught, { database: name });
   } finally {
     connection.destroy();
   }
+}
+
+interface Column extends SqlRow {
+  readonly table: string;
+  readonly column: string;
+  readonly type: string;
+}
+
+const readColumns = (connection: Connection, database: string): Promise<Column[]> =>
+  rows<Column>(
+    connection,
+    'SELECT TABLE_NAME AS `table`, COLUMN_NAME AS `column`, COLUMN_TYPE AS type FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ?',
+    [database]
+  );
+
+/** @param columns those of before */
+async function migrate(
+  connection: Connection,
+  { table, column, type = '', changes }: Migration,
+  columns: readonly Column[]
+): Promise<void> {
+  const own = columns.filter((each) => each.table === table);
+  if (own.length === 0 || own.some((each) => each.column === column && each.type.includes(type))) return;
+  for (const change of changes) await connection.query(change);
 }

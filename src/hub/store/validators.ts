@@ -73,15 +73,41 @@ export const selectCapabilities = (connection: Connection, pubkey: string | null
     [pubkey, pubkey]
   );
 
-/** Keeps what is new; the same reward of the same round again is skipped. @returns how many were kept */
+/** Rewards that callers told who are not trusted; of more the oldest go. */
+const MOST_BY_STRANGERS = 10_000;
+
+/**
+ * Keeps what is new; the same reward of the same round again is skipped, unless a stranger told it before and somebody trusted
+ * tells it now.
+ *
+ * @returns how many were kept
+ */
 export async function insertRewards(
   connection: Connection,
-  { round, reward_type, block_index, rewards }: Rewards
+  { round, reward_type, block_index, rewards }: Rewards,
+  trusted: boolean
 ): Promise<number> {
   if (rewards.length === 0) return 0;
+  const keys = rewards.map(({ pubkey }) => pubkey.toLowerCase());
+  if (trusted)
+    await connection.query(
+      'DELETE FROM validator_rewards WHERE round_number = ? AND reward_type = ? AND validator_pubkey IN (?) AND NOT trusted',
+      [round, reward_type, keys]
+    );
   const [{ affectedRows }] = (await connection.query(
-    'INSERT IGNORE INTO validator_rewards (validator_pubkey, round_number, reward_type, amount, block_index) VALUES ?',
-    [rewards.map(({ pubkey, amount }) => [pubkey.toLowerCase(), round, reward_type, amount, block_index])]
+    'INSERT IGNORE INTO validator_rewards (validator_pubkey, round_number, reward_type, amount, block_index, trusted) VALUES ?',
+    [rewards.map(({ amount }, at) => [keys[at], round, reward_type, amount, block_index, trusted])]
   )) as unknown as [{ affectedRows: number }];
+  if (!trusted) await dropOldest(connection);
   return affectedRows;
+}
+
+async function dropOldest(connection: Connection): Promise<void> {
+  const [counted] = await rows<{ n: number }>(
+    connection,
+    'SELECT COUNT(*) AS n FROM validator_rewards WHERE NOT trusted'
+  );
+  const surplus = Number(counted?.n ?? 0) - MOST_BY_STRANGERS;
+  if (surplus > 0)
+    await connection.query('DELETE FROM validator_rewards WHERE NOT trusted ORDER BY id LIMIT ?', [surplus]);
 }

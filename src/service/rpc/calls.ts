@@ -42,10 +42,10 @@ export class MethodTable {
     );
   }
 
-  /** Whether the call is one of a method for which the service's key is needed. */
-  needsKey(call: unknown): boolean {
+  /** Whether the call is one of a method for which this caller needs the service's key. */
+  needsKey(call: unknown, caller: Pick<RpcCaller, 'isLocal'>): boolean {
     const method = this.#find(call);
-    return method !== undefined && needsKey(method);
+    return method !== undefined && needsKey(method, caller);
   }
 
   /** Whether the call changes something. */

@@ -6,6 +6,7 @@ import type { Authenticator } from '../auth.ts';
 import type { Cost, WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit } from '../limits.ts';
 import { Turns } from '../turns.ts';
+import { isLocalRequest } from './caller.ts';
 import { hasReply, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
 import { JsonResult } from './json-result.ts';
@@ -105,13 +106,15 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     const calls: unknown[] = Array.isArray(request.body) ? request.body : [request.body];
     if (calls.length === 0) return failure(null, 'INVALID_REQUEST', 'empty batch');
     if (calls.length > batchLimit) return failure(null, 'INVALID_REQUEST', `more than ${batchLimit} calls in a batch`);
-    if (calls.some((call) => table.needsKey(call)) && !hasKey(request))
+    const isLocal = isLocalRequest(request.raw);
+    if (calls.some((call) => table.needsKey(call, { isLocal })) && !hasKey(request))
       return reply.code(401).send(failure(isBatch ? null : idOf(calls[0]), 'UNAUTHORIZED', 'Unauthorized'));
     const address = addressOf(request.raw);
     const isKnown = authenticator.admits(request.headers, false);
     const caller: RpcCaller = {
       address,
       hasKey: hasKey(request),
+      isLocal,
       charge: (cost) => void (isKnown || budget.charge(address, cost))
     };
     const isGone = () => request.raw.socket.destroyed;

@@ -11,6 +11,8 @@ export interface RpcCaller {
   readonly address: string;
   /** Whether it sent the service's key; true where none is set. */
   readonly hasKey: boolean;
+  /** Whether it is a program of this machine. @see isLocalRequest */
+  readonly isLocal: boolean;
   /** Counts rows that were read for it, beside the bytes and the time that every answer costs. */
   charge(cost: Cost): void;
 }
@@ -25,8 +27,8 @@ export interface RpcMethod {
   readonly result: TSchema;
   /** Whether it changes something. */
   readonly write: boolean;
-  /** Whether the service's key is needed where it has one; default: for writes. */
-  readonly needsKey?: boolean;
+  /** Whether the service's key is needed where it has one; default: for writes. `remote`: of callers on other machines. */
+  readonly needsKey?: boolean | 'remote';
   /** What it may be refused with, beside the codes of every method. */
   readonly errors?: readonly ErrorCode[];
   /**
@@ -47,8 +49,11 @@ export function rpcMethod<R extends TSchema, P extends TObject = TObject>(
   return method;
 }
 
-/** @see RpcMethod.needsKey */
-export const needsKey = ({ needsKey, write }: RpcMethod): boolean => needsKey ?? write;
+/** Whether the service's key is needed for some callers, or for this one. @see RpcMethod.needsKey */
+export function needsKey({ needsKey, write }: RpcMethod, caller?: Pick<RpcCaller, 'isLocal'>): boolean {
+  const needed = needsKey ?? write;
+  return needed === 'remote' ? !caller?.isLocal : needed;
+}
 
 type Answer<T> = T | RpcAnswer<T> | KeptResult<T> | JsonResult<T> | StreamedResult<T>;
 

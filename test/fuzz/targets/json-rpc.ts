@@ -53,7 +53,7 @@ const open = async () => {
     ...{ read: run, readOnce: run, write: run, push: run }
   };
   const settings = {
-    ...{ HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 },
+    ...{ HUB_API_KEY: undefined, HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 },
     ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined },
     ...{ PLATFORM_PROFILE: DEFAULT_PROFILE, HUB_CAPABILITY_CONFIG: {} }
   };

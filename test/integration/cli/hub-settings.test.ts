@@ -88,6 +88,7 @@ test('CF-03: a decoder finds its database and its port at the hub; it waits for 
     DECODER_API_HOST: '127.0.0.1',
     HUB_API_HOST: '127.0.0.1',
     HUB_PORT: String(hubPort),
+    HUB_API_KEY: API_KEY,
     MAX_HUB_WAIT_MS: '60000'
   });
   const hasSaid = (words: string) => eventually(words, async () => decoder.said.text.includes(words), decoder.said);
@@ -115,7 +116,7 @@ test('CF-35: hubs are asked in their order; indexer, encoder and sync find their
   const config = { LTC: { regtest: modules } };
   const told = await call(hubPort, 'updateconfig', { config });
   assert.deepEqual(told['result'], { status: 'success' }, JSON.stringify(told));
-  const hub = { HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}` }; // the first one is down
+  const hub = { HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}`, HUB_API_KEY: API_KEY }; // the first one is down
   const syncPort = await freePort();
   const starts = [
     ['indexer', indexerPort, { INDEXER_COIN: 'LTC', INDEXER_NETWORK: 'regtest', INDEXER_API_HOST: '127.0.0.1' }],
@@ -148,7 +149,11 @@ test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and no
   );
   const pass = 'password-of-the-decoder';
   await register(hubPort, { host: 'db.example', port: 3307, name: 'D', user: 'theirs', pass }, 13002);
-  const { code, stdout, stderr } = await runCommandLine(['decoder', '--check-config'], env);
+  const keyless = await runCommandLine(['decoder', '--check-config'], env);
+  assert.deepEqual([keyless.code, keyless.stdout.includes(pass)], [78, false]);
+  assert.match(keyless.stderr, /the hub tells DECODER_DB_PASS to callers with its key alone: set HUB_API_KEY/);
+  const keyed = { ...env, HUB_API_KEY: API_KEY };
+  const { code, stdout, stderr } = await runCommandLine(['decoder', '--check-config'], keyed);
   assert.equal(code, 0, stderr);
   for (const line of [
     /^DECODER_DB_HOST +. db\.example {2}\(hub\)$/m,
@@ -164,7 +169,7 @@ test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and no
   assert.ok(!(stdout + stderr).includes(pass));
 
   await register(hubPort, { host: 'db.example', port: 70_000, name: 'D', user: 'theirs', pass }, 13002);
-  const wrong = await runCommandLine(['decoder', '--check-config'], env);
+  const wrong = await runCommandLine(['decoder', '--check-config'], keyed);
   assert.equal(wrong.code, 78);
   assert.match(wrong.stderr, /DECODER_DB_PORT="70000" must be a port number.*, and comes from the hub/);
 });

@@ -5,8 +5,10 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
+import { CHAIN_NETWORKS } from '../../../src/coin/chains.ts';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
+import { pickSettings } from '../../../src/hub/settings.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runHub as openHub } from '../../support/hub/run-hub.ts';
@@ -193,6 +195,40 @@ test('D-05: HUB_SENSITIVE_READ_AUTH: getallconfigs needs the key too', async (t)
   assert.deepEqual([refused.status, refused.json.error.code], [401, -32001]);
   assert.equal((await hub.call('getallconfigs', {}, { authorization: 'Bearer k' })).status, 200);
   assert.equal((await hub.call('ping')).status, 200);
+});
+
+test('with HUB_API_KEY passwords are masked for callers without it; HUB_SENSITIVE_READ_AUTH=false shows them, and says so', async (t) => {
+  const database = await createDatabase('hub');
+  const passOf = async (
+    hub: Awaited<ReturnType<typeof runHub>>,
+    headers: Record<string, string> = {},
+    params: object = {}
+  ) => (await hub.call('getallconfigs', params, headers)).json.result.configs.bitcoin?.mainnet['x-indexer'];
+  const hub = await runHub(t, database, { HUB_API_KEY: 'k' });
+  const module = { ...MODULE, pass: 'secret' };
+  await hub.call('updateconfig', tree(module), { 'x-api-key': 'k' });
+  const shown = { ...MODULE, db_port: '3306' };
+  for (const params of [{}, { since_updated_at: 1 }]) {
+    assert.deepEqual(await passOf(hub, {}, params), { ...shown, pass: '<needs HUB_API_KEY>' });
+    assert.equal((await passOf(hub, { 'x-api-key': 'wrong' }, params)).pass, '<needs HUB_API_KEY>');
+    assert.deepEqual(await passOf(hub, { 'x-api-key': 'k' }, params), { ...shown, pass: 'secret' });
+  }
+  const { problems } = discoverDatabases((await hub.call('getallconfigs')).json.result.configs);
+  assert.equal(problems.length, 1);
+  const settings = pickSettings(
+    (await hub.call('getallconfigs')).json.result.configs,
+    CHAIN_NETWORKS.find(({ name }) => name === 'bitcoin-mainnet')!,
+    { INDEXER_DB_PASS: { service: 'indexer', params: ['pass'] } }
+  );
+  assert.deepEqual(settings, {
+    texts: {},
+    problems: ['the hub tells INDEXER_DB_PASS to callers with its key alone: set HUB_API_KEY']
+  });
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });
+  const open = await runHub(t, database, { HUB_API_KEY: 'k', HUB_SENSITIVE_READ_AUTH: 'false' }, log);
+  assert.equal((await passOf(open)).pass, 'secret');
+  assert.match(lines.join(''), /HUB_SENSITIVE_READ_AUTH=false: ANYONE/);
 });
 
 test('writers at the same time take turns: nothing is lost', async (t) => {

@@ -47,6 +47,7 @@ const CALLS: readonly (readonly [method: string, params?: object])[] = [
   ['getchaintips'],
   ['pushoracleprice', PRICE],
   ['pushpriceround', ROUND],
+  ['pushpricereorg', { source_chain: 'DOGE', from_action_index: 900, retraction_generation: 1 }],
   ['getpricesnapshots', { with_watermark: true }],
   ['getfeequote', { action: 'issue', chain: 'LTC', subtoken: true }],
   ['requestattestation', ACTION],
@@ -61,7 +62,7 @@ const CALLS: readonly (readonly [method: string, params?: object])[] = [
   ['getproposals', { status: 'voting' }]
 ];
 const WRITES = 'updateconfig registervalidator syncvalidators requestattestation initiateswap reportreorg propose vote';
-const PUSHES = 'pushchaintip pushpriceround pushoracleprice pushvalidatorrewards';
+const PUSHES = 'pushchaintip pushpriceround pushoracleprice pushpricereorg pushvalidatorrewards';
 
 describe('the methods of a hub', () => {
   let hub: RunningHub;
@@ -133,7 +134,7 @@ describe('the methods of a hub', () => {
     await result('pushchaintip', { coin: 'dogecoin', network: 'testnet', block_height: 5, block_time: 6 });
     await result('pushchaintip', { coin: 'dogecoin', network: 'testnet', block_height: 4, block_time: 7 });
     const tips = await result('getchaintips');
-    const expected = { coin: 'dogecoin', network: 'testnet', block_height: 4, block_time: 7 };
+    const expected = { coin: 'dogecoin', network: 'testnet', block_height: 4, block_time: 7, trusted: true, age_s: 0 };
     assert.deepEqual(
       tips.filter((tip: { coin: string }) => tip.coin === 'dogecoin'),
       [expected]
@@ -250,7 +251,7 @@ describe('the methods of a hub', () => {
     assert.deepEqual(short, { accepted: false, reason: 'insufficient signatures' });
     const push = (push_generation: number) => result('pushpriceround', { ...round, sigs: signed(3), push_generation });
     assert.deepEqual(await push(1), { accepted: true });
-    assert.deepEqual([(await push(1)).reason, (await push(0)).reason], ['duplicate', 'stale']);
+    assert.deepEqual([(await push(1)).reason, (await push(0)).reason], ['duplicate', 'duplicate']);
     assert.deepEqual(await push(2), { accepted: true });
     const price = await result('getprice', { pair: 'BTC/USD' });
     assert.deepEqual([price.price, price.validator_count, price.push_generation], ['65000.12345678', 3, 2]);
@@ -275,7 +276,10 @@ describe('the methods of a hub', () => {
     const feed = { ...PRICE, tick: 'NEW' };
     assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 20 }), { accepted: true });
     assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 21, value: '2' }), { accepted: true });
-    assert.equal((await result('pushoracleprice', { ...feed, action_index: 21 })).reason, 'duplicate');
+    const again = { ...feed, action_index: 21, value: '2' };
+    assert.deepEqual(await result('pushoracleprice', again), { accepted: false, reason: 'duplicate' });
+    const other = { ...again, value: '3', push_generation: 0 };
+    assert.deepEqual(await result('pushoracleprice', other), { accepted: false, reason: 'stale', generation: 0 });
     const found = await sql(
       hub.database,
       "SELECT effective_at - block_time AS delay FROM oracle_prices WHERE tick = 'NEW' ORDER BY id"

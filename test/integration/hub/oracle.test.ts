@@ -212,6 +212,38 @@ test('a round without any price is replaced by the prices of a hub that starts a
   });
 });
 
+test('a clock that was an hour ahead and is set right stops no prices, and no age is taken for fresh', async (t) => {
+  let bitcoin = 100;
+  const source = await startPriceService((_, response) => response.end(JSON.stringify(coingeckoAnswer(bitcoin))));
+  const env = { PRICE_SOURCES: 'coingecko', PRICE_SOURCE_COINGECKO_URL: source.url, ORACLE_ROUND_INTERVAL: '600000' };
+  const { hub } = await start(t, env);
+  const before = await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
+  await hub.stop();
+  // What was kept while the clock was ahead: six rounds of ten minutes.
+  await sql(
+    hub.database,
+    'UPDATE price_snapshots SET round_number = round_number + 6, block_timestamp = block_timestamp + 3600, created_at = created_at + INTERVAL 1 HOUR'
+  );
+  const stale = await runHub({}, { database: hub.database });
+  t.after(stale.stop);
+  assert.ok((await priceOf(stale, 'BTC/USD')).age_s < -3_000, 'an age below 0 is shown as it is');
+  await stale.stop();
+  bitcoin = 110;
+  const again = await runHub({ ...env, ORACLE_STALENESS_THRESHOLD_S: '1200' }, { database: hub.database });
+  t.after(again.stop);
+  const price = await until('the next price', async () => {
+    const found = await priceOf(again, 'BTC/USD');
+    return found.price === '110.00000000' ? found : undefined;
+  });
+  assert.equal(price.round_number, before.round_number + 7);
+  assert.deepEqual([price.sources, price.deviation], [1, '0.0000']);
+  assert.equal((await again.call('health')).status, 200);
+  await sql(hub.database, 'UPDATE price_snapshots SET created_at = NOW() + INTERVAL 1 HOUR');
+  const { status, json } = await again.call('health');
+  assert.deepEqual([status, json.result.oracle_stale], [503, true]);
+  assert.ok(json.result.oracle_last_finalized_age_s < -3_000);
+});
+
 test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key', async () => {
   const { findHubFaults } = await import('../../../src/config/services/hub.ts');
   const { hubConfigOf } = await import('../../support/hub-config.ts');

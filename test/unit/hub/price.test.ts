@@ -61,7 +61,8 @@ test('a price is at most 25 % above or below the last one', () => {
 });
 
 test('each source is read as its service answers; what is odd in an answer is left out', () => {
-  const texts = (prices: ReadonlyMap<string, bigint>) => [...prices].map(([pair, price]) => [pair, formatPrice(price)]);
+  const texts = (said: ReadonlyMap<string, { readonly price: bigint }>) =>
+    [...said].map(([pair, { price }]) => [pair, formatPrice(price)]);
   const { coingecko, kraken, coinmarketcap } = PRICE_SOURCES;
   assert.deepEqual(
     texts(

@@ -24,6 +24,16 @@ export interface PriceSnapshot extends SqlRow {
   readonly created_at: string;
 }
 
+/** The same with what it rests on, as methods answer with it. */
+export interface JudgedSnapshot extends PriceSnapshot {
+  /** Sources whose prices the round's hub took the median of; null for rounds that validators signed. */
+  readonly sources: number | null;
+  /** By how many percent of the price the source that is furthest off differs from it. */
+  readonly deviation: string | null;
+  /** Seconds since its time; below 0 when the clock was set back. */
+  readonly age_s: number;
+}
+
 /** A row of `oracle_prices`: what an address says that a token costs. */
 export interface OraclePrice extends SqlRow {
   readonly id: number;
@@ -48,9 +58,19 @@ export interface OraclePrice extends SqlRow {
 export type PushedSnapshots = {
   readonly [K in 'round_number' | 'block_timestamp' | 'validator_count' | 'push_generation']: number;
 } & Pick<PriceSnapshot, 'source_chain' | 'source_action_index' | 'reference_block' | 'consensus_proof'> & {
-    /** Default: finalized. */
-    readonly pairs: readonly { readonly pair: string; readonly price: string; readonly status?: 'skipped' }[];
+    readonly pairs: readonly PairPrice[];
   };
+
+/** The price of one pair in a round. */
+export interface PairPrice {
+  readonly pair: string;
+  readonly price: string;
+  /** Default: finalized. */
+  readonly status?: 'skipped';
+  /** @see JudgedSnapshot */
+  readonly sources?: number;
+  readonly deviation?: string | null;
+}
 export type PushedPrice = Pick<
   OraclePrice,
   | 'source_address'
@@ -69,11 +89,28 @@ export type PushedPrice = Pick<
 /** Why a push changed nothing; null when it did. */
 export type Refusal = string | null;
 
+/** What became of a push; `generation`: of the row that stands instead, where a later one would take its place. */
+export interface Outcome {
+  readonly refused: Refusal;
+  readonly generation?: number;
+}
+
+/** Who found a round: this hub by its sources, or validators together. Each numbers its rounds by itself. */
+type PriceOrigin = 'hub' | 'validators';
+
+/** A price of validators counts against one of the hub that is up to this much newer. */
+const VALIDATORS_AHEAD_S = 1_800;
+/** Rows of `oracle_prices` that callers told who are not trusted. */
+const MOST_BY_STRANGERS = 10_000;
+
 /** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
 const UPDATE_DELAY_S = 86_400;
 
 const SNAPSHOT_COLUMNS = `id, round_number, coin_pair, price, reference_block, reference_chain, block_timestamp,
   validator_count, consensus_round, consensus_proof, status, source_chain, source_action_index, push_generation, created_at`;
+const JUDGED_COLUMNS = `${SNAPSHOT_COLUMNS}, sources, deviation, CAST(UNIX_TIMESTAMP() AS SIGNED) - CAST(block_timestamp AS SIGNED) AS age_s`;
+/** What a row of `oracle_prices` says. */
+const SAID = ['source_address', 'coin', 'tick', 'fiat', 'value', 'fee', 'memo', 'block_time'] as const;
 const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
   action_index, push_generation, created_at`;
 
@@ -89,104 +126,197 @@ export const latestOraclePrices = (connection: Connection, at: number, since: nu
     [at, since, limit]
   );
 
-/** The newest rounds first. @param status null: of any */
+/** Those that were kept last, the last one first. @param status null: of any */
 export const newestSnapshots = (connection: Connection, status: string | null, limit: number) =>
-  rows<PriceSnapshot>(
+  rows<JudgedSnapshot>(
     connection,
-    `SELECT ${SNAPSHOT_COLUMNS} FROM price_snapshots WHERE ? IS NULL OR status = ?
-     ORDER BY round_number DESC, coin_pair LIMIT ?`,
+    `SELECT ${JUDGED_COLUMNS} FROM price_snapshots WHERE ? IS NULL OR status = ?
+     ORDER BY id DESC LIMIT ?`,
     [status, status, limit]
   );
 
-/** The last finalized price of a pair. */
-export async function currentPrice(connection: Connection, pair: string): Promise<PriceSnapshot | undefined> {
-  const found = await rows<PriceSnapshot>(
-    connection,
-    `SELECT ${SNAPSHOT_COLUMNS} FROM price_snapshots WHERE coin_pair = ? AND status = 'finalized'
-     ORDER BY round_number DESC LIMIT 1`,
-    [pair]
-  );
-  return found[0];
+/**
+ * The finalized price of a pair that counts: rounds of validators and of this hub are numbered differently, so times decide, and
+ * the hub's own price counts only where that of the validators is half an hour older.
+ *
+ * @param oldest epoch seconds: earlier ones do not count
+ */
+export async function currentPrice(
+  connection: Connection,
+  pair: string,
+  oldest = 0
+): Promise<JudgedSnapshot | undefined> {
+  const newestOf = async (origin: PriceOrigin) => {
+    const found = await rows<JudgedSnapshot>(
+      connection,
+      `SELECT ${JUDGED_COLUMNS} FROM price_snapshots
+        WHERE coin_pair = ? AND status = 'finalized' AND origin = ? AND block_timestamp >= ?
+        ORDER BY round_number DESC LIMIT 1`,
+      [pair, origin, oldest]
+    );
+    return found[0];
+  };
+  const [signed, own] = [await newestOf('validators'), await newestOf('hub')];
+  const isOutdated = signed && own && signed.block_timestamp < own.block_timestamp - VALIDATORS_AHEAD_S;
+  return isOutdated ? own : (signed ?? own);
 }
 
-/** The last finalized price of each pair that has one. @param oldest epoch seconds: earlier ones do not count */
-export const lastPrices = (connection: Connection, pairs: readonly string[], oldest = 0) =>
+/** The prices that count of those pairs that have one. @see currentPrice */
+export async function lastPrices(connection: Connection, pairs: readonly string[], oldest = 0) {
+  const found = [];
+  for (const pair of pairs) found.push(await currentPrice(connection, pair, oldest));
+  return found.filter((price) => price !== undefined);
+}
+
+/** The last price of each pair that this hub found itself. */
+export const lastOwnPrices = (connection: Connection, pairs: readonly string[]) =>
   rows<Pick<PriceSnapshot, 'coin_pair' | 'price'>>(
     connection,
-    `SELECT p.coin_pair, p.price FROM price_snapshots p JOIN (
-       SELECT coin_pair, MAX(round_number) AS round FROM price_snapshots
-        WHERE coin_pair IN (?) AND status = 'finalized' GROUP BY coin_pair) newest
-     ON p.coin_pair = newest.coin_pair AND p.round_number = newest.round WHERE p.block_timestamp >= ?`,
-    [pairs, oldest]
+    `SELECT coin_pair, price FROM (
+       SELECT coin_pair, price, ROW_NUMBER() OVER (PARTITION BY coin_pair ORDER BY round_number DESC) AS place
+         FROM price_snapshots WHERE coin_pair IN (?) AND status = 'finalized' AND origin = 'hub') ranked WHERE place = 1`,
+    [pairs]
   );
 
-/** Seconds since the last round that has a finalized price; null: none has. */
+/** Seconds since the last round that has a finalized price, by the clock of the database; below 0 when it was set back. Null: none has. */
 export async function ageOfPrices(connection: Connection): Promise<number | null> {
   const [newest] = await rows<{ age: number }>(
     connection,
     `SELECT UNIX_TIMESTAMP() - UNIX_TIMESTAMP(created_at) AS age FROM price_snapshots
-      WHERE status = 'finalized' ORDER BY round_number DESC LIMIT 1`
+      WHERE status = 'finalized' ORDER BY id DESC LIMIT 1`
   );
-  return newest ? Math.max(0, Number(newest.age)) : null;
+  return newest ? Number(newest.age) : null;
 }
 
-/**
- * Keeps a round. A later generation, after a reorg of the source chain, replaces what an earlier one said; a round of this hub
- * that has prices replaces its own one without any, as its next generation.
- */
-export async function insertRound(connection: Connection, pushed: PushedSnapshots): Promise<Refusal> {
-  const { pairs, ...shared } = pushed;
-  const round = shared.round_number;
+/** Keeps a round that this hub found; one that has prices replaces its own one without any, as its next generation. */
+export async function insertOwnRound(connection: Connection, pushed: PushedSnapshots): Promise<Refusal> {
+  const round = pushed.round_number;
   const [known] = await rows<Known & { readonly prices: number }>(
     connection,
     `SELECT push_generation AS generation, source_chain AS chain, source_action_index AS actionIndex,
-            (SELECT COUNT(*) FROM price_snapshots WHERE round_number = ? AND status <> 'skipped') AS prices
-       FROM price_snapshots WHERE round_number = ? LIMIT 1`,
+            (SELECT COUNT(*) FROM price_snapshots WHERE round_number = ? AND origin = 'hub' AND status <> 'skipped') AS prices
+       FROM price_snapshots WHERE round_number = ? AND origin = 'hub' LIMIT 1`,
     [round, round]
   );
-  const isOwn = shared.source_chain === null && known?.chain === null;
-  const fillsOwn = isOwn && known.prices === 0 && pairs.some(({ status }) => status !== 'skipped');
-  const generation = fillsOwn ? known.generation + 1 : shared.push_generation;
-  const refused = compareGenerations(known, generation);
-  if (refused) return refused;
-  await connection.query('DELETE FROM price_snapshots WHERE round_number = ?', [round]);
-  for (const { pair, price, status = 'finalized' } of pairs)
-    await connection.query('INSERT INTO price_snapshots SET ?', {
-      ...shared,
-      push_generation: generation,
-      coin_pair: pair,
-      price,
-      reference_chain: 'BTC',
-      consensus_round: round,
-      status
-    });
-  if (known) await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation);
+  const fills = known?.prices === 0 && pushed.pairs.some(({ status }) => status !== 'skipped');
+  if (known && !fills) return 'duplicate';
+  const generation = known ? known.generation + 1 : pushed.push_generation;
+  await replaceRound(connection, { ...pushed, push_generation: generation }, 'hub', true, known);
   return null;
 }
 
-/** Keeps what an address says. @see insertRound for generations */
-export async function insertOraclePrice(connection: Connection, pushed: PushedPrice): Promise<Refusal> {
-  const { source_chain: chain, action_index: index, source_address: address, coin, tick, fiat } = pushed;
-  const [known] = await rows<Known>(
+/** Keeps a round that validators signed. @see judge for what it takes the place of */
+export async function insertSignedRound(
+  connection: Connection,
+  pushed: PushedSnapshots,
+  trusted: boolean
+): Promise<Outcome> {
+  const stored = await rows<Known & { readonly said: string }>(
     connection,
-    `SELECT push_generation AS generation, source_chain AS chain, action_index AS actionIndex
+    `SELECT push_generation AS generation, source_chain AS chain, source_action_index AS actionIndex, trusted,
+            CONCAT_WS(' ', coin_pair, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM price)), block_timestamp) AS said
+       FROM price_snapshots WHERE round_number = ? AND origin = 'validators'`,
+    [pushed.round_number]
+  );
+  const [known] = stored;
+  if (known) {
+    const says = pushed.pairs.map(({ pair, price }) => `${pair} ${shortened(price)} ${pushed.block_timestamp}`);
+    const isSame = String(stored.map(({ said }) => said).sort()) === String(says.sort());
+    const isElsewhere = known.chain !== pushed.source_chain;
+    const isSamePlace = !isElsewhere && Number(known.actionIndex) === pushed.source_action_index;
+    const refused = judge(known, { trusted, generation: pushed.push_generation, isSame: isSame && isSamePlace });
+    // Generations of different chains say nothing of each other: the round is the same, wherever it was published.
+    if (refused && isElsewhere) return { refused: 'duplicate' };
+    if (refused) return outcomeOf(refused, known);
+  }
+  await replaceRound(connection, pushed, 'validators', trusted, known);
+  return { refused: null };
+}
+
+async function replaceRound(
+  connection: Connection,
+  { pairs, ...shared }: PushedSnapshots,
+  origin: PriceOrigin,
+  trusted: boolean,
+  known: Known | undefined
+): Promise<void> {
+  const { round_number: round, push_generation: generation } = shared;
+  await connection.query('DELETE FROM price_snapshots WHERE round_number = ? AND origin = ?', [round, origin]);
+  for (const { pair, price, status = 'finalized', sources = null, deviation = null } of pairs)
+    await connection.query('INSERT INTO price_snapshots SET ?', {
+      ...shared,
+      ...{ coin_pair: pair, price, reference_chain: 'BTC', consensus_round: round, status },
+      ...{ origin, trusted, sources, deviation }
+    });
+  if (known) await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation);
+}
+
+/** Keeps what an address says. @see judge for what it takes the place of */
+export async function insertOraclePrice(
+  connection: Connection,
+  pushed: PushedPrice,
+  trusted: boolean
+): Promise<Outcome> {
+  const { source_chain: chain, action_index: index, source_address: address, coin, tick, fiat } = pushed;
+  const [known] = await rows<Known & Record<string, unknown>>(
+    connection,
+    `SELECT ${ORACLE_COLUMNS}, push_generation AS generation, source_chain AS chain, action_index AS actionIndex, trusted
        FROM oracle_prices WHERE source_chain = ? AND action_index = ?`,
     [chain, index]
   );
-  const refused = compareGenerations(known, pushed.push_generation);
-  if (refused) return refused;
-  await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, index]);
+  if (known) {
+    const isSame = SAID.every((name) => String(known[name] ?? '') === String(pushed[name] ?? ''));
+    const refused = judge(known, { trusted, generation: pushed.push_generation, isSame });
+    if (refused) return outcomeOf(refused, known);
+    await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, index]);
+  } else if (!trusted) await makeRoom(connection);
+  // By the places of their actions and not by when they were told: a hub that was away finds the same.
   const feed = await rows(
     connection,
-    `SELECT 1 FROM oracle_prices
-      WHERE source_address = ? AND source_chain = ? AND coin = ? AND tick = ? AND fiat = ? LIMIT 1`,
-    [address, chain, coin, tick, fiat]
+    `SELECT 1 FROM oracle_prices WHERE source_address = ? AND source_chain = ? AND coin = ? AND tick = ? AND fiat = ?
+        AND action_index < ? LIMIT 1`,
+    [address, chain, coin, tick, fiat, index]
   );
   const effectiveAt = pushed.block_time + (feed.length > 0 ? UPDATE_DELAY_S : 0);
-  await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt });
+  await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt, trusted });
   const oracle = { table: 'oracle_prices', round_number: null } as const;
   if (known) await noteRemoval(connection, oracle, known, pushed.push_generation);
-  return null;
+  return { refused: null };
+}
+
+/** What an indexer takes back after a reorg: rows of a chain's actions that an older generation told. */
+export interface Retraction {
+  readonly chain: string;
+  readonly from: number;
+  /** The last action; null: all from the first one on. */
+  readonly to: number | null;
+  /** Rows of this generation and later ones stay; null: none stays. */
+  readonly generation: number | null;
+}
+
+/** Removes what an indexer takes back; a stranger takes back what strangers told. @returns how many rows of each table */
+export async function retractPrices(
+  connection: Connection,
+  { chain, from, to, generation }: Retraction,
+  trusted: boolean
+): Promise<Readonly<Record<StreamedTable, number>>> {
+  const removed = { price_snapshots: 0, oracle_prices: 0 };
+  for (const [table, column] of [
+    ['price_snapshots', 'source_action_index'],
+    ['oracle_prices', 'action_index']
+  ] as const) {
+    const [{ affectedRows }] = (await connection.query(
+      `DELETE FROM ${table} WHERE source_chain = ? AND ${column} BETWEEN ? AND ? AND push_generation < ? AND trusted <= ?`,
+      [chain, from, to ?? Number.MAX_SAFE_INTEGER, generation ?? Number.MAX_SAFE_INTEGER, trusted]
+    )) as unknown as [{ affectedRows: number }];
+    removed[table] = affectedRows;
+    if (affectedRows === 0) continue;
+    const place = { source_chain: chain, from_action_index: from, to_action_index: to, round_number: null };
+    await insertRemoval(connection, {
+      ...{ table, ...place, retraction_generation: generation ?? Number.MAX_SAFE_INTEGER }
+    });
+  }
+  return removed;
 }
 
 /** What is stored under the name of a pushed row. */
@@ -194,12 +324,33 @@ interface Known extends SqlRow {
   readonly generation: number;
   readonly chain: string | null;
   readonly actionIndex: number | null;
+  /** Whether somebody told it who has the key or is on this machine. */
+  readonly trusted: number;
 }
 
-function compareGenerations(known: Known | undefined, pushed: number): Refusal {
-  if (known === undefined || pushed > known.generation) return null;
-  return pushed === known.generation ? 'duplicate' : 'stale';
+/** What a pushed row would do to the one that is stored under its name: whoever is trusted comes first, then generations. */
+function judge(
+  known: Known,
+  pushed: { readonly trusted: boolean; readonly generation: number; readonly isSame: boolean }
+): 'duplicate' | 'stale' | null {
+  if (pushed.trusted && !known.trusted) return null;
+  const isRanked = pushed.trusted || !known.trusted;
+  if (isRanked && pushed.generation > known.generation) return null;
+  return pushed.isSame ? 'duplicate' : 'stale';
 }
+
+const outcomeOf = (refused: 'duplicate' | 'stale', { generation }: Known): Outcome =>
+  refused === 'stale' ? { refused, generation } : { refused };
+
+/** Of strangers' prices the oldest goes when there are too many. */
+async function makeRoom(connection: Connection): Promise<void> {
+  const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM oracle_prices WHERE NOT trusted');
+  const surplus = Number(counted?.n ?? 0) - MOST_BY_STRANGERS + 1;
+  if (surplus > 0) await connection.query('DELETE FROM oracle_prices WHERE NOT trusted ORDER BY id LIMIT ?', [surplus]);
+}
+
+/** A decimal without zeros at its end. */
+const shortened = (price: string): string => (price.includes('.') ? price.replace(/\.?0+$/, '') : price);
 
 const noteRemoval = (
   connection: Connection,

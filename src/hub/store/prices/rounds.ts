@@ -3,7 +3,7 @@ import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
 import type { Signature } from '../../../consensus/quorum.ts';
 import type { Connection } from '../../../db/core/connection.ts';
 import { selectValidators } from '../validators.ts';
-import { insertRound, type Refusal } from './prices.ts';
+import { insertSignedRound, type Outcome } from './prices.ts';
 
 /** A round as an indexer pushes it. */
 export interface SignedRound extends PriceRound {
@@ -13,14 +13,18 @@ export interface SignedRound extends PriceRound {
   readonly push_generation: number;
 }
 
+/** How far a round's time may be ahead of this hub's clock. */
+const MOST_AHEAD_MS = 3_600_000;
+
 /** Keeps a round that more than a quorum of the active validators signed. */
-export async function keepRound(connection: Connection, pushed: SignedRound): Promise<Refusal> {
-  if (new Set(pushed.pairs.map(({ pair }) => pair)).size < pushed.pairs.length) return 'invalid pairs';
+export async function keepRound(connection: Connection, pushed: SignedRound, trusted: boolean): Promise<Outcome> {
+  if (new Set(pushed.pairs.map(({ pair }) => pair)).size < pushed.pairs.length) return { refused: 'invalid pairs' };
+  if (pushed.timestamp * 1_000 > Date.now() + MOST_AHEAD_MS) return { refused: 'invalid timestamp' };
   const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
-  if (validators.length === 0) return 'validator snapshot unavailable';
+  if (validators.length === 0) return { refused: 'validator snapshot unavailable' };
   const signers = signersOf(pushed, pushed.sigs, validators).length;
-  if (signers < pbftQuorum(validators.length)) return 'insufficient signatures';
-  return await insertRound(connection, {
+  if (signers < pbftQuorum(validators.length)) return { refused: 'insufficient signatures' };
+  const round = {
     round_number: pushed.round,
     block_timestamp: pushed.timestamp,
     reference_block: pushed.btc_block_height,
@@ -30,5 +34,6 @@ export async function keepRound(connection: Connection, pushed: SignedRound): Pr
     source_action_index: pushed.action_index,
     push_generation: pushed.push_generation,
     pairs: pushed.pairs
-  });
+  };
+  return await insertSignedRound(connection, round, trusted);
 }

@@ -1,9 +1,7 @@
+import { PAIRS, type PricedCoin } from './pairs.ts';
 import { boundStep, formatPrice, isPlausible, medianPrice, type Price, widestDeviation } from './price.ts';
 import { isTimely, referenceTime } from './source-times.ts';
-import { COINS, FIATS, type PricedCoin, type SourceAnswer } from './sources.ts';
-
-/** Every pair that a round has, such as BTC/USD. */
-export const PAIRS = COINS.flatMap((coin) => FIATS.map((fiat) => `${coin}/${fiat}`));
+import type { SourceAnswer } from './sources.ts';
 
 /** The rules of a round. */
 export interface RoundRules {

@@ -3,7 +3,6 @@ import { priceRoundMachine } from '../../../machines/hub/price-round.ts';
 import type { HubConfig, PriceSourceName } from '../../config/services/hub.ts';
 import type { Logger } from '../../log.ts';
 import { reasonOf } from '../../service/rpc/call-method.ts';
-import type { PricesState } from '../store/asks.ts';
 import { askSource } from './ask-source.ts';
 import { type RoundRules, type TimelyPrices, timelyPrices, widestOf } from './judge.ts';
 import { PRICE_SOURCES, type SourceAnswer } from './sources.ts';
@@ -45,7 +44,16 @@ interface OracleDeps {
 }
 
 /** How the last round ended. */
-export type RoundOutcome = Omit<PricesState, 'phase'>;
+export interface RoundOutcome {
+  /** Why it has no price, or which source is missing in it; null when all is well. */
+  readonly lastError: string | null;
+  /** Sources that gave prices of now in it. */
+  readonly answered: number;
+  /** By how many percent of a price a source differs from it, at most. */
+  readonly deviation: number;
+  /** When a round was kept last: the process's start and its clock since then, in milliseconds; null: none was. */
+  readonly keptAt: number | null;
+}
 
 /** Others' rounds begin at the same time: sources see them spread over three seconds. */
 const JITTER_MS = 3_000;

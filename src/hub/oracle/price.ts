@@ -1,4 +1,4 @@
-import type { PricedCoin } from './sources.ts';
+import type { PricedCoin } from './pairs.ts';
 
 /** A price in hundred-millionths: whole numbers of 10^-8. */
 export type Price = bigint;

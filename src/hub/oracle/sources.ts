@@ -1,11 +1,7 @@
 import type { PriceSourceName } from '../../config/services/hub.ts';
+import { COINS, FIATS, type PricedCoin } from './pairs.ts';
 import { type Price, readPrice } from './price.ts';
 import { readSourceTime } from './source-times.ts';
-
-/** Coins and fiats that prices are found of: 36 pairs. */
-export const COINS = ['BTC', 'LTC', 'DOGE'] as const;
-export type PricedCoin = (typeof COINS)[number];
-export const FIATS = ['USD', 'CAD', 'AUD', 'MXN', 'GBP', 'JPY', 'CNY', 'CHF', 'BRL', 'INR', 'EUR', 'KRW'] as const;
 
 /** A price, and when it was found, in epoch milliseconds; null where the source does not say. */
 export interface SaidPrice {

@@ -1,5 +1,6 @@
 import type { WireError } from '../../errors.ts';
 import type { Circuit } from '../../wire/state/report.ts';
+import type { RoundOutcome } from '../oracle/oracle.ts';
 import type { HubDatabase } from './database.ts';
 import type { StatementName } from './statements.ts';
 
@@ -25,17 +26,9 @@ export interface HubDatabaseState {
 export type HubNotices = { state: HubDatabaseState; refused: WireError };
 
 /** How the search for prices stands. */
-export interface PricesState {
+export interface PricesState extends RoundOutcome {
   /** The machine's state, such as `waiting`. */
   readonly phase: string;
-  /** Why the last round has no price, or which source is missing in it; null when all is well. */
-  readonly lastError: string | null;
-  /** Sources that gave prices of now in it. */
-  readonly answered: number;
-  /** By how many percent of a price a source differs from it, at most. */
-  readonly deviation: number;
-  /** When a round was kept last: the process's start and its clock since then, in milliseconds; null: none was. */
-  readonly keptAt: number | null;
 }
 
 /** What the actor that finds prices tells: how it stands; that a round is durable, and its time in epoch milliseconds. */

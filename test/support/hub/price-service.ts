@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { FIATS } from '../../../src/hub/oracle/sources.ts';
+import { FIATS } from '../../../src/hub/oracle/pairs.ts';
 import { atEnd } from '../cleanup.ts';
 
 /** What a source is asked. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FIATS } from '../../../src/hub/oracle/pairs.ts';
 import { boundStep, formatPrice, medianPrice, readPrice } from '../../../src/hub/oracle/price.ts';
-import { FIATS, PRICE_SOURCES } from '../../../src/hub/oracle/sources.ts';
+import { PRICE_SOURCES } from '../../../src/hub/oracle/sources.ts';
 import fc from '../../support/fast-check.ts';
 
 const priceOf = (text: string) => readPrice(text)!;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { DASHBOARD_FILE, renderDashboard } from '../../../scripts/documents/dashboard.ts';
 import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
+import { describeOracle } from '../../../src/observe/metrics/oracle.ts';
 import type { MeasuredDatabase } from '../../../src/observe/metrics/sync/measured.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
 import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
@@ -155,7 +156,13 @@ interface Panel {
 test('every metric of ours is on the dashboard, and dashboard and alerts ask for metrics that exist', async () => {
   const withActors = ['decoder', 'indexer'];
   const others = [...withActors, 'hub', 'encoder', 'miner'].map((service) =>
-    createMetrics({ service, actors: () => [] })
+    createMetrics({
+      ...{ service, actors: () => [] },
+      describe: (registry) => {
+        if (service === 'hub') describeOracle(registry, { configured: 1, intervalMs: 1, pricing: () => undefined });
+        return () => undefined;
+      }
+    })
   );
   const texts = await Promise.all([open('server'), open('client'), ...others].map((metrics) => metrics.render()));
   const typed = [...texts.join('\n').matchAll(/^# TYPE (\S+) (\S+)$/gm)];
@@ -174,7 +181,7 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
   const everywhere = /^(?:hub|encoder|miner)_(?:readiness|http_request_seconds|refusals_total)$/;
   const ours = typed
     .map(([, name = '']) => name)
-    .filter((name) => /^(?:sync|decoder|indexer)_/.test(name) || everywhere.test(name));
+    .filter((name) => /^(?:sync|decoder|indexer|hub_oracle)_/.test(name) || everywhere.test(name));
   for (const name of ours)
     assert.ok(
       [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),

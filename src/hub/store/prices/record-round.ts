@@ -1,6 +1,7 @@
 import { type Connection, rows } from '../../../db/core/connection.ts';
-import { judgeRound, PAIRS } from '../../oracle/judge.ts';
+import { judgeRound } from '../../oracle/judge.ts';
 import type { FoundRound } from '../../oracle/oracle.ts';
+import { PAIRS } from '../../oracle/pairs.ts';
 import { readPrice } from '../../oracle/price.ts';
 import { selectBitcoinHeight } from '../chain-tips.ts';
 import { insertOwnRound, lastOwnPrices, type Refusal } from './prices.ts';

@@ -1,5 +1,11 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { PricesState } from './store/asks.ts';
+
+/** How the last round of prices ended. */
+interface Round {
+  readonly answered: number;
+  readonly deviation: number;
+  readonly keptAt: number | null;
+}
 
 /** What the metrics of a hub's search for prices are made of. */
 export interface MeasuredOracle {
@@ -7,7 +13,7 @@ export interface MeasuredOracle {
   readonly configured: number;
   readonly intervalMs: number;
   /** How the last round ended; undefined before it. */
-  readonly pricing: () => PricesState | undefined;
+  readonly pricing: () => Round | undefined;
 }
 
 /** Registers the metrics of a hub that finds prices. */

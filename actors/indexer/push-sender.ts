@@ -2,7 +2,15 @@ import { createActor, type InspectionEvent } from 'xstate';
 import { hubPushMachine } from '../../machines/indexer/hub-push.ts';
 import type { Pool } from '../../src/db/core/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
-import { noteFailure, readOldest, removePush, type WaitingPush } from '../../src/indexer/pushes/queue.ts';
+import {
+  countRefused,
+  noteFailure,
+  raiseGeneration,
+  readOldest,
+  removePush,
+  setAside,
+  type WaitingPush
+} from '../../src/indexer/pushes/queue.ts';
 import type { Logger } from '../../src/log.ts';
 import { AnsweredError, callMethod, reasonOf } from '../../src/service/rpc/call-method.ts';
 import { Effects } from '../runtime/thread/effects.ts';
@@ -20,19 +28,31 @@ export interface PushSenderOptions {
 
 const PAUSES = { firstPauseMs: 1_000, longestPauseMs: 60_000, lookMs: 1_000 };
 const HUB_PATIENCE_MS = 10_000;
-/** The hub will never take such a push: it knows no such method, or not these parameters. */
+/** The hub answers, and will not take such a push before it is another version: it knows no such method, or not these parameters. */
 const REFUSED_CODES: readonly (number | undefined)[] = [-32601, -32602];
+/** Far above what any chain is rolled back; a hub that names more is not believed. */
+const MOST_GENERATION = 2 ** 31;
+
+/** What a hub answers to a push. */
+interface Answer {
+  readonly accepted?: unknown;
+  readonly reason?: unknown;
+  readonly generation?: unknown;
+}
 
 /**
  * Tells a hub what waits in the table of pushes, in its order and one at a time.
  *
- * A push leaves the table when a hub has answered it, so after a crash it is told again, before any later one. Blocks never wait
- * for a hub: they only add to the table.
+ * A push leaves the table when a hub has taken it, so after a crash it is told again, before any later one. One that the hub
+ * answers and does not take is set aside and told again, less and less often. Blocks never wait for a hub: they only add to the
+ * table.
  */
 export class PushSender {
   readonly #options: PushSenderOptions;
   readonly #machine;
   readonly #effects: Effects;
+  #lastRefusal = 'it was before this start';
+  #refusedFault: string | null = null;
 
   constructor(options: PushSenderOptions) {
     this.#options = options;
@@ -67,20 +87,47 @@ export class PushSender {
 
   /** Why pushes wait; null while they are taken. */
   get fault(): string | null {
-    return this.#effects.lastFault;
+    return this.#effects.lastFault ?? this.#refusedFault;
   }
 
   /** @throws {PlatformError} HUB_UNREACHABLE, DATABASE_UNAVAILABLE */
   async #sendAll(signal: AbortSignal): Promise<void> {
     const { pool } = this.#options;
     for (let push = await readOldest(pool); push && !signal.aborted; push = await readOldest(pool)) {
-      await this.#send(push, signal);
-      await removePush(pool, push.id);
+      const outcome = await this.#send(push, signal);
+      const isRaised = await this.#raise(push, outcome);
+      if (outcome.refused === null) await removePush(pool, push.id);
+      else if (!isRaised) await this.#refuse(push, outcome.refused);
     }
+    const refused = await countRefused(pool);
+    this.#refusedFault =
+      refused === 0 ? null : `the hub did not take ${refused} pushes; the last reason: ${this.#lastRefusal}`;
   }
 
-  async #send(push: WaitingPush, signal: AbortSignal): Promise<void> {
-    const { hubs, apiKey, pool, log } = this.#options;
+  /** Goes above the generation of what the hub has, or a later rollback would not take that back. @returns whether the push does */
+  async #raise({ id, method, params }: WaitingPush, { refused, generation }: Outcome): Promise<boolean> {
+    const { source_chain: coin, push_generation: own } = JSON.parse(params) as Record<string, unknown>;
+    if (generation === null || typeof coin !== 'string' || typeof own !== 'number') return false;
+    const isBehind = refused === null ? generation > own : generation >= own;
+    if (!isBehind || generation >= MOST_GENERATION) return false;
+    this.#options.log.warn({ push: method, generation }, 'the hub has a row of a later generation: pushes go above it');
+    await raiseGeneration(this.#options.pool, id, coin, refused === null ? generation : generation + 1);
+    return true;
+  }
+
+  async #refuse(push: WaitingPush, reason: string): Promise<void> {
+    const { pool, log } = this.#options;
+    this.#lastRefusal = `${push.method}: ${reason}`;
+    log.warn(
+      { push: push.method, params: push.params },
+      `the hub did not take a push, it is told again later: ${reason}`
+    );
+    const lost = await setAside(pool, push.id, reason);
+    if (lost > 0) log.error({ lost }, 'too many pushes are refused by the hub: the oldest are gone');
+  }
+
+  async #send(push: WaitingPush, signal: AbortSignal): Promise<Outcome> {
+    const { hubs, apiKey, pool } = this.#options;
     const reasons: string[] = [];
     for (const { host, port } of hubs) {
       const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}/`;
@@ -90,16 +137,11 @@ export class PushSender {
           apiKey,
           signal: patience
         });
-        const { accepted, reason } = Object(answer) as { readonly accepted?: boolean; readonly reason?: string };
-        if (accepted === false)
-          log.info({ push: push.method, params: push.params }, `the hub did not take a push: ${reason}`);
-        return;
+        return outcomeOf(Object(answer) as Answer);
       } catch (caught) {
         signal.throwIfAborted();
-        if (caught instanceof AnsweredError && REFUSED_CODES.includes(caught.code)) {
-          log.error({ push: push.method, params: push.params }, `the hub refused a push for good: ${caught.message}`);
-          return;
-        }
+        if (caught instanceof AnsweredError && REFUSED_CODES.includes(caught.code))
+          return { refused: caught.message, generation: null };
         reasons.push(`${host}:${port} ${reasonOf(caught)}`);
       }
     }
@@ -107,4 +149,18 @@ export class PushSender {
     await noteFailure(pool, push.id, reason);
     throw new PlatformError('HUB_UNREACHABLE', { reason: `${push.method}: ${reason}` });
   }
+}
+
+/** What became of a push. */
+interface Outcome {
+  /** Why the hub did not take it; null when it has it. */
+  readonly refused: string | null;
+  /** Of the row that it has instead, or had before. */
+  readonly generation: number | null;
+}
+
+function outcomeOf({ accepted, reason, generation }: Answer): Outcome {
+  const known = typeof generation === 'number' && Number.isSafeInteger(generation) ? generation : null;
+  const isTaken = accepted !== false || reason === 'duplicate';
+  return { refused: isTaken ? null : String(reason).slice(0, 200), generation: known };
 }

@@ -3,7 +3,7 @@ import { VALID } from '../rules/action-definition.ts';
 import type { Columns } from '../state/rows.ts';
 
 /** What a hub is told, by the method that takes it. */
-export const PUSH_METHODS = ['pushchaintip', 'pushpriceround', 'pushoracleprice'] as const;
+export const PUSH_METHODS = ['pushchaintip', 'pushpriceround', 'pushoracleprice', 'pushpricereorg'] as const;
 export type PushMethod = (typeof PUSH_METHODS)[number];
 
 /** One call of a hub. */
@@ -25,6 +25,12 @@ export interface PushOrigin {
 export function tipPush({ height, time }: ExecutedBlock['block'], coin: string, network: string): Push {
   const params = { coin, network, block_height: height, block_time: time };
   return { method: 'pushchaintip', actionIndex: 0, params };
+}
+
+/** Takes back what actions from an index on told; the generation is the one that the rollback began. */
+export function retractionPush(firstAction: number, { coin, generation }: PushOrigin): Push {
+  const params = { source_chain: coin, from_action_index: firstAction, retraction_generation: generation };
+  return { method: 'pushpricereorg', actionIndex: firstAction, params };
 }
 
 /** The prices that valid actions of a block told, in the order of the actions. */

@@ -91,9 +91,10 @@ const BY_BLOCK = [
  * Takes back all blocks from a height on, inside the caller's transaction. Texts that were looked up keep their ids; addresses
  * and tickers lose theirs, and the next blocks deal them again.
  *
+ * @returns the index of the first action that went; null when none did
  * @throws {PlatformError} LEDGER_INSANE when the sums then disagree
  */
-export async function rollBack(connection: Query, height: number, rules: Rules): Promise<void> {
+export async function rollBack(connection: Query, height: number, rules: Rules): Promise<number | null> {
   const [first] = await rows<{ action: number | null }>(
     connection,
     'SELECT MIN(action_index) AS action FROM actions WHERE block_index >= ?',
@@ -121,6 +122,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     'INSERT INTO push_generations VALUES (?, 1) ON DUPLICATE KEY UPDATE generation = generation + 1',
     [rules.coin]
   );
+  return action;
 }
 
 /** A match whose payment or end is undone waits for its payment again. */

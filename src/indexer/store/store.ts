@@ -5,7 +5,7 @@ import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import type { Progress } from '../block/progress.ts';
-import { pricePushes, tipPush } from '../pushes/push.ts';
+import { pricePushes, retractionPush, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { LedgerBase } from '../rules/base.ts';
 import type { Rules } from '../rules/rules.ts';
@@ -245,13 +245,22 @@ export class IndexerStore {
   /** Takes back all blocks from a height on. */
   async rollBack(height: number): Promise<void> {
     await this.#transaction(async () => {
-      await rollBack(this.#connection, height, this.#rules);
+      const firstAction = await rollBack(this.#connection, height, this.#rules);
       await undoDealtIds(this.#connection, height);
+      await this.#queueRetraction(firstAction);
       await this.#recordEvent('REORG', { block_index: height });
     });
     await this.discard();
     await this.#guarded(() => this.#lookups.restart(this.#connection));
     await this.#extras.roots?.balances.rollBack(height - 1);
+  }
+
+  /** A hub forgets what the actions told that were taken back. @param firstAction null: none was */
+  async #queueRetraction(firstAction: number | null): Promise<void> {
+    if (!this.#extras.pushes || firstAction === null) return;
+    const { coin } = this.#rules;
+    const generation = await readGeneration(this.#connection, coin);
+    await enqueuePushes(this.#connection, [retractionPush(firstAction, { coin, generation })]);
   }
 
   /** The hash of the block at a height; null where there is none. */

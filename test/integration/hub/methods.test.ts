@@ -277,7 +277,7 @@ describe('the methods of a hub', () => {
     assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 20 }), { accepted: true });
     assert.deepEqual(await result('pushoracleprice', { ...feed, action_index: 21, value: '2' }), { accepted: true });
     const again = { ...feed, action_index: 21, value: '2' };
-    assert.deepEqual(await result('pushoracleprice', again), { accepted: false, reason: 'duplicate' });
+    assert.deepEqual(await result('pushoracleprice', again), { accepted: false, reason: 'duplicate', generation: 0 });
     const other = { ...again, value: '3', push_generation: 0 };
     assert.deepEqual(await result('pushoracleprice', other), { accepted: false, reason: 'stale', generation: 0 });
     const found = await sql(

@@ -18,6 +18,8 @@ export interface RecordingHub {
   delayMs: number;
   /** Asks the hub itself. */
   ask(method: string, params?: object): Promise<unknown>;
+  /** The first page of one of its tables of prices. */
+  page(table: string): Promise<unknown>;
 }
 
 export async function openRecordingHub(): Promise<RecordingHub> {
@@ -49,7 +51,8 @@ export async function openRecordingHub(): Promise<RecordingHub> {
     ask: async (method, params = {}) => {
       const response = await post(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
       return ((await response.json()) as { result: unknown }).result;
-    }
+    },
+    page: async (table) => await (await fetch(`${url}hub-db/snapshot/${table}`)).json()
   };
   return recording;
 }

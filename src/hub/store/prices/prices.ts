@@ -89,7 +89,7 @@ export type PushedPrice = Pick<
 /** Why a push changed nothing; null when it did. */
 export type Refusal = string | null;
 
-/** What became of a push; `generation`: of the row that stands instead, where a later one would take its place. */
+/** What became of a push; `generation`: of the row that the hub has already. */
 export interface Outcome {
   readonly refused: Refusal;
   readonly generation?: number;
@@ -339,8 +339,7 @@ function judge(
   return pushed.isSame ? 'duplicate' : 'stale';
 }
 
-const outcomeOf = (refused: 'duplicate' | 'stale', { generation }: Known): Outcome =>
-  refused === 'stale' ? { refused, generation } : { refused };
+const outcomeOf = (refused: 'duplicate' | 'stale', { generation }: Known): Outcome => ({ refused, generation });
 
 /** Of strangers' prices the oldest goes when there are too many. */
 async function makeRoom(connection: Connection): Promise<void> {

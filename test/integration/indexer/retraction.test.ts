@@ -22,7 +22,10 @@ test('two hubs, one of them away through two reorgs, end equal; the price that a
   const decoderDatabase = await createDatabase('decoder');
   const decoder = await openDecoderStore(decoderDatabase);
   const hubs = [await openRecordingHub(), await openRecordingHub()] as const;
-  const starts = [];
+  const starts: {
+    databases: { indexer: Awaited<ReturnType<typeof createDatabase>> };
+    indexer: Awaited<ReturnType<typeof startIndexer>>;
+  }[] = [];
   try {
     await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
     for (const hub of hubs) {

@@ -4,6 +4,7 @@ import type { HubConfig } from '../config/services/hub.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import type { ServiceActors } from '../service/routes/debug.ts';
 import type { RpcAppDeps } from '../service/rpc-frame.ts';
+import { askChains } from './chain-facts.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import type { HubDatabase } from './store/database.ts';
@@ -69,13 +70,13 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     },
     actors: { ...deps.actors, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
     upgrades: { accept: ({ url, headers }) => isStreamRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
-    routes: (app, { addressOf }) => {
+    routes: (app, { addressOf, budget }) => {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
-      app.register(streamRoutes, { database, stream, addressOf, requestsPerMinute });
+      app.register(streamRoutes, { database, stream, addressOf, budget, requestsPerMinute });
       app.register(telemetryRoutes, { database, config, addressOf, placeOf });
     },
     rpc: {
-      methods: hubMethods(database, config, () => stream.changed()),
+      methods: hubMethods(database, config, () => stream.changed(), askChains(database, deps.log)),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       serves

@@ -1,5 +1,6 @@
 import type { HubConfig } from '../../config/services/hub.ts';
 import type { RpcMethod } from '../../service/rpc/method.ts';
+import type { ChainFacts } from '../chain-facts.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { chainTipMethods } from './chain-tips.ts';
 import { configMethods } from './config.ts';
@@ -30,7 +31,8 @@ export type HubMethodSettings = Pick<
 export function hubMethods(
   database: HubDatabase,
   settings: HubMethodSettings,
-  onChange: PriceSettings['onChange']
+  onChange: PriceSettings['onChange'],
+  facts: ChainFacts
 ): Readonly<Record<string, RpcMethod>> {
   const push = pushRules(settings);
   return {
@@ -43,8 +45,8 @@ export function hubMethods(
     ...chainTipMethods(database, push),
     ...priceMethods(database, { ...push, onChange }),
     ...feeMethods(database, settings.PLATFORM_PROFILE),
-    ...crossChainMethods(database),
-    ...reorgMethods(database),
+    ...crossChainMethods(database, facts),
+    ...reorgMethods(database, facts),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD })
   };
 }

@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import type { ChainFacts } from '../chain-facts.ts';
 import { ATTESTATION_STATES, SWAP_STATES } from '../store/cross-chain.ts';
 import type { HubDatabase } from '../store/database.ts';
 import {
@@ -21,7 +22,7 @@ const AttestationSchema = Type.Object({
   sourceChain: Type.String(),
   sourceActionIndex: CountSchema,
   destChain: Type.String(),
-  confirmations: CountSchema,
+  confirmations: Nullable(Type.Integer({ description: "as the chain's indexer says; null: none was asked" })),
   status: OneOf(ATTESTATION_STATES),
   validatorCount: Type.Integer({ description: '0: a hub without consensus decided directly' }),
   consensusProof: Nullable(Type.String())
@@ -41,17 +42,18 @@ const Action = {
 };
 
 /** The methods about what one chain does for another. */
-export function crossChainMethods(database: HubDatabase): Readonly<Record<string, RpcMethod>> {
+export function crossChainMethods(database: HubDatabase, facts: ChainFacts): Readonly<Record<string, RpcMethod>> {
   return {
     requestattestation: rpcMethod({
-      summary: 'Attests an action of one chain for another; without consensus, directly',
+      summary: 'Attests an action of one chain for another, as far as the indexer says so that the hub knows',
       params: Type.Object(Action, closed),
       result: AttestationSchema,
       write: true,
       errors: DATABASE_ERRORS,
       async run(params) {
         const action = actionOf(params);
-        return await database.write('attest', action);
+        const confirmations = await facts.confirmationsOf(action.sourceChain, action.sourceActionIndex);
+        return await database.write('attest', action, confirmations);
       }
     }),
     initiateswap: rpcMethod({

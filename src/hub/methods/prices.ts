@@ -1,8 +1,10 @@
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { StreamedResult } from '../../service/rpc/streamed-result.ts';
+import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
-import type { Outcome as Kept } from '../store/prices/prices.ts';
+import type { JudgedSnapshot, Outcome as Kept } from '../store/prices/prices.ts';
 import {
   CountSchema,
   checkTexts,
@@ -66,6 +68,9 @@ const RoundSchema = Type.Object(
   },
   closed
 );
+/** Rows that are read at once: each may carry a proof of some 20 KB. */
+const PAGE_ROWS = 100;
+
 export interface PriceSettings extends PushSettings {
   /** Told that a push changed prices, when it is durable. */
   readonly onChange: () => void;
@@ -107,10 +112,18 @@ export function priceMethods(
       ]),
       write: false,
       errors: DATABASE_ERRORS,
-      async run({ limit = DEFAULT_LIMIT, status = 'finalized', with_watermark: withWatermark = false }) {
+      run({ limit = DEFAULT_LIMIT, status = 'finalized', with_watermark: withWatermark = false }, caller) {
         const wanted = status === 'all' ? null : status;
-        const found = await database.read('newestSnapshots', wanted, limit);
-        return withWatermark ? { rows: found, watermark: Math.floor(Date.now() / 1000) } : found;
+        const pages = () =>
+          pagesOf<JudgedSnapshot>(limit, PAGE_ROWS, async (last, most) => {
+            const found = await database.read('newestSnapshots', { status: wanted, before: last?.id ?? null }, most);
+            caller.charge({ rows: found.length });
+            return found;
+          });
+        const after = `,"watermark":${Math.floor(Date.now() / 1000)}}`;
+        return withWatermark
+          ? StreamedResult.ofRows(pages, { before: '{"rows":', after })
+          : StreamedResult.ofRows(pages);
       }
     }),
     pushpriceround: rpcMethod({

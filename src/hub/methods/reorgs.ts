@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import type { ChainFacts } from '../chain-facts.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { REORG_STATES } from '../store/reorgs.ts';
 import {
@@ -30,7 +31,7 @@ const ReorgSchema = Type.Object({
 });
 
 /** The methods about reorganised chains. */
-export function reorgMethods(database: HubDatabase): Readonly<Record<string, RpcMethod>> {
+export function reorgMethods(database: HubDatabase, facts: ChainFacts): Readonly<Record<string, RpcMethod>> {
   return {
     reportreorg: rpcMethod({
       summary: 'Reports that a chain was reorganised; one report per chain and minute is taken',
@@ -51,7 +52,8 @@ export function reorgMethods(database: HubDatabase): Readonly<Record<string, Rpc
         if (oldHash.toLowerCase() === newHash.toLowerCase())
           throw new PlatformError('REQUEST_INVALID', { reason: 'old_hash and new_hash are the same: nothing changed' });
         const report = { chain, reorgHeight, timestamp, oldHash, newHash };
-        await database.write('insertReorg', report);
+        const isSeen = await facts.hasBlock(chain, reorgHeight, newHash);
+        await database.write('insertReorg', report, isSeen);
         return success;
       }
     }),

@@ -5,7 +5,7 @@ import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts'
 import { PlatformError } from '../../errors.ts';
 import { stateAfter } from './decide.ts';
 
-export const ATTESTATION_STATES = ['pending', 'attested', 'rejected', 'expired'] as const;
+export const ATTESTATION_STATES = ['pending', 'attested', 'rejected', 'expired', 'unverified'] as const;
 export const SWAP_STATES = ['initiated', 'attested', 'executed', 'settled', 'failed'] as const;
 
 /** An attestation as methods answer with it. */
@@ -15,8 +15,8 @@ export interface Attestation extends SqlRow {
   readonly sourceChain: string;
   readonly sourceActionIndex: number;
   readonly destChain: string;
-  /** That the source action has at least, by the rules of its chain. */
-  readonly confirmations: number;
+  /** Of the source action, as its indexer said; null: none was asked. */
+  readonly confirmations: number | null;
   readonly status: (typeof ATTESTATION_STATES)[number];
   /** Who signed; 0 where a hub without consensus decided directly. */
   readonly validatorCount: number;
@@ -76,23 +76,36 @@ export async function selectSwap(
   return found[0];
 }
 
-/** Attests an action, directly: without consensus nobody else is asked. The same again changes nothing. */
-export async function attest(connection: Connection, action: CrossChainAction): Promise<Attestation> {
+/**
+ * Attests an action, directly: without consensus no other hub is asked. What is attested stays; else the same again is judged anew.
+ *
+ * @param confirmations what the chain's indexer says of the action; 0: there is none; null: nobody knows
+ */
+export async function attest(
+  connection: Connection,
+  action: CrossChainAction,
+  confirmations: number | null
+): Promise<Attestation> {
   const { sourceChain, sourceActionIndex, destChain } = action;
   const id = `${sourceChain}:${sourceActionIndex}:${destChain}`;
-  const status = stateAfter(attestationMachine, { validators: 1 }, [{ type: 'signature.received' }]);
-  await connection.query('INSERT IGNORE INTO attestations SET ?', {
-    attestation_id: id,
-    source_chain: sourceChain,
-    source_action_index: sourceActionIndex,
-    dest_chain: destChain,
-    confirmations: findNetwork(sourceChain)?.confirmations ?? 0,
-    status,
-    validator_count: 0
-  });
+  const status = verdictOf(confirmations, findNetwork(sourceChain)?.confirmations ?? Number.MAX_SAFE_INTEGER);
+  await connection.query(
+    `INSERT INTO attestations (attestation_id, source_chain, source_action_index, dest_chain, confirmations, status, validator_count)
+     VALUES (?) ON DUPLICATE KEY UPDATE confirmations = IF(status = 'attested', confirmations, VALUES(confirmations)),
+       status = IF(status = 'attested', status, VALUES(status))`,
+    [[id, sourceChain, sourceActionIndex, destChain, confirmations, status, 0]]
+  );
+  if ((await selectAttestation(connection, id)).status !== 'attested') return await selectAttestation(connection, id);
   const swap = await selectSwap(connection, sourceChain, sourceActionIndex);
   if (swap?.status === 'initiated' && swap.destChain === destChain) await followAttestation(connection, action, id);
   return await selectAttestation(connection, id);
+}
+
+function verdictOf(confirmations: number | null, needed: number): Attestation['status'] {
+  if (confirmations === null) return 'unverified';
+  const type = confirmations === 0 ? 'refusal.received' : 'signature.received';
+  const events = confirmations === 0 || confirmations >= needed ? [{ type } as const] : [];
+  return stateAfter(attestationMachine, { validators: 1 }, events) as Attestation['status'];
 }
 
 /**

@@ -3,7 +3,7 @@ import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts'
 import { PlatformError } from '../../errors.ts';
 import { stateAfter } from './decide.ts';
 
-export const REORG_STATES = ['reported', 'confirmed', 'rejected', 'expired'] as const;
+export const REORG_STATES = ['reported', 'confirmed', 'rejected', 'expired', 'unverified'] as const;
 
 /** A reported reorg as methods answer with it. */
 export interface Reorg extends SqlRow {
@@ -38,8 +38,13 @@ export const selectReorgs = (connection: Connection, chain: string | null, limit
     [chain, chain, limit]
   );
 
-/** Confirms a report, directly. The same again changes nothing. @throws {PlatformError} RATE_LIMITED, REORG_DIFFERS */
-export async function insertReorg(connection: Connection, report: ReorgReport): Promise<void> {
+/**
+ * Confirms a report, directly. The same again is judged anew where nobody knew before.
+ *
+ * @param isSeen whether the coin node has the new block there; null: nobody knows
+ * @throws {PlatformError} RATE_LIMITED, REORG_DIFFERS
+ */
+export async function insertReorg(connection: Connection, report: ReorgReport, isSeen: boolean | null): Promise<void> {
   const { chain, reorgHeight, timestamp } = report;
   const [oldHash, newHash] = [report.oldHash.toLowerCase(), report.newHash.toLowerCase()];
   const reorgId = `${chain}:${reorgHeight}:${timestamp}`;
@@ -48,7 +53,14 @@ export async function insertReorg(connection: Connection, report: ReorgReport): 
     'SELECT old_hash AS oldHash, new_hash AS newHash FROM reorg_attestations WHERE reorg_id = ?',
     [reorgId]
   );
-  if (known?.oldHash === oldHash && known.newHash === newHash) return;
+  const status = verdictOf(isSeen);
+  if (known?.oldHash === oldHash && known.newHash === newHash) {
+    await connection.query("UPDATE reorg_attestations SET status = ? WHERE reorg_id = ? AND status = 'unverified'", [
+      status,
+      reorgId
+    ]);
+    return;
+  }
   if (known)
     throw new PlatformError('REORG_DIFFERS', {
       reason: `${reorgId} was reported from ${known.oldHash} to ${known.newHash}, not from ${oldHash} to ${newHash}`
@@ -79,6 +91,12 @@ export async function insertReorg(connection: Connection, report: ReorgReport): 
     new_hash: newHash,
     affected_chains: affected.map((row) => row.chain).join(','),
     validator_count: 0,
-    status: stateAfter(reorgReportMachine, { validators: 1 }, [{ type: 'confirmation.received' }])
+    status
   });
+}
+
+function verdictOf(isSeen: boolean | null): Reorg['status'] {
+  if (isSeen === null) return 'unverified';
+  const type = isSeen ? 'confirmation.received' : 'denial.received';
+  return stateAfter(reorgReportMachine, { validators: 1 }, [{ type }]) as Reorg['status'];
 }

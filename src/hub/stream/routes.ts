@@ -1,13 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../../service/address.ts';
+import type { WorkBudget } from '../../service/ingress/work-budget.ts';
 import { createLimit } from '../../service/limits.ts';
 import { oneOf, wholeNumber } from '../../service/parameters.ts';
+import { sendPieces } from '../../service/rpc/sending.ts';
+import { StreamedResult } from '../../service/rpc/streamed-result.ts';
 import { readSendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
+import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { STREAM_PARTS } from '../store/prices/price-changes.ts';
+import type { OraclePrice, PriceSnapshot } from '../store/prices/prices.ts';
 import { STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { MAX_ROWS, type PriceStream, type ResumeIds, SCHEMA_VERSION } from './price-stream.ts';
 
@@ -15,8 +21,14 @@ interface StreamDeps {
   readonly database: HubDatabase;
   readonly stream: PriceStream;
   readonly addressOf: AddressReader;
+  readonly budget: WorkBudget;
   readonly requestsPerMinute: number;
 }
+
+/** Rows of a table that are read at once, by what a row may hold. */
+const PAGE_ROWS = { price_snapshots: 100, oracle_prices: 1_000 } as const;
+/** What holds now is found anew for each page. */
+const LATEST_PAGE_ROWS = 2_500;
 
 const SnapshotSchema = Type.Object({
   table: oneOf(STREAMED_TABLES),
@@ -44,24 +56,40 @@ const tag = 'Prices';
 
 /** `/hub-db/snapshot/*` and the WebSocket `/hub-db/subscribe`: the price tables, a page at a time and as they grow. */
 export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, deps) => {
-  const { database, stream, addressOf, requestsPerMinute } = deps;
+  const { database, stream, addressOf, budget, requestsPerMinute } = deps;
   const sockets = acceptWebSockets(app);
   app.addHook('preClose', async () => stream.close());
   createLimit(app, { name: 'hub-db', max: requestsPerMinute, windowMs: 60_000, addressOf }).guard(app);
 
-  const readPage = async (
+  /** Sends a page as it is read, at the pace of its reader. */
+  const sendPage = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
     table: StreamedTable,
-    since: string | undefined,
-    limit: string | undefined,
-    latest = false
+    { since_id: since, limit, latest }: { since_id?: string; limit?: string; latest?: boolean }
   ) => {
-    const [sinceId, most] = [Number(since ?? 0), Number(limit ?? MAX_ROWS)];
+    const most = Number(limit ?? MAX_ROWS);
     if (most > MAX_ROWS) throw new PlatformError('REQUEST_INVALID', { reason: `limit must be at most ${MAX_ROWS}` });
     const watermark = Math.floor(Date.now() / 1000);
-    const rows = latest
-      ? await database.read('latestOraclePrices', watermark, sinceId, most)
-      : await database.read('pageOf', table, sinceId, most);
-    return { table, rows, count: rows.length, watermark, schema_version: SCHEMA_VERSION };
+    const address = addressOf(request.raw);
+    let count = 0;
+    const pages = () =>
+      pagesOf<PriceSnapshot | OraclePrice>(most, latest ? LATEST_PAGE_ROWS : PAGE_ROWS[table], async (last, atOnce) => {
+        const after = last?.id ?? Number(since ?? 0);
+        const found = latest
+          ? await database.read('latestOraclePrices', watermark, after, atOnce)
+          : await database.read('pageOf', table, after, atOnce);
+        count += found.length;
+        budget.charge(address, { rows: found.length });
+        return found;
+      });
+    const mode = table === 'oracle_prices' ? { mode: latest ? 'latest' : 'page' } : {};
+    async function* pieces() {
+      yield `{"table":"${table}","rows":`;
+      yield* StreamedResult.ofRows(pages).pieces();
+      yield `,${JSON.stringify({ count, watermark, schema_version: SCHEMA_VERSION, ...mode }).slice(1)}`;
+    }
+    return await sendPieces(reply, pieces(), (cost) => budget.pace(address, cost));
   };
   app.get(
     '/hub-db/snapshot/price_snapshots',
@@ -69,7 +97,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       config: { doc: { tag, summary: 'Prices of rounds by id; of pairs without a price too' } },
       schema: { querystring: Type.Object(Page), response: { 200: SnapshotSchema } }
     },
-    async ({ query }) => await readPage('price_snapshots', query.since_id, query.limit)
+    async (request, reply) => await sendPage(request, reply, 'price_snapshots', request.query)
   );
   app.get(
     '/hub-db/snapshot/oracle_prices',
@@ -83,10 +111,9 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
         response: { 200: SnapshotSchema }
       }
     },
-    async ({ query }) => {
-      const latest = query.latest === '1';
-      const page = await readPage('oracle_prices', query.since_id, query.limit, latest);
-      return { ...page, mode: latest ? ('latest' as const) : ('page' as const) };
+    async (request, reply) => {
+      const latest = request.query.latest === '1';
+      return await sendPage(request, reply, 'oracle_prices', { ...request.query, latest });
     }
   );
   app.get(

@@ -57,7 +57,8 @@ const open = async () => {
     ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined },
     ...{ PLATFORM_PROFILE: DEFAULT_PROFILE, HUB_CAPABILITY_CONFIG: {} }
   };
-  const methods = hubMethods(database, settings, () => undefined);
+  const facts = { confirmationsOf: async () => null, hasBlock: async () => null };
+  const methods = hubMethods(database, settings, () => undefined, facts);
   return { app: openRpc({ methods, requestsPerMinute: 1e9 }, { keys: { readers: [KEY] } }), written };
 };
 

@@ -126,13 +126,17 @@ export const latestOraclePrices = (connection: Connection, at: number, since: nu
     [at, since, limit]
   );
 
-/** Those that were kept last, the last one first. @param status null: of any */
-export const newestSnapshots = (connection: Connection, status: string | null, limit: number) =>
+/** Those that were kept last, the last one first. @param status null: of any @param before ids are less; null: the newest */
+export const newestSnapshots = (
+  connection: Connection,
+  { status, before }: { readonly status: string | null; readonly before: number | null },
+  limit: number
+) =>
   rows<JudgedSnapshot>(
     connection,
-    `SELECT ${JUDGED_COLUMNS} FROM price_snapshots WHERE ? IS NULL OR status = ?
+    `SELECT ${JUDGED_COLUMNS} FROM price_snapshots WHERE (? IS NULL OR status = ?) AND (? IS NULL OR id < ?)
      ORDER BY id DESC LIMIT ?`,
-    [status, status, limit]
+    [status, status, before, before, limit]
   );
 
 /**

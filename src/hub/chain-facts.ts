@@ -1,0 +1,89 @@
+import { CHAIN_NETWORKS, type ChainNetwork } from '../coin/chains.ts';
+import { NodeRpc } from '../coin/node/node-rpc.ts';
+import type { HubPlace } from '../config/variables.ts';
+import type { Logger } from '../log.ts';
+import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
+import { pickSettings } from './settings.ts';
+import { buildTree } from './store/config-tree.ts';
+import type { HubDatabase } from './store/database.ts';
+
+/** What the services say that this hub's configuration names; null where none is named, or it does not answer. */
+export interface ChainFacts {
+  /** How many blocks stand from an action of a chain to the newest; 0: there is no such action. */
+  confirmationsOf(chain: string, actionIndex: number): Promise<number | null>;
+  /** Whether the coin node has this block at this height. */
+  hasBlock(chain: string, height: number, hash: string): Promise<boolean | null>;
+}
+
+const PATIENCE_MS = 3_000;
+/** What bitcoind and its kin answer where no block has the height. */
+const OUT_OF_RANGE = /-8\b|out of range/i;
+
+const INDEXER = {
+  host: { service: 'indexer', params: ['host'] },
+  port: { service: 'indexer', params: ['service_port'] }
+} as const;
+const NODE = {
+  host: { service: 'node', params: ['host'] },
+  port: { service: 'node', params: ['port'] },
+  user: { service: 'node', params: ['user'] },
+  password: { service: 'node', params: ['pass'] }
+} as const;
+
+/** Asks the indexer and the coin node of a chain: those of its mainnet, or of the one network that the configuration names. */
+export function askChains(database: HubDatabase, log: Logger): ChainFacts {
+  const placesOf = async (
+    chain: string,
+    places: Readonly<Record<string, HubPlace>>
+  ): Promise<Readonly<Record<string, string>> | null> => {
+    const { entries } = await database.read('selectConfigState');
+    const tree = buildTree(entries);
+    const found = CHAIN_NETWORKS.filter(({ ticker }) => ticker === chain)
+      .map((network): [ChainNetwork, Readonly<Record<string, string>>] => [
+        network,
+        pickSettings(tree, network, places, []).texts
+      ])
+      .filter(([, { host, port }]) => host !== undefined && port !== undefined);
+    const main = found.find(([{ network }]) => network === 'mainnet') ?? (found.length === 1 ? found[0] : undefined);
+    return main?.[1] ?? null;
+  };
+  const orNull = async <T>(what: string, ask: () => Promise<T | null>): Promise<T | null> => {
+    try {
+      return await ask();
+    } catch (caught) {
+      log.warn(`${what} is not verified: ${reasonOf(caught)}`);
+      return null;
+    }
+  };
+  const urlOf = (host: string, port: string) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+  return {
+    confirmationsOf: (chain, actionIndex) =>
+      orNull(`action ${actionIndex} of ${chain}`, async () => {
+        const { host, port } = (await placesOf(chain, INDEXER)) ?? {};
+        if (host === undefined || port === undefined) return null;
+        const params = { action_index: actionIndex };
+        const signal = AbortSignal.timeout(PATIENCE_MS);
+        const answer = await callMethod(`${urlOf(host, port)}/`, 'getactionconfirmations', params, { signal });
+        const { coin, confirmations } = Object(answer) as { readonly coin?: unknown; readonly confirmations?: unknown };
+        if (coin !== chain || !Number.isSafeInteger(confirmations) || Number(confirmations) < 0)
+          throw new Error(`the indexer answered ${JSON.stringify(answer).slice(0, 200)}`);
+        return Number(confirmations);
+      }),
+    hasBlock: (chain, height, hash) =>
+      orNull(`block ${height} of ${chain}`, async () => {
+        const { host, port, user = '', password = '' } = (await placesOf(chain, NODE)) ?? {};
+        if (host === undefined || port === undefined) return null;
+        const rpc = new NodeRpc({ url: urlOf(host, port), user, password, timeoutMs: PATIENCE_MS, retries: 0 });
+        try {
+          const known = await rpc.call('getblockhash', [height], AbortSignal.timeout(PATIENCE_MS));
+          return String(known).toLowerCase() === hash.toLowerCase();
+        } catch (caught) {
+          if (OUT_OF_RANGE.test(reasonOf(caught))) return false;
+          throw caught;
+        } finally {
+          await rpc.close();
+        }
+      })
+  };
+}

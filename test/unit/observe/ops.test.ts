@@ -24,7 +24,7 @@ function startsWith(env: Readonly<Record<string, string>>): void {
 test('alert rules: Prometheus takes them, and each waits for its patience and then fires', () => {
   const checked = promtool('check', 'rules', ALERTS_FILE);
   assert.equal(checked.code, 0, checked.output);
-  assert.match(checked.output, /11 rules found/);
+  assert.match(checked.output, /13 rules found/);
   for (const { alert, annotations } of readRules().groups.flatMap(({ rules }) => rules))
     assert.ok(annotations.summary && annotations.remedy, alert);
 
@@ -117,6 +117,16 @@ test('the Kubernetes example starts a server with variables that there are, and 
   assert.equal(container!.livenessProbe.httpGet.path, '/livez');
   assert.equal(container!.readinessProbe.httpGet.path, '/readyz');
 });
+
+for (const name of ['platform-node.service', 'platform-node@.service'])
+  test(`systemd judges ${name} at 3.0 or better`, () => {
+    const file = join(ROOT, 'ops', name);
+    const judged = spawnSync('systemd-analyze', ['security', '--offline=yes', '--threshold=30', file], {
+      encoding: 'utf8'
+    });
+    assert.equal(judged.status, 0, judged.stdout + judged.stderr);
+    assert.match(read(`ops/${name}`), /^Restart=on-failure$/m);
+  });
 
 test('the systemd unit is one, and does not restart what would end the same way', () => {
   const unit = read('ops/platform-node.service');

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openDecoderStore } from '../../../src/decoder/store.ts';
+import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { blocksOf, startIndexer } from '../../support/indexer-service.ts';
+import { startTestLitecoind } from '../../support/litecoin.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+const ISSUE = 'ISSUE|0|TOKA|1000|0|2||100';
+
+async function register(hub: RunningHub, module: string, params: Readonly<Record<string, unknown>>) {
+  const { json } = await hub.call('updateconfig', { config: { litecoin: { regtest: { [module]: params } } } });
+  assert.deepEqual(json.result, { status: 'success' });
+}
+
+test('an attestation says what the indexer of its chain says: attested, pending, rejected, or unverified', async (t) => {
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  const decoder = await openDecoderStore(databases.decoder);
+  const hub = await runHub();
+  t.after(hub.stop);
+  await decoder.writeBlocks(blocksOf(0, 'a', [[], [ISSUE], [], ['ISSUE|0|TOKB|1000|0|2||100']]));
+  const indexer = await startIndexer(databases, {});
+  await indexer.until(({ lastIndexedBlock }) => lastIndexedBlock === 3);
+  const attest = async (source_action_index: number) => {
+    const { json } = await hub.call('requestattestation', {
+      source_chain: 'LTC',
+      source_action_index,
+      dest_chain: 'BTC'
+    });
+    return [json.result.status, json.result.confirmations];
+  };
+  await hub.call('initiateswap', { source_chain: 'LTC', source_action_index: 1, dest_chain: 'BTC' });
+  assert.deepEqual(await attest(1), ['unverified', null], 'the hub knows no indexer');
+  await register(hub, 'platform-indexer', { host: '127.0.0.1', service_port: indexer.port });
+  assert.deepEqual(await attest(1), ['attested', 3]);
+  assert.deepEqual(await attest(2), ['pending', 1]);
+  assert.deepEqual(await attest(404), ['rejected', 0], 'no such action');
+  const swap = await hub.call('getswap', { source_chain: 'LTC', source_action_index: 1 });
+  assert.equal(swap.json.result.status, 'attested');
+  indexer.child.kill('SIGTERM');
+  await indexer.exited;
+  assert.deepEqual(await attest(1), ['attested', 3], 'what is attested stays');
+  assert.deepEqual(await attest(2), ['unverified', null]);
+  await decoder.database.close();
+});
+
+test('a report of a reorg is confirmed when the coin node has the new block there', async (t) => {
+  const { node } = await startTestLitecoind();
+  const [, hash = ''] = await node.mine(3);
+  const hub = await runHub();
+  t.after(hub.stop);
+  const report = async (reorg_height: number, new_hash: string, timestamp: number) => {
+    const params = { chain: 'LTC', reorg_height, timestamp, old_hash: 'a'.repeat(64), new_hash };
+    assert.deepEqual((await hub.call('reportreorg', params)).json.result, { status: 'success' });
+    const [newest] = (await hub.call('getreorghistory', {})).json.result;
+    return newest.status;
+  };
+  assert.equal(await report(2, hash, 1), 'unverified', 'the hub knows no node');
+  await register(hub, 'platform-node', { host: '127.0.0.1', port: node.rpcPort, user: node.user, pass: node.password });
+  assert.equal(await report(2, hash, 1), 'confirmed', 'the same again, and now somebody knows');
+});

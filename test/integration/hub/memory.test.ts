@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
+import { sql } from '../../support/sql.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
+
+const MB = 2 ** 20;
+
+/** The most memory that a process has had. */
+const peakOf = (pid: number) =>
+  Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+
+/** Reads some bytes of an answer, then leaves. */
+async function readSome(response: Response, bytes: number): Promise<number> {
+  let read = 0;
+  for await (const piece of response.body!) {
+    read += piece.length;
+    if (read >= bytes) break;
+  }
+  return read;
+}
+
+test('one request for a gigabyte of price rounds costs the hub a few pages of memory', async () => {
+  const database = await createDatabase('hub');
+  const port = await freePort();
+  const env = { ...databaseEnv('HUB', database), HUB_HOST: '127.0.0.1', HUB_PORT: String(port) };
+  const hub = startServiceProcess('hub', { ...env, NODE_OPTIONS: '--max-old-space-size=256' });
+  const url = `http://127.0.0.1:${port}`;
+  const ping = async () => (await fetch(`${url}/readyz`)).status === 200;
+  await eventually('the hub is ready', 60_000, () => ping().catch(() => false));
+  await sql(
+    database,
+    `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, status, consensus_proof, origin)
+     SELECT seq, 'BTC/USD', 1, 1700000000, 100, 'finalized', REPEAT('x', 20000), 'validators' FROM seq_1_to_1500`
+  );
+  const before = peakOf(hub.child.pid!);
+  const call = { jsonrpc: '2.0', method: 'getpricesnapshots', params: { limit: 1_500 } };
+  const batch = Array.from({ length: 40 }, (_, id) => ({ ...call, id }));
+  const body = JSON.stringify(batch);
+  const headers = { 'content-type': 'application/json' };
+  const all = [
+    ...[1, 2, 3].map(() => fetch(url, { method: 'POST', headers, body })),
+    ...[1, 2].map(() => fetch(`${url}/hub-db/snapshot/price_snapshots`))
+  ];
+  const read = await Promise.all(all.map(async (answer) => await readSome(await answer, 10 * MB)));
+  for (const bytes of read) assert.ok(bytes >= 10 * MB, String(bytes));
+  assert.ok(await ping(), 'it answers others');
+  assert.equal(hub.child.exitCode, null);
+  const grown = (peakOf(hub.child.pid!) - before) / MB;
+  assert.ok(grown < 250, `${grown.toFixed(0)} MB more`);
+  const whole = (await (await fetch(`${url}/hub-db/snapshot/price_snapshots?limit=250`)).json()) as {
+    readonly count: number;
+    readonly rows: readonly { readonly id: number }[];
+  };
+  assert.deepEqual([whole.count, whole.rows.length, whole.rows.at(-1)?.id], [250, 250, 250]);
+});

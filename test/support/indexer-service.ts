@@ -90,6 +90,7 @@ export async function startIndexer(
   };
   return {
     ...started,
+    port,
     call,
     /** Status of `GET /readyz`. */
     readiness: async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status,

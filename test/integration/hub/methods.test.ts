@@ -51,7 +51,7 @@ const CALLS: readonly (readonly [method: string, params?: object])[] = [
   ['getpricesnapshots', { with_watermark: true }],
   ['getfeequote', { action: 'issue', chain: 'LTC', subtoken: true }],
   ['requestattestation', ACTION],
-  ['getattestations', { status: 'attested' }],
+  ['getattestations', { status: 'unverified' }],
   ['getattestation', { attestation_id: 'BTC:5:LTC' }],
   ['initiateswap', ACTION],
   ['getswaps'],
@@ -143,23 +143,24 @@ describe('the methods of a hub', () => {
     assert.deepEqual([after.watermark, after.entries], [watermark, entries]);
   });
 
-  test('SWAP_DIFFERS, EHM-07, EHM-08, LI-27, ST-34: a swap is attested with its action, whichever is told first; another one is refused', async () => {
+  test('SWAP_DIFFERS, EHM-07, EHM-08, LI-27, ST-34: without an indexer nothing is attested; another swap of the action is refused', async () => {
     const first = { source_chain: 'LTC', source_action_index: 1, dest_chain: 'DOGE' };
     await result('initiateswap', first);
     assert.equal((await result('getswap', first)).status, 'initiated');
     await result('requestattestation', first);
     assert.deepEqual(await result('getswap', first), {
       ...{ sourceChain: 'LTC', sourceActionIndex: 1, destChain: 'DOGE', destActionIndex: null },
-      ...{ attestationId: 'LTC:1:DOGE', status: 'attested' }
+      ...{ attestationId: null, status: 'initiated' }
+    });
+    assert.deepEqual(await result('getattestation', { attestation_id: 'LTC:1:DOGE' }), {
+      ...{ attestationId: 'LTC:1:DOGE', sourceChain: 'LTC', sourceActionIndex: 1, destChain: 'DOGE' },
+      ...{ confirmations: null, status: 'unverified', validatorCount: 0, consensusProof: null }
     });
     const second = { ...first, source_action_index: 2 };
     const attestation = await result('requestattestation', second);
-    assert.deepEqual([attestation.confirmations, attestation.status, attestation.validatorCount], [3, 'attested', 0]);
-    const confirmations = async (source_chain: string, dest_chain: string) =>
-      (await result('requestattestation', { source_chain, source_action_index: 77, dest_chain })).confirmations;
-    assert.deepEqual([await confirmations('BTC', 'LTC'), await confirmations('DOGE', 'LTC')], [3, 6]);
+    assert.deepEqual([attestation.confirmations, attestation.status], [null, 'unverified'], 'nobody looked');
     await result('initiateswap', { ...second, dest_action_index: 9 });
-    assert.equal((await result('getswap', second)).status, 'attested');
+    assert.equal((await result('getswap', second)).status, 'initiated');
     await result('initiateswap', second);
     assert.equal((await result('getswap', second)).destActionIndex, 9);
     await result('initiateswap', { ...first, dest_action_index: 7 });
@@ -183,7 +184,7 @@ describe('the methods of a hub', () => {
     await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at - INTERVAL 2 MINUTE');
     await result('reportreorg', { ...report, reorg_height: 9 });
     const [newest] = await result('getreorghistory', { chain: 'LTC' });
-    assert.deepEqual([newest.reorgHeight, newest.status, newest.affectedChains], [9, 'confirmed', 'DOGE']);
+    assert.deepEqual([newest.reorgHeight, newest.status, newest.affectedChains], [9, 'unverified', '']);
     // The clock stepped back an hour since.
     await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at + INTERVAL 1 HOUR');
     await result('reportreorg', { ...report, reorg_height: 10 });

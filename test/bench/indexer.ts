@@ -115,7 +115,7 @@ async function worstBlock(): Promise<void> {
   );
   const isSame = mostRows.cost.name === slowest.cost.name;
   for (const worst of isSame ? [mostRows] : [mostRows, slowest]) {
-    const { seconds, mebibytes } = await writeWorst(worst, await createDatabase('worst', root));
+    const { seconds, mebibytes } = writeWorst(worst, await createDatabase('worst', root));
     const what = `1 MB of ${worst.cost.name}`;
     figures.push(
       {

@@ -14,6 +14,8 @@ import { hostActor } from '../runtime/thread/actor-host.ts';
 export interface DecoderActorData extends ChainThreadData {
   readonly startBlock: number;
   readonly rules: ScanRules;
+  /** @see DecoderStoreOptions */
+  readonly dispenserLimitHeight: number;
 }
 
 /** What a decoder actor tells the main thread. */
@@ -41,7 +43,7 @@ const work = new ChainWork({
   chain,
   feed,
   take: async (store: DecoderStore, from, tip, signal) => feed.take(from, tip, await store.paidAddresses(), signal),
-  openStore: () => openDecoderStore(data.coordinates, data.queryTimeoutMs),
+  openStore: () => openDecoderStore(data.coordinates, data),
   log
 });
 const mempoolPass = new MempoolPass({

@@ -106,6 +106,9 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   one, and a segwit version that no rule spends is no address. Below it an address counts as it is
   written: what was sent to an old spelling stays there, where nobody can act. Lists and offers of
   earlier blocks keep what they name; an edit of the list adds the account.
+- DISPENSER_LIMITS: payments that a dispenser refuses count among the 1,000 after which it is closed
+  unless it is refilled. Else one transaction would buy a row for each payment to an address for
+  ever, in ledgers and decoders, at the address of whoever is paid most.
 - EXACT_AMOUNTS: an amount that waits is asked again when it is used, since DECIMALS may fall while
   nobody has a unit. A dispenser whose GIVE_AMOUNT has more places than its token by now takes no
   refill; an order with such an amount matches nothing and waits for its end. Else half a unit of an

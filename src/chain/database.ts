@@ -51,11 +51,14 @@ export class ChainDatabase {
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
   #usedAt = performance.now();
+  /** What the column `events.time` takes. */
+  readonly #eventTime: string;
 
-  private constructor(pool: Pool, writer: PoolConnection, queryTimeoutMs: number) {
+  private constructor(pool: Pool, writer: PoolConnection, service: ChainDatabaseOptions['service'], limitMs: number) {
     this.pool = pool;
     this.#writer = writer;
-    this.#queryTimeoutMs = queryTimeoutMs;
+    this.#queryTimeoutMs = limitMs;
+    this.#eventTime = service === 'decoder' ? 'UTC_TIMESTAMP()' : 'UNIX_TIMESTAMP()';
   }
 
   /**
@@ -80,7 +83,7 @@ export class ChainDatabase {
         });
       }
       await prepare(writer);
-      return new ChainDatabase(pool, writer, queryTimeoutMs);
+      return new ChainDatabase(pool, writer, service, queryTimeoutMs);
     } catch (caught) {
       await endPool(pool);
       throw databaseError(caught, { database: database.name });
@@ -140,8 +143,9 @@ export class ChainDatabase {
 
   /** Notes an event with its time. The table is `events (time, code, data)`. */
   async recordEvent(code: string, data: readonly object[]): Promise<void> {
-    await this.query('INSERT INTO events (time, code, data) VALUES (?)', [
-      [Math.floor(Date.now() / 1000), code, JSON.stringify(data)]
+    await this.query(`INSERT INTO events (time, code, data) VALUES (${this.#eventTime}, ?, ?)`, [
+      code,
+      JSON.stringify(data)
     ]);
   }
 

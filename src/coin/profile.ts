@@ -28,7 +28,13 @@ export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'R
 export type Role = (typeof ROLES)[number];
 
 /** Rules by which a ledger of ours is safer than others, each with its reason in docs/actions.md. */
-export const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'EXACT_AMOUNTS', 'LOCKED_CAPS', 'LIMITS'] as const;
+export const SAFETY_RULES = [
+  'CANONICAL_ADDRESSES',
+  'DISPENSER_LIMITS',
+  'EXACT_AMOUNTS',
+  'LOCKED_CAPS',
+  'LIMITS'
+] as const;
 
 /**
  * Rules that are no actions and have a height of their own: payloads in a taproot script, who signed a reveal, aliases in a BATCH,

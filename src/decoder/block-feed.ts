@@ -72,7 +72,7 @@ export class BlockFeed {
 /** Addresses at which these blocks open dispensers. */
 function openedIn(blocks: readonly BlockRows[]): readonly string[] {
   return blocks.flatMap(({ transactions }) =>
-    transactions.flatMap(({ source, dispensers: { opened } }) => (opened ? [opened.address ?? source] : []))
+    transactions.flatMap(({ source, dispensers: { opened } }) => opened.map(({ address }) => address ?? source))
   );
 }
 

@@ -1,3 +1,4 @@
+import { commandsIn } from '../coin/action/command.ts';
 import type { AddressVersions } from '../coin/chains.ts';
 import { type Carried, findCarried, type Lane, type LaneRules } from '../coin/payload/lanes.ts';
 import { type Payload, readFrame } from '../coin/payload/payload.ts';
@@ -8,9 +9,7 @@ import { addressOf } from '../coin/script/address.ts';
 import { readScript } from '../coin/script/script.ts';
 import { markOf, ScriptMarks } from '../coin/script/script-marks.ts';
 import type { BlockRows, Finding, OutputRow } from './block-rows.ts';
-
-/** Place of ORACLE_ADDRESS behind the version of a DISPENSER. */
-const ORACLE_FIELD = 11;
+import { readDispenser } from './dispenser-action.ts';
 
 /** What decides how the blocks of a chain are read. Plain data, so that it can be handed to a thread. */
 export interface ScanRules {
@@ -163,21 +162,21 @@ function candidateOf(
 }
 
 /**
- * Outputs that an indexer needs: all that have an address of a COINPAY, the protocol's fee, a dispenser's fee to its oracle, and
- * payments to scripts which are looked for. Fees are those of a transaction that says something.
+ * Outputs that an indexer needs: all that have an address where an action holds a COINPAY, the protocol's fee, what new dispensers
+ * pay to their oracles, and payments to scripts which are looked for. Fees are those of a transaction that says something.
  */
 function relevantOutputs(
   { outputs }: RawTransaction,
   action: string,
-  { addresses, feeAddress }: ScanRules,
+  { addresses, coins, feeAddress }: ScanRules,
   wanted: ReadonlySet<number>
 ): readonly OutputRow[] {
-  const [name, version, ...fields] = action.split('|');
-  const oracle = name === 'DISPENSER' && version === '0' ? fields[ORACLE_FIELD] : undefined;
+  const isPaying = commandsIn(action).some(({ name }) => name === 'COINPAY');
+  const oracles = readDispenser(action, coins, addresses).opened.map(({ oracleAddress }) => oracleAddress);
   return outputs.flatMap(({ script, amount }, vout) => {
     const address = addressOf(script, addresses);
     if (address === undefined) return [];
-    const isNeeded = name === 'COINPAY' || (action !== '' && address === feeAddress) || address === oracle;
+    const isNeeded = isPaying || (action !== '' && address === feeAddress) || oracles.includes(address);
     if (isNeeded) return [{ vout, address, amount }];
     return wanted.has(markOf(script)) ? [{ vout, address, amount, isPayment: true as const }] : [];
   });

@@ -1,7 +1,15 @@
+import { toDecimal } from '../coin/amount.ts';
 import { pages } from '../db/core/pages.ts';
 import type { BlockRows } from './block-rows.ts';
-import { DispenserWriter, type PlacedTransaction } from './dispenser-writer.ts';
+import { DispenserWriter, type Placed, type PlacedTransaction } from './dispenser-writer.ts';
 import { Lookup, type Query } from './lookup.ts';
+import { EMPTY_ID } from './schema.ts';
+
+/** What the first block of a chain names as the one below it. */
+const NO_BLOCK = '0'.repeat(64);
+/** Compatible decoders compute no fee, and write none. */
+const NO_FEE = 0;
+const NONE: readonly string[] = [];
 
 /** What a lookup table gave: ids of names, and by block the highest id before it. */
 type Given = Awaited<ReturnType<Lookup['idsOf']>>;
@@ -13,11 +21,12 @@ export class BlockWriter {
   readonly #hashes: Lookup;
   readonly #dispensers: DispenserWriter;
 
-  constructor(query: Query) {
+  /** @param dispenserLimitHeight  first block whose payments to a dispenser count against what a ledger serves */
+  constructor(query: Query, dispenserLimitHeight: number) {
     this.#query = query;
     this.#addresses = new Lookup(query, 'index_addresses', 'address');
     this.#hashes = new Lookup(query, 'index_transactions', 'hash');
-    this.#dispensers = new DispenserWriter(query, this.#addresses);
+    this.#dispensers = new DispenserWriter(query, this.#addresses, dispenserLimitHeight);
   }
 
   /** Addresses whose payments are to be looked for in further blocks. */
@@ -25,32 +34,48 @@ export class BlockWriter {
     return await this.#dispensers.addresses();
   }
 
-  /** Writes blocks in a row. Ids follow the order of the chain, however many blocks are written at once. */
-  async write(blocks: readonly BlockRows[]): Promise<void> {
+  /**
+   * Writes blocks in a row. Ids follow the order of the chain, however many blocks are written at once.
+   *
+   * @returns what an auditor should know beside the findings of the blocks
+   */
+  async write(blocks: readonly BlockRows[]): Promise<Placed['findings']> {
     const first = await this.#next('tx_index', 'transactions', 0);
-    const transactions = await this.#dispensers.place(blocks, first);
+    const { transactions, findings } = await this.#dispensers.place(blocks, first);
     const byHeight = Map.groupBy(transactions, ({ height }) => height);
     const byBlock = blocks.map(({ height }) => byHeight.get(height) ?? []);
     const hashes = await this.#hashes.idsOf(
       blocks.map(({ previousHash, hash }, position) => [
-        ...[previousHash, hash],
+        ...[hash, previousHash || NO_BLOCK],
         ...byBlock[position]!.map((transaction) => transaction.hash)
       ])
     );
-    const addresses = await this.#addresses.idsOf(byBlock.map((own) => own.flatMap(addressesOf)));
+    const addresses = await this.#addresses.idsOf(byBlock.flatMap((own) => [NONE, ...own.map(addressesOf)]));
+    let lists = 0;
+    const firstLists = byBlock.map((own) => {
+      lists += 1 + own.length;
+      return lists - 1 - own.length;
+    });
     await this.#insert(
       'blocks (block_index, block_time, block_hash_id, previous_block_hash_id)',
       blocks.map(({ height, time, hash, previousHash }) => [
-        ...[height, time, hashes.ids.get(hash), hashes.ids.get(previousHash)]
+        ...[height, time, hashes.ids.get(hash), hashes.ids.get(previousHash || NO_BLOCK)]
       ])
     );
     await this.#writeTransactions(transactions, hashes, addresses);
-    const lastPubkeyIds = await this.#writePubkeys(byBlock, addresses);
+    const shown = byBlock.map((own, position) =>
+      own.filter(({ source, pubkey }, place) => {
+        const lastId = addresses.lastIds[firstLists[position]! + 1 + place]!;
+        return pubkey !== null && addresses.ids.get(source)! <= lastId;
+      })
+    );
+    const lastPubkeyIds = await this.#writePubkeys(shown, addresses);
     await this.#dispensers.write(blocks.at(-1)!.height);
     const lastIds = blocks.map(({ height }, position) => [
-      ...[height, addresses.lastIds[position], hashes.lastIds[position], lastPubkeyIds[position]]
+      ...[height, addresses.lastIds[firstLists[position]!], hashes.lastIds[position], lastPubkeyIds[position]]
     ]);
     await this.#insert('lookup_undo (block_index, address_id, hash_id, pubkey_id)', lastIds);
+    return findings;
   }
 
   /** Deletes the newest block, with its ids as far as they are its own. */
@@ -82,22 +107,27 @@ export class BlockWriter {
 
   async #writeTransactions(transactions: readonly PlacedTransaction[], hashes: Given, addresses: Given): Promise<void> {
     await this.#insert(
-      'transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data)',
+      'transactions (tx_index, tx_hash_id, block_index, source_id, destination_id, fee, data, raw_data)',
       transactions.map(({ txIndex, hash, height, source, data, rawData }) => [
-        ...[txIndex, hashes.ids.get(hash), height, addresses.ids.get(source), data, rawData && Buffer.from(rawData)]
+        ...[txIndex, hashes.ids.get(hash), height, addresses.ids.get(source), EMPTY_ID, NO_FEE],
+        ...[data, rawData && Buffer.from(rawData)]
       ])
     );
     await this.#insert(
       'transaction_outputs (tx_index, vout, destination_id, amount)',
       transactions.flatMap(({ txIndex, outputs }) =>
-        outputs.map(({ vout, address, amount }) => [txIndex, vout, addresses.ids.get(address), String(amount)])
+        outputs.map(({ vout, address, amount }) => [txIndex, vout, addresses.ids.get(address), toDecimal(amount)])
       )
     );
   }
 
-  /** Once per address: the first one seen stays. @returns by block, the highest id before it */
-  async #writePubkeys(byBlock: readonly (readonly PlacedTransaction[])[], { ids }: Given): Promise<readonly number[]> {
-    const shown = byBlock.map((own) => own.filter(({ source, pubkey }) => source !== '' && pubkey !== null));
+  /**
+   * Once per address: the first one seen stays. As in compatible decoders, a key counts where a row before has named its address.
+   *
+   * @param shown  transactions whose keys count, by block
+   * @returns by block, the highest id before it
+   */
+  async #writePubkeys(shown: readonly (readonly PlacedTransaction[])[], { ids }: Given): Promise<readonly number[]> {
     const known = await this.#knownPubkeys(shown.flatMap((own) => own.map(({ source }) => ids.get(source)!)));
     const next = await this.#next('id', 'pubkeys', 1);
     const added: [number, number, string][] = [];
@@ -138,5 +168,9 @@ export class BlockWriter {
 
 /** In the order in which they get ids. */
 function addressesOf({ source, outputs, dispensers: { opened } }: PlacedTransaction): readonly string[] {
-  return [source, ...outputs.map(({ address }) => address), opened?.address ?? '', opened?.oracleAddress ?? ''];
+  return [
+    source,
+    ...outputs.map(({ address }) => address),
+    ...opened.flatMap((one) => [one.address ?? '', one.oracleAddress ?? ''])
+  ];
 }

@@ -1,3 +1,5 @@
+import { DEFAULT_TERM_S, DISPENSER_DELAY_S, MAX_DISPENSES, MAX_REFILLS } from '../coin/action/dispenser.ts';
+import { MEDIAN_BLOCKS, medianTime } from '../consensus/median-time.ts';
 import type { DispenserRows } from './dispenser-action.ts';
 
 /** A row of `dispensers`, its names spelled out. */
@@ -7,24 +9,41 @@ export interface Dispenser {
   readonly address: string;
   readonly oracleAddress: string | null;
   readonly source: string;
-  /** Unix seconds; null: never. */
-  readonly expiration: number | null;
-  /** The block that marked it as expired; null while it is open. */
+  /** Unix seconds, as it was opened; edits may extend it. */
+  readonly expiration: number;
+  /** The block before which it ended; null while it is open. */
   readonly expiredAt: number | null;
+  /** The least payment that it may serve, in base units. */
+  readonly least: bigint;
+  /** Dispensers that its transaction opened at the address; they are one here. */
+  readonly count: number;
+  /** Payments that were stored for it, of those that count. */
+  readonly payments: number;
 }
 
-/** What an extension replaced. */
-export interface Replaced {
+/** Asks a longer time for all dispensers of an address, or at it. */
+export interface Extension {
   readonly height: number;
-  readonly dispenser: Dispenser;
+  readonly address: string;
+  /** Unix seconds. */
+  readonly expiration: number;
+}
+
+/** What a book begins with. */
+export interface BookState {
+  readonly dispensers: Iterable<Dispenser>;
+  readonly extensions: Iterable<Extension>;
+  /** Of the newest blocks, oldest first: as many as a median takes. */
+  readonly times: readonly number[];
 }
 
 /** What changed since the last look. */
 export interface DispenserChanges {
-  /** New ones and changed ones, as they stand. */
+  /** New ones and closed ones, as they stand. */
   readonly rows: readonly Dispenser[];
-  /** In order; the first of a block and dispenser is what stood before the block. */
-  readonly replaced: readonly Replaced[];
+  readonly extensions: readonly Extension[];
+  /** Payments that were counted, by block and dispenser. */
+  readonly payments: readonly { readonly height: number; readonly dispenser: Dispenser; readonly count: number }[];
 }
 
 /** What a transaction does to dispensers, and where it stands. */
@@ -34,86 +53,153 @@ export interface DispenserTransaction {
   readonly dispensers: DispenserRows;
 }
 
-const DAYS_90_S = 90 * 86_400;
-/** Blocks after which what expired can come back neither by a rollback nor by an extension. */
+/** Blocks after which no rollback opens again what expired. */
 export const KEPT_BLOCKS = 126;
+/** Payments that a ledger answers for one dispenser: what it may serve at most. */
+export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
+const NO_STATE: BookState = { dispensers: [], extensions: [], times: [] };
 
-/** The dispensers of a chain, block after block and transaction after transaction: which ones take payments now. */
+/**
+ * The dispensers of a chain, block after block and transaction after transaction: which ones may serve a payment now.
+ *
+ * A ledger refuses some of them, for reasons that are not known here. So a dispenser stays open for as long as any ledger may have it
+ * open: edits only extend it, and it ends by the median time of blocks, as ledgers count. What was opened at an address of somebody
+ * else costs no more than a ledger would serve: it ends after so many payments.
+ */
 export class DispenserBook {
   readonly #rows = new Map<string, Dispenser>();
-  /** Keys of rows by their source. */
-  readonly #bySource = new Map<string, Set<string>>();
-  /** Open dispensers by the address at which they take payments. */
-  readonly #open = new Map<string, number>();
+  /** Keys of open rows by the address at which they take payments, oldest first. */
+  readonly #open = new Map<string, Set<string>>();
+  /** How many rows name an address as source or till. */
+  readonly #parties = new Map<string, number>();
+  /** The latest time that an address asked for. */
+  readonly #extended = new Map<string, number>();
+  readonly #limitFrom: number;
+  #times: readonly number[];
   #changed = new Set<string>();
-  #replaced: Replaced[] = [];
+  #extensions: Extension[] = [];
+  #payments = new Map<string, { readonly height: number; readonly key: string; count: number }>();
   /** No open dispenser expires before. */
-  #earliest = Number.POSITIVE_INFINITY;
+  #earliest = Number.NEGATIVE_INFINITY;
   #height = 0;
-  #time = 0;
 
-  constructor(rows: Iterable<Dispenser> = []) {
-    for (const row of rows) this.#put(row);
+  /** @param limitFrom  first block whose payments count against MAX_PAYMENTS, as in ledgers */
+  constructor({ dispensers, extensions, times }: BookState = NO_STATE, limitFrom = Number.POSITIVE_INFINITY) {
+    this.#limitFrom = limitFrom;
+    this.#times = times;
+    for (const row of dispensers) this.#put(row);
+    for (const { address, expiration } of extensions) this.#extend(address, expiration);
   }
 
-  /** Addresses of all that take payments, or may do so again. */
+  /** No later block counts a time before this one. */
+  get oldestTime(): number {
+    return Math.min(...this.#times) - DISPENSER_DELAY_S;
+  }
+
+  /** Addresses of all that take payments, or may do so again after a rollback. */
   *addresses(): Generator<string> {
     for (const { address } of this.#rows.values()) yield address;
   }
 
-  isOpen(address: string): boolean {
-    return this.#open.has(address);
+  /** Whether a payment to an address may be served. */
+  isTaken(address: string, amount: bigint): boolean {
+    return this.#taker(address, amount) !== undefined;
   }
 
-  /** Begins a block: what expired before its time is closed. */
+  /** The same for a payment that is stored. It counts for the oldest that may serve it, which a ledger asks first. */
+  take(address: string, amount: bigint): boolean {
+    const key = this.#taker(address, amount);
+    if (key === undefined) return false;
+    if (this.#height < this.#limitFrom) return true;
+    const row = this.#rows.get(key)!;
+    const payments = row.payments + 1;
+    const isSpent = payments >= MAX_PAYMENTS * row.count;
+    this.#put({ ...row, payments, expiredAt: isSpent ? this.#height : null });
+    if (isSpent) this.#changed.add(key);
+    const place = `${this.#height} ${key}`;
+    const counted = this.#payments.get(place) ?? { height: this.#height, key, count: 0 };
+    counted.count += 1;
+    this.#payments.set(place, counted);
+    return true;
+  }
+
+  /** Begins a block: what a ledger closed at the end of the one below is closed. */
   enter(height: number, time: number): void {
+    const below = this.#times.length === 0 ? Number.NEGATIVE_INFINITY : medianTime(this.#times);
     this.#height = height;
-    this.#time = time;
-    if (this.#earliest >= time) return;
+    this.#times = [...this.#times, time].slice(-MEDIAN_BLOCKS);
+    if (this.#earliest > below) return;
     this.#earliest = Number.POSITIVE_INFINITY;
-    for (const row of this.#rows.values()) {
-      if (row.expiredAt !== null || row.expiration === null) continue;
-      if (row.expiration < time) this.#change({ ...row, expiredAt: height });
-      else this.#earliest = Math.min(this.#earliest, row.expiration);
+    for (const keys of [...this.#open.values()]) {
+      for (const key of [...keys]) {
+        const row = this.#rows.get(key)!;
+        const end = this.#endOf(row);
+        if (end <= below) this.#change({ ...row, expiredAt: height });
+        else this.#earliest = Math.min(this.#earliest, end);
+      }
     }
   }
 
   /** Opens and extends what a transaction of the block says. */
   apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): void {
-    if (opened) {
-      const { address, oracleAddress, expiration } = opened;
-      const whole = { txIndex, address: address ?? source, oracleAddress, source, expiredAt: null };
-      this.#change({ ...whole, expiration: expiration ?? this.#time + DAYS_90_S });
+    const now = medianTime(this.#times);
+    for (const { address, oracleAddress, expiration, least } of opened) {
+      const till = { txIndex, address: address ?? source };
+      const row = { ...till, oracleAddress, source, expiration: expiration ?? now + DEFAULT_TERM_S, least };
+      if (row.expiration > now) this.#change(merge(this.#rows.get(keyOf(row)), row));
     }
-    if (extendedTo !== null) this.#extend(source, extendedTo);
+    if (extendedTo === null || extendedTo <= Math.max(now, this.#extended.get(source) ?? 0)) return;
+    if (!this.#parties.has(source)) return; // it has nothing to extend
+    this.#extend(source, extendedTo);
+    this.#extensions.push({ height: this.#height, address: source, expiration: extendedTo });
   }
 
-  /** Forgets what nothing brings back. Its rows are to be deleted by the same rule. */
-  purge(): void {
-    for (const [key, row] of this.#rows) {
-      if (row.expiredAt === null || row.expiredAt > this.#height - KEPT_BLOCKS) continue;
+  /** Forgets what no rollback brings back. Its rows are to be deleted by the same rule. @returns what was forgotten */
+  purge(): readonly Dispenser[] {
+    const gone = [...this.#rows.values()].filter(
+      ({ expiredAt }) => expiredAt !== null && expiredAt <= this.#height - KEPT_BLOCKS
+    );
+    for (const row of gone) {
+      const key = keyOf(row);
       this.#rows.delete(key);
       this.#changed.delete(key);
-      const own = this.#bySource.get(row.source)!;
-      own.delete(key);
-      if (own.size === 0) this.#bySource.delete(row.source);
+      for (const party of [row.source, row.address]) {
+        const left = this.#parties.get(party)! - 1;
+        if (left > 0) this.#parties.set(party, left);
+        else this.#parties.delete(party);
+      }
     }
+    return gone;
   }
 
   takeChanges(): DispenserChanges {
-    const changes = { rows: [...this.#changed].map((key) => this.#rows.get(key)!), replaced: this.#replaced };
+    const changes = {
+      rows: [...this.#changed].map((key) => this.#rows.get(key)!),
+      extensions: this.#extensions,
+      payments: [...this.#payments.values()].map(({ height, key, count }) => ({
+        ...{ height, count },
+        dispenser: this.#rows.get(key)!
+      }))
+    };
     this.#changed = new Set();
-    this.#replaced = [];
+    this.#extensions = [];
+    this.#payments = new Map();
     return changes;
   }
 
-  #extend(source: string, expiration: number): void {
-    for (const key of this.#bySource.get(source) ?? []) {
-      const row = this.#rows.get(key)!;
-      if (row.expiredAt !== null && row.expiredAt <= this.#height - KEPT_BLOCKS) continue;
-      this.#replaced.push({ height: this.#height, dispenser: row });
-      this.#change({ ...row, expiration, expiredAt: expiration < this.#time ? row.expiredAt : null });
-    }
+  #taker(address: string, amount: bigint): string | undefined {
+    for (const key of this.#open.get(address) ?? []) if (this.#rows.get(key)!.least <= amount) return key;
+    return undefined;
+  }
+
+  /** A ledger lets the opener and the till's owner edit a dispenser; one that was cancelled sells for an hour more. */
+  #endOf({ expiration, source, address }: Dispenser): number {
+    const asked = [expiration, this.#extended.get(source) ?? 0, this.#extended.get(address) ?? 0];
+    return Math.max(...asked) + DISPENSER_DELAY_S;
+  }
+
+  #extend(address: string, expiration: number): void {
+    this.#extended.set(address, Math.max(expiration, this.#extended.get(address) ?? 0));
   }
 
   #change(row: Dispenser): void {
@@ -123,16 +209,27 @@ export class DispenserBook {
 
   #put(row: Dispenser): void {
     const key = keyOf(row);
-    const before = this.#rows.get(key);
+    if (!this.#rows.has(key))
+      for (const party of [row.source, row.address]) this.#parties.set(party, (this.#parties.get(party) ?? 0) + 1);
     this.#rows.set(key, row);
-    const own = this.#bySource.get(row.source) ?? new Set();
-    this.#bySource.set(row.source, own.add(key));
-    const opened = Number(row.expiredAt === null) - Number(before?.expiredAt === null);
-    const open = (this.#open.get(row.address) ?? 0) + opened;
-    if (open > 0) this.#open.set(row.address, open);
-    else this.#open.delete(row.address);
-    if (row.expiredAt === null) this.#earliest = Math.min(this.#earliest, row.expiration ?? this.#earliest);
+    const open = this.#open.get(row.address) ?? new Set();
+    if (row.expiredAt === null) this.#open.set(row.address, open.add(key));
+    else open.delete(key);
+    if (open.size === 0) this.#open.delete(row.address);
+    if (row.expiredAt === null) this.#earliest = Math.min(this.#earliest, row.expiration);
   }
 }
 
-const keyOf = ({ txIndex, address }: Dispenser): string => `${txIndex} ${address}`;
+/** One row has all dispensers of a transaction at an address: it is open while one of them is. */
+function merge(before: Dispenser | undefined, row: Omit<Dispenser, 'expiredAt' | 'count' | 'payments'>): Dispenser {
+  if (!before) return { ...row, expiredAt: null, count: 1, payments: 0 };
+  return {
+    ...before,
+    oracleAddress: before.oracleAddress ?? row.oracleAddress,
+    expiration: Math.max(before.expiration, row.expiration),
+    least: before.least < row.least ? before.least : row.least,
+    count: before.count + 1
+  };
+}
+
+const keyOf = ({ txIndex, address }: Pick<Dispenser, 'txIndex' | 'address'>): string => `${txIndex} ${address}`;

@@ -1,6 +1,7 @@
+import { MEDIAN_BLOCKS } from '../consensus/median-time.ts';
 import { pages } from '../db/core/pages.ts';
-import type { BlockRows, TransactionRow } from './block-rows.ts';
-import { DispenserBook, KEPT_BLOCKS } from './dispenser-book.ts';
+import type { BlockRows, Finding, TransactionRow } from './block-rows.ts';
+import { type Dispenser, DispenserBook, type Extension, KEPT_BLOCKS } from './dispenser-book.ts';
 import type { Lookup, Query } from './lookup.ts';
 
 /** A transaction that has a row, and its place. */
@@ -9,16 +10,25 @@ export interface PlacedTransaction extends TransactionRow {
   readonly height: number;
 }
 
+/** What blocks come to: the transactions that have rows, and what an auditor should know of others. */
+export interface Placed {
+  readonly transactions: readonly PlacedTransaction[];
+  readonly findings: readonly (Finding & { readonly height: number })[];
+}
+
 /** The dispensers of a decoder database. Each call is part of the transaction that writes or deletes its block. */
 export class DispenserWriter {
   readonly #query: Query;
   readonly #addresses: Lookup;
-  /** As the table stands; undefined: to be read. */
+  readonly #limitFrom: number;
+  /** As the tables stand; undefined: to be read. */
   #book: DispenserBook | undefined;
 
-  constructor(query: Query, addresses: Lookup) {
+  /** @param limitFrom  first block whose payments to a dispenser count against what a ledger serves; Infinity: none */
+  constructor(query: Query, addresses: Lookup, limitFrom: number) {
     this.#query = query;
     this.#addresses = addresses;
+    this.#limitFrom = limitFrom;
   }
 
   /** Addresses whose payments are to be looked for in further blocks. */
@@ -28,85 +38,143 @@ export class DispenserWriter {
 
   /**
    * Takes the transactions of blocks one after the other: what each does to dispensers, and which of its outputs pay one that is
-   * open at that place. One without text that pays none has no row.
+   * open at that place. One without text that pays none has no row, and one that pays from a script without an address has none: a
+   * ledger has nobody to serve.
    *
    * @param first  index of the first that has a row
    */
-  async place(blocks: readonly BlockRows[], first: number): Promise<readonly PlacedTransaction[]> {
+  async place(blocks: readonly BlockRows[], first: number): Promise<Placed> {
     const book = await this.#opened();
-    const placed: PlacedTransaction[] = [];
-    for (const { height, time, transactions } of blocks) {
-      book.enter(height, time);
-      for (const transaction of transactions) {
-        const outputs = transaction.outputs.filter(({ address, isPayment }) => !isPayment || book.isOpen(address));
-        if (transaction.data === '' && outputs.length === 0) continue;
-        const row = { ...transaction, outputs, height, txIndex: first + placed.length };
-        placed.push(row);
+    const transactions: PlacedTransaction[] = [];
+    const findings: (Finding & { height: number })[] = [];
+    for (const block of blocks) {
+      const { height } = block;
+      book.enter(height, block.time);
+      for (const transaction of block.transactions) {
+        const { hash, source, data } = transaction;
+        if (data === '' && source === '') {
+          const isLost = transaction.outputs.some(({ address, amount }) => book.isTaken(address, amount));
+          if (isLost) findings.push({ code: 'PAYER_UNKNOWN', hash, reason: PAYER_UNKNOWN, height });
+          continue;
+        }
+        const outputs = transaction.outputs.filter(({ isPayment, address, amount }) => {
+          return isPayment ? data === '' && book.take(address, amount) : true;
+        });
+        if (data === '' && outputs.length === 0) continue;
+        const row = { ...transaction, outputs, height, txIndex: first + transactions.length };
+        transactions.push(row);
         book.apply(row);
       }
     }
-    return placed;
+    return { transactions, findings };
   }
 
   /** Writes what the placed transactions changed, whose addresses have ids by now, and deletes what nothing brings back. */
   async write(height: number): Promise<void> {
     const book = await this.#opened();
-    const { rows, replaced } = book.takeChanges();
-    book.purge();
+    const { rows, extensions, payments } = book.takeChanges();
     const { ids } = await this.#addresses.idsOf([
-      rows.flatMap(({ address, source, oracleAddress }) => [address, source, oracleAddress ?? ''])
+      [
+        ...rows.flatMap(({ address, oracleAddress }) => [address, oracleAddress ?? '']),
+        ...payments.map(({ dispenser }) => dispenser.address),
+        ...extensions.map(({ address }) => address)
+      ]
     ]);
     const idOf = (address: string) => ids.get(address)!;
-    for (const part of pages(rows)) {
-      await this.#query(
-        `INSERT INTO dispensers (tx_index, address_id, expiration, oracle_address_id, source_address_id, expired_block_index)
-         VALUES ? ON DUPLICATE KEY UPDATE expiration = VALUES(expiration), expired_block_index = VALUES(expired_block_index)`,
-        [
-          part.map(({ txIndex, address, expiration, oracleAddress, source, expiredAt }) => [
-            ...[txIndex, idOf(address), expiration, oracleAddress && idOf(oracleAddress), idOf(source), expiredAt]
-          ])
-        ]
-      );
-    }
-    for (const part of pages(replaced)) {
-      await this.#query('INSERT IGNORE INTO dispenser_extension_undo VALUES ?', [
-        part.map(({ height: changedAt, dispenser: { txIndex, address, expiration, expiredAt } }) => [
-          ...[changedAt, txIndex, idOf(address), expiration, expiredAt]
-        ])
-      ]);
-    }
-    await this.#query('DELETE FROM dispensers WHERE expired_block_index <= ?', [height - KEPT_BLOCKS]);
-    await this.#query('DELETE FROM dispenser_extension_undo WHERE block_index <= ?', [height - KEPT_BLOCKS]);
+    const insert = async (into: string, values: readonly (readonly unknown[])[], more = '') => {
+      for (const part of pages(values)) await this.#query(`INSERT INTO ${into} VALUES ? ${more}`, [part]);
+    };
+    await insert(
+      'dispensers (tx_index, address_id, expiration, oracle_address_id, expired_block_index)',
+      rows.map(({ txIndex, address, expiration, oracleAddress, expiredAt }) => [
+        ...[txIndex, idOf(address), expiration, oracleAddress && idOf(oracleAddress), expiredAt]
+      ]),
+      'ON DUPLICATE KEY UPDATE expired_block_index = VALUES(expired_block_index)'
+    );
+    await insert(
+      'dispenser_watches (tx_index, address_id, least, dispensers)',
+      rows.map(({ txIndex, address, least, count }) => [txIndex, idOf(address), String(least), count]),
+      'ON DUPLICATE KEY UPDATE least = VALUES(least)'
+    );
+    await insert(
+      'dispenser_extensions (block_index, address_id, expiration)',
+      extensions.map(({ height: at, address, expiration }) => [at, idOf(address), expiration]),
+      'ON DUPLICATE KEY UPDATE expiration = VALUES(expiration)'
+    );
+    await insert(
+      'dispenser_payments (block_index, tx_index, address_id, payments)',
+      payments.map(({ height: at, dispenser: { txIndex, address }, count }) => [at, txIndex, idOf(address), count])
+    );
+    await this.#purge(book, height);
   }
 
   /** Takes back what a block did, before its transactions are deleted. */
   async undo(height: number): Promise<void> {
     this.forget();
-    await this.#query(
-      `UPDATE dispensers d JOIN dispenser_extension_undo u USING (tx_index, address_id)
-       SET d.expiration = u.prior_expiration, d.expired_block_index = u.prior_expired_block_index WHERE u.block_index = ?`,
-      [height]
-    );
-    await this.#query('DELETE FROM dispenser_extension_undo WHERE block_index = ?', [height]);
+    for (const table of ['dispenser_extensions', 'dispenser_payments'])
+      await this.#query(`DELETE FROM ${table} WHERE block_index = ?`, [height]);
     await this.#query('UPDATE dispensers SET expired_block_index = NULL WHERE expired_block_index = ?', [height]);
-    await this.#query('DELETE d FROM dispensers d JOIN transactions t USING (tx_index) WHERE t.block_index = ?', [
-      height
-    ]);
+    for (const table of ['dispenser_watches', 'dispensers'])
+      await this.#query(`DELETE d FROM ${table} d JOIN transactions t USING (tx_index) WHERE t.block_index = ?`, [
+        height
+      ]);
   }
 
-  /** Takes nothing for granted that is not read from the table again. */
+  /** Takes nothing for granted that is not read from the tables again. */
   forget(): void {
     this.#book = undefined;
   }
 
+  async #purge(book: DispenserBook, height: number): Promise<void> {
+    const gone = book.purge();
+    const { ids } = await this.#addresses.idsOf([gone.map(({ address }) => address)]);
+    for (const part of pages(gone)) {
+      const keys = part.map(({ txIndex, address }) => [txIndex, ids.get(address)!]);
+      for (const table of ['dispenser_payments', 'dispenser_watches'])
+        await this.#query(`DELETE FROM ${table} WHERE (tx_index, address_id) IN (?)`, [keys]);
+    }
+    await this.#query('DELETE FROM dispensers WHERE expired_block_index <= ?', [height - KEPT_BLOCKS]);
+    await this.#query('DELETE FROM dispenser_extensions WHERE expiration < ? AND block_index <= ?', [
+      ...[book.oldestTime, height - KEPT_BLOCKS]
+    ]);
+  }
+
   async #opened(): Promise<DispenserBook> {
     this.#book ??= new DispenserBook(
-      await this.#query(
-        `SELECT tx_index AS txIndex, a.address, o.address AS oracleAddress, s.address AS source, expiration,
-         expired_block_index AS expiredAt FROM dispensers d JOIN index_addresses a ON a.id = d.address_id
-         JOIN index_addresses s ON s.id = d.source_address_id LEFT JOIN index_addresses o ON o.id = d.oracle_address_id`
-      )
+      {
+        dispensers: await this.#readDispensers(),
+        extensions: await this.#query<Extension>(
+          `SELECT block_index AS height, a.address, expiration FROM dispenser_extensions
+           JOIN index_addresses a ON a.id = address_id`
+        ),
+        times: await this.#readTimes()
+      },
+      this.#limitFrom
     );
     return this.#book;
   }
+
+  /** Rows of an earlier release have no watch: any payment may be for them. */
+  async #readDispensers(): Promise<Dispenser[]> {
+    const found = await this.#query<Omit<Dispenser, 'least'> & { readonly least: string }>(
+      `SELECT d.tx_index AS txIndex, a.address, o.address AS oracleAddress, s.address AS source, d.expiration,
+         d.expired_block_index AS expiredAt, CAST(COALESCE(w.least, 0) AS CHAR) AS least, COALESCE(w.dispensers, 1) AS count,
+         (SELECT COALESCE(SUM(p.payments), 0) FROM dispenser_payments p
+          WHERE p.tx_index = d.tx_index AND p.address_id = d.address_id) AS payments
+       FROM dispensers d JOIN index_addresses a ON a.id = d.address_id
+       JOIN transactions t ON t.tx_index = d.tx_index JOIN index_addresses s ON s.id = t.source_id
+       LEFT JOIN dispenser_watches w ON w.tx_index = d.tx_index AND w.address_id = d.address_id
+       LEFT JOIN index_addresses o ON o.id = d.oracle_address_id ORDER BY d.tx_index, d.address_id`
+    );
+    return found.map((row) => ({ ...row, least: BigInt(row.least), payments: Number(row.payments) }));
+  }
+
+  async #readTimes(): Promise<number[]> {
+    const found = await this.#query<{ time: number }>(
+      `SELECT block_time AS time FROM blocks ORDER BY block_index DESC LIMIT ${MEDIAN_BLOCKS}`
+    );
+    return found.map(({ time }) => Number(time)).reverse();
+  }
 }
+
+const PAYER_UNKNOWN = 'it pays a dispenser from a script that has no address: nobody is served';

@@ -1,7 +1,15 @@
 import { hash } from 'node:crypto';
 import { type Connection, rows } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
-import { EXTENSION_UNDO, FIRST_ROWS, LOOKUP_UNDO, TABLES, tableStatement } from './schema.ts';
+import {
+  COLUMNS_IN_USE,
+  EXTENSION_UNDO,
+  FIRST_ROWS,
+  LOOKUP_UNDO,
+  TABLES,
+  tableStatement,
+  WATCH_TABLES
+} from './schema.ts';
 
 /**
  * One change of a decoder database's definitions.
@@ -11,8 +19,10 @@ import { EXTENSION_UNDO, FIRST_ROWS, LOOKUP_UNDO, TABLES, tableStatement } from 
 export interface Migration {
   /** `YYYY-MM-DD-what`: they run in the order of the list. */
   readonly name: string;
-  /** Auto ones only add, and run at each start; manual ones are an operator's to run, after a backup. */
+  /** Auto ones run at each start, where they only add; manual ones are an operator's to run, after a backup. */
   readonly mode: 'auto' | 'manual';
+  /** It changes rows that are there: it runs until it is recorded, and not at each start. */
+  readonly isOnce?: true;
   readonly statements: readonly string[];
 }
 
@@ -41,6 +51,17 @@ export const MIGRATIONS: readonly Migration[] = [
     name: '2026-11-24-lookup-undo',
     mode: 'auto',
     statements: [tableStatement('lookup_undo', LOOKUP_UNDO)]
+  },
+  {
+    name: '2026-11-26-columns-in-use',
+    mode: 'auto',
+    isOnce: true,
+    statements: COLUMNS_IN_USE
+  },
+  {
+    name: '2026-11-26-dispenser-watches',
+    mode: 'auto',
+    statements: Object.entries(WATCH_TABLES).map(([name, columns]) => tableStatement(name, columns))
   }
 ];
 
@@ -71,8 +92,8 @@ export async function readMigrations(
 }
 
 /**
- * Runs the pending migrations of these modes, in order, and records each with its checksum. Auto ones run each time: a table that is
- * missing is made again. The caller holds the writer's lock.
+ * Runs the pending migrations of these modes, in order, and records each with its checksum. Auto ones that only add run each time: a
+ * table that is missing is made again. The caller holds the writer's lock.
  *
  * @returns the names of those that were pending
  * @throws {PlatformError} MIGRATION_CHANGED before any runs; DATABASE_REFUSED, DATABASE_UNAVAILABLE
@@ -92,7 +113,8 @@ export async function migrate(
   const ran: string[] = [];
   for (const [position, migration] of migrations.entries()) {
     const isPending = states[position]!.state === 'pending';
-    if (!modes.includes(migration.mode) || !(isPending || migration.mode === 'auto')) continue;
+    const isRepeated = migration.mode === 'auto' && !migration.isOnce;
+    if (!modes.includes(migration.mode) || !(isPending || isRepeated)) continue;
     await run(connection, migration);
     if (!isPending) continue;
     await record(connection, migration);

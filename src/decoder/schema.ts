@@ -86,6 +86,50 @@ export const LOOKUP_UNDO = `
     hash_id BIGINT UNSIGNED NOT NULL,
     pubkey_id BIGINT UNSIGNED NOT NULL`;
 
+/** What a decoder keeps to know which payments a dispenser may serve. Rows of a block go with it. */
+export const WATCH_TABLES = {
+  /** What a dispenser said that `dispensers` has no column for. Several of one transaction at one address are one. */
+  dispenser_watches: `
+    tx_index BIGINT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    least BIGINT UNSIGNED NOT NULL,
+    dispensers INT UNSIGNED NOT NULL,
+    PRIMARY KEY (tx_index, address_id)`,
+  /** Payments that were stored for a dispenser, by block. */
+  dispenser_payments: `
+    block_index INT UNSIGNED NOT NULL,
+    tx_index BIGINT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    payments INT UNSIGNED NOT NULL,
+    PRIMARY KEY (tx_index, address_id, block_index),
+    KEY dispenser_payments_block (block_index)`,
+  /** Expirations that an address asked for by edits of its dispensers. */
+  dispenser_extensions: `
+    block_index INT UNSIGNED NOT NULL,
+    address_id BIGINT UNSIGNED NOT NULL,
+    expiration BIGINT UNSIGNED NOT NULL,
+    PRIMARY KEY (block_index, address_id),
+    KEY dispenser_extensions_expiration (expiration)`
+} as const;
+
+/**
+ * Statements that make columns and values as compatible decoders have them, of a database that earlier releases wrote. Each does
+ * nothing where it has been done.
+ */
+export const COLUMNS_IN_USE = [
+  'ALTER TABLE transactions MODIFY block_index BIGINT UNSIGNED NOT NULL',
+  'ALTER TABLE transaction_outputs MODIFY vout BIGINT UNSIGNED NOT NULL',
+  'ALTER TABLE dispensers MODIFY source_address_id BIGINT UNSIGNED NULL, MODIFY expired_block_index BIGINT UNSIGNED NULL',
+  'ALTER TABLE mempool_transactions MODIFY amount BIGINT NULL, MODIFY fee BIGINT NULL',
+  // Seconds since 1970 become digits of a date, which are then one.
+  `UPDATE events SET time = DATE_FORMAT('1970-01-01' + INTERVAL time SECOND, '%Y%m%d%H%i%s') WHERE time < 10000000000`,
+  'ALTER TABLE events MODIFY time DATETIME NOT NULL',
+  `UPDATE transaction_outputs SET amount = CAST(CAST(amount AS DECIMAL(30, 0)) * 0.00000001 AS CHAR) WHERE amount NOT LIKE '%.%'`,
+  `UPDATE transactions SET destination_id = COALESCE(destination_id, ${EMPTY_ID}), fee = COALESCE(fee, 0)
+   WHERE destination_id IS NULL OR fee IS NULL`,
+  'UPDATE dispensers SET source_address_id = NULL WHERE source_address_id IS NOT NULL'
+];
+
 /** Rows that both lookup tables begin with. */
 export const FIRST_ROWS = [
   ['index_addresses', 'address'],

@@ -9,12 +9,21 @@ import { KEPT_BLOCKS } from './dispenser-book.ts';
 import { CONFIRMED, MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 
+export interface DecoderStoreOptions {
+  readonly queryTimeoutMs?: number | undefined;
+  /** First block whose payments to a dispenser count against what a ledger serves: the profile's DISPENSER_LIMITS. Missing: none. */
+  readonly dispenserLimitHeight?: number;
+}
+
 /**
  * Opens a decoder database for writing, making it when it is missing and bringing its definitions up to date.
  *
  * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, MIGRATION_CHANGED
  */
-export async function openDecoderStore(database: DatabaseCoordinates, queryTimeoutMs?: number): Promise<DecoderStore> {
+export async function openDecoderStore(
+  database: DatabaseCoordinates,
+  { queryTimeoutMs, dispenserLimitHeight = Number.POSITIVE_INFINITY }: DecoderStoreOptions = {}
+): Promise<DecoderStore> {
   let parseErrors = 0;
   const opened = await ChainDatabase.open(database, {
     service: 'decoder',
@@ -25,7 +34,7 @@ export async function openDecoderStore(database: DatabaseCoordinates, queryTimeo
       parseErrors = Number(counted?.['count'] ?? 0);
     }
   });
-  return new DecoderStore(opened, parseErrors);
+  return new DecoderStore(opened, parseErrors, dispenserLimitHeight);
 }
 
 /** All that the decoder reads and writes. Every method may throw DATABASE_UNAVAILABLE; the database is then to be closed. */
@@ -35,11 +44,12 @@ export class DecoderStore implements BlockStore<BlockRows> {
   readonly mempool: MempoolStore;
   #parseErrors: number;
 
-  constructor(database: ChainDatabase, parseErrors: number) {
+  constructor(database: ChainDatabase, parseErrors: number, dispenserLimitHeight: number) {
     this.database = database;
     this.#parseErrors = parseErrors;
-    this.#blocks = new BlockWriter(<T extends object>(sql: string, values?: readonly unknown[]) =>
-      database.query<T & SqlRow>(sql, values)
+    this.#blocks = new BlockWriter(
+      <T extends object>(sql: string, values?: readonly unknown[]) => database.query<T & SqlRow>(sql, values),
+      dispenserLimitHeight
     );
     this.mempool = new MempoolStore(database.pool);
   }
@@ -73,10 +83,10 @@ export class DecoderStore implements BlockStore<BlockRows> {
    */
   async writeBlocks(blocks: readonly BlockRows[]): Promise<void> {
     await this.#transaction(async () => {
-      await this.#blocks.write(blocks);
+      const more = Map.groupBy(await this.#blocks.write(blocks), ({ height }) => height);
       await this.database.query(CONFIRMED); // what waits and what is confirmed are parted at one moment
       for (const { height, findings } of blocks) {
-        for (const { code, hash, reason } of findings) {
+        for (const { code, hash, reason } of [...findings, ...(more.get(height) ?? [])]) {
           await this.database.recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);
         }
       }

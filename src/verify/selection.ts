@@ -45,7 +45,10 @@ const NODE_LOCAL = new Set([
   'dispenser_extension_undo',
   'lookup_undo',
   'balance_undo',
-  'ledger_base'
+  'ledger_base',
+  'dispenser_watches',
+  'dispenser_payments',
+  'dispenser_extensions'
 ]);
 
 /** Columns that each side fills by itself, besides generated ones and ignored ids. */

@@ -50,7 +50,7 @@ async function catchUp(): Promise<void> {
     await database('copy')
   ];
   for (const each of [indexer, copy]) await field.write(each);
-  const decoder = await openDecoderStore(decoderDatabase, 600_000);
+  const decoder = await openDecoderStore(decoderDatabase, { queryTimeoutMs: 600_000 });
   await decoder.writeBlocks([field.firstBlock]);
   const blocks = Array.from({ length: groups * BLOCKS_PER_GROUP }, () => field.mixedBlock(TRANSACTIONS_PER_BLOCK));
   const last = blocks.at(-1)!.height;

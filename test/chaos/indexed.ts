@@ -113,7 +113,7 @@ function block(of: {
       rawData: null,
       pubkey: null,
       outputs: [],
-      dispensers: { opened: null, extendedTo: null }
+      dispensers: { opened: [], extendedTo: null }
     })),
     findings: []
   };

@@ -107,6 +107,7 @@ interface Dispenser {
   left: bigint;
   refills: number;
   served: number;
+  refused: number;
   expiration: number;
   lists: (Lists & { from: number })[];
   closesAt: number | null;
@@ -1788,7 +1789,15 @@ export class ReferenceLedger {
       this.#hold(doing, { ...side, amount: left });
       this.#dispensers.push({
         ...{ index, source, status: 'open', give: side, getToken: want.token, getAmount: want.amount!, getAddress },
-        ...{ left, refills: 0, served: 0, expiration: this.#expirationOf(get), closesAt: null, heir: source },
+        ...{
+          left,
+          refills: 0,
+          served: 0,
+          refused: 0,
+          expiration: this.#expirationOf(get),
+          closesAt: null,
+          heir: source
+        },
         lists: [{ from: 0, allow: this.#root(get('ALLOW_LIST')), block: this.#root(get('BLOCK_LIST')) }]
       });
       this.#note(index, 'dispenser_statuses', 'open');
@@ -1824,6 +1833,7 @@ export class ReferenceLedger {
         one!.left += escrow!;
         one!.refills += 1;
         one!.served = 0;
+        one!.refused = 0;
       }
       if (get('EXPIRATION') !== '') one!.expiration = readWhole(get('EXPIRATION'))!;
       if (get('ALLOW_LIST') !== '' || get('BLOCK_LIST') !== '') {
@@ -1913,7 +1923,10 @@ export class ReferenceLedger {
       one.left -= given;
       one.served += 1;
       if (one.left < one.give.amount) this.#endDispenser(one, 'DISPENSER_CLOSE', 'empty');
-      else if (one.served >= 1_000) this.#endDispenser(one, 'DISPENSER_CLOSE', 'max_dispenses_reached');
+      else if (one.served + one.refused >= 1_000) this.#endDispenser(one, 'DISPENSER_CLOSE', 'max_dispenses_reached');
+    } else {
+      one.refused += 1;
+      if (one.served + one.refused >= 1_000) this.#endDispenser(one, 'DISPENSER_CLOSE', 'max_dispenses_reached');
     }
     if (asked.dispensers >= 250) return;
     this.#dispense(

@@ -32,7 +32,7 @@ export function blocksOf(
       rawData: null,
       pubkey: null,
       outputs: [],
-      dispensers: { opened: null, extendedTo: null }
+      dispensers: { opened: [], extendedTo: null }
     })),
     findings: []
   }));

@@ -65,6 +65,7 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
     pollIntervalMs: config.DECODER_POLL_INTERVAL,
     queryTimeoutMs: config.DB_QUERY_TIMEOUT,
     rules,
+    dispenserLimitHeight: activationHeight(config.PLATFORM_PROFILE, networkOf(config), 'DISPENSER_LIMITS'),
     logLevel: config.LOG_LEVEL
   };
   return startSupervised<DecoderReport, Record<never, never>>({
@@ -97,5 +98,5 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
 }
 
 function openStore(config: DecoderConfig): Promise<DecoderStore> {
-  return openDecoderStore(databaseOf(config, 'DECODER'), config.DB_QUERY_TIMEOUT);
+  return openDecoderStore(databaseOf(config, 'DECODER'), { queryTimeoutMs: config.DB_QUERY_TIMEOUT });
 }

@@ -5,7 +5,7 @@ import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
 /** A transaction with an action, as a decoder stored it. */
 export interface ChainTransaction {
   readonly hash: string;
-  /** Address that pays and acts. */
+  /** Address that pays and acts; empty: none stands for its coins. */
   readonly source: string;
   readonly fee: number | null;
   /** Its action text; empty for a payment alone. */

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { medianTime } from '../../consensus/median-time.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { FactKey, Kind } from '../state/facts.ts';
 import type { View } from '../state/view.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from './block.ts';
 import { BlockExecution } from './execution.ts';
-import { medianTime } from './median-time.ts';
 import type { Progress } from './progress.ts';
 
 /** Puts facts into the view. It must bring every key that it is asked for, some more than once. */

@@ -29,7 +29,7 @@ import { rootOf } from './block-root.ts';
 import { ChangedState } from './changed-state.ts';
 import { keepLists } from './kept-lists.ts';
 import { Progress } from './progress.ts';
-import { type CommandUnit, commandsOf, type Moved, type Outcome, type Unit } from './unit.ts';
+import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Unit } from './unit.ts';
 
 /** Carries one block out, action by action, on a view that it changes. */
 export class BlockExecution {
@@ -224,10 +224,11 @@ export class BlockExecution {
       tx_index: txIndex,
       block_index: this.#block.height,
       tx_hash_id: hash,
-      source_id: source,
+      source_id: source === NOBODY ? null : source,
       fee,
       data
     });
+    if (source === NOBODY) return [];
     if (data !== '') return [{ kind: 'command', transaction, command: parseCommand(data), txIndex }];
     if (!this.#rules.isActive('DISPENSER', this.#block.height)) return [];
     return outputs.map(({ address, amount }) => {

@@ -37,8 +37,11 @@ export interface Outcome {
   readonly moved?: Moved;
 }
 
+/** The source of a transaction whose coins no address stands for: it acts for nobody, and no dispenser serves it. */
+export const NOBODY = '';
+
 /** The command of a transaction, and those that it would run after itself. */
 export function commandsOf(transaction: ChainTransaction): CommandUnit[] {
-  if (transaction.data === '') return [];
+  if (transaction.data === '' || transaction.source === NOBODY) return [];
   return commandsIn(transaction.data).map((command) => ({ kind: 'command', transaction, command, txIndex: 0 }));
 }

@@ -1,2 +1,1 @@
-/** Seconds from the cancel of a dispenser to its end; edits of its lists wait as long. */
-export const DISPENSER_DELAY_S = 3_600;
+export { DISPENSER_DELAY_S } from '../../coin/action/dispenser.ts';

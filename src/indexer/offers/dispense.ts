@@ -1,3 +1,4 @@
+import { MAX_DISPENSES } from '../../coin/action/dispenser.ts';
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { isAllowed, isBlocked, isBlockFull } from '../rules/checks.ts';
@@ -15,8 +16,6 @@ export interface Payment {
   readonly tick: string | null;
   readonly amount: bigint;
 }
-
-const MAX_DISPENSES = 1_000;
 
 /** How far a payment has come. */
 interface Asked {
@@ -54,6 +53,7 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
       const paid = fills * dispenser.get.amount;
       recordDispense(dispenser, payment, { fills, paid, refusal }, step);
       if (refusal === undefined) serve(dispenser, payer, fills, step);
+      else countRefusal(dispenser, step);
       if (isOneTooMany) return true;
       const left = refusal === undefined ? amount - paid : amount;
       const dispensers = asked.dispensers + 1;
@@ -142,12 +142,23 @@ function recordDispense(
 }
 
 function serve(dispenser: Dispenser, buyer: string, fills: bigint, step: Step): void {
-  const { index, give, left, dispenses } = dispenser;
+  const { give, left, dispenses } = dispenser;
   const given = fills * give.amount;
   giveSide({ ...give, amount: given }, { named: buyer, to: buyer }, step);
   const after = { ...dispenser, left: left - given, dispenses: dispenses + 1 };
   step.ledger.setOffer(after);
   if (after.left < give.amount) step.next.push(closeDispenser(after, 'empty'));
-  else if (after.dispenses >= MAX_DISPENSES)
-    step.next.push(closeDispenser({ ...after, index }, 'max_dispenses_reached'));
+  else if (isSpent(after, step)) step.next.push(closeDispenser(after, 'max_dispenses_reached'));
+}
+
+/** Each refusal leaves a row, and each payment that may be served is kept by decoders: both must end. */
+function countRefusal(dispenser: Dispenser, step: Step): void {
+  const after = { ...dispenser, refusals: dispenser.refusals + 1 };
+  step.ledger.setOffer(after);
+  if (isSpent(after, step)) step.next.push(closeDispenser(after, 'max_dispenses_reached'));
+}
+
+function isSpent({ dispenses, refusals }: Dispenser, { action, rules }: Step): boolean {
+  const countsAll = rules.isActive('DISPENSER_LIMITS', action.block.height);
+  return dispenses + (countsAll ? refusals : 0) >= MAX_DISPENSES;
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_TERM_S } from '../../coin/action/dispenser.ts';
 import { parseTokenAmount } from '../../consensus/amount.ts';
 import type { Check, Step } from '../rules/action-definition.ts';
 import { orNull, readIndex } from '../rules/checks.ts';
@@ -6,7 +7,6 @@ import type { Token } from '../state/token.ts';
 
 const COIN_PLACES = 8;
 const DAY_S = 86_400;
-const DEFAULT_TERM_S = 90 * DAY_S;
 
 /** What every offer and every edit of one says. */
 export interface OfferFields {

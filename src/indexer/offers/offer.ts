@@ -53,6 +53,8 @@ export interface Dispenser extends BaseOffer {
   readonly refills: number;
   /** Since the last refill. */
   readonly dispenses: number;
+  /** Payments that it refused since the last refill. */
+  readonly refusals: number;
   /** The last that has begun counts. */
   readonly lists: readonly DispenserLists[];
   /** When it closes; null while nobody has cancelled it. */

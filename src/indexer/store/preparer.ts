@@ -1,10 +1,10 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { ChainNames, LeafChange } from '../../consensus/balance-leaf.ts';
+import { MEDIAN_BLOCKS } from '../../consensus/median-time.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import { type BlocksBelow, executeBlocks } from '../block/execute.ts';
-import { MEDIAN_BLOCKS } from '../block/median-time.ts';
 import type { Progress } from '../block/progress.ts';
 import type { Rules } from '../rules/rules.ts';
 import { splitPair, tickKey } from '../state/keys.ts';

@@ -83,7 +83,7 @@ test('SVC-01, SVC-02, RDD-02, RDD-03, RDD-05: 200 blocks with payloads are decod
 
   const { blocks, transactions, outputs } = await contentOf(database);
   assert.equal(blocks.length, (await coin.node.height()) + 1);
-  assert.equal(blocks[0]?.['previous'], '');
+  assert.equal(blocks[0]?.['previous'], '0'.repeat(64));
   const expected = new Map(paid.map((payment) => [payment.txid, payment]));
   assert.equal(transactions.length, expected.size);
   for (const [position, row] of transactions.entries()) {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
-import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
+import { NO_DISPENSERS, readDispenser } from '../../../src/decoder/dispenser-action.ts';
+import { MAX_PAYMENTS } from '../../../src/decoder/dispenser-book.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { query } from '../../support/decoder/loop.ts';
@@ -55,36 +56,109 @@ test('RDD-04: a dispenser of this chain has a row; one of another chain or for n
   });
 });
 
-test('RDD-04: it expires in the first block after its time, a rollback opens it again, and 126 blocks later it is gone', async () => {
+const chainOf = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => block(from + index));
+
+test('RDD-04: it ends when no ledger has it open, a rollback opens it again, and 126 blocks later it is gone', async () => {
   await withStore('dispensers_expiry', async (store, database) => {
     const expired = async () => (await dispensers(database)).map((row) => row['expired']);
-    await store.writeBlocks([block(1, open(1_300)), block(2)]);
+    // The median of block 14 is the time of block 9: an hour after the expiration it has passed.
+    await store.writeBlocks([block(1, open(1_700)), ...chainOf(2, 15)]);
     assert.deepEqual(await expired(), [null]);
-    await store.writeBlocks([block(3)]);
-    assert.deepEqual(await expired(), [3]);
+    await store.writeBlocks([block(15)]);
+    assert.deepEqual(await expired(), [15]);
     await store.rollBackTip();
     assert.deepEqual(await expired(), [null]);
-    await store.writeBlocks(Array.from({ length: 126 }, (_, index) => block(3 + index)));
-    assert.deepEqual(await expired(), [3]);
-    await store.writeBlocks([block(129)]);
+    await store.writeBlocks(chainOf(15, 15 + 126));
+    assert.deepEqual(await expired(), [15]);
+    await store.writeBlocks([block(15 + 126)]);
     assert.deepEqual(await expired(), []);
+    assert.deepEqual(await query(database, 'SELECT * FROM dispenser_watches'), []);
   });
 });
 
-test('RDD-04: version 2 extends the dispensers of its source, also expired ones, and a rollback takes that back', async () => {
+test('RDD-04: version 2 keeps the dispensers of its source open, and a rollback takes that back', async () => {
   await withStore('dispensers_extension', async (store, database) => {
-    await store.writeBlocks([block(1, open(1_300)), block(2), block(3)]);
+    const isWatched = async () => (await dispensers(database)).some(({ expired }) => expired === null);
+    await store.writeBlocks([block(1, open(1_700)), ...chainOf(2, 4)]);
     const before = await rowsOf(database);
-    await store.writeBlocks([block(4, 'DISPENSER|2|7|0|9000', 'DISPENSER|2|7|0|9500')]);
-    assert.deepEqual(
-      (await dispensers(database)).map(({ expiration, expired }) => ({ expiration, expired })),
-      [{ expiration: 9_500, expired: null }]
-    );
-    await store.rollBackTip();
+    await store.writeBlocks([block(4, 'DISPENSER|2|7|0|9000', 'dispenser | "2" |7|0| 9500 ', 'DISPENSER|2|7|0|1')]);
+    assert.deepEqual(await query(database, 'SELECT block_index, expiration FROM dispenser_extensions'), [
+      { block_index: 4, expiration: 9_500 }
+    ]);
+    await store.writeBlocks(chainOf(5, 20));
+    assert.equal(await isWatched(), true, 'also once the store has forgotten what it read');
+    for (let height = 19; height >= 4; height--) await store.rollBackTip();
     assert.deepEqual(await rowsOf(database), before);
-    await store.writeBlocks([block(4, 'DISPENSER|2|7|0|')]);
-    assert.deepEqual((await dispensers(database))[0]?.['expiration'], 1_300);
+    await store.writeBlocks([block(4, 'DISPENSER|2|7|0|'), ...chainOf(5, 20)]);
+    assert.equal(await isWatched(), false);
   });
+});
+
+const pay = (height: number, ...payments: readonly [source: string, address: string, amount: bigint][]): BlockRows => ({
+  ...block(height),
+  transactions: payments.map(([source, address, amount], position) => ({
+    ...{ hash: `${height}/${position}`, source, data: '', rawData: null, pubkey: null, dispensers: NO_DISPENSERS },
+    outputs: [{ vout: 0, address, amount, isPayment: true }]
+  }))
+});
+
+test('a payment for nobody has no row and is told; one below what a dispenser asks is not stored', async () => {
+  await withStore('dispensers_nobody', async (store, database) => {
+    await store.writeBlocks([block(1, open('', OTHER))]);
+    const [enough, little] = [500_000_000n, 499_999_999n];
+    await store.writeBlocks([pay(2, ['', OTHER, enough], ['', OTHER, little], ['buyer', OTHER, little])]);
+    await store.writeBlocks([pay(3, ['buyer', OTHER, enough])]);
+    assert.deepEqual(await query(database, 'SELECT tx_index, vout, amount FROM transaction_outputs'), [
+      { tx_index: 1, vout: 0, amount: '5.00000000' }
+    ]);
+    assert.deepEqual(
+      (await query(database, 'SELECT code, data FROM events')).map(({ code, data }) => {
+        return [code, (JSON.parse(String(data)) as { tx_hash: string }[])[0]!.tx_hash];
+      }),
+      [['PAYER_UNKNOWN', '2/0']]
+    );
+  });
+});
+
+test('a key is kept where a row before its transaction named the address', async () => {
+  await withStore('pubkeys_known', async (store, database) => {
+    const showing = (height: number, ...sources: string[]): BlockRows => {
+      const { transactions, ...rest } = block(height, ...sources.map(() => 'SEND|0'));
+      const own = transactions.map((row, place) => ({ ...row, source: sources[place]!, pubkey: `${height} ${place}` }));
+      return { ...rest, transactions: own };
+    };
+    await store.writeBlocks([block(1, open('', OTHER)), showing(2, 'a', 'b', OTHER), showing(3, 'b', 'c', 'c')]);
+    assert.deepEqual(
+      await query(database, 'SELECT p.id, address, pubkey FROM pubkeys p JOIN index_addresses a ON a.id = address_id'),
+      [
+        { id: 1, address: OTHER, pubkey: '2 2' },
+        { id: 2, address: 'b', pubkey: '3 0' },
+        { id: 3, address: 'c', pubkey: '3 2' }
+      ]
+    );
+  });
+});
+
+test("what a stranger's dispenser costs ends with what a ledger would serve, in any grouping and after rollbacks", async () => {
+  const paying = (height: number) =>
+    pay(height, ...Array.from({ length: 700 }, (): [string, string, bigint] => ['buyer', OTHER, 500_000_000n]));
+  const chain = [block(1, open(10 ** 12, OTHER)), ...Array.from({ length: 12 }, (_, index) => paying(index + 2))];
+  const [one, many] = [await createDatabase('dispensers_limit_one'), await createDatabase('dispensers_limit_many')];
+  const stored = 'SELECT COUNT(*) AS count, MAX(block_index) AS last FROM transactions';
+  for (const [database, size] of [
+    [one, 1],
+    [many, 13]
+  ] as const) {
+    const store = await openDecoderStore(database, { dispenserLimitHeight: 0 });
+    for (let from = 0; from < chain.length; from += size) await store.writeBlocks(chain.slice(from, from + size));
+    if (database === one) {
+      for (let left = 0; left < 6; left++) await store.rollBackTip();
+      for (const each of chain.slice(-6)) await store.writeBlocks([each]);
+    }
+    await store.database.close();
+    assert.deepEqual(await query(database, stored), [{ count: 1 + MAX_PAYMENTS, last: 10 }]);
+  }
+  assert.deepEqual(await rowsOf(many), await rowsOf(one));
 });
 
 test('D-50: blocks written one by one and in groups are equal to the row, ids included', async () => {

@@ -13,6 +13,10 @@ const NINE_TABLES = [
   ...['transaction_outputs', 'transactions']
 ];
 
+const OWN_TABLES = [
+  ...['dispenser_extension_undo', 'dispenser_extensions', 'dispenser_payments', 'dispenser_watches', 'lookup_undo']
+];
+
 /** What a command prints. */
 function printed(t: TestContext): string[] {
   const lines: string[] = [];
@@ -24,7 +28,7 @@ test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migration
   const database = await createDatabase('migrations');
   await (await openDecoderStore(database)).database.close();
   const tables = (await query(database, 'SHOW TABLES')).flatMap((row) => Object.values(row));
-  assert.deepEqual(tables, [...NINE_TABLES, 'dispenser_extension_undo', 'lookup_undo', 'schema_migrations'].sort());
+  assert.deepEqual(tables, [...NINE_TABLES, ...OWN_TABLES, 'schema_migrations'].sort());
   const ledger = 'SELECT name, checksum, mode FROM schema_migrations ORDER BY applied_at, name';
   const recorded = await query(database, ledger);
   assert.deepEqual(
@@ -61,12 +65,46 @@ test('MG-01: a database from before the ledger keeps its rows and gets one', asy
 
 test('what runs at each start only adds', () => {
   assert.deepEqual([...NAMES].sort(), NAMES);
-  for (const { name, mode, statements } of MIGRATIONS) {
+  for (const { name, mode, isOnce, statements } of MIGRATIONS) {
     assert.match(name, /^\d{4}-\d{2}-\d{2}-[a-z-]+$/);
-    if (mode === 'manual') continue;
+    if (mode === 'manual' || isOnce) continue;
     for (const statement of statements)
       assert.doesNotMatch(statement, /\b(?:DROP|TRUNCATE|DELETE|RENAME|MODIFY|CHANGE)\b/i);
   }
+});
+
+test('a database of an earlier release gets the columns and values of compatible decoders, once', async () => {
+  const database = await createDatabase('migrations_in_use');
+  const connection = await connect(database);
+  await migrate(connection, ['auto'], MIGRATIONS.slice(0, 3));
+  for (const statement of [
+    "INSERT INTO index_addresses (id, address) VALUES (2, 'seller')",
+    "INSERT INTO transactions (tx_index, tx_hash_id, block_index, source_id, data) VALUES (0, 2, 5, 2, 'COINPAY|0|1')",
+    "INSERT INTO transaction_outputs VALUES (0, 0, 2, '100000'), (0, 1, 2, '2100000000000000'), (0, 2, 2, '0'), (0, 3, 2, '1')",
+    'INSERT INTO dispensers VALUES (0, 2, 1800000000, NULL, 2, NULL)',
+    "INSERT INTO events (time, code, data) VALUES (1795719600, 'REORG', '[]')"
+  ])
+    await connection.query(statement);
+  await connection.end();
+  const assertMigrated = async () => {
+    const amounts = await query(database, 'SELECT amount FROM transaction_outputs ORDER BY vout');
+    assert.deepEqual(
+      amounts.map(({ amount }) => amount),
+      ['0.00100000', '21000000.00000000', '0.00000000', '0.00000001']
+    );
+    assert.deepEqual(await query(database, 'SELECT destination_id, fee FROM transactions'), [
+      { destination_id: 1, fee: 0 }
+    ]);
+    assert.deepEqual(await query(database, 'SELECT source_address_id AS source FROM dispensers'), [{ source: null }]);
+    assert.deepEqual(await query(database, "SELECT DATE_FORMAT(time, '%Y-%m-%d %H:%i') AS at FROM events"), [
+      { at: '2026-11-26 19:00' }
+    ]);
+  };
+  await (await openDecoderStore(database)).database.close();
+  await assertMigrated();
+  await query(database, "DELETE FROM schema_migrations WHERE name LIKE '%columns-in-use'"); // as if killed before the record
+  await (await openDecoderStore(database)).database.close();
+  await assertMigrated();
 });
 
 const GROWING: readonly Migration[] = [

@@ -12,7 +12,7 @@ test('an indexer reads the outputs of an action, and those of a payment alone, w
   const database = await createDatabase('decoder');
   const network = findNetwork('litecoin-regtest')!;
   const store = await openDecoderStore(database);
-  const transaction = { source: 'buyer', rawData: null, pubkey: null, dispensers: { opened: null, extendedTo: null } };
+  const transaction = { source: 'buyer', rawData: null, pubkey: null, dispensers: { opened: [], extendedTo: null } };
   const outputs = [{ vout: 1, address: 'seller', amount: 25n }];
   await store.writeBlocks([
     {

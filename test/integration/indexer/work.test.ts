@@ -22,7 +22,7 @@ function blocks(from: number, to: number, branch: string, below = branch, action
   const transactionOf = (height: number, data: string) => ({
     hash: `${branch}${height}`.padStart(64, 'e'),
     ...{ source: 'A', data, rawData: null, pubkey: null, outputs: [] },
-    dispensers: { opened: null, extendedTo: null }
+    dispensers: { opened: [], extendedTo: null }
   });
   return Array.from({ length: to - from + 1 }, (_, place) => ({
     height: from + place,

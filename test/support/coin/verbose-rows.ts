@@ -121,7 +121,7 @@ async function readTransaction(
     data: payload.action,
     rawData: payload.rawData,
     pubkey: findPubkey(input),
-    dispensers: { opened: null, extendedTo: null },
+    dispensers: { opened: [], extendedTo: null },
     outputs: relevantOutputs(transaction, payload.action)
   };
 }

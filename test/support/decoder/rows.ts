@@ -11,7 +11,9 @@ const TABLES = {
   index_addresses: 'id',
   index_transactions: 'id',
   pubkeys: 'id',
-  dispenser_extension_undo: 'block_index, tx_index, address_id',
+  dispenser_watches: 'tx_index, address_id',
+  dispenser_payments: 'tx_index, address_id, block_index',
+  dispenser_extensions: 'block_index, address_id',
   lookup_undo: 'block_index'
 };
 

@@ -15,7 +15,10 @@ const going = new AbortController().signal;
 /** A block that opens a dispenser at the till, pays it, or does neither. */
 function block(height: number, what: 'opens' | 'pays' | 'rests', hash = `hash ${height}`): MarkedBlock {
   const transaction = { hash: `${height}`, source: TILL, data: 'DISPENSER', rawData: null, pubkey: null, outputs: [] };
-  const dispensers = { opened: { address: null, oracleAddress: null, expiration: null }, extendedTo: null };
+  const dispensers = {
+    opened: [{ address: null, oracleAddress: null, expiration: null, least: 1n }],
+    extendedTo: null
+  };
   return {
     ...{ height, hash, time: height, previousHash: '', findings: [] },
     transactions: what === 'opens' ? [{ ...transaction, dispensers }] : [],

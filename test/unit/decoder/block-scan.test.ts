@@ -109,7 +109,7 @@ test('OP_RETURN: the source is whose coins the first input spends', async () => 
       rawData: null,
       pubkey: KEY.toString('hex'),
       outputs: [{ vout: 1, address: address(keyScript('cc')), amount: 5n }],
-      dispensers: { opened: null, extendedTo: null }
+      dispensers: { opened: [], extendedTo: null }
     }
   ]);
 });

@@ -1,98 +1,214 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DispenserBook, type DispenserTransaction } from '../../../src/decoder/dispenser-book.ts';
+import { DISPENSER_DELAY_S } from '../../../src/coin/action/dispenser.ts';
+import { medianTime } from '../../../src/consensus/median-time.ts';
+import {
+  type BookState,
+  type Dispenser,
+  DispenserBook,
+  type DispenserTransaction,
+  type Extension,
+  KEPT_BLOCKS,
+  MAX_PAYMENTS
+} from '../../../src/decoder/dispenser-book.ts';
 import fc from '../../support/fast-check.ts';
 
-const opening = (txIndex: number, address: string | null, expiration: number | null, source = 'owner') => ({
+const opening = (
+  txIndex: number,
+  address: string | null,
+  expiration: number | null,
+  { source = 'owner', least = 1n } = {}
+) => ({
   ...{ txIndex, source },
-  dispensers: { opened: { address, oracleAddress: null, expiration }, extendedTo: null }
+  dispensers: { opened: [{ address, oracleAddress: null, expiration, least }], extendedTo: null }
 });
 const extension = (txIndex: number, extendedTo: number, source = 'owner') => ({
   ...{ txIndex, source },
-  dispensers: { opened: null, extendedTo }
+  dispensers: { opened: [], extendedTo }
 });
+const isOpen = (book: DispenserBook, address: string) => book.isTaken(address, 1_000n);
 
-test('an address takes payments while one of its dispensers is open', () => {
+/** Enough blocks of this time to make it the median. */
+function pass(book: DispenserBook, from: number, time: number): void {
+  for (let height = from; height < from + 11; height++) book.enter(height, time);
+}
+
+test('an address takes payments while one of its dispensers may be open in a ledger', () => {
   const book = new DispenserBook();
   book.enter(1, 600);
-  assert.equal(book.isOpen('till'), false);
+  assert.equal(isOpen(book, 'till'), false);
   book.apply(opening(0, 'till', 1_000));
   book.apply(opening(1, 'till', 2_000));
-  assert.equal(book.isOpen('till'), true);
-  book.enter(2, 1_001);
-  assert.equal(book.isOpen('till'), true);
-  book.enter(3, 2_000); // at its time it is still open
-  assert.equal(book.isOpen('till'), true);
-  book.enter(4, 2_001);
-  assert.equal(book.isOpen('till'), false);
-  book.apply(extension(2, 9_000));
-  assert.equal(book.isOpen('till'), true);
-  assert.deepEqual(
-    book.takeChanges().replaced.map(({ height, dispenser }) => [height, dispenser.txIndex, dispenser.expiredAt]),
-    [
-      [4, 0, 2],
-      [4, 1, 4]
-    ]
-  );
+  assert.equal(isOpen(book, 'till'), true);
+  pass(book, 2, 2_000 + DISPENSER_DELAY_S - 1);
+  assert.equal(isOpen(book, 'till'), true);
+  pass(book, 13, 2_000 + DISPENSER_DELAY_S);
+  assert.equal(isOpen(book, 'till'), false);
 });
 
-test('without an address it is that of the source, for 90 days', () => {
+test('one block of a late time closes nothing: ledgers count by the median', () => {
+  const book = new DispenserBook();
+  for (let height = 1; height <= 11; height++) book.enter(height, 600);
+  book.apply(opening(0, 'till', 1_000));
+  book.enter(12, 90_000);
+  book.enter(13, 600);
+  assert.equal(isOpen(book, 'till'), true);
+});
+
+test('an edit never shortens, and one by the address at which it is paid extends it too', () => {
+  const book = new DispenserBook();
+  book.enter(1, 600);
+  book.apply(opening(0, 'till', 50_000));
+  for (const [txIndex, time] of [1, 700, 40_000].entries()) book.apply(extension(txIndex + 1, time));
+  pass(book, 2, 30_000);
+  assert.equal(isOpen(book, 'till'), true);
+  book.apply(extension(5, 90_000, 'till'));
+  book.apply(extension(6, 95_000, 'stranger'));
+  assert.deepEqual(
+    book.takeChanges().extensions.map(({ address, expiration }) => [address, expiration]),
+    [
+      ['owner', 700],
+      ['owner', 40_000],
+      ['till', 90_000]
+    ]
+  );
+  pass(book, 13, 60_000);
+  assert.equal(isOpen(book, 'till'), true);
+  pass(book, 24, 90_000 + DISPENSER_DELAY_S);
+  book.enter(35, 200_000);
+  assert.equal(isOpen(book, 'till'), false);
+});
+
+test('without an address it is that of the source, for 90 days; one that is over at once is none', () => {
   const book = new DispenserBook();
   book.enter(1, 600);
   book.apply(opening(0, null, null));
+  book.apply(opening(1, 'till', 600));
   const row = { txIndex: 0, address: 'owner', oracleAddress: null, source: 'owner', expiredAt: null };
-  assert.deepEqual(book.takeChanges().rows, [{ ...row, expiration: 600 + 90 * 86_400 }]);
-  assert.deepEqual(book.takeChanges(), { rows: [], replaced: [] });
+  const counted = { least: 1n, count: 1, payments: 0 };
+  assert.deepEqual(book.takeChanges().rows, [{ ...row, ...counted, expiration: 600 + 90 * 86_400 }]);
+  assert.deepEqual(book.takeChanges(), { rows: [], extensions: [], payments: [] });
 });
 
-test('126 blocks after it expired it is forgotten, and no extension brings it back', () => {
+test('126 blocks after it ended it is forgotten', () => {
   const book = new DispenserBook();
   book.enter(1, 600);
   book.apply(opening(0, 'till', 700));
-  book.enter(2, 701);
-  book.enter(127, 800);
-  book.purge();
-  assert.deepEqual([...book.addresses()], ['till']);
-  book.enter(128, 900);
-  book.apply(extension(1, 9_000));
-  assert.equal(book.isOpen('till'), false);
-  book.purge();
+  book.enter(2, 9_000); // the median of both is the later one
+  assert.equal(isOpen(book, 'till'), true);
+  book.enter(3, 9_000);
+  assert.equal(isOpen(book, 'till'), false);
+  for (let height = 4; height < 3 + KEPT_BLOCKS; height++) book.enter(height, 9_000);
+  assert.deepEqual([...book.addresses(), ...book.purge().map(({ txIndex }) => txIndex)], ['till']);
+  book.enter(3 + KEPT_BLOCKS, 9_000);
+  assert.deepEqual(book.purge().length, 1);
   assert.deepEqual([...book.addresses()], []);
+});
+
+test('a payment that is less than any dispenser asks is none', () => {
+  const book = new DispenserBook();
+  book.enter(1, 600);
+  book.apply(opening(0, 'till', 9_000, { least: 50n }));
+  assert.deepEqual([book.isTaken('till', 49n), book.isTaken('till', 50n)], [false, true]);
+});
+
+test('at the address of a stranger, one transaction buys what a ledger would serve and no more', () => {
+  const book = new DispenserBook(undefined, 2);
+  book.enter(1, 600);
+  book.apply(opening(0, 'stranger', 10 ** 14));
+  for (let count = 0; count < 10; count++) assert.equal(book.take('stranger', 1n), true);
+  book.enter(2, 600);
+  for (let count = 0; count < MAX_PAYMENTS; count++) assert.equal(book.take('stranger', 1n), true);
+  assert.equal(book.take('stranger', 1n), false);
+  const { rows, payments } = book.takeChanges();
+  assert.equal(rows[0]!.expiredAt, 2);
+  assert.deepEqual(
+    payments.map(({ height, count }) => [height, count]),
+    [[2, MAX_PAYMENTS]],
+    'payments below the height do not count'
+  );
+});
+
+test('two dispensers of one transaction at one address are one row, open while one of them is', () => {
+  const book = new DispenserBook();
+  book.enter(1, 600);
+  const [one, other] = [opening(0, 'till', 5_000, { least: 9n }), opening(0, 'till', 7_000, { least: 4n })];
+  book.apply({
+    ...one,
+    dispensers: { opened: [...one.dispensers.opened, ...other.dispensers.opened], extendedTo: null }
+  });
+  assert.deepEqual(
+    book.takeChanges().rows.map(({ expiration, least, count }) => ({ expiration, least, count })),
+    [{ expiration: 7_000, least: 4n, count: 2 }]
+  );
 });
 
 const names = fc.constantFrom('a', 'b', 'c');
 const step = fc.record({
   source: names,
   address: fc.option(names),
-  time: fc.integer({ min: 0, max: 40 }),
-  kind: fc.constantFrom('open', 'extend', 'block')
+  time: fc.integer({ min: 0, max: 5_000 }),
+  kind: fc.constantFrom('open', 'extend', 'block', 'pay')
 });
 
-test('what is open is what its rows say, however the steps fall, and a book that is read again goes on alike', () => {
+/** What the tables of a decoder keep of a book. */
+class Kept {
+  readonly rows = new Map<string, Dispenser>();
+  readonly extensions: Extension[] = [];
+  readonly times: number[] = [];
+
+  keep(book: DispenserBook): void {
+    const { rows, extensions, payments } = book.takeChanges();
+    for (const row of rows) this.rows.set(`${row.txIndex} ${row.address}`, row);
+    for (const { dispenser } of payments) this.rows.set(`${dispenser.txIndex} ${dispenser.address}`, dispenser);
+    this.extensions.push(...extensions);
+  }
+
+  get state(): BookState {
+    return { dispensers: this.rows.values(), extensions: this.extensions, times: this.times.slice(-11) };
+  }
+}
+
+test('what is open is what a ledger may have open, and a book that is read again goes on alike', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.nat(60), (steps, cut) => {
-      let book = new DispenserBook();
-      let [height, now] = [0, 0];
-      const rows = new Map<number, ReturnType<DispenserBook['takeChanges']>['rows'][number]>();
+      let book = new DispenserBook(undefined, 0);
+      let [height, now] = [1, 600];
+      const kept = new Kept();
+      const opened: { till: string; parties: string[]; until: number; isOver: boolean }[] = [];
+      const enter = () => {
+        book.enter(height, now);
+        for (const one of opened) if (kept.times.length > 0 && one.until <= medianTime(kept.times)) one.isOver = true;
+        kept.times.push(now);
+      };
+      enter();
       for (const [place, { source, address, time, kind }] of steps.entries()) {
+        const median = medianTime(kept.times.slice(-11));
         if (kind === 'block') {
           height += 1;
           now += time;
-          book.enter(height, now);
-        } else {
-          const said: DispenserTransaction =
-            kind === 'open' ? opening(place, address, now + time, source) : extension(place, now + time, source);
-          book.apply(said);
+          enter();
+        } else if (kind === 'open') {
+          const transaction: DispenserTransaction = opening(place, address, median + time, { source });
+          book.apply(transaction);
+          const till = address ?? source;
+          if (time > 0) opened.push({ till, parties: [till, source], until: median + time, isOver: false });
+        } else if (kind === 'extend') {
+          book.apply(extension(place, median + time, source));
+          // A ledger takes the new time as it is, also an earlier one.
+          for (const one of opened) if (one.parties.includes(source) && time > 0) one.until = median + time;
+        } else book.take(source, 1n);
+        for (const { till, isOver } of opened) assert.ok(isOver || book.isTaken(till, 1n), `${till} is closed`);
+        if (place === cut) {
+          kept.keep(book);
+          const again = new DispenserBook(kept.state, 0);
+          const [one, other] = [book, again].map((each) => ['a', 'b', 'c'].map((name) => each.isTaken(name, 1n)));
+          assert.deepEqual(other, one);
+          book = again;
+          // The block goes on in the next one.
+          height += 1;
+          enter();
         }
-        for (const row of book.takeChanges().rows) rows.set(row.txIndex, row);
-        for (const name of ['a', 'b', 'c']) {
-          const isOpen = [...rows.values()].some((row) => row.address === name && row.expiredAt === null);
-          assert.equal(book.isOpen(name), isOpen);
-        }
-        if (place !== cut) continue;
-        book = new DispenserBook(rows.values());
-        book.enter(height, now);
-        assert.deepEqual(book.takeChanges().rows, []);
       }
     })
   );

@@ -1,3 +1,4 @@
+import { DISPENSER_FORMATS, MAX_REFILLS } from '../../../coin/action/dispenser.ts';
 import { compareBytes } from '../../../consensus/byte-order.ts';
 import { spent } from '../../fees/charge.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
@@ -57,7 +58,6 @@ interface NewDispenser extends OfferFields, OfferSides {
   readonly oracle: string;
 }
 
-const MAX_REFILLS = 5;
 const FOREIGN_PAYMENTS = 2;
 
 function readNew(step: Step): NewDispenser[] {
@@ -103,9 +103,7 @@ function isPermitted({ getAddress }: NewDispenser, { action, ledger }: Step): bo
 const create = defineAction<NewDispenser>({
   name: 'DISPENSER',
   table: 'dispensers',
-  formats: {
-    0: 'GIVE_COIN|GIVE_TICK|GIVE_AMOUNT|GIVE_OWNERSHIP|GIVE_ESCROW|GET_COIN|GET_TICK|GET_AMOUNT|GET_ADDRESS|FIAT_CODE|FIAT_AMOUNT|ORACLE_ADDRESS|EXPIRATION|ALLOW_LIST|BLOCK_LIST|MEMO'
-  },
+  formats: { 0: DISPENSER_FORMATS[0] },
   read: readNew,
   checks: [
     ...COIN_CHECKS,
@@ -181,6 +179,7 @@ const create = defineAction<NewDispenser>({
       left,
       refills: 0,
       dispenses: 0,
+      refusals: 0,
       expiration: leg.expiration!,
       lists: [{ from: 0, allowList: listRoot(leg.allowText, step), blockList: listRoot(leg.blockText, step) }],
       closesAt: null,
@@ -226,7 +225,7 @@ const CHANGE_CHECKS: readonly Check<Change>[] = [
 const cancel = defineAction<Change>({
   name: 'DISPENSER_CANCEL',
   table: 'dispenser_cancels',
-  formats: { 1: 'DISPENSER_ACTION_INDEX|MEMO' },
+  formats: { 1: DISPENSER_FORMATS[1] },
   read: readChange,
   checks: CHANGE_CHECKS,
   row: ({ named, memo }) => ({ dispenser_action_index: named ?? 0, memo_id: orNull(memo) }),
@@ -236,7 +235,7 @@ const cancel = defineAction<Change>({
 const edit = defineAction<Change>({
   name: 'DISPENSER_EDIT',
   table: 'dispenser_edits',
-  formats: { 2: 'DISPENSER_ACTION_INDEX|GIVE_ESCROW|EXPIRATION|ALLOW_LIST|BLOCK_LIST|MEMO' },
+  formats: { 2: DISPENSER_FORMATS[2] },
   read: readChange,
   checks: [
     ...CHANGE_CHECKS,
@@ -270,7 +269,7 @@ const edit = defineAction<Change>({
       ...before,
       left: before.left + escrow!,
       refills: before.refills + Number(escrow! > 0n),
-      dispenses: escrow! > 0n ? 0 : before.dispenses,
+      ...(escrow! > 0n ? { dispenses: 0, refusals: 0 } : {}),
       expiration: expiration ?? before.expiration,
       lists: listsAfter(before, change, step)
     });

@@ -1,5 +1,5 @@
+import { MEDIAN_BLOCKS, medianTime } from '../../../consensus/median-time.ts';
 import { type Connection, rows } from '../../../db/core/connection.ts';
-import { MEDIAN_BLOCKS, medianTime } from '../../block/median-time.ts';
 import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import {
@@ -175,6 +175,14 @@ async function readDispensers(connection: Query, indexes: readonly number[]): Pr
     `SELECT * FROM dispenses WHERE dispenser_action_index IN (?) AND status_id = ${VALID_STATUS} ORDER BY action_index`,
     [indexes]
   );
+  const refused = await rows<Row>(
+    connection,
+    `SELECT d.dispenser_action_index AS offer, COUNT(*) AS refusals FROM dispenses d
+     WHERE d.dispenser_action_index IN (?) AND d.status_id <> ${VALID_STATUS} AND d.action_index > COALESCE(
+       (SELECT MAX(e.action_index) FROM dispenser_edits e WHERE e.dispenser_action_index = d.dispenser_action_index
+        AND e.status_id = ${VALID_STATUS} AND e.give_escrow > 0), 0) GROUP BY d.dispenser_action_index`,
+    [indexes]
+  );
   const cancels = await rows<Row>(
     connection,
     `SELECT n.dispenser_action_index AS offer, a.address AS heir, x.block_index FROM dispenser_statuses n
@@ -188,6 +196,7 @@ async function readDispensers(connection: Query, indexes: readonly number[]): Pr
     const own = {
       edits: edits.get(index) ?? [],
       served: served.filter((dispense) => dispense['dispenser_action_index'] === index),
+      refusals: Number(refused.find(({ offer }) => offer === index)?.['refusals'] ?? 0),
       cancel: cancels.find(({ offer }) => offer === index)
     };
     dispensers.push(await dispenserOf(connection, row, own));
@@ -201,8 +210,14 @@ async function dispenserOf(
   {
     edits,
     served,
+    refusals,
     cancel
-  }: { readonly edits: readonly Row[]; readonly served: readonly Row[]; readonly cancel: Row | undefined }
+  }: {
+    readonly edits: readonly Row[];
+    readonly served: readonly Row[];
+    readonly refusals: number;
+    readonly cancel: Row | undefined;
+  }
 ): Promise<Dispenser> {
   const give = sideOf(row, 'give');
   const refills = edits.filter((edit) => amountOf(edit['give_escrow']) > 0n);
@@ -223,6 +238,7 @@ async function dispenserOf(
     left: held + added - sold,
     refills: refills.length,
     dispenses: served.filter((dispense) => Number(dispense['action_index']) > lastRefill).length,
+    refusals,
     expiration: edits.reduce((last, edit) => numberOf(edit['expiration']) ?? last, readWhole(row['expiration'])),
     lists: await listsOf(connection, row, edits),
     closesAt: cancel ? (await timeOf(connection, cancel)) + DISPENSER_DELAY_S : null,

@@ -73,7 +73,7 @@ export class Field {
     const previousHash = this.#hash;
     this.#hash = hashOf(`block ${height}`);
     const transactions = actions.map(([source, data], place): TransactionRow => {
-      const dispensers = { opened: null, extendedTo: null };
+      const dispensers = { opened: [], extendedTo: null };
       const hash = hashOf(`transaction ${height} ${place}`);
       return { hash, source, data, rawData: null, pubkey: null, outputs: [], dispensers };
     });

@@ -102,7 +102,7 @@ test('DATABASE_UNUSABLE: a block or source that a decoder always writes is missi
     transactions: [
       {
         ...{ hash: String(height).padStart(64, 'b'), source: 'buyer', data: '', rawData: null, pubkey: null },
-        ...{ outputs: [{ vout: 1, address: 'seller', amount: 25n }], dispensers: { opened: null, extendedTo: null } }
+        ...{ outputs: [{ vout: 1, address: 'seller', amount: 25n }], dispensers: { opened: [], extendedTo: null } }
       }
     ]
   });

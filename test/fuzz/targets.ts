@@ -2,6 +2,7 @@ import type { Target } from './support/target.ts';
 import { actions } from './targets/actions.ts';
 import { configuration } from './targets/configuration.ts';
 import { createTable } from './targets/create-table.ts';
+import { dispenserTexts } from './targets/dispenser-texts.ts';
 import { encoderCalls } from './targets/encoder-calls.ts';
 import { heartbeatBodies } from './targets/heartbeat-bodies.ts';
 import { httpBytes } from './targets/http-bytes.ts';
@@ -41,6 +42,7 @@ export const TARGETS: readonly Target[] = [
   nodeAnswers,
   payloads,
   actions,
+  dispenserTexts,
   rawBlocks,
   configuration,
   stateFiles

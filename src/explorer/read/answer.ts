@@ -59,7 +59,7 @@ async function readList(asked: ListRead): Promise<Reply> {
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
   if (question.height !== undefined) await checkHeight(query, question.height, tip);
   const names = () => databases.names.at(query, tip);
-  const value = await readSubject(query, names, filter.takes, text);
+  const value = await readSubject(query, names, filter.takes, text, databases.network.addresses);
   const { limit, page, format } = question;
   const wanted = {
     ...{ filter, limit, cursor, value: value ?? '' },

@@ -1,3 +1,5 @@
+import type { AddressVersions } from '../../coin/chains.ts';
+import { canonicalAddress } from '../../coin/script/address.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Subject } from '../lists/list.ts';
 import type { Query } from './reader.ts';
@@ -24,11 +26,12 @@ export async function readSubject(
   query: Query,
   names: ReadNames,
   subject: Subject,
-  text: string
+  text: string,
+  versions: AddressVersions
 ): Promise<string | number | null> {
   switch (subject) {
     case 'address':
-      return ADDRESS.test(text) ? text : null;
+      return ADDRESS.test(text) ? await spellAddress(query, text, versions) : null;
     case 'ticker':
       return await findTicker(query, names, text);
     case 'height':
@@ -55,6 +58,16 @@ export async function findAddress(query: Query, address: string): Promise<number
   if (!ADDRESS.test(address)) return null;
   const [found] = await query<{ id: number }>('SELECT id FROM index_addresses WHERE address = ?', [address]);
   return found?.id ?? null;
+}
+
+/**
+ * An address in the spelling under which a database has it: that of this system, which its rows have, whatever spelling somebody asks
+ * for; else as it is written, for older rows.
+ */
+export async function spellAddress(query: Query, asked: string, versions: AddressVersions): Promise<string> {
+  const usual = canonicalAddress(asked, versions);
+  if (usual === undefined || usual === asked || (await findAddress(query, usual)) !== null) return usual ?? asked;
+  return (await findAddress(query, asked)) === null ? usual : asked;
 }
 
 /** The id of a ticker, which is looked up as it is written, then, among those of tokens, without regard to case. */

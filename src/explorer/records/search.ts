@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { canonicalAddress } from '../../coin/script/address.ts';
 import type { Query } from '../read/reader.ts';
-import { findAddress, type ReadNames, readHash } from '../read/subject.ts';
+import { findAddress, type ReadNames, readHash, spellAddress } from '../read/subject.ts';
 import { findHeight } from './chain.ts';
 import type { RecordMethod, RecordRead } from './record.ts';
 
@@ -46,9 +46,8 @@ const FINDERS: Readonly<Record<(typeof FOUND)[number], Finder>> = {
 
 /** An address as it is written, or as this system writes it: QR codes have capitals. */
 async function findAddresses({ query, databases }: RecordRead, name: string): Promise<string[]> {
-  if ((await findAddress(query, name)) !== null) return [name];
-  const canonical = canonicalAddress(name, databases.network.addresses);
-  return canonical !== undefined && (await findAddress(query, canonical)) !== null ? [canonical] : [];
+  const spelled = await spellAddress(query, name, databases.network.addresses);
+  return (await findAddress(query, spelled)) === null ? [] : [spelled];
 }
 
 /** By its height, or by the hash that the chain gives it. */

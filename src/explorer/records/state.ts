@@ -13,7 +13,7 @@ import {
   textOrNull,
   ticker
 } from '../lists/columns.ts';
-import { findAddress, findTicker } from '../read/subject.ts';
+import { findAddress, findTicker, spellAddress } from '../read/subject.ts';
 import { type Databases, type RecordMethod, readRows, unknown } from './record.ts';
 
 /** The fields of a token in their groups. */
@@ -107,7 +107,8 @@ export const address: RecordMethod = {
     ...rowSchema(ADDRESS).properties,
     pubkey: Type.Union([Type.String(), Type.Null()])
   }),
-  read: async ({ query, question: { query: name = '' }, databases }) => {
+  read: async ({ query, question: { query: asked = '' }, databases }) => {
+    const name = await spellAddress(query, asked, databases.network.addresses);
     const id = await findAddress(query, name);
     const [found] = await readRows(query, ADDRESS, 'index_addresses i WHERE i.id = ?', [id]);
     if (!found && canonicalAddress(name, databases.network.addresses) === name)

@@ -2,6 +2,8 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { WebSocket } from 'ws';
+import type { AddressVersions } from '../../coin/chains.ts';
+import { canonicalAddress } from '../../coin/script/address.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { AddressReader } from '../../service/address.ts';
@@ -50,9 +52,11 @@ export function liveRoutes(app: FastifyInstance, { coins, limit, addressOf, log 
     plugin.setErrorHandler(errorHandler({ withCode: 'always', names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', limit.take);
     const subscribe = (request: FastifyRequest, reply: FastifyReply) => {
-      const stream = streamOf(findCoin(coins(), (request.params as { coin?: string }).coin));
+      const coin = findCoin(coins(), (request.params as { coin?: string }).coin);
+      const stream = streamOf(coin);
       sockets.check(request);
-      const subject = readSubject(request.query as Readonly<Partial<Record<Subject['type'], string>>>);
+      const { addresses } = coin.network;
+      const subject = readSubject(request.query as Readonly<Partial<Record<Subject['type'], string>>>, addresses);
       const address = addressOf(request.raw);
       sockets.open(request, reply, (socket, connection) =>
         stream.subscribe(socket, { address, subject, sendBuffer: bufferOf(socket, connection) })
@@ -74,10 +78,13 @@ function bufferOf(socket: WebSocket, connection: Socket): () => SendBuffer {
 }
 
 /** @throws {PlatformError} REQUEST_INVALID */
-function readSubject({ address, token }: Readonly<Partial<Record<Subject['type'], string>>>): Subject | null {
+function readSubject(
+  { address, token }: Readonly<Partial<Record<Subject['type'], string>>>,
+  versions: AddressVersions
+): Subject | null {
   if (address !== undefined && token !== undefined)
     throw new PlatformError('REQUEST_INVALID', { reason: 'send an address or a token, not both' });
-  if (address !== undefined) return { type: 'address', query: address };
+  if (address !== undefined) return { type: 'address', query: canonicalAddress(address, versions) ?? address };
   return token === undefined ? null : { type: 'token', query: token };
 }
 

@@ -61,7 +61,7 @@ export async function runSeam(seed: number, blockCount: number, database: Databa
   const add = async (said: readonly Said[], payout: Said['payments'] = []) => {
     const block = chain.add(time, said, payout);
     const outputs = await outputsOf(block, chain);
-    payments += outputs.filter(({ data }) => data === '').length;
+    payments += outputs.filter(({ data }) => data === '').flatMap((one) => one.outputs).length;
     rows.push(shown.run({ ...block, transactions: outputs }).rows);
   };
   const [issuer] = OWNERS as [Party];

@@ -116,9 +116,12 @@ async function readHead(connection: Connection, { heads }: SourceLayout, height:
   return head;
 }
 
-/** @param bound blocks above it are left out of tables that know their block; null where there are none */
+/** @param bound blocks above it are left out of tables that know their block, rows without a block stay; null where there are none above */
 function readWhole(plan: TablePlan, layout: SourceLayout, bound: number | null): TableRead {
-  if (bound !== null && plan.class === 'scoped') return readScope(plan, layout, 0, bound);
+  if (bound !== null && plan.class === 'scoped') {
+    const { from, block } = scopeSql(plan, layout.tables, true);
+    return select(plan, from, `${block} <= ?`, rowOrder(plan, layout.tables), [bound]);
+  }
   if (bound !== null && plan.name === 'sync_meta') return readBlocks(plan, layout, 0, bound);
   return select(plan, `${quoteName(plan.name)} r`, 'TRUE', primaryOrder(plan, layout), []);
 }

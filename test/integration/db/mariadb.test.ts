@@ -46,7 +46,11 @@ const ODD_SETTINGS: readonly [name: string, odd: string, needed: string | number
   ['check_constraint_checks', '1', 0],
   ['innodb_strict_mode', '1', 0],
   ['group_concat_max_len', '4', 1_048_576],
-  ['tx_isolation', "'READ-UNCOMMITTED'", 'REPEATABLE-READ']
+  ['tx_isolation', "'READ-UNCOMMITTED'", 'REPEATABLE-READ'],
+  ['wait_timeout', '1', 604_800],
+  ['idle_transaction_timeout', '1', 0],
+  ['net_read_timeout', '1', 600],
+  ['net_write_timeout', '1', 600]
 ];
 
 test('a server set for other programs: no setting of it reaches our sessions, and what cannot be set is refused by name', async () => {

@@ -315,9 +315,19 @@ test('rows of a block that is still being written stay out of a full snapshot', 
   await sql(
     coordinates,
     'INSERT INTO blocks (block_index, block_time) VALUES (105, 1)',
-    'INSERT INTO transactions (tx_index, block_index, tx_hash_id, source_id) SELECT MAX(tx_index) + 1, 105, MAX(tx_hash_id) + 1, 1 FROM transactions'
+    'INSERT INTO transactions (tx_index, block_index, tx_hash_id, source_id) SELECT MAX(tx_index) + 1, 105, MAX(tx_hash_id) + 1, 1 FROM transactions',
+    // Rows without a block are of no block that is being written.
+    'CREATE TABLE zz_scoped (id INT PRIMARY KEY, block_index INT NULL, KEY (block_index))',
+    'INSERT INTO zz_scoped VALUES (1, NULL), (2, 104), (3, -1), (4, 105)',
+    'CREATE TABLE zz_orphans (id INT PRIMARY KEY, tx_index INT NOT NULL, KEY (tx_index))',
+    'INSERT INTO zz_orphans VALUES (1, 999999)'
   );
   const { body } = await build(pool, orderOf(coordinates));
+  assert.deepEqual(
+    body.tables['zz_scoped']?.map((row) => row['id']),
+    [1, 2, 3]
+  );
+  assert.equal(body.tables['zz_orphans']?.length, 1);
   assert.equal(body.block_height, 104);
   assert.equal(Math.max(...(body.tables['blocks'] ?? []).map((row) => Number(row['block_index']))), 104);
   assert.ok((body.tables['transactions'] ?? []).every((row) => Number(row['block_index']) <= 104));

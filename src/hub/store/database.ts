@@ -79,6 +79,8 @@ export function openHubDatabase(
   { log, breaker: input = BREAKER, inspect = () => undefined, onCircuit = () => undefined }: HubDatabaseOptions
 ): OpenHubDatabase {
   const pool = openPool(database, POOL_SIZE);
+  /** Whether the database answers is asked on a connection of its own: it waits for no caller's statements. */
+  const probes = openPool(database, 1);
   pool.pool.on('connection', (raw) => {
     raw.query(`SET SESSION innodb_lock_wait_timeout = ${WRITE_LOCK_WAIT_S}`, () => undefined);
     raw.query(`SET SESSION max_statement_time = ${CALL_LIMIT_MS / 1000}`, () => undefined); // MySQL has none: `run` has a limit too
@@ -88,7 +90,7 @@ export function openHubDatabase(
   let isReady = false;
 
   /** Runs work on a pooled connection behind the breaker. Work that fails or is late takes its connection with it. */
-  const run = async <T>(limitMs: number, work: Work<T>): Promise<T> => {
+  const run = async <T>(limitMs: number, work: Work<T>, from = pool): Promise<T> => {
     if (!isReady) throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
     if (breaker.getSnapshot().hasTag('refuse')) {
       throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'circuit breaker open for the hub database' });
@@ -97,7 +99,7 @@ export function openHubDatabase(
     const { promise: deadline, reject } = Promise.withResolvers<never>();
     const late = () => reject(new PlatformError('DATABASE_UNAVAILABLE', { reason: `no answer within ${limitMs} ms` }));
     const timer = setTimeout(late, limitMs);
-    const acquiring = pool.getConnection();
+    const acquiring = from.getConnection();
     try {
       const connection = await Promise.race([acquiring, deadline]);
       const value = await Promise.race([work(connection), deadline]);
@@ -144,7 +146,7 @@ export function openHubDatabase(
 
     async probe() {
       try {
-        await run(PROBE_LIMIT_MS, (connection) => rows(connection, 'SELECT 1'));
+        await run(PROBE_LIMIT_MS, (connection) => rows(connection, 'SELECT 1'), probes);
         return true;
       } catch (caught) {
         log.warn({ err: caught }, 'the database does not answer');
@@ -164,7 +166,7 @@ export function openHubDatabase(
 
     async close() {
       breaker.stop();
-      await pool.end();
+      await Promise.all([pool.end(), probes.end()]);
     }
   };
 }

@@ -6,9 +6,9 @@ import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts'
 const ROWS_PER_STATEMENT = 1_000;
 /** Rows of these change: each group of blocks writes over what it changed. */
 const WRITTEN_OVER: ReadonlySet<string> = new Set(['balances', 'tokens']);
-/** The clock of each run is in it. */
-const NOT_COPIED = 'events';
-const NAMES = [...TABLES.keys(), 'chain_blocks'].filter((name) => name !== NOT_COPIED);
+/** The clock of each run is in them. */
+const NOT_COPIED: ReadonlySet<string> = new Set(['events', 'schema_migrations']);
+const NAMES = [...TABLES.keys(), 'chain_blocks'].filter((name) => !NOT_COPIED.has(name));
 
 type Row = Record<string, unknown>;
 

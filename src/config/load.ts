@@ -1,7 +1,7 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { PlatformError } from '../errors.ts';
 import { type ConfigFile, textIn } from './config-file.ts';
-import { nearest } from './nearest.ts';
+import { isNearOne, nearest } from './nearest.ts';
 import { type Environment, type Values, type Variable, type Variables, withoutAccounts } from './variables.ts';
 
 /** Where a value was found; the first of them that has one counts. */
@@ -90,12 +90,21 @@ export function loadConfig<V extends Variables>(
     throw new PlatformError('CONFIG_INVALID', { reason: [...faults, ...together].join('\n') });
   const names = readings.flatMap(([, reading]) => reading.names);
   const isKnown = (name: string) => names.includes(name) || patterns.some((pattern) => pattern.test(name));
+  const all = Object.keys(variables);
+  const findUnknown = (given: readonly string[], origin: 'environment' | 'config.json') =>
+    given
+      .filter((name) => !isKnown(name) && (prefixes.some((prefix) => name.startsWith(prefix)) || isNearOne(name, all)))
+      .map((name) => {
+        const what = origin === 'environment' ? `unknown variable ${name}` : `unknown name ${name} in config.json`;
+        return `${what}; did you mean ${nearest(name, all)}?`;
+      });
   return {
     values,
     origins: Object.fromEntries(readings.map(([name, { origin }]) => [name, origin])),
-    warnings: Object.keys(sources.env)
-      .filter((name) => prefixes.some((prefix) => name.startsWith(prefix)) && !isKnown(name))
-      .map((name) => `unknown variable ${name}; did you mean ${nearest(name, Object.keys(variables))}?`)
+    warnings: [
+      ...findUnknown(Object.keys(sources.env), 'environment'),
+      ...findUnknown(Object.keys(sources.file ?? {}), 'config.json')
+    ]
   };
 }
 

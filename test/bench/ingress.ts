@@ -7,6 +7,7 @@ import { runProgram } from '../support/program.ts';
 import { createDecoder } from '../support/sync/generated-decoder.ts';
 import { startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
+import { measureAnswers } from './support/answers.ts';
 import { ATTACKS } from './support/attacks.ts';
 import { addWeight, BlockWriter, FIRST_BLOCKS } from './support/block-writer.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
@@ -15,9 +16,10 @@ import { type Held, ProcessMemory } from './support/process-memory.ts';
 import { type Delays, LOOK_MS, lifetimes, type Outcome, Siege } from './support/siege.ts';
 
 const NEIGHBOURS = 'neighbours';
+const ANSWERS = 'answers';
 
 const options = readArguments(
-  'npm run bench -- ingress [--only PART_OF_A_NAME|neighbours] [--count 300] [--rate 300] [--json FILE]',
+  'npm run bench -- ingress [--only PART_OF_A_NAME|neighbours|answers] [--count 300] [--rate 300] [--json FILE]',
   {
     json: { type: 'string' },
     /** Part of the names of the attacks to make. */
@@ -30,12 +32,14 @@ const options = readArguments(
   ({ json, only, count, rate }) => {
     const attacks = ATTACKS.filter(({ name }) => name.includes(only));
     const hasNeighbours = only === '' || only === NEIGHBOURS;
+    const hasAnswers = only === '' || only === ANSWERS;
     const reason = `no attack ${only}; there are ${ATTACKS.map(({ name }) => name).join(', ')}`;
-    if (attacks.length === 0 && !hasNeighbours) throw new PlatformError('COMMAND_INVALID', { reason });
+    if (attacks.length === 0 && !hasNeighbours && !hasAnswers) throw new PlatformError('COMMAND_INVALID', { reason });
     return {
       json,
       attacks,
       hasNeighbours,
+      hasAnswers,
       count: readNumber('--count', count, 1, 10_000),
       rate: readNumber('--rate', rate, 1, 10_000)
     };
@@ -208,5 +212,6 @@ function figuresOf(outcomes: readonly Outcome[], calm: Delays, before: Held, aft
 await runProgram(async () => {
   const siege = options.attacks.length > 0 ? await measure() : [];
   const neighbours = options.hasNeighbours ? await measureNeighbours() : [];
-  report('ingress', [...siege, ...neighbours], options.json);
+  const answers = options.hasAnswers ? await measureAnswers() : [];
+  report('ingress', [...siege, ...neighbours, ...answers], options.json);
 });

@@ -6,12 +6,16 @@ import { checkByDescription } from '../support/explorer-client.ts';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { runProgram } from '../support/program.ts';
+import { sql } from '../support/sql.ts';
+import { pathsAt, walk } from './walks.ts';
 
 /*
  * npm run explorer-check -- --minutes M --seed S
  *
  * Asks an explorer for whatever its /openapi.json describes, with made-up parameters, for so many minutes, while the newest blocks of its
- * ledger are taken back and come again. A status of 500 and above or an answer that breaks its schema ends it, with seed and path.
+ * ledger are taken back and come again: with the same seconds and actions and other hashes. A status of 500 and above or an answer that
+ * breaks its schema ends it, with seed and path. Beside that it walks every list by its cursors, and compares what it met of the blocks
+ * that stay with the list at that height.
  */
 const RUNS = 40;
 const CHURN_MS = 1_000;
@@ -31,14 +35,43 @@ await runProgram(async () => {
   const explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'error' });
   const until = performance.now() + minutes * 60_000;
   let reorgs = 0;
+  const newest = explored.blocks.slice(-CHURN_BLOCKS);
   const churn = async () => {
-    const newest = explored.blocks.slice(-CHURN_BLOCKS);
     for (; performance.now() < until; reorgs++) {
       await sleep(CHURN_MS);
       await explored.store.rollBack(newest[0]!.height);
-      await sleep(CHURN_MS);
-      await explored.store.addBlocks(newest);
+      const letter = 'abcdef'[reorgs % 6]!;
+      await explored.store.addBlocks(newest.map((block) => ({ ...block, hash: block.hash.replace(/^./, letter) })));
     }
+  };
+  const height = newest[0]!.height - 1;
+  const [last] = await sql(
+    explored.indexer,
+    `SELECT MAX(action_index) AS action FROM actions WHERE block_index <= ${height}`
+  );
+  const isOld = (row: Readonly<Record<string, unknown>>) =>
+    Number(row['block_index'] ?? 0) <= height && Number(row['action_index'] ?? 0) <= Number(last?.['action']);
+  /** What later blocks leave as it is. */
+  const keyOf = (path: string, row: Readonly<Record<string, unknown>>) =>
+    JSON.stringify(
+      path.includes('height=') ? row : [row['block_hash'], row['action_index'], row['tick'], row['address']]
+    );
+  const keysOf = async (path: string) =>
+    (await walk(explorer.url, path, { isOld }))?.map((row) => keyOf(path, row)).join('\n') ?? null;
+  const expected = new Map<string, string | null>();
+  for (const path of pathsAt(height)) expected.set(path, await keysOf(path));
+  let walks = 0;
+  const unended = new Set<string>();
+  const differences: string[] = [];
+  const compare = async () => {
+    while (performance.now() < until)
+      for (const [path, rows] of expected) {
+        const found = await keysOf(path);
+        if (found === null) unended.add(path);
+        else if (found !== rows) differences.push(path);
+        walks++;
+        if (performance.now() > until) return;
+      }
   };
   const statuses = new Map<number, number>();
   let requests = 0;
@@ -51,11 +84,13 @@ await runProgram(async () => {
       for (const [status, count] of checked.statuses) statuses.set(status, (statuses.get(status) ?? 0) + count);
     }
   };
-  await Promise.all([check(), churn()]);
+  await Promise.all([check(), churn(), compare()]);
   explored.store.close();
   assert.deepEqual([...(unanswered ?? [])], [], 'operations that had no answer of status 200');
+  assert.deepEqual(differences, [], 'walks that differ from the list at one height');
+  assert.deepEqual([...unended], [], 'walks that reorgs never let end');
   for (const [status, count] of [...statuses].sort()) console.log(`${String(count).padStart(9)} ${status}`);
   console.log(
-    `seed ${seed}: ${requests} requests in ${minutes} min, ${reorgs} reorgs, 0 server errors, 0 broken schemas`
+    `seed ${seed}: ${requests} requests in ${minutes} min, ${reorgs} reorgs, 0 server errors, 0 broken schemas; ${walks} walks of ${expected.size} lists, 0 differences`
   );
 });

@@ -43,6 +43,21 @@ function faultsOf(env: Record<string, string>): string[] {
   }
 }
 
+test('names that are near known ones are named, in config.json and the environment; those of other services are not', () => {
+  const variables = { DECODER_API_PORT: text({ doc: 'x' }), TRUST_PROXY: text({ doc: 'x' }), NODE_PORT: text({ doc: 'x' }) };
+  const { warnings } = loadConfig(variables, {
+    prefixes: ['DECODER_'],
+    env: { TRUST_PROXI: '1', ENCODER_API_PORT: '1', NODE_PATH: '/x', DECODER_ANYTHING: '1', HOME: '/' },
+    file: { DECODER_API_KEYY: 'x', trust_proxy: 'x', NODE_OPTIONS: 'x', something: 1 }
+  });
+  assert.deepEqual(warnings, [
+    'unknown variable TRUST_PROXI; did you mean TRUST_PROXY?',
+    'unknown variable DECODER_ANYTHING; did you mean DECODER_API_PORT?',
+    'unknown name DECODER_API_KEYY in config.json; did you mean DECODER_API_PORT?',
+    'unknown name trust_proxy in config.json; did you mean TRUST_PROXY?'
+  ]);
+});
+
 test('property: a whole number is taken exactly when it lies within its bounds', () => {
   fc.assert(
     fc.property(fc.oneof(fc.integer({ min: -20, max: 20 }).map(String), fc.string()), (value) => {

@@ -123,16 +123,32 @@ function reasonOf(fault: TLocalizedValidationError): string {
   return fault.keyword === 'enum' ? `must be one of ${fault.params.allowedValues.join(', ')}` : fault.message;
 }
 
-/** A reply as pieces of JSON, each made when those before it are taken. */
-export async function* piecesOf(reply: Reply): AsyncGenerator<string | Buffer> {
+/** Does a part of the work when it is the turn of its caller. */
+export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** A reply as pieces of JSON, each made in a turn of its caller when those before it are taken. */
+export async function* piecesOf(reply: Reply, inTurn: InTurn): AsyncGenerator<string | Buffer> {
   if (!('result' in reply)) return yield JSON.stringify(reply);
   const { result, id } = reply;
   const isMade = result instanceof KeptResult || result instanceof JsonResult;
   if (!isMade && !(result instanceof StreamedResult)) return yield JSON.stringify(reply);
   yield '{"jsonrpc":"2.0","result":';
   if (isMade) yield result.json;
-  else yield* result.pieces();
+  else yield* partsOf(result.pieces(), inTurn);
   yield `,"id":${JSON.stringify(id)}}`;
+}
+
+async function* partsOf(parts: AsyncIterable<string>, inTurn: InTurn): AsyncGenerator<string> {
+  const making = parts[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const { done, value } = await inTurn(() => making.next());
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await making.return?.(undefined);
+  }
 }
 
 /** The id that a reply to the call carries; null where it has none that can be read. */

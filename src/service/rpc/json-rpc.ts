@@ -7,7 +7,7 @@ import type { Cost, WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit } from '../limits.ts';
 import { Turns } from '../turns.ts';
 import { isLocalRequest } from './caller.ts';
-import { hasReply, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
+import { hasReply, type InTurn, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
 import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
@@ -27,7 +27,7 @@ export interface RpcOptions {
   readonly bodyLimitBytes: number;
   /** Calls in one batch, default 50. */
   readonly batchLimit?: number;
-  /** Calls under way at once, default 64; addresses take turns. */
+  /** Calls, and parts of long answers, under way at once, default 16; addresses take turns. */
   readonly atOnce?: number;
   /** Whether the service serves the network of a public code, as in `POST /LTC/`. */
   readonly serves: (code: string) => boolean;
@@ -44,7 +44,7 @@ interface RpcDeps {
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPEN_BODY_BYTES = 100_000;
 const BATCH_LIMIT = 50;
-const AT_ONCE = 64;
+const AT_ONCE = 16;
 /** A database that is slow is no fault of the caller. */
 const MOST_CHARGED_MS = 250;
 /** JSON's own types alone: a browser can send any other one across origins without asking. */
@@ -119,6 +119,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     };
     const isGone = () => request.raw.socket.destroyed;
     const pay = async (cost: Cost) => void (isKnown || (await budget.pace(address, cost)));
+    const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
     const answer = async (call: unknown): Promise<Outcome> => {
       await pay({ calls: 1 });
       const work = async () => {
@@ -134,12 +135,12 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       }
     };
     if (isBatch && calls.some(hasReply))
-      return await sendPieces(reply, repliesTo(calls, { answer, isGone, table }), pay);
+      return await sendPieces(reply, repliesTo(calls, { answer, isGone, inTurn, table }), pay);
     const outcomes: Outcome[] = [];
     for (const call of calls) outcomes.push(await answer(call));
     const [only] = outcomes;
     if (isBatch || !only?.reply) return reply.code(204).send();
-    return await sendReply(request, reply, { ...only, reply: only.reply }, pay);
+    return await sendReply(request, reply, { ...only, reply: only.reply }, { pay, inTurn });
   };
 
   const doc = {
@@ -180,10 +181,12 @@ async function* repliesTo(
   {
     answer,
     isGone,
+    inTurn,
     table
   }: {
     readonly answer: (call: unknown) => Promise<Outcome>;
     readonly isGone: () => boolean;
+    readonly inTurn: InTurn;
     readonly table: MethodTable;
   }
 ): AsyncGenerator<string | Buffer> {
@@ -196,7 +199,7 @@ async function* repliesTo(
       if (!reply) continue;
       yield mark;
       mark = ',';
-      yield* piecesOf(reply);
+      yield* piecesOf(reply, inTurn);
     }
     yield ']';
   } finally {
@@ -208,10 +211,10 @@ async function sendReply(
   { headers }: FastifyRequest,
   answer: FastifyReply,
   { status, reply }: Outcome & { readonly reply: Reply },
-  pay: (cost: Cost) => Promise<void>
+  { pay, inTurn }: { readonly pay: (cost: Cost) => Promise<void>; readonly inTurn: InTurn }
 ): Promise<FastifyReply> {
   if ('result' in reply && reply.result instanceof StreamedResult)
-    return await sendPieces(answer, piecesOf(reply), pay);
+    return await sendPieces(answer, piecesOf(reply, inTurn), pay);
   if (!('result' in reply && (reply.result instanceof KeptResult || reply.result instanceof JsonResult))) {
     const body = JSON.stringify(reply);
     await pay({ bytes: body.length });

@@ -59,7 +59,8 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
   const { database, stream, addressOf, budget, requestsPerMinute } = deps;
   const sockets = acceptWebSockets(app);
   app.addHook('preClose', async () => stream.close());
-  createLimit(app, { name: 'hub-db', max: requestsPerMinute, windowMs: 60_000, addressOf }).guard(app);
+  const limit = createLimit(app, { name: 'hub-db', max: requestsPerMinute, windowMs: 60_000, addressOf });
+  limit.guard(app);
 
   /** Sends a page as it is read, at the pace of its reader. */
   const sendPage = async (
@@ -130,8 +131,9 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       },
       schema: { querystring: ResumeSchema }
     },
-    (request, reply) => {
+    async (request, reply) => {
       sockets.check(request);
+      await limit.take(request, reply); // an upgrade is no answer that is counted, and reads the database
       const resume = readResume(request.query.since_id ?? '');
       const address = addressOf(request.raw);
       sockets.open(request, reply, (socket, connection) =>

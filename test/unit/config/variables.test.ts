@@ -44,7 +44,11 @@ function faultsOf(env: Record<string, string>): string[] {
 }
 
 test('names that are near known ones are named, in config.json and the environment; those of other services are not', () => {
-  const variables = { DECODER_API_PORT: text({ doc: 'x' }), TRUST_PROXY: text({ doc: 'x' }), NODE_PORT: text({ doc: 'x' }) };
+  const variables = {
+    DECODER_API_PORT: text({ doc: 'x' }),
+    TRUST_PROXY: text({ doc: 'x' }),
+    NODE_PORT: text({ doc: 'x' })
+  };
   const { warnings } = loadConfig(variables, {
     prefixes: ['DECODER_'],
     env: { TRUST_PROXI: '1', ENCODER_API_PORT: '1', NODE_PATH: '/x', DECODER_ANYTHING: '1', HOME: '/' },

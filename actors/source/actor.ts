@@ -33,6 +33,8 @@ const TRIAL_TIMEOUT_MS = 10 * 60_000;
 /** The front door takes messages within seconds; a silence this long means that nobody is there. */
 const BROADCAST_DEADLINE_MS = 120_000;
 const TASK_DEADLINE_MS = 60_000;
+/** Codes of faults that open the circuit: nothing can be read. */
+const OUTAGES: ReadonlySet<string> = new Set(['DATABASE_UNAVAILABLE', 'DATABASE_REFUSED']);
 /** A snapshot build may hold the pool for long. */
 const TREE_TASK_DEADLINE_MS = 3_600_000;
 
@@ -183,8 +185,8 @@ const effects = new Effects({
   onFault: (fault, effect) => {
     const pollErrorCount = effects.faultCount;
     log.warn({ err: fault, hint: fault.hint, effect, pollErrorCount }, fault.message);
-    // MariaDB answered where the fault is one of its rows, rights or settings: the reason is told, and nothing else fails fast.
-    breaker.tell(fault.code === 'DATABASE_UNAVAILABLE' ? 'call.failed' : 'call.succeeded');
+    // Where a row or a setting is at fault, MariaDB answered: the reason is told, and nothing else fails fast.
+    breaker.tell(OUTAGES.has(fault.code) ? 'call.failed' : 'call.succeeded');
     report();
   },
   isRetried: ({ policy }) => policy !== 'exit',

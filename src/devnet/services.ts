@@ -178,6 +178,7 @@ function syncVariables(
     SYNC_API_HOST: HOST,
     HUB_API_HOST: HOST,
     HUB_PORT: ports.hub,
+    HUB_API_KEY: apiKey,
     HUB_REPOLL_INTERVAL: 2_000,
     SYNC_API_KEY: apiKey,
     SYNC_STATE_DIR: join(directory, name, 'state'),

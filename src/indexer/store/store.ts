@@ -307,7 +307,6 @@ export class IndexerStore {
     return halt;
   }
 
-  /** Lets go of the connections and of the writer's lock. */
   /** Keeps the connections from being ended while there is no block to write. @throws {PlatformError} DATABASE_UNAVAILABLE */
   async keepAlive(): Promise<void> {
     try {
@@ -317,6 +316,7 @@ export class IndexerStore {
     }
   }
 
+  /** Lets go of the connections and of the writer's lock. */
   close(): void {
     this.#checker.destroy();
     this.#reader.destroy();

@@ -8,6 +8,8 @@ import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { startCollector } from '../support/collector.ts';
 import { startTestEncoder } from '../support/encoder/service.ts';
+import { krakenAnswer, startPriceService } from '../support/hub/price-service.ts';
+import { runHub } from '../support/hub/run-hub.ts';
 import { openLink } from '../support/link.ts';
 import { createDatabase, dropAfterwards } from '../support/mariadb.ts';
 import { readRules, startPrometheus } from '../support/prometheus.ts';
@@ -213,5 +215,24 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   const encoder = await startTestEncoder(away, { apiKey: KEY });
   atEnd(() => encoder.close());
   await (await startPrometheus([encoder.url], KEY)).fires('PlatformServiceUnusable');
-  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 11);
+  // A hub whose one source of prices answers once, and then no more.
+  let answers = true;
+  const prices = await startPriceService((_, response) => {
+    if (answers) response.end(JSON.stringify(krakenAnswer(64_000)));
+    else response.writeHead(503).end();
+  });
+  const oracle = await runHub({
+    HUB_API_KEY: KEY,
+    PRICE_SOURCES: 'kraken',
+    PRICE_SOURCE_KRAKEN_URL: prices.url,
+    ORACLE_ROUND_INTERVAL: '1000'
+  });
+  atEnd(oracle.stop);
+  const rounds = await startPrometheus([oracle.url], KEY);
+  await eventually('a round is kept', 20_000, async () => prices.requests.length > 1);
+  assert.deepEqual(await rounds.firing(), []);
+  answers = false;
+  await rounds.fires('PlatformOracleSources');
+  await rounds.fires('PlatformOracleStale');
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 13);
 });

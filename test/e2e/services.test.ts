@@ -15,7 +15,7 @@ const JSON_BODY = { 'content-type': 'application/json' };
 const PATIENCE_MS = 30_000;
 /** The bound of a body without the key. */
 const OPEN_BODY_BYTES = 100_000;
-const BATCH_LIMITS: Readonly<Record<string, number>> = { encoder: 20, miner: 20 };
+const BATCH_LIMITS: Readonly<Record<string, number>> = { miner: 20 };
 
 const browser = await openBrowser();
 const { services, collector } = await startPlatform();
@@ -48,10 +48,10 @@ for (const service of services) {
     fetch(url + path, { method: 'POST', headers: { ...JSON_BODY, ...headers }, body: JSON.stringify(body) });
 
   describe(`${name}, as an operator starts it`, () => {
-    test('the probes and the page are open; all else of an operator needs the key, by either header', async () => {
-      const open = ['/livez', '/readyz', console, ...(hasMethods ? ['/openrpc.json'] : [])];
+    test('probes, page and descriptions are open; all else of an operator needs the key, by either header', async () => {
+      const open = ['/livez', '/readyz', console, '/openapi.json', '/docs', ...(hasMethods ? ['/openrpc.json'] : [])];
       for (const path of open) assert.equal((await get(path)).status, 200, path);
-      for (const path of ['/metrics', '/debug/actors', '/debug/live', '/openapi.json', '/docs']) {
+      for (const path of ['/metrics', '/debug/actors', '/debug/live']) {
         assert.equal((await get(path)).status, 401, path);
         assert.equal((await get(path, { 'x-api-key': `${KEY}.` })).status, 401, path);
         for (const headers of [WITH_KEY, { authorization: `Bearer ${KEY}` }])

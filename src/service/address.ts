@@ -12,12 +12,16 @@ export type PeerReader = (socket: Pick<Socket, 'remoteAddress'>) => string | und
  * The socket's address decides; X-Forwarded-For is the caller's to forge and counts only behind a proxy that is listed.
  *
  * @param trusted addresses or `address/prefix` subnets (TRUST_PROXY)
- * @returns IPv4 as it is (IPv4-mapped too), IPv6 by its first 64 bits
+ * @returns IPv4 as it is (IPv4-mapped too), IPv6 by its first 64 bits; of a request the address that it had when it was asked first,
+ * since a request loses its socket when its body is refused
  * @throws {PlatformError} CONFIG_INVALID
  */
 export function createAddressReader(trusted: readonly string[] = []): AddressReader {
   const isProxy = readProxies(trusted);
+  const known = new WeakMap<IncomingMessage, string>();
   return (request) => {
+    const before = known.get(request);
+    if (before !== undefined) return before;
     let address = plain(request.socket.remoteAddress ?? '');
     const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',');
     // From the nearest hop backwards: each entry was written by the one after it.
@@ -26,6 +30,7 @@ export function createAddressReader(trusted: readonly string[] = []): AddressRea
       if (!isIP(previous)) break;
       address = previous;
     }
+    known.set(request, counted(address));
     return counted(address);
   };
 }

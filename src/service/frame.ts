@@ -119,6 +119,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
 
   const hosts = new Hosts(config.PUBLIC_HOSTS, config.CORS_ORIGINS);
   app.addHook('onRequest', async ({ raw, headers }) => {
+    addressOf(raw); // it is known from here on
     if (authenticator.hasWrongKey(headers)) clientLimiter.refuseKey(raw);
     const isUpgrade = headers.upgrade !== undefined;
     if (authenticator.admits(headers, isUpgrade)) return; // no page of a stranger has the key

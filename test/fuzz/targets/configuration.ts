@@ -126,7 +126,7 @@ export const configuration = target<Start>({
     for (const [name, value] of Object.entries(read)) {
       if (typeof value === 'number') assert.ok(Number.isSafeInteger(value) && value >= 0, `${name}=${value}`);
     }
-    for (const warning of warnings) assert.match(warning, /^unknown variable/);
+    for (const warning of warnings) assert.match(warning, /^unknown (variable|name) /);
     if (read['TRUST_PROXY'])
       await outcome(() => createAddressReader(read['TRUST_PROXY'] as string[]), ['CONFIG_INVALID']);
   },

@@ -42,9 +42,10 @@ const ANSWERS: Readonly<Record<string, (params: readonly unknown[]) => unknown>>
   scantxoutset: ([, descriptors]) => ({
     success: true,
     unspents: SCRIPTS.flatMap((script, at) =>
-      String(descriptors) === `raw(${script.toString('hex')})`
+      (descriptors as string[]).includes(`raw(${script.toString('hex')})`)
         ? ['0.05', '0.002', '0.00006', '0.00003'].map((amount, row) => ({
-            ...{ txid: FUNDING_ID, vout: row * SCRIPTS.length + at, amount, height: 100 }
+            ...{ txid: FUNDING_ID, vout: row * SCRIPTS.length + at, scriptPubKey: script.toString('hex') },
+            ...{ amount, height: 100 }
           }))
         : []
     )

@@ -191,7 +191,7 @@ test('CF-03: an account that is set here is not taken to a place that the hub na
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^NODE_URL +. http:\/\/127\.0\.0\.1 {2}\(default\)$/m);
   assert.match(stdout, /^DECODER_DB_NAME +. D {2}\(hub\)$/m);
-  const none = { NETWORK: 'RLTC', HUB_VALIDATORS: `127.0.0.1:${hubPort}` };
+  const none = { NETWORK: 'RLTC', HUB_VALIDATORS: `127.0.0.1:${hubPort}`, HUB_API_KEY: API_KEY };
   const whole = await runCommandLine(['decoder', '--check-config'], none);
   assert.match(whole.stdout, /^NODE_URL +. http:\/\/node\.example {2}\(hub\)$/m);
 });

@@ -7,6 +7,7 @@ export function decoderMethods(view: () => DecoderView): Readonly<Record<string,
   return {
     ping: pingMethod,
     health: rpcMethod({
+      isProbe: true,
       summary: 'Where the decoder stands, and whether it is well',
       result: HealthSchema,
       write: false,

@@ -123,12 +123,14 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
   };
   return {
     ping: rpcMethod({
+      isProbe: true,
       summary: 'Whether the service answers',
       result: Type.Object({ status: Type.Literal('success'), version: Type.String() }),
       write: false,
       run: () => ({ status: 'success' as const, version: deps.version })
     }),
     health: rpcMethod({
+      isProbe: true,
       summary: 'Whether it can build transactions now',
       result: EncoderHealthSchema,
       write: false,

@@ -51,6 +51,7 @@ export function minerMethods(deps: MinerMethodDeps): Readonly<Record<string, Rpc
 function stateMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
   return {
     ping: rpcMethod({
+      isProbe: true,
       summary: 'Whether the service answers, and whether its wallet has coins',
       result: Type.Object({ status: Type.Literal('success'), ready: Type.Boolean() }),
       write: false,
@@ -63,6 +64,7 @@ function stateMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMe
       run: () => statusOf(miner)
     }),
     health: rpcMethod({
+      isProbe: true,
       summary: 'Whether it mines; status 503 while it cannot',
       result: MinerHealthSchema,
       write: false,

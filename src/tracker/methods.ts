@@ -182,6 +182,7 @@ export function trackerMethods(
   return {
     ping: pingMethod,
     health: rpcMethod({
+      isProbe: true,
       summary: 'Whether it runs and reaches its database',
       result: TrackerStatusSchema,
       write: false,

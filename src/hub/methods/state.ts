@@ -31,6 +31,7 @@ export interface OracleHealth {
 export function stateMethods(database: HubDatabase, oracle: OracleHealth | null): Readonly<Record<string, RpcMethod>> {
   return {
     ping: rpcMethod({
+      isProbe: true,
       summary: 'Whether the hub and its database answer; HTTP 503 while the database does not',
       result: PingSchema,
       write: false,
@@ -40,6 +41,7 @@ export function stateMethods(database: HubDatabase, oracle: OracleHealth | null)
       }
     }),
     health: rpcMethod({
+      isProbe: true,
       summary: 'How the hub is; HTTP 503 while it is degraded',
       result: HealthSchema,
       write: false,

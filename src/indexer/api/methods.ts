@@ -31,6 +31,7 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
     ...feeMethods(profile, network),
     ping: pingMethod,
     health: rpcMethod({
+      isProbe: true,
       summary: 'Where the indexer stands, and whether it is well',
       result: HealthSchema,
       write: false,

@@ -53,6 +53,11 @@ export class MethodTable {
     return this.#find(call)?.write === true;
   }
 
+  /** Whether the call is answered at once. */
+  isProbe(call: unknown): boolean {
+    return this.#find(call)?.isProbe === true;
+  }
+
   /** Carries out one call. Never throws. */
   async answer(call: unknown, caller: RpcCaller, log: FastifyBaseLogger): Promise<Outcome> {
     const id = idOf(call);

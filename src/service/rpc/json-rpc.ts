@@ -129,6 +129,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
         return outcome;
       };
       try {
+        if (table.isProbe(call)) return await work();
         return await turns.take({ address, isGone: () => isGone() && !table.isWrite(call) }, work);
       } catch (caught) {
         return { status: 200, reply: hasReply(call) ? failureOf(idOf(call), caught) : undefined };

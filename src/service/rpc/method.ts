@@ -29,6 +29,8 @@ export interface RpcMethod {
   readonly write: boolean;
   /** Whether the service's key is needed where it has one; default: for writes. `remote`: of callers on other machines. */
   readonly needsKey?: boolean | 'remote';
+  /** Whether it is answered at once, whatever other calls wait for: it says how the service is. */
+  readonly isProbe?: boolean;
   /** What it may be refused with, beside the codes of every method. */
   readonly errors?: readonly ErrorCode[];
   /**

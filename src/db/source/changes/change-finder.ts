@@ -10,6 +10,9 @@ import type { TableWatch } from './table-watch.ts';
 import { ChangeTaker, type NamedRows } from './taking.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
+/** A look at all rows of a larger table may outlast the limit of its statement. */
+const MAX_WHOLE_ROWS = 2_000_000;
+
 /** The rows of a group, and the state of its tables. */
 export interface GroupFacts {
   readonly watches: ReadonlyMap<string, TableWatch>;
@@ -47,12 +50,18 @@ export async function findChanges(
       statements,
       looks.filter(({ plan }) => logged.has(plan.name))
     );
-    for (const look of looks.filter(({ plan }) => logged.isWhole(plan.name))) {
+    const whole = looks.filter(({ plan }) => logged.isWhole(plan.name));
+    const isBounded = ({ facts: known }: Look) => (known?.rows ?? 0) <= MAX_WHOLE_ROWS;
+    for (const look of whole.filter(isBounded)) {
       await lookAtWhole(statements, look);
       // Where nothing is known of any table, the unknown rows are too many to be sent.
       if (!logged.isAll) requireUnknown(look);
       else if (look.watch.unknownSpans.length > 0) gaps.push(unknownGap(look.plan.name));
     }
+    // Larger tables get the look of a group without a log.
+    const large = whole.filter((look) => !isBounded(look));
+    await lookAround(statements, large, withRows, new Set(touched.rules.map(({ plan }) => plan)));
+    for (const { plan } of large) gaps.push(unknownGap(plan.name));
   } else {
     await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
     await lookAtCorrelated(statements, looks);

@@ -8,6 +8,8 @@ import type { DatabaseCoordinates, DatabaseId } from '../wire/data/database.ts';
 import { partOf } from './chain-settings.ts';
 import type { ValidatorIdentity } from './client/validator-identity.ts';
 
+const DAY_MS = 24 * 3_600_000;
+
 /** The supervisor adds these. */
 type Started<T> = Omit<T, 'id' | 'generation'>;
 
@@ -77,6 +79,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
     ...partOf(id, config),
     validator: lookups.validator,
     maxRollbackDepth: config.MAX_ROLLBACK_DEPTH,
+    goneTablesKeptMs: config.GONE_TABLES_KEEP * DAY_MS,
     adopts: lookups.adopts(id),
     epochSize: config.MERKLE_EPOCH_SIZE,
     stateDomain: config.VERIFY_STATE_COMMITMENT ? config.COMMITMENT_DOMAIN : null,

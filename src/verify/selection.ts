@@ -62,7 +62,8 @@ const SCOPES = ['block_index', 'tx_index', 'action_index'];
 
 /** True for tables that only one node has, or that its sync service keeps for itself. */
 export function isLocal(name: string, furtherNames: ReadonlySet<string>): boolean {
-  return NODE_LOCAL.has(name) || furtherNames.has(name) || (name.startsWith('sync_') && name !== 'sync_meta');
+  const isOwn = (name.startsWith('sync_') && name !== 'sync_meta') || name.startsWith('_gone_');
+  return isOwn || NODE_LOCAL.has(name) || furtherNames.has(name);
 }
 
 /** A source may not have made these; then its replica may. */

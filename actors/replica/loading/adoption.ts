@@ -1,4 +1,4 @@
-import { followSchema } from '../../../src/db/ddl/schema-writer.ts';
+import { findChanges, makeChanges } from '../../../src/db/ddl/schema-writer.ts';
 import { examineForeign, refusal, takeOver } from '../../../src/db/replica/apply/adoption.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { ownHashes } from '../parts/own-hashes.ts';
@@ -33,7 +33,7 @@ export async function adopt(replica: Parts, signal: AbortSignal): Promise<void> 
     throw refusal(`block ${fork + 1} is of another branch, and its source does not send whole tables`);
   const height = sendsWhole ? Math.min(fork, status.height - 1) : fork;
   if (height < lowest) throw refusal('it shares only its first block with its source');
-  await followSchema(writer, plan).catch((caught: unknown) => {
+  await makeChanges(writer, await findChanges(writer, plan), height).catch((caught: unknown) => {
     throw hasCode(caught, 'ROW_CONTRADICTION') ? refusal(caught.message) : caught;
   });
   await replica.store.reloadSchema();

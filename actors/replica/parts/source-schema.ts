@@ -1,14 +1,16 @@
-import { followSchema } from '../../../src/db/ddl/schema-writer.ts';
+import { findChanges, makeChanges } from '../../../src/db/ddl/schema-writer.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { STATEMENT_LIMIT_S } from '../../../src/db/replica/writer-connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import type { Replica } from './replica.ts';
 import { ReplicaLost } from './replica-lost.ts';
+import { confirmSchema } from './schema-quorum.ts';
 
-type Parts = Pick<Replica, 'log' | 'store' | 'sources'>;
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
 /**
  * Brings the tables to the source's schema. A replica whose rows do not fit it is loaded again.
+ * With VERIFY_HASHES it takes the majority of a block.
  *
  * @param fingerprint what the source's next rows are made for
  */
@@ -22,9 +24,13 @@ export async function followSourceSchema(
   const plan = replica.store.planSchema(await replica.sources.client.schema(signal));
   try {
     await writer.query('SET SESSION max_statement_time = 0'); // a large table takes its time
-    const tables = await followSchema(writer, plan);
+    const changes = await findChanges(writer, plan);
+    await confirmSchema(replica, plan, changes, signal);
+    const aside = await makeChanges(writer, changes, replica.store.state.height!);
     await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);
+    const tables = changes.map(({ table }) => table);
     if (tables.length > 0) log.info({ fingerprint, tables }, 'tables altered to the newer schema of the source');
+    if (aside.length > 0) log.warn({ aside }, 'tables that the source has no more are kept under these names');
   } catch (caught) {
     throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
   }

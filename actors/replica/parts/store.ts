@@ -1,4 +1,5 @@
 import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { dropOldTables } from '../../../src/db/ddl/gone-tables.ts';
 import { planSchema, type SchemaPlan } from '../../../src/db/ddl/schema-writer.ts';
 import type { GroupExaminer, WriterContext } from '../../../src/db/replica/apply/block-writer.ts';
 import { type ReplicaSchema, readReplicaSchema } from '../../../src/db/replica/schema.ts';
@@ -98,6 +99,13 @@ export class ReplicaStore {
   /** What makes the tables of this replica, from its source's schema. @throws {PlatformError} SCHEMA_REFUSED */
   planSchema(told: Parameters<typeof planSchema>[0]): SchemaPlan {
     return planSchema(told, this.#data.id.dbType, this.#data.localTables, this.#only);
+  }
+
+  /** Drops the tables that were set aside longer ago than GONE_TABLES_KEEP. */
+  async dropOldTables(): Promise<void> {
+    const { goneTablesKeptMs: keptMs } = this.#data;
+    const dropped = keptMs === undefined ? [] : await dropOldTables(this.writer, keptMs);
+    if (dropped.length > 0) this.#log.info({ dropped }, 'tables were dropped: they were set aside long ago');
   }
 
   /** After a fault nothing that is open can be trusted. */

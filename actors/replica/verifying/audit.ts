@@ -239,6 +239,8 @@ export class ReplicaAudit {
   async #verified(height: number): Promise<void> {
     const { writer } = this.#replica.store;
     await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
+    // What the majority has is here without them.
+    await this.#replica.store.dropOldTables();
     await this.#replica.store.reloadState();
     this.#state = 'verified';
     count('digest.equal');

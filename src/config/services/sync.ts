@@ -121,6 +121,12 @@ export const syncVariables = {
     default: 'auto',
     doc: "server: read changes from MariaDB's binary log where the server writes one and the account may read it; required: broadcast nothing without it"
   }),
+  GONE_TABLES_KEEP: integer({
+    default: 30,
+    min: 0,
+    max: 36_500,
+    doc: 'client: days that a table which its source has no more is kept as _gone_<table>_<height>'
+  }),
   SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that are never replicated' }),
   SYNC_STATE_DIR: text({
     default: defaultStateDirectory(),

@@ -157,6 +157,20 @@ function referenceFacts({
   return JSON.stringify([name, columns, referencedTable, referencedColumns, rules]);
 }
 
+/** What of a table decides which rows it can hold, as a text: equal for tables of servers of several versions. */
+export function holdingOf({ columns, keys }: TypedTable): string {
+  const names = columns.map((column) => [
+    column.name,
+    plainType(column),
+    column.charset,
+    column.nullable,
+    !column.generated
+  ]);
+  const unique = keys.filter((key) => key.unique).map((key) => key.columns.map(({ name, prefix }) => [name, prefix]));
+  const sorted = (list: readonly unknown[]) => list.map((item) => JSON.stringify(item)).sort();
+  return JSON.stringify([sorted(names), sorted(unique)]);
+}
+
 function refuse(table: string, part: string, reason: string): never {
   throw new PlatformError('SCHEMA_REFUSED', { reason: `table ${table}, ${part}: ${reason}`, table });
 }

@@ -6,6 +6,7 @@ import { classByName, classifyTables, UNSEEN } from '../tables/classify.ts';
 import { dependencyOrder, readTopology } from '../tables/topology.ts';
 import { parseCreateTable } from './create-table-parser.ts';
 import { printAdditions, printChanges, printFinish, printTable, REPLICA_COMMENT, type TableDdl } from './ddl.ts';
+import { setAside } from './gone-tables.ts';
 
 /** The tables of a source's schema that a replica keeps, parents first, with the statements that make them. */
 export interface SchemaPlan {
@@ -78,28 +79,52 @@ export async function finishTables(connection: Connection, tables: SchemaPlan['t
   }
 }
 
-/**
- * Alters the replica's tables to a newer schema, between groups. From a source that gives definitions only, it adds what is missing.
- *
- * Values that no message brings are those which this server gives to new or changed columns: a comparison must follow.
- *
- * @returns the tables that changed, also those that went
- * @throws {PlatformError} SCHEMA_REFUSED; ROW_CONTRADICTION when the rows that are here do not fit it
- */
-export async function followSchema(connection: Connection, plan: SchemaPlan): Promise<readonly string[]> {
+/** What one table of the replica becomes. */
+export interface TableChange {
+  readonly table: string;
+  /** The statements that change or make it; null: the source has it no more, and it is set aside. */
+  readonly statements: readonly string[] | null;
+  /** False for a table that is made. */
+  readonly isHere: boolean;
+}
+
+/** What of a replica's tables differs from a newer schema. From a source that gives definitions only, what is missing. @throws {PlatformError} SCHEMA_REFUSED */
+export async function findChanges(connection: Connection, plan: SchemaPlan): Promise<readonly TableChange[]> {
   await checkCase(connection, plan.tables);
   const print = plan.fingerprint === null ? printAdditions : printChanges;
   const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
   const gone = plan.fingerprint === null ? [] : (await readMade(connection)).filter(plan.isGone);
-  const changed = [...gone];
-  for (const name of gone) await connection.query(`DROP TABLE ${quoteName(name)}`);
-  for (const { table, ddl } of plan.tables) {
-    const existing = own.get(table.name);
-    const statements = existing ? print(existing, table) : [ddl.create, ...ddl.afterLoad];
-    await runDdl(connection, table.name, statements, existing ? 'ROW_CONTRADICTION' : 'SCHEMA_REFUSED');
-    if (statements.length > 0) changed.push(table.name);
+  const kept = plan.tables.map(({ table, ddl }) => {
+    const here = own.get(table.name);
+    const statements = here ? print(here, table) : [ddl.create, ...ddl.afterLoad];
+    return { table: table.name, statements, isHere: here !== undefined };
+  });
+  return [
+    ...gone.map((table) => ({ table, statements: null, isHere: true })),
+    ...kept.filter(({ statements }) => statements.length > 0)
+  ];
+}
+
+/**
+ * Alters the replica's tables, between groups. Nothing is dropped: a table that went is renamed.
+ *
+ * Values that no message brings are those which this server gives to new or changed columns: a comparison must follow.
+ *
+ * @param height of the replica
+ * @returns the new names of the tables that went
+ * @throws {PlatformError} SCHEMA_REFUSED; ROW_CONTRADICTION when the rows that are here do not fit it
+ */
+export async function makeChanges(
+  connection: Connection,
+  changes: readonly TableChange[],
+  height: number
+): Promise<readonly string[]> {
+  const aside: string[] = [];
+  for (const { table, statements, isHere } of changes) {
+    if (statements === null) aside.push(await setAside(connection, table, height));
+    else await runDdl(connection, table, statements, isHere ? 'ROW_CONTRADICTION' : 'SCHEMA_REFUSED');
   }
-  return changed;
+  return aside;
 }
 
 /** A server that keeps names in lower case would not find the tables by the names that their rows come under. */

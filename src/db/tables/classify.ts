@@ -12,6 +12,9 @@ const SCOPE_PARENT = { tx_index: 'transactions', action_index: 'actions' } as co
 /** Classes of tables whose rows never travel. */
 export const UNSEEN: ReadonlySet<string> = new Set<TableClass>(['local', 'control']);
 
+/** Begins the names of a replica's tables that its source had no more. */
+export const GONE_PREFIX = '_gone_';
+
 /** How one table is read, applied and compared. */
 export interface TablePlan {
   readonly name: string;
@@ -70,7 +73,8 @@ export function classifyTables(
 export function classByName(name: string, dbType: DbType, localTables: readonly string[]): TableClass | null {
   const hint = HINTS.find((row) => row.table === name && (row.dbType === undefined || row.dbType === dbType));
   if (hint?.class !== undefined) return hint.class as TableClass;
-  return name.startsWith('sync_') || localTables.includes(name) ? 'local' : null;
+  const isOwn = name.startsWith('sync_') || name.startsWith(GONE_PREFIX);
+  return isOwn || localTables.includes(name) ? 'local' : null;
 }
 
 function findClass(table: TypedTable, dbType: DbType, hasScope: boolean, localTables: readonly string[]): TableClass {

@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { connect } from '../../../src/db/core/connection.ts';
-import { finishTables, followSchema, planSchema, recreateTables } from '../../../src/db/ddl/schema-writer.ts';
+import { type Connection, connect } from '../../../src/db/core/connection.ts';
+import { dropOldTables } from '../../../src/db/ddl/gone-tables.ts';
+import {
+  findChanges,
+  finishTables,
+  makeChanges,
+  planSchema,
+  recreateTables,
+  type SchemaPlan
+} from '../../../src/db/ddl/schema-writer.ts';
 import { readTopology } from '../../../src/db/tables/topology.ts';
 import { type SchemaRecord, SchemaRecordSchema, type TypedTable } from '../../../src/wire/data/schema.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -31,6 +39,12 @@ const withOneWord = (key: TypedTable['foreignKeys'][number]) => ({
   onDelete: key.onDelete.replace('NO ACTION', 'RESTRICT'),
   onUpdate: key.onUpdate.replace('NO ACTION', 'RESTRICT')
 });
+
+async function followSchema(connection: Connection, plan: SchemaPlan): Promise<string[]> {
+  const changes = await findChanges(connection, plan);
+  await makeChanges(connection, changes, 7);
+  return changes.map(({ table }) => table);
+}
 
 const record = (typed: readonly TypedTable[]): SchemaRecord =>
   ({
@@ -109,11 +123,51 @@ test('a replica follows whatever becomes of its source: columns, types, keys, re
   assert.deepEqual(comparable(made, names), comparable(theirs, names));
   assert.deepEqual(
     made.map(({ name }) => name).filter((name) => !names.has(name)),
-    ['of_the_operator']
+    ['_gone_dropped_7', '_gone_renamed_7', 'of_the_operator']
   );
   const [kept] = await replica.query('SELECT a, b FROM plain ORDER BY a');
   assert.deepEqual(JSON.stringify(kept), '[{"a":1,"b":2},{"a":3,"b":4}]');
   assert.deepEqual(await followSchema(replica, plan), []);
+  await source.end();
+  await replica.end();
+});
+
+test('a table that went keeps its rows under another name, as often as it goes, until its time is over', async () => {
+  const source = await connect(await createDatabase('schema_source'));
+  const replica = await connect(await createDatabase('schema_replica'));
+  await replica.query('SET SESSION foreign_key_checks = 0');
+  const long = 'l'.repeat(64);
+  const make = [
+    'CREATE TABLE stays (id INT PRIMARY KEY, gone_id INT NULL, CONSTRAINT to_gone FOREIGN KEY (gone_id) REFERENCES goes (id))',
+    'CREATE TABLE goes (id INT PRIMARY KEY, stays_id INT NULL, CONSTRAINT to_stays FOREIGN KEY (stays_id) REFERENCES stays (id))',
+    `CREATE TABLE ${long} (a INT PRIMARY KEY)`
+  ];
+  const follow = async () => {
+    const plan = planSchema(record((await readTopology(source)).tables), 'decoder', []);
+    return makeChanges(replica, await findChanges(replica, plan), 12);
+  };
+  await source.query('SET SESSION foreign_key_checks = 0');
+  for (const statement of make) await source.query(statement);
+  assert.deepEqual(await follow(), []);
+  await replica.query('INSERT INTO goes VALUES (1, NULL)');
+  const leave = async () => {
+    for (const statement of ['ALTER TABLE stays DROP FOREIGN KEY to_gone', 'DROP TABLE goes', `DROP TABLE ${long}`])
+      await source.query(statement);
+    return follow();
+  };
+  assert.deepEqual(await leave(), ['_gone_goes_12', `_gone_${'l'.repeat(55)}_12`]);
+  const [kept] = await replica.query('SELECT id FROM _gone_goes_12');
+  assert.equal(JSON.stringify(kept), '[{"id":1}]');
+  assert.deepEqual(await follow(), [], 'it is nobody who went');
+  await source.query('DROP TABLE stays');
+  for (const statement of make) await source.query(statement);
+  assert.deepEqual(await follow(), [], 'a reference of the same name can be made again');
+  assert.deepEqual(await leave(), ['_gone_goes_12_2', `_gone_${'l'.repeat(53)}_12_2`]);
+  await replica.query('CREATE TABLE _gone_of_the_operator_1 (a INT)');
+  assert.deepEqual(await dropOldTables(replica, 60_000), []);
+  assert.equal((await dropOldTables(replica, 0)).length, 4);
+  const left = (await readTopology(replica)).tables.map(({ name }) => name);
+  assert.deepEqual(left, ['_gone_of_the_operator_1', 'stays']);
   await source.end();
   await replica.end();
 });

@@ -1,0 +1,60 @@
+import { holdingOf } from '../../../src/db/ddl/ddl.ts';
+import type { SchemaPlan, TableChange } from '../../../src/db/ddl/schema-writer.ts';
+import { PlatformError } from '../../../src/errors.ts';
+import type { SourceClient } from '../../../src/sync/client/source-client.ts';
+import type { Replica } from './replica.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
+
+const ASK_LIMIT_MS = 10_000;
+const MAX_NAMED = 20;
+
+/**
+ * With VERIFY_HASHES: lets a table be made, changed or set aside only where a strict majority of the configured sources has it as
+ * the source that is followed does. Keys that are not unique, collations and references may differ from source to source.
+ *
+ * @throws {PlatformError} SOURCE_INVALID naming the tables: another source is followed then
+ */
+export async function confirmSchema(
+  replica: Parts,
+  plan: SchemaPlan,
+  changes: readonly TableChange[],
+  signal: AbortSignal
+): Promise<void> {
+  const { verifyHashes, sources: configured } = replica.data;
+  if (!verifyHashes || configured.length < 2 || changes.length === 0) return;
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
+  const asked = replica.sources.others.map(({ client }) => askPlan(replica, client, limit));
+  const plans = [plan, ...(await Promise.all(asked))].filter((each) => each !== null);
+  signal.throwIfAborted();
+  const tables = changes
+    .map(({ table }) => table)
+    .filter((table) => {
+      const told = holding(plan, table);
+      return plans.filter((each) => holding(each, table) === told).length * 2 <= configured.length;
+    });
+  if (tables.length === 0) return;
+  const { followed } = replica.sources;
+  const { url } = followed.client;
+  followed.dissents++;
+  const more = tables.length > MAX_NAMED ? ', …' : '';
+  const reason = `no majority of the sources has these tables as ${url} has them: ${tables.slice(0, MAX_NAMED).join(', ')}${more}`;
+  replica.log.error({ source: url, dissents: followed.dissents, tables }, reason);
+  throw new PlatformError('SOURCE_INVALID', { reason, source: url, tables });
+}
+
+/** A source that cannot be asked agrees with nothing. */
+async function askPlan(replica: Parts, client: SourceClient, signal: AbortSignal): Promise<SchemaPlan | null> {
+  try {
+    return replica.store.planSchema(await client.schema(signal));
+  } catch (caught) {
+    replica.log.debug({ err: caught, source: client.url }, 'the source was not asked for its schema');
+    return null;
+  }
+}
+
+/** Null: the source has no such table. */
+function holding({ tables }: SchemaPlan, name: string): string | null {
+  const found = tables.find(({ table }) => table.name === name);
+  return found ? holdingOf(found.table) : null;
+}

@@ -59,6 +59,12 @@ export const ERRORS = {
   MIGRATION_REFUSED: { status: 409, policy: 'exit', hint: 'stop the decoder, make a backup, and run it again' },
   /** The database exists but lacks what the service needs. */
   DATABASE_UNUSABLE: { status: 503, policy: 'park', hint: 'the message says what is missing or of another kind' },
+  /** A table or column that the source served cannot be read any more, and is not known to be dropped. */
+  TABLE_HIDDEN: {
+    status: 503,
+    policy: 'restart',
+    hint: 'give the account the right again, or repair the table; the source goes on by itself, also once it is dropped'
+  },
   /** SYNC_BINLOG=required, and changes cannot be read from the binary log. */
   BINLOG_UNUSABLE: {
     status: 503,

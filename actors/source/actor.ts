@@ -57,7 +57,7 @@ const digests = new SourceDigests(data, open, {
     (table !== 'sync_meta' || (await transparency.follows(connection, layout.heads!, tip.height)))
 });
 const pages = new SourcePages(data, open);
-const schema = new SourceSchema(data, questions);
+const schema = new SourceSchema(data, questions, () => feed.served);
 const indexMap = new IndexMap();
 /** Its first reading goes through a whole table: it has a connection of its own for as long as it takes. */
 const indexLine = new SerialConnection(open);

@@ -9,6 +9,7 @@ import { readGroup } from '../../src/db/source/group-reader.ts';
 import type { SourceMemory } from '../../src/db/source/memory.ts';
 import { memoryAtTip, resumeMemory } from '../../src/db/source/memory-start.ts';
 import { isStep, type ResumePoint, type ResumeStep } from '../../src/db/source/resume-point.ts';
+import { ServedTables, type TableColumns } from '../../src/db/source/served-tables.ts';
 import { Sweep } from '../../src/db/source/sweep.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../src/db/tables/block-hashes.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
@@ -68,6 +69,8 @@ export class SourceFeed {
   #fingerprint: string | null = null;
   #memory: SourceMemory | undefined;
   #mark: DatabaseMark | undefined;
+  /** What the last resume point says of the tables. */
+  #keptServed: TableColumns | undefined;
   #tip: BlockHead | null = null;
   #gap: string | null = null;
   readonly #binlog: BinlogChanges;
@@ -75,10 +78,13 @@ export class SourceFeed {
   #sweepAt = 0;
   /** Readers of snapshots, who continue with the next group. */
   readonly readers: SnapshotReaders;
+  /** The tables that were served, which must not vanish unnoticed. */
+  readonly served: ServedTables;
 
   constructor(options: FeedOptions) {
     this.#options = options;
     const { data, log, open } = options;
+    this.served = new ServedTables(data.resume?.served);
     this.#binlog = new BinlogChanges({ mode: data.binlog, coordinates: data.coordinates, log, open });
     this.readers = new SnapshotReaders({
       height: () => this.#memory?.height ?? null,
@@ -128,6 +134,8 @@ export class SourceFeed {
         if (other) log.warn(`the saved resume point belongs to another database (${other}): starting at the tip`);
         else if (!data.resume) log.info('no resume point is saved: starting at the tip');
         const resume = other ? null : data.resume;
+        if (other) this.served.forget();
+        await this.served.check(connection, layout);
         await this.#binlog.begin(connection, layout, resume?.binlog ?? null);
         return resume ? resumeMemory(connection, layout, resume) : memoryAtTip(connection, layout, this.#tip);
       })
@@ -203,7 +211,7 @@ export class SourceFeed {
       this.#options.beginGroup(memory.recent as readonly BroadcastBlock[], layout.heads);
     try {
       await this.#read(async (connection) => {
-        for await (const read of readGroup(connection, id.dbType, localTables, memory, this.#binlog)) {
+        for await (const read of readGroup(connection, id.dbType, localTables, memory, this.#binlog, this.served)) {
           // Another schema may have other engines: the group is read again when that is known.
           if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
           if (isCovered && this.#layout === null) continue;
@@ -316,8 +324,12 @@ export class SourceFeed {
   /** Where a successor continues, or a step to there; null before the start. */
   #resumePoint(): ResumePoint | ResumeStep | null {
     if (!this.#memory || !this.#mark) return null;
-    const resume = { ...this.#memory.tell(this.readers.isUncertain), binlog: this.#binlog.kept };
-    return isStep(resume) ? resume : { ...resume, of: this.#mark };
+    const { columns: served } = this.served;
+    const isKept = served === this.#keptServed;
+    this.#keptServed = served;
+    const facts = { binlog: this.#binlog.kept, ...(isKept ? {} : { served }) };
+    const resume = { ...this.#memory.tell(this.readers.isUncertain), ...facts };
+    return isStep(resume) ? resume : { ...resume, of: this.#mark, served };
   }
 
   #started(): SourceMemory {

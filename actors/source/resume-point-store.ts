@@ -161,7 +161,8 @@ function isPoint({
   reorgs = 0,
   forks = [],
   lookupIds,
-  watches = {}
+  watches = {},
+  served = {}
 }: ResumePoint): boolean {
   const isRecord = (value: unknown) => typeof value === 'object' && value !== null;
   const isSpan = (span: unknown) => span === null || (Array.isArray(span) && span.every(Number.isSafeInteger));
@@ -184,7 +185,8 @@ function isPoint({
   return (
     (of === undefined || isMark(of)) &&
     [height, reorgs].every(Number.isSafeInteger) &&
-    [hashes, lookupIds, watches].every(isRecord) &&
+    [hashes, lookupIds, watches, served].every(isRecord) &&
+    Object.values(served).every(Array.isArray) &&
     Object.values(watches).every((watch) => isRecord(watch) && isWatch(watch)) &&
     recent.every(isBlock) &&
     forks.every(isFork)

@@ -1,5 +1,6 @@
 import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { readCreateTableTexts } from '../../src/db/ddl/create-table-text.ts';
+import type { ServedTables } from '../../src/db/source/served-tables.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { SchemaRecord } from '../../src/wire/data/schema.ts';
@@ -13,6 +14,7 @@ const LAYOUT_AGE_MS = 1_000;
 export class SourceSchema {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
   readonly #serial: SerialConnection;
+  readonly #served: () => ServedTables;
   #record: { readonly fingerprint: string; readonly body: Promise<string> } | undefined;
   /**
    * The schema a moment ago at most, of a database with blocks: reading it takes longer than handing on a small snapshot that is
@@ -24,13 +26,17 @@ export class SourceSchema {
     return { heads, fingerprint };
   });
 
-  /** @param serial one that no block waits for */
-  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, serial: SerialConnection) {
+  /**
+   * @param serial one that no block waits for
+   * @param served the tables that were served: a schema without one of them is told only once it is known to be dropped
+   */
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, serial: SerialConnection, served: () => ServedTables) {
     this.#data = data;
     this.#serial = serial;
+    this.#served = served;
   }
 
-  /** The body of `/schema` as it is now; null when the asker knows it by its fingerprint. @throws {PlatformError} DATABASE_* */
+  /** The body of `/schema` as it is now; null when the asker knows it by its fingerprint. @throws {PlatformError} DATABASE_*, TABLE_HIDDEN */
   async read({ known }: SourceAsks['schema.read']['request']): Promise<SourceAsks['schema.read']['reply']> {
     const layout = await this.#readLayout();
     const { fingerprint } = layout;
@@ -61,6 +67,10 @@ export class SourceSchema {
 
   #readLayout(): Promise<SourceLayout> {
     const { id, localTables } = this.#data;
-    return this.#serial.use((connection) => readLayout(connection, id.dbType, localTables));
+    return this.#serial.use(async (connection) => {
+      const layout = await readLayout(connection, id.dbType, localTables);
+      await this.#served().check(connection, layout);
+      return layout;
+    });
   }
 }

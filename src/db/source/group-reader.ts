@@ -19,6 +19,7 @@ import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
 import type { SourceMemory } from './memory.ts';
+import type { ServedTables } from './served-tables.ts';
 
 /** Blocks that are read at once, and the rows that they should hold. */
 const CHUNK_BLOCKS = 100;
@@ -38,19 +39,23 @@ const NEIGHBOURS = 20;
  *
  * @param connection one that takes several statements in one message
  * @param binlog null: changes of older rows are looked for
+ * @param served null: a table that is not visible counts as dropped
+ * @throws {PlatformError} TABLE_HIDDEN
  */
 export async function* readGroup(
   connection: Connection,
   dbType: DbType,
   localTables: readonly string[],
   memory: SourceMemory,
-  binlog: BinlogChanges | null = null
+  binlog: BinlogChanges | null = null,
+  served: ServedTables | null = null
 ): AsyncGenerator<GroupBlock> {
   const statements = new StatementBatch(connection);
   // Alone: nothing says that MariaDB moves a table's time of change before snapshots see the commit.
   await statements.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
   const facts = await readTableFacts(statements);
   const layout = await memory.layouts.read(connection, dbType, localTables, facts);
+  await served?.check(connection, layout);
   const { previous, heads } = await readNewHeads(connection, layout, memory);
   if (heads.length > 0) {
     memory.align(layout, facts);

@@ -3,6 +3,7 @@ import type { ServerPosition } from './binlog/position.ts';
 import type { Span } from './changes/spans.ts';
 import type { KeptWatch } from './changes/table-watch.ts';
 import type { DatabaseMark } from './database-mark.ts';
+import type { TableColumns } from './served-tables.ts';
 
 export type { KeptWatch } from './changes/table-watch.ts';
 
@@ -61,11 +62,16 @@ export interface ResumePoint {
   readonly watches: Readonly<Record<string, KeptWatch>>;
   /** Position in the binary log up to which changes were broadcast; null or absent: not known. */
   readonly binlog?: ServerPosition | null;
+  /** The tables that were served; absent in files of an earlier version. */
+  readonly served?: TableColumns;
 }
 
 /** What groups added to a resume point: the point after them is `advance` of both. */
 export interface ResumeStep
-  extends Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds' | 'binlog'> {
+  extends Pick<
+    ResumePoint,
+    'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds' | 'binlog' | 'served'
+  > {
   /** The blocks after those of the point before. */
   readonly added: readonly RecentBlock[];
   /** The tables whose facts changed. */

@@ -36,10 +36,16 @@ export interface OutputRow {
 /** What an auditor should know of a transaction: an event with its block. */
 export interface Finding {
   /**
-   * Could not be read; names no known action; holds text that is no UTF-8; reveals an action that its source did not sign; pays a
-   * dispenser for nobody.
+   * Could not be read; names no known action; holds text that is no UTF-8; reveals an action that its source did not sign; says one
+   * that its source signed in part; pays a dispenser for nobody.
    */
-  readonly code: 'PARSE_ERROR' | 'UNKNOWN_ACTION' | 'TEXT_NOT_UTF8' | 'SOURCE_NOT_SIGNER' | 'PAYER_UNKNOWN';
+  readonly code:
+    | 'PARSE_ERROR'
+    | 'UNKNOWN_ACTION'
+    | 'TEXT_NOT_UTF8'
+    | 'SOURCE_NOT_SIGNER'
+    | 'SIGNATURE_NOT_WHOLE'
+    | 'PAYER_UNKNOWN';
   readonly hash: string;
   readonly reason: string;
 }

@@ -27,6 +27,8 @@ export interface ScanRules {
   readonly alwaysHops: boolean;
   /** First block in which an action whose source is one step back counts only if that source signed it; Infinity: none. */
   readonly revealKeyHeight: number;
+  /** First block in which an action counts only if the first input's signatures cover the whole transaction; Infinity: none. */
+  readonly signatureHeight: number;
 }
 
 /** A transaction that says something, or may pay a dispenser; whose it is is not known yet. */
@@ -41,8 +43,10 @@ export interface Candidate {
   readonly lane: Lane;
   /** Who signed it, where its source may be one step back; null: nothing proves it. */
   readonly proof: RevealProof | null;
-  /** It counts only if its source signed it. */
+  /** It counts only if its source signed it, where that is one step back. */
   readonly needsProof: boolean;
+  /** It counts only if the first input's signatures cover the whole transaction. */
+  readonly needsWhole: boolean;
   readonly spends: { readonly txid: string; readonly vout: number };
   /** The script of what it spends; null: not known, it is in the transaction that is spent from. */
   readonly spentScript: Buffer | null;
@@ -86,7 +90,7 @@ export class TransactionScan {
   readonly marks = new ScriptMarks();
   readonly #laneRules: LaneRules;
   readonly #rules: ScanRules;
-  readonly #needsProof: boolean;
+  readonly #needs: Pick<Candidate, 'needsProof' | 'needsWhole'>;
   readonly #wanted: ReadonlySet<number>;
   #visited = 0;
 
@@ -97,7 +101,7 @@ export class TransactionScan {
   constructor(height: number, rules: ScanRules, wanted = NONE) {
     this.#laneRules = { magic: rules.magic, isEnvelopeActive: height >= rules.envelopeHeight };
     this.#rules = rules;
-    this.#needsProof = height >= rules.revealKeyHeight;
+    this.#needs = { needsProof: height >= rules.revealKeyHeight, needsWhole: height >= rules.signatureHeight };
     this.#wanted = wanted;
   }
 
@@ -125,7 +129,7 @@ export class TransactionScan {
     const outputs = relevantOutputs(transaction, said.action, this.#rules, isPayment ? this.#wanted : NONE);
     if (said === SILENT && outputs.length === 0) return;
     const proof = said === SILENT ? null : this.#prove(transaction, carried!);
-    this.candidates.push({ ...candidateOf(transaction, said, outputs), position, proof, needsProof: this.#needsProof });
+    this.candidates.push({ ...candidateOf(transaction, said, outputs), position, proof, ...this.#needs });
   }
 
   #prove(transaction: RawTransaction, { lane, proof }: Carried): RevealProof | null {
@@ -146,7 +150,7 @@ function candidateOf(
   transaction: RawTransaction,
   said: Said,
   outputs: readonly OutputRow[]
-): Omit<Candidate, 'position' | 'proof' | 'needsProof'> {
+): Omit<Candidate, 'position' | 'proof' | 'needsProof' | 'needsWhole'> {
   const { txid, vout } = transaction.inputs[0]!;
   return {
     hash: transaction.txid,

@@ -1,4 +1,5 @@
 import { feeIsFunded } from '../coin/payload/lanes.ts';
+import { isSignedWhole } from '../coin/payload/signed-whole.ts';
 import { type RawOutput, type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { addressOf } from '../coin/script/address.ts';
 import { isAddressOfKey } from '../coin/script/key-address.ts';
@@ -76,9 +77,13 @@ function rowsOf(
   const source = script && addressOf(script, rules.addresses);
   if (script === undefined || source === undefined) return { rows: paymentOf(candidate), findings: [] };
   const { hash, lane, spends, needsProof } = candidate;
+  const refuse = (code: Finding['code'], payer = '') => ({
+    rows: paymentOf(candidate, payer),
+    findings: [{ code, hash, reason: source }]
+  });
   const isRevealed = lane !== 'outputs' || place !== spends;
-  if (needsProof && isRevealed && !isSignedBy(script, candidate, transactions))
-    return { rows: paymentOf(candidate), findings: [{ code: 'SOURCE_NOT_SIGNER', hash, reason: source }] };
+  if (needsProof && isRevealed && !isSignedBy(script, candidate, transactions)) return refuse('SOURCE_NOT_SIGNER');
+  if (isSignedInPart(candidate, transactions)) return refuse('SIGNATURE_NOT_WHOLE', source);
   const fees = feeIsFunded(lane) ? fundingFees(candidate, transactions, rules) : [];
   const isOwnKey = !needsProof || isAddressOfKey(script, Buffer.from(candidate.pubkey ?? '', 'hex'));
   const pubkey = isOwnKey ? candidate.pubkey : null;
@@ -89,6 +94,11 @@ function rowsOf(
 function isSignedBy(source: Uint8Array, { proof, spends: { txid } }: Candidate, transactions: TransactionSet): boolean {
   if (!proof || !isAddressOfKey(source, proof.publicKey)) return false;
   return proof.locks.every(({ vout, script }) => Buffer.from(script).equals(transactions.scriptAt({ txid, vout })));
+}
+
+/** Whether it says something by a first input whose signatures leave a part of it to others, where that counts. */
+function isSignedInPart({ action, bytes, spends, needsWhole }: Candidate, transactions: TransactionSet): boolean {
+  return needsWhole && action !== '' && !isSignedWhole(readRawTransaction(bytes), transactions.scriptAt(spends));
 }
 
 /** Whether it spends from a script that its sender funded, to reveal what the script commits to. */
@@ -125,10 +135,11 @@ function rowOf(
   return { hash, source, data: action, rawData, pubkey, outputs: [...outputs, ...fees], dispensers };
 }
 
-function paymentOf({ hash, outputs }: Candidate): readonly TransactionRow[] {
+/** @param payer  empty: nobody that an address stands for */
+function paymentOf({ hash, outputs }: Candidate, payer = ''): readonly TransactionRow[] {
   const payments = outputs.filter(({ isPayment }) => isPayment);
   if (payments.length === 0) return [];
-  const row = { hash, source: '', data: '', rawData: null, pubkey: null, outputs: payments };
+  const row = { hash, source: payer, data: '', rawData: null, pubkey: null, outputs: payments };
   return [{ ...row, dispensers: NO_DISPENSERS }];
 }
 

@@ -2,10 +2,16 @@ import { chainNetwork } from '../../src/coin/chains.ts';
 import { encodePayload } from '../../src/coin/payload/payload.ts';
 import { varInt } from '../../src/coin/raw/byte-writer.ts';
 import { addressOf } from '../../src/coin/script/address.ts';
-import { type Program, payTo } from '../../src/coin/script/pay-scripts.ts';
+import { type Program, payTo, readProgram } from '../../src/coin/script/pay-scripts.ts';
 import type { Random } from '../reference/random.ts';
 import { returnScript } from '../support/coin/carriers.ts';
-import { type TransactionParts, writeBlock, writeTransaction } from '../support/coin/raw-writer.ts';
+import {
+  SIGNED,
+  SIGNED_TAPROOT,
+  type TransactionParts,
+  writeBlock,
+  writeTransaction
+} from '../support/coin/raw-writer.ts';
 
 /** Its script addresses have two spellings, and its blocks an extension. */
 export const NETWORK = chainNetwork('litecoin', 'regtest');
@@ -120,7 +126,8 @@ export class RawChainMaker {
     const data = action === '' ? [] : [returnScript(encodePayload(txid, action, { magic: MAGIC }))];
     const outputs = [...paid, ...data.map((script) => ({ amount: 0n, script }))];
     if (this.#random.below(2) === 0) outputs.reverse();
-    const parts = { inputs: [{ txid, vout, script: Buffer.alloc(0) }], outputs, witnesses: [] };
+    const witnesses = readProgram(from.script)?.kind === 'taproot' ? [SIGNED_TAPROOT] : [];
+    const parts = { inputs: [{ txid, vout, script: SIGNED }], outputs, witnesses };
     this.#keep(parts);
     return parts;
   }

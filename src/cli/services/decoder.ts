@@ -55,6 +55,11 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
       { revealKeyHeight: rules.revealKeyHeight },
       'below REVEAL_KEY_CHECK of the profile, whoever is paid at the address of a script can act in the name of the payer'
     );
+  if (rules.signatureHeight > 0)
+    log.warn(
+      { signatureHeight: rules.signatureHeight },
+      'below SIGNATURE_CHECK of the profile, whoever completes a transaction that another signed in part can act in the name of the signer'
+    );
   const id = { kind: 'decoder', chain, network } as const;
   const workerData: DecoderActorData = {
     chain,
@@ -93,7 +98,8 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
     envelopeHeight: activationHeight(profile, network, 'TAPROOT_ENVELOPE'),
     feeAddress: profile.roles[network.name]?.FEE_DESTINATION ?? null,
     alwaysHops: SOURCE_HOP === 'always',
-    revealKeyHeight: activationHeight(profile, network, 'REVEAL_KEY_CHECK')
+    revealKeyHeight: activationHeight(profile, network, 'REVEAL_KEY_CHECK'),
+    signatureHeight: activationHeight(profile, network, 'SIGNATURE_CHECK')
   };
 }
 

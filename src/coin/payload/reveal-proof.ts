@@ -2,6 +2,7 @@ import type { RawInput, RawTransaction } from '../raw/raw-transaction.ts';
 import { hash160, payTo, payToScript, readProgram } from '../script/pay-scripts.ts';
 import { OP_DROP, readScript, writePush } from '../script/script.ts';
 import { payToLeaf } from '../script/taproot.ts';
+import { isWholeSchnorr, SIGHASH_ALL } from './signed-whole.ts';
 
 /** How a marker names the form of the outputs that hold chunks. */
 export type ChunkForm = 'p2sh' | 'p2wsh';
@@ -14,9 +15,6 @@ export interface RevealProof {
   readonly locks: readonly { readonly vout: number; readonly script: Uint8Array }[];
 }
 
-/** The signature covers every input and output. @see BIP 143; a taproot signature of 64 bytes does so without saying it */
-const SIGHASH_ALL = 1;
-const TAPROOT_SIGNATURE_BYTES = 64;
 /** `OP_DUP OP_HASH160 <20 bytes> OP_EQUALVERIFY OP_CHECKSIG` */
 const KEY_CHECK_BYTES = 25;
 
@@ -42,9 +40,10 @@ export function proveChunks(
 export function proveEnvelope({ inputs, firstWitness }: RawTransaction, key: Uint8Array): RevealProof | undefined {
   const [signature, leaf, controlBlock] = firstWitness;
   if (firstWitness.length !== 3) return undefined;
-  const isWhole = signature!.length === TAPROOT_SIGNATURE_BYTES || signature!.at(-1) === SIGHASH_ALL;
   const script = payToLeaf(leaf!, controlBlock!);
-  return isWhole && script ? { publicKey: key, locks: [{ vout: inputs[0]!.vout, script }] } : undefined;
+  return isWholeSchnorr(signature!) && script
+    ? { publicKey: key, locks: [{ vout: inputs[0]!.vout, script }] }
+    : undefined;
 }
 
 /** The proof of who spends the hash of a script by the first input: one that holds a chunk, or a nested segwit one. */

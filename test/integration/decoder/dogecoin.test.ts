@@ -5,7 +5,7 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { encodePayload } from '../../../src/coin/payload/payload.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { returnScript } from '../../support/coin/carriers.ts';
-import { writeBlock, writeTransaction } from '../../support/coin/raw-writer.ts';
+import { SIGNED, writeBlock, writeTransaction } from '../../support/coin/raw-writer.ts';
 import { startRecordedNode } from '../../support/coin/recorded-node.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -18,7 +18,7 @@ const LAST = 371_337;
 
 const recorded = new Map(blocks.map(({ blockNumber, rawBlock }) => [blockNumber, Buffer.from(rawBlock, 'hex')]));
 const keyScript = Buffer.from(`76a914${'aa'.repeat(20)}88ac`, 'hex');
-const spend = (txid: string) => [{ txid, vout: 0, script: Buffer.alloc(0) }];
+const spend = (txid: string) => [{ txid, vout: 0, script: SIGNED }];
 
 /** A merge-mined block on top of the recorded ones that says something. */
 function speakingBlock() {

@@ -19,6 +19,11 @@ export interface BlockParts {
   readonly isMergeMined?: boolean;
 }
 
+/** What unlocks an input as far as a decoder looks: a push in the form of a signature that covers the whole transaction. */
+export const SIGNED = Buffer.from([71, 0x30, 68, ...Buffer.alloc(68, 2), 1]);
+/** The same as the witness of a taproot output. */
+export const SIGNED_TAPROOT = [Buffer.alloc(64, 3)];
+
 /** A transaction in the form of BIP 144, or the older one when it has no witness. */
 export function writeTransaction({ inputs, outputs, witnesses }: TransactionParts): { bytes: Buffer; txid: string } {
   const body = Buffer.concat([

@@ -33,7 +33,8 @@ export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magi
     envelopeHeight: 0,
     feeAddress: null,
     alwaysHops: false,
-    revealKeyHeight: 0
+    revealKeyHeight: 0,
+    signatureHeight: 0
   };
 }
 

@@ -30,6 +30,7 @@ test('the default profile asks no fee, names no role, and activates known action
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'DEPLOY'), Number.POSITIVE_INFINITY);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'TAPROOT_ENVELOPE'), Number.POSITIVE_INFINITY);
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'REVEAL_KEY_CHECK'), 0, 'who only pays signs nothing');
+  assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'SIGNATURE_CHECK'), 0, 'nor who signs a part');
   assert.equal(activationHeight(DEFAULT_PROFILE, BITCOIN, 'constructor'), Number.POSITIVE_INFINITY);
 });
 

@@ -31,7 +31,9 @@ const RULES: ScanRules = {
   envelopeHeight: 7,
   feeAddress: null,
   alwaysHops: false,
-  revealKeyHeight: 0
+  revealKeyHeight: 0,
+  // Nobody signs here: test/unit/coin/signed-whole.test.ts has that rule.
+  signatureHeight: Number.POSITIVE_INFINITY
 };
 const KEY = publicKeyOf(hash('sha256', 'a sender', 'buffer'));
 const OWN = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });

@@ -22,7 +22,8 @@ const [VICTIM_SECRET, THIEF_SECRET] = ['a victim', 'a thief'].map((name) => hash
 const [VICTIM, THIEF] = [publicKeyOf(VICTIM_SECRET!), publicKeyOf(THIEF_SECRET!)];
 const UNCOMPRESSED = Buffer.from(secp256k1.getPublicKey(VICTIM_SECRET!, false));
 const NO_BYTES = Buffer.alloc(0);
-const signature = (type = 1) => Buffer.from([...Buffer.alloc(70), type]);
+/** Of the form that nodes take; what it covers. */
+const signature = (type = 1) => Buffer.from([0x30, 68, ...Buffer.alloc(68), type]);
 const segwit = (key: Buffer) => payTo({ kind: 'witnessKeyHash', bytes: hash160(key) });
 const plain = (key: Buffer) => payTo({ kind: 'keyHash', bytes: hash160(key) });
 const chunkScript = (chunk: Uint8Array, check: Uint8Array) =>

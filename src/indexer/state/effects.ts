@@ -90,10 +90,15 @@ export class Effects extends ActionState {
     return dealt;
   }
 
-  /** The id of an address, dealt now if it has none. */
+  /** The id of an address that the action touches, dealt now if it has none. */
   addressId(address: string): number {
-    const known = this.get('addressId', address);
     this.#addresses.add(address);
+    return this.memberId(address);
+  }
+
+  /** The same of an address that it lists and does not touch. */
+  memberId(address: string): number {
+    const known = this.get('addressId', address);
     if (known !== null) return known;
     const id = this.deal('address');
     this.set('addressId', address, id);

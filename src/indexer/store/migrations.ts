@@ -40,6 +40,14 @@ export const MIGRATIONS: readonly Migration[] = [
     // A file belongs to the token that its owner links it to; earlier releases named the source of the FILE.
     name: '2026-11-26-files-of-tokens',
     statements: ['DELETE FROM mappings_files', FILE_MAPPINGS]
+  },
+  {
+    // A LIST touches its source; what it lists stands in `list_edits`.
+    name: '2026-11-26-mappings-of-lists',
+    statements: [
+      `DELETE m FROM index_actions n JOIN actions x ON x.action_id = n.id JOIN mappings_actions m ON m.action_index = x.action_index
+       WHERE n.action = 'LIST' AND x.action_format IN (0, 1) AND m.type_id = 2 AND m.id <> x.source_id`
+    ]
   }
 ];
 

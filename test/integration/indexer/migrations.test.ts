@@ -6,7 +6,7 @@ import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 
-test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once: types of mappings, pushed rewards', async () => {
+test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once: types of mappings, members of lists, pushed rewards', async () => {
   const database = await createDatabase('indexer');
   const openAndClose = async () => (await IndexerStore.open(database, TEST_RULES, 30)).close();
   await openAndClose();
@@ -14,7 +14,9 @@ test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once:
     database,
     'DELETE FROM schema_migrations',
     'INSERT INTO mappings_files (action_index, type_id, id) VALUES (1, 1, 7)',
-    'INSERT INTO mappings_actions (action_index, type_id, id) VALUES (1, 1, 7), (1, 2, 9)',
+    'INSERT INTO mappings_actions (action_index, type_id, id) VALUES (1, 1, 7), (1, 2, 9), (2, 1, 1), (2, 1, 10)',
+    `INSERT INTO index_actions (id, action) VALUES (3, 'LIST')`,
+    'INSERT INTO actions (action_index, block_index, action_id, action_format, source_id) VALUES (2, 1, 3, 0, 1)',
     `INSERT INTO recovery_pending_rewards (source_address, validator_pubkey, reward_type, round_reference, amount, block_index, applied)
      VALUES ('A', '${'c'.repeat(64)}', 'oracle', 1, '900', 1, 1)`,
     `INSERT INTO validator_rewards (source_id, signing_pubkey_id, reward_type, round_reference, round_qualifier, amount, block_index, derive_block_index)
@@ -27,6 +29,7 @@ test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once:
       id
     ]),
     [
+      [2, 1],
       [2, 7],
       [1, 9]
     ]

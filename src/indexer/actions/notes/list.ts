@@ -81,7 +81,7 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   const { action, ledger } = step;
   const type = known?.list.type ?? Number(typeText);
   const idOf = (item: string) =>
-    type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.addressId(item);
+    type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.memberId(item);
   const judged = distinct(items.map((item) => judgeItem(item, type, step)));
   const valid = new Set<string>();
   for (const { item, refusal } of judged) {

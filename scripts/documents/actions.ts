@@ -93,7 +93,7 @@ Where deployed indexers differ, or nothing is known of them, this one does the f
   and the part are counted, and the least of all files. What the messages say is not looked at.
 - Members of a list stand in byte order.
 - In \`mappings_actions\` the type 1 is a ticker and 2 an address, each once an action;
-  an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the ticker (type 1) that a valid FILE
+  what a LIST lists is not among them; an ISSUE beside an action has its own: source, new owner and ticker. \`mappings_files\` has the ticker (type 1) that a valid FILE
   belongs to, once its owner links the FILE to an ISSUE of it, in either order. \`leg_ordinal\` counts parts from 0.
 
 ## Rules for safety
@@ -121,6 +121,11 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   DIVIDEND, LIST or SWEEP looks at; two more for each dispense. When its actions have used up \`blockUnits\`, a BATCH and whatever
   looks at others is refused, a new ORDER or SWAP too, and one that is being matched rests as it
   stands. An AIRDROP of 0 credits nobody. Below the height a few hundred bytes make millions of rows.
+- LIMITS, of ends: a block ends a third as many offers as it has units left, 1,000 at least, those
+  whose time is over longest. The others wait for the next block and are open until then; a
+  dispenser that waits so is not edited any more. A poll's tally counts a unit for each ballot and
+  each delegation of its token; in a full block the oldest poll alone is looked at, and the others
+  wait for the next one. Else what was written in a thousand blocks would fall due in one.
 - LIMITS, of payments: one is served by \`dispenses\` dispensers, and the next one refuses it with
   \`DISPENSE (limit)\`; after the first one that is empty it passes over empty ones; in a full block
   one serves it.

@@ -2,9 +2,8 @@ import { DEFAULT_LIMITS } from '../../src/coin/limits.ts';
 import { DEFAULT_PROFILE, FEATURES } from '../../src/coin/profile.ts';
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
-import { medianTime } from '../../src/consensus/median-time.ts';
 import type { BlockHashes, ExecutedBlock } from '../../src/indexer/block/block.ts';
-import { BlockExecution } from '../../src/indexer/block/execution.ts';
+import { BlockExecution, timesOf } from '../../src/indexer/block/execution.ts';
 import type { Offer } from '../../src/indexer/offers/offer.ts';
 import { isBuilt } from '../../src/indexer/rules/handlers.ts';
 import type { Rules } from '../../src/indexer/rules/rules.ts';
@@ -83,7 +82,7 @@ export class MemoryLedger {
   }
 
   run(block: ExecutedBlock['block']): ExecutedBlock {
-    const execution = new BlockExecution(this.view, this.#rules, block, medianTime([...this.times, block.time]));
+    const execution = new BlockExecution(this.view, this.#rules, block, timesOf([...this.times, block.time]));
     if (execution.advance() !== null) throw new Error('a whole view misses nothing');
     const executed = execution.finish(this.hashes);
     this.blocks.push(executed);

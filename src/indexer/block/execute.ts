@@ -1,10 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { medianTime } from '../../consensus/median-time.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { FactKey, Kind } from '../state/facts.ts';
 import type { View } from '../state/view.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from './block.ts';
-import { BlockExecution } from './execution.ts';
+import { BlockExecution, timesOf } from './execution.ts';
 import type { Progress } from './progress.ts';
 
 /** Puts facts into the view. It must bring every key that it is asked for, some more than once. */
@@ -48,8 +47,7 @@ export async function executeBlocks(
 ): Promise<ExecutedBlock[]> {
   const allTimes = [...times, ...blocks.map(({ time }) => time)];
   const executions = blocks.map((block, place) => {
-    const time = medianTime(allTimes.slice(0, times.length + place + 1));
-    return new BlockExecution(view, rules, block, time, progress);
+    return new BlockExecution(view, rules, block, timesOf(allTimes.slice(0, times.length + place + 1)), progress);
   });
   await loadLacking(executions, load);
   const executed: ExecutedBlock[] = [];

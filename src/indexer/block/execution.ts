@@ -7,6 +7,7 @@ import {
   type HashPosition,
   ledgerHash
 } from '../../consensus/ledger-hashes.ts';
+import { medianTime } from '../../consensus/median-time.ts';
 import { payMatch } from '../offers/coinpay.ts';
 import { dispense } from '../offers/dispense.ts';
 import { dueActions } from '../offers/due.ts';
@@ -18,6 +19,7 @@ import { COINPAY, HANDLERS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
 import { Effects } from '../state/effects.ts';
+import type { Action } from '../state/action.ts';
 import { type FactKey, Missing } from '../state/facts.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
@@ -30,6 +32,14 @@ import { ChangedState } from './changed-state.ts';
 import { keepLists } from './kept-lists.ts';
 import { Progress } from './progress.ts';
 import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Unit } from './unit.ts';
+
+/** Median times of a block, in epoch seconds. */
+export type BlockTimes = Pick<Action['block'], 'time' | 'timeBelow'>;
+
+/** @param times  of a block and those below it, oldest first, as many as two medians take */
+export function timesOf(times: readonly number[]): BlockTimes {
+  return { time: medianTime(times), timeBelow: times.length > 1 ? medianTime(times.slice(0, -1)) : 0 };
+}
 
 /** Carries one block out, action by action, on a view that it changes. */
 export class BlockExecution {
@@ -58,17 +68,16 @@ export class BlockExecution {
   /** Transactions that need not be scouted again: what they lacked was all that they read, or they lacked nothing. */
   readonly #scouted = new Set<ChainTransaction>();
 
-  /** @param medianTime  of the block and up to ten below it */
-  constructor(view: View, rules: Rules, block: ChainBlock, medianTime: number, progress = new Progress()) {
+  constructor(view: View, rules: Rules, block: ChainBlock, times: BlockTimes, progress = new Progress()) {
     this.#view = view;
     this.#progress = progress;
     this.#rules = rules;
     this.#limits = rules.limitsAt(block.height);
     this.#block = block;
-    this.#time = medianTime;
+    this.#time = times.time;
     this.#runner = new ActionRunner(rules, {
       height: block.height,
-      time: medianTime,
+      ...times,
       newAddresses: this.#newAddresses
     });
     this.#pending = [{ kind: 'lists' }, { kind: 'end' }];
@@ -90,6 +99,7 @@ export class BlockExecution {
       try {
         const outcome = this.#carryOut(unit, effects);
         if (outcome !== null) this.#commit(effects, outcome);
+        else this.#usedUnits += effects.looked;
         this.#pending.pop();
         append(this.#pending, outcome?.next.toReversed() ?? []);
         const ended = performance.now();
@@ -214,7 +224,8 @@ export class BlockExecution {
   /** What ends with the block: offers and payments by their times, then polls and cooldowns by its height. */
   #due(effects: Effects): SystemAction[] {
     const { height } = this.#block;
-    return [...dueActions(effects, this.#time), ...duePolls(effects, height), ...dueReleases(effects, height)];
+    const room = this.#limits.blockUnits - this.#usedUnits;
+    return [...dueActions(effects, this.#time, room), ...duePolls(effects, height), ...dueReleases(effects, height)];
   }
 
   #begin(transaction: ChainTransaction, effects: Effects): Unit[] {

@@ -1,5 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
+import { isBlockFull } from '../rules/checks.ts';
 import type { Effects } from '../state/effects.ts';
 import { OPEN_POLLS, type Poll } from './poll.ts';
 import { countVotes, type Tally } from './tally.ts';
@@ -14,16 +15,18 @@ export function duePolls(ledger: Effects, height: number): SystemAction[] {
     .filter(
       ({ endBlock, threshold, lastBallot }) => endBlock <= height || (threshold !== null && lastBallot === height)
     )
-    .map((poll) => closePoll(poll));
+    .map((poll, place) => closePoll(poll, place === 0));
 }
 
-function closePoll(poll: Poll): SystemAction {
+/** @param isFirst  whether it is looked at in a full block too; any other poll waits there for the next block, or the next ballot */
+function closePoll(poll: Poll, isFirst: boolean): SystemAction {
   return {
     name: 'VOTE',
     format: 2,
     source: poll.source,
     run: (step) => {
       const { height } = step.action.block;
+      if (!isFirst && isBlockFull(step)) return false;
       const tally = countVotes(poll, step.ledger, height);
       if (poll.endBlock > height && !isDecided(poll, tally)) return false;
       writeOutcome(poll, tally, step);

@@ -24,6 +24,7 @@ const ONE = parseAmount('1')!;
 /** Counts the newest ballot of each voter, by what stands behind it now. */
 export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
   const ballots = ballotsOf(poll, ledger);
+  ledger.looked += ballots.size + ledger.get('voteDelegates', tickKey(poll.tick)).size;
   const weights = weightsOf(poll, ballots, ledger, height);
   const options = Array.from({ length: poll.options }, () => ({ weight: 0n, voters: 0 }));
   let [total, voters] = [0n, 0];

@@ -124,14 +124,14 @@ export class ActionState implements Reader {
       .filter((offer): offer is OfferOf<K> => offer !== null && isLive(offer));
   }
 
-  /** The offers of a kind whose time is over with a block, those that ended first in front. */
-  offersEnding<K extends OfferKind>(kind: K, time: number): OfferOf<K>[] {
-    return this.#all(kind, this.view.book.ending(kind, time));
+  /** The offers of a kind that end at a time or before, those that end first in front. @param most  how many of them */
+  offersEnding<K extends OfferKind>(kind: K, time: number, most: number): OfferOf<K>[] {
+    return this.#all(kind, this.view.book.ending(kind, time).take(most));
   }
 
-  /** The dispensers that were cancelled and whose last hour is over. */
-  dispensersClosing(time: number): OfferOf<'dispenser'>[] {
-    return this.#all('dispenser', this.view.book.closing(time));
+  /** The dispensers that were cancelled and whose last hour is over. @param most  how many of them */
+  dispensersClosing(time: number, most: number): OfferOf<'dispenser'>[] {
+    return this.#all('dispenser', this.view.book.closing(time).take(most));
   }
 
   #all<K extends OfferKind>(kind: K, entries: Iterable<Entry>): OfferOf<K>[] {

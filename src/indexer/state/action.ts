@@ -15,6 +15,8 @@ export interface Action {
     readonly height: number;
     /** By which rules count, in epoch seconds. */
     readonly time: number;
+    /** The same of the block below; 0 where there is none. */
+    readonly timeBelow: number;
     /** Addresses that earlier actions of the block gave their ids. */
     readonly newAddresses: ReadonlySet<string>;
   };

@@ -8,6 +8,7 @@ import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 const MOST_GROWTH = 10;
 const MOST_MS = 1_000;
 
+/** @param limits  may be changed between two blocks */
 function ledgerWith(limits: Partial<Limits> = {}, base = DEFAULT_LIMITS): MemoryLedger {
   return new MemoryLedger(100, {
     ...TEST_RULES,
@@ -130,6 +131,38 @@ test('offers that nobody takes cost a block nothing until their time is over', (
       for (let at = 0; at < count; at++) block(ledger, 'B', []);
     };
   });
+});
+
+test('offers that end together end in as many blocks as they need, those that end first in front', () => {
+  const limits = { blockUnits: 10_000 };
+  const ledger = ledgerWith(limits);
+  ledger.give('TOKA', 0, 'A', { A: '10000' });
+  block(ledger, 'A', [
+    ...repeat(700, () => 'ORDER|0|BTC|TOKA|1|0|BTC||1|||20'),
+    'DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|||||20',
+    ...repeat(700, () => 'DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|||||10')
+  ]);
+  const expires = (executed: ExecutedBlock) => ['order_expires', 'dispenser_expires'].map((at) => countOf(executed, at));
+  ledger.time = 30;
+  limits.blockUnits = 1;
+  assert.deepEqual(expires(block(ledger, 'B', [])), [300, 700]);
+  const edited = block(ledger, 'A', ['DISPENSER|2|701||40']);
+  assert.deepEqual(statusesOf(edited, 'dispenser_edits'), [
+    'invalid: DISPENSER_ACTION_INDEX (dispenser not open)'
+  ]);
+  assert.deepEqual(expires(edited), [400, 1]);
+  assert.equal(ledger.balance('TOKA', 'A'), '10000');
+});
+
+test('polls that end together close in as many blocks as they need, each tally counts what it looks at', () => {
+  const ledger = ledgerWith({ blockUnits: 9 });
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  block(ledger, 'A', repeat(3, (at) => `VOTE|0|TOKA|101|yes,no|1|approval|balance|0|0|0||which ${at}`));
+  assert.deepEqual(statusesOf(ledger.blocks.at(-1)!, 'polls'), ['valid', 'valid', 'valid']);
+  block(ledger, 'A', ['VOTE|1|1|0', 'VOTE|1|2|0', 'VOTE|1|3|0']);
+  ledger.height = 101;
+  const closed = () => countOf(block(ledger, 'A', repeat(6, () => 'BROADCAST|0|busy')), 'poll_results') / 2;
+  assert.deepEqual([closed(), closed(), closed()], [2, 1, 0]);
 });
 
 test('250 edits of one item of a list of 100,000 take two seconds and four rows each', () => {

@@ -219,7 +219,11 @@ const CHANGE_CHECKS: readonly Check<Change>[] = [
     'SOURCE (not owner)',
     ({ dispenser }, { action }) => ![dispenser!.source, dispenser!.getAddress].includes(action.source)
   ],
-  ['DISPENSER_ACTION_INDEX (dispenser not open)', ({ dispenser }) => dispenser!.status !== 'open']
+  [
+    'DISPENSER_ACTION_INDEX (dispenser not open)',
+    // One whose end waits for a block with room does not begin again: decoders no longer keep payments to it.
+    ({ dispenser }, { action }) => dispenser!.status !== 'open' || dispenser!.expiration < action.block.timeBelow
+  ]
 ];
 
 const cancel = defineAction<Change>({

@@ -1,6 +1,7 @@
 import type { Target } from './support/target.ts';
 import { actions } from './targets/actions.ts';
 import { configuration } from './targets/configuration.ts';
+import { cost } from './targets/cost.ts';
 import { createTable } from './targets/create-table.ts';
 import { dispenserTexts } from './targets/dispenser-texts.ts';
 import { encoderCalls } from './targets/encoder-calls.ts';
@@ -42,6 +43,7 @@ export const TARGETS: readonly Target[] = [
   nodeAnswers,
   payloads,
   actions,
+  cost,
   dispenserTexts,
   rawBlocks,
   configuration,

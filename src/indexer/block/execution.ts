@@ -18,8 +18,8 @@ import { hasLimits, readIndex, transferFacts } from '../rules/checks.ts';
 import { COINPAY, HANDLERS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
-import { Effects } from '../state/effects.ts';
 import type { Action } from '../state/action.ts';
+import { Effects } from '../state/effects.ts';
 import { type FactKey, Missing } from '../state/facts.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
@@ -214,18 +214,22 @@ export class BlockExecution {
       case 'system':
         return this.#runner.system(unit, effects);
       case 'lists':
-        keepLists(this.#editedLists, effects, this.#limits);
+        keepLists(this.#editedLists, effects, this.#limits, this.#unitsLeft);
         return { next: [] };
       default:
         return { next: this.#due(effects).map((act) => ({ kind: 'system', act, txIndex: null })) };
     }
   }
 
+  get #unitsLeft(): number {
+    return Math.max(0, this.#limits.blockUnits - this.#usedUnits);
+  }
+
   /** What ends with the block: offers and payments by their times, then polls and cooldowns by its height. */
   #due(effects: Effects): SystemAction[] {
     const { height } = this.#block;
-    const room = this.#limits.blockUnits - this.#usedUnits;
-    return [...dueActions(effects, this.#time, room), ...duePolls(effects, height), ...dueReleases(effects, height)];
+    const units = { all: this.#limits.blockUnits, left: this.#unitsLeft };
+    return [...dueActions(effects, this.#time, units), ...duePolls(effects, height), ...dueReleases(effects, height)];
   }
 
   #begin(transaction: ChainTransaction, effects: Effects): Unit[] {

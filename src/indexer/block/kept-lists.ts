@@ -4,22 +4,27 @@ import { LIST_OF_TICKS, type List } from '../state/facts.ts';
 import { tickKey } from '../state/keys.ts';
 import { memberRow } from '../state/rows.ts';
 
+/** Rows that most units of a block come to. */
+const ROWS_PER_UNIT = 3;
+
 /**
  * Writes all members of lists that a block edited, under the newest edit of each, where readers look for them.
  *
  * A short list is kept whole with every block that edits it. A long one is when as many items were changed as it has members:
- * until then its members are those kept last, and what edits changed since. A block keeps as many members as the limits allow, and
- * of one list always.
+ * until then its members are those kept last, and what edits changed since. A block keeps as many members as the limits and its
+ * units allow, and of one list more than the limits.
  *
  * @param edited  the newest edit of each list that the block edited, by the root of the list, the oldest edit first
+ * @param room  units that the block has left
  */
-export function keepLists(edited: ReadonlyMap<number, number>, effects: Effects, limits: Limits): void {
+export function keepLists(edited: ReadonlyMap<number, number>, effects: Effects, limits: Limits, room: number): void {
+  const most = room * ROWS_PER_UNIT;
   let kept = 0;
   for (const [root, edit] of edited) {
     const list = effects.get('list', String(root))!;
     const { size } = list.members;
     const isDue = size <= limits.wholeList || list.changes >= size;
-    if (!isDue || (kept > 0 && kept + size > limits.blockListRows)) continue;
+    if (!isDue || kept + size > most || (kept > 0 && kept + size > limits.blockListRows)) continue;
     kept += size;
     for (const id of idsOf(list, effects)) effects.rows.push(memberRow(edit, id));
     effects.set('list', String(root), { ...list, changes: 0 });

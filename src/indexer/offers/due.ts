@@ -10,17 +10,21 @@ const byEnd = (a: Offer, b: Offer) => a.expiration - b.expiration || byIndex(a, 
 
 /** Units of an end: its action, what leaves the escrow and what is credited. */
 const UNITS = 3;
-/** Ends that a block without room has nevertheless, so that all that wait come to theirs. */
-const LEAST_ENDS = 1_000;
+/** The part of its units that a block without room has for ends nevertheless, so that all that wait come to theirs. */
+const LEAST_PART = 150;
 
 /**
  * What ends with a block of a time: open offers that expired before it, in the order of their actions, then awaited payments
  * whose time is over, then dispensers that were cancelled an hour ago. A cancelled dispenser does not expire: its hour ends it.
  *
- * @param units  that the block has room for. What ends last of more offers waits for the next block, and is open until then.
+ * @param units  of a block, and those that it has room for. What ends last of more offers waits for the next block, and is open until then.
  */
-export function dueActions(ledger: Effects, time: number, units: number): SystemAction[] {
-  const most = Math.max(LEAST_ENDS, Math.floor(units / UNITS));
+export function dueActions(
+  ledger: Effects,
+  time: number,
+  units: { readonly all: number; readonly left: number }
+): SystemAction[] {
+  const most = Math.max(Math.ceil(units.all / LEAST_PART), Math.floor(units.left / UNITS));
   const expiring = (['order', 'swap', 'dispenser'] as const)
     .flatMap((kind): (Trade | Dispenser)[] => ledger.offersEnding(kind, time - 1, most))
     .sort(byEnd)

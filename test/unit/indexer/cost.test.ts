@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
+import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
+import { PIECES } from '../../support/cost/pieces.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 /** Four times the work may take this many times as long: sorting and a busy machine make more than four. */
@@ -142,14 +144,13 @@ test('offers that end together end in as many blocks as they need, those that en
     'DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|||||20',
     ...repeat(700, () => 'DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|||||10')
   ]);
-  const expires = (executed: ExecutedBlock) => ['order_expires', 'dispenser_expires'].map((at) => countOf(executed, at));
+  const expires = (executed: ExecutedBlock) =>
+    ['order_expires', 'dispenser_expires'].map((at) => countOf(executed, at));
   ledger.time = 30;
-  limits.blockUnits = 1;
+  limits.blockUnits = 3_000;
   assert.deepEqual(expires(block(ledger, 'B', [])), [300, 700]);
   const edited = block(ledger, 'A', ['DISPENSER|2|701||40']);
-  assert.deepEqual(statusesOf(edited, 'dispenser_edits'), [
-    'invalid: DISPENSER_ACTION_INDEX (dispenser not open)'
-  ]);
+  assert.deepEqual(statusesOf(edited, 'dispenser_edits'), ['invalid: DISPENSER_ACTION_INDEX (dispenser not open)']);
   assert.deepEqual(expires(edited), [400, 1]);
   assert.equal(ledger.balance('TOKA', 'A'), '10000');
 });
@@ -157,11 +158,23 @@ test('offers that end together end in as many blocks as they need, those that en
 test('polls that end together close in as many blocks as they need, each tally counts what it looks at', () => {
   const ledger = ledgerWith({ blockUnits: 9 });
   ledger.give('TOKA', 0, 'A', { A: '10' });
-  block(ledger, 'A', repeat(3, (at) => `VOTE|0|TOKA|101|yes,no|1|approval|balance|0|0|0||which ${at}`));
+  block(
+    ledger,
+    'A',
+    repeat(3, (at) => `VOTE|0|TOKA|101|yes,no|1|approval|balance|0|0|0||which ${at}`)
+  );
   assert.deepEqual(statusesOf(ledger.blocks.at(-1)!, 'polls'), ['valid', 'valid', 'valid']);
   block(ledger, 'A', ['VOTE|1|1|0', 'VOTE|1|2|0', 'VOTE|1|3|0']);
   ledger.height = 101;
-  const closed = () => countOf(block(ledger, 'A', repeat(6, () => 'BROADCAST|0|busy')), 'poll_results') / 2;
+  const closed = () =>
+    countOf(
+      block(
+        ledger,
+        'A',
+        repeat(6, () => 'BROADCAST|0|busy')
+      ),
+      'poll_results'
+    ) / 2;
   assert.deepEqual([closed(), closed(), closed()], [2, 1, 0]);
 });
 
@@ -266,4 +279,9 @@ test('below the height of limits a block is what it was', () => {
   assert.equal(countOf(nothing, 'credits'), 2);
   const edited = block(ledger, 'A', [`LIST|1|1|${list}||D`, `LIST|1|1|${list}||E`]);
   assert.equal(countOf(edited, 'list_items'), 7);
+});
+
+test('the search for the costliest block tries every action', () => {
+  const tried = new Set(Object.keys(PIECES).map((name) => name.split(' ')[0]));
+  assert.deepEqual([...tried].sort(), [...HANDLERS.keys(), 'COINPAY'].filter((name) => name !== 'BATCH').sort());
 });

@@ -3,14 +3,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { IndexerStore } from '../../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
-import { candidateOf, preparation, WORST_RULES, type Worst } from './worst.ts';
+import { blockOfShape, type Shape } from '../../../support/cost/cost.ts';
+import { ATTACKER, blockOf, prepare, transactionOf } from '../../../support/cost/prepared.ts';
+import { rulesOfScale, scaledBy } from '../../../support/cost/scale.ts';
 
 const STATEMENT_LIMIT_S = 600;
 const KIBIBYTES_PER_MEBIBYTE = 1_024;
 /** Makes Linux forget the highest memory that a process had. */
 const FORGET_PEAK = '5';
-
-type Shape = Pick<Worst, 'pieces' | 'isBatched'>;
+const FULL = scaledBy(1);
 
 /** What a block costs an indexer with its database. */
 export interface Written {
@@ -18,10 +19,22 @@ export interface Written {
   readonly mebibytes: number;
 }
 
-/** Indexes what earlier blocks hold, then the costliest block, in a process of its own. */
-export function writeWorst({ pieces, isBatched }: Shape, database: DatabaseCoordinates): Written {
-  const given = JSON.stringify({ shape: { pieces, isBatched }, database });
-  const { stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), given], { encoding: 'utf8' });
+/** What the process is told that writes the block. */
+interface Task {
+  readonly database: DatabaseCoordinates;
+  readonly height: number;
+  readonly texts: readonly string[];
+}
+
+/** Indexes what earlier blocks hold, then the costliest block, in a process of its own that has just started. */
+export async function writeWorst(shape: Shape, database: DatabaseCoordinates): Promise<Written> {
+  const { blocks, prepared } = prepare(FULL);
+  const store = await open(database);
+  for (const block of blocks) await store.addBlocks([block]);
+  store.close();
+  const texts = blockOfShape(shape, prepared, FULL).transactions.map(({ data }) => data);
+  const input = JSON.stringify({ database, height: prepared.height, texts } satisfies Task);
+  const { stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(import.meta.url)], { input, encoding: 'utf8' });
   try {
     return JSON.parse(stdout) as Written;
   } catch (cause) {
@@ -29,11 +42,16 @@ export function writeWorst({ pieces, isBatched }: Shape, database: DatabaseCoord
   }
 }
 
-async function write({ pieces, isBatched }: Shape, database: DatabaseCoordinates): Promise<Written> {
-  const store = await IndexerStore.open(database, WORST_RULES, STATEMENT_LIMIT_S);
-  const { blocks, prepared } = preparation();
-  for (const block of blocks) await store.addBlocks([block]);
-  const { block } = candidateOf(pieces, isBatched, blocks.length, prepared);
+function open(database: DatabaseCoordinates): Promise<IndexerStore> {
+  return IndexerStore.open(database, rulesOfScale(FULL), STATEMENT_LIMIT_S);
+}
+
+async function write({ database, height, texts }: Task): Promise<Written> {
+  const store = await open(database);
+  const block = blockOf(
+    height,
+    texts.map((data, place) => transactionOf(ATTACKER, data, height, place))
+  );
   writeFileSync('/proc/self/clear_refs', FORGET_PEAK);
   const before = memory('VmRSS');
   const began = performance.now();
@@ -48,8 +66,7 @@ function memory(name: 'VmRSS' | 'VmHWM'): number {
   return Number(kibibytes) / KIBIBYTES_PER_MEBIBYTE;
 }
 
-const given = process.argv[2];
-if (process.argv[1] === fileURLToPath(import.meta.url) && given !== undefined) {
-  const { shape, database } = JSON.parse(given) as { shape: Shape; database: DatabaseCoordinates };
-  console.log(JSON.stringify(await write(shape, database)));
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const task = JSON.parse(readFileSync(process.stdin.fd, 'utf8')) as Task;
+  console.log(JSON.stringify(await write(task)));
 }

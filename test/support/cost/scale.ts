@@ -1,0 +1,45 @@
+import { DEFAULT_LIMITS, LIMITS, type Limits } from '../../../src/coin/limits.ts';
+import type { Rules } from '../../../src/indexer/rules/rules.ts';
+import { TEST_RULES } from '../indexer-ledger.ts';
+
+/** How much of everything a ledger has, its limits included: what a block of it costs, a full one costs so many times. */
+export interface Scale {
+  /** Of raw chain. */
+  readonly blockBytes: number;
+  /** Addresses that hold a token, stand in a list, have voted. */
+  readonly members: number;
+  /** Orders and dispensers of each kind. */
+  readonly offers: number;
+  readonly limits: Limits;
+}
+
+const FULL_BYTES = 1_000_000;
+const ADDRESS_DIGITS = 33;
+
+/** A full block divided by a whole number. */
+export function scaledBy(divisor: number): Scale {
+  // One payment, and one list that is kept whole, are never more than a part of a block: they are not divided as far.
+  const least: Partial<Limits> = { emptyDispensers: 1, dispenses: 10 };
+  return {
+    blockBytes: FULL_BYTES / divisor,
+    members: 20_000 / divisor,
+    offers: 8_000 / divisor,
+    limits: Object.fromEntries(
+      LIMITS.map((name) => [name, Math.max(least[name] ?? 1, DEFAULT_LIMITS[name] / divisor)])
+    ) as unknown as Limits
+  };
+}
+
+/** An address of a usual length. */
+export function addressOf(letter: string, number: number): string {
+  return letter + String(number).padStart(ADDRESS_DIGITS, '0');
+}
+
+/** Rules of a regtest whose addresses are a letter and a long number. */
+export function rulesOfScale({ limits }: Pick<Scale, 'limits'>): Rules {
+  return {
+    ...TEST_RULES,
+    limitsAt: () => limits,
+    readAddress: (text) => (/^[A-Z]\d{33}$/.test(text) ? text : undefined)
+  };
+}

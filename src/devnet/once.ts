@@ -86,7 +86,7 @@ export async function runOnce(
 }
 
 /** Waits until both replicas stand at the node's height, and says where they are meanwhile. */
-async function settle(platform: Platform, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
+export async function settle(platform: Platform, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + SETTLE_DEADLINE_MS;
   let nextProgress = 0;
   for (;;) {

@@ -17,6 +17,7 @@ import {
   hubOrder,
   indexerOrder,
   minerOrder,
+  type NodeAddress,
   serverOrder,
   trackerOrder
 } from './services.ts';
@@ -25,6 +26,8 @@ import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
 /** A running devnet: every service of the platform on one machine. */
 export interface Platform {
   readonly node: MinedNode;
+  /** Where the coin node is asked. */
+  readonly coin: NodeAddress;
   readonly database: Omit<DatabaseCoordinates, 'name'>;
   readonly indexer: ProbeAddress;
   readonly server: ProbeAddress;
@@ -128,6 +131,7 @@ async function startParts(
   death.catch(() => undefined); // who waits for it learns it
   return {
     node,
+    coin: coinNode.address,
     database,
     indexer,
     server,

@@ -206,7 +206,7 @@ function order(
   for (const variable of INHERITED) env[variable] = shell[variable];
   const all = { ...variables, ...consoleVariables(settings) };
   for (const [variable, value] of Object.entries(all)) env[variable] = String(value);
-  const [program, ...first] = SELF;
+  const [program, ...first] = settings.program ?? SELF;
   return {
     name,
     command: program,

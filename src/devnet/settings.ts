@@ -43,6 +43,8 @@ export interface DevnetSettings {
   readonly apiKey: string;
   /** PATH and the like; the services' own variables are not taken from it. */
   readonly shell: Environment;
+  /** The command that starts a service; this process's own program when absent. */
+  readonly program?: readonly [string, ...string[]];
   /** Takes one line for the one who watches. */
   readonly tell: (line: string) => void;
 }

@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ATTACKS } from '../hostile/attacks/all.ts';
+import { hostileDevnet } from '../hostile/devnet.ts';
+
+test('a devnet under every attack stays live, and equal to one that is made anew', { timeout: 240_000 }, async () => {
+  const told: string[] = [];
+  const report = await hostileDevnet({
+    ...{ seed: 'in short', blocks: 110, pace: 1, attacks: ATTACKS },
+    tell: (line) => void told.push(line)
+  });
+  assert.deepEqual(report.faults, [], told.slice(-20).join('\n'));
+  assert.equal(report.attacks, ATTACKS.length);
+});

@@ -1,0 +1,126 @@
+import type { NodeRpc } from '../../src/coin/node/node-rpc.ts';
+import { writeBase } from '../../src/coin/raw/transaction-form.ts';
+import type { ProbeAddress } from '../../src/service/probe.ts';
+import { Person } from './person.ts';
+
+/** Addresses of the services that an attack talks to. */
+export interface Doors {
+  readonly explorer: string;
+  readonly hub: string;
+  readonly tracker: string;
+  readonly encoder: string;
+  readonly indexer: ProbeAddress;
+}
+
+/** Each coin of a person, in satoshis. */
+const COIN = 50_000_000n;
+
+/** The devnet as an attacker sees it: a node to send transactions to, and the doors of the services. */
+export class Arena {
+  readonly rpc: NodeRpc;
+  readonly doors: Doors;
+  /** Blocks that the decoder has replaced so far. */
+  readonly replaced: () => Promise<number>;
+
+  constructor(rpc: NodeRpc, doors: Doors, replaced: () => Promise<number>) {
+    this.rpc = rpc;
+    this.doors = doors;
+    this.replaced = replaced;
+  }
+
+  /** Somebody with coins of 0.5 LTC at an address of its own. They can be spent at once. */
+  async person(name: string, coins = 3): Promise<Person> {
+    const person = new Person(this.rpc, name);
+    const outputs = Array.from({ length: coins }, () => ({ amount: COIN, script: person.script }));
+    const raw = writeBase({ inputs: [], outputs }).toString('hex');
+    const { hex } = (await this.rpc.call('fundrawtransaction', [raw, { changePosition: coins }, false])) as {
+      hex: string;
+    };
+    const signed = (await this.rpc.call('signrawtransactionwithwallet', [hex])) as { hex: string };
+    const txid = String(await this.rpc.call('sendrawtransaction', [signed.hex]));
+    for (let vout = 0; vout < coins; vout++) person.own({ txid, vout, amount: COIN });
+    return person;
+  }
+
+  async people(...names: readonly string[]): Promise<readonly Person[]> {
+    const people: Person[] = [];
+    for (const name of names) people.push(await this.person(name));
+    return people;
+  }
+
+  async height(): Promise<number> {
+    return Number(await this.rpc.call('getblockcount'));
+  }
+
+  /** Seconds since 1970 of the newest block. */
+  async time(): Promise<number> {
+    const header = (await this.rpc.call('getblockheader', [await this.rpc.call('getbestblockhash')])) as {
+      time: number;
+    };
+    return Number(header.time);
+  }
+
+  /** Sets the clock of the node: blocks that follow are of that time, in seconds since 1970. */
+  async later(time: number): Promise<void> {
+    await this.rpc.call('setmocktime', [time]);
+  }
+
+  /** Statuses of a transaction's actions, in their order; empty: the ledger has none of them. */
+  async statuses(txid: string): Promise<readonly string[]> {
+    const transaction = await this.#ask<{ readonly actions: readonly { readonly action_index: string }[] }>(
+      `transaction/${txid}/tx_hash`
+    );
+    const statuses: string[] = [];
+    for (const { action_index } of transaction?.actions ?? [])
+      statuses.push(
+        ...((await this.#ask<{ readonly statuses: readonly string[] }>(`action/${action_index}`))?.statuses ?? [])
+      );
+    return statuses;
+  }
+
+  /** The index of a transaction's first action. @throws {Error} when the ledger has none */
+  async actionIndex(txid: string): Promise<string> {
+    const transaction = await this.#ask<{ readonly actions: readonly { readonly action_index: string }[] }>(
+      `transaction/${txid}/tx_hash`
+    );
+    const [first] = transaction?.actions ?? [];
+    if (!first) throw new Error(`the ledger has no action of ${txid}`);
+    return first.action_index;
+  }
+
+  /** What an address holds of a token, a decimal. */
+  async balance(address: string, tick: string): Promise<string> {
+    type Row = { readonly tick: string; readonly amount: string };
+    const rows = (await this.#ask<readonly Row[]>(`balances/${address}`)) ?? [];
+    return rows.find((row) => row.tick === tick)?.amount ?? '0';
+  }
+
+  async supply(tick: string): Promise<string | undefined> {
+    type Token = { readonly supply: { readonly supply: string } };
+    return (await this.#ask<Token>(`token/${encodeURIComponent(tick)}`))?.supply.supply;
+  }
+
+  /** A JSON-RPC call without a key, as a stranger makes it. */
+  async call(
+    door: string,
+    method: string,
+    params: object
+  ): Promise<{ readonly status: number; readonly body: string }> {
+    const response = await fetch(door, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      signal: AbortSignal.timeout(30_000)
+    });
+    return { status: response.status, body: await response.text() };
+  }
+
+  /** @returns undefined for what the explorer does not have */
+  async #ask<T>(path: string): Promise<T | undefined> {
+    const response = await fetch(`${this.doors.explorer}/api/${path}`, { signal: AbortSignal.timeout(10_000) });
+    const body = (await response.json()) as { readonly data?: T };
+    if (response.ok) return body.data;
+    if (response.status === 404) return undefined;
+    throw new Error(`the explorer answered ${response.status} to ${path}: ${JSON.stringify(body)}`);
+  }
+}

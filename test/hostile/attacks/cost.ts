@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import type { Attack } from '../attack.ts';
+import { issue, sale } from './texts.ts';
+
+const repeat = (count: number, text: (at: number) => string) => Array.from({ length: count }, (_, at) => text(at));
+const batch = (texts: readonly string[]) => `BATCH|0|${texts.join(';')}`;
+const MANY = 240;
+
+/** Work, rows and memory that others have to pay for. */
+export const COST_ATTACKS: readonly Attack[] = [
+  {
+    name: 'a batch of one-item edits of a list writes the list anew with each',
+    async *play(arena) {
+      const owner = await arena.person('lists');
+      const list = await owner.act(`LIST|0|2||${repeat(MANY, (at) => `^${at + 1}`).join('|')}`);
+      yield;
+      yield;
+      const index = await arena.actionIndex(list);
+      const edits = repeat(MANY, (at) => `LIST|1|${2 - (at % 2)}|${index}||^${(at >> 1) + 1}`);
+      const edited = [await owner.act(batch(edits)), await owner.act(batch(edits))];
+      return async () => {
+        assert.deepEqual(await arena.statuses(list), ['valid']);
+        for (const txid of edited) assert.ok((await arena.statuses(txid)).length > 0);
+      };
+    }
+  },
+  {
+    name: "airdrops of nothing to somebody's list and dividends of nothing write a row for each",
+    async *play(arena) {
+      const [payer, stranger] = await arena.people('airdrops', 'airdrop stranger');
+      await payer!.act(issue('DROPPED'));
+      const list = await payer!.act(`LIST|0|2||${repeat(MANY, (at) => `^${at + 1}`).join('|')}`);
+      yield;
+      yield;
+      const index = await arena.actionIndex(list);
+      const drops = batch(repeat(10, () => `AIRDROP|0|DROPPED|0|${index}`));
+      const shares = batch(repeat(10, () => 'DIVIDEND|0|DROPPED|DROPPED|0'));
+      const sent = [await stranger!.act(drops), await stranger!.act(shares)];
+      return async () => {
+        for (const txid of sent) assert.ok((await arena.statuses(txid)).length > 0);
+        assert.equal(await arena.supply('DROPPED'), '1000');
+      };
+    }
+  },
+  {
+    name: 'an order that takes many small ones sorts the market with each match',
+    async *play(arena) {
+      const [maker, taker] = await arena.people('makers', 'taker');
+      await maker!.act(issue('MADE', '10000'));
+      await taker!.act(issue('TAKEN', '10000'));
+      yield;
+      for (let round = 0; round < 4; round++)
+        await maker!.act(batch(repeat(120, () => 'ORDER|0|LTC|MADE|1||LTC|TAKEN|1')));
+      yield;
+      yield;
+      await taker!.act('ORDER|0|LTC|TAKEN|480||LTC|MADE|480');
+      return async () => {
+        assert.equal(await arena.supply('MADE'), '10000');
+        assert.ok(Number(await arena.balance(taker!.address, 'MADE')) <= 480);
+      };
+    }
+  },
+  {
+    name: 'sends to an address with many dispensers, empty ones too, look at all of them',
+    async *play(arena) {
+      const [seller, buyer] = await arena.people('many dispensers', 'many buyers');
+      await seller!.act(issue('MANYSOLD', '10000'));
+      await buyer!.act(issue('MANYPAID', '100000'));
+      yield;
+      const open = () => `DISPENSER|0|LTC|MANYSOLD|1||1|LTC|MANYPAID|1`;
+      for (let round = 0; round < 3; round++) await seller!.act(batch(repeat(150, open)));
+      yield;
+      yield;
+      await buyer!.act(batch(repeat(100, () => `SEND|0|MANYPAID|3|${seller!.address}`)));
+      await buyer!.act(batch(repeat(100, () => `SEND|0|MANYPAID|0|${seller!.address}`)));
+      return async () => {
+        assert.equal(await arena.supply('MANYSOLD'), '10000');
+        assert.equal(await arena.supply('MANYPAID'), '100000');
+      };
+    }
+  },
+  {
+    name: 'a turnover of 10^40 units makes a false alarm of the ledger',
+    async *play(arena) {
+      const owner = await arena.person('turnover');
+      const supply = '9'.repeat(20);
+      await owner.act(`ISSUE|0|TURNOVER|${supply}|${supply}|18||${supply}`);
+      yield;
+      yield;
+      for (let round = 0; round < 6; round++)
+        await owner.act(batch(repeat(90, () => `SEND|0|TURNOVER|${supply}|${owner.address}`)));
+      return async () => assert.equal(await arena.balance(owner.address, 'TURNOVER'), supply);
+    }
+  },
+  {
+    name: 'payments to very many native dispensers at one address make rows for nothing',
+    async *play(arena) {
+      const [seller, buyer] = await arena.people('native dispensers', 'native buyer');
+      await seller!.act(issue('NATIVE', '10000'));
+      yield;
+      await seller!.act(batch(repeat(60, () => sale({ tick: 'NATIVE', price: '0.0001', escrow: '1' }))));
+      yield;
+      await buyer!.pay(repeat(30, () => '').map(() => ({ amount: 30_000n, script: seller!.script })));
+      await buyer!.pay([{ amount: 5_000n, script: seller!.script }]);
+      return async () => assert.equal(await arena.supply('NATIVE'), '10000');
+    }
+  }
+];

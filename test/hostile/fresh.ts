@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, rows } from '../../src/db/core/connection.ts';
+import type { Platform } from '../../src/devnet/platform.ts';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
+import { type ServiceOrder, startService } from '../../src/devnet/processes/process.ts';
+import { decoderOrder, indexerOrder } from '../../src/devnet/services.ts';
+import { type DevnetSettings, databaseOn } from '../../src/devnet/settings.ts';
+import { compareDatabases } from '../../src/verify/compare.ts';
+import type { DbType } from '../../src/wire/data/database.ts';
+
+const PREFIX = 'fresh_';
+const DEADLINE_MS = 120_000;
+/** What the services lived through, and what a sync server adds. */
+const OF_THEIR_LIFE: ReadonlySet<string> = new Set([
+  'events',
+  'mempool',
+  'push_generations',
+  'sync_meta',
+  'merkle_epochs'
+]);
+
+/** Decodes and indexes the chain once more from its first block. @returns a line for each table that differs */
+export async function compareWithFresh(
+  platform: Platform,
+  settings: DevnetSettings,
+  signal: AbortSignal
+): Promise<readonly string[]> {
+  const { database, coin, node } = platform;
+  const ports = { ...settings.ports, decoder: await freePort(), indexer: await freePort() };
+  const fresh = { ...settings, ports };
+  const name = (dbType: DbType) => databaseOn(database, dbType, PREFIX).name;
+  const names = { DECODER_DB_NAME: name('decoder'), INDEXER_DB_NAME: name('indexer') };
+  const renamed = (order: ServiceOrder): ServiceOrder => ({
+    ...order,
+    name: `${PREFIX}${order.name}`,
+    env: { ...order.env, ...names },
+    directory: `${order.directory}-fresh`,
+    logFile: order.logFile.replace(/\.log$/, '-fresh.log')
+  });
+  const decoder = await startService(renamed(decoderOrder(fresh, database, coin)), signal);
+  const indexer = await startService(renamed(indexerOrder(fresh, database)), signal);
+  const lines: string[] = [];
+  try {
+    const height = await node.getHeight();
+    for (const dbType of ['decoder', 'indexer'] as const) {
+      await waitFor(name(dbType), height);
+      const { tables } = await compareDatabases(databaseOn(database, dbType), databaseOn(database, dbType, PREFIX), {
+        ids: true
+      });
+      for (const { table, equal, rows: count, schema, differences } of tables)
+        if (!equal && !OF_THEIR_LIFE.has(table)) {
+          const first = schema[0] ?? JSON.stringify(differences[0] ?? null);
+          lines.push(`fresh ${dbType}: ${table}: ${count.source} and ${count.replica} rows; first: ${first}`);
+        }
+    }
+  } finally {
+    await indexer.stop();
+    await decoder.stop();
+  }
+  return lines;
+
+  async function waitFor(database: string, height: number): Promise<void> {
+    const connection = await connect({ ...platform.database, name: database });
+    try {
+      for (const until = Date.now() + DEADLINE_MS; Date.now() < until; await sleep(200, undefined, { signal })) {
+        const [row] = await rows<{ top: unknown }>(connection, 'SELECT MAX(block_index) AS top FROM blocks').catch(
+          () => []
+        );
+        if (Number(row?.top) === height) return;
+      }
+      throw new Error(`${database} is not at block ${height} after ${DEADLINE_MS / 1000} s`);
+    } finally {
+      connection.destroy();
+    }
+  }
+}

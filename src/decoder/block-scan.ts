@@ -29,6 +29,8 @@ export interface ScanRules {
   readonly revealKeyHeight: number;
   /** First block in which an action counts only if the first input's signatures cover the whole transaction; Infinity: none. */
   readonly signatureHeight: number;
+  /** First block in which the fee of a funding transaction is for one reveal alone; Infinity: none. */
+  readonly feeOnceHeight: number;
 }
 
 /** A transaction that says something, or may pay a dispenser; whose it is is not known yet. */
@@ -43,10 +45,8 @@ export interface Candidate {
   readonly lane: Lane;
   /** Who signed it, where its source may be one step back; null: nothing proves it. */
   readonly proof: RevealProof | null;
-  /** It counts only if its source signed it, where that is one step back. */
-  readonly needsProof: boolean;
-  /** It counts only if the first input's signatures cover the whole transaction. */
-  readonly needsWhole: boolean;
+  /** Of the block that holds it, or may. */
+  readonly height: number;
   readonly spends: { readonly txid: string; readonly vout: number };
   /** The script of what it spends; null: not known, it is in the transaction that is spent from. */
   readonly spentScript: Buffer | null;
@@ -90,7 +90,7 @@ export class TransactionScan {
   readonly marks = new ScriptMarks();
   readonly #laneRules: LaneRules;
   readonly #rules: ScanRules;
-  readonly #needs: Pick<Candidate, 'needsProof' | 'needsWhole'>;
+  readonly #height: number;
   readonly #wanted: ReadonlySet<number>;
   #visited = 0;
 
@@ -99,9 +99,9 @@ export class TransactionScan {
    * @param wanted  marks of the scripts
    */
   constructor(height: number, rules: ScanRules, wanted = NONE) {
-    this.#laneRules = { magic: rules.magic, isEnvelopeActive: height >= rules.envelopeHeight };
+    this.#laneRules = laneRulesAt(height, rules);
     this.#rules = rules;
-    this.#needs = { needsProof: height >= rules.revealKeyHeight, needsWhole: height >= rules.signatureHeight };
+    this.#height = height;
     this.#wanted = wanted;
   }
 
@@ -129,7 +129,7 @@ export class TransactionScan {
     const outputs = relevantOutputs(transaction, said.action, this.#rules, isPayment ? this.#wanted : NONE);
     if (said === SILENT && outputs.length === 0) return;
     const proof = said === SILENT ? null : this.#prove(transaction, carried!);
-    this.candidates.push({ ...candidateOf(transaction, said, outputs), position, proof, ...this.#needs });
+    this.candidates.push({ ...candidateOf(transaction, said, outputs), position, proof, height: this.#height });
   }
 
   #prove(transaction: RawTransaction, { lane, proof }: Carried): RevealProof | null {
@@ -143,6 +143,11 @@ export class TransactionScan {
   }
 }
 
+/** By which payloads are found in the transactions of a block. */
+export function laneRulesAt(height: number, { magic, envelopeHeight }: ScanRules): LaneRules {
+  return { magic, isEnvelopeActive: height >= envelopeHeight };
+}
+
 type Said = Pick<Candidate, 'action' | 'rawData' | 'lane'>;
 const SILENT: Said = { action: '', rawData: null, lane: 'outputs' };
 
@@ -150,7 +155,7 @@ function candidateOf(
   transaction: RawTransaction,
   said: Said,
   outputs: readonly OutputRow[]
-): Omit<Candidate, 'position' | 'proof' | 'needsProof' | 'needsWhole'> {
+): Omit<Candidate, 'position' | 'proof' | 'height'> {
   const { txid, vout } = transaction.inputs[0]!;
   return {
     hash: transaction.txid,

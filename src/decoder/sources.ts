@@ -1,4 +1,5 @@
-import { feeIsFunded } from '../coin/payload/lanes.ts';
+import { feeIsFunded, findCarried } from '../coin/payload/lanes.ts';
+import { readFrame } from '../coin/payload/payload.ts';
 import { isSignedWhole } from '../coin/payload/signed-whole.ts';
 import { type RawOutput, type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { addressOf } from '../coin/script/address.ts';
@@ -6,7 +7,7 @@ import { isAddressOfKey } from '../coin/script/key-address.ts';
 import { isPaidToScriptHash } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { BlockRows, Finding, OutputRow, TransactionRow } from './block-rows.ts';
-import type { Candidate, ScanRules } from './block-scan.ts';
+import { type Candidate, laneRulesAt, type ScanRules } from './block-scan.ts';
 import { NO_DISPENSERS, readDispenser } from './dispenser-action.ts';
 
 /** Transactions of the chain by their ids, in that order. @throws {PlatformError} when they cannot be had now */
@@ -76,15 +77,18 @@ function rowsOf(
   const script = place && transactions.scriptAt(place);
   const source = script && addressOf(script, rules.addresses);
   if (script === undefined || source === undefined) return { rows: paymentOf(candidate), findings: [] };
-  const { hash, lane, spends, needsProof } = candidate;
+  const { hash, lane, spends, height } = candidate;
+  const needsProof = height >= rules.revealKeyHeight;
   const refuse = (code: Finding['code'], payer = '') => ({
     rows: paymentOf(candidate, payer),
     findings: [{ code, hash, reason: source }]
   });
   const isRevealed = lane !== 'outputs' || place !== spends;
   if (needsProof && isRevealed && !isSignedBy(script, candidate, transactions)) return refuse('SOURCE_NOT_SIGNER');
-  if (isSignedInPart(candidate, transactions)) return refuse('SIGNATURE_NOT_WHOLE', source);
-  const fees = feeIsFunded(lane) ? fundingFees(candidate, transactions, rules) : [];
+  if (height >= rules.signatureHeight && isSignedInPart(candidate, transactions))
+    return refuse('SIGNATURE_NOT_WHOLE', source);
+  const isFunded = feeIsFunded(lane) && (height < rules.feeOnceHeight || ownsFees(candidate, transactions, rules));
+  const fees = isFunded ? fundingFees(candidate, transactions, rules) : [];
   const isOwnKey = !needsProof || isAddressOfKey(script, Buffer.from(candidate.pubkey ?? '', 'hex'));
   const pubkey = isOwnKey ? candidate.pubkey : null;
   return { rows: [rowOf({ ...candidate, pubkey }, source, fees, rules)], findings: [] };
@@ -96,9 +100,9 @@ function isSignedBy(source: Uint8Array, { proof, spends: { txid } }: Candidate, 
   return proof.locks.every(({ vout, script }) => Buffer.from(script).equals(transactions.scriptAt({ txid, vout })));
 }
 
-/** Whether it says something by a first input whose signatures leave a part of it to others, where that counts. */
-function isSignedInPart({ action, bytes, spends, needsWhole }: Candidate, transactions: TransactionSet): boolean {
-  return needsWhole && action !== '' && !isSignedWhole(readRawTransaction(bytes), transactions.scriptAt(spends));
+/** Whether it says something by a first input whose signatures leave a part of it to others. */
+function isSignedInPart({ action, bytes, spends }: Candidate, transactions: TransactionSet): boolean {
+  return action !== '' && !isSignedWhole(readRawTransaction(bytes), transactions.scriptAt(spends));
 }
 
 /** Whether it spends from a script that its sender funded, to reveal what the script commits to. */
@@ -113,13 +117,27 @@ function sourcePlace(candidate: Candidate, transactions: TransactionSet, rules: 
   return isRevealed(candidate, transactions, rules) ? transactions.firstSpend(spends.txid) : spends;
 }
 
+/**
+ * Whether the fees of the transaction that funded it are for its action. Several may reveal what one transaction funded: the fees are
+ * for the one that spends its first output to a script's hash, other than that of the fee itself, and for none where it says
+ * something. So no fee pays twice, and nothing depends on which of them comes first.
+ */
+function ownsFees({ spends, height }: Candidate, transactions: TransactionSet, rules: ScanRules): boolean {
+  const funding = transactions.get(spends.txid);
+  const carried = findCarried(funding, laneRulesAt(height, rules));
+  if (carried && readFrame(carried.frame)?.action != null) return false;
+  const isLocked = ({ script }: RawOutput) =>
+    isPaidToScriptHash(script) && addressOf(script, rules.addresses) !== rules.feeAddress;
+  return funding.outputs.findIndex(isLocked) === spends.vout;
+}
+
 /** Chunks leave no room for a fee: it is paid by the transaction that funded them, and told by higher numbers. */
 function fundingFees(
   { spends }: Candidate,
   transactions: TransactionSet,
   { addresses, feeAddress }: ScanRules
 ): readonly OutputRow[] {
-  return transactions.outputs(spends.txid).flatMap(({ script, amount }, vout) => {
+  return transactions.get(spends.txid).outputs.flatMap(({ script, amount }, vout) => {
     const address = addressOf(script, addresses);
     return address === undefined || address !== feeAddress ? [] : [{ vout: FUNDING_VOUT + vout, address, amount }];
   });
@@ -185,8 +203,9 @@ class TransactionSet {
     throw new PlatformError('NODE_REFUSED', { reason, txid, vout });
   }
 
-  outputs(txid: string): readonly RawOutput[] {
-    return this.#loaded.get(txid)!.outputs;
+  /** One that was loaded. */
+  get(txid: string): RawTransaction {
+    return this.#loaded.get(txid)!;
   }
 
   firstSpend(txid: string): Place | undefined {

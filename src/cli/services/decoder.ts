@@ -99,7 +99,8 @@ function scanRulesOf(config: DecoderConfig): ScanRules {
     feeAddress: profile.roles[network.name]?.FEE_DESTINATION ?? null,
     alwaysHops: SOURCE_HOP === 'always',
     revealKeyHeight: activationHeight(profile, network, 'REVEAL_KEY_CHECK'),
-    signatureHeight: activationHeight(profile, network, 'SIGNATURE_CHECK')
+    signatureHeight: activationHeight(profile, network, 'SIGNATURE_CHECK'),
+    feeOnceHeight: activationHeight(profile, network, 'FEE_ONCE')
   };
 }
 

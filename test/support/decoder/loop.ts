@@ -34,7 +34,8 @@ export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magi
     feeAddress: null,
     alwaysHops: false,
     revealKeyHeight: 0,
-    signatureHeight: 0
+    signatureHeight: 0,
+    feeOnceHeight: 0
   };
 }
 

@@ -97,17 +97,25 @@ export async function pay({ network, send, coin }: Chain, outputs: readonly Form
 
 /** What a decoder reads of a transaction: while it waits, then in its block. */
 export async function decode(chain: Chain, txid: string, more: Partial<ScanRules> = {}) {
-  const { node, network, rpc, mine } = chain;
-  const rules = { ...scanRules(network, MAGIC), ...more };
-  const { transactions: waits } = await scanMempool({ node, txids: [txid], height: 1, rules });
+  const rules = { ...scanRules(chain.network, MAGIC), ...more };
+  const { transactions: waits } = await scanMempool({ node: chain.node, txids: [txid], height: 1, rules });
   const [waiting] = waits;
-  await mine();
-  const height = Number(await rpc.call('getblockcount'));
-  const range = { from: height, count: 1, isSmall: true, wanted: new Uint32Array() };
-  const { blocks } = await scanBlocks({ node, range, rules });
-  const [{ transactions, findings } = assert.fail()] = blocks;
+  const { transactions, findings } = await readNext(chain, rules);
   const row = transactions.find(({ hash }) => hash === txid);
   const short = (each: typeof row) => each && [each.source, each.data, each.pubkey];
   const codes = findings.filter(({ hash }: ScannedBlock['findings'][number]) => hash === txid).map(({ code }) => code);
   return { waiting: short(waiting), row: short(row), codes };
+}
+
+/** The rows that a decoder has of all that waits, in the next block. */
+export async function decodeNext(chain: Chain, more: Partial<ScanRules> = {}) {
+  return (await readNext(chain, { ...scanRules(chain.network, MAGIC), ...more })).transactions;
+}
+
+async function readNext({ node, rpc, mine }: Chain, rules: ScanRules) {
+  await mine();
+  const height = Number(await rpc.call('getblockcount'));
+  const range = { from: height, count: 1, isSmall: true, wanted: new Uint32Array() };
+  const { blocks } = await scanBlocks({ node, range, rules });
+  return blocks[0] ?? assert.fail();
 }

@@ -33,7 +33,8 @@ const RULES: ScanRules = {
   alwaysHops: false,
   revealKeyHeight: 0,
   // Nobody signs here: test/unit/coin/signed-whole.test.ts has that rule.
-  signatureHeight: Number.POSITIVE_INFINITY
+  signatureHeight: Number.POSITIVE_INFINITY,
+  feeOnceHeight: 0
 };
 const KEY = publicKeyOf(hash('sha256', 'a sender', 'buffer'));
 const OWN = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
@@ -214,6 +215,42 @@ for (const marker of ['p2sh', 'p2wsh'] as const) {
     ]);
   });
 }
+
+test('FEE_ONCE: of what one transaction funds, its fee is for the reveal of its first script, and for none where it says something', async () => {
+  const toll = payToScript(Buffer.from('the fee is paid to a script', 'utf8'), 'p2sh');
+  const chunks = ['SEND|0|A', 'SEND|0|B'].map((action) => chunkScript(frameOf(action)));
+  const locks = chunks.map((chunk) => payToScript(chunk, 'p2wsh'));
+  const rules = { ...RULES, feeAddress: address(toll)! };
+  const paidBy = async (scripts: readonly Buffer[], more: Partial<ScanRules> = {}) => {
+    const funding = transaction({ inputs: [spend(wallet.txid)], outputs: scripts.map((script) => output(script)) });
+    const reveals = locks.map((lock, at) =>
+      transaction({
+        inputs: [spend(funding.txid, scripts.indexOf(lock))],
+        outputs: [output(returnScript(encrypt(funding.txid, Buffer.from('p2wsh'))))],
+        witnesses: [[SIGNATURE, KEY, chunks[at]!]]
+      })
+    );
+    const paid = async (said: typeof reveals) =>
+      new Map(
+        (await decode(said, [wallet, funding], { ...rules, ...more })).transactions.map(({ data, outputs }) => [
+          data,
+          outputs.length
+        ])
+      );
+    const fees = await paid(reveals);
+    assert.deepEqual(await paid(reveals.toReversed()), new Map([...fees].reverse()), 'in any order');
+    return ['SEND|0|A', 'SEND|0|B'].map((action) => fees.get(action));
+  };
+  const [first, second] = locks as [Buffer, Buffer];
+  assert.deepEqual(await paidBy([first, second, toll]), [1, 0]);
+  assert.deepEqual(await paidBy([toll, OWN, second, first]), [0, 1]);
+  assert.deepEqual(await paidBy([first, second, toll, toll]), [2, 0]);
+  const said = returnScript(encrypt(wallet.txid, frameOf('SEND|0|C')));
+  assert.deepEqual(await paidBy([said, first, second, toll]), [0, 0], 'it pays for itself');
+  const unknown = returnScript(encrypt(wallet.txid, frameOf('STEAL|0')));
+  assert.deepEqual(await paidBy([unknown, first, second, toll]), [1, 0]);
+  assert.deepEqual(await paidBy([first, second, toll], { feeOnceHeight: 8 }), [1, 1], 'below the height');
+});
 
 test('SOURCE_HOP: a spent script hash without chunks is its own source, unless history asks for the step back', async () => {
   const nested = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });

@@ -130,7 +130,11 @@ export const ERRORS = {
   /** A source ended a body before its end mark. */
   SOURCE_TRUNCATED: { status: 502, policy: 'restart', hint: 'the client repeats the download' },
   /** A schema description has a part that this client refuses to create. */
-  SCHEMA_REFUSED: { status: 502, policy: 'park', hint: 'the detail names table, column and reason' },
+  SCHEMA_REFUSED: {
+    status: 502,
+    policy: 'restart',
+    hint: 'the detail names table, column and reason; the next source is tried'
+  },
   /** A snapshot build failed. */
   SNAPSHOT_FAILED: { status: 503, policy: 'restart', hint: 'see the log; the next request builds anew' },
   /** Too many snapshot builds at once. */

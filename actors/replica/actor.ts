@@ -205,6 +205,7 @@ function report(): void {
     pollErrorCount: effects.faultCount,
     lastError: effects.lastFault,
     schemaFingerprint: state?.schemaFingerprint ?? null,
+    notReplicated: state?.notReplicated ?? {},
     ...(commitment ? { stateCommitment: commitment.report } : {}),
     replica: {
       complete: state?.complete ?? false,

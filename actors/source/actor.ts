@@ -238,6 +238,7 @@ function report(): void {
     pollErrorCount: effects.faultCount,
     lastError: effects.lastFault ?? feed.gap ?? transparency.missing,
     schemaFingerprint: feed.fingerprint,
+    notReplicated: feed.notReplicated,
     sweep: feed.sweep,
     binlog: feed.binlog,
     ...(roots ? { stateCommitment: roots.report } : {})

@@ -67,6 +67,7 @@ export class SourceFeed {
   readonly #options: FeedOptions;
   #layout: SourceLayout | null = null;
   #fingerprint: string | null = null;
+  #notReplicated: Readonly<Record<string, string>> = {};
   #memory: SourceMemory | undefined;
   #mark: DatabaseMark | undefined;
   /** What the last resume point says of the tables. */
@@ -114,6 +115,11 @@ export class SourceFeed {
 
   get fingerprint(): string | null {
     return this.#fingerprint;
+  }
+
+  /** Tables that are left out, with the reason, as the schema was read last. */
+  get notReplicated(): Readonly<Record<string, string>> {
+    return this.#notReplicated;
   }
 
   /** A change that the last group could not carry, or why there is no next group; null when neither is. */
@@ -285,7 +291,7 @@ export class SourceFeed {
     this.#gap = last.changes.gaps[0] ?? null;
     for (const gap of last.changes.gaps) this.#options.log.error({ height: last.head.height }, gap);
     if (last.layout.fingerprint !== this.#fingerprint) this.#layout = null;
-    this.#fingerprint = last.layout.fingerprint;
+    this.#note(last.layout);
   }
 
   /** Finds the fork, and broadcasts the first orphaned height. */
@@ -340,8 +346,16 @@ export class SourceFeed {
   async #readLayout(connection: Connection): Promise<SourceLayout> {
     const { id, localTables } = this.#options.data;
     this.#layout = await readLayout(connection, id.dbType, localTables);
-    this.#fingerprint = this.#layout.fingerprint;
+    this.#note(this.#layout);
     return this.#layout;
+  }
+
+  #note({ fingerprint, notReplicated }: SourceLayout): void {
+    if (fingerprint === this.#fingerprint) return;
+    this.#fingerprint = fingerprint;
+    this.#notReplicated = Object.fromEntries(notReplicated);
+    const tables = [...notReplicated.keys()];
+    if (tables.length > 0) this.#options.log.warn({ tables: this.#notReplicated }, 'these tables cannot be replicated');
   }
 
   #engineState(): Promise<string | null> {

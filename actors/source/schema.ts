@@ -62,7 +62,8 @@ export class SourceSchema {
       .filter(({ name }) => tables[name] !== undefined)
       .map((table) => ({ ...table, class: classes.get(table.name)! }));
     const { chain, network, dbType } = this.#data.id;
-    return JSON.stringify({ chain, network, dbType, tables, typed, fingerprint } satisfies SchemaRecord);
+    const leftOut = { not_replicated: Object.fromEntries(layout.notReplicated) };
+    return JSON.stringify({ chain, network, dbType, tables, typed, fingerprint, ...leftOut } satisfies SchemaRecord);
   }
 
   #readLayout(): Promise<SourceLayout> {

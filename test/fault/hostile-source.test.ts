@@ -154,8 +154,8 @@ const LIES: readonly [what: string, forge: Forgery, code: string, message: RegEx
   [
     'a typed name that is none',
     { schema: (schema) => Object.assign(schema.typed![0]!, { name: 'a`; DROP TABLE x' }) },
-    'SCHEMA_REFUSED',
-    /other characters/
+    'SOURCE_INVALID',
+    /no table blocks/
   ]
 ];
 

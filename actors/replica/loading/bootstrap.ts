@@ -7,6 +7,7 @@ import { Download } from '../../../src/sync/client/download.ts';
 import type { SourceSize } from '../../../src/sync/client/source-client.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/data/database.ts';
 import { fileOf, type Replica } from '../parts/replica.ts';
+import { tellLeftOut } from '../parts/source-schema.ts';
 import type { SourceQuorum } from '../quorum/source-quorum.ts';
 import { checkBalances, checkBlocks, checkCounts, checkReferences, refusal } from './snapshot-check.ts';
 import { SnapshotLoader } from './snapshot-loader.ts';
@@ -54,6 +55,10 @@ export class ReplicaBootstrap {
     });
     await this.#replica.store.reloadState();
     this.#plan = this.#replica.store.planSchema(await this.#replica.sources.client.schema(signal));
+    if (!data.infraOnly && !this.#plan.tables.some(({ table }) => table.name === 'blocks'))
+      throw new PlatformError('SOURCE_INVALID', { reason: "the source's schema has no table blocks" });
+    await writeReplicaState(writer, { notReplicated: tellLeftOut(this.#replica, this.#plan) });
+    await this.#replica.store.reloadState();
   }
 
   /**

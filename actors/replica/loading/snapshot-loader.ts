@@ -99,8 +99,9 @@ export class SnapshotLoader {
       signal.throwIfAborted();
       const { table: name, rows: batch, last, section } = next.value;
       if (pace.add(batch.length)) this.#tell(pace);
-      const table = schema.byName.get(name);
-      if (!table && schema.isLocal(name)) continue;
+      if (schema.isLocal(name)) continue;
+      // A table that is left from an earlier attempt is not one of this source.
+      const table = planned.has(name) ? schema.byName.get(name) : undefined;
       const isExpected = section === 'tables' || (section === 'updated_rows' && floor !== null);
       if (!table || !isExpected)
         throw new PlatformError('SOURCE_INVALID', {

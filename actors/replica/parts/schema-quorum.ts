@@ -1,5 +1,5 @@
-import { holdingOf } from '../../../src/db/ddl/ddl.ts';
 import type { SchemaPlan, TableChange } from '../../../src/db/ddl/schema-writer.ts';
+import { holdingOf } from '../../../src/db/tables/ddl.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { SourceClient } from '../../../src/sync/client/source-client.ts';
 import type { Replica } from './replica.ts';
@@ -53,8 +53,9 @@ async function askPlan(replica: Parts, client: SourceClient, signal: AbortSignal
   }
 }
 
-/** Null: the source has no such table. */
-function holding({ tables }: SchemaPlan, name: string): string | null {
+/** Null: the source has no such table; an empty text: none that can be made. */
+function holding({ tables, notReplicated }: SchemaPlan, name: string): string | null {
+  if (notReplicated.has(name)) return '';
   const found = tables.find(({ table }) => table.name === name);
   return found ? holdingOf(found.table) : null;
 }

@@ -1,4 +1,4 @@
-import { findChanges, makeChanges } from '../../../src/db/ddl/schema-writer.ts';
+import { findChanges, makeChanges, type SchemaPlan } from '../../../src/db/ddl/schema-writer.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { STATEMENT_LIMIT_S } from '../../../src/db/replica/writer-connection.ts';
 import { hasCode } from '../../../src/errors.ts';
@@ -34,7 +34,16 @@ export async function followSourceSchema(
   } catch (caught) {
     throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
   }
-  await writeReplicaState(writer, { schemaFingerprint: fingerprint });
-  await replica.store.reloadSchema();
+  await writeReplicaState(writer, { schemaFingerprint: fingerprint, notReplicated: tellLeftOut(replica, plan) });
   await replica.store.reloadState();
+  await replica.store.reloadSchema();
+}
+
+/** The tables that are left out, for the marker; those that are new are logged. */
+export function tellLeftOut({ store, log }: Pick<Replica, 'store' | 'log'>, plan: SchemaPlan): Record<string, string> {
+  const tables = Object.fromEntries([...plan.notReplicated].sort());
+  const known = store.state.notReplicated;
+  const isNew = Object.keys(tables).some((name) => known[name] === undefined);
+  if (isNew) log.warn({ tables }, 'these tables of the source are not replicated; all others are');
+  return tables;
 }

@@ -93,7 +93,8 @@ export class ReplicaStore {
 
   async reloadSchema(): Promise<void> {
     const { id, localTables } = this.#data;
-    this.#schema = await readReplicaSchema(this.writer, id.dbType, localTables, this.#only);
+    const leftOut = Object.keys(this.#state?.notReplicated ?? {});
+    this.#schema = await readReplicaSchema(this.writer, id.dbType, [...localTables, ...leftOut], this.#only);
   }
 
   /** What makes the tables of this replica, from its source's schema. @throws {PlatformError} SCHEMA_REFUSED */

@@ -206,8 +206,9 @@ export class ReplicaAudit {
 
   /** Equal to the source that is followed: what the others say decides. */
   async #conclude(found: Equal, line: SerialConnection, signal: AbortSignal): Promise<void> {
-    const { height, said } = found;
+    const { height, said, unnamed } = found;
     await this.#noteIds(found);
+    if (unnamed.length > 0) return this.#leaveUnconfirmed(height, { unconfirmed: unnamed, isContradicted: true });
     if (!this.#quorum.isNeeded) return this.#verified(height);
     const compare = (source: SourceClient) => (connection: Connection) =>
       new DigestComparison(connection, this.#replica.store.context.schema, source).attest(signal);
@@ -216,12 +217,12 @@ export class ReplicaAudit {
     const verdict = await this.#quorum.judge(height, equal, (source) =>
       untilAborted(line.use(compare(source)), signal)
     );
-    this.#unconfirmed = verdict.unconfirmed.slice(0, MAX_NAMED);
     if (verdict.unconfirmed.length === 0) return this.#verified(height);
     this.#leaveUnconfirmed(height, verdict);
   }
 
-  #leaveUnconfirmed(height: number, { isContradicted }: QuorumVerdict): void {
+  #leaveUnconfirmed(height: number, { unconfirmed, isContradicted }: QuorumVerdict): void {
+    this.#unconfirmed = unconfirmed.slice(0, MAX_NAMED);
     const { log } = this.#replica;
     const { records: sources } = this.#replica.sources;
     const tables = this.#unconfirmed;
@@ -243,6 +244,7 @@ export class ReplicaAudit {
     await this.#replica.store.dropOldTables();
     await this.#replica.store.reloadState();
     this.#state = 'verified';
+    this.#unconfirmed = [];
     count('digest.equal');
     this.#hasLost = false;
     this.#ended('comparison.concluded');

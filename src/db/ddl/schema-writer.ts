@@ -2,10 +2,11 @@ import { PlatformError } from '../../errors.ts';
 import type { DbType } from '../../wire/data/database.ts';
 import type { SchemaRecord, TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, databaseError, quoteName, refusalOf, rows } from '../core/connection.ts';
+import { findUncarried, NEEDED_TABLES, whyUncarried } from '../tables/carried.ts';
 import { classByName, classifyTables, UNSEEN } from '../tables/classify.ts';
-import { dependencyOrder, readTopology } from '../tables/topology.ts';
+import { printAdditions, printChanges, printFinish, printTable, type TableDdl } from '../tables/ddl.ts';
+import { dependencyOrder, readMadeTables, readTopology } from '../tables/topology.ts';
 import { parseCreateTable } from './create-table-parser.ts';
-import { printAdditions, printChanges, printFinish, printTable, REPLICA_COMMENT, type TableDdl } from './ddl.ts';
 import { setAside } from './gone-tables.ts';
 
 /** The tables of a source's schema that a replica keeps, parents first, with the statements that make them. */
@@ -15,6 +16,8 @@ export interface SchemaPlan {
   readonly fingerprint: string | null;
   /** True for tables of this replica that its source has no more. */
   readonly isGone: (name: string) => boolean;
+  /** Tables of the source that are left out, with the reason: they cannot be made here, or the source does not send them. */
+  readonly notReplicated: ReadonlyMap<string, string>;
 }
 
 /**
@@ -29,11 +32,14 @@ export function planSchema(
   localTables: readonly string[],
   only: ReadonlySet<string> | null = null
 ): SchemaPlan {
-  const typed = (record.typed as TypedTable[] | undefined) ?? parseTables(record, dbType, localTables);
+  const notReplicated = new Map(Object.entries(record.not_replicated ?? {}));
+  const given = (record.typed as TypedTable[] | undefined) ?? parseTables(record, dbType, localTables, notReplicated);
+  if (new Set(given.map(({ name }) => name)).size !== given.length)
+    throw new PlatformError('SOURCE_INVALID', { reason: 'the schema names a table twice' });
+  for (const [name, reason] of findUncarried(given, dbType, localTables)) notReplicated.set(name, reason);
+  const typed = given.filter(({ name }) => !notReplicated.has(name));
   const plans = dependencyOrder(classifyTables(typed, dbType, localTables), typed);
   const byName = new Map(typed.map((table) => [table.name, table]));
-  if (byName.size !== typed.length)
-    throw new PlatformError('SOURCE_INVALID', { reason: 'the schema names a table twice' });
   const kept = plans.filter((plan) => !UNSEEN.has(plan.class) && (only === null || only.has(plan.name)));
   const names = new Set(kept.map(({ name }) => name));
   const tables = kept.map(({ name }) => {
@@ -41,8 +47,9 @@ export function planSchema(
     return { table, ddl: printTable(table) };
   });
   const isUnseen = (name: string) => UNSEEN.has(classByName(name, dbType, localTables) ?? '');
-  const isGone = (name: string) => only === null && !byName.has(name) && !isUnseen(name);
-  return { tables, fingerprint: record.fingerprint ?? null, isGone };
+  const isKnown = (name: string) => byName.has(name) || (record.fingerprint === undefined && !notReplicated.has(name));
+  const isGone = (name: string) => only === null && !isKnown(name) && !isUnseen(name);
+  return { tables, fingerprint: record.fingerprint ?? null, isGone, notReplicated };
 }
 
 /** References to tables that the replica does not keep are left out. */
@@ -50,11 +57,24 @@ function withReferencesTo(kept: ReadonlySet<string>, table: TypedTable): TypedTa
   return { ...table, foreignKeys: table.foreignKeys.filter(({ referencedTable }) => kept.has(referencedTable)) };
 }
 
-/** The tables of a source that gives definitions only; tables that never travel are not checked. */
-function parseTables({ tables }: SchemaRecord, dbType: DbType, localTables: readonly string[]): TypedTable[] {
-  return Object.entries(tables)
-    .filter(([name]) => !UNSEEN.has(classByName(name, dbType, localTables) ?? ''))
-    .map(([name, text]) => parseCreateTable(name, text));
+/**
+ * The tables of a source that gives definitions only; tables that never travel are not checked.
+ *
+ * @param refused gets those that cannot be read, with the reason
+ */
+function parseTables(
+  { tables }: SchemaRecord,
+  dbType: DbType,
+  localTables: readonly string[],
+  refused: Map<string, string>
+): TypedTable[] {
+  const found: TypedTable[] = [];
+  for (const [name, text] of Object.entries(tables)) {
+    if (UNSEEN.has(classByName(name, dbType, localTables) ?? '')) continue;
+    const reason = whyUncarried(name, () => void found.push(parseCreateTable(name, text)));
+    if (reason !== null) refused.set(name, reason);
+  }
+  return found;
 }
 
 /** Creates tables again, empty, without the keys that are cheaper to add once the rows are in. */
@@ -88,12 +108,15 @@ export interface TableChange {
   readonly isHere: boolean;
 }
 
-/** What of a replica's tables differs from a newer schema. From a source that gives definitions only, what is missing. @throws {PlatformError} SCHEMA_REFUSED */
+/** What of a replica's tables differs from a newer schema. From a source that gives definitions only, what is missing. @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID */
 export async function findChanges(connection: Connection, plan: SchemaPlan): Promise<readonly TableChange[]> {
   await checkCase(connection, plan.tables);
   const print = plan.fingerprint === null ? printAdditions : printChanges;
   const own = new Map((await readTopology(connection)).tables.map((table) => [table.name, table]));
-  const gone = plan.fingerprint === null ? [] : (await readMade(connection)).filter(plan.isGone);
+  const gone = (await readMadeTables(connection)).filter(plan.isGone);
+  const needed = gone.find((name) => NEEDED_TABLES.has(name));
+  if (needed !== undefined)
+    throw new PlatformError('SOURCE_INVALID', { reason: `the source's schema lacks table ${needed}`, table: needed });
   const kept = plan.tables.map(({ table, ddl }) => {
     const here = own.get(table.name);
     const statements = here ? print(here, table) : [ddl.create, ...ddl.afterLoad];
@@ -134,16 +157,6 @@ async function checkCase(connection: Connection, tables: SchemaPlan['tables']): 
   if (Number(setting?.folds) !== 1 || folded === undefined) return;
   const reason = `table ${folded}: the replica's server keeps names in lower case; use a server with lower_case_table_names=0`;
   throw new PlatformError('SCHEMA_REFUSED', { reason, table: folded });
-}
-
-/** The tables that were made here for the rows of a source: others are an operator's. */
-async function readMade(connection: Connection): Promise<string[]> {
-  const found = await rows<{ TABLE_NAME: string }>(
-    connection,
-    'SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_COMMENT = ?',
-    [REPLICA_COMMENT]
-  );
-  return found.map(({ TABLE_NAME }) => TABLE_NAME);
 }
 
 /** A refusal by MariaDB is a fault of the schema or of the present rows; a lost connection is not. */

@@ -49,6 +49,8 @@ export interface ReplicaState {
   /** How often rows that differed from the source's were replaced. */
   readonly repairs: number;
   readonly ids: IdOrigin;
+  /** Tables of the source that are left out, with the reason. */
+  readonly notReplicated: Readonly<Record<string, string>>;
 }
 
 const TABLES = [
@@ -56,7 +58,7 @@ const TABLES = [
     id TINYINT UNSIGNED NOT NULL PRIMARY KEY, complete TINYINT(1) NOT NULL, phase VARCHAR(32) NOT NULL, height BIGINT NULL,
     block_time BIGINT NULL, hashes TEXT NULL, schema_fingerprint VARCHAR(64) NULL, source TEXT NULL, bootstrap LONGTEXT NULL,
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
-    floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL, ids TEXT NULL,
+    floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL, ids TEXT NULL, not_replicated LONGTEXT NULL,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
   // For replicas that were made before there were comparisons and parts.
@@ -65,7 +67,8 @@ const TABLES = [
     ADD COLUMN IF NOT EXISTS repairs BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER verified_at,
     ADD COLUMN IF NOT EXISTS floor BIGINT NULL AFTER repairs,
     ADD COLUMN IF NOT EXISTS infra_only TINYINT(1) NOT NULL DEFAULT 0 AFTER floor,
-    ADD COLUMN IF NOT EXISTS dispensers TEXT NULL AFTER infra_only, ADD COLUMN IF NOT EXISTS ids TEXT NULL AFTER dispensers`,
+    ADD COLUMN IF NOT EXISTS dispensers TEXT NULL AFTER infra_only, ADD COLUMN IF NOT EXISTS ids TEXT NULL AFTER dispensers,
+    ADD COLUMN IF NOT EXISTS not_replicated LONGTEXT NULL AFTER ids`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -173,7 +176,8 @@ export async function readReplicaState(connection: Statements): Promise<ReplicaS
     infraOnly: Number(row['infra_only']) === 1,
     dispensers: json<AsOf>(row['dispensers']),
     repairs: Number(row['repairs']),
-    ids: json<IdOrigin>(row['ids']) ?? { source: null, own: [] }
+    ids: json<IdOrigin>(row['ids']) ?? { source: null, own: [] },
+    notReplicated: json<Record<string, string>>(row['not_replicated']) ?? {}
   };
 }
 
@@ -192,7 +196,8 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   infraOnly: 'infra_only',
   dispensers: 'dispensers',
   repairs: 'repairs',
-  ids: 'ids'
+  ids: 'ids',
+  notReplicated: 'not_replicated'
 };
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */

@@ -44,9 +44,9 @@ export function classifyTables(
   dbType: DbType,
   localTables: readonly string[] = []
 ): TablePlan[] {
-  const byName = new Map(tables.map((table) => [table.name, table]));
-  // What a local table refers to would be known on one side only.
+  // What a local table says or refers to would be known on one side only.
   const referring = tables.filter(({ name }) => !UNSEEN.has(classByName(name, dbType, localTables) ?? ''));
+  const byName = new Map(referring.map((table) => [table.name, table]));
   const referenced = new Set(
     referring.flatMap((table) =>
       table.foreignKeys.flatMap((key) => key.referencedColumns.map((column) => `${key.referencedTable}.${column}`))

@@ -1,14 +1,13 @@
-import { createHash } from 'node:crypto';
 import type { TypedForeignKey, TypedKey, TypedTable } from '../../wire/data/schema.ts';
 import { type Connection, rows } from '../core/connection.ts';
+import { REPLICA_COMMENT } from './ddl.ts';
 
 /** How MariaDB prints that a column is stored compressed, which says nothing of its values. */
 const COMPRESSED = / ?\/\*M?!100301 COMPRESSED\*\//;
 
-/** Every base table of the connection's database, and a hash that changes when any of them does. */
+/** Every base table of the connection's database. */
 export interface Topology {
   readonly tables: readonly TypedTable[];
-  readonly fingerprint: string;
 }
 
 interface ColumnRow extends Record<string, unknown> {
@@ -72,8 +71,7 @@ export async function readTopology(connection: Connection): Promise<Topology> {
       json: json.has(`${name}.${row.COLUMN_NAME}`)
     });
   }
-  const list = [...tables.values()].map(withoutPeriods);
-  return { tables: list, fingerprint: fingerprintOf(list) };
+  return { tables: [...tables.values()].map(withoutPeriods) };
 }
 
 /** Tables with rows of their own, system-versioned ones included; a sequence has none, a view shows those of others. */
@@ -99,10 +97,14 @@ function withoutPeriods(table: TypedTable): TypedTable {
   return { ...table, keys: keys.filter(({ columns }) => columns.length > 0) };
 }
 
-/** SHA-256 over the tables that can travel: sync-owned ones come and go without meaning. */
-function fingerprintOf(tables: readonly TypedTable[]): string {
-  const text = JSON.stringify(tables.filter(({ name }) => !name.startsWith('sync_') && name !== 'merkle_epochs'));
-  return createHash('sha256').update(text).digest('hex');
+/** The tables that were made here for the rows of a source: others are an operator's. */
+export async function readMadeTables(connection: Connection): Promise<string[]> {
+  const found = await rows<{ name: string }>(
+    connection,
+    'SELECT TABLE_NAME AS name FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_COMMENT = ?',
+    [REPLICA_COMMENT]
+  );
+  return found.map(({ name }) => name);
 }
 
 async function readKeys(connection: Connection): Promise<Map<string, TypedKey[]>> {

@@ -49,7 +49,8 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     poll_error_count: report?.pollErrorCount ?? 0,
     phase: report?.phase ?? null,
     waiting: directory.waitsFor(id),
-    ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {})
+    ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {}),
+    ...(report?.notReplicated ? { not_replicated: { ...report.notReplicated } } : {})
   };
   if (config.SYNC_MODE === 'server') {
     const { sweep, binlog, lastError = null } = report ?? {};

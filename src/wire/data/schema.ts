@@ -89,6 +89,8 @@ export const SchemaRecordSchema = Type.Object({
   tables: ByName(Type.String()),
   typed: Type.Optional(Type.Array(TypedTableSchema, { maxItems: 4096 })),
   /** Hash over `typed`; changes when a table, column or key does. */
-  fingerprint: Type.Optional(Type.String({ maxLength: 64 }))
+  fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
+  /** Tables that the source leaves out because no replica can make them, with the reason. */
+  not_replicated: Type.Optional(ByName(Type.String({ maxLength: 1024 })))
 });
 export type SchemaRecord = Static<typeof SchemaRecordSchema>;

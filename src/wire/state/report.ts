@@ -76,6 +76,8 @@ export interface DatabaseReport extends ActorReport {
   /** Consecutive failed polls; 0 after a good one. */
   readonly pollErrorCount: number;
   readonly schemaFingerprint: string | null;
+  /** Tables that are left out because no replica can make them, with the reason. */
+  readonly notReplicated?: Readonly<Record<string, string>>;
   /** Indexer only. */
   readonly stateCommitment?: StateCommitment;
   /** Server only. */

@@ -63,6 +63,12 @@ const DatabaseStatusSchema = Type.Object({
       }
     )
   ),
+  not_replicated: Type.Optional(
+    Type.Unsafe<Record<string, string>>({
+      ...ByName(Type.String()),
+      description: 'tables that are left out because no replica can make them, with the reason'
+    })
+  ),
   percent: Type.Optional(NumberOrNull),
   rows_per_second: Type.Optional(NumberOrNull),
   eta_seconds: Type.Optional(NumberOrNull),

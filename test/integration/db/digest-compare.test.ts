@@ -26,6 +26,15 @@ test('rows that differ are found in tables with as many rows, and repaired withi
   writer.destroy();
 });
 
+test('a table that was made for rows of a source, and that this source does not name, is told; one of the operator is not', async () => {
+  const { writer, compare } = await createComparedPair();
+  await writer.query("CREATE TABLE stale (id INT PRIMARY KEY) COMMENT = 'replicated by platform-node'");
+  await writer.query('CREATE TABLE of_the_operator (id INT PRIMARY KEY)');
+  const found = await compare();
+  assert.deepEqual(found.kind === 'equal' && found.unnamed, ['stale']);
+  writer.destroy();
+});
+
 test('after a repair only what was repaired is read again, unless something else is wrong there', async () => {
   const { writer, compare, recheck, mend, asked } = await createComparedPair();
   await writer.query("UPDATE notes SET text = 'other' WHERE text = 'one'");

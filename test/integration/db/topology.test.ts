@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../../src/db/core/connection.ts';
-import { printTable } from '../../../src/db/ddl/ddl.ts';
+import { printTable } from '../../../src/db/tables/ddl.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import { dependencyOrder, readTopology } from '../../../src/db/tables/topology.ts';
 import HINTS from '../../../src/db/tables/topology-hints.json' with { type: 'json' };
@@ -106,7 +106,7 @@ test('a column that is stored compressed is one of its type, and can be made', a
 test('the fingerprint changes with a column or key, not with rows or sync-owned tables', async (t) => {
   const { connection } = await open('CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL)');
   t.after(() => connection.destroy());
-  const fingerprint = async () => (await readTopology(connection)).fingerprint;
+  const fingerprint = async () => (await readLayout(connection, 'indexer')).fingerprint;
   const first = await fingerprint();
   await connection.query('INSERT INTO a (v) VALUES (1), (2)');
   await connection.query('CREATE TABLE sync_meta (id INT PRIMARY KEY)');
@@ -116,6 +116,19 @@ test('the fingerprint changes with a column or key, not with rows or sync-owned 
   assert.notEqual(second, first);
   await connection.query('ALTER TABLE a MODIFY v BIGINT NOT NULL');
   assert.notEqual(await fingerprint(), second);
+});
+
+test('the fingerprint names which tables travel: one that the operator leaves out changes it, its columns do not', async (t) => {
+  const { connection } = await open(
+    'CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL)',
+    'CREATE TABLE b (id INT PRIMARY KEY)'
+  );
+  t.after(() => connection.destroy());
+  const fingerprint = async (local: readonly string[]) => (await readLayout(connection, 'indexer', local)).fingerprint;
+  const without = await fingerprint(['b']);
+  assert.notEqual(without, await fingerprint([]));
+  await connection.query('ALTER TABLE b ADD COLUMN v INT NULL');
+  assert.equal(await fingerprint(['b']), without);
 });
 
 test('tables travel parents first: lookups, blocks, transactions, actions, the rest, balances and pubkeys last', () => {

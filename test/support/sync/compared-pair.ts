@@ -5,7 +5,7 @@ import type { CompareOptions, Comparison, DigestSource } from '../../../src/db/r
 import { DigestComparison } from '../../../src/db/replica/compare/digest-compare.ts';
 import { repair } from '../../../src/db/replica/compare/repair.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
-import { readTopology } from '../../../src/db/tables/topology.ts';
+import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import type { DigestQuery, RangeRows } from '../../../src/wire/data/digest.ts';
 import { createDatabase } from '../mariadb.ts';
@@ -66,13 +66,14 @@ export async function createComparedPair(more: readonly string[] = []) {
     ])
   );
   const look = await connect(database);
-  await writeReplicaState(writer, { schemaFingerprint: (await readTopology(look)).fingerprint });
+  await writeReplicaState(writer, { schemaFingerprint: (await readLayout(look, 'decoder')).fingerprint });
   await look.end();
   const { source, asked, meanwhile, state } = digestsOf(database);
   const { schema, epochSize } = await context(writer);
   const compare = async (options: CompareOptions = {}) => {
     const reader = await connect(to);
-    const found = await new DigestComparison(reader, schema, source, options).compare();
+    const { schema: now } = await context(reader);
+    const found = await new DigestComparison(reader, now, source, options).compare();
     await reader.end();
     return found;
   };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
-import { printTable } from '../../../src/db/ddl/ddl.ts';
+import { printTable } from '../../../src/db/tables/ddl.ts';
 import fc from '../../support/fast-check.ts';
 
 const PLAIN = 'CREATE TABLE `t` (\n  `a` int(11) NOT NULL\n) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { printAdditions, printChanges, printTable } from '../../../src/db/ddl/ddl.ts';
-import { reprintDefault, reprintExpression } from '../../../src/db/ddl/sql-expression.ts';
+import { printAdditions, printChanges, printTable } from '../../../src/db/tables/ddl.ts';
+import { reprintDefault, reprintExpression } from '../../../src/db/tables/sql-expression.ts';
 import type { TypedColumn, TypedTable } from '../../../src/wire/data/schema.ts';
 import fc from '../../support/fast-check.ts';
 

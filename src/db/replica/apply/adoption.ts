@@ -1,10 +1,10 @@
 import { hasCode, PlatformError } from '../../../errors.ts';
 import type { TypedTable } from '../../../wire/data/schema.ts';
 import { type Connection, databaseError, rows } from '../../core/connection.ts';
-import { printAdditions } from '../../ddl/ddl.ts';
 import type { SchemaPlan } from '../../ddl/schema-writer.ts';
 import { readBlockHeads, readHeadPages } from '../../tables/block-hashes.ts';
 import { createControlTables } from '../../tables/control-tables.ts';
+import { printAdditions } from '../../tables/ddl.ts';
 import { readTopology } from '../../tables/topology.ts';
 import type { LoggedBlock } from '../../tables/transparency-log.ts';
 import { CarriedIds } from '../carried-ids.ts';

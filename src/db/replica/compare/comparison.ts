@@ -43,6 +43,8 @@ export type Comparison =
       readonly said: DatabaseDigest;
       /** Tables that are equal but for their ids. */
       readonly ownIds: readonly string[];
+      /** Tables that were made for rows of a source, and that this one does not name. */
+      readonly unnamed: readonly string[];
     }
   | {
       readonly kind: 'different';

@@ -91,7 +91,8 @@ export class DigestComparison {
       const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
       if (!isSame(now, claimed)) return this.compare(signal);
     }
-    return { kind: 'equal', height: before.height, said: before.said, ownIds: before.ownIds };
+    const unnamed = await this.#pairs.unnamed(before.said, before.height);
+    return { kind: 'equal', height: before.height, said: before.said, ownIds: before.ownIds, unnamed };
   }
 
   /** False for tables that are not compared. */
@@ -111,7 +112,8 @@ export class DigestComparison {
   ): Promise<Comparison> {
     const differing = pairs.filter(({ claimed, ours }) => !isSame(ours, claimed));
     const ownIds = pairs.filter(({ plan }) => plan?.withIds === false).map(({ claimed }) => claimed.table);
-    if (differing.length === 0) return { kind: 'equal', height, said, ownIds };
+    if (differing.length === 0)
+      return { kind: 'equal', height, said, ownIds, unnamed: await this.#pairs.unnamed(said, height) };
     const names = new Set(differing.map(({ claimed }) => claimed.table));
     const tables: TableDifference[] = [];
     let found = 0;

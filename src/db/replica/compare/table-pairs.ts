@@ -11,6 +11,7 @@ import {
   wholeTable
 } from '../../tables/digest.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
+import { readMadeTables } from '../../tables/topology.ts';
 import { mayOwnIds } from '../carried-ids.ts';
 import { type ReplicaSchema, travels } from '../schema.ts';
 import type { ReplicaState } from '../state.ts';
@@ -138,6 +139,15 @@ export class TablePairs {
     return found;
   }
 
+  /** Tables of the replica that were made for rows of a source, and that this source does not name: nothing says what is in them. */
+  async unnamed(said: DatabaseDigest, height: number): Promise<string[]> {
+    if (this.#options.only !== undefined) return [];
+    const named = new Set(said.tables.map(({ table }) => table));
+    const compared = new Set(digestPlans(this.layout, height).map(({ name }) => name));
+    const made = await readMadeTables(this.#connection);
+    return made.filter((name) => compared.has(name) && !named.has(name));
+  }
+
   /** Definitions of the replica's tables. */
   get typed(): SourceLayout['tables'] {
     return [...this.#schema.typed.values()];
@@ -147,7 +157,14 @@ export class TablePairs {
   get layout(): SourceLayout {
     const { tables, heads } = this.#schema;
     const dbType = heads?.dbType ?? 'decoder';
-    return { dbType, tables: this.typed, plans: tables.map(({ plan }) => plan), heads, fingerprint: '' };
+    return {
+      dbType,
+      tables: this.typed,
+      plans: tables.map(({ plan }) => plan),
+      heads,
+      fingerprint: '',
+      notReplicated: new Map()
+    };
   }
 
   /** False for tables that are not compared: this replica's operator keeps them local, or it does not keep them at all. */

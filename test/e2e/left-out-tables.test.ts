@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compareDatabases } from '../../src/verify/compare.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
+import { differences, startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
+
+const BACKUP = 'accounts-2026-11-26';
+const TABLES = [
+  'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
+  'CREATE TABLE accounts (id INT PRIMARY KEY, note VARCHAR(9) NULL)',
+  'CREATE TABLE places (id INT PRIMARY KEY, at POINT NULL)',
+  `CREATE TABLE \`${BACKUP}\` LIKE accounts`,
+  "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
+  "INSERT INTO accounts VALUES (1, 'one')",
+  'INSERT INTO places VALUES (1, POINT(1, 2))'
+];
+
+test('tables that no replica can make are left out by name on both sides, and come once they can be made', async () => {
+  const source = await createDatabase('left_out');
+  await sql(source, ...TABLES);
+  const pair = await startPair('decoder', source);
+  const client = await pair.startClient();
+  const told = async (of: typeof client) => (await pair.status(of))['not_replicated'] as Record<string, string>;
+  const verifiedAt = (height: number) =>
+    eventually(`the replica is verified at ${height}`, 30_000, async () => {
+      const { phase, verified_height } = await pair.status(client);
+      return phase === 'live' && verified_height === height;
+    });
+  const addBlock = (height: number) =>
+    sql(source, `INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
+  await verifiedAt(20);
+  for (const side of [pair.server, client]) {
+    const { places, [BACKUP]: backup, ...others } = await told(side);
+    assert.match(places ?? '', /column at: type point is not allowed/);
+    assert.match(backup ?? '', /other characters/);
+    assert.deepEqual(others, {});
+  }
+  await sql(source, 'CREATE TABLE spots (id INT PRIMARY KEY, at GEOMETRY NULL)', "UPDATE accounts SET note = 'two'");
+  await addBlock(21);
+  await verifiedAt(21);
+  assert.deepEqual(Object.keys(await told(client)).sort(), [BACKUP, 'places', 'spots']);
+  await sql(source, 'ALTER TABLE places DROP COLUMN at', 'DROP TABLE spots');
+  await addBlock(22);
+  await verifiedAt(22);
+  assert.deepEqual(Object.keys(await told(client)), [BACKUP]);
+  await sql(source, `DROP TABLE \`${BACKUP}\``);
+  await addBlock(23);
+  await verifiedAt(23);
+  for (const side of [pair.server, client]) assert.deepEqual(await told(side), {});
+  const verdict = await compareDatabases(source, pair.replica);
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  assert.equal(client.child.exitCode, null);
+});

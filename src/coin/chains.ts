@@ -33,6 +33,8 @@ interface ChainFacts {
   readonly softDust: number;
   /** Satoshis per 1000 virtual bytes below which miners take no transaction by default. */
   readonly leastMinedRate: number;
+  /** Whether nodes let a transaction replace another unless they are told otherwise. @see docs/networks.md */
+  readonly replacesByDefault: boolean;
   /** Satoshis per virtual byte above which a fee is a mistake, unless an operator says otherwise. */
   readonly usualMostRate: number;
   /** Blocks that can be rolled back; a deeper reorg halts. */
@@ -81,6 +83,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     dustFloor: 0,
     softDust: 0,
     leastMinedRate: 1_000,
+    replacesByDefault: true,
     usualMostRate: 10_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 100
@@ -94,6 +97,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     dustFloor: 0,
     softDust: 0,
     leastMinedRate: 1_000,
+    replacesByDefault: false,
     usualMostRate: 10_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 100
@@ -108,6 +112,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     dustFloor: 100_000,
     softDust: 1_000_000,
     leastMinedRate: 1_000_000,
+    replacesByDefault: true,
     usualMostRate: 1_000_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 240

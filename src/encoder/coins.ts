@@ -17,6 +17,12 @@ export interface ChainCoin extends SourcedCoin {
   readonly height: number | null;
 }
 
+/** A coin with its script and the transaction that it is an output of. */
+export interface PlacedCoin extends Coin {
+  readonly script: Buffer;
+  readonly transaction: Buffer;
+}
+
 export interface CoinRules {
   /** Blocks until a block's reward may be spent. */
   readonly coinbaseMaturity: number;
@@ -175,14 +181,27 @@ export class NodeCoins {
    * @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
    */
   async sourced(places: readonly Outpoint[], script: Uint8Array): Promise<readonly SourcedCoin[]> {
+    return (await this.placed(places)).map(({ script: own, ...coin }) => {
+      if (!own.equals(script)) throw unusable(coin, 'it is not a coin of the address');
+      return coin;
+    });
+  }
+
+  /** Coins of any script with it and their transactions. @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED */
+  async placed(places: readonly Outpoint[]): Promise<readonly PlacedCoin[]> {
     const transactions = await this.#transactionsOf(places);
     return places.map(({ txid, vout }) => {
       const transaction = transactions.get(txid);
       if (!transaction) throw unusable({ txid, vout }, 'the node knows no such transaction');
       const output = readRawTransaction(transaction).output(vout);
-      if (!output?.script.equals(script)) throw unusable({ txid, vout }, 'it is not a coin of the address');
-      return { txid, vout, amount: output.amount, transaction };
+      if (!output) throw unusable({ txid, vout }, 'the transaction has no such output');
+      return { txid, vout, amount: output.amount, script: output.script, transaction };
     });
+  }
+
+  /** What the node says of a transaction in its mempool; null when that does not have it. */
+  async mempoolEntry(txid: string): Promise<unknown> {
+    return (await this.#batch('getmempoolentry', [[txid]]))[0] ?? null;
   }
 
   /** A transaction by its id; undefined: the node knows none. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */

@@ -213,7 +213,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     order: { ...order, encoding },
     said,
     isEnvelopeActive,
-    warnings: requestWarnings(request, encoding, policy, mostFeeRate)
+    warnings: requestWarnings(request, encoding, policy, { ...network, mostFeeRate })
   });
   return { encodingFacts, planFor, isSaying: said !== null };
 }
@@ -223,7 +223,7 @@ function requestWarnings(
   request: CreateRequest,
   encoding: Encoding,
   policy: NodePolicy,
-  mostFeeRate: bigint
+  { mostFeeRate, replacesByDefault }: Pick<EncoderDeps, 'mostFeeRate'> & Pick<ChainNetwork, 'replacesByDefault'>
 ): readonly Warning[] {
   const { compress, options, fee, feePerKb, rbf } = request;
   const hasScripts = encoding === 'P2WSH' || encoding === 'P2SH';
@@ -236,6 +236,7 @@ function requestWarnings(
       : []),
     ...(isGuess ? (['NO_FEE_ESTIMATE'] as const) : []),
     ...(rbf ? (['KEEP_FIRST_INPUT'] as const) : []),
+    ...(rbf && !replacesByDefault ? (['NODES_REPLACE_NOTHING'] as const) : []),
     ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : []),
     ...(compress ? (['NOT_COMPRESSED'] as const) : [])
   ];

@@ -8,10 +8,11 @@ import { type RpcCaller, type RpcMethod, rpcMethod } from '../service/rpc/method
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
+import { type Bumped, BumpParams, bumpTransaction } from './bump-transaction.ts';
 import { CancelledSchema, CancelParams, cancelEnvelope } from './cancel-envelope.ts';
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
-import { CreateParams, type CreateRequest, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
+import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
 import { TRACKER_ERRORS } from './tracker-coins.ts';
 import { type TrackerHealth, TrackerHealthSchema } from './tracker-health.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
@@ -99,6 +100,17 @@ const MOST_ANSWERS = { count: 10_000, bytes: 64 * 2 ** 20 };
 const MOST_OPEN_ANSWERS = { count: 200, bytes: 8 * 2 ** 20 };
 
 const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING', ...TRACKER_ERRORS];
+const BumpedSchema = Type.Object({
+  psbt: Type.String({ description: 'hex of a PSBT, version 0' }),
+  txid: Type.Union([TXID, Type.Null()], { description: 'null where signatures change it' }),
+  fee: Type.String({ description: 'satoshis' }),
+  vsize: Type.Integer({ description: 'virtual bytes when it is signed' }),
+  inputs: Type.Array(OutpointSchema),
+  replaces: TXID,
+  replacedFee: Type.String({ description: 'satoshis' }),
+  warnings: Type.Optional(Type.Array(WarningSchema))
+});
+
 const CREATE_ERRORS: readonly ErrorCode[] = [
   ...NODE_ERRORS,
   'ENCODING_UNAVAILABLE',
@@ -110,17 +122,22 @@ const CREATE_ERRORS: readonly ErrorCode[] = [
 
 /** The methods of an encoder; with a key, those that cost the node something need it. @see the specification's section on the encoder */
 export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string, RpcMethod>> {
-  const answered = new AnsweredRequests<Created>({
+  const answered = new AnsweredRequests<Created | Bumped>({
     ttlMs: deps.reservations.ttlMs,
     mostOfOne: deps.isKeyed ? MOST_ANSWERS : MOST_OPEN_ANSWERS,
     most: MOST_ANSWERS,
-    sizeOf: ({ psbt, revealPsbt = '' }) => psbt.length + revealPsbt.length
+    sizeOf: ({ psbt, ...created }) => psbt.length + ('revealPsbt' in created ? created.revealPsbt.length : 0)
   });
   const holderOf = ({ address }: RpcCaller) => (deps.isKeyed ? 'key' : address);
-  const create = (request: CreateRequest, holder: string): Promise<Created> => {
-    const make = () => createTransaction(request, deps, holder);
-    return request.request_id === undefined ? make() : answered.once(holder, request.request_id, request, make);
-  };
+  const once = async <T extends Created | Bumped>(
+    method: string,
+    request: { readonly request_id?: string },
+    holder: string,
+    make: () => Promise<T>
+  ): Promise<T> =>
+    request.request_id === undefined
+      ? await make()
+      : ((await answered.once(holder, request.request_id, { method, request }, make)) as T);
   return {
     ping: rpcMethod({
       isProbe: true,
@@ -149,7 +166,24 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: CreatedSchema,
       write: true,
       errors: CREATE_ERRORS,
-      run: (request, caller) => create(request, holderOf(caller)) as Promise<Static<typeof CreatedSchema>>
+      run: (request, caller) => {
+        const holder = holderOf(caller);
+        const make = () => createTransaction(request, deps, holder);
+        return once('create_tx', request, holder, make) as Promise<Static<typeof CreatedSchema>>;
+      }
+    }),
+    bump_tx: rpcMethod({
+      summary:
+        'Builds the PSBT that replaces an unconfirmed transaction for a higher fee, with its inputs, data and payments as they are',
+      params: BumpParams,
+      result: BumpedSchema,
+      write: true,
+      errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT', 'COIN_UNUSABLE', 'RESERVATIONS_FULL', 'SELF_CHECK_FAILED'],
+      run: (request, caller) => {
+        const holder = holderOf(caller);
+        const make = () => bumpTransaction(request, deps, holder);
+        return once('bump_tx', request, holder, make) as Promise<Static<typeof BumpedSchema>>;
+      }
     }),
     release_tx: rpcMethod({
       summary: 'Frees the coins of an answer that will not be used, and forgets its request_id',

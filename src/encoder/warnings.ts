@@ -14,6 +14,12 @@ const WARNINGS = {
     'the node has no estimate: the least fee that it relays is paid, and the transaction may wait for long; give feePerKb',
   KEEP_FIRST_INPUT:
     'the first input is the key of what is said: a wallet that replaces the transaction and puts another input first pays for an action that nobody can read',
+  NODES_REPLACE_NOTHING:
+    'nodes of this chain replace nothing unless they run with mempoolreplacement=1: most will neither relay nor mine a replacement',
+  NOT_REPLACEABLE:
+    'the transaction did not say that it may be replaced: only nodes that replace any transaction take another',
+  REVEAL_ANEW:
+    'the replacement has another id: a second transaction that spends from it is built anew, by create_tx with the signed replacement in p2shHex',
   NOT_COMPRESSED: 'compress changes nothing: decoders read no compressed payloads'
 } as const;
 export type WarningCode = keyof typeof WARNINGS;

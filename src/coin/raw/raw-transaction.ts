@@ -133,6 +133,16 @@ export class RawTransaction {
     });
   }
 
+  /** The sequence of each input. */
+  get sequences(): readonly number[] {
+    const cursor = this.#cursorAt(this.#inputsAt);
+    return Array.from({ length: cursor.varInt() }, () => {
+      cursor.skip(OUTPOINT_BYTES);
+      cursor.skip(cursor.varInt());
+      return cursor.uint32();
+    });
+  }
+
   get outputs(): readonly RawOutput[] {
     const cursor = this.#cursorAt(this.#outputsAt);
     return Array.from({ length: cursor.varInt() }, () => ({

@@ -42,6 +42,12 @@ export function readProgram(script: Uint8Array): Program | undefined {
   return undefined;
 }
 
+/** Whether a witness alone spends an output with this script, so that no signature changes the id of what spends it. */
+export function isWitnessProgram(script: Uint8Array): boolean {
+  const kind = readProgram(script)?.kind;
+  return kind === 'witnessKeyHash' || kind === 'witnessScriptHash' || kind === 'taproot';
+}
+
 /** RIPEMD-160 of SHA-256, 20 bytes: what addresses hold of keys and scripts. */
 export function hash160(bytes: Uint8Array): Buffer {
   return hash('ripemd160', sha256(bytes), 'buffer');

@@ -1,6 +1,6 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
 import type { FormOutput } from '../../coin/raw/transaction-form.ts';
-import { readProgram } from '../../coin/script/pay-scripts.ts';
+import { isWitnessProgram } from '../../coin/script/pay-scripts.ts';
 import { OP_RETURN } from '../../coin/script/script.ts';
 
 /** What decides below which amount nodes refuse an output. */
@@ -29,8 +29,6 @@ export function dustFee(outputs: readonly FormOutput[], { softDust }: Pick<DustR
 /** The least satoshis that an output with this script may hold; none for data. */
 export function dustAmount(script: Uint8Array, { dustRelayRate, dustFloor, floor }: DustRules): bigint {
   if (script[0] === OP_RETURN) return 0n;
-  const kind = readProgram(script)?.kind;
-  const isWitness = kind === 'witnessKeyHash' || kind === 'witnessScriptHash' || kind === 'taproot';
-  const sizeBytes = OUTPUT_BYTES + script.length + (isWitness ? WITNESS_INPUT_BYTES : INPUT_BYTES);
+  const sizeBytes = OUTPUT_BYTES + script.length + (isWitnessProgram(script) ? WITNESS_INPUT_BYTES : INPUT_BYTES);
   return BigInt(Math.max(Math.ceil((sizeBytes * dustRelayRate) / 1000), dustFloor, floor));
 }

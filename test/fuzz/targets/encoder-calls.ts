@@ -52,6 +52,7 @@ const ANSWERS: Readonly<Record<string, (params: readonly unknown[]) => unknown>>
   }),
   gettxout: ([txid]) => (txid === FUNDING_ID ? { confirmations: 100, coinbase: false } : null),
   getrawtransaction: ([txid]) => (txid === FUNDING_ID ? FUNDING.toString('hex') : null),
+  getmempoolentry: () => ({ vsize: 200, descendantcount: 1, descendantsize: 200 }),
   sendrawtransaction: () => FUNDING_ID
 };
 const rpc = {
@@ -150,6 +151,33 @@ const hex = fc.oneof(
   hostileText
 );
 
+/** Signed, as far as a look tells: what is spent by what, and what is paid. */
+const waiting = fc
+  .record({
+    places: fc.array(fc.nat(15), { minLength: 1, maxLength: 3 }),
+    items: fc.array(fc.uint8Array({ maxLength: 80 }), { maxLength: 4 }),
+    pushes: fc.uint8Array({ maxLength: 80 }),
+    way: fc.oneof(fc.constant([]), fc.constant([Buffer.alloc(40, 1), Buffer.from([0xc0, ...KEY.subarray(1)])])),
+    paid: fc.array(fc.nat(4_000_000), { minLength: 1, maxLength: 3 })
+  })
+  .map(({ places, items, pushes, way, paid }) => {
+    const unlock = { script: Buffer.from(pushes), witness: [...items.map((item) => Buffer.from(item)), ...way] };
+    const inputs = places.map((vout) => ({ txid: FUNDING_ID, vout, sequence: 0, unlock }));
+    const outputs = paid.map((amount, at) => ({ amount: BigInt(amount), script: SCRIPTS[at]! }));
+    return writeTransaction({ inputs, outputs }).toString('hex');
+  });
+
+const bump = fc
+  .record({
+    tx_hex: mostly(fc.oneof({ weight: 6, arbitrary: waiting }, { weight: 1, arbitrary: mutatedText(waiting) }, hex)),
+    txid: maybe(fc.constant(FUNDING_ID)),
+    feePerKb: maybe(satoshis),
+    change: maybe(address),
+    compressedPubKey: fc.constant(KEY.toString('hex')),
+    request_id: maybe(hostileText)
+  })
+  .map((params): Call => ({ method: 'bump_tx', params }));
+
 const create = (params: Call['params']): Call => ({
   method: 'create_tx',
   params: { pubkey: ADDRESSES[1], data: 'SEND|0|A|1', ...params }
@@ -162,6 +190,7 @@ export const encoderCalls = target<Call>({
   shortRuns: 700,
   inputs: fc.oneof(
     { weight: 8, arbitrary: createParams.map(create) },
+    { weight: 3, arbitrary: bump },
     { weight: 1, arbitrary: mostly(hex).map((tx_hex) => ({ method: 'broadcast_tx', params: { tx_hex } })) },
     { weight: 1, arbitrary: mostly(address).map((given) => ({ method: 'get_utxos', params: { address: given } })) }
   ),
@@ -186,7 +215,7 @@ export const encoderCalls = target<Call>({
       );
       assert.ok(error.message.length < 4_000, `${error.message.length} characters`);
       assert.equal(reservations.count, before, `${code} keeps a coin`);
-    } else if (call.method === 'create_tx') {
+    } else if (call.method === 'create_tx' || call.method === 'bump_tx') {
       assert.match(result!.psbt, /^70736274ff(?:[0-9a-f]{2})+$/);
       for (const coin of result!.inputs) reservations.release([coin], reservations.of(coin)?.holder ?? '');
     }
@@ -198,6 +227,7 @@ export const encoderCalls = target<Call>({
       create({ utxos: Array.from({ length: length / 20 }, (_, vout) => ({ txid: FUNDING_ID, vout })) }),
     outputs: (length) => create({ customOutputs: Array(length / 20).fill({ address: ADDRESSES[0], value: 10_000 }) }),
     'a transaction': (length) => create({ p2shHex: 'ab'.repeat(length / 2) }),
+    'a transaction to replace': (length) => ({ method: 'bump_tx', params: { tx_hex: '00'.repeat(length / 2) } }),
     'a transaction to broadcast': (length) => ({ method: 'broadcast_tx', params: { tx_hex: '00'.repeat(length / 2) } }),
     'an address': (length) => ({ method: 'get_utxos', params: { address: '1'.repeat(length) } })
   },

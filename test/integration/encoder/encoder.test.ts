@@ -71,6 +71,7 @@ test('SVC-12, ADR-07: the description is OpenRPC 1.3.2 and names the methods', a
     'health',
     'estimate_fee',
     'create_tx',
+    'bump_tx',
     'release_tx',
     'create_envelope_cancel_tx',
     'broadcast_tx',

@@ -1,0 +1,255 @@
+import Type, { type Static } from 'typebox';
+import { findCarried, type LaneRules } from '../coin/payload/lanes.ts';
+import { activationHeight } from '../coin/profile.ts';
+import { hashId } from '../coin/raw/hash-id.ts';
+import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import {
+  type FormInput,
+  longestVirtualSize,
+  type TransactionForm,
+  virtualSize,
+  writeBase,
+  writeTransaction
+} from '../coin/raw/transaction-form.ts';
+import { addressOf } from '../coin/script/address.ts';
+import { isWitnessProgram } from '../coin/script/pay-scripts.ts';
+import { PlatformError } from '../errors.ts';
+import { shapeOf } from '../wire/data/shape.ts';
+import type { EncoderDeps } from './create-transaction.ts';
+import type { NodePolicy } from './node-policy.ts';
+import { type ReplacedTransaction, readReplaced } from './replaced-transaction.ts';
+import { ADDRESS, RATE, REPLACEABLE, REQUEST_ID, raisesRate, readFee, TRANSACTION_HEX } from './request.ts';
+import { firstSpent, type SourcedCoin } from './spent.ts';
+import { dustFee, freeAmount } from './transaction/dust.ts';
+import { writePsbt } from './transaction/psbt.ts';
+import { type Settled, settle } from './transaction/select-coins.ts';
+import { readSender, type Sender } from './transaction/sender.ts';
+import { readTransactionHex } from './transaction/transaction-hex.ts';
+import { type Warning, warn } from './warnings.ts';
+
+/** The parameters of `bump_tx`. */
+export const BumpParams = Type.Object({
+  txid: Type.Optional(
+    Type.String({ pattern: '^[0-9a-f]{64}$', description: 'of the transaction, which the node has' })
+  ),
+  tx_hex: Type.Optional(TRANSACTION_HEX),
+  feePerKb: Type.Optional(RATE),
+  change: Type.Optional(ADDRESS),
+  compressedPubKey: Type.Optional(
+    Type.String({
+      maxLength: 130,
+      description: "the source's key, where further coins of a nested segwit address are needed"
+    })
+  ),
+  request_id: Type.Optional(REQUEST_ID)
+});
+export type BumpRequest = Static<typeof BumpParams>;
+
+/** An unsigned replacement. */
+export interface Bumped {
+  readonly psbt: string;
+  /** Null where signatures change it. */
+  readonly txid: string | null;
+  /** Satoshis. */
+  readonly fee: string;
+  readonly vsize: number;
+  readonly inputs: readonly { readonly txid: string; readonly vout: number }[];
+  readonly replaces: string;
+  readonly replacedFee: string;
+  readonly warnings?: readonly { readonly code: string; readonly message: string }[];
+}
+
+/** Coins that may be added to pay a fee. */
+const MOST_ADDED = 20;
+/** Of a transaction that the mempool has lost, or never had. */
+const MOST_LOST_INPUTS = 25;
+const entry = shapeOf(Type.Object({ descendantcount: Type.Integer({ minimum: 1 }) }));
+
+/**
+ * Makes the PSBT of a transaction that replaces an unconfirmed one for a higher fee: the same inputs in their order, the same data and
+ * payments, and less change. What the change cannot pay, further coins of the source do; they are reserved for their holder.
+ *
+ * @throws {PlatformError} REQUEST_INVALID, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, NODE_UNREACHABLE, NODE_REFUSED,
+ *   SELF_CHECK_FAILED; then nothing stays reserved
+ */
+export async function bumpTransaction(request: BumpRequest, deps: EncoderDeps, holder: string): Promise<Bumped> {
+  const { network, profile, magic, coins, reservations } = deps;
+  const policy = await deps.policy.read();
+  const isEnvelopeActive = policy.height + 1 >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
+  const rules = { magic, isEnvelopeActive };
+  const bytes = await readBytes(request, coins);
+  await refuseSettled(readRawTransaction(bytes), deps);
+  const replaced = await readReplaced(bytes, request.change, { coins, network, rules });
+  const added = await addCoins(request, replaced, policy, deps, holder);
+  try {
+    return describe(request, replaced, added, policy, deps, rules);
+  } catch (caught) {
+    reservations.release(added.coins, holder);
+    throw caught;
+  }
+}
+
+async function readBytes({ txid, tx_hex: hex }: BumpRequest, coins: EncoderDeps['coins']): Promise<Buffer> {
+  if (hex !== undefined) {
+    const bytes = readTransactionHex(hex);
+    if (txid === undefined || readRawTransaction(bytes).txid === txid) return bytes;
+    throw invalid(`tx_hex is the transaction ${readRawTransaction(bytes).txid}, not txid`);
+  }
+  if (txid === undefined) throw invalid('name a transaction by txid, or send it in tx_hex');
+  const known = await coins.transaction(txid);
+  if (known) return known;
+  throw invalid('the node knows no transaction txid: send it in tx_hex');
+}
+
+/** Refuses one that a block has, that was replaced, or that others spend from. */
+async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: EncoderDeps): Promise<void> {
+  const waiting = await coins.mempoolEntry(txid);
+  if (entry.Check(waiting)) {
+    if (waiting.descendantcount === 1) return;
+    throw invalid('other transactions that wait spend from it, and would go with it: bump the last of them');
+  }
+  if (inputs.length > MOST_LOST_INPUTS)
+    throw invalid(
+      `the mempool does not have it, and it has more than ${MOST_LOST_INPUTS} inputs: build it anew by create_tx`
+    );
+  const alive = await coins.spendable(inputs.map(({ txid: id, vout }) => ({ txid: id, vout, amount: 0n })));
+  if (alive.length < inputs.length)
+    throw invalid('the mempool does not have it, and what it spends is spent: a block has it, or another replaced it');
+}
+
+/** A replacement that pays, and the coins that it spends beside those of the one before. */
+interface Added {
+  readonly settled: Settled;
+  readonly coins: readonly SourcedCoin[];
+  readonly sender: Sender | null;
+}
+
+/** Takes coins of the source that blocks hold, as nodes ask for, one after the other until they pay. */
+async function addCoins(
+  request: BumpRequest,
+  replaced: ReplacedTransaction,
+  policy: NodePolicy,
+  deps: EncoderDeps,
+  holder: string
+): Promise<Added> {
+  const { network, coins, reservations, dustFloor } = deps;
+  const { kept, total, changeScript } = replaced;
+  const fee = feeRule(request, replaced, policy, deps);
+  const changeDust = freeAmount(changeScript, { ...network, floor: dustFloor });
+  const paid = kept.reduce((sum, { amount }) => sum + amount, 0n);
+  const settleWith = (more: readonly FormInput[], amount: bigint) =>
+    settle([...replaced.inputs, ...more], kept, total + amount - paid, { fee, changeScript, changeDust });
+  const alone = settleWith([], 0n);
+  if (alone?.isExact) return { settled: alone, coins: [], sender: null };
+  const address = addressOf(replaced.source, network.addresses);
+  if (address === undefined) throw invalid('its source has no address whose further coins could pay for it');
+  const sender = readSender(address, request.compressedPubKey, network);
+  const candidates = (await coins.ofScript(sender.script)).filter(
+    // A second transaction that spends another output of the first one says nothing any more.
+    (coin) => coin.height !== null && !replaced.inputs.some(({ txid }) => txid === coin.txid)
+  );
+  const spendable = await coins.spendable(candidates.slice(0, MOST_ADDED));
+  const free = spendable.filter((coin) => !reservations.of(coin)); // others may have taken some meanwhile
+  const taken: SourcedCoin[] = [];
+  let settled = alone;
+  for (const coin of free) {
+    taken.push(coin);
+    const inputs = taken.map(({ txid, vout }) => ({ txid, vout, sequence: REPLACEABLE, unlock: sender.unlock }));
+    settled = settleWith(
+      inputs,
+      taken.reduce((sum, { amount }) => sum + amount, 0n)
+    );
+    if (settled?.isExact) break;
+  }
+  // Without coins that make a change, what is left over goes to the miner.
+  if (!settled?.isExact && alone) return { settled: alone, coins: [], sender: null };
+  if (!settled) {
+    const reason = `neither the change nor further coins of ${address} pay for the higher fee`;
+    throw new PlatformError('COINS_INSUFFICIENT', { reason });
+  }
+  reservations.take(taken, holder);
+  try {
+    return { settled, coins: await coins.sourced(taken, sender.script), sender };
+  } catch (caught) {
+    reservations.release(taken, holder);
+    throw caught;
+  }
+}
+
+/** The fee of a replacement: more in all, and more for each byte, than that of the one before. @see BIP 125, rules 3 and 4 */
+function feeRule(
+  request: BumpRequest,
+  replaced: ReplacedTransaction,
+  policy: NodePolicy,
+  { network, mostFeeRate }: EncoderDeps
+) {
+  const leastRate = leastRateOf(replaced, policy, network);
+  const medium = policy.rates.medium > leastRate ? policy.rates.medium : leastRate;
+  if (leastRate > mostFeeRate)
+    throw invalid(`it pays ${replaced.fee} satoshis: more for a replacement is above ENCODER_MAX_FEE_RATE`);
+  const bounds = { mostRate: mostFeeRate, softDust: network.softDust };
+  const rule = readFee(request, { leastRate, rates: { ...policy.rates, medium } }, bounds);
+  return (form: TransactionForm): bigint => {
+    const asked = rule(form);
+    const least = replaced.fee + (policy.leastRate * BigInt(longestVirtualSize(form)) + 999n) / 1000n;
+    return asked > least ? asked : least;
+  };
+}
+
+/** Satoshis per 1000 virtual bytes: as much more than before as the node asks for a transaction of its own. */
+function leastRateOf(
+  { fee, kept, vsize }: ReplacedTransaction,
+  { leastRate }: NodePolicy,
+  { softDust }: EncoderDeps['network']
+): bigint {
+  const forSize = fee - dustFee(kept, { softDust });
+  return leastRate + perThousand(forSize > 0n ? forSize : 0n, vsize);
+}
+
+const perThousand = (fee: bigint, vsize: number) => (fee * 1000n + BigInt(vsize) - 1n) / BigInt(vsize);
+
+function describe(
+  request: BumpRequest,
+  replaced: ReplacedTransaction,
+  { settled: { form, fee, isExact }, coins, sender }: Added,
+  policy: NodePolicy,
+  { network, mostFeeRate }: EncoderDeps,
+  rules: LaneRules
+): Bumped {
+  const vsize = virtualSize(form);
+  if (perThousand(fee, vsize) > mostFeeRate + 1n)
+    throw invalid(`a fee of ${fee} satoshis for ${vsize} bytes is above ENCODER_MAX_FEE_RATE`);
+  checkSame(replaced, form, rules);
+  const spent = [...replaced.spent, ...(sender ? firstSpent(sender, coins) : [])];
+  const isFixed = spent.every(({ script, fields }) => isWitnessProgram(script) && !fields.redeemScript);
+  const warnings: Warning[] = [
+    ...(isExact ? [] : (['SURPLUS_TO_FEE'] as const)),
+    ...(raisesRate(request, { leastRate: leastRateOf(replaced, policy, network) })
+      ? (['FEE_RATE_RAISED'] as const)
+      : []),
+    ...(network.replacesByDefault ? [] : (['NODES_REPLACE_NOTHING'] as const)),
+    ...(replaced.isReplaceable ? [] : (['NOT_REPLACEABLE'] as const)),
+    ...(replaced.carried ? [] : (['REVEAL_ANEW'] as const))
+  ];
+  return {
+    psbt: writePsbt(form, spent).toString('hex'),
+    txid: isFixed ? hashId(writeBase(form)) : null,
+    fee: String(fee),
+    vsize,
+    inputs: form.inputs.map(({ txid, vout }) => ({ txid, vout })),
+    replaces: replaced.txid,
+    replacedFee: String(replaced.fee),
+    ...warn(warnings)
+  };
+}
+
+/** Refuses a replacement that decoders would read otherwise than the transaction before. */
+function checkSame({ carried }: ReplacedTransaction, form: TransactionForm, rules: LaneRules): void {
+  const read = findCarried(readRawTransaction(writeTransaction(form)), rules);
+  const isSame = carried
+    ? read?.lane === carried.lane && Buffer.from(read.frame).equals(carried.frame) && !carried.proof === !read.proof
+    : read === undefined;
+  if (!isSame) throw new PlatformError('SELF_CHECK_FAILED', { reason: 'the decoder reads another action' });
+}
+
+const invalid = (reason: string) => new PlatformError('REQUEST_INVALID', { reason });

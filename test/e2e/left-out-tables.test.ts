@@ -53,3 +53,25 @@ test('tables that no replica can make are left out by name on both sides, and co
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
   assert.equal(client.child.exitCode, null);
 });
+
+test('what only a lax sql_mode allows is stored as it is, by a snapshot and live', async () => {
+  const source = await createDatabase('lax');
+  const lax = (...statements: readonly string[]) => sql(source, "SET SESSION sql_mode = ''", ...statements);
+  await lax(
+    TABLES[0]!,
+    "CREATE TABLE marks (block_index INT NOT NULL, kind ENUM('a','b') NOT NULL, day DATE NOT NULL, KEY (block_index))",
+    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
+    "INSERT INTO marks VALUES (1, 'a', '2026-02-31'), (2, '', '0000-00-00'), (2, 'neither', 'no day')"
+  );
+  const pair = await startPair('decoder', source);
+  const client = await pair.startClient();
+  const first = await pair.settle(client, 20);
+  assert.ok(first.equal, JSON.stringify(differences(first)));
+  await lax(
+    "INSERT INTO marks VALUES (21, 'neither', '2026-00-00'), (21, 'b', '2026-01-01'), (21, '', '2026-01-01')",
+    "INSERT INTO blocks (block_index, block_hash) VALUES (21, 'h21')"
+  );
+  const second = await pair.settle(client, 21);
+  assert.ok(second.equal, JSON.stringify(differences(second)));
+  assert.equal((await pair.status(client))['repairs'], 0);
+});

@@ -12,6 +12,8 @@ export interface ColumnCodec {
   readonly key: boolean;
   /** Of text columns. */
   readonly charset: string | null;
+  /** An ENUM without the empty text: its rows can hold one all the same, which stands for a value that was none of its members. */
+  readonly refusesEmpty: boolean;
 }
 
 /** @param keyColumns names of the columns in any key */
@@ -20,9 +22,13 @@ export function columnCodec(column: TypedColumn, keyColumns: ReadonlySet<string>
     name: column.name,
     kind: kindOf(column),
     key: keyColumns.has(column.name),
-    charset: column.charset
+    charset: column.charset,
+    refusesEmpty: /^enum\(/i.test(column.type) && !membersOf(column.type).includes('')
   };
 }
+
+const membersOf = (type: string): string[] =>
+  [...type.matchAll(/'((?:[^'\\]|''|\\.)*)'/gsu)].map(([, inside = '']) => inside);
 
 function kindOf(column: TypedColumn): Kind {
   if (/^bit\b/i.test(column.type)) return 'bit';

@@ -36,12 +36,20 @@ export function* insertStatements(
   list: readonly CanonicalRow[]
 ): Generator<{ readonly sql: string; readonly list: readonly CanonicalRow[] }> {
   const head = `INSERT INTO ${quoteName(table.name)} ${names(table, table.all)} VALUES `;
+  const mayBeLax = table.codecs.some(({ refusesEmpty }) => refusesEmpty);
+  const isLax = (row: CanonicalRow) => table.codecs.some((codec, at) => codec.refusesEmpty && row[at] === '');
+  const strict = mayBeLax ? list.filter((row) => !isLax(row)) : list;
   let at = 0;
-  for (const part of inParts(list.map((row) => tuple(table, row, table.all)))) {
-    yield { sql: head + part.join(','), list: list.slice(at, at + part.length) };
+  for (const part of inParts(strict.map((row) => tuple(table, row, table.all)))) {
+    yield { sql: head + part.join(','), list: strict.slice(at, at + part.length) };
     at += part.length;
   }
+  for (const row of mayBeLax ? list.filter(isLax) : [])
+    yield { sql: `${LAX} ${head}${tuple(table, row, table.all)}`, list: [row] };
 }
+
+/** Strict mode refuses an ENUM's empty value, which a source stored without it. */
+const LAX = "SET STATEMENT sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO' FOR";
 
 /** Deletes exactly these rows, which this database holds: by key, else one row for each by all its values. */
 export async function deleteRows(

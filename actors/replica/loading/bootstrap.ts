@@ -92,7 +92,13 @@ export class ReplicaBootstrap {
     const isSame =
       this.#floor === null && etag !== null && state.bootstrap?.etag === etag && state.bootstrap.source === source.url;
     const progress = isSame ? state.bootstrap! : { source: source.url, etag, done: {} };
-    this.#loader = new SnapshotLoader(this.#replica, { plan: this.#plan!, download, floor: this.#floor, progress });
+    this.#loader = new SnapshotLoader(this.#replica, {
+      plan: this.#plan!,
+      download,
+      announcedBytes: size?.bytes ?? null,
+      floor: this.#floor,
+      progress
+    });
     this.#replica.sources.standsAt(height);
     const resumedTables = Object.keys(progress.done).length;
     log.info({ height, etag, floor: this.#floor ?? undefined, resumedTables }, 'snapshot download begins');

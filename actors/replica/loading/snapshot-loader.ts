@@ -20,6 +20,9 @@ const LOADERS = 2;
 /** As text; the rows of a batch are some ten times as large in memory, and several are under way. */
 const BATCH_BYTES = 2 ** 19;
 const BEFORE_ALL = -1;
+/** A body is longer than its database on disk: each row names its columns, and MariaDB may compress pages. */
+const TEXT_PER_BYTE = 256;
+const SMALL_BYTES = 2 ** 30;
 
 const sumOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);
 
@@ -27,6 +30,8 @@ const sumOf = (counts: Readonly<Record<string, number>>): number => Object.value
 export interface Loading {
   readonly plan: SchemaPlan;
   readonly download: Download;
+  /** Bytes on disk that the source names for its database; null: it does not. */
+  readonly announcedBytes: number | null;
   /** First block of a truncated replica; null: its source's first. */
   readonly floor: number | null;
   /** What an earlier attempt has loaded of the same body. */
@@ -87,8 +92,10 @@ export class SnapshotLoader {
 
   async #loadTables(pool: LoaderPool, finisher: TableFinisher, signal: AbortSignal): Promise<void> {
     const { schema } = this.#replica.store.context;
-    const { plan, download, floor } = this.#loading;
-    const limits = { maxRowBytes: this.#replica.data.maxRowBytes, batchBytes: BATCH_BYTES };
+    const { plan, download, floor, announcedBytes } = this.#loading;
+    const { maxRowBytes } = this.#replica.data;
+    const maxBodyBytes = announcedBytes === null ? {} : { maxBodyBytes: SMALL_BYTES + TEXT_PER_BYTE * announcedBytes };
+    const limits = { maxRowBytes, batchBytes: BATCH_BYTES, ...maxBodyBytes };
     const before = { ...this.received };
     const ended = new Set<string>();
     const planned = new Map(plan.tables.map((table) => [table.table.name, table]));

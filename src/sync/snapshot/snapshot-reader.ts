@@ -11,9 +11,9 @@ const CHUNK_BYTES = 256 * 1024;
 /** 8 MiB, the most that a zstd body may make its reader keep. @see RFC 9659 */
 const MAX_WINDOW_LOG = 23;
 
-/** Rows as text are some ten times as long as compressed. */
-const MAX_RATIO = 300;
-const UNSUSPICIOUS_BYTES = 16 * 2 ** 20;
+/** Bytes of a body that are no rows: names of tables, and what stands between rows. Honest rows compress without bound. */
+const MAX_OTHER_BYTES = 16 * 2 ** 20;
+const OTHER_BYTES_PER_ROW = 64;
 
 /** What of a body is taken. */
 export interface SnapshotLimits extends SplitterLimits {
@@ -33,11 +33,18 @@ export async function* readSnapshot(
   limits: SnapshotLimits
 ): AsyncGenerator<SnapshotBatch, SnapshotFacts> {
   const splitter = new RowSplitter(limits);
+  const maxOther = limits.maxRowBytes + limits.batchBytes + MAX_OTHER_BYTES;
+  let other = 0;
   for await (const chunk of decompress(body, coding, limits.maxBodyBytes)) {
+    other += chunk.length;
     for (const { section, table, count, json, last } of splitter.push(chunk)) {
+      other -= json.length + OTHER_BYTES_PER_ROW * count;
       addTo('rows.in', count);
       yield { section, table, rows: parseRows(json, count, table), last };
     }
+    other = Math.max(0, other);
+    if (other <= maxOther) continue;
+    throw new PlatformError('SOURCE_INVALID', { reason: `more than ${maxOther} bytes of the body are no rows` });
   }
   return splitter.end();
 }
@@ -73,19 +80,12 @@ async function* decompress(
   maxBytes = Number.POSITIVE_INFINITY
 ): AsyncGenerator<Uint8Array> {
   const inflate = openDecompressor(coding);
-  let received = 0;
   let given = 0;
-  const feeding = feed(source, inflate, (bytes) => {
-    received += bytes;
-  });
+  const feeding = feed(source, inflate);
   feeding.catch((cause: Error) => inflate.destroy(PlatformError.from(cause, 'SOURCE_UNREACHABLE')));
   try {
     for await (const chunk of inflate as AsyncIterable<Uint8Array>) {
       given += chunk.length;
-      if (given > UNSUSPICIOUS_BYTES && given > received * MAX_RATIO) {
-        const reason = `the body expands to more than ${MAX_RATIO} times its compressed size`;
-        throw new PlatformError('SOURCE_INVALID', { reason });
-      }
       if (given > maxBytes)
         throw new PlatformError('SOURCE_INVALID', {
           reason: `the body expands to more than ${maxBytes} bytes`
@@ -103,14 +103,9 @@ async function* decompress(
   }
 }
 
-async function feed(
-  source: AsyncIterable<Uint8Array>,
-  sink: ReturnType<typeof openDecompressor>,
-  onBytes: (count: number) => void
-): Promise<void> {
+async function feed(source: AsyncIterable<Uint8Array>, sink: ReturnType<typeof openDecompressor>): Promise<void> {
   for await (const chunk of source) {
     if (sink.destroyed) return;
-    onBytes(chunk.length);
     addTo('bytes.in', chunk.length);
     if (!sink.write(chunk)) {
       await new Promise<void>((resolve) => {

@@ -7,15 +7,24 @@ const BOUNDS = { normal: { least: 67n, most: 150n }, slashing: { least: 80n, mos
 
 /**
  * Why a parameter may not be changed to a value at once: the bounds are +50 % and -33 %, of slashing parameters +25 % and
- * -20 %. They hold where both values are plain decimals and the current one is not 0. Compared exactly.
+ * -20 %, in any case of its name. Compared exactly; from 0 there are none. A number stays one, and is written as a plain decimal:
+ * in another form it would have no bounds.
  *
  * @returns null when it may
  * @see the section "Limits" of the specification
  */
 export function findChangeFault(parameter: string, current: string, proposed: string): string | null {
   const [from, to] = [parseAmount(current), parseAmount(proposed)];
-  if (from === null || to === null || from === 0n) return null;
-  const { least, most } = BOUNDS[SLASHING.has(parameter) ? 'slashing' : 'normal'];
+  if (from === null || to === null) {
+    const odd = [current, proposed].find((text) => parseAmount(text) === null && isNumber(text));
+    if (odd !== undefined) return `${parameter} is a number: write ${odd} as a plain decimal, such as 1500 or 0.5`;
+    return from === to ? null : `${parameter} is ${from === null ? 'no' : 'a'} number, and stays so: not ${proposed}`;
+  }
+  if (from === 0n) return null;
+  const { least, most } = BOUNDS[SLASHING.has(parameter.toUpperCase()) ? 'slashing' : 'normal'];
   if (to * 100n >= from * least && to * 100n <= from * most) return null;
   return `${parameter} may change from ${current} by +${most - 100n} % or -${100n - least} % at most, not to ${proposed}`;
 }
+
+/** Whether a program may read a text as a number, in whatever form. */
+const isNumber = (text: string): boolean => !Number.isNaN(Number(text)) || /^\s*[-+]?\d/.test(text);

@@ -47,7 +47,7 @@ export function hubMethods(
     ...feeMethods(database, settings.PLATFORM_PROFILE),
     ...crossChainMethods(database, facts),
     ...reorgMethods(database, facts),
-    ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD })
+    ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD, settings })
   };
 }
 

@@ -37,11 +37,13 @@ const ProposalSchema = Type.Object({
  * The methods by which parameters are changed. Without consensus this hub is the whole electorate, so its vote decides.
  *
  * @param votingPeriodMs GOV_VOTING_PERIOD
+ * @param settings the hub's own, by their names: the numbers among them are the current values of parameters of these names
  */
 export function governanceMethods(
   database: HubDatabase,
-  { votingPeriodMs }: { readonly votingPeriodMs: number }
+  { votingPeriodMs, settings }: { readonly votingPeriodMs: number; readonly settings: object }
 ): Readonly<Record<string, RpcMethod>> {
+  const numbers = new Map(Object.entries(settings).filter(([, value]) => typeof value === 'number'));
   return {
     propose: rpcMethod({
       summary: 'Opens the voting on a new value of a parameter',
@@ -61,7 +63,7 @@ export function governanceMethods(
         checkTexts({ current_value, proposed_value, rationale });
         const proposal = {
           ...{ parameter, currentValue: current_value, proposedValue: proposed_value, rationale },
-          ...{ at: Date.now(), votingPeriodMs }
+          ...{ at: Date.now(), votingPeriodMs, setting: numbers.get(parameter.toUpperCase())?.toString() ?? null }
         };
         const { proposalId, status, votingEnd, activationBlock } = await database.write('insertProposal', proposal);
         return { proposalId, parameter, status, votingEnd, activationBlock };

@@ -1,4 +1,5 @@
 import { proposalMachine } from '../../../machines/hub/proposal.ts';
+import { parseAmount } from '../../consensus/amount.ts';
 import { findChangeFault } from '../../consensus/parameter-change.ts';
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
@@ -38,6 +39,8 @@ export interface NewProposal {
   readonly rationale: string | null;
   readonly at: number;
   readonly votingPeriodMs: number;
+  /** What the hub itself runs with under this name; null: it has no such setting. */
+  readonly setting: string | null;
 }
 
 /** Without consensus the hub alone is the electorate. */
@@ -93,7 +96,7 @@ export const selectVotes = (connection: Connection, proposalId: string): Promise
 export async function insertProposal(connection: Connection, proposal: NewProposal): Promise<Proposal> {
   const { parameter, proposedValue, rationale, at, votingPeriodMs } = proposal;
   const earlier = await settleEarlier(connection, parameter, at);
-  const inForce = earlier.find(({ status }) => status === 'passed')?.proposedValue;
+  const inForce = earlier.find(({ status }) => status === 'passed')?.proposedValue ?? proposal.setting ?? undefined;
   checkNew(proposal, earlier, inForce);
   const height = await selectBitcoinHeight(connection);
   const proposalId = `gov:${parameter}:${at}`;
@@ -131,9 +134,11 @@ export async function insertVote(
   return await settle(connection, await selectProposal(connection, proposalId, at), at);
 }
 
-/** What was proposed for a parameter before, newest first, each with its end written down where it is over. */
+/** What was proposed for a parameter before, in any case of its name, newest first, each with its end written down where it is over. */
 async function settleEarlier(connection: Connection, parameter: string, at: number): Promise<Proposal[]> {
-  const found = await rows<Proposal>(connection, `${SELECT} WHERE parameter = ? ORDER BY id DESC`, [parameter]);
+  const found = await rows<Proposal>(connection, `${SELECT} WHERE UPPER(parameter) = UPPER(?) ORDER BY id DESC`, [
+    parameter
+  ]);
   const settled = [];
   for (const proposal of found) settled.push(await settle(connection, asOf(proposal, at), at));
   return settled;
@@ -173,9 +178,15 @@ function checkNew(
   const rejected = earlier.find(({ status }) => status === 'failed')?.decidedAt;
   if (rejected && at < rejected + COOLDOWN_MS)
     refuse(`${parameter} was rejected; it can be proposed again from ${dateOf(rejected + COOLDOWN_MS)}`);
-  if (inForce !== undefined && currentValue !== null && currentValue !== inForce)
+  if (inForce !== undefined && currentValue !== null && !isSame(currentValue, inForce))
     refuse(`current_value of ${parameter} is ${inForce}, not ${currentValue}`);
   const from = inForce ?? currentValue;
   const fault = from === null ? null : findChangeFault(parameter, from, proposedValue);
   if (fault) refuse(fault);
+}
+
+/** Whether two texts are one value: 1.50 is 1.5. */
+function isSame(a: string, b: string): boolean {
+  const [first, second] = [parseAmount(a), parseAmount(b)];
+  return a === b || (first !== null && first === second);
 }

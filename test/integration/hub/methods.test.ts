@@ -210,6 +210,13 @@ describe('the methods of a hub', () => {
     assert.match(await refusal('propose', propose('120', '100')), /current_value of RATE is 150, not 100/);
     assert.match(await refusal('propose', propose('300')), /from 150 by/);
 
+    const rate = (proposed: string, current: string) => ({ ...propose(proposed, current), parameter: 'rate' });
+    assert.match(await refusal('propose', rate('300', '150.0')), /from 150 by/, 'another case of the name');
+    assert.match(await refusal('propose', rate('1e2', '150')), /as a plain decimal/, 'another form of a number');
+    const own = { parameter: 'ORACLE_ROUND_INTERVAL', proposed_value: '6000000' };
+    assert.match(await refusal('propose', own), /from 600000 by/, 'what the hub runs with is known');
+    assert.match(await refusal('propose', { ...own, current_value: '5000000' }), /is 600000, not 5000000/);
+
     const next = await result('propose', propose('200'));
     await result('vote', { proposal_id: next.proposalId, vote: 'reject' });
     assert.match(await refusal('propose', propose('200')), /was rejected; it can be proposed again from 20/);

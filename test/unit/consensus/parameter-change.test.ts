@@ -19,15 +19,33 @@ test('LI-24, LI-25: bounds are inclusive: +50 % and -33 %, of slashing parameter
   assert.match(findChangeFault('FEE', '100', '151')!, /FEE may change from 100 by \+50 % or -33 % at most, not to 151/);
 });
 
-test('values that are no plain decimals, and a current value of 0, have no bounds', () => {
+test('texts, and a current value of 0, have no bounds', () => {
+  assert.equal(findChangeFault('FEE', '0', '1000'), null);
+  assert.equal(findChangeFault('MODE', 'strict', 'lenient'), null);
+});
+
+test('no form of a number goes around the bounds, nor does the case of the name', () => {
   for (const [from, to] of [
-    ['0', '1000'],
-    ['abc', '1'],
-    ['1', 'abc'],
     ['1e3', '9'],
-    ['-1', '9']
+    ['100', '1e9'],
+    ['-1', '9'],
+    ['0x10', '9'],
+    ['+100', '900'],
+    [' 100', '900'],
+    ['100', '900 '],
+    ['.5', '9'],
+    ['100', '1,000'],
+    ['Infinity', '9']
   ])
-    assert.equal(findChangeFault('FEE', from!, to!), null);
+    assert.match(
+      findChangeFault('FEE', from!, to!) ?? '',
+      /FEE is a number: write .* as a plain decimal/,
+      `${from} ${to}`
+    );
+  assert.match(findChangeFault('FEE', 'abc', '1')!, /FEE is no number, and stays so: not 1/);
+  assert.match(findChangeFault('FEE', '1', 'abc')!, /FEE is a number, and stays so: not abc/);
+  for (const name of [SLASHING.toLowerCase(), 'Slash_Deviation_Threshold'])
+    assert.match(findChangeFault(name, '100', '150')!, /by \+25 % or -20 % at most/);
 });
 
 test('a slashing parameter may never change by more than another', () => {

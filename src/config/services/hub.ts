@@ -91,6 +91,18 @@ export const hubVariables = {
     min: 65_536,
     doc: 'bytes that may wait in the send buffer of such a subscriber'
   }),
+  HUB_UNTRUSTED_RETENTION_DAYS: integer({
+    default: 365,
+    min: 0,
+    max: 3_650,
+    doc: 'days for which tips, rewards and replaced prices are kept that callers without the key pushed; 0: for ever'
+  }),
+  HUB_HISTORY_RETENTION_DAYS: integer({
+    default: 0,
+    min: 0,
+    max: 3_650,
+    doc: 'days for which old rounds of prices, prices that a later one replaced, tips, rewards and reports of reorgs are kept; 0: for ever'
+  }),
   TELEMETRY_ENABLED: flag({ default: true, doc: 'false: usage pings are rejected' }),
   TELEMETRY_RETENTION_DAYS: integer({ default: 90, min: 1, max: 3_650, doc: 'days for which usage pings are kept' }),
   TELEMETRY_IP_SALT: text({

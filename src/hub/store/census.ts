@@ -1,6 +1,7 @@
-import type { Connection } from '../../db/core/connection.ts';
+import { CHAINS, NETWORKS } from '../../coin/chains.ts';
+import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import type { PingModule } from '../../wire/telemetry.ts';
-import { type StoredPing, selectOperators } from './pings.ts';
+import type { StoredPing } from './pings.ts';
 
 /** How many installations have something in common. */
 export interface Group {
@@ -8,39 +9,67 @@ export interface Group {
   readonly count: number;
 }
 
-/** A smaller group could be somebody. */
+/** A smaller group could be somebody; so many addresses must have told of it. */
 const SMALLEST_GROUP = 5;
 const OTHER = 'other';
 const UNKNOWN = 'unknown';
 
+/** What an installation can be counted under: a sender's text that is none of these is told to nobody. */
+const SYSTEMS = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'openbsd', 'sunos', 'win32'];
+const PROCESSORS = ['arm', 'arm64', 'ia32', 'loong64', 'mips', 'mipsel', 'ppc64', 'riscv64', 's390x', 'x64'];
+const SERVICES = ['sync', 'hub', 'decoder', 'indexer', 'explorer', 'encoder', 'utxo', 'tracker', 'miner'];
+/** Versions are numbers: three of up to three digits, of a container engine the first two. */
+const VERSION = '^v?[0-9]{1,3}[.][0-9]{1,3}[.][0-9]{1,3}$';
+const ENGINE = '^[0-9]{1,2}[.][0-9]{1,2}';
+
+const among = (column: string, values: readonly string[]) =>
+  `CASE WHEN ${column} IS NULL THEN '${UNKNOWN}' WHEN LOWER(${column}) IN (${values.map((value) => `'${value}'`).join(', ')}) THEN LOWER(${column}) ELSE '${OTHER}' END`;
+const matched = (column: string, pattern: string, found: string) =>
+  `CASE WHEN ${column} IS NULL THEN '${UNKNOWN}' WHEN ${column} REGEXP '${pattern}' THEN ${found} ELSE '${OTHER}' END`;
+const COIN = among('m.coin', CHAINS);
+const NETWORK = among('m.network', NETWORKS);
+const MODULE = `CASE WHEN REGEXP_REPLACE(LOWER(m.module), '^.*-', '') IN (${SERVICES.map((name) => `'${name}'`).join(', ')}) THEN LOWER(m.module) ELSE '${OTHER}' END`;
+const onChain = (found: string) => `CASE WHEN '${OTHER}' IN (${COIN}, ${NETWORK}) THEN '${OTHER}' ELSE ${found} END`;
+
+/** What installations are counted by: an expression over their newest ping `p`, or over each of its modules `m`. */
+const COUNTED = {
+  byVersion: { key: matched('p.node_version', VERSION, 'p.node_version') },
+  byOs: { key: among('p.os_platform', SYSTEMS) },
+  byCountry: { key: `COALESCE(p.country, '${UNKNOWN}')` },
+  byArch: { key: among('p.arch', PROCESSORS) },
+  byDocker: { key: matched('p.docker_version', ENGINE, `REGEXP_SUBSTR(p.docker_version, '${ENGINE}')`) },
+  modules: { key: MODULE, from: 'modules' },
+  chains: { key: onChain(`CONCAT_WS('-', ${COIN}, ${NETWORK})`), from: 'chains' },
+  chainModules: { key: onChain(`CONCAT_WS(' ', ${COIN}, ${NETWORK}, ${MODULE})`), from: 'chains' }
+} as const;
+
+/** The newest ping of each installation, and each of its modules. An installation without an address stands for one. */
+const NEWEST = `newest AS (
+  SELECT t.*, COALESCE(t.ip_hash, t.install_id) AS sender FROM telemetry_pings t JOIN (
+    SELECT MAX(id) AS id FROM telemetry_pings WHERE created_at >= NOW() - INTERVAL ? DAY GROUP BY install_id) n ON n.id = t.id)`;
+const MODULES = `JOIN JSON_TABLE(p.modules, '$[*]' COLUMNS (
+  module VARCHAR(64) PATH '$.module', coin VARCHAR(16) PATH '$.coin', network VARCHAR(24) PATH '$.network')) m`;
+
 /** What is told to everybody of the installations that were heard of within some days. */
 export type Census = Awaited<ReturnType<typeof takeCensus>>;
 
-/** Counts installations, and tells of no fewer than five: smaller groups are counted together, or not at all. */
+/** Counts installations, and tells of no fewer than five addresses: smaller groups are counted together, or not at all. */
 export async function takeCensus(connection: Connection, days: number) {
-  const operators = await selectOperators(connection, days);
-  const by = (read: (ping: StoredPing) => string | null) => groupsOf(operators.map((ping) => [read(ping) ?? UNKNOWN]));
-  const modules = operators.map(modulesOf);
-  const chainModules = groupsOf(
-    modules.map((list) =>
-      list.flatMap((each) => (each.coin ? [JSON.stringify([each.coin, each.network ?? UNKNOWN, each.module])] : []))
-    )
+  const [all] = await rows<{ operators: number; pings: number }>(
+    connection,
+    `SELECT COUNT(DISTINCT install_id) AS operators, COUNT(*) AS pings FROM telemetry_pings
+      WHERE created_at >= NOW() - INTERVAL ? DAY`,
+    [days]
   );
+  const groups: Record<string, Group[]> = {};
+  for (const [name, { key, ...of }] of Object.entries(COUNTED))
+    groups[name] = await groupsOf(connection, days, key, 'from' in of ? of.from : undefined);
+  const { chainModules, ...others } = groups as Record<keyof typeof COUNTED, Group[]>;
   return {
-    operators: operators.length,
-    pings: operators.reduce((sum, { pings }) => sum + pings, 0),
-    byVersion: by(({ node_version }) => node_version),
-    byOs: by(({ os_platform }) => os_platform),
-    byCountry: by(({ country }) => country),
-    byArch: by(({ arch }) => arch),
-    byDocker: by(({ docker_version }) => docker_version),
-    modules: groupsOf(modules.map((list) => list.map(({ module }) => module))),
-    chains: groupsOf(
-      modules.map((list) => list.flatMap(({ coin, network }) => (coin ? [`${coin}-${network ?? UNKNOWN}`] : [])))
-    ),
+    ...{ operators: Number(all?.operators), pings: Number(all?.pings), ...others },
     chainModules: chainModules.map(({ key, count }) => {
-      const [coin, network, module] = key === OTHER ? [OTHER, OTHER, OTHER] : (JSON.parse(key) as string[]);
-      return { coin: coin!, network: network!, module: module!, count };
+      const [coin = OTHER, network = OTHER, module = OTHER] = key.split(' ');
+      return { coin, network, module, count };
     })
   };
 }
@@ -50,12 +79,31 @@ export function modulesOf({ modules }: Pick<StoredPing, 'modules'>): readonly Pi
   return JSON.parse(modules) as PingModule[];
 }
 
-/** @param keys of each installation; one counts once for each of its keys, and once among the others */
-function groupsOf(keys: readonly (readonly string[])[]): Group[] {
-  const counts = new Map<string, number>();
-  for (const own of keys) for (const key of new Set(own)) counts.set(key, (counts.get(key) ?? 0) + 1);
-  const isTold = (key: string) => key !== OTHER && (counts.get(key) ?? 0) >= SMALLEST_GROUP;
-  const groups = [...counts].map(([key, count]) => ({ key, count })).sort((a, b) => b.count - a.count);
-  const rest = { key: OTHER, count: keys.filter((own) => own.some((key) => !isTold(key))).length };
-  return [...groups.filter(({ key }) => isTold(key)), ...(rest.count >= SMALLEST_GROUP ? [rest] : [])];
+interface CountedGroup extends SqlRow, Group {
+  readonly senders: number;
+}
+
+/** An installation counts once for each of its keys, and once among the others. */
+async function groupsOf(
+  connection: Connection,
+  days: number,
+  key: string,
+  from: 'modules' | 'chains' | undefined
+): Promise<Group[]> {
+  const source = `FROM newest p ${from ? MODULES : ''} ${from === 'chains' ? 'WHERE m.coin IS NOT NULL' : ''}`;
+  const counts = 'COUNT(DISTINCT install_id) AS count, COUNT(DISTINCT sender) AS senders';
+  const keyed = `WITH ${NEWEST}, keyed AS (SELECT ${key} AS \`key\`, p.install_id, p.sender ${source})`;
+  const isTold = (group: CountedGroup) => group.key !== OTHER && Number(group.senders) >= SMALLEST_GROUP;
+  const found = await rows<CountedGroup>(
+    connection,
+    `${keyed} SELECT \`key\`, ${counts} FROM keyed GROUP BY \`key\` ORDER BY count DESC, \`key\``,
+    [days]
+  );
+  const told = found.filter(isTold).map((group) => ({ key: group.key, count: Number(group.count) }));
+  const [rest] = await rows<CountedGroup>(connection, `${keyed} SELECT ${counts} FROM keyed WHERE \`key\` NOT IN (?)`, [
+    days,
+    told.length > 0 ? told.map((group) => group.key) : ['']
+  ]);
+  const others = { key: OTHER, count: Number(rest?.count ?? 0) };
+  return Number(rest?.senders ?? 0) >= SMALLEST_GROUP ? [...told, others] : told;
 }

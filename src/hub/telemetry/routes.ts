@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { HubConfig } from '../../config/services/hub.ts';
 import { PlatformError } from '../../errors.ts';
@@ -15,10 +14,7 @@ import type { HubDatabase } from '../store/database.ts';
 import type { PlaceOf } from './places.ts';
 
 /** What the collector reads of the hub's settings. */
-export type TelemetrySettings = Pick<
-  HubConfig,
-  'TELEMETRY_ENABLED' | 'TELEMETRY_RETENTION_DAYS' | 'TELEMETRY_IP_SALT' | 'TELEMETRY_ADMIN_KEY'
->;
+export type TelemetrySettings = Pick<HubConfig, 'TELEMETRY_ENABLED' | 'TELEMETRY_IP_SALT' | 'TELEMETRY_ADMIN_KEY'>;
 
 interface TelemetryDeps {
   readonly database: HubDatabase;
@@ -29,9 +25,6 @@ interface TelemetryDeps {
 
 const BODY_LIMIT_BYTES = 8_192;
 const PER_MINUTE = 10;
-const PRUNING_INTERVAL_MS = 24 * 3_600_000;
-const PRUNING_RETRY_MS = 60_000;
-const LOOK_MS = 1_000;
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 365;
 
@@ -77,8 +70,6 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
   });
   const enabled = config.TELEMETRY_ENABLED;
   const looks = new SharedReads<Census>();
-
-  keepPruned(app, database, config.TELEMETRY_RETENTION_DAYS);
 
   app.post(
     '/telemetry',
@@ -139,23 +130,6 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     }
   );
 };
-
-/** Deletes old pings as soon as the database is there, then once a day. */
-function keepPruned(app: FastifyInstance, database: HubDatabase, days: number): void {
-  let dueAt = 0;
-  const prune = async () => {
-    if (performance.now() < dueAt || !database.isReady()) return;
-    dueAt = performance.now() + PRUNING_INTERVAL_MS;
-    try {
-      while (await database.push('prunePings', days));
-    } catch (caught) {
-      dueAt = performance.now() + PRUNING_RETRY_MS;
-      app.log.warn({ err: caught }, 'old telemetry could not be deleted; it is tried again in a minute');
-    }
-  };
-  const timer = setInterval(prune, LOOK_MS).unref();
-  app.addHook('onClose', async () => clearInterval(timer));
-}
 
 /** Without a salt anyone could try all addresses, so nothing is kept. */
 function hashOf(address: string, salt: string | undefined): string | null {

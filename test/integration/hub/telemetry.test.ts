@@ -128,6 +128,30 @@ test('ETC-02: the census tells of no group of fewer than five', async (t) => {
   assert.equal((await get(hub, 'summary?days=366')).status, 400);
 });
 
+test('the census counts addresses and not pings, and repeats no text of a sender', async (t) => {
+  const hub = await start(t, { TELEMETRY_IP_SALT: 'salt-of-this-hub' });
+  await send(hub, ping({ arch: 'riscv64' }), '203.0.113.1');
+  for (let n = 0; n < 9; n++) await send(hub, ping({ arch: 'riscv64' }), '203.0.113.2');
+  const groups = async () => (await get(hub, 'summary')).json;
+  const forged = await groups();
+  assert.deepEqual([forged.operators, forged.byArch, forged.byOs, forged.chains], [10, [], [], []], 'of two addresses');
+  const odd = {
+    ...{ arch: 'riscv64', os_platform: 'buy now', node_version: 'see https://spam.example', docker_version: 'x' },
+    modules: [{ module: 'https://spam.example', coin: 'spam', network: 'spam' }]
+  };
+  for (let n = 0; n < 5; n++) await send(hub, ping(odd), `198.51.100.${n}`);
+  const told = await groups();
+  assert.deepEqual(told.byArch, [{ key: 'riscv64', count: 15 }]);
+  for (const part of ['byOs', 'byVersion', 'byDocker', 'modules', 'chains', 'chainModules'])
+    assert.ok(
+      told[part].every(
+        ({ key, module }: Record<string, string>) => [key, module].includes('other') || key === 'unknown'
+      ),
+      part
+    );
+  assert.ok(!JSON.stringify(told).includes('spam'));
+});
+
 test('UNAUTHORIZED, ETC-04, ETC-05, AU-06, ER-09: installations are told to TELEMETRY_ADMIN_KEY alone, and to nobody without one', async (t) => {
   const [open, keyed] = [await start(t, { HUB_API_KEY: 'k' }), await start(t, { TELEMETRY_ADMIN_KEY: 'admin' })];
   for (const key of ['', 'k', 'undefined'])

@@ -3,9 +3,11 @@ import type { BreakerInput } from '../../machines/runtime/circuit-breaker.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { HubAsks, HubNotices } from '../../src/hub/store/asks.ts';
 import { openHubDatabase } from '../../src/hub/store/database.ts';
+import type { RowPage } from '../../src/hub/store/row-page.ts';
 import type { RunStatement } from '../../src/hub/store/statements.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { Transferred } from '../runtime/channel.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
 /** What a hub actor's thread is started with. */
@@ -27,6 +29,10 @@ const host = hostActor<HubAsks, Record<never, never>, HubNotices>({
   handlers: {
     statement: ({ way, name, given }) =>
       (database[way] as (...asked: unknown[]) => ReturnType<RunStatement>)(name, ...given),
+    page: async ({ name, given }) => {
+      const page = await (database.page as (...asked: unknown[]) => Promise<RowPage>)(name, ...given);
+      return new Transferred(page, [page.json.buffer]);
+    },
     probe: () => database.probe()
   },
   stop: async () => {

@@ -1,11 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { FrameParts } from '../service/frame.ts';
+import { MOST_CHARGED_MS } from '../service/ingress/work-budget.ts';
 import { Turns } from '../service/turns.ts';
 import type { Coin } from './coins.ts';
 import { READS_AT_ONCE } from './read/reader.ts';
-
-/** A database that is slow is no fault of who asks. */
-const MOST_CHARGED_MS = 250;
 
 /**
  * Lets addresses take turns at reading a network. There are as many turns as connections: then nobody waits for a connection behind

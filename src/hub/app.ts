@@ -7,7 +7,8 @@ import type { RpcAppDeps } from '../service/rpc-frame.ts';
 import { askChains } from './chain-facts.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
-import type { HubDatabase } from './store/database.ts';
+import { keepPruned, type PruningSettings } from './pruning.ts';
+import { type HubDatabase, STATEMENTS_AT_ONCE } from './store/database.ts';
 import { MAX_PER_ADDRESS, type PriceStream } from './stream/price-stream.ts';
 import { isStreamRequest, streamRoutes } from './stream/routes.ts';
 import type { PlaceOf } from './telemetry/places.ts';
@@ -18,6 +19,7 @@ export interface HubAppDeps extends RpcAppDeps {
   readonly config: ServiceDefinition['config'] &
     HubMethodSettings &
     TelemetrySettings &
+    PruningSettings &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
   readonly database: HubDatabase;
   readonly actors: Omit<ServiceActors, 'pipeline'>;
@@ -70,15 +72,17 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     },
     actors: { ...deps.actors, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
     upgrades: { accept: ({ url, headers }) => isStreamRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
-    routes: (app, { addressOf, budget }) => {
+    routes: (app, { addressOf, budget, turns }) => {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
-      app.register(streamRoutes, { database, stream, addressOf, budget, requestsPerMinute });
+      app.register(streamRoutes, { database, stream, addressOf, budget, turns, requestsPerMinute });
+      keepPruned(app, database, config);
       app.register(telemetryRoutes, { database, config, addressOf, placeOf });
     },
     rpc: {
       methods: hubMethods(database, config, () => stream.changed(), askChains(database, deps.log)),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,
+      atOnce: STATEMENTS_AT_ONCE,
       serves
     }
   });

@@ -1,27 +1,30 @@
-/** Rows of the first page; by their size the next ones have more, or fewer. */
-const FIRST_ROWS = 5;
-/** JSON of a page, as it is in memory for each reader. */
+import type { RowPage } from './store/row-page.ts';
+
+/** Its rows may be large; by their size the next pages have more, or fewer. */
+const FIRST_ROWS = 2;
+/** Bytes of a page, as it is in memory for each reader. */
 const PAGE_BYTES = 64 * 1024;
 
 /**
  * The rows of a list, some at a time, until so many were read or none is left: what is in memory is one page, whatever a caller asks.
  *
- * @param read the page after a row; undefined: the first one
+ * @param read the page after a row's id; undefined: the first one
+ * @returns the JSON of each page that has rows
  */
-export async function* pagesOf<Row>(
+export async function* pagesOf(
   most: number,
   pageRows: number,
-  read: (last: Row | undefined, limit: number) => Promise<readonly Row[]>
-): AsyncGenerator<readonly Row[]> {
-  let last: Row | undefined;
+  read: (lastId: number | undefined, limit: number) => Promise<RowPage>
+): AsyncGenerator<Uint8Array> {
+  let last: number | undefined;
   let rows = FIRST_ROWS;
   for (let left = most; left > 0; ) {
     const limit = Math.min(left, rows, pageRows);
-    const page = await read(last, limit);
-    yield page;
-    if (page.length < limit) return;
-    last = page.at(-1);
-    rows = Math.max(1, Math.floor((PAGE_BYTES * page.length) / JSON.stringify(page).length));
-    left -= page.length;
+    const { json, count, lastId } = await read(last, limit);
+    if (count > 0) yield json;
+    if (count < limit || lastId === null) return;
+    last = lastId;
+    rows = Math.max(1, Math.floor((PAGE_BYTES * count) / json.length));
+    left -= count;
   }
 }

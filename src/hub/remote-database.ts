@@ -21,11 +21,15 @@ const PROBE_LIMIT_MS = 3_000;
 
 /** The hub's database as its main thread has it: each statement is run by the actor. */
 export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
+  const deadlineMs = CALL_LIMIT_MS + PATIENCE_MS;
+  const checkReady = () => {
+    if (!state().isReady)
+      throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
+  };
   const run = (way: Way): RunStatement => {
     const statement = async (name: Parameters<RunStatement>[0], ...given: unknown[]) => {
-      if (!state().isReady)
-        throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
-      return await ask('statement', { way, name, given }, { deadlineMs: CALL_LIMIT_MS + PATIENCE_MS });
+      checkReady();
+      return await ask('statement', { way, name, given }, { deadlineMs });
     };
     return statement as RunStatement;
   };
@@ -33,6 +37,10 @@ export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
     isReady: () => state().isReady,
     circuit: () => state().circuit,
     probe: async () => state().isReady && (await ask('probe', {}, { deadlineMs: PROBE_LIMIT_MS }).catch(() => false)),
+    page: async (name, ...given) => {
+      checkReady();
+      return await ask('page', { name, given }, { deadlineMs });
+    },
     ...{ read: run('read'), readOnce: run('readOnce'), write: run('write'), push: run('push') }
   };
 }

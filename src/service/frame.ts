@@ -34,6 +34,7 @@ import { probeRoutes } from './routes/probes.ts';
 import { jsonRpc, type RpcOptions } from './rpc/json-rpc.ts';
 import { describeMethods } from './rpc/openrpc.ts';
 import { ResponseBuffer } from './stream/response-buffer.ts';
+import { Turns } from './turns.ts';
 
 /** What the frame reads of a service's configuration. */
 export type FrameSettings = Pick<
@@ -56,6 +57,8 @@ export interface FrameParts {
   readonly clientLimiter: ClientLimiter;
   /** Of what each address costs. */
   readonly budget: WorkBudget;
+  /** At what callers ask for. */
+  readonly turns: Turns;
 }
 
 /** A service, as a list of what it has. */
@@ -87,6 +90,8 @@ export interface ServiceDefinition {
   readonly routes?: (app: FastifyInstance, parts: FrameParts) => void;
 }
 
+/** Calls, and parts of long answers. */
+const AT_ONCE = 16;
 /** Letters of one part of a path; names of tokens are the longest. */
 const MAX_PART_LETTERS = 1_024;
 /** Of a REST body; JSON-RPC has a bound of its own. */
@@ -114,7 +119,8 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
     ...{ callerOf: addressOf, budget },
     onTurnedAway: () => metrics.refused('RATE_LIMITED')
   });
-  const parts = { authenticator, addressOf, clientLimiter, budget };
+  const turns = new Turns({ atOnce: service.rpc?.atOnce ?? AT_ONCE });
+  const parts = { authenticator, addressOf, clientLimiter, budget, turns };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
 
   const hosts = new Hosts(config.PUBLIC_HOSTS, config.CORS_ORIGINS);

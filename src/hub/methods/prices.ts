@@ -4,7 +4,7 @@ import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { StreamedResult } from '../../service/rpc/streamed-result.ts';
 import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
-import type { JudgedSnapshot, Outcome as Kept } from '../store/prices/prices.ts';
+import type { Outcome as Kept } from '../store/prices/prices.ts';
 import {
   CountSchema,
   checkTexts,
@@ -115,10 +115,10 @@ export function priceMethods(
       run({ limit = DEFAULT_LIMIT, status = 'finalized', with_watermark: withWatermark = false }, caller) {
         const wanted = status === 'all' ? null : status;
         const pages = () =>
-          pagesOf<JudgedSnapshot>(limit, PAGE_ROWS, async (last, most) => {
-            const found = await database.read('newestSnapshots', { status: wanted, before: last?.id ?? null }, most);
-            caller.charge({ rows: found.length });
-            return found;
+          pagesOf(limit, PAGE_ROWS, async (last, most) => {
+            const page = await database.page('newestSnapshots', { status: wanted, before: last ?? null }, most);
+            caller.charge({ rows: page.count });
+            return page;
           });
         const after = `,"watermark":${Math.floor(Date.now() / 1000)}}`;
         return withWatermark

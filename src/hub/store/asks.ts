@@ -2,6 +2,7 @@ import type { WireError } from '../../errors.ts';
 import type { Circuit } from '../../wire/state/report.ts';
 import type { RoundOutcome } from '../oracle/oracle.ts';
 import type { HubDatabase } from './database.ts';
+import type { PagedName, RowPage } from './row-page.ts';
 import type { StatementName } from './statements.ts';
 
 /** How a statement is run: one of the four ways of a HubDatabase. */
@@ -13,6 +14,7 @@ export type HubAsks = {
     request: { readonly way: Way; readonly name: StatementName; readonly given: readonly unknown[] };
     reply: unknown;
   };
+  page: { request: { readonly name: PagedName; readonly given: readonly unknown[] }; reply: RowPage };
   probe: { request: Record<never, never>; reply: boolean };
 };
 

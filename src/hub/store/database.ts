@@ -6,6 +6,7 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { Circuit } from '../../wire/state/report.ts';
+import { pageOfRows, type ReadPage } from './row-page.ts';
 import { type RunStatement, runStatement } from './statements.ts';
 import { createMissing } from './tables.ts';
 
@@ -26,6 +27,8 @@ export interface HubDatabase {
   readonly read: RunStatement;
   /** Runs one statement that reads; it needs no transaction to see one state. */
   readonly readOnce: RunStatement;
+  /** The same, for rows that are sent on as they are. */
+  readonly page: ReadPage;
   /** One transaction and one `seq`, durable when it returns. Writers take turns. */
   readonly write: RunStatement;
   /** The same without a `seq`: for what indexers push with each block. */
@@ -44,6 +47,8 @@ export interface OpenHubDatabase extends HubDatabase {
   close(): Promise<void>;
 }
 
+/** Callers' statements under way: fewer than there are connections, so that none waits for one behind another caller's. */
+export const STATEMENTS_AT_ONCE = 4;
 const POOL_SIZE = 10;
 /** Of one statement, the wait for a connection included. */
 export const CALL_LIMIT_MS = 30_000;
@@ -161,6 +166,7 @@ export function openHubDatabase(
 
     read: statement(SNAPSHOT),
     readOnce: statement([]),
+    page: async (name, ...given) => pageOfRows(await statement([])(name, ...given)),
     write: statement(WRITE),
     push: statement(PUSH),
 

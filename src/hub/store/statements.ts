@@ -19,6 +19,7 @@ import {
 import { recordRound } from './prices/record-round.ts';
 import { keepRound } from './prices/rounds.ts';
 import { insertReorg, selectReorgs } from './reorgs.ts';
+import { pruneOld } from './retention.ts';
 import {
   insertRewards,
   selectCapabilities,
@@ -39,14 +40,15 @@ export const STATEMENTS = {
   ...{ changesAfter, hasMoreAfter, highestMarks },
   ...{ ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf, retractPrices },
   ...{ insertReorg, selectReorgs },
+  ...{ pruneOld },
   ...{ keepRound, recordRound },
   ...{ insertRewards, selectCapabilities, selectValidator, selectValidators, upsertValidator, upsertValidators }
 } as const;
 
-type Statements = typeof STATEMENTS;
+export type Statements = typeof STATEMENTS;
 export type StatementName = keyof Statements;
 
-type ArgumentsOf<F> = F extends (connection: Connection, ...given: infer Given) => unknown ? Given : never;
+export type ArgumentsOf<F> = F extends (connection: Connection, ...given: infer Given) => unknown ? Given : never;
 type AnswerOf<F> = F extends (...given: never[]) => Promise<infer Answer> ? Answer : never;
 
 /** Runs a statement. Arguments and answer cross threads: they are plain data. */

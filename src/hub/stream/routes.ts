@@ -2,10 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import type { AddressReader } from '../../service/address.ts';
-import type { WorkBudget } from '../../service/ingress/work-budget.ts';
+import type { FrameParts } from '../../service/frame.ts';
+import { MOST_CHARGED_MS } from '../../service/ingress/work-budget.ts';
 import { createLimit } from '../../service/limits.ts';
 import { oneOf, wholeNumber } from '../../service/parameters.ts';
+import { type InTurn, partsOf } from '../../service/rpc/calls.ts';
 import { sendPieces } from '../../service/rpc/sending.ts';
 import { StreamedResult } from '../../service/rpc/streamed-result.ts';
 import { readSendBuffer } from '../../service/stream/send-buffer.ts';
@@ -13,15 +14,12 @@ import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
 import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { STREAM_PARTS } from '../store/prices/price-changes.ts';
-import type { OraclePrice, PriceSnapshot } from '../store/prices/prices.ts';
 import { STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { MAX_ROWS, type PriceStream, type ResumeIds, SCHEMA_VERSION } from './price-stream.ts';
 
-interface StreamDeps {
+interface StreamDeps extends Pick<FrameParts, 'addressOf' | 'budget' | 'turns'> {
   readonly database: HubDatabase;
   readonly stream: PriceStream;
-  readonly addressOf: AddressReader;
-  readonly budget: WorkBudget;
   readonly requestsPerMinute: number;
 }
 
@@ -56,7 +54,7 @@ const tag = 'Prices';
 
 /** `/hub-db/snapshot/*` and the WebSocket `/hub-db/subscribe`: the price tables, a page at a time and as they grow. */
 export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, deps) => {
-  const { database, stream, addressOf, budget, requestsPerMinute } = deps;
+  const { database, stream, addressOf, budget, turns, requestsPerMinute } = deps;
   const sockets = acceptWebSockets(app);
   app.addHook('preClose', async () => stream.close());
   const limit = createLimit(app, { name: 'hub-db', max: requestsPerMinute, windowMs: 60_000, addressOf });
@@ -73,21 +71,24 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
     if (most > MAX_ROWS) throw new PlatformError('REQUEST_INVALID', { reason: `limit must be at most ${MAX_ROWS}` });
     const watermark = Math.floor(Date.now() / 1000);
     const address = addressOf(request.raw);
+    const isGone = () => request.raw.socket.destroyed;
+    const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
     let count = 0;
     const pages = () =>
-      pagesOf<PriceSnapshot | OraclePrice>(most, latest ? LATEST_PAGE_ROWS : PAGE_ROWS[table], async (last, atOnce) => {
-        const after = last?.id ?? Number(since ?? 0);
-        const found = latest
-          ? await database.read('latestOraclePrices', watermark, after, atOnce)
-          : await database.read('pageOf', table, after, atOnce);
-        count += found.length;
-        budget.charge(address, { rows: found.length });
-        return found;
+      pagesOf(most, latest ? LATEST_PAGE_ROWS : PAGE_ROWS[table], async (last, atOnce) => {
+        const after = last ?? Number(since ?? 0);
+        const began = performance.now();
+        const page = latest
+          ? await database.page('latestOraclePrices', watermark, after, atOnce)
+          : await database.page('pageOf', table, after, atOnce);
+        count += page.count;
+        budget.charge(address, { rows: page.count, ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
+        return page;
       });
     const mode = table === 'oracle_prices' ? { mode: latest ? 'latest' : 'page' } : {};
     async function* pieces() {
       yield `{"table":"${table}","rows":`;
-      yield* StreamedResult.ofRows(pages).pieces();
+      yield* partsOf(StreamedResult.ofRows(pages).pieces(), inTurn);
       yield `,${JSON.stringify({ count, watermark, schema_version: SCHEMA_VERSION, ...mode }).slice(1)}`;
     }
     return await sendPieces(reply, pieces(), (cost) => budget.pace(address, cost));

@@ -12,6 +12,9 @@ export interface Cost {
   readonly ms?: number;
 }
 
+/** Of one piece of work: a database that is slow is no fault of who asks. */
+export const MOST_CHARGED_MS = 250;
+
 /** A token is a tenth of a millisecond of a core. */
 interface Rate {
   readonly most: number;
@@ -26,7 +29,7 @@ const WORK: Rate = { most: 10_000, perS: 1_000, mostDebt: 10_000 };
 /** One core. */
 const PROCESS: Rate = { most: 50_000, perS: 10_000, mostDebt: 10_000 };
 const ROWS_PER_TOKEN = 20;
-const BYTES_PER_TOKEN = 20_000;
+const BYTES_PER_TOKEN = 8_000;
 const MS_PER_TOKEN = 1;
 const TIDY_EVERY = 1_000;
 

@@ -8,7 +8,7 @@ import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
 import { needsKey, RpcAnswer, type RpcCaller, type RpcMethod } from './method.ts';
 import { failure, failureOf, type Id, type Reply } from './replies.ts';
-import { StreamedResult } from './streamed-result.ts';
+import { type Piece, StreamedResult } from './streamed-result.ts';
 
 interface Row extends RpcMethod {
   readonly validator: Validator | undefined;
@@ -132,7 +132,7 @@ function reasonOf(fault: TLocalizedValidationError): string {
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** A reply as pieces of JSON, each made in a turn of its caller when those before it are taken. */
-export async function* piecesOf(reply: Reply, inTurn: InTurn): AsyncGenerator<string | Buffer> {
+export async function* piecesOf(reply: Reply, inTurn: InTurn): AsyncGenerator<Piece> {
   if (!('result' in reply)) return yield JSON.stringify(reply);
   const { result, id } = reply;
   const isMade = result instanceof KeptResult || result instanceof JsonResult;
@@ -143,7 +143,8 @@ export async function* piecesOf(reply: Reply, inTurn: InTurn): AsyncGenerator<st
   yield `,"id":${JSON.stringify(id)}}`;
 }
 
-async function* partsOf(parts: AsyncIterable<string>, inTurn: InTurn): AsyncGenerator<string> {
+/** Parts of a long answer, each made in a turn of its caller. */
+export async function* partsOf(parts: AsyncIterable<Piece>, inTurn: InTurn): AsyncGenerator<Piece> {
   const making = parts[Symbol.asyncIterator]();
   try {
     for (;;) {

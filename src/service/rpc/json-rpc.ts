@@ -3,9 +3,9 @@ import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
-import type { Cost, WorkBudget } from '../ingress/work-budget.ts';
+import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit } from '../limits.ts';
-import { Turns } from '../turns.ts';
+import type { Turns } from '../turns.ts';
 import { isLocalRequest } from './caller.ts';
 import { hasReply, type InTurn, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
@@ -15,7 +15,7 @@ import { type RpcCaller, type RpcMethod, rpcMethod } from './method.ts';
 import { type OpenRpc, OpenRpcSchema } from './openrpc.ts';
 import { failure, failureOf, type Reply, refusalOf } from './replies.ts';
 import { sendPieces } from './sending.ts';
-import { StreamedResult } from './streamed-result.ts';
+import { type Piece, StreamedResult } from './streamed-result.ts';
 
 /** The JSON-RPC face of a service. */
 export interface RpcOptions {
@@ -39,14 +39,12 @@ interface RpcDeps {
   readonly authenticator: Authenticator;
   readonly addressOf: AddressReader;
   readonly budget: WorkBudget;
+  readonly turns: Turns;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const OPEN_BODY_BYTES = 100_000;
 const BATCH_LIMIT = 50;
-const AT_ONCE = 16;
-/** A database that is slow is no fault of the caller. */
-const MOST_CHARGED_MS = 250;
 /** JSON's own types alone: a browser can send any other one across origins without asking. */
 const MEDIA_TYPES = ['application/json', 'application/json-rpc', 'application/jsonrequest'];
 
@@ -70,9 +68,9 @@ const pathOf = (path: string) => (path.includes(':coin') ? { params: CodeSchema 
  */
 export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app,
-  { rpc, document, authenticator, addressOf, budget }
+  { rpc, document, authenticator, addressOf, budget, turns }
 ) => {
-  const { bodyLimitBytes, batchLimit = BATCH_LIMIT, atOnce = AT_ONCE, serves } = rpc;
+  const { bodyLimitBytes, batchLimit = BATCH_LIMIT, serves } = rpc;
   const discover = rpcMethod({
     summary: 'This description, OpenRPC 1.3.2',
     result: OpenRpcSchema,
@@ -100,7 +98,6 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     const reason = `this service does not serve the network ${coin.slice(0, 16)}`;
     throw new PlatformError('COIN_NOT_AVAILABLE', { reason });
   };
-  const turns = new Turns({ atOnce });
   const answerCalls = async (request: FastifyRequest, reply: FastifyReply) => {
     const isBatch = Array.isArray(request.body);
     const calls: unknown[] = Array.isArray(request.body) ? request.body : [request.body];
@@ -190,7 +187,7 @@ async function* repliesTo(
     readonly inTurn: InTurn;
     readonly table: MethodTable;
   }
-): AsyncGenerator<string | Buffer> {
+): AsyncGenerator<Piece> {
   const left = [...calls];
   try {
     let mark = '[';

@@ -1,3 +1,6 @@
+/** A part of a JSON text. */
+export type Piece = string | Uint8Array;
+
 /**
  * A long result whose JSON is made in parts. Each part is made when the caller has taken those before it, so that what is in
  * memory does not depend on how long the result is. A caller that leaves ends the making.
@@ -7,36 +10,33 @@
 export class StreamedResult<T = unknown> {
   /** What the parts are, together, as JSON. */
   declare readonly type: T;
-  readonly #parts: () => AsyncIterable<string>;
+  readonly #parts: () => AsyncIterable<Piece>;
 
   /** @param parts pieces of one JSON text; called once */
-  constructor(parts: () => AsyncIterable<string>) {
+  constructor(parts: () => AsyncIterable<Piece>) {
     this.#parts = parts;
   }
 
   /**
    * A list, or what holds one.
    *
-   * @param pages the rows of the list, some at a time; a page should be of some 100 KB
+   * @param pages the rows of the list as JSON, some at a time, each with a comma before it; a page should be of some 64 KB
    * @param around JSON before and after the list, such as `{"rows":` and `,"watermark":1}`
    */
-  static ofRows<T>(
-    pages: () => AsyncIterable<readonly object[]>,
-    around = { before: '', after: '' }
-  ): StreamedResult<T> {
+  static ofRows<T>(pages: () => AsyncIterable<Uint8Array>, around = { before: '', after: '' }): StreamedResult<T> {
     return new StreamedResult(async function* () {
-      let mark = `${around.before}[`;
+      let isFirst = true;
+      yield `${around.before}[`;
       for await (const rows of pages()) {
-        if (rows.length === 0) continue;
-        yield mark + rows.map((row) => JSON.stringify(row)).join(',');
-        mark = ',';
+        yield isFirst ? rows.subarray(1) : rows;
+        isFirst = false;
       }
-      yield `${mark === ',' ? '' : mark}]${around.after}`;
+      yield `]${around.after}`;
     });
   }
 
   /** The pieces of its JSON, to be read once. */
-  pieces(): AsyncIterable<string> {
+  pieces(): AsyncIterable<Piece> {
     return this.#parts();
   }
 }

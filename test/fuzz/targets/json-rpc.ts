@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { hubMethods } from '../../../src/hub/methods/all.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
+import { pageOfRows } from '../../../src/hub/store/row-page.ts';
 import { type RunStatement, runStatement } from '../../../src/hub/store/statements.ts';
 import { openRpc } from '../../support/frame.ts';
 import { hostileJson, hostileText, jsonLike, mutatedText } from '../support/hostile.ts';
@@ -50,7 +51,8 @@ const open = async () => {
     runStatement(connection as unknown as Parameters<typeof runStatement>[0], name, given);
   const database: HubDatabase = {
     ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' },
-    ...{ read: run, readOnce: run, write: run, push: run }
+    ...{ read: run, readOnce: run, write: run, push: run },
+    page: async (name, ...given) => pageOfRows(await run(name, ...given))
   };
   const settings = {
     ...{ HUB_API_KEY: undefined, HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: true, GOV_VOTING_PERIOD: 1_000 },

@@ -4,7 +4,9 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import nacl from 'tweetnacl';
 import { WebSocket } from 'ws';
+import { connect } from '../../../src/db/core/connection.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { RawClient } from '../../support/raw-client.ts';
 import { sql } from '../../support/sql.ts';
 
 interface Message {
@@ -236,4 +238,24 @@ test('removals are kept as long as the newest 10,000, and a subscriber that was 
   assert.deepEqual([code, String(reason)], [1008, 'more than 10000 removals: take a snapshot first']);
   const { messages, until } = await subscribe(t, hub, `?since_id=removals:${kept[0]}`);
   await until('the others', () => messages.length === kept.length);
+});
+
+test('an address that asks for thirty pages has three statements of the database under way, and others have their turn', async (t) => {
+  const hub = await start(t);
+  await push(hub, 1);
+  const holder = await connect(hub.database);
+  t.after(() => holder.destroy());
+  await holder.query('LOCK TABLES price_snapshots WRITE');
+  const ask = 'GET /hub-db/snapshot/price_snapshots HTTP/1.1\r\nHost: x\r\n\r\n';
+  const clients = await Promise.all(Array.from({ length: 30 }, () => RawClient.open(`127.0.0.1:${hub.port}`)));
+  t.after(() => clients.forEach(({ socket }) => void socket.destroy()));
+  for (const client of clients) client.say(ask);
+  const waiting = `SELECT COUNT(*) AS n FROM information_schema.PROCESSLIST
+    WHERE DB = '${hub.database.name}' AND STATE LIKE 'Waiting for table%'`;
+  const countOf = async () => Number((await sql(hub.database, waiting))[0]?.['n']);
+  for (const end = Date.now() + 20_000; (await countOf()) < 3; await sleep(20)) assert.ok(Date.now() < end);
+  await sleep(300);
+  assert.equal(await countOf(), 3);
+  const other = await fetch(`${hub.url}/hub-db/snapshot/oracle_prices`, { signal: AbortSignal.timeout(5_000) });
+  assert.equal(((await other.json()) as { count: number }).count, 1);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import Type from 'typebox';
 import { KeptResult } from '../../../src/service/rpc/kept-result.ts';
@@ -27,12 +28,10 @@ async function open() {
   const pages = async function* () {
     for (let page = 0; page < 20; page++) {
       done.push(`page ${page}`);
-      yield [{ page, text: MEGABYTE }];
+      yield Buffer.from(`,${JSON.stringify({ page, text: MEGABYTE })}`);
     }
   };
-  const nothing = async function* () {
-    yield [];
-  };
+  const nothing = () => Readable.from([]) as AsyncIterable<Uint8Array>;
   const methods = {
     big: rpcMethod({ ...{ summary, result }, write: false, run: note('big', () => ({ text: MEGABYTE })) }),
     rows: rpcMethod({

@@ -47,9 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ],
     ...['src/service/', 'src/observe/metrics/', 'type src/log.ts', ...BASICS]
   ],
-  'actors/hub/': [
-    ...['node:', 'src/hub/store/', 'type machines/runtime/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS]
-  ],
+  'actors/hub/': [...['node:', 'src/hub/store/', 'type machines/runtime/', ...THREAD, 'src/log.ts', ...BASICS]],
   'actors/prices/': [
     ...['node:', 'src/hub/store/', 'src/hub/oracle/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS]
   ],

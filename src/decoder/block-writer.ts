@@ -70,7 +70,7 @@ export class BlockWriter {
       })
     );
     const lastPubkeyIds = await this.#writePubkeys(shown, addresses);
-    await this.#dispensers.write(blocks.at(-1)!.height);
+    await this.#dispensers.write();
     const lastIds = blocks.map(({ height }, position) => [
       ...[height, addresses.lastIds[firstLists[position]!], hashes.lastIds[position], lastPubkeyIds[position]]
     ]);

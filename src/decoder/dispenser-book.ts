@@ -1,6 +1,6 @@
-import { DEFAULT_TERM_S, DISPENSER_DELAY_S, MAX_DISPENSES, MAX_REFILLS } from '../coin/action/dispenser.ts';
-import { MEDIAN_BLOCKS, medianTime } from '../consensus/median-time.ts';
+import { DEFAULT_TERM_S, MAX_DISPENSES, MAX_REFILLS } from '../coin/action/dispenser.ts';
 import type { DispenserRows } from './dispenser-action.ts';
+import { MedianClock } from './median-clock.ts';
 
 /** A row of `dispensers`, its names spelled out. */
 export interface Dispenser {
@@ -33,8 +33,8 @@ export interface Extension {
 export interface BookState {
   readonly dispensers: Iterable<Dispenser>;
   readonly extensions: Iterable<Extension>;
-  /** Of the newest blocks, oldest first: as many as a median takes. */
-  readonly times: readonly number[];
+  /** At the newest block. */
+  readonly clock: MedianClock;
 }
 
 /** What changed since the last look. */
@@ -44,6 +44,8 @@ export interface DispenserChanges {
   readonly extensions: readonly Extension[];
   /** Payments that were counted, by block and dispenser. */
   readonly payments: readonly { readonly height: number; readonly dispenser: Dispenser; readonly count: number }[];
+  /** What no rollback brings back: rows that ended so long ago, and what addresses without any asked for up to a height. */
+  readonly forgotten: { readonly rows: readonly Dispenser[]; readonly extensions: readonly Extension[] };
 }
 
 /** What a transaction does to dispensers, and where it stands. */
@@ -57,13 +59,13 @@ export interface DispenserTransaction {
 export const KEPT_BLOCKS = 126;
 /** Payments that a ledger answers for one dispenser: what it may serve at most. */
 export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
-const NO_STATE: BookState = { dispensers: [], extensions: [], times: [] };
 
 /**
  * The dispensers of a chain, block after block and transaction after transaction: which ones may serve a payment now.
  *
  * A ledger refuses some of them, for reasons that are not known here. So a dispenser stays open for as long as any ledger may have it
- * open: edits only extend it, and it ends by the median time of blocks, as ledgers count. What was opened at an address of somebody
+ * open: edits only extend it, and it ends by the median time of blocks, as ledgers count: the
+ * first block whose median is above its expiration may still cancel it, and then it sells for an hour from that median. What was opened at an address of somebody
  * else costs no more than a ledger would serve: it ends after so many payments.
  */
 export class DispenserBook {
@@ -73,27 +75,28 @@ export class DispenserBook {
   /** How many rows name an address as source or till. */
   readonly #parties = new Map<string, number>();
   /** The latest time that an address asked for. */
-  readonly #extended = new Map<string, number>();
+  readonly #extended = new Map<string, Extension>();
   readonly #limitFrom: number;
-  #times: readonly number[];
+  readonly #clock: MedianClock;
   #changed = new Set<string>();
   #extensions: Extension[] = [];
   #payments = new Map<string, { readonly height: number; readonly key: string; count: number }>();
-  /** No open dispenser expires before. */
+  #forgotten: { rows: Dispenser[]; extensions: Extension[] } = { rows: [], extensions: [] };
+  /** No open dispenser asks for an earlier end. */
   #earliest = Number.NEGATIVE_INFINITY;
+  /** Nothing is to be forgotten before this block. */
+  #keptUntil = Number.NEGATIVE_INFINITY;
   #height = 0;
 
   /** @param limitFrom  first block whose payments count against MAX_PAYMENTS, as in ledgers */
-  constructor({ dispensers, extensions, times }: BookState = NO_STATE, limitFrom = Number.POSITIVE_INFINITY) {
+  constructor(
+    { dispensers = [], extensions = [], clock = new MedianClock() }: Partial<BookState> = {},
+    limitFrom = Number.POSITIVE_INFINITY
+  ) {
     this.#limitFrom = limitFrom;
-    this.#times = times;
+    this.#clock = clock;
     for (const row of dispensers) this.#put(row);
-    for (const { address, expiration } of extensions) this.#extend(address, expiration);
-  }
-
-  /** No later block counts a time before this one. */
-  get oldestTime(): number {
-    return Math.min(...this.#times) - DISPENSER_DELAY_S;
+    for (const extension of extensions) this.#extend(extension);
   }
 
   /** Addresses of all that take payments, or may do so again after a rollback. */
@@ -125,16 +128,17 @@ export class DispenserBook {
 
   /** Begins a block: what a ledger closed at the end of the one below is closed. */
   enter(height: number, time: number): void {
-    const below = this.#times.length === 0 ? Number.NEGATIVE_INFINITY : medianTime(this.#times);
+    const over = this.#clock.aged;
     this.#height = height;
-    this.#times = [...this.#times, time].slice(-MEDIAN_BLOCKS);
-    if (this.#earliest > below) return;
+    this.#clock.add(time);
+    this.#forget();
+    if (this.#earliest >= over) return;
     this.#earliest = Number.POSITIVE_INFINITY;
     for (const keys of [...this.#open.values()]) {
       for (const key of [...keys]) {
         const row = this.#rows.get(key)!;
         const end = this.#endOf(row);
-        if (end <= below) this.#change({ ...row, expiredAt: height });
+        if (end < over) this.#change({ ...row, expiredAt: height });
         else this.#earliest = Math.min(this.#earliest, end);
       }
     }
@@ -142,34 +146,17 @@ export class DispenserBook {
 
   /** Opens and extends what a transaction of the block says. */
   apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): void {
-    const now = medianTime(this.#times);
+    const now = this.#clock.newest;
     for (const { address, oracleAddress, expiration, least } of opened) {
       const till = { txIndex, address: address ?? source };
       const row = { ...till, oracleAddress, source, expiration: expiration ?? now + DEFAULT_TERM_S, least };
       if (row.expiration > now) this.#change(merge(this.#rows.get(keyOf(row)), row));
     }
-    if (extendedTo === null || extendedTo <= Math.max(now, this.#extended.get(source) ?? 0)) return;
+    if (extendedTo === null || extendedTo <= Math.max(now, this.#extendedTo(source))) return;
     if (!this.#parties.has(source)) return; // it has nothing to extend
-    this.#extend(source, extendedTo);
-    this.#extensions.push({ height: this.#height, address: source, expiration: extendedTo });
-  }
-
-  /** Forgets what no rollback brings back. Its rows are to be deleted by the same rule. @returns what was forgotten */
-  purge(): readonly Dispenser[] {
-    const gone = [...this.#rows.values()].filter(
-      ({ expiredAt }) => expiredAt !== null && expiredAt <= this.#height - KEPT_BLOCKS
-    );
-    for (const row of gone) {
-      const key = keyOf(row);
-      this.#rows.delete(key);
-      this.#changed.delete(key);
-      for (const party of [row.source, row.address]) {
-        const left = this.#parties.get(party)! - 1;
-        if (left > 0) this.#parties.set(party, left);
-        else this.#parties.delete(party);
-      }
-    }
-    return gone;
+    const extension = { height: this.#height, address: source, expiration: extendedTo };
+    this.#extend(extension);
+    this.#extensions.push(extension);
   }
 
   takeChanges(): DispenserChanges {
@@ -179,12 +166,46 @@ export class DispenserBook {
       payments: [...this.#payments.values()].map(({ height, key, count }) => ({
         ...{ height, count },
         dispenser: this.#rows.get(key)!
-      }))
+      })),
+      forgotten: this.#forgotten
     };
     this.#changed = new Set();
     this.#extensions = [];
     this.#payments = new Map();
+    this.#forgotten = { rows: [], extensions: [] };
     return changes;
+  }
+
+  /** Forgets what no rollback brings back: block by block, so that decoders that write many at once keep the same. */
+  #forget(): void {
+    const oldest = this.#height - KEPT_BLOCKS;
+    if (oldest < this.#keptUntil) return;
+    this.#keptUntil = Number.POSITIVE_INFINITY;
+    const isOver = (height: number) => {
+      if (height > oldest) this.#keptUntil = Math.min(this.#keptUntil, height);
+      return height <= oldest;
+    };
+    for (const row of this.#rows.values()) if (row.expiredAt !== null && isOver(row.expiredAt)) this.#drop(row);
+    for (const extension of this.#extended.values()) {
+      const { address, height } = extension;
+      if (this.#parties.has(address) || !isOver(height)) continue;
+      this.#extended.delete(address);
+      this.#extensions = this.#extensions.filter((other) => other.address !== address || other.height > height);
+      this.#forgotten.extensions.push(extension);
+    }
+  }
+
+  #drop(row: Dispenser): void {
+    const key = keyOf(row);
+    this.#rows.delete(key);
+    this.#changed.delete(key);
+    for (const [place, payment] of this.#payments) if (payment.key === key) this.#payments.delete(place);
+    for (const party of [row.source, row.address]) {
+      const left = this.#parties.get(party)! - 1;
+      if (left > 0) this.#parties.set(party, left);
+      else this.#parties.delete(party);
+    }
+    this.#forgotten.rows.push(row);
   }
 
   #taker(address: string, amount: bigint): string | undefined {
@@ -192,14 +213,17 @@ export class DispenserBook {
     return undefined;
   }
 
-  /** A ledger lets the opener and the till's owner edit a dispenser; one that was cancelled sells for an hour more. */
+  /** The latest time that anybody asked for: a ledger lets the opener and the till's owner edit a dispenser. */
   #endOf({ expiration, source, address }: Dispenser): number {
-    const asked = [expiration, this.#extended.get(source) ?? 0, this.#extended.get(address) ?? 0];
-    return Math.max(...asked) + DISPENSER_DELAY_S;
+    return Math.max(expiration, this.#extendedTo(source), this.#extendedTo(address));
   }
 
-  #extend(address: string, expiration: number): void {
-    this.#extended.set(address, Math.max(expiration, this.#extended.get(address) ?? 0));
+  #extendedTo(address: string): number {
+    return this.#extended.get(address)?.expiration ?? 0;
+  }
+
+  #extend(extension: Extension): void {
+    if (extension.expiration >= this.#extendedTo(extension.address)) this.#extended.set(extension.address, extension);
   }
 
   #change(row: Dispenser): void {
@@ -217,6 +241,7 @@ export class DispenserBook {
     else open.delete(key);
     if (open.size === 0) this.#open.delete(row.address);
     if (row.expiredAt === null) this.#earliest = Math.min(this.#earliest, row.expiration);
+    else this.#keptUntil = Math.min(this.#keptUntil, row.expiredAt);
   }
 }
 

@@ -1,8 +1,8 @@
-import { MEDIAN_BLOCKS } from '../consensus/median-time.ts';
 import { pages } from '../db/core/pages.ts';
 import type { BlockRows, Finding, TransactionRow } from './block-rows.ts';
-import { type Dispenser, DispenserBook, type Extension, KEPT_BLOCKS } from './dispenser-book.ts';
+import { type Dispenser, DispenserBook, type DispenserChanges, type Extension } from './dispenser-book.ts';
 import type { Lookup, Query } from './lookup.ts';
+import { MedianClock } from './median-clock.ts';
 
 /** A transaction that has a row, and its place. */
 export interface PlacedTransaction extends TransactionRow {
@@ -70,9 +70,9 @@ export class DispenserWriter {
   }
 
   /** Writes what the placed transactions changed, whose addresses have ids by now, and deletes what nothing brings back. */
-  async write(height: number): Promise<void> {
+  async write(): Promise<void> {
     const book = await this.#opened();
-    const { rows, extensions, payments } = book.takeChanges();
+    const { rows, extensions, payments, forgotten } = book.takeChanges();
     const { ids } = await this.#addresses.idsOf([
       [
         ...rows.flatMap(({ address, oracleAddress }) => [address, oracleAddress ?? '']),
@@ -105,7 +105,7 @@ export class DispenserWriter {
       'dispenser_payments (block_index, tx_index, address_id, payments)',
       payments.map(({ height: at, dispenser: { txIndex, address }, count }) => [at, txIndex, idOf(address), count])
     );
-    await this.#purge(book, height);
+    await this.#purge(forgotten);
   }
 
   /** Takes back what a block did, before its transactions are deleted. */
@@ -125,18 +125,18 @@ export class DispenserWriter {
     this.#book = undefined;
   }
 
-  async #purge(book: DispenserBook, height: number): Promise<void> {
-    const gone = book.purge();
-    const { ids } = await this.#addresses.idsOf([gone.map(({ address }) => address)]);
-    for (const part of pages(gone)) {
+  async #purge({ rows, extensions }: DispenserChanges['forgotten']): Promise<void> {
+    const { ids } = await this.#addresses.idsOf([[...rows, ...extensions].map(({ address }) => address)]);
+    for (const part of pages(rows)) {
       const keys = part.map(({ txIndex, address }) => [txIndex, ids.get(address)!]);
-      for (const table of ['dispenser_payments', 'dispenser_watches'])
+      for (const table of ['dispensers', 'dispenser_payments', 'dispenser_watches'])
         await this.#query(`DELETE FROM ${table} WHERE (tx_index, address_id) IN (?)`, [keys]);
     }
-    await this.#query('DELETE FROM dispensers WHERE expired_block_index <= ?', [height - KEPT_BLOCKS]);
-    await this.#query('DELETE FROM dispenser_extensions WHERE expiration < ? AND block_index <= ?', [
-      ...[book.oldestTime, height - KEPT_BLOCKS]
-    ]);
+    for (const { address, height: last } of extensions) {
+      await this.#query('DELETE FROM dispenser_extensions WHERE address_id = ? AND block_index <= ?', [
+        ...[ids.get(address)!, last]
+      ]);
+    }
   }
 
   async #opened(): Promise<DispenserBook> {
@@ -147,7 +147,7 @@ export class DispenserWriter {
           `SELECT block_index AS height, a.address, expiration FROM dispenser_extensions
            JOIN index_addresses a ON a.id = address_id`
         ),
-        times: await this.#readTimes()
+        clock: await this.#readClock()
       },
       this.#limitFrom
     );
@@ -169,12 +169,24 @@ export class DispenserWriter {
     return found.map((row) => ({ ...row, least: BigInt(row.least), payments: Number(row.payments) }));
   }
 
-  async #readTimes(): Promise<number[]> {
-    const found = await this.#query<{ time: number }>(
-      `SELECT block_time AS time FROM blocks ORDER BY block_index DESC LIMIT ${MEDIAN_BLOCKS}`
-    );
-    return found.map(({ time }) => Number(time)).reverse();
+  /** The clock at the newest block, which needs the blocks of an hour or more. */
+  async #readClock(): Promise<MedianClock> {
+    const times: number[] = [];
+    for (let below = Number.MAX_SAFE_INTEGER; ; ) {
+      const found = await this.#query<{ block: number; time: number }>(
+        `SELECT block_index AS block, block_time AS time FROM blocks WHERE block_index < ?
+         ORDER BY block_index DESC LIMIT ${TIMES_PER_QUERY}`,
+        [below]
+      );
+      times.unshift(...found.map(({ time }) => Number(time)).reverse());
+      const isCut = found.length === TIMES_PER_QUERY;
+      const clock = new MedianClock(times, isCut);
+      if (!isCut || clock.aged !== Number.NEGATIVE_INFINITY) return clock;
+      below = Number(found.at(-1)!.block);
+    }
   }
 }
 
+/** Of a chain with a block in ten minutes they are a day. */
+const TIMES_PER_QUERY = 200;
 const PAYER_UNKNOWN = 'it pays a dispenser from a script that has no address: nobody is served';

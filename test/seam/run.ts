@@ -83,10 +83,14 @@ export async function runSeam(seed: number, blockCount: number, database: Databa
     });
     await add(said, random.below(4) === 0 ? paymentsBy(random) : []);
   }
-  // All that was opened ends: 90 days, and an hour.
-  for (let height = 0; height < 150; height++) {
-    time = height === 0 ? time + 120 * 24 * HOUR_S : time + 1;
-    await add(height === 149 ? OWNERS.map((from) => ({ ...say(from, ''), payments: paymentsBy(random) })) : []);
+  // All that was opened ends: 90 days, and an hour from the first median above them.
+  const jumps = new Map([
+    [0, 120 * 24 * HOUR_S],
+    [12, 2 * HOUR_S]
+  ]);
+  for (let height = 0; height < 160; height++) {
+    time += jumps.get(height) ?? 1;
+    await add(height === 159 ? OWNERS.map((from) => ({ ...say(from, ''), payments: paymentsBy(random) })) : []);
   }
   await decode(chain, random, database);
   const read = await carryOut(database, chain.blocks.length);

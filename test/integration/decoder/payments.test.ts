@@ -77,7 +77,9 @@ test('RDD-03: payments to open dispensers have rows, in groups as at the tip, an
     if (action === 'NONSENSE|0') expected.push({ hash: txid, data: '' }); // who says something buys nothing
     await mine();
   }
-  await clock(start + 20_000); // it expires
+  await clock(start + 10_000); // it expires
+  await coin.node.mine(12);
+  await clock(start + 20_000); // and who cancelled it in the first of these blocks sells no more
   await coin.node.mine(12);
   await payPlainly(dispenser);
   await mine();

@@ -11,6 +11,7 @@ import {
   KEPT_BLOCKS,
   MAX_PAYMENTS
 } from '../../../src/decoder/dispenser-book.ts';
+import { MedianClock } from '../../../src/decoder/median-clock.ts';
 import fc from '../../support/fast-check.ts';
 
 const opening = (
@@ -40,9 +41,23 @@ test('an address takes payments while one of its dispensers may be open in a led
   book.apply(opening(0, 'till', 1_000));
   book.apply(opening(1, 'till', 2_000));
   assert.equal(isOpen(book, 'till'), true);
-  pass(book, 2, 2_000 + DISPENSER_DELAY_S - 1);
+  pass(book, 2, 2_001);
+  pass(book, 13, 2_001 + DISPENSER_DELAY_S - 1);
   assert.equal(isOpen(book, 'till'), true);
-  pass(book, 13, 2_000 + DISPENSER_DELAY_S);
+  pass(book, 24, 2_001 + DISPENSER_DELAY_S);
+  assert.equal(isOpen(book, 'till'), false);
+});
+
+test('who cancels in the first block whose median is above the expiration sells for an hour from that median', () => {
+  const book = new DispenserBook();
+  book.enter(1, 600);
+  book.apply(opening(0, 'till', 1_000));
+  pass(book, 2, 1_000); // at its expiration it is open
+  const late = 1_000 + 2 * DISPENSER_DELAY_S;
+  pass(book, 13, late);
+  pass(book, 24, late + DISPENSER_DELAY_S - 1);
+  assert.equal(isOpen(book, 'till'), true);
+  pass(book, 35, late + DISPENSER_DELAY_S);
   assert.equal(isOpen(book, 'till'), false);
 });
 
@@ -74,8 +89,9 @@ test('an edit never shortens, and one by the address at which it is paid extends
   );
   pass(book, 13, 60_000);
   assert.equal(isOpen(book, 'till'), true);
-  pass(book, 24, 90_000 + DISPENSER_DELAY_S);
-  book.enter(35, 200_000);
+  pass(book, 24, 90_001);
+  assert.equal(isOpen(book, 'till'), true);
+  pass(book, 35, 90_001 + DISPENSER_DELAY_S);
   assert.equal(isOpen(book, 'till'), false);
 });
 
@@ -87,22 +103,38 @@ test('without an address it is that of the source, for 90 days; one that is over
   const row = { txIndex: 0, address: 'owner', oracleAddress: null, source: 'owner', expiredAt: null };
   const counted = { least: 1n, count: 1, payments: 0 };
   assert.deepEqual(book.takeChanges().rows, [{ ...row, ...counted, expiration: 600 + 90 * 86_400 }]);
-  assert.deepEqual(book.takeChanges(), { rows: [], extensions: [], payments: [] });
+  assert.deepEqual(book.takeChanges(), {
+    ...{ rows: [], extensions: [], payments: [] },
+    forgotten: { rows: [], extensions: [] }
+  });
 });
 
 test('126 blocks after it ended it is forgotten', () => {
   const book = new DispenserBook();
   book.enter(1, 600);
   book.apply(opening(0, 'till', 700));
-  book.enter(2, 9_000); // the median of both is the later one
-  assert.equal(isOpen(book, 'till'), true);
-  book.enter(3, 9_000);
+  pass(book, 2, 701);
+  pass(book, 13, 9_000);
   assert.equal(isOpen(book, 'till'), false);
-  for (let height = 4; height < 3 + KEPT_BLOCKS; height++) book.enter(height, 9_000);
-  assert.deepEqual([...book.addresses(), ...book.purge().map(({ txIndex }) => txIndex)], ['till']);
-  book.enter(3 + KEPT_BLOCKS, 9_000);
-  assert.deepEqual(book.purge().length, 1);
+  const ended = book.takeChanges().rows[0]!.expiredAt!;
+  const forgotten = () => book.takeChanges().forgotten.rows.length;
+  for (let height = 24; height < ended + KEPT_BLOCKS; height++) book.enter(height, 9_000);
+  assert.deepEqual([...book.addresses(), forgotten()], ['till', 0]);
+  book.enter(ended + KEPT_BLOCKS, 9_000);
+  assert.equal(forgotten(), 1);
   assert.deepEqual([...book.addresses()], []);
+});
+
+test('what an address asked for is forgotten with its last dispenser, once no rollback takes it back', () => {
+  const book = new DispenserBook();
+  book.enter(1, 600);
+  book.apply(opening(0, 'till', 700));
+  book.apply(extension(1, 800));
+  pass(book, 2, 801);
+  pass(book, 13, 9_000);
+  const ended = book.takeChanges().rows[0]!.expiredAt!;
+  book.enter(ended + KEPT_BLOCKS, 9_000);
+  assert.deepEqual(book.takeChanges().forgotten.extensions, [{ height: 1, address: 'owner', expiration: 800 }]);
 });
 
 test('a payment that is less than any dispenser asks is none', () => {
@@ -113,7 +145,7 @@ test('a payment that is less than any dispenser asks is none', () => {
 });
 
 test('at the address of a stranger, one transaction buys what a ledger would serve and no more', () => {
-  const book = new DispenserBook(undefined, 2);
+  const book = new DispenserBook({}, 2);
   book.enter(1, 600);
   book.apply(opening(0, 'stranger', 10 ** 14));
   for (let count = 0; count < 10; count++) assert.equal(book.take('stranger', 1n), true);
@@ -165,20 +197,23 @@ class Kept {
   }
 
   get state(): BookState {
-    return { dispensers: this.rows.values(), extensions: this.extensions, times: this.times.slice(-11) };
+    return { dispensers: this.rows.values(), extensions: this.extensions, clock: new MedianClock(this.times) };
   }
 }
 
 test('what is open is what a ledger may have open, and a book that is read again goes on alike', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.nat(60), (steps, cut) => {
-      let book = new DispenserBook(undefined, 0);
+      let book = new DispenserBook({}, 0);
       let [height, now] = [1, 600];
       const kept = new Kept();
-      const opened: { till: string; parties: string[]; until: number; isOver: boolean }[] = [];
+      /** One that is cancelled in the block that ends it closes an hour after that block's median. */
+      const opened: { till: string; parties: string[]; until: number; endedAt: number }[] = [];
+      let below = Number.NEGATIVE_INFINITY;
       const enter = () => {
         book.enter(height, now);
-        for (const one of opened) if (kept.times.length > 0 && one.until <= medianTime(kept.times)) one.isOver = true;
+        if (kept.times.length > 0) below = medianTime(kept.times);
+        for (const one of opened) if (one.until < below) one.endedAt = Math.min(one.endedAt, below);
         kept.times.push(now);
       };
       enter();
@@ -192,13 +227,16 @@ test('what is open is what a ledger may have open, and a book that is read again
           const transaction: DispenserTransaction = opening(place, address, median + time, { source });
           book.apply(transaction);
           const till = address ?? source;
-          if (time > 0) opened.push({ till, parties: [till, source], until: median + time, isOver: false });
+          if (time > 0)
+            opened.push({ till, parties: [till, source], until: median + time, endedAt: Number.POSITIVE_INFINITY });
         } else if (kind === 'extend') {
           book.apply(extension(place, median + time, source));
           // A ledger takes the new time as it is, also an earlier one.
-          for (const one of opened) if (one.parties.includes(source) && time > 0) one.until = median + time;
+          for (const one of opened)
+            if (one.parties.includes(source) && time > 0 && one.endedAt > below) one.until = median + time;
         } else book.take(source, 1n);
-        for (const { till, isOver } of opened) assert.ok(isOver || book.isTaken(till, 1n), `${till} is closed`);
+        for (const { till, endedAt } of opened)
+          assert.ok(endedAt + DISPENSER_DELAY_S <= below || book.isTaken(till, 1n), `${till} is closed`);
         if (place === cut) {
           kept.keep(book);
           const again = new DispenserBook(kept.state, 0);

@@ -123,9 +123,13 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   stands. An AIRDROP of 0 credits nobody. Below the height a few hundred bytes make millions of rows.
 - LIMITS, of ends: a block ends a third as many offers as it has units left, 1,000 at least, those
   whose time is over longest. The others wait for the next block and are open until then; a
-  dispenser that waits so is not edited any more. A poll's tally counts a unit for each ballot and
+  dispenser that waits so is not edited any more and sells nothing (\`dispenser expired\`), since
+  decoders no longer keep payments to it. A poll's tally counts a unit for each ballot and
   each delegation of its token; in a full block the oldest poll alone is looked at, and the others
   wait for the next one. Else what was written in a thousand blocks would fall due in one.
+- LIMITS, of matches: an ORDER or SWAP that passes over 1,000 others with lists of their own looks at
+  those without lists alone, and waits after \`parts\` others. Each that it passes over counts a unit.
+  Else offers that keep everybody out would cost each later one a look, for 90 days.
 - LIMITS, of payments: one is served by \`dispenses\` dispensers, and the next one refuses it with
   \`DISPENSE (limit)\`; after the first one that is empty it passes over empty ones; in a full block
   one serves it.

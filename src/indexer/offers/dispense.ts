@@ -3,7 +3,7 @@ import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { isAllowed, isBlocked, isBlockFull } from '../rules/checks.ts';
 import type { Token } from '../state/token.ts';
-import { closeDispenser } from './dispenser-end.ts';
+import { closeDispenser, isOverdue } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
 import { counterOf, type Dispenser, type DispenserLists } from './offer.ts';
 import { EMPTY_COUNTER, type Entry } from './offer-book.ts';
@@ -102,6 +102,7 @@ function refusalOf(dispenser: Dispenser, { payer, payee, tick }: Payment, fills:
   const { action, ledger } = step;
   if (payer === payee) return 'SOURCE and GET_ADDRESS can not be same';
   if (fills === 0n) return 'insufficient funds';
+  if (isOverdue(dispenser, action.block)) return 'dispenser expired';
   const lists: readonly (readonly [string, Pick<Token, 'allowList' | 'blockList'> | null])[] = [
     ['GET_TOKEN', tick === null ? null : ledger.token(tick)],
     ['GIVE_TOKEN', ledger.token(dispenser.give.tick!)],

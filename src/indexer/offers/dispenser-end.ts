@@ -14,6 +14,14 @@ export function setDispenserStatus(dispenser: Dispenser, status: string, { actio
   ledger.setOffer({ ...dispenser, status });
 }
 
+/** Whether it should have ended with the block below, which had no room: decoders keep payments to it no longer. */
+export function isOverdue(
+  { status, expiration, closesAt }: Dispenser,
+  { timeBelow }: Step['action']['block']
+): boolean {
+  return status === 'open' ? expiration < timeBelow : closesAt !== null && closesAt <= timeBelow;
+}
+
 /** It sells for another hour; what is left then goes to an heir. */
 export function cancelDispenser(dispenser: Dispenser, heir: string, step: Step): void {
   const closesAt = step.action.block.time + DISPENSER_DELAY_S;

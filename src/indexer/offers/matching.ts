@@ -1,12 +1,12 @@
 import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
-import { fitsPlaces, isBarred, isBlockFull } from '../rules/checks.ts';
+import { fitsPlaces, hasLimits, isBarred, isBlockFull } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey } from '../state/keys.ts';
 import { giveSide } from './escrow.ts';
-import { marketOf, type Side, type Trade } from './offer.ts';
-import { compareMakers, type Entry } from './offer-book.ts';
+import { isWhole, marketOf, type Side, type Trade } from './offer.ts';
+import { compareMakers, type Entry, LISTED_MARKET } from './offer-book.ts';
 import { setTradeStatus, settleTrade } from './trade-end.ts';
 
 /** Seconds in which the coin side of a match is to be paid. */
@@ -25,51 +25,101 @@ interface Fill {
 /** Makers whose facts are loaded together. */
 const MAKERS_PER_LOAD = 200;
 
+/** Trades with lists that one trade passes over where limits hold; then it looks at those without lists alone. */
+const MOST_LISTED = 1_000;
+
+/** How far a trade has come on its market. */
+interface Progress {
+  /** The maker that was matched last: those in front of it are taken, or cannot be. */
+  readonly from?: Entry;
+  /** Makers that it was not matched with. */
+  readonly passed: number;
+  /** Those of them that have lists. */
+  readonly listed: number;
+}
+
 /**
  * Matches a trade with the best one that stands against it, then goes on with what is left.
  *
- * In a block that is full it waits as it stands, until it is edited or another trade takes it.
- *
- * @param from  the maker that was matched last: those in front of it are taken, or cannot be
+ * In a block that is full it waits as it stands, until it is edited or another trade takes it; so it does when it has passed over
+ * as many others as an action may be about.
  */
-export function matchTrade({ kind, index, source }: Trade, from?: Entry): SystemAction {
+export function matchTrade({ kind, index, source }: Trade, before: Progress = { passed: 0, listed: 0 }): SystemAction {
   return {
     name: `${kind.toUpperCase()}_MATCH`,
     source,
     run: (step) => {
       const taker = step.ledger.offer(kind, index);
       if (taker?.status !== 'open' || isBlockFull(step) || !isStillExact(taker, step)) return false;
-      for (const entry of makersOf(taker, from, step)) {
-        const maker = step.ledger.offer(kind, entry.index)!;
-        if (!isStillExact(maker, step)) continue;
-        const fill = kind === 'swap' || hasOwnership(taker) ? wholeFill(maker, taker) : fillOf(maker, taker, step);
-        if (!fill || isKeptApart(maker, taker, step)) continue;
-        settle(maker, taker, fill, step);
-        step.next.push(matchTrade(taker, entry));
-        return true;
+      let { passed, listed } = before;
+      const isListedSeen = () => hasLimits(step) && listed >= MOST_LISTED;
+      for (const { entry, isListed } of makersOf(taker, before.from, isListedSeen, step)) {
+        const maker = entry.source === source ? undefined : step.ledger.offer(kind, entry.index)!;
+        const fill = maker && fillWith(maker, taker, step);
+        if (fill) {
+          settle(maker, taker, fill, step);
+          step.next.push(matchTrade(taker, { from: entry, passed, listed }));
+          return true;
+        }
+        step.ledger.looked += 1;
+        passed += 1;
+        listed += Number(isListed);
+        if (passed >= step.limits.parts) return false;
       }
       return false;
     }
   };
 }
 
-/** Open trades of others that want what this one gives at its price or a better one: best price first, then the oldest. */
-function* makersOf(taker: Trade, from: Entry | undefined, { ledger }: Step): Generator<Entry> {
+/** What two trades exchange now; null when they cannot. */
+function fillWith(maker: Trade, taker: Trade, step: Step): Fill | null {
+  if (!isStillExact(maker, step)) return null;
+  const fill = isWhole(taker) ? wholeFill(maker, taker) : fillOf(maker, taker, step);
+  return fill && !isKeptApart(maker, taker, step) ? fill : null;
+}
+
+interface Standing {
+  readonly entry: Entry;
+  readonly isListed: boolean;
+}
+
+/**
+ * Open trades that want what this one gives at its price or a better one: best price first, then the oldest.
+ *
+ * @param isListedSeen  asked before each: whether those with lists are left out from now on
+ */
+function* makersOf(
+  taker: Trade,
+  from: Entry | undefined,
+  isListedSeen: () => boolean,
+  step: Step
+): Generator<Standing> {
+  const { ledger } = step;
   const market = marketOf({ kind: taker.kind, give: taker.get, get: taker.give });
   const isTaken = (maker: Entry) => from !== undefined && compareMakers(maker, from) < 0;
   const meets = ({ give, get }: Entry) => give * taker.give.amount >= taker.get.amount * get;
-  for (const maker of ledger.standing(market, isTaken)) {
-    if (!meets(maker)) return;
-    if (maker.source === taker.source) continue;
-    if (ledger.lacks(factsOf(maker, taker))) wantMakers(maker);
-    yield maker;
+  const places = { plain: market, listed: market + LISTED_MARKET };
+  const plain = ledger.standing(places.plain, isTaken)[Symbol.iterator]();
+  const listed = ledger.standing(places.listed, isTaken)[Symbol.iterator]();
+  let [first, second] = [plain.next(), listed.next()];
+  for (;;) {
+    if (isListedSeen()) second = { done: true, value: undefined };
+    const isListed = !second.done && (first.done === true || compareMakers(second.value, first.value) < 0);
+    const { done, value: entry } = isListed ? second : first;
+    if (done || !meets(entry)) return;
+    if (entry.source !== taker.source && ledger.lacks(factsOf(entry, taker))) {
+      wantMakers(isListed ? places.listed : places.plain, entry);
+    }
+    yield { entry, isListed };
+    if (isListed) second = listed.next();
+    else first = plain.next();
   }
 
   /** Asks for the facts of a maker and of those behind it. */
-  function wantMakers(first: Entry): void {
+  function wantMakers(place: string, begin: Entry): void {
     const wanted: FactKey[] = [];
     let makers = 0;
-    for (const maker of ledger.standing(market, (other) => compareMakers(other, first) < 0)) {
+    for (const maker of ledger.standing(place, (other) => compareMakers(other, begin) < 0)) {
       if (!meets(maker) || makers === MAKERS_PER_LOAD) break;
       if (maker.source === taker.source) continue;
       makers++;
@@ -91,8 +141,6 @@ function factsOf({ index, getAddress }: Entry, { give }: Trade): FactKey[] {
   if (give.tick === null) return [offerFact(index), address];
   return [offerFact(index), address, { kind: 'balance', key: pairKey(give.tick, getAddress) }];
 }
-
-const hasOwnership = ({ give, get }: Trade) => give.isOwnership || get.isOwnership;
 
 function wholeFill(maker: Trade, taker: Trade): Fill | null {
   const isExact = maker.giveLeft === taker.getLeft && maker.getLeft === taker.giveLeft;

@@ -113,6 +113,8 @@ const NONE: ReadonlySet<number> = new Set();
 
 /** Ends the place of dispensers that hold too little for a fill. */
 export const EMPTY_COUNTER = '|empty';
+/** Ends the place of trades with lists of their own, which may keep everybody out. */
+export const LISTED_MARKET = '|listed';
 
 function entryOf(offer: Offer): Entry {
   const { index, kind, expiration } = offer;
@@ -139,9 +141,11 @@ function entryOf(offer: Offer): Entry {
       };
     }
     default: {
-      const { source, getAddress, give, get, giveLeft, getLeft } = offer;
+      const { source, getAddress, give, get, giveLeft, getLeft, allowList, blockList } = offer;
       const isOpen = offer.status === 'open';
-      const place = isOpen && giveLeft > 0n && getLeft > 0n ? marketOf(offer) : null;
+      const isListed = allowList !== null || blockList !== null;
+      const market = marketOf(offer) + (isListed ? LISTED_MARKET : '');
+      const place = isOpen && giveLeft > 0n && getLeft > 0n ? market : null;
       const endsAt = isOpen ? expiration : null;
       return { ...common, source, getAddress, place, give: give.amount, get: get.amount, endsAt };
     }

@@ -86,11 +86,17 @@ export function isLive({ status }: Pick<Offer, 'status'>): boolean {
   return LIVE.has(status);
 }
 
-type Market = Pick<Trade, 'kind'> & { readonly give: Omit<Side, 'amount'>; readonly get: Omit<Side, 'amount'> };
+type Market = Pick<Trade, 'kind' | 'give' | 'get'>;
 
-/** Where those who take what a trade gives look for it. */
+/** Where those who take what a trade gives look for it. What is taken as a whole only stands apart by its amounts. */
 export function marketOf({ kind, give, get }: Market): string {
-  return [kind, sideKey(give), sideKey(get)].join('|');
+  const amounts = isWhole({ kind, give, get }) ? [give.amount, get.amount] : [];
+  return [kind, sideKey(give), sideKey(get), ...amounts].join('|');
+}
+
+/** Whether a trade is matched in whole or not at all. */
+export function isWhole({ kind, give, get }: Market): boolean {
+  return kind === 'swap' || give.isOwnership || get.isOwnership;
 }
 
 /** Where a payment to an address looks for dispensers. */

@@ -285,3 +285,51 @@ test('the search for the costliest block tries every action', () => {
   const tried = new Set(Object.keys(PIECES).map((name) => name.split(' ')[0]));
   assert.deepEqual([...tried].sort(), [...HANDLERS.keys(), 'COINPAY'].filter((name) => name !== 'BATCH').sort());
 });
+
+for (const kind of ['ORDER', 'SWAP'])
+  test(`${kind}s that keep everybody out cost those who pass them by no more for each than for a thousand`, () => {
+    assertLinear((count) => {
+      const ledger = ledgerWith();
+      ledger.give('TOKA', 0, 'A', { A: '10000', D: '10' });
+      ledger.give('TOKB', 0, 'A', { B: '10000' });
+      block(ledger, 'A', ['LIST|0|2||C']);
+      const offer = `${kind}|0|BTC|TOKA|1|0|BTC|TOKB|1||||1`;
+      block(
+        ledger,
+        'A',
+        repeat(count, () => offer)
+      );
+      block(ledger, 'D', [`${kind}|0|BTC|TOKA|1|0|BTC|TOKB|1`]);
+      return () => {
+        const taken = block(
+          ledger,
+          'B',
+          repeat(count / 100, () => `${kind}|0|BTC|TOKB|1|0|BTC|TOKA|1`)
+        );
+        assert.equal(countOf(taken, `${kind.toLowerCase()}_matches`), 1, 'who keeps nobody out is found behind them');
+      };
+    });
+  });
+
+test('a dispenser whose end waits for a block with room sells no more', () => {
+  const ledger = ledgerWith({ blockUnits: 150 });
+  ledger.give('TOKA', 0, 'A', { A: '10000' });
+  ledger.give('TOKB', 0, 'A', { B: '100' });
+  const end = ledger.time + 3_600;
+  block(
+    ledger,
+    'A',
+    repeat(4, (place) => `DISPENSER|0|BTC|TOKA|1|0|10|BTC|TOKB|1|||||${end + place}`)
+  );
+  ledger.time = end + 7_200;
+  block(
+    ledger,
+    'A',
+    repeat(200, () => 'BROADCAST|0|full')
+  );
+  const open = [...ledger.offers].filter(({ kind, status }) => kind === 'dispenser' && status === 'open').length;
+  assert.ok(open > 0, 'all of them ended at once');
+  ledger.time += 60;
+  const sold = block(ledger, 'B', ['SEND|0|TOKB|1|A']);
+  assert.deepEqual([...new Set(statusesOf(sold, 'dispenses'))], ['invalid: dispenser expired']);
+});

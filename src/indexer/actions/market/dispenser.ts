@@ -2,7 +2,7 @@ import { DISPENSER_FORMATS, MAX_REFILLS } from '../../../coin/action/dispenser.t
 import { compareBytes } from '../../../consensus/byte-order.ts';
 import { spent } from '../../fees/charge.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
-import { cancelDispenser, setDispenserStatus } from '../../offers/dispenser-end.ts';
+import { cancelDispenser, isOverdue, setDispenserStatus } from '../../offers/dispenser-end.ts';
 import { holdSide } from '../../offers/escrow.ts';
 import type { Dispenser } from '../../offers/offer.ts';
 import {
@@ -221,8 +221,7 @@ const CHANGE_CHECKS: readonly Check<Change>[] = [
   ],
   [
     'DISPENSER_ACTION_INDEX (dispenser not open)',
-    // One whose end waits for a block with room does not begin again: decoders no longer keep payments to it.
-    ({ dispenser }, { action }) => dispenser!.status !== 'open' || dispenser!.expiration < action.block.timeBelow
+    ({ dispenser }, { action }) => dispenser!.status !== 'open' || isOverdue(dispenser!, action.block)
   ]
 ];
 

@@ -1,6 +1,6 @@
 import { encodePayload } from '../../../src/coin/payload/payload.ts';
 import { returnScript } from '../coin/carriers.ts';
-import { type TransactionParts, writeBlock, writeTransaction } from '../coin/raw-writer.ts';
+import { SIGNED, type TransactionParts, writeBlock, writeTransaction } from '../coin/raw-writer.ts';
 
 /** What a transaction says and pays. */
 export interface RawStep {
@@ -52,7 +52,7 @@ export class RawChain {
     const spending = steps.map(({ text, pays }, vout): TransactionParts => {
       const data = text === '' ? [] : [returnScript(encodePayload(txid, text, { magic: this.#magic }))];
       return {
-        inputs: [{ txid, vout, script: Buffer.alloc(0) }],
+        inputs: [{ txid, vout, script: SIGNED }],
         outputs: [...pays, ...data.map((own) => ({ amount: 0n, script: own }))],
         witnesses: []
       };

@@ -34,6 +34,7 @@ export class ReferenceRun {
   extend(): ChainBlock {
     const block = this.#maker.block({ height: this.chain.length, recent: this.#recent });
     const executed = this.#memory.run(block);
+    this.#memory.forgetBlocks();
     compareWithReference(this.#memory, executed, this.#reference);
     this.chain.push(block);
     this.hashes.push(executed.hashes);

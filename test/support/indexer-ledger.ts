@@ -2,6 +2,7 @@ import { DEFAULT_LIMITS } from '../../src/coin/limits.ts';
 import { DEFAULT_PROFILE, FEATURES } from '../../src/coin/profile.ts';
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
+import { MEDIAN_BLOCKS } from '../../src/consensus/median-time.ts';
 import type { BlockHashes, ExecutedBlock } from '../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../src/indexer/block/execution.ts';
 import type { Offer } from '../../src/indexer/offers/offer.ts';
@@ -88,6 +89,12 @@ export class MemoryLedger {
     this.blocks.push(executed);
     this.times.push(block.time);
     return executed;
+  }
+
+  /** Forgets what blocks below the newest did: a long chain has more rows than fit into memory. */
+  forgetBlocks(): void {
+    this.blocks.splice(0, this.blocks.length - 1);
+    this.times.splice(0, this.times.length - MEDIAN_BLOCKS);
   }
 
   get hashes(): BlockHashes | undefined {

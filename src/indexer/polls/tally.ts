@@ -24,7 +24,7 @@ const ONE = parseAmount('1')!;
 /** Counts the newest ballot of each voter, by what stands behind it now. */
 export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
   const ballots = ballotsOf(poll, ledger);
-  ledger.looked += ballots.size + ledger.get('voteDelegates', tickKey(poll.tick)).size;
+  ledger.looked += ballots.size + ledger.get('delegators', tickKey(poll.tick)).size;
   const weights = weightsOf(poll, ballots, ledger, height);
   const options = Array.from({ length: poll.options }, () => ({ weight: 0n, voters: 0 }));
   let [total, voters] = [0n, 0];
@@ -61,9 +61,7 @@ function weightsOf(
   ledger: Effects,
   height: number
 ): Map<string, bigint> {
-  const delegated = [...ledger.get('voteDelegates', tickKey(poll.tick))].filter(
-    ([from, to]) => ballots.has(to) && !ballots.has(from)
-  );
+  const delegated = delegationsOf(poll, ledger).filter(([from, to]) => ballots.has(to) && !ballots.has(from));
   const behind = [...[...ballots.keys()].map((voter) => [voter, voter] as const), ...delegated];
   ledger.want(behind.map(([holder]) => ({ kind: 'balance', key: pairKey(poll.tick, holder) })));
   if (poll.weightMode === 'stake') ledger.want(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
@@ -71,6 +69,16 @@ function weightsOf(
   for (const [holder, voter] of behind)
     weights.set(voter, (weights.get(voter) ?? 0n) + weightOf(holder, poll, ledger, height));
   return weights;
+}
+
+/** Who votes for whom with the token of a poll. */
+function delegationsOf({ tick }: Poll, ledger: Effects): (readonly [from: string, to: string])[] {
+  const delegators = [...ledger.get('delegators', tickKey(tick))];
+  ledger.want(delegators.map((from) => ({ kind: 'voteDelegate', key: pairKey(tick, from) })));
+  return delegators.flatMap((from) => {
+    const to = ledger.get('voteDelegate', pairKey(tick, from));
+    return to === null ? [] : [[from, to] as const];
+  });
 }
 
 function weightOf(holder: string, { tick, weightMode, minBalance }: Poll, ledger: Effects, height: number): bigint {

@@ -95,8 +95,10 @@ export interface Facts {
   ballot: Ballot | null;
   /** Who has voted, by the number of the poll. */
   voters: ReadonlySet<string>;
-  /** Who votes for whom with a token, by `tickKey`. */
-  voteDelegates: ReadonlyMap<string, string>;
+  /** Who votes for an address with a token, by `pairKey`; null where it votes itself. */
+  voteDelegate: string | null;
+  /** Addresses that let another vote with a token, by `tickKey`; some may vote themselves by now. */
+  delegators: ReadonlySet<string>;
   /** The least holding of a token that opens one of its files, 0 where any does; null where it has none. By `tickKey`. */
   gate: bigint | null;
   /** Whether a valid PRICE has the round, by its number. */
@@ -144,7 +146,8 @@ export const ABSENT: Readonly<Facts> = {
   openPolls: [],
   ballot: null,
   voters: new Set(),
-  voteDelegates: new Map(),
+  voteDelegate: null,
+  delegators: new Set(),
   gate: null,
   pricedRound: false,
   newestRound: null,

@@ -6,7 +6,10 @@ import { splitPair } from './keys.ts';
 import type { Token } from './token.ts';
 
 /** Facts that are sets, which grow with each change of another fact. */
-type SetKind = 'holders' | 'holdings' | 'owned' | 'voters';
+type SetKind = 'holders' | 'holdings' | 'owned' | 'voters' | 'delegators';
+
+/** Facts whose keys are a group and a member of it. */
+const GROWN_BY = { voters: 'ballot', delegators: 'voteDelegate' } as const;
 
 /** Pairs and tokens whose rows are out of date, as the rows have them: by `pairKey` and by `tickKey`. */
 export interface Changed {
@@ -95,7 +98,8 @@ export class View implements Reader {
     for (const [key, amount] of changes.of('balance')) this.#balanceChanged(key, amount);
     for (const kind of changes.kinds) this.#putAll(kind, changes);
     for (const [, offer] of changes.of('offer')) if (offer) this.book.put(offer);
-    for (const key of changes.of('ballot').keys()) this.#add('voters', ...splitPair(key));
+    for (const set of ['voters', 'delegators'] as const)
+      for (const key of changes.of(GROWN_BY[set]).keys()) this.#add(set, ...splitPair(key));
   }
 
   /** The pairs and tokens whose rows are out of date; afterwards none is. What was taken before must be in the database. */
@@ -124,11 +128,13 @@ export class View implements Reader {
   }
 
   #unwritten(kind: SetKind, key: string): string[] {
-    if (kind === 'voters')
-      return [...this.#old.of('ballot').keys(), ...this.#facts.of('ballot').keys()].flatMap((ballot) => {
-        const [poll, voter] = splitPair(ballot);
-        return poll === key && this.find('ballot', ballot) !== null ? [voter] : [];
+    if (kind === 'voters' || kind === 'delegators') {
+      const grown = GROWN_BY[kind];
+      return [...this.#old.of(grown).keys(), ...this.#facts.of(grown).keys()].flatMap((pair) => {
+        const [group, member] = splitPair(pair);
+        return group === key && this.find(grown, pair) !== null ? [member] : [];
       });
+    }
     if (kind === 'owned')
       return [...this.#taken.tokens.keys(), ...this.#changedTokens.keys()].filter(
         (tick) => this.find('token', tick)?.owner === key

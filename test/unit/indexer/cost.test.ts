@@ -155,6 +155,20 @@ test('offers that end together end in as many blocks as they need, those that en
   assert.equal(ledger.balance('TOKA', 'A'), '10000');
 });
 
+test('8,000 who let another vote are written in a second, in proportion to their number', () => {
+  assertLinear((count) => {
+    const ledger = ledgerWith();
+    ledger.give('TOKA', 0, 'A', { A: '10' });
+    const transactions = Array.from({ length: count }, (_, at) => {
+      return { hash: String(at), source: `C${at}`, fee: null, data: 'VOTE|3|TOKA|A' };
+    });
+    return () => {
+      const made = ledger.run({ height: ledger.height, time: ledger.time, hash: '', transactions });
+      assert.equal(statusesOf(made, 'vote_delegations').filter((status) => status === 'valid').length, count);
+    };
+  });
+});
+
 test('polls that end together close in as many blocks as they need, each tally counts what it looks at', () => {
   const ledger = ledgerWith({ blockUnits: 9 });
   ledger.give('TOKA', 0, 'A', { A: '10' });

@@ -1,6 +1,6 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, namedAddress, ownAddress, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
-import { tickKey } from '../../state/keys.ts';
+import { pairKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
 interface Delegating {
@@ -43,10 +43,6 @@ export const VOTE_DELEGATION = defineAction<Delegating>({
     delegate_address_id: ownAddress(step, delegate)
   }),
   apply: ({ token, delegate }, { action, ledger }) => {
-    const key = tickKey(token!.tick);
-    const delegates = new Map(ledger.get('voteDelegates', key));
-    if (delegate === '') delegates.delete(action.source);
-    else delegates.set(action.source, delegate!);
-    ledger.set('voteDelegates', key, delegates);
+    ledger.set('voteDelegate', pairKey(token!.tick, action.source), delegate || null);
   }
 });

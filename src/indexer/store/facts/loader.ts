@@ -2,6 +2,7 @@ import { rows } from '../../../db/core/connection.ts';
 import { spread } from '../../../db/core/spread.ts';
 import type { FactLoader } from '../../block/execute.ts';
 import type { FactKey, Kind } from '../../state/facts.ts';
+import { splitPair } from '../../state/keys.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { loadSleeps, readList, readPast } from './actions.ts';
@@ -149,9 +150,17 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   voters: async (keys, { connection, view }) => {
     for (const key of keys) view.loadSet('voters', key, await readVoters(connection, Number(key)));
   },
-  voteDelegates: async (keys, { connection, view, tickers }) => {
-    for (const key of keys)
-      view.load('voteDelegates', key, await readVoteDelegates(connection, tickers.ids.get(key) ?? 0));
+  voteDelegate: async (keys, { connection, view, tickers }) => {
+    for (const [tick, pairs] of Map.groupBy(keys, (key) => splitPair(key)[0])) {
+      const delegates = await readVoteDelegates(connection, tickers.ids.get(tick) ?? 0);
+      for (const pair of pairs) view.load('voteDelegate', pair, delegates.get(splitPair(pair)[1]));
+    }
+  },
+  delegators: async (keys, { connection, view, tickers }) => {
+    for (const key of keys) {
+      const delegates = await readVoteDelegates(connection, tickers.ids.get(key) ?? 0);
+      view.loadSet('delegators', key, delegates.keys());
+    }
   },
   gate: async (keys, { connection, view, tickers }) => {
     // A text that is no ticker may be as long as a transaction.

@@ -71,7 +71,10 @@ status below that holds. The indexer judges parts in order, each on what the one
   all are 0, and there are no rows in \`fees\`. A valid part pays last: by the first output to
   FEE_DESTINATION, which the commands of a BATCH draw down, else in the gas token, which DONATE1 gets;
   where the source's FEE_PREFERENCE is 1, or the profile has no DONATE1, it is destroyed. ISSUE pays for
-  a new ticker alone and not for the gas token, an offer when it is made, a LIST nothing.
+  a new ticker alone and not for the gas token, an offer when it is made, a LIST nothing; CALLBACK for each
+  holder, SWEEP for each balance, ownership and open offer that it moves. A fee in coins is what the fee
+  costs by the prices of \`<gas token>/USD\` and \`<coin>/USD\`, to 18 places half up and then to 8, in the valid round of PRICE
+  with the highest number, if its TIMESTAMP is at most 1,800 s old; 95 hundredths of it suffice.
 - What the profile has not activated, and what is built later, is recorded with the status
   \`invalid: ACTION is not yet activated\`; of an action that is not built the row in \`actions\` is
   all. So are these formats, in no profile active: ${unbuiltFormats()}.

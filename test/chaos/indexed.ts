@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../src/coin/chains.ts';
+import { DEFAULT_PROFILE } from '../../src/coin/profile.ts';
 import { addressOf, isAddress } from '../../src/coin/script/address.ts';
 import { payTo } from '../../src/coin/script/pay-scripts.ts';
 import { parseAmount } from '../../src/consensus/amount.ts';
@@ -130,7 +131,8 @@ export async function judgeIndexer(decoder: DatabaseCoordinates, indexer: Databa
     isAddress: (text) => isAddress(text, INDEXED.addresses),
     stakeDelay: INDEXED.activationDelayBlocks,
     unstakeCooldown: INDEXED.unstakeCooldownBlocks,
-    rewardPool: undefined
+    rewardPool: undefined,
+    fees: { gas: DEFAULT_PROFILE.gas, price: DEFAULT_PROFILE.gasPrice, destination: undefined, donation: undefined }
   });
   const blocks = await sql(
     decoder,

@@ -3,6 +3,7 @@ import { parseAmount } from '../../src/consensus/amount.ts';
 import type { ChainBlock, ChainTransaction } from '../../src/indexer/block/block.ts';
 import type { Rules } from '../../src/indexer/rules/rules.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
+import { priceText } from '../support/indexer-signers.ts';
 import { REFERENCE_ACTIONS } from './ledger.ts';
 import { Random } from './random.ts';
 import { addressesOf, type RecentAction, type Scene, signerOf, Writer } from './texts.ts';
@@ -15,6 +16,20 @@ export const CHAIN_RULES: Rules = {
   rewardPool: POOL,
   isActive: (name) => REFERENCE_ACTIONS.has(name) || FEATURES.some((feature) => feature === name),
   readAddress: (text) => (/^[A-E]\d{1,6}$/.test(text) ? text : undefined)
+};
+
+/** The same where actions cost gas, which may be paid in coins. */
+export const GAS_RULES: Rules = {
+  ...CHAIN_RULES,
+  fees: {
+    gas: {
+      ...{ issue: 100_000, issueSubtoken: 50_000, recipient: 100, item: 100, sweep: 5_000, callback: 5_000 },
+      ...{ offerDay: 550, offerOwnership: 50_000, listShare: 100_000, listEdit: 5_000, listItem: 100 }
+    },
+    price: '0.00001',
+    destination: 'E888888',
+    donation: 'D888888'
+  }
 };
 
 /** Where a branch begins. */
@@ -36,10 +51,13 @@ const BANK = 'A999999';
 /** Blocks with actions of every kind, valid ones and others: the same for a seed. */
 export class ChainMaker {
   readonly #random: Random;
+  readonly #feeDestination: string | undefined;
   #blocks = 0;
 
-  constructor(seed: number) {
+  /** @param feeDestination  who is paid fees in coins; undefined where nobody is */
+  constructor(seed: number, feeDestination?: string) {
     this.#random = new Random(seed);
+    this.#feeDestination = feeDestination;
   }
 
   /** The next block of a branch. Blocks of two branches never have equal hashes. */
@@ -51,7 +69,8 @@ export class ChainMaker {
     const scene: Scene = { random: this.#random, season, height, time, recent };
     const texts = this.#textsAt(height % SEASON_BLOCKS, scene);
     const transactions = texts.map(([source, text], place): ChainTransaction => {
-      return { hash: this.#hash(place + 1), source, fee: place * 10, ...contentOf(text, season) };
+      const content = contentOf(text, season);
+      return { hash: this.#hash(place + 1), source, fee: place * 10, ...content, outputs: this.#withFee(content) };
     });
     return { height, time, hash: this.#hash(0), transactions };
   }
@@ -59,7 +78,20 @@ export class ChainMaker {
   #textsAt(place: number, scene: Scene): readonly (readonly [source: string, text: string])[] {
     if (place === 0) return opening(scene.season);
     if (place === CLOSING_BLOCK && scene.season > 0) return closing(scene.season - 1);
-    return this.#texts(scene);
+    return [...this.#prices(scene), ...this.#texts(scene)];
+  }
+
+  /** Where fees are paid in coins, what the coin and the gas token cost, now and then. */
+  #prices({ season, height, time }: Scene): readonly (readonly [source: string, text: string])[] {
+    if (this.#feeDestination === undefined || this.#random.below(3) > 0) return [];
+    const pairs = [
+      ['GAS/USD', this.#random.one(['2', '0.3'])],
+      ['BTC/USD', this.#random.one(['60000.5', '3'])]
+    ] as const;
+    const signers = ['A', 'B', 'C'].map((letter) => signerOf(letter, season));
+    return [
+      [`A${season}`, priceText({ round: height * 10 + 11, height: height - 1, timestamp: time, pairs }, signers)]
+    ];
   }
 
   #texts(scene: Scene): (readonly [source: string, text: string])[] {
@@ -71,6 +103,16 @@ export class ChainMaker {
       const amount = this.#random.one(['0', '1', '2', '4', '20']);
       return [source, isPayment ? `PAY|${writer.payee()}|${amount}` : writer.text(source)] as const;
     });
+  }
+
+  /** Its outputs, and sometimes one that pays the fee. */
+  #withFee({
+    data,
+    outputs = []
+  }: Pick<ChainTransaction, 'data' | 'outputs'>): NonNullable<ChainTransaction['outputs']> {
+    if (this.#feeDestination === undefined || data === '' || this.#random.below(2) > 0) return outputs;
+    const amount = parseAmount(this.#random.one(['0', '0.5', '10', '10']))!;
+    return [...outputs, { vout: outputs.length, address: this.#feeDestination, amount }];
   }
 
   #hash(place: number): string {

@@ -3,7 +3,7 @@ import type { ChainBlock } from '../../src/indexer/block/block.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { dumpTables } from '../support/indexer-database.ts';
-import { CHAIN_RULES } from './chain.ts';
+import { CHAIN_RULES, GAS_RULES } from './chain.ts';
 import { Random } from './random.ts';
 import { ReferenceRun } from './run.ts';
 
@@ -13,6 +13,8 @@ export interface CheckOptions {
   readonly blocks: number;
   /** Branches that are indexed and taken back. */
   readonly forks: number;
+  /** Whether actions cost gas. */
+  readonly costsGas?: boolean;
   readonly databases: { readonly forked: DatabaseCoordinates; readonly fresh: DatabaseCoordinates };
   readonly log?: (line: string) => void;
 }
@@ -36,9 +38,11 @@ const PROGRESS_BLOCKS = 1_000;
  *
  * @throws {AssertionError} at the first block or table that differs
  */
-export async function checkIndex({ seed, blocks, forks, databases, log }: CheckOptions): Promise<CheckResult> {
-  const open = (database: DatabaseCoordinates) => IndexerStore.open(database, CHAIN_RULES, STATEMENT_LIMIT_S);
-  const run = new ReferenceRun(seed);
+export async function checkIndex(options: CheckOptions): Promise<CheckResult> {
+  const { seed, blocks, forks, databases, costsGas = false, log } = options;
+  const rules = costsGas ? GAS_RULES : CHAIN_RULES;
+  const open = (database: DatabaseCoordinates) => IndexerStore.open(database, rules, STATEMENT_LIMIT_S);
+  const run = new ReferenceRun(seed, rules);
   const forked = new ForkedIndex(seed, await open(databases.forked), run);
   try {
     for (let height = 0; height < blocks; height++) {

@@ -43,6 +43,10 @@ function outputOf(
   for (const { table, columns } of rows) {
     const { action_index: index, status_id: status } = columns;
     if (typeof status === 'string') verdicts.push(`${index} ${table} ${status}`);
+    if (table === 'fees') {
+      const { gas_cost: gas, amount, native_coin_amount: coins, oracle_round: round } = columns;
+      movements.push(`fees ${index} ${gas} ${amount} ${coins} ${round}`);
+    }
     if (!MOVEMENTS.has(table)) continue;
     const address = view.get('address', String(columns['address_id']));
     const tick = view.get('tick', String(columns['tick_id']));

@@ -22,7 +22,7 @@ export interface ReferenceInput {
 export interface ReferenceOutput {
   /** `action table status`, in no particular order. */
   readonly verdicts: readonly string[];
-  /** `credits|debits|escrows action address tick amount`, in no particular order. */
+  /** `credits|debits|escrows action address tick amount` and `fees action gas amount coins round`, in no particular order. */
   readonly movements: readonly string[];
   readonly ledger: string;
   readonly actions: string;
@@ -35,6 +35,24 @@ export interface ReferenceRules {
   readonly unstakeCooldown: number;
   /** The address of the role REWARD. */
   readonly rewardPool: string | undefined;
+  readonly fees: {
+    /** By what costs it. */
+    readonly gas: Readonly<Record<string, number>>;
+    /** Of one gas, in the gas token. */
+    readonly price: string;
+    /** The addresses of the roles FEE_DESTINATION and DONATE1. */
+    readonly destination: string | undefined;
+    readonly donation: string | undefined;
+  };
+}
+
+/** What an action has paid for gas. */
+interface Fee {
+  gas: number;
+  amount: bigint;
+  /** In the chain's coin; null for what was paid in the gas token. */
+  coins: bigint | null;
+  round: number | null;
 }
 
 interface Lists {
@@ -165,6 +183,7 @@ interface Doing {
   transaction: ReferenceTransaction | null;
   /** The commands of its BATCH. */
   siblings?: readonly string[];
+  fee?: Fee;
   /** What follows directly. */
   next: (() => void)[];
 }
@@ -401,7 +420,7 @@ export class ReferenceLedger {
   readonly #balances = new Map<string, Map<Token, bigint>>();
   readonly #lists = new Map<number, List>();
   readonly #sleeps = new Map<string, number>();
-  readonly #preferences = new Map<string, { requiresMemo: boolean; dispenser: string }>();
+  readonly #preferences = new Map<string, { fee: number; requiresMemo: boolean; dispenser: string }>();
   readonly #minted = new Map<string, bigint>();
   /** Valid actions by number, with the token of an ISSUE. */
   readonly #valid = new Map<number, Token | null>();
@@ -417,6 +436,8 @@ export class ReferenceLedger {
   readonly #gates = new Map<Token, bigint>();
   #cooling: { index: number; key: string; source: string; amount: bigint; block: number }[] = [];
   readonly #rounds = new Set<number>();
+  /** The valid round with the highest number. */
+  #newestRound: { round: number; timestamp: number; prices: Map<string, string> } | null = null;
   readonly #polls: Poll[] = [];
   /** Who votes for a holder, by token. */
   readonly #proxies = new Map<Token, Map<string, string>>();
@@ -433,6 +454,7 @@ export class ReferenceLedger {
   #height = 0;
   #time = 0;
   #verdicts: string[] = [];
+  #fees: string[] = [];
   #actions: { action_index: number; tx_index: number | null; action: string }[] = [];
   #moved: Record<Movement, Row[]> = { debits: [], credits: [], escrows: [] };
 
@@ -447,6 +469,7 @@ export class ReferenceLedger {
     this.#time = times[Math.floor(times.length / 2)]!;
     this.#knownAddresses = this.#addresses.length;
     this.#verdicts = [];
+    this.#fees = [];
     this.#actions = [];
     this.#moved = { debits: [], credits: [], escrows: [] };
     for (const transaction of transactions) this.#transaction(transaction);
@@ -465,9 +488,12 @@ export class ReferenceLedger {
     const sorted = [...this.#actions].sort((a, b) => a.action_index - b.action_index);
     this.#previous = {
       verdicts: this.#verdicts,
-      movements: Object.entries(moved).flatMap(([name, all]) =>
-        all.map(({ action_index, address, tick, amount }) => `${name} ${action_index} ${address} ${tick} ${amount}`)
-      ),
+      movements: [
+        ...Object.entries(moved).flatMap(([name, all]) =>
+          all.map(({ action_index, address, tick, amount }) => `${name} ${action_index} ${address} ${tick} ${amount}`)
+        ),
+        ...this.#fees
+      ],
       ledger: digest({ ...moved, ...position(this.#previous?.ledger) }),
       actions: digest({ ...sorted, ...position(this.#previous?.actions) })
     };
@@ -522,6 +548,7 @@ export class ReferenceLedger {
       return;
     }
     const isValid = this.#handle(name, doing);
+    this.#noteFee(doing);
     if (isValid && name !== 'ISSUE') this.#valid.set(index, null);
     for (const next of doing.next) next();
   }
@@ -757,6 +784,92 @@ export class ReferenceLedger {
     }
   }
 
+  // Fees
+
+  /** The fee of some gas. */
+  #feeOf(gas: number): bigint {
+    return divide(BigInt(gas) * readAmount(this.#rules.fees.price, 18)!, 1n, 8);
+  }
+
+  #feeOutput({ transaction }: Doing) {
+    return transaction?.outputs?.find(({ address }) => address === this.#rules.fees.destination);
+  }
+
+  /** Takes the gas of a part that is valid otherwise, and says why it cannot. @param spends units of the gas token that the part takes */
+  #pays(doing: Doing, gas: () => number, spends: () => bigint = () => 0n): Test {
+    return () => {
+      const cost = gas();
+      const amount = this.#feeOf(cost);
+      if (amount === 0n) return false;
+      const output = this.#feeOutput(doing);
+      if (!output) return this.#payGas(doing, cost, amount, spends());
+      if (output.amount === 0n) return 'fee output has zero value';
+      const newest = this.#newestRound;
+      const current = newest !== null && this.#time - newest.timestamp <= 1_800 ? newest : null;
+      const [gasPrice, coinPrice] = ['GAS', 'BTC'].map((name) => current?.prices.get(`${name}/USD`));
+      for (const [name, price] of [
+        ['GAS', gasPrice],
+        ['BTC', coinPrice]
+      ])
+        if (price === undefined) return `no current oracle price for ${name}/USD (missing or stale beyond 1800s)`;
+      // Of the fee in the gas token by the prices of both, to 18 places, then to 8.
+      const exact = divide((amount * readAmount(gasPrice!, 8)!) / 1n, readAmount(coinPrice!, 8)!, 18);
+      const due = divide(exact, 1n, 8);
+      const least = divide((due * 95n) / 100n, 1n, 8);
+      const key = `${doing.transaction!.hash} ${output.vout}`;
+      const left = output.amount - (this.#spent.get(key) ?? 0n);
+      if (left < least) {
+        const [a, b, c] = [left, due, least].map(writeAmount);
+        return `insufficient native coin fee (paid: ${a}, expected: ${b}, min: ${c})`;
+      }
+      const used = min(left, due);
+      this.#spent.set(key, (this.#spent.get(key) ?? 0n) + used);
+      this.#meet(output.address);
+      this.#addFee(doing, { gas: cost, amount, coins: used, round: current!.round });
+      return false;
+    };
+  }
+
+  #payGas(doing: Doing, gas: number, amount: bigint, spends: bigint): string | false {
+    const { source } = doing;
+    if (this.#balance(this.#gas, source) < amount + spends) return 'insufficient funds (FEE)';
+    this.#move(doing, 'debits', this.#gas!, source, amount);
+    const { donation } = this.#rules.fees;
+    if (donation !== undefined && this.#preferences.get(source)?.fee !== 1)
+      this.#move(doing, 'credits', this.#gas!, donation, amount);
+    this.#addFee(doing, { gas, amount, coins: null, round: null });
+    return false;
+  }
+
+  #addFee(doing: Doing, { gas, amount, coins, round }: Fee): void {
+    const { fee } = doing;
+    doing.fee = {
+      gas: gas + (fee?.gas ?? 0),
+      amount: amount + (fee?.amount ?? 0n),
+      coins: coins === null ? null : coins + (fee?.coins ?? 0n),
+      round
+    };
+  }
+
+  #noteFee({ index, fee }: Doing): void {
+    if (!fee) return;
+    this.#note(index, 'fees', 'valid');
+    const coins = fee.coins === null ? null : writeAmount(fee.coins);
+    this.#fees.push(`fees ${index} ${fee.gas} ${writeAmount(fee.amount)} ${coins} ${fee.round}`);
+  }
+
+  /** Units of the gas token that a part takes. */
+  #inGas(token: Token | null, amount: bigint): bigint {
+    return token !== null && token === this.#gas ? amount : 0n;
+  }
+
+  /** Gas of an offer: for days beyond ninety, to the nearest, and for an ownership. */
+  #offerGas(get: (name: string) => string, { isOwnership }: SideFields): number {
+    const { gas } = this.#rules.fees;
+    const days = Math.round((this.#expirationOf(get) - this.#time) / DAY);
+    return Math.max(0, days - 90) * gas['offerDay']! + (isOwnership ? gas['offerOwnership']! : 0);
+  }
+
   // Tokens
 
   #issue(doing: Doing): boolean {
@@ -896,7 +1009,11 @@ export class ReferenceLedger {
         const isTaken = () => this.#tokens.some(({ tick }) => tick.slice(0, 200) === name.slice(0, 200));
         return token === null && name.length >= 200 && isTaken() && 'TICK (first 200 characters taken)';
       },
-      ...memoTests(get('MEMO'))
+      ...memoTests(get('MEMO')),
+      this.#pays(doing, () => {
+        const isFree = token !== null || name.toLowerCase() === 'gas';
+        return isFree ? 0 : this.#rules.fees.gas[name.includes('.') ? 'issueSubtoken' : 'issue']!;
+      })
     ] as Test[]);
     if (refusal === null) {
       const issued = token ?? this.#newToken(name, source);
@@ -1080,6 +1197,15 @@ export class ReferenceLedger {
       if (['AIRDROP', 'DIVIDEND'].includes(name)) return 25;
       return name === 'EXECUTE' || (name === 'DEPLOY' && format !== 4) ? 30 : 1;
     };
+    /** What a command costs at least; 0 for what depends on the ledger. */
+    const leastGas = (command: string): number => {
+      const { name, fields } = parse(command);
+      const { gas } = this.#rules.fees;
+      const tick = fields[0] ?? '';
+      const isNew = name === 'ISSUE' && this.#token(tick) === null && tick.toLowerCase() !== 'gas';
+      if (isNew) return gas[tick.includes('.') ? 'issueSubtoken' : 'issue']!;
+      return name === 'SWEEP' || name === 'CALLBACK' ? gas[name.toLowerCase()]! : 0;
+    };
     const isTooOften = (name: string) => {
       const ticks = commands
         .filter((_, place) => names[place] === name)
@@ -1097,7 +1223,13 @@ export class ReferenceLedger {
         'COMMAND (limit)',
       () => names.some((name) => !WIRE.includes(name)) && 'ACTION (unknown)',
       ...names.map((name) => () => isTooOften(name) && (`${name} (limit)` as const)),
-      this.#sourceSleeps(doing)
+      this.#sourceSleeps(doing),
+      () => {
+        const costs = commands.map((command) => this.#feeOf(leastGas(command)));
+        const cheapest = costs.reduce(min, costs[0]!);
+        const isPaidInGas = this.#feeOutput(doing) === undefined;
+        return isPaidInGas && this.#balance(this.#gas, doing.source) < cheapest && 'GAS (insufficient)';
+      }
     ]);
     if (refusal === null)
       doing.next.push(
@@ -1139,6 +1271,7 @@ export class ReferenceLedger {
     if (refusal === null) {
       const former = this.#preferences.get(doing.source);
       this.#preferences.set(doing.source, {
+        fee: readWhole(get('FEE_PREFERENCE')) ?? 0,
         requiresMemo: readWhole(get('REQUIRE_MEMO')) === 1,
         dispenser: get('DISPENSER_PREFERENCE') || (former?.dispenser ?? '')
       });
@@ -1335,7 +1468,12 @@ export class ReferenceLedger {
       () => token!.callbackBlock! > this.#height && 'CALLBACK_BLOCK (block index)',
       ...memoTests(get('MEMO')),
       () => holders().some(({ address }) => this.#isBarred(paid!, address)) && 'CALLBACK_TICK (holder not authorized)',
-      () => this.#balance(paid, source) < total() && 'insufficient funds (CALLBACK_TICK)'
+      () => this.#balance(paid, source) < total() && 'insufficient funds (CALLBACK_TICK)',
+      this.#pays(
+        doing,
+        () => this.#rules.fees.gas['callback']! + holders().length * this.#rules.fees.gas['recipient']!,
+        () => this.#inGas(paid, total())
+      )
     ]);
     if (refusal === null)
       for (const { address, amount } of holders()) {
@@ -1375,7 +1513,12 @@ export class ReferenceLedger {
         () => list === null && 'LIST (unknown)',
         () => this.#isBarred(token!, source) && 'SOURCE (not authorized)',
         () => this.#balance(token, source) < amount! && 'insufficient funds',
-        () => this.#balance(token, source) < amount! * BigInt(recipients().length) && 'insufficient funds (TICK)'
+        () => this.#balance(token, source) < amount! * BigInt(recipients().length) && 'insufficient funds (TICK)',
+        this.#pays(
+          doing,
+          () => recipients().length * this.#rules.fees.gas['recipient']!,
+          () => this.#inGas(token, amount! * BigInt(recipients().length))
+        )
       ]);
       if (refusal === null)
         for (const recipient of recipients()) this.#transfer(doing, token!, source, recipient, amount!);
@@ -1394,6 +1537,7 @@ export class ReferenceLedger {
         .filter(({ address }) => address !== source && !this.#isBarred(paid!, address))
         .map((holder) => ({ ...holder, share: cut((holder.amount * amount!) / E18, paid!.decimals) }))
         .filter(({ share }) => share > 0n);
+    const total = () => shares().reduce((sum, { share }) => sum + share, 0n);
     const refusal = firstOf([
       () => token === null && 'TICK (unknown)',
       () => paid === null && 'DIVIDEND_TICK (unknown)',
@@ -1402,9 +1546,12 @@ export class ReferenceLedger {
       this.#tickSleeps(token),
       this.#tickSleeps(paid, 'DIVIDEND_TICK'),
       ...memoTests(get('MEMO')),
-      () =>
-        this.#balance(paid, source) < shares().reduce((sum, { share }) => sum + share, 0n) &&
-        'insufficient funds (TICK)'
+      () => this.#balance(paid, source) < total() && 'insufficient funds (TICK)',
+      this.#pays(
+        doing,
+        () => shares().length * this.#rules.fees.gas['recipient']!,
+        () => this.#inGas(paid, total())
+      )
     ]);
     if (refusal === null)
       for (const { address, share } of shares()) this.#transfer(doing, paid!, source, address, share);
@@ -1417,6 +1564,22 @@ export class ReferenceLedger {
     const to = this.#resolve(get('DESTINATION'));
     const flag = (name: string) => get(name) || (['BALANCES', 'OWNERSHIPS'].includes(name) ? '1' : '0');
     const format = (name: string, told: string) => () => !['0', '1'].includes(flag(name)) && `${told} (format)`;
+    const items = () => {
+      const count = (name: string, all: readonly unknown[]) => (flag(name) === '1' ? all.length : 0);
+      const isOpen = (one: { source: string; status: string }) => one.source === source && one.status === 'open';
+      const trades = (kind: string) => this.#trades.filter((one) => one.kind === kind && isOpen(one));
+      const owned = this.#tokens.filter(({ owner, isHeld }) => owner === source && !isHeld);
+      return (
+        count(
+          'BALANCES',
+          this.#tokens.filter((token) => this.#balance(token, source) > 0n)
+        ) +
+        count('OWNERSHIPS', owned) +
+        count('ORDERS', trades('ORDER')) +
+        count('SWAPS', trades('SWAP')) +
+        count('DISPENSERS', this.#dispensers.filter(isOpen))
+      );
+    };
     const refusal = firstOf([
       () => to === null && 'DESTINATION (unresolvable ^id)',
       () => to === '' && 'DESTINATION (null)',
@@ -1427,7 +1590,8 @@ export class ReferenceLedger {
       format('SWAPS', 'SWAPS'),
       format('DISPENSERS', 'DISPENSERS'),
       this.#sourceSleeps(doing),
-      ...memoTests(get('MEMO'))
+      ...memoTests(get('MEMO')),
+      this.#pays(doing, () => this.#rules.fees.gas['sweep']! + items() * this.#rules.fees.gas['item']!)
     ] as Test[]);
     if (refusal === null) {
       const isOwn = (one: { source: string; status: string }) => one.source === source && one.status === 'open';
@@ -1534,7 +1698,12 @@ export class ReferenceLedger {
         give.token !== null &&
         !give.isOwnership &&
         this.#balance(give.token, source) < give.amount! &&
-        'insufficient funds (GIVE_AMOUNT)'
+        'insufficient funds (GIVE_AMOUNT)',
+      this.#pays(
+        doing,
+        () => this.#offerGas(get, give),
+        () => (give.isOwnership ? 0n : this.#inGas(give.token, give.amount!))
+      )
     ]);
     if (refusal === null) {
       const side = ({ token, amount, isOwnership }: SideFields): Side => {
@@ -1777,7 +1946,12 @@ export class ReferenceLedger {
       () => this.#isBarred(give.token!, getAddress) && 'GET_ADDRESS (not authorized)',
       () => !isPermitted() && 'GET_ADDRESS (dispenser not permitted)',
       ...this.#termTests(get),
-      () => this.#balance(give.token, source) < escrow! && 'insufficient funds (GIVE_ESCROW)'
+      () => this.#balance(give.token, source) < escrow! && 'insufficient funds (GIVE_ESCROW)',
+      this.#pays(
+        doing,
+        () => this.#offerGas(get, give),
+        () => (give.isOwnership ? 0n : this.#inGas(give.token, escrow!))
+      )
     ]);
     if (refusal === null) {
       const side: Side = {
@@ -2166,6 +2340,10 @@ export class ReferenceLedger {
     ]);
     if (refusal === null) {
       this.#rounds.add(round!);
+      if (round! > (this.#newestRound?.round ?? -1)) {
+        const prices = new Map(pairs.map(({ pair, price }) => [pair, price]));
+        this.#newestRound = { round: round!, timestamp: timestamp!, prices };
+      }
       const earners = new Set(signed().map((one) => one.source));
       const share = cut((10n * E18) / BigInt(earners.size), 8);
       for (const earner of earners) this.#unclaimed.set(earner, (this.#unclaimed.get(earner) ?? 0n) + share);

@@ -14,16 +14,18 @@ export class ReferenceRun {
   readonly hashes: BlockHashes[] = [];
   /** How often each status was written, by table and text. */
   readonly statuses = new Map<string, number>();
+  /** How many fees were paid in the chain's coin. */
+  feesInCoins = 0;
   readonly #maker: ChainMaker;
-  readonly #memory = new MemoryLedger(0, CHAIN_RULES);
-  readonly #reference = new ReferenceLedger({
-    ...CHAIN_RULES,
-    isAddress: (text, coin) => CHAIN_RULES.readAddress(text, coin, 0) !== undefined
-  });
+  readonly #memory: MemoryLedger;
+  readonly #reference: ReferenceLedger;
   #recent: RecentAction[] = [];
 
-  constructor(seed: number) {
-    this.#maker = new ChainMaker(seed);
+  constructor(seed: number, rules = CHAIN_RULES) {
+    this.#maker = new ChainMaker(seed, rules.fees.destination);
+    this.#memory = new MemoryLedger(0, rules);
+    const isAddress = (text: string, coin: string) => rules.readAddress(text, coin, 0) !== undefined;
+    this.#reference = new ReferenceLedger({ ...rules, isAddress });
   }
 
   get actions(): number {
@@ -69,6 +71,7 @@ export class ReferenceRun {
     });
     this.#recent = [...this.#recent, ...recent].slice(-RECENT_ACTIONS);
     for (const { table, columns } of rows) {
+      if (table === 'fees' && columns['native_coin_amount'] !== null) this.feesInCoins++;
       if (typeof columns['status_id'] !== 'string') continue;
       this.#count(`${table} ${columns['status_id']}`);
     }

@@ -451,6 +451,19 @@ export class Writer {
       ],
       () => [
         priceText(
+          {
+            ...round,
+            timestamp: this.#scene.time - this.#random.below(2_000),
+            pairs: [
+              ['GAS/USD', this.#one('2', '0.3')],
+              ['BTC/USD', this.#one('60000.5', '3')]
+            ]
+          },
+          ['A', 'B', 'C'].map((letter) => signerOf(letter, season))
+        )
+      ],
+      () => [
+        priceText(
           { ...round, pairs: [pair()] },
           ['A', 'B', 'C'].map((letter) => signerOf(letter, season))
         )

@@ -20,19 +20,27 @@ export function testSigner(name: string): TestSigner {
   };
 }
 
+/** When rounds are of that name no time, in epoch seconds. */
+const FIRST_TIME = 1_700_000_000;
+
 /** What a round of prices says. */
 export interface TestRound {
   readonly round: number;
   readonly height: number;
+  /** Epoch seconds; FIRST_TIME unless given. */
+  readonly timestamp?: number;
   readonly pairs: readonly (readonly [pair: string, price: string])[];
 }
 
 /** The text of a PRICE that some signed. */
-export function priceText({ round, height, pairs }: TestRound, signers: readonly TestSigner[]): string {
+export function priceText(
+  { round, height, pairs, timestamp = FIRST_TIME }: TestRound,
+  signers: readonly TestSigner[]
+): string {
   const sorted = [...pairs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([pair, price]) => ({ pair, price }));
-  const told = JSON.stringify({ round, timestamp: 1_700_000_000, btc_block_height: height, pairs: sorted });
+  const told = JSON.stringify({ round, timestamp, btc_block_height: height, pairs: sorted });
   const sigs = signers.map(({ pubkey, sign }) => [pubkey, sign(told)]);
-  const fields = [round, 1_700_000_000, height, pairs.length, ...pairs.flat(), sigs.length, ...sigs.flat()];
+  const fields = [round, timestamp, height, pairs.length, ...pairs.flat(), sigs.length, ...sigs.flat()];
   return `PRICE|0|${fields.join('|')}`;
 }
 

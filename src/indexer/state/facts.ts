@@ -103,7 +103,7 @@ export interface Facts {
   gate: bigint | null;
   /** Whether a valid PRICE has the round, by its number. */
   pricedRound: boolean;
-  /** The newest valid round of prices, by `NEWEST_ROUND`. */
+  /** The valid round of prices with the highest number, by `NEWEST_ROUND`. */
   newestRound: PriceRound | null;
   /** What an address has earned and not yet claimed, by address. */
   unclaimed: bigint;

@@ -3,6 +3,7 @@ import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, namedAddress, orNull, ownAddress, partChecks, sourceSleeps } from '../../rules/checks.ts';
+import type { Token } from '../../state/token.ts';
 import { writeOwnership } from '../tokens/ownership.ts';
 
 interface Sweep {
@@ -50,9 +51,17 @@ function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
     cancelDispenser(dispenser, to, step);
 }
 
-/** What the source has that is to be moved. */
-function countItems({ flags }: Sweep, { action, ledger }: Step): number {
-  const count = (flag: Flag, items: () => readonly unknown[]) => (flags[flag] === '1' ? items().length : 0);
+/** Whether an offer is cancelled and an ownership moved: one that ends already, or that is on offer, stays. */
+const isMoved = (item: Item) =>
+  'status' in item ? item.status === 'open' : !('owner' in item) || item.escrowActionIndex === null;
+const isAny = () => true;
+
+type Item = Trade | Dispenser | Token | ReturnType<Step['ledger']['holdings']>[number];
+
+/** What the source has that is to be moved. @param isMeant  of these, which are counted */
+function countItems({ flags }: Sweep, { action, ledger }: Step, isMeant: (item: Item) => boolean = isAny): number {
+  const count = (flag: Flag, items: () => readonly Item[]) =>
+    flags[flag] === '1' ? items().filter(isMeant).length : 0;
   return (
     count('BALANCES', () => ledger.holdings(action.source)) +
     count('OWNERSHIPS', () => ledger.owned(action.source)) +
@@ -77,7 +86,7 @@ export const SWEEP = defineAction<Sweep>({
     ...MEMO_CHECKS,
     ...partChecks<Sweep>('ITEMS', countItems)
   ],
-  charges: (sweep, step) => ({ items: countItems(sweep, step) }),
+  charges: (sweep, step) => ({ items: countItems(sweep, step, isMoved) }),
   row: ({ destination, flags, memo }, step) => ({
     ...Object.fromEntries(FLAGS.map((flag) => [flag.toLowerCase(), /^[01]$/.test(flags[flag]) ? flags[flag] : null])),
     destination_id: ownAddress(step, destination),

@@ -128,11 +128,14 @@ export const PRICE_ROUND = defineAction<Round>({
   }),
   apply: (round, step) => {
     step.ledger.set('pricedRound', String(round.round), true);
-    step.ledger.set('newestRound', NEWEST_ROUND, {
-      round: round.round!,
-      timestamp: round.timestamp!,
-      pairs: round.pairs
-    });
+    const newest = step.ledger.get('newestRound', NEWEST_ROUND);
+    // An older round may be told later, by anybody who has its signatures.
+    if (newest === null || newest.round < round.round!)
+      step.ledger.set('newestRound', NEWEST_ROUND, {
+        round: round.round!,
+        timestamp: round.timestamp!,
+        pairs: round.pairs
+      });
     reward(round, step);
   }
 });

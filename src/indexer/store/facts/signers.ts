@@ -93,7 +93,7 @@ export async function readNewestRound(connection: Query): Promise<PriceRound | u
   const [newest] = await rows<{ round: number; timestamp: number; pairs: string }>(
     connection,
     `SELECT round_number AS round, round_timestamp AS timestamp, pairs_json AS pairs FROM prices
-     WHERE version = 0 AND validation_status = 'valid' AND status_id = ${VALID_STATUS} ORDER BY action_index DESC LIMIT 1`
+     WHERE version = 0 AND validation_status = 'valid' AND status_id = ${VALID_STATUS} ORDER BY round_number DESC LIMIT 1`
   );
   return (
     newest && {

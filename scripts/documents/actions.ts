@@ -120,10 +120,12 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   ones would be 2, above what was promised for ever.
 - LIMITS: what one action or block may cost those who did not ask for it
   ([networks.md](networks.md#limits)). A block counts a unit for each action, for each row of credits,
-  debits and escrows, and for each holder, receiver, item and offer that an AIRDROP, CALLBACK,
-  DIVIDEND, LIST or SWEEP looks at; two more for each dispense. When its actions have used up \`blockUnits\`, a BATCH and whatever
+  debits and escrows, and for each holder and item that a CALLBACK, LIST or SWEEP looks at; two more
+  for each dispense. When its actions have used up \`blockUnits\`, a BATCH and whatever
   looks at others is refused, a new ORDER or SWAP too, and one that is being matched rests as it
-  stands. An AIRDROP of 0 credits nobody. Below the height a few hundred bytes make millions of rows.
+  stands. Those who may get something of an AIRDROP or DIVIDEND count apart, 20 of them for a unit of
+  the block, and so do trades that a match passes over, two for a unit: who moves nothing closes the
+  block to others of his kind alone. An AIRDROP of 0 credits nobody. Below the height a few hundred bytes make millions of rows.
 - LIMITS, of ends: a block ends a third as many offers as it has units left, 1,000 at least, those
   whose time is over longest. The others wait for the next block and are open until then; a
   dispenser that waits so is not edited any more and sells nothing (\`dispenser expired\`), since
@@ -131,8 +133,7 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
   each delegation of its token; in a full block the oldest poll alone is looked at, and the others
   wait for the next one. Else what was written in a thousand blocks would fall due in one.
 - LIMITS, of matches: an ORDER or SWAP that passes over 1,000 others with lists of their own looks at
-  those without lists alone, and waits after \`parts\` others. Each that it passes over counts a unit.
-  Else offers that keep everybody out would cost each later one a look, for 90 days.
+  those without lists alone, and waits after \`parts\` others. Else offers that keep everybody out would cost each later one a look, for 90 days.
 - LIMITS, of payments: one is served by \`dispenses\` dispensers, and the next one refuses it with
   \`DISPENSE (limit)\`; after the first one that is empty it passes over empty ones; in a full block
   one serves it.

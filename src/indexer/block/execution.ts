@@ -19,7 +19,7 @@ import { COINPAY, HANDLERS } from '../rules/handlers.ts';
 import type { Rules } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
-import { Effects } from '../state/effects.ts';
+import { Effects, LOOKED, noLooks, type Used } from '../state/effects.ts';
 import { type FactKey, Missing } from '../state/facts.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
@@ -49,7 +49,7 @@ export class BlockExecution {
   readonly #block: ChainBlock;
   readonly #progress: Progress;
   /** By actions so far. @see Limits.blockUnits */
-  #usedUnits = 0;
+  readonly #used: Used = { units: 0, looks: noLooks() };
   /** What is still to be done, the next unit last. */
   readonly #pending: Unit[];
   readonly #runner: ActionRunner;
@@ -95,11 +95,12 @@ export class BlockExecution {
     for (let unit = this.#pending.at(-1); unit; unit = this.#pending.at(-1)) {
       if (begun >= until) return [];
       this.#progress.begin(this.#block.height, unit);
-      const effects = new Effects(this.#view, this.#usedUnits);
+      const effects = new Effects(this.#view, this.#used);
       try {
         const outcome = this.#carryOut(unit, effects);
         if (outcome !== null) this.#commit(effects, outcome);
-        else this.#usedUnits += effects.looked;
+        else this.#used.units += effects.looked;
+        for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
         this.#pending.pop();
         append(this.#pending, outcome?.next.toReversed() ?? []);
         const ended = performance.now();
@@ -116,7 +117,7 @@ export class BlockExecution {
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {
     this.#view.commit(effects.changes);
     for (const [edit, root] of effects.changes.of('listRoot')) this.#noteList(Number(edit), root);
-    if (actions.length > 0) this.#usedUnits += effects.used;
+    if (actions.length > 0) this.#used.units += effects.used;
     this.#changed.add(effects.changes);
     for (const { table, columns } of effects.rows)
       if (table === 'index_addresses') this.#newAddresses.add(String(columns['address']));
@@ -145,7 +146,7 @@ export class BlockExecution {
         { kind: 'openPolls', key: OPEN_POLLS }
       ])
     ];
-    let used = this.#usedUnits;
+    let used = this.#used.units;
     for (const unit of this.#pending.toReversed()) {
       if (unit.kind !== 'transaction' || this.#scouted.has(unit.transaction)) continue;
       const commands = commandsOf(unit.transaction);
@@ -192,7 +193,7 @@ export class BlockExecution {
     ]);
     append(missing, guessed);
     if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return 1;
-    const scouting = new Scouting(this.#view, used);
+    const scouting = new Scouting(this.#view, { units: used, looks: this.#used.looks });
     try {
       this.#runner.command(unit, scouting);
     } catch (caught) {
@@ -222,7 +223,7 @@ export class BlockExecution {
   }
 
   get #unitsLeft(): number {
-    return Math.max(0, this.#limits.blockUnits - this.#usedUnits);
+    return Math.max(0, this.#limits.blockUnits - this.#used.units);
   }
 
   /** What ends with the block: offers and payments by their times, then polls and cooldowns by its height. */

@@ -1,6 +1,6 @@
 import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
-import { fitsPlaces, hasLimits, isBarred, isBlockFull } from '../rules/checks.ts';
+import { fitsPlaces, hasLimits, isBarred, isBlockFull, isSeenEnough } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey } from '../state/keys.ts';
@@ -50,7 +50,7 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
     source,
     run: (step) => {
       const taker = step.ledger.offer(kind, index);
-      if (taker?.status !== 'open' || isBlockFull(step) || !isStillExact(taker, step)) return false;
+      if (taker?.status !== 'open' || isFull(step) || !isStillExact(taker, step)) return false;
       let { passed, listed } = before;
       const isListedSeen = () => hasLimits(step) && listed >= MOST_LISTED;
       for (const { entry, isListed } of makersOf(taker, before.from, isListedSeen, step)) {
@@ -61,15 +61,17 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
           step.next.push(matchTrade(taker, { from: entry, passed, listed }));
           return true;
         }
-        step.ledger.looked += 1;
+        step.ledger.looks.offers += 1;
         passed += 1;
         listed += Number(isListed);
-        if (passed >= step.limits.parts) return false;
+        if (passed >= step.limits.parts || isSeenEnough('offers', step)) return false;
       }
       return false;
     }
   };
 }
+
+const isFull = (step: Step) => isBlockFull(step) || isSeenEnough('offers', step);
 
 /** What two trades exchange now; null when they cannot. */
 function fillWith(maker: Trade, taker: Trade, step: Step): Fill | null {

@@ -1,6 +1,6 @@
 import { readIndex } from '../../coin/action/fields.ts';
 import { parseAmount, parseTokenAmount } from '../../consensus/amount.ts';
-import type { Effects } from '../state/effects.ts';
+import type { Effects, Looked } from '../state/effects.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey, sleeperKey, tickKey } from '../state/keys.ts';
 import type { Token } from '../state/token.ts';
@@ -24,7 +24,15 @@ export function limitOf(cap: bigint): bigint {
 
 /** Whether the block has used up what it may: what has parts waits for another block. */
 export function isBlockFull({ ledger, limits }: Pick<Step, 'ledger' | 'limits'>): boolean {
-  return ledger.usedBefore + ledger.used > limits.blockUnits;
+  return ledger.before.units + ledger.used > limits.blockUnits;
+}
+
+/** Looks that a block has for each of its units. A look at an offer reads it; one at a recipient asks lists alone. */
+const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = { recipients: 20, offers: 2 };
+
+/** Whether the block has looked at as many as it may. What moves nothing leaves the units of a block to those who move something. */
+export function isSeenEnough(looked: Looked, { ledger, limits }: Pick<Step, 'ledger' | 'limits'>): boolean {
+  return ledger.before.looks[looked] + ledger.looks[looked] > limits.blockUnits * LOOKS_OF_UNIT[looked];
 }
 
 /** Whether limits hold in the block: then what moves nothing writes nothing. */
@@ -41,7 +49,7 @@ export function once<A, R>(find: (given: A) => R): (given: A) => R {
   };
 }
 
-/** `<WHAT> (block limit)` and `<WHAT> (limit)`, of an action that looks at others. They are counted when they are asked for. */
+/** `<WHAT> (block limit)` and `<WHAT> (limit)`, of an action that is about its source's own. They are counted when they are asked for. */
 export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => number): Check<Leg>[] {
   return [
     [`${what} (block limit)`, (_, step) => isBlockFull(step)],
@@ -51,6 +59,21 @@ export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => n
         const parts = count(leg, step);
         step.ledger.looked += parts;
         return parts > step.limits.parts;
+      }
+    ]
+  ];
+}
+
+/** The same of an action that anybody may send to others: those whom it gives nothing cost the block looks alone. */
+export function recipientChecks<Leg>(count: (leg: Leg, step: Step) => number): Check<Leg>[] {
+  return [
+    ['RECIPIENTS (block limit)', (_, step) => isBlockFull(step) || isSeenEnough('recipients', step)],
+    [
+      'RECIPIENTS (limit)',
+      (leg, step) => {
+        const recipients = count(leg, step);
+        step.ledger.looks.recipients += recipients;
+        return recipients > step.limits.parts;
       }
     ]
   ];

@@ -40,6 +40,20 @@ interface Moved {
   readonly amount: bigint;
 }
 
+/** Those who may get something of an AIRDROP or DIVIDEND, and trades that one passes over. */
+export const LOOKED = ['recipients', 'offers'] as const;
+export type Looked = (typeof LOOKED)[number];
+export type Looks = Record<Looked, number>;
+
+/** What a block has used up. */
+export interface Used {
+  /** @see Limits.blockUnits */
+  units: number;
+  readonly looks: Looks;
+}
+
+export const noLooks = (): Looks => ({ recipients: 0, offers: 0 });
+
 /**
  * What one action does: its rows, and its changes on top of a view that it leaves as it is.
  *
@@ -56,10 +70,12 @@ export class Effects extends ActionState {
   readonly commands: string[] = [];
   /** What its legs have paid for gas. */
   fee: PaidFee | undefined;
-  /** Others that the action looked at: holders, members of lists, items. */
+  /** Units of what the action looked at: items, ballots, what it serves. */
   looked = 0;
-  /** Units that the block has used before this action. @see Limits.blockUnits */
-  readonly usedBefore: number;
+  /** What it looked at of others without moving anything: it costs less, and counts apart. */
+  readonly looks: Looks = noLooks();
+  /** What the block has used before this action. */
+  readonly before: Used;
   /** What was moved, once it is settled. */
   readonly sums: MovedSums = new Map();
   /** By `pairKey`. */
@@ -67,9 +83,9 @@ export class Effects extends ActionState {
   readonly #addresses = new Set<string>();
   readonly #tickers = new Map<number, string>();
 
-  constructor(view: View, usedBefore = 0) {
+  constructor(view: View, before: Used = { units: 0, looks: noLooks() }) {
     super(view);
-    this.usedBefore = usedBefore;
+    this.before = before;
   }
 
   /** Units that the action has used. */

@@ -257,7 +257,7 @@ test('AIRDROP to many asks a long allow list about each in no time', () => {
 });
 
 test('(limit) and (block limit): what looks at more than it may is refused, and what comes when the block is full', () => {
-  const ledger = ledgerWith({ parts: 2, blockUnits: 12 });
+  const ledger = ledgerWith({ parts: 2, blockUnits: 8 });
   ledger.give('TOKA', 0, 'A', { A: '100', B: '1', C: '1' });
   block(ledger, 'A', ['LIST|0|2||B|C|D']);
   assert.deepEqual(statusesOf(ledger.blocks.at(-1)!, 'lists'), ['invalid: ITEM (limit)']);
@@ -346,4 +346,16 @@ test('a dispenser whose end waits for a block with room sells no more', () => {
   ledger.time += 60;
   const sold = block(ledger, 'B', ['SEND|0|TOKB|1|A']);
   assert.deepEqual([...new Set(statusesOf(sold, 'dispenses'))], ['invalid: dispenser expired']);
+});
+
+test('refused gifts to very many close a block to further gifts, and to nothing else', () => {
+  const ledger = ledgerWith({ blockUnits: 1_000 });
+  const holders = Array.from({ length: 2_000 }, (_, at) => [`H${at}`, '1'] as const);
+  ledger.give('TOKA', 0, 'A', { A: '100', ...Object.fromEntries(holders) });
+  ledger.give('TOKB', 0, 'A', { B: '100' });
+  block(ledger, 'A', ['LIST|0|1||TOKA', 'ORDER|0|BTC|TOKA|1|0|BTC|TOKB|1']);
+  const closing = repeat(30, (at) => (at % 2 === 0 ? 'AIRDROP|0|TOKB|1|1' : 'DIVIDEND|0|TOKA|TOKB|1'));
+  const filled = block(ledger, 'C', [...closing, 'ORDER|0|BTC|TOKB|1|0|BTC|TOKA|1', 'BATCH|0|BROADCAST|0|x']);
+  assert.match(String(statusesOf(filled, 'dividends')), /block limit/);
+  assert.ok(!/block limit/.test(String([...statusesOf(filled, 'orders'), ...statusesOf(filled, 'batches')])));
 });

@@ -8,9 +8,9 @@ import {
   MEMO_CHECKS,
   once,
   orNull,
-  partChecks,
   readAmount,
   readIndex,
+  recipientChecks,
   sourceBarred,
   sourceSleeps,
   tickSleeps,
@@ -112,7 +112,7 @@ export const AIRDROP = defineAction<Leg>({
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
     ],
-    ...partChecks<Leg>('RECIPIENTS', (leg, step) => recipientsOf(leg, step).length),
+    ...recipientChecks<Leg>((leg, step) => recipientsOf(leg, step).length),
     [
       'insufficient funds (TICK)',
       (leg, step) =>

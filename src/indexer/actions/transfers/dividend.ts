@@ -6,8 +6,8 @@ import {
   MEMO_CHECKS,
   once,
   orNull,
-  partChecks,
   readAmount,
+  recipientChecks,
   sourceSleeps,
   tickSleeps,
   tickUnknown,
@@ -77,7 +77,7 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
-    ...partChecks<Dividend>('RECIPIENTS', (dividend, step) => holdersOf(dividend, step).length),
+    ...recipientChecks<Dividend>((dividend, step) => holdersOf(dividend, step).length),
     [
       'insufficient funds (TICK)',
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)

@@ -27,6 +27,8 @@ export interface BlockFeedOptions extends RangeFeedOptions<WatchedRange, MarkedB
 export class BlockFeed {
   readonly #ranges: RangeFeed<Wanted, MarkedBlock>;
   readonly #marks: PaymentMarks;
+  /** What is looked for in ranges that are not fetched yet. */
+  #asked: { readonly marks: ReadonlySet<number>; readonly wanted: Uint32Array } | undefined;
 
   constructor({ versions, ...options }: BlockFeedOptions) {
     this.#ranges = new RangeFeed(options);
@@ -52,9 +54,12 @@ export class BlockFeed {
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; asking again fetches again
    */
   async take(height: number, tip: number, paid: readonly string[], signal: AbortSignal): Promise<readonly BlockRows[]> {
-    const asked = { wanted: Uint32Array.from(this.#marks.of(paid)) };
-    const { range, blocks } = await this.#ranges.take(height, tip, asked, signal);
-    const wanted = this.#marks.of([...paid, ...openedIn(blocks)]);
+    const marks = this.#marks.of(paid);
+    if (marks !== this.#asked?.marks) this.#asked = { marks, wanted: Uint32Array.from(marks) };
+    const { range, blocks } = await this.#ranges.take(height, tip, { wanted: this.#asked.wanted }, signal);
+    const opened = openedIn(blocks);
+    if (opened.length === 0 && range.wanted === this.#asked.wanted) return blocks;
+    const wanted = marks.union(this.#marks.ofMore(opened));
     const missed = wanted.difference(new Set(range.wanted));
     const first = missed.size === 0 ? -1 : blocks.findIndex(({ marks }) => marks.some((mark) => missed.has(mark)));
     if (first === -1) return blocks;

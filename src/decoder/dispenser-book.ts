@@ -1,6 +1,8 @@
 import { DEFAULT_TERM_S, MAX_DISPENSES, MAX_REFILLS } from '../coin/action/dispenser.ts';
 import type { DispenserRows } from './dispenser-action.ts';
+import { DueQueue } from './due-queue.ts';
 import { MedianClock } from './median-clock.ts';
+import { Till } from './till.ts';
 
 /** A row of `dispensers`, its names spelled out. */
 export interface Dispenser {
@@ -59,19 +61,30 @@ export interface DispenserTransaction {
 export const KEPT_BLOCKS = 126;
 /** Payments that a ledger answers for one dispenser: what it may serve at most. */
 export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
+/** Open dispensers of one source. */
+export const MAX_OPEN = 10_000;
 
 /**
  * The dispensers of a chain, block after block and transaction after transaction: which ones may serve a payment now.
  *
  * A ledger refuses some of them, for reasons that are not known here. So a dispenser stays open for as long as any ledger may have it
- * open: edits only extend it, and it ends by the median time of blocks, as ledgers count: the
- * first block whose median is above its expiration may still cancel it, and then it sells for an hour from that median. What was opened at an address of somebody
- * else costs no more than a ledger would serve: it ends after so many payments.
+ * open: edits only extend it, and it ends by the median time of blocks, as ledgers count: the first block whose median is above its
+ * expiration may still cancel it, and then it sells for an hour from that median. What was opened at an address of somebody else costs
+ * no more than a ledger would serve: it ends after so many payments.
  */
 export class DispenserBook {
   readonly #rows = new Map<string, Dispenser>();
-  /** Keys of open rows by the address at which they take payments, oldest first. */
-  readonly #open = new Map<string, Set<string>>();
+  /** Keys of open rows by the address at which they take payments. */
+  readonly #open = new Map<string, Till>();
+  /** Open rows by their source, where there are any. */
+  readonly #openOf = new Map<string, number>();
+  /** How many rows there are by the address at which they take payments, and those addresses; undefined: to be listed anew. */
+  readonly #tills = new Map<string, number>();
+  #addresses: readonly string[] | undefined;
+  /** Open rows by a time that ends none of them, closed ones by the block that closed them, addresses without rows by their extension. */
+  readonly #ending = new DueQueue();
+  readonly #closed = new DueQueue();
+  readonly #unused = new DueQueue();
   /** How many rows name an address as source or till. */
   readonly #parties = new Map<string, number>();
   /** The latest time that an address asked for. */
@@ -82,13 +95,9 @@ export class DispenserBook {
   #extensions: Extension[] = [];
   #payments = new Map<string, { readonly height: number; readonly key: string; count: number }>();
   #forgotten: { rows: Dispenser[]; extensions: Extension[] } = { rows: [], extensions: [] };
-  /** No open dispenser asks for an earlier end. */
-  #earliest = Number.NEGATIVE_INFINITY;
-  /** Nothing is to be forgotten before this block. */
-  #keptUntil = Number.NEGATIVE_INFINITY;
   #height = 0;
 
-  /** @param limitFrom  first block whose payments count against MAX_PAYMENTS, as in ledgers */
+  /** @param limitFrom  first block whose payments count against MAX_PAYMENTS, as in ledgers, and whose dispensers against MAX_OPEN */
   constructor(
     { dispensers = [], extensions = [], clock = new MedianClock() }: Partial<BookState> = {},
     limitFrom = Number.POSITIVE_INFINITY
@@ -97,11 +106,13 @@ export class DispenserBook {
     this.#clock = clock;
     for (const row of dispensers) this.#put(row);
     for (const extension of extensions) this.#extend(extension);
+    for (const address of this.#extended.keys()) this.#noteUnused(address);
   }
 
-  /** Addresses of all that take payments, or may do so again after a rollback. */
-  *addresses(): Generator<string> {
-    for (const { address } of this.#rows.values()) yield address;
+  /** Addresses of all that take payments, or may do so again after a rollback. The same list while they are the same. */
+  addresses(): readonly string[] {
+    this.#addresses ??= [...this.#tills.keys()];
+    return this.#addresses;
   }
 
   /** Whether a payment to an address may be served. */
@@ -132,31 +143,34 @@ export class DispenserBook {
     this.#height = height;
     this.#clock.add(time);
     this.#forget();
-    if (this.#earliest >= over) return;
-    this.#earliest = Number.POSITIVE_INFINITY;
-    for (const keys of [...this.#open.values()]) {
-      for (const key of [...keys]) {
-        const row = this.#rows.get(key)!;
-        const end = this.#endOf(row);
-        if (end < over) this.#change({ ...row, expiredAt: height });
-        else this.#earliest = Math.min(this.#earliest, end);
-      }
+    for (const key of this.#ending.take(over - 1)) {
+      const row = this.#rows.get(key);
+      if (!row || row.expiredAt !== null) continue;
+      const end = this.#endOf(row);
+      if (end < over) this.#change({ ...row, expiredAt: height });
+      else this.#ending.add(end, key);
     }
   }
 
-  /** Opens and extends what a transaction of the block says. */
-  apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): void {
+  /** Opens and extends what a transaction of the block says. @returns how many it does not open, because its source has MAX_OPEN */
+  apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): number {
     const now = this.#clock.newest;
+    let refused = 0;
     for (const { address, oracleAddress, expiration, least } of opened) {
       const till = { txIndex, address: address ?? source };
       const row = { ...till, oracleAddress, source, expiration: expiration ?? now + DEFAULT_TERM_S, least };
-      if (row.expiration > now) this.#change(merge(this.#rows.get(keyOf(row)), row));
+      if (row.expiration <= now) continue;
+      const before = this.#rows.get(keyOf(row));
+      const isFull = this.#height >= this.#limitFrom && (this.#openOf.get(source) ?? 0) >= MAX_OPEN;
+      if (before || !isFull) this.#change(merge(before, row));
+      else refused += 1;
     }
-    if (extendedTo === null || extendedTo <= Math.max(now, this.#extendedTo(source))) return;
-    if (!this.#parties.has(source)) return; // it has nothing to extend
+    if (extendedTo === null || extendedTo <= Math.max(now, this.#extendedTo(source))) return refused;
+    if (!this.#parties.has(source)) return refused; // it has nothing to extend
     const extension = { height: this.#height, address: source, expiration: extendedTo };
     this.#extend(extension);
     this.#extensions.push(extension);
+    return refused;
   }
 
   takeChanges(): DispenserChanges {
@@ -179,16 +193,14 @@ export class DispenserBook {
   /** Forgets what no rollback brings back: block by block, so that decoders that write many at once keep the same. */
   #forget(): void {
     const oldest = this.#height - KEPT_BLOCKS;
-    if (oldest < this.#keptUntil) return;
-    this.#keptUntil = Number.POSITIVE_INFINITY;
-    const isOver = (height: number) => {
-      if (height > oldest) this.#keptUntil = Math.min(this.#keptUntil, height);
-      return height <= oldest;
-    };
-    for (const row of this.#rows.values()) if (row.expiredAt !== null && isOver(row.expiredAt)) this.#drop(row);
-    for (const extension of this.#extended.values()) {
-      const { address, height } = extension;
-      if (this.#parties.has(address) || !isOver(height)) continue;
+    for (const key of this.#closed.take(oldest)) {
+      const row = this.#rows.get(key);
+      if (row && row.expiredAt !== null && row.expiredAt <= oldest) this.#drop(row);
+    }
+    for (const address of this.#unused.take(oldest)) {
+      const extension = this.#extended.get(address);
+      if (!extension || extension.height > oldest || this.#parties.has(address)) continue;
+      const { height } = extension;
       this.#extended.delete(address);
       this.#extensions = this.#extensions.filter((other) => other.address !== address || other.height > height);
       this.#forgotten.extensions.push(extension);
@@ -201,16 +213,21 @@ export class DispenserBook {
     this.#changed.delete(key);
     for (const [place, payment] of this.#payments) if (payment.key === key) this.#payments.delete(place);
     for (const party of [row.source, row.address]) {
-      const left = this.#parties.get(party)! - 1;
-      if (left > 0) this.#parties.set(party, left);
-      else this.#parties.delete(party);
+      count(this.#parties, party, -1);
+      this.#noteUnused(party);
     }
+    if (count(this.#tills, row.address, -1) === 0) this.#addresses = undefined;
     this.#forgotten.rows.push(row);
   }
 
+  /** What an address without rows asked for is forgotten when no rollback takes it back. */
+  #noteUnused(address: string): void {
+    const extension = this.#extended.get(address);
+    if (extension && !this.#parties.has(address)) this.#unused.add(extension.height, address);
+  }
+
   #taker(address: string, amount: bigint): string | undefined {
-    for (const key of this.#open.get(address) ?? []) if (this.#rows.get(key)!.least <= amount) return key;
-    return undefined;
+    return this.#open.get(address)?.oldestFor(amount);
   }
 
   /** The latest time that anybody asked for: a ledger lets the opener and the till's owner edit a dispenser. */
@@ -233,16 +250,31 @@ export class DispenserBook {
 
   #put(row: Dispenser): void {
     const key = keyOf(row);
-    if (!this.#rows.has(key))
-      for (const party of [row.source, row.address]) this.#parties.set(party, (this.#parties.get(party) ?? 0) + 1);
+    const { address, source, expiredAt } = row;
+    const before = this.#rows.get(key);
     this.#rows.set(key, row);
-    const open = this.#open.get(row.address) ?? new Set();
-    if (row.expiredAt === null) this.#open.set(row.address, open.add(key));
-    else open.delete(key);
-    if (open.size === 0) this.#open.delete(row.address);
-    if (row.expiredAt === null) this.#earliest = Math.min(this.#earliest, row.expiration);
-    else this.#keptUntil = Math.min(this.#keptUntil, row.expiredAt);
+    if (!before) {
+      for (const party of [source, address]) count(this.#parties, party, 1);
+      if (count(this.#tills, address, 1) === 1) this.#addresses = undefined;
+    }
+    const [wasOpen, isOpen] = [before?.expiredAt === null, expiredAt === null];
+    if (wasOpen !== isOpen) count(this.#openOf, source, isOpen ? 1 : -1);
+    const till = this.#open.get(address) ?? new Till();
+    if (isOpen) this.#open.set(address, till);
+    if (isOpen) till.set(key, row.least);
+    else till.delete(key);
+    if (till.isEmpty) this.#open.delete(address);
+    if (isOpen && !wasOpen) this.#ending.add(row.expiration, key);
+    if (expiredAt !== null && before?.expiredAt !== expiredAt) this.#closed.add(expiredAt, key);
   }
+}
+
+/** Adds to a count. @returns it; 0 has no entry */
+function count(counts: Map<string, number>, name: string, change: number): number {
+  const now = (counts.get(name) ?? 0) + change;
+  if (now > 0) counts.set(name, now);
+  else counts.delete(name);
+  return now;
 }
 
 /** One row has all dispensers of a transaction at an address: it is open while one of them is. */

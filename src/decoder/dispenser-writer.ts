@@ -1,6 +1,6 @@
 import { pages } from '../db/core/pages.ts';
 import type { BlockRows, Finding, TransactionRow } from './block-rows.ts';
-import { type Dispenser, DispenserBook, type DispenserChanges, type Extension } from './dispenser-book.ts';
+import { type Dispenser, DispenserBook, type DispenserChanges, type Extension, MAX_OPEN } from './dispenser-book.ts';
 import type { Lookup, Query } from './lookup.ts';
 import { MedianClock } from './median-clock.ts';
 
@@ -33,7 +33,7 @@ export class DispenserWriter {
 
   /** Addresses whose payments are to be looked for in further blocks. */
   async addresses(): Promise<readonly string[]> {
-    return [...(await this.#opened()).addresses()];
+    return (await this.#opened()).addresses();
   }
 
   /**
@@ -63,7 +63,8 @@ export class DispenserWriter {
         if (data === '' && outputs.length === 0) continue;
         const row = { ...transaction, outputs, height, txIndex: first + transactions.length };
         transactions.push(row);
-        book.apply(row);
+        const refused = book.apply(row);
+        if (refused > 0) findings.push({ code: 'DISPENSERS_FULL', hash, reason: tooMany(source, refused), height });
       }
     }
     return { transactions, findings };
@@ -189,4 +190,6 @@ export class DispenserWriter {
 
 /** Of a chain with a block in ten minutes they are a day. */
 const TIMES_PER_QUERY = 200;
+const tooMany = (source: string, refused: number) =>
+  `${refused} dispensers are not watched: ${source} has ${MAX_OPEN} that are open`;
 const PAYER_UNKNOWN = 'it pays a dispenser from a script that has no address: nobody is served';

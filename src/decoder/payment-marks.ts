@@ -6,21 +6,29 @@ import { markOf } from '../coin/script/script-marks.ts';
 export class PaymentMarks {
   readonly #versions: AddressVersions;
   /** Of the addresses that were last asked for. */
-  #known = new Map<string, number>();
+  #known = new Map<string, number | undefined>();
+  #last: { readonly addresses: readonly string[]; readonly marks: ReadonlySet<number> } | undefined;
 
   constructor(versions: AddressVersions) {
     this.#versions = versions;
   }
 
-  /** Marks of the scripts that pay to these addresses. */
-  of(addresses: readonly string[]): Set<number> {
-    const marks = new Map<string, number>();
-    for (const address of addresses) {
-      const script = this.#known.has(address) ? undefined : scriptOf(address, this.#versions);
-      const mark = script ? markOf(script) : this.#known.get(address);
-      if (mark !== undefined) marks.set(address, mark);
-    }
-    this.#known = marks;
-    return new Set(marks.values());
+  /** Marks of the scripts that pay to these addresses; the same list has the same set. */
+  of(addresses: readonly string[]): ReadonlySet<number> {
+    if (this.#last?.addresses === addresses) return this.#last.marks;
+    this.#known = new Map(addresses.map((address) => [address, this.#markOf(address)]));
+    this.#last = { addresses, marks: new Set(this.#known.values().filter((mark) => mark !== undefined)) };
+    return this.#last.marks;
+  }
+
+  /** The same for some more, which are not remembered. */
+  ofMore(addresses: readonly string[]): ReadonlySet<number> {
+    return new Set(addresses.map((address) => this.#markOf(address)).filter((mark) => mark !== undefined));
+  }
+
+  #markOf(address: string): number | undefined {
+    if (this.#known.has(address)) return this.#known.get(address);
+    const script = scriptOf(address, this.#versions);
+    return script && markOf(script);
   }
 }

@@ -9,6 +9,7 @@ import {
   type DispenserTransaction,
   type Extension,
   KEPT_BLOCKS,
+  MAX_OPEN,
   MAX_PAYMENTS
 } from '../../../src/decoder/dispenser-book.ts';
 import { MedianClock } from '../../../src/decoder/median-clock.ts';
@@ -250,4 +251,57 @@ test('what is open is what a ledger may have open, and a book that is read again
       }
     })
   );
+});
+
+test('a source has so many dispensers open at once; what is beyond is told, and opened when others end', () => {
+  const book = new DispenserBook({}, 5);
+  book.enter(5, 600);
+  const open = (txIndex: number, address: string, source = 'crowd') =>
+    book.apply(opening(txIndex, address, 1_000, { source }));
+  for (let at = 0; at < MAX_OPEN; at++) assert.equal(open(at, `till ${at}`), 0);
+  assert.equal(open(MAX_OPEN, 'one more'), 1);
+  assert.equal(isOpen(book, 'one more'), false);
+  assert.equal(open(MAX_OPEN, 'one more', 'another'), 0);
+  assert.equal(book.apply(opening(0, 'till 0', 2_000, { source: 'crowd' })), 0, 'it is open already');
+  pass(book, 6, 1_001);
+  pass(book, 17, 1_001 + DISPENSER_DELAY_S);
+  book.enter(28, 9_000);
+  assert.equal(book.apply(opening(MAX_OPEN + 2, 'later', 90_000, { source: 'crowd' })), 0);
+  assert.equal(isOpen(book, 'later'), true);
+  const before = new DispenserBook({}, 5);
+  before.enter(4, 600);
+  for (let at = 0; at <= MAX_OPEN; at++) assert.equal(before.apply(opening(at, `till ${at}`, 1_000)), 0);
+});
+
+test('a payment costs no more where others opened dispensers at its address that ask for too much', () => {
+  const timed = (others: number) => {
+    const book = new DispenserBook({}, 0);
+    book.enter(1, 600);
+    for (let at = 0; at < others; at++)
+      book.apply(opening(at, 'an exchange', 10_000, { source: `owner ${at}`, least: 1_000_000n }));
+    book.apply(opening(others, 'an exchange', 10_000, { least: 5n }));
+    const start = performance.now();
+    for (let payment = 0; payment < 2_000; payment++) assert.ok(book.take('an exchange', 10n));
+    return performance.now() - start;
+  };
+  timed(1);
+  const [few, many] = [timed(10), timed(30_000)];
+  assert.ok(many < 20 * few + 200, `${many} ms with 30,000 of them, ${few} ms with 10`);
+});
+
+test('addresses are listed anew only when they change', () => {
+  const book = new DispenserBook();
+  book.enter(1, 600);
+  const none = book.addresses();
+  book.apply(opening(0, 'till', 1_000));
+  const one = book.addresses();
+  book.apply(opening(1, 'till', 1_000));
+  book.enter(2, 600);
+  assert.deepEqual([none, one], [[], ['till']]);
+  assert.equal(book.addresses(), one);
+  pass(book, 3, 1_001);
+  pass(book, 14, 1_001 + DISPENSER_DELAY_S);
+  for (let height = 25; height <= 25 + KEPT_BLOCKS; height++) book.enter(height, 9_000);
+  assert.equal(book.takeChanges().forgotten.rows.length, 2);
+  assert.deepEqual(book.addresses(), []);
 });

@@ -1,0 +1,49 @@
+/**
+ * The open dispensers at one address. Finding the oldest that takes an amount costs a step for each doubling of their number,
+ * whatever the others ask: anybody may open dispensers at the address of whoever is paid most.
+ */
+export class Till {
+  /** What each asks at least, by its key; oldest first. */
+  readonly #leasts = new Map<string, bigint>();
+  /** Those that ask less than every older one: no other is ever the oldest that takes an amount. Undefined: to be found anew. */
+  #steps: { readonly key: string; readonly least: bigint }[] | undefined = [];
+
+  get isEmpty(): boolean {
+    return this.#leasts.size === 0;
+  }
+
+  set(key: string, least: bigint): void {
+    const before = this.#leasts.get(key);
+    if (before === least) return;
+    this.#leasts.set(key, least);
+    if (before !== undefined) this.#steps = undefined;
+    else if (this.#steps) addStep(this.#steps, key, least);
+  }
+
+  delete(key: string): void {
+    if (this.#leasts.delete(key)) this.#steps = undefined;
+  }
+
+  /** The key of the oldest that takes an amount; undefined: none does. */
+  oldestFor(amount: bigint): string | undefined {
+    this.#steps ??= this.#find();
+    let [low, high] = [0, this.#steps.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#steps[middle]!.least <= amount) high = middle;
+      else low = middle + 1;
+    }
+    return this.#steps[low]?.key;
+  }
+
+  #find() {
+    const steps: { key: string; least: bigint }[] = [];
+    for (const [key, least] of this.#leasts) addStep(steps, key, least);
+    return steps;
+  }
+}
+
+function addStep(steps: { key: string; least: bigint }[], key: string, least: bigint): void {
+  const last = steps.at(-1);
+  if (!last || least < last.least) steps.push({ key, least });
+}

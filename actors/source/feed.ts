@@ -154,7 +154,10 @@ export class SourceFeed {
     return true;
   }
 
-  /** Whether a table equals what was broadcast of it up to this block, the tip; otherwise the next group carries the change. */
+  /**
+   * Whether a table is as it was at this block, the tip; otherwise the next group carries the change. As far as the binary log does not
+   * tell: whether it equals what was broadcast of it.
+   */
   async isSettled(
     connection: Connection,
     layout: SourceLayout,
@@ -167,7 +170,7 @@ export class SourceFeed {
     const plan = layout.plans.find(({ name }) => name === (table === 'sync_meta' ? 'blocks' : table));
     if (!plan) return false;
     const isUnchanged = memory.watches.has(plan.name) ? await this.#binlog.isUnchanged(connection, plan.name) : null;
-    return isUnchanged === null ? memory.holds(connection, plan) : isUnchanged && memory.isSent(plan.name);
+    return isUnchanged ?? memory.holds(connection, plan);
   }
 
   /** The changes of older rows between two blocks, after waiting for the second one to be broadcast; null: not known. */

@@ -80,7 +80,8 @@ export class ReplicaChain {
       if (isUntold) this.#sourceQuorum.throwIfLeftBehind(status.height ?? -1, performance.now() - tip.since);
     }
     this.#replica.progress.percent = null;
-    if (!state.complete || state.phase !== 'following') {
+    // One that follows and is not complete misses what a message did not bring: a comparison finds it.
+    if (state.phase !== 'following') {
       await writeReplicaState(this.#replica.store.writer, { complete: true, phase: 'following' });
       state = await this.#replica.store.reloadState();
     }

@@ -16,6 +16,8 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 export class GroupWriter {
   readonly #replica: Parts;
   readonly #audit: Pick<ReplicaAudit, 'scheduleNow'>;
+  /** A message did not bring all that changed, and no comparison has ended since: no later message makes up for it. */
+  #mustCompare = false;
 
   /** @param audit is due where the rows of a group may differ from the source's in ways that no message tells */
   constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow'>) {
@@ -81,9 +83,14 @@ export class GroupWriter {
     const { writer, context, state } = this.#replica.store;
     const { client: source } = this.#replica.sources;
     if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#audit.scheduleNow();
+    if (state.complete) this.#mustCompare = false;
+    const unsettled = messages.map((message) => message.unsettled);
+    if (unsettled.includes('unknown')) this.#mustCompare = true;
+    if (unsettled.some((what) => what !== undefined)) this.#audit.scheduleNow();
+    const complete = unsettled.at(-1) === undefined && !this.#mustCompare;
     const groups = ready.map(({ group: { first, last }, messages }): LiveGroup => {
       const hashes = hashesOf(this.#replica.data.id.dbType, messages.at(-1)!);
-      const target = { first, last, hashes, source: source.url, complete: true, phase: 'following' } as const;
+      const target = { first, last, hashes, source: source.url, complete, phase: 'following' } as const;
       return { target, messages };
     });
     try {

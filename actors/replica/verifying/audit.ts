@@ -208,6 +208,7 @@ export class ReplicaAudit {
   async #conclude(found: Equal, line: SerialConnection, signal: AbortSignal): Promise<void> {
     const { height, said, unnamed } = found;
     await this.#noteIds(found);
+    await this.#settled();
     if (unnamed.length > 0) return this.#leaveUnconfirmed(height, { unconfirmed: unnamed, isContradicted: true });
     if (!this.#quorum.isNeeded) return this.#verified(height);
     const compare = (source: SourceClient) => (connection: Connection) =>
@@ -219,6 +220,14 @@ export class ReplicaAudit {
     );
     if (verdict.unconfirmed.length === 0) return this.#verified(height);
     this.#leaveUnconfirmed(height, verdict);
+  }
+
+  /** A message that did not bring all that changed left the replica incomplete; now it is equal. */
+  async #settled(): Promise<void> {
+    const { writer, state } = this.#replica.store;
+    if (state.complete || state.phase !== 'following') return;
+    await writeReplicaState(writer, { complete: true });
+    await this.#replica.store.reloadState();
   }
 
   #leaveUnconfirmed(height: number, { unconfirmed, isContradicted }: QuorumVerdict): void {
@@ -260,7 +269,11 @@ export class ReplicaAudit {
         { height, tables: unsettled },
         'these tables differ, and the source has not broadcast its changes to them yet; comparing again after the next block'
       );
+    const isLate = this.#schedule.getSnapshot().context.misses + 1 >= MAX_MISSES;
     this.#ended('comparison.missed');
+    // What was verified before says nothing of a replica that differs now, or that was not compared for long.
+    if (isLate) this.#setUnverified();
+    else if (unsettled) this.#forgetVerdict();
   }
 
   /** Waiting blocks are more urgent; the last result stays valid if the comparison was not due yet. */

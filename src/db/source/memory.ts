@@ -252,11 +252,6 @@ export class SourceMemory {
     return await holdsRows(connection, plan, watch);
   }
 
-  /** Whether no part of a table is left for the next group. */
-  isSent(table: string): boolean {
-    return this.watches.get(table)?.pending.length === 0;
-  }
-
   #hold(table: string, id: number): void {
     this.heldIds.set(table, Math.max(id, this.heldIds.get(table) ?? 0));
   }

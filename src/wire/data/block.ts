@@ -36,9 +36,13 @@ interface ReadChanges {
   readonly stamped: ReadonlyMap<string, WireRow[]>;
   /** By lookup table: ids that replicas may hold and the database does not have. */
   readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
+  /** What could not be found. */
+  readonly gaps: readonly string[];
 }
 
 interface ReadChange {
+  /** Parts that are left for the next group. */
+  readonly left: readonly unknown[];
   readonly updated: WireRow[];
   readonly deleted: WireRow[];
   /** Parts that are sent whole; null where `updated` and `deleted` say all. */
@@ -71,10 +75,16 @@ export function blockMessage(id: DatabaseId, block: ReadBlock): BlockMessage {
     previous_hash: previousHash(block.previous),
     ...(head.commitments ?? {}),
     schema_fingerprint: block.layout.fingerprint,
+    ...(changes && unsettledOf(changes)),
     data: { ...joined(rows, beside!), ...(isIndexer ? { sync_meta: [header] } : {}) },
     ...(isIndexer && changed ? { updated_rows: updated_rows! } : {}),
     ...parts
   };
+}
+
+function unsettledOf({ tables, gaps }: ReadChanges): Pick<BlockMessage, 'unsettled'> {
+  if (gaps.length > 0) return { unsettled: 'unknown' };
+  return [...tables.values()].some(({ left }) => left.length > 0) ? { unsettled: 'rest' } : {};
 }
 
 function previousHash(previous: BlockHashes | null): NonNullable<BlockMessage['previous_hash']> | null {

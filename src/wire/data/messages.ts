@@ -66,6 +66,11 @@ export const BlockMessageSchema = Type.Object({
   updated_rows: Type.Optional(Rows),
   deleted_rows: Type.Optional(Rows),
   ranges: Type.Optional(ByName(TableRangesMessageSchema)),
+  /**
+   * The message does not bring all that changed in older rows: `rest` follows with the next block, `unknown` is found by comparing.
+   * Absent: it does.
+   */
+  unsettled: Type.Optional(Type.Union([Type.Literal('rest'), Type.Literal('unknown')])),
   /** Schema fingerprint at this block; when it changes, a client fetches `/schema` before it applies. */
   schema_fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
   sync_mode: Type.Optional(Type.String())

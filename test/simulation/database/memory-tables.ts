@@ -10,7 +10,7 @@ export type MemoryResult = MemoryRow[] | { readonly affectedRows: number };
 /** What these tables of information_schema hold is what CREATE TABLE said. */
 const INFORMATION = [
   'COLUMNS (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA, GENERATION_EXPRESSION)',
-  'TABLES (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, UPDATE_TIME, CREATE_TIME, AUTO_INCREMENT)',
+  'TABLES (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, UPDATE_TIME, CREATE_TIME, AUTO_INCREMENT, TABLE_COMMENT)',
   'STATISTICS (TABLE_SCHEMA, TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, COLLATION, SUB_PART, INDEX_TYPE, SEQ_IN_INDEX)',
   'CHECK_CONSTRAINTS (CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, CHECK_CLAUSE)',
   'KEY_COLUMN_USAGE (CONSTRAINT_SCHEMA, TABLE_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME, REFERENCED_TABLE_SCHEMA, ORDINAL_POSITION)',
@@ -103,7 +103,8 @@ export class MemoryTables {
     const known = this.read(`SELECT 1 FROM information_schema.TABLES WHERE TABLE_NAME = '${name}'`);
     if (known.length > 0) return { affectedRows: 0 };
     this.#sqlite.exec(printCreateTable(parts));
-    this.#insert('TABLES', [this.#database, name, 'BASE TABLE', 'InnoDB', 0, null, this.#now(), null]);
+    const comment = /\bCOMMENT='([^']*)'/.exec(sql)?.[1] ?? '';
+    this.#insert('TABLES', [this.#database, name, 'BASE TABLE', 'InnoDB', 0, null, this.#now(), null, comment]);
     const isPrinted = sql.startsWith('CREATE TABLE `');
     const { columns, keys } = isPrinted
       ? parseCreateTable(name, sql)

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { findAction } from '../coin/action/names.ts';
+import { readName } from '../coin/action/names.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload/payload.ts';
 import { type FormOutput, longestVirtualSize, virtualSize } from '../coin/raw/transaction-form.ts';
@@ -15,6 +15,8 @@ import { type FeeLimit, type FeeRule, MAX_INPUTS } from './transaction/select-co
 /** A tenth of a coin: what is less than `dust` may go to the miner. */
 const MAX_DUST = 10_000_000;
 const closed = { additionalProperties: false } as const;
+/** Characters of what a caller wrote. */
+const MAX_SHOWN = 40;
 const HASH = '^[0-9a-f]{64}$';
 export const TXID = Type.String({ pattern: HASH });
 export const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
@@ -136,8 +138,7 @@ export function readAction({
   }
   if (!data.isWellFormed()) throw invalid('data holds half of a surrogate pair, which has no UTF-8');
   if (data.includes('\0')) throw invalid('data holds the character NUL');
-  const [name = ''] = data.split('|', 1);
-  if (findAction(name) === undefined) throw invalid(`data names no known action: ${JSON.stringify(name.slice(0, 40))}`);
+  if (!readName(data)) throw invalid(`data names no known action: ${JSON.stringify(data.slice(0, MAX_SHOWN))}`);
   if (rawData !== undefined && /[^\0-\xff]/.test(rawData))
     throw invalid('rawData holds a character above U+00FF: each one stands for a byte');
   const bytes = rawData ? Buffer.from(rawData, 'latin1') : null;

@@ -20,6 +20,13 @@ export function findAlias(written: string): string | undefined {
   return Object.hasOwn(ALIASES, written) ? ALIASES[written] : undefined;
 }
 
+/** The full name of the action that a text begins with, and how it is written there; undefined when it is no action. */
+export function readName(text: string): { readonly name: string; readonly written: string } | undefined {
+  const [written = ''] = text.split('|', 1);
+  const name = findAction(written);
+  return name === undefined ? undefined : { name, written };
+}
+
 /** The full name of an action that is written with spaces around it, in any case or by an alias; undefined when it is no action. */
 export function findAction(written: string): string | undefined {
   const capitals = written.trim().toUpperCase();

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { createCipheriv } from 'node:crypto';
-import { findAction } from '../action/names.ts';
+import { readName } from '../action/names.ts';
 import { DEFAULT_PROFILE } from '../profile.ts';
 import { pushSize, readScript, writePush } from '../script/script.ts';
 
@@ -86,7 +86,6 @@ function crypt(firstInputTxid: string, bytes: Uint8Array): Buffer {
 
 /** The action under its full name; null when nobody knows it. */
 function nameAction(text: string): string | null {
-  const [written = ''] = text.split('|', 1);
-  const name = findAction(written);
-  return name === undefined ? null : name + text.slice(written.length);
+  const named = readName(text);
+  return named ? named.name + text.slice(named.written.length) : null;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import { type ColumnCodec, isByteKind, quoteText, toLiteral, toTupleMember } from '../core/sql-literal.ts';
-import { chunks, type Statements, write } from '../core/statement-batch.ts';
+import { attempt, chunks, type Statements, write } from '../core/statement-batch.ts';
 import { isNamed } from './row-difference.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './schema.ts';
 
@@ -19,6 +19,29 @@ function keyTuple(table: ReplicaTable, row: CanonicalRow, key: readonly number[]
 
 function names(table: ReplicaTable, positions: readonly number[]): string {
   return `(${positions.map((position) => quoteName(table.codecs[position]!.name)).join(',')})`;
+}
+
+/** Takes a value that strict mode refuses, or none where the column has no default. */
+const LAX = "SET STATEMENT sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO' FOR";
+
+/** NULL where it may not be, out of range, cut, no such value of the type, a column without a default. */
+const UNFIT: ReadonlySet<number> = new Set([1048, 1264, 1265, 1292, 1364, 1366, 1406]);
+
+/**
+ * Inserts rows of an earlier definition of their table: what does not fit the present one becomes what MariaDB would have made of it.
+ * A comparison must follow.
+ */
+export async function insertEarlierRows(
+  connection: Statements,
+  table: ReplicaTable,
+  list: readonly CanonicalRow[]
+): Promise<void> {
+  for (const { sql } of insertStatements(table, list)) {
+    const refusal = await attempt(connection, sql);
+    if (refusal === null) continue;
+    if (!UNFIT.has(refusal.errno)) throw refusal;
+    await write(connection, `${LAX} ${sql}`);
+  }
 }
 
 /** Inserts rows as they are, ids included. */
@@ -44,12 +67,10 @@ export function* insertStatements(
     yield { sql: head + part.join(','), list: strict.slice(at, at + part.length) };
     at += part.length;
   }
+  // An ENUM's empty value, which a source stored without strict mode.
   for (const row of mayBeLax ? list.filter(isLax) : [])
     yield { sql: `${LAX} ${head}${tuple(table, row, table.all)}`, list: [row] };
 }
-
-/** Strict mode refuses an ENUM's empty value, which a source stored without it. */
-const LAX = "SET STATEMENT sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO' FOR";
 
 /** Deletes exactly these rows, which this database holds: by key, else one row for each by all its values. */
 export async function deleteRows(

@@ -256,6 +256,29 @@ test('balances are replaced and deleted by their pair, which may be NULL by defi
   await writer.end();
 });
 
+test('a rollback below a change of the schema keeps the rows that the journal has, as the change would have made them', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  await apply(writer, [
+    block(
+      2,
+      {},
+      {
+        updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: '5.00000000' }] },
+        deleted_rows: { tokens: [{ tick: 'BBB' }] }
+      }
+    )
+  ]);
+  await writer.query('ALTER TABLE tokens ADD COLUMN holders INT NOT NULL, ADD COLUMN name VARCHAR(9) NOT NULL');
+  await rollBack(writer, await context(writer), await readReplicaState(writer), (await planRollback(writer, 2, 1))!);
+  const found = await rows(writer, 'SELECT id, tick, supply, holders, name FROM tokens ORDER BY id');
+  assert.deepEqual(
+    found.map((row) => Object.values(row).join(' ')),
+    ['900 AAA 1.00000000 0 ', '901 BBB 2.00000000 0 ']
+  );
+  await writer.end();
+});
+
 test('a since-snapshot makes whole tables and the blocks that it repeats equal to the source, and can be undone', async () => {
   const { writer } = await createReplica();
   await apply(writer, [FIRST]);

@@ -4,7 +4,7 @@ import { StatementBatch, type Statements, write } from '../../core/statement-bat
 import { pruneFrom } from '../../tables/transparency-log.ts';
 import type { Span } from '../heights.ts';
 import { heightsOf, runsOf } from '../heights.ts';
-import { deleteReceived, insertRows } from '../row-statements.ts';
+import { deleteReceived, insertEarlierRows } from '../row-statements.ts';
 import type { ReplicaSchema, ReplicaTable } from '../schema.ts';
 import { type ReplicaState, writeReplicaState } from '../state.ts';
 import { logAnew } from '../written-blocks.ts';
@@ -108,7 +108,7 @@ async function undo(connection: Statements, schema: ReplicaSchema, step: UndoSte
   );
   const list = step.rows.map((row) => positions.map((at) => row[at]!));
   if (step.kind === 'added') await deleteReceived(connection, then, list);
-  else await insertRows(connection, then, list);
+  else await insertEarlierRows(connection, then, list);
 }
 
 /** The table with only the columns that it had when the step was kept and still has; a key of others names no row. */

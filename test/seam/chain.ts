@@ -71,15 +71,32 @@ const REWARD = 10_000n;
 const PAYOUT_FLAG = 8;
 const OP_8 = Buffer.from('5820'.padEnd(68, '0'), 'hex');
 
+/** What the branches of a chain have in common. */
+interface Shared {
+  readonly transactions: Map<string, Buffer>;
+  /** Rewards so far: no two are one transaction. */
+  readonly rewards: { count: number };
+}
+
 /** A chain of raw blocks whose transactions spend outputs that exist. */
 export class RawChainMaker {
-  readonly blocks: ChainBlockBytes[] = [];
+  readonly blocks: ChainBlockBytes[];
   readonly #random: Random;
-  readonly #transactions = new Map<string, Buffer>();
-  #seen = 0;
+  /** Of all branches. */
+  readonly #transactions: Map<string, Buffer>;
+  readonly #rewards: { count: number };
 
-  constructor(random: Random) {
+  constructor(random: Random, parts?: Shared & Pick<RawChainMaker, 'blocks'>) {
     this.#random = random;
+    this.blocks = parts?.blocks ?? [];
+    this.#transactions = parts?.transactions ?? new Map();
+    this.#rewards = parts?.rewards ?? { count: 0 };
+  }
+
+  /** A chain that has the blocks so far and goes on by itself. */
+  fork(): RawChainMaker {
+    const shared = { transactions: this.#transactions, rewards: this.#rewards };
+    return new RawChainMaker(this.#random, { blocks: [...this.blocks], ...shared });
   }
 
   transaction(txid: string): Buffer {
@@ -104,8 +121,8 @@ export class RawChainMaker {
 
   /** Has a coin for each transaction of its block: coins are made where they are needed. */
   #reward(height: number, count: number): TransactionParts {
-    this.#seen += 1;
-    const script = Buffer.from(`04${this.#seen.toString(16).padStart(8, '0')}`, 'hex');
+    this.#rewards.count += 1;
+    const script = Buffer.from(`04${this.#rewards.count.toString(16).padStart(8, '0')}`, 'hex');
     const parties = [...OWNERS, ...NOBODIES];
     const outputs = Array.from({ length: count + 1 }, () => parties)
       .flat()

@@ -55,6 +55,8 @@ export async function runSeam(seed: number, blockCount: number, database: Databa
   const chain = new RawChainMaker(random);
   const shown = new MemoryLedger(0, LEDGER_RULES);
   const rows: ExecutedBlock['rows'][] = [];
+  /** Branches that lose, by their first block. */
+  const rivals = new Map<number, RawChainMaker>();
   let payments = 0;
   let time = START;
   const texts = new SeamTexts(random, shown);
@@ -76,12 +78,19 @@ export async function runSeam(seed: number, blockCount: number, database: Databa
     const now = medianTime(shown.times);
     // A block's time is above the median below it, and may be hours ahead.
     time = random.below(3) === 0 ? now + 1 + random.below(2 * HOUR_S) : Math.max(now + 1, time + random.below(900));
-    const said = Array.from({ length: random.below(9) }, () => {
-      const from = random.below(6) === 0 ? random.one(NOBODIES) : random.one(OWNERS);
-      const action = random.below(2) === 0 ? '' : texts.action(now);
-      return { from, action, payments: action.includes('COINPAY') ? PAY_ALL : paymentsBy(random) };
-    });
-    await add(said, random.below(4) === 0 ? paymentsBy(random) : []);
+    const said = () =>
+      Array.from({ length: random.below(9) }, () => {
+        const from = random.below(6) === 0 ? random.one(NOBODIES) : random.one(OWNERS);
+        const action = random.below(2) === 0 ? '' : texts.action(now);
+        return { from, action, payments: action.includes('COINPAY') ? PAY_ALL : paymentsBy(random) };
+      });
+    const payout = () => (random.below(4) === 0 ? paymentsBy(random) : []);
+    if (random.below(5) === 0) {
+      const rival = chain.fork();
+      for (let above = random.below(4); above >= 0; above--) rival.add(time - random.below(2), said(), payout());
+      rivals.set(height, rival);
+    }
+    await add(said(), payout());
   }
   // All that was opened ends: 90 days, and an hour from the first median above them.
   const jumps = new Map([
@@ -92,7 +101,7 @@ export async function runSeam(seed: number, blockCount: number, database: Databa
     time += jumps.get(height) ?? 1;
     await add(height === 159 ? OWNERS.map((from) => ({ ...say(from, ''), payments: paymentsBy(random) })) : []);
   }
-  await decode(chain, random, database);
+  await decode(chain, rivals, random, database);
   const read = await carryOut(database, chain.blocks.length);
   assert.deepEqual(read.map(comparable), rows.map(comparable), `seed ${seed}`);
   return { ...(await assertBounded(database, chain)), ...countsOf(rows), payments };
@@ -120,10 +129,16 @@ async function outputsOf(block: ChainBlockBytes, chain: RawChainMaker) {
   }));
 }
 
-/** The same blocks through the decoder's feed and store, in groups, with some rolled back on the way. */
-async function decode(chain: RawChainMaker, random: Random, database: DatabaseCoordinates): Promise<void> {
+/** The same blocks through the decoder's feed and store, in groups; on the way other branches win for a while. */
+async function decode(
+  chain: RawChainMaker,
+  rivals: ReadonlyMap<number, RawChainMaker>,
+  random: Random,
+  database: DatabaseCoordinates
+): Promise<void> {
+  let winning = chain;
   const scan = async ({ from, count, wanted }: WatchedRange) => {
-    const blocks = chain.blocks
+    const blocks = winning.blocks
       .slice(from, from + count)
       .map((block) => scanBlock(block.bytes, block, RULES, new Set(wanted)));
     const read = async (txids: readonly string[]) => txids.map((id) => chain.transaction(id));
@@ -132,18 +147,26 @@ async function decode(chain: RawChainMaker, random: Random, database: DatabaseCo
   const feed = new BlockFeed({ versions: NETWORK.addresses, parallelism: 2, scan });
   const store = await openDecoderStore(database, { dispenserLimitHeight: 0 });
   const { signal } = new AbortController();
-  const tip = chain.blocks.length - 1;
-  for (let next = 0; next <= tip; ) {
-    const blocks = await feed.take(next, tip, await store.paidAddresses(), signal);
-    await store.writeBlocks(blocks);
-    next += blocks.length;
-    if (random.below(4) > 0) continue;
+  let next = 0;
+  const follow = async (branch: RawChainMaker, tip: number) => {
+    winning = branch;
     feed.clear();
-    for (let left = random.below(5); left > 0 && next > 1; left--) {
-      await store.rollBackTip();
-      next -= 1;
+    while (next <= tip) {
+      const blocks = await feed.take(next, tip, await store.paidAddresses(), signal);
+      await store.writeBlocks(blocks);
+      next += blocks.length;
     }
+  };
+  const rollBackTo = async (height: number) => {
+    for (; next > height; next--) await store.rollBackTip();
+  };
+  for (const [height, rival] of rivals) {
+    await follow(chain, height - 1);
+    await follow(rival, rival.blocks.length - 1);
+    // Sometimes further down, to blocks that both branches have.
+    await rollBackTo(Math.max(1, height - (random.below(2) === 0 ? random.below(5) : 0)));
   }
+  await follow(chain, chain.blocks.length - 1);
   await store.database.close();
 }
 

@@ -115,16 +115,18 @@ export class View implements Reader {
   }
 
   #tokenChanged(key: string, token: Token | null): void {
-    if (!this.#changedTokens.has(key)) this.#changedTokens.set(key, this.find('token', key) ?? null);
+    const former = this.find('token', key) ?? null;
+    if (!this.#changedTokens.has(key)) this.#changedTokens.set(key, former);
+    if (former && former.owner !== token?.owner) this.#remove('owned', former.owner, key);
     if (token) this.#add('owned', token.owner, key);
   }
 
   #balanceChanged(key: string, amount: bigint): void {
     if (!this.#changedPairs.has(key)) this.#changedPairs.set(key, this.find('balance', key) ?? 0n);
-    if (amount === 0n) return;
     const [tick, address] = splitPair(key);
-    this.#add('holders', tick, address);
-    this.#add('holdings', address, tick);
+    const change = amount === 0n ? this.#remove : this.#add;
+    change.call(this, 'holders', tick, address);
+    change.call(this, 'holdings', address, tick);
   }
 
   #unwritten(kind: SetKind, key: string): string[] {
@@ -139,10 +141,18 @@ export class View implements Reader {
       return [...this.#taken.tokens.keys(), ...this.#changedTokens.keys()].filter(
         (tick) => this.find('token', tick)?.owner === key
       );
-    const pairs = [...this.#taken.pairs.keys(), ...this.#changedPairs.keys()].map(splitPair);
+    const pairs = [...this.#taken.pairs.keys(), ...this.#changedPairs.keys()]
+      .filter((pair) => this.find('balance', pair) !== 0n)
+      .map(splitPair);
     return kind === 'holders'
       ? pairs.flatMap(([tick, address]) => (tick === key ? [address] : []))
       : pairs.flatMap(([tick, address]) => (address === key ? [tick] : []));
+  }
+
+  /** Who is in a set and has nothing would cost everybody who looks at it. */
+  #remove(kind: SetKind, key: string, member: string): void {
+    const members = this.find(kind, key) as Set<string> | undefined;
+    if (members && members !== ABSENT[kind]) members.delete(member);
   }
 
   /** A set that is not in memory is loaded when it is needed. */

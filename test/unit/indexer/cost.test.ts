@@ -155,6 +155,36 @@ test('offers that end together end in as many blocks as they need, those that en
   assert.equal(ledger.balance('TOKA', 'A'), '10000');
 });
 
+test('CALLBACKs and SWEEPs cost nothing for those who held or owned something once', () => {
+  assertLinear((count) => {
+    const ledger = ledgerWith();
+    ledger.give('TOKA', 0, 'D', { D: '100000' });
+    ledger.give('PAYT', 0, 'A', { D: '100000' });
+    block(ledger, 'D', ['ISSUE|4|TOKA|100|PAYT|1', ...repeat(count, (at) => `SEND|0|TOKA|1|C${at}`)]);
+    block(
+      ledger,
+      'A',
+      repeat(count, (at) => `ISSUE|0|PAYT.${at}`)
+    );
+    block(ledger, 'D', ['CALLBACK|0|TOKA']);
+    block(ledger, 'A', ['SWEEP|0|B|0|1']);
+    return () => {
+      const valid = Array.from({ length: count / 4 }, () => 'valid');
+      const called = block(
+        ledger,
+        'D',
+        repeat(count / 4, () => 'CALLBACK|0|TOKA')
+      );
+      const swept = block(
+        ledger,
+        'A',
+        repeat(count / 4, () => 'SWEEP|0|B|0|1')
+      );
+      assert.deepEqual([statusesOf(called, 'callbacks'), statusesOf(swept, 'sweeps')], [valid, valid]);
+    };
+  });
+});
+
 test('8,000 who let another vote are written in a second, in proportion to their number', () => {
   assertLinear((count) => {
     const ledger = ledgerWith();

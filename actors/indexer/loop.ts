@@ -176,7 +176,8 @@ export class IndexerLoop {
         return false;
       }
     );
-    const reason = `WATCHDOG TIMEOUT: block ${attempt.block} took more than ${limitMs} ms; ${at}${isNoted ? `; ${next}` : ''}`;
+    const behind = attempt.blocks > 1 ? ` and ${attempt.blocks - 1} behind it` : '';
+    const reason = `WATCHDOG TIMEOUT: block ${attempt.block}${behind} took more than ${limitMs} ms; ${at}${isNoted ? `; ${next}` : ''}`;
     return new PlatformError('WATCHDOG_TIMEOUT', { reason });
   }
 

@@ -24,8 +24,12 @@ interface ExecutionParts {
   readonly load: FactLoader;
   /** Follows the work, for who watches it. */
   readonly progress?: Progress | undefined;
+  /** What blocks come to before the rest of a group is left for the next one. */
+  readonly most?: { readonly rows: number; readonly ms: number };
 }
 
+/** What a group may come to, so that it is written long before a watchdog ends it. */
+const MOST_OF_GROUP = { rows: 200_000, ms: 20_000 };
 /** What is still lacking then is loaded when a block comes to it. */
 const MAX_ROUNDS = 3;
 /** Other work of the thread has its turn at least so often: between two actions. */
@@ -41,7 +45,7 @@ const FACTS_PER_LOAD = 4_000;
  * what they all lack. Between two blocks other work of the thread has its turn: a database that has finished gets its next statements.
  */
 export async function executeBlocks(
-  { view, rules, load, progress }: ExecutionParts,
+  { view, rules, load, progress, most = MOST_OF_GROUP }: ExecutionParts,
   blocks: readonly ChainBlock[],
   { hashes: previous, times }: BlocksBelow
 ): Promise<ExecutedBlock[]> {
@@ -49,15 +53,19 @@ export async function executeBlocks(
   const executions = blocks.map((block, place) => {
     return new BlockExecution(view, rules, block, timesOf(allTimes.slice(0, times.length + place + 1)), progress);
   });
+  const begun = performance.now();
   await loadLacking(executions, load);
   const executed: ExecutedBlock[] = [];
+  let made = 0;
   for (const execution of executions) {
+    if (executed.length > 0 && (made > most.rows || performance.now() - begun > most.ms)) break;
     for (let missing = advance(execution); missing !== null; missing = advance(execution)) {
       if (missing.length > 0) await load([...missing, ...execution.scout()]);
       else await turn();
     }
     const done = execution.finish(executed.at(-1)?.hashes ?? previous);
     executed.push(done);
+    made += done.rows.length;
     progress?.blockDone(done.block.height);
     await turn();
   }

@@ -188,12 +188,12 @@ export class IndexerWork {
   /** Carries the group out and writes it. @throws {PlatformError} LEDGER_INSANE when the sums then disagree; nothing is written */
   async write(): Promise<void> {
     const group = this.#group!;
-    const { blocks } = group;
-    this.#options.setPace?.(blocks.length > 1 ? 'catchUp' : 'tip');
-    const last = blocks.at(-1)!;
+    this.#options.setPace?.(group.blocks.length > 1 ? 'catchUp' : 'tip');
     const store = this.#store!;
-    const { prepared } = group.prepared ? group : this.#begin(blocks, store);
-    await prepared;
+    const { prepared } = group.prepared ? group : this.#begin(group.blocks, store);
+    const blocks = (await prepared)?.executed.map(({ block }) => block) ?? group.blocks;
+    if (blocks.length < group.blocks.length) this.#group = { ...group, blocks };
+    const last = blocks.at(-1)!;
     const writing = store.addBlocks(blocks, this.#decoderBlock ?? last.height, prepared);
     await Promise.all([writing, prepared && this.#beginBehind(last, store)]);
     this.#tip = { height: last.height, hash: last.hash };

@@ -93,6 +93,7 @@ export class Preparer {
    *
    * @param readers see what is committed, or the transaction that is to write them
    * @param names of the chain, where leaves of balances are wanted
+   * @returns what the first of them came to: all, unless they come to very much
    */
   async prepare(
     blocks: readonly ChainBlock[],
@@ -109,7 +110,7 @@ export class Preparer {
     if (!this.#hasOffers) await loadLiveOffers(reader, view);
     this.#hasOffers = true;
     const executed = await executeBlocks({ view, rules: this.#rules, load, progress: this.#progress }, blocks, below);
-    const times = [...below.times, ...blocks.map(({ time }) => time)].slice(-MEDIAN_BLOCKS);
+    const times = [...below.times, ...executed.map(({ block }) => block.time)].slice(-MEDIAN_BLOCKS);
     this.#below = { hashes: executed.at(-1)!.hashes, times };
     return this.#collect(executed, names);
   }

@@ -5,7 +5,7 @@ import { BlockFeed } from '../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../src/decoder/block-scan.ts';
 import type { DecoderReport } from '../../src/decoder/health.ts';
 import { MempoolPass } from '../../src/decoder/mempool-pass.ts';
-import { type DecoderStore, openDecoderStore } from '../../src/decoder/store.ts';
+import { type DecoderStore, type DecoderStoreOptions, openDecoderStore } from '../../src/decoder/store.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
@@ -16,6 +16,8 @@ export interface DecoderActorData extends ChainThreadData {
   readonly rules: ScanRules;
   /** @see DecoderStoreOptions */
   readonly dispenserLimitHeight: number;
+  /** By what its rows are made. */
+  readonly base: NonNullable<DecoderStoreOptions['base']>;
 }
 
 /** What a decoder actor tells the main thread. */

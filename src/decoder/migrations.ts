@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
+import { BASE_COLUMNS } from '../db/core/base.ts';
 import { type Connection, rows } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import {
   COLUMNS_IN_USE,
+  DECODER_BASE,
   EXTENSION_UNDO,
   FIRST_ROWS,
   LOOKUP_UNDO,
@@ -62,6 +64,11 @@ export const MIGRATIONS: readonly Migration[] = [
     name: '2026-11-26-dispenser-watches',
     mode: 'auto',
     statements: Object.entries(WATCH_TABLES).map(([name, columns]) => tableStatement(name, columns))
+  },
+  {
+    name: '2026-11-27-decoder-base',
+    mode: 'auto',
+    statements: [tableStatement(DECODER_BASE, BASE_COLUMNS)]
   }
 ];
 

@@ -112,6 +112,9 @@ export const WATCH_TABLES = {
     KEY dispenser_extensions_expiration (expiration)`
 } as const;
 
+/** By what the database was made: the settings and rules that its rows follow from. */
+export const DECODER_BASE = 'decoder_base';
+
 /**
  * Statements that make columns and values as compatible decoders have them, of a database that earlier releases wrote. Each does
  * nothing where it has been done.

@@ -1,8 +1,10 @@
 import { ChainDatabase } from '../chain/database.ts';
 import type { BlockRef, BlockStore } from '../chain/work.ts';
+import type { DatabaseBase } from '../db/core/base.ts';
 import { rows, type SqlRow } from '../db/core/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
+import { bindDecoderBase } from './base.ts';
 import type { BlockRows } from './block-rows.ts';
 import { BlockWriter } from './block-writer.ts';
 import { KEPT_BLOCKS } from './dispenser-book.ts';
@@ -13,16 +15,18 @@ export interface DecoderStoreOptions {
   readonly queryTimeoutMs?: number | undefined;
   /** First block whose payments to a dispenser count against what a ledger serves: the profile's DISPENSER_LIMITS. Missing: none. */
   readonly dispenserLimitHeight?: number;
+  /** By what its rows are made: the database is of it, or refused. Default: it is not looked at. */
+  readonly base?: DatabaseBase;
 }
 
 /**
  * Opens a decoder database for writing, making it when it is missing and bringing its definitions up to date.
  *
- * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, MIGRATION_CHANGED
+ * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, MIGRATION_CHANGED, DATABASE_UNUSABLE (of another base)
  */
 export async function openDecoderStore(
   database: DatabaseCoordinates,
-  { queryTimeoutMs, dispenserLimitHeight = Number.POSITIVE_INFINITY }: DecoderStoreOptions = {}
+  { queryTimeoutMs, dispenserLimitHeight = Number.POSITIVE_INFINITY, base }: DecoderStoreOptions = {}
 ): Promise<DecoderStore> {
   let parseErrors = 0;
   const opened = await ChainDatabase.open(database, {
@@ -30,6 +34,7 @@ export async function openDecoderStore(
     ...(queryTimeoutMs === undefined ? {} : { queryTimeoutMs }),
     prepare: async (writer) => {
       await migrate(writer, ['auto']);
+      if (base) await bindDecoderBase(writer, base);
       const [counted] = await rows(writer, "SELECT COUNT(*) AS count FROM events WHERE code = 'PARSE_ERROR'");
       parseErrors = Number(counted?.['count'] ?? 0);
     }

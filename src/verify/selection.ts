@@ -46,6 +46,7 @@ const NODE_LOCAL = new Set([
   'lookup_undo',
   'balance_undo',
   'ledger_base',
+  'decoder_base',
   'dispenser_watches',
   'dispenser_payments',
   'dispenser_extensions'

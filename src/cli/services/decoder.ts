@@ -8,6 +8,7 @@ import { networkOf, nodeRpcOf } from '../../config/node.ts';
 import { placeOf } from '../../config/service.ts';
 import { type DecoderConfig, decoderChecks, decoderVariables } from '../../config/services/decoder.ts';
 import { createDecoderApp } from '../../decoder/app.ts';
+import { decoderBaseOf } from '../../decoder/base.ts';
 import type { ScanRules } from '../../decoder/block-scan.ts';
 import type { DecoderReport } from '../../decoder/health.ts';
 import { type DecoderStore, openDecoderStore } from '../../decoder/store.ts';
@@ -71,6 +72,7 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
     queryTimeoutMs: config.DB_QUERY_TIMEOUT,
     rules,
     dispenserLimitHeight: activationHeight(config.PLATFORM_PROFILE, networkOf(config), 'DISPENSER_LIMITS'),
+    base: decoderBaseOf(rules, config.PLATFORM_PROFILE, networkOf(config)),
     logLevel: config.LOG_LEVEL
   };
   return startSupervised<DecoderReport, Record<never, never>>({

@@ -92,10 +92,15 @@ export class IndexerWork {
     this.#timeouts = await this.#store.readTimeouts();
   }
 
-  /** @throws {PlatformError} DATABASE_UNUSABLE when its chain is another from our first block on, too far below to be a reorg */
+  /** @throws {PlatformError} DATABASE_UNUSABLE when it begins elsewhere, or its chain is another from our first block on, too far below to be a reorg */
   async openSource(): Promise<void> {
     this.#source ??= await this.#options.openSource();
     const first = (await this.#store?.readFirst()) ?? null;
+    const lowest = (await this.#source.readRange())?.lowest;
+    if (first !== null && lowest !== undefined && lowest !== first.height) {
+      const reason = `the decoder database begins with block ${lowest}, the index with block ${first.height}: a dispenser or an action between them would be known to one alone; name a decoder database that begins where the index does, or build the index anew`;
+      throw new PlatformError('DATABASE_UNUSABLE', { reason });
+    }
     const depth = first === null || this.#tip === null ? 0 : this.#tip.height - first.height + 1;
     if (first === null || depth <= this.#options.maxRollbackDepth) return;
     const theirs = await this.#source.hashAt(first.height);

@@ -1,17 +1,9 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile } from '../../coin/profile.ts';
+import type { DatabaseBase } from '../../db/core/base.ts';
 
 /** The rules of this release. A higher one means that an activation height came along: see `activations`. */
 const RULES_VERSION = 1;
-
-/** What a ledger is made by. Two ledgers of one base and one chain are equal. */
-export interface LedgerBase {
-  readonly version: number;
-  /** What must never change, as texts by name: the network, and settings that have no height. */
-  readonly settings: Readonly<Record<string, string>>;
-  /** First block in which an action or rule counts, by its name; Infinity: never. */
-  readonly activations: Readonly<Record<string, number>>;
-}
 
 /** Parts of a profile that the ledger does not depend on, or that the rest of this file reads. */
 const APART: ReadonlySet<string> = new Set([
@@ -19,7 +11,7 @@ const APART: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the base of a network's ledger under a profile. @param domain  COMMITMENT_DOMAIN */
-export function ledgerBaseOf(profile: Profile, network: ChainNetwork, domain: string): LedgerBase {
+export function ledgerBaseOf(profile: Profile, network: ChainNetwork, domain: string): DatabaseBase {
   const { gas, gasPrice, roles, stakeDelays, activations } = profile;
   const isCharged = Object.values(gas).some((price) => price > 0);
   const further = Object.entries(profile).filter(([name]) => !APART.has(name));

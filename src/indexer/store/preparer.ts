@@ -39,6 +39,8 @@ export interface BlockRows {
 /** Blocks that are carried out and not yet written. */
 export interface PreparedBlocks {
   readonly executed: readonly ExecutedBlock[];
+  /** Whether there is no block below them. */
+  readonly isFirst: boolean;
   /** The same of each block. */
   readonly byBlock: readonly BlockRows[];
   readonly rows: readonly TableRow[];
@@ -112,11 +114,11 @@ export class Preparer {
     const executed = await executeBlocks({ view, rules: this.#rules, load, progress: this.#progress }, blocks, below);
     const times = [...below.times, ...executed.map(({ block }) => block.time)].slice(-MEDIAN_BLOCKS);
     this.#below = { hashes: executed.at(-1)!.hashes, times };
-    return this.#collect(executed, names);
+    return { ...this.#collect(executed, names), isFirst: below.hashes === undefined };
   }
 
   /** What executed blocks leave to be written, as the view now has it. */
-  #collect(executed: readonly ExecutedBlock[], names: ChainNames | undefined): PreparedBlocks {
+  #collect(executed: readonly ExecutedBlock[], names: ChainNames | undefined): Omit<PreparedBlocks, 'isFirst'> {
     const changed = this.#view.takeChanged();
     const born = this.#ids.dealBalances(executed, changed.pairs);
     const byBlock = executed.map((block, place) => ({

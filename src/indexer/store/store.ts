@@ -1,4 +1,5 @@
 import type { ChainNames } from '../../consensus/balance-leaf.ts';
+import type { DatabaseBase } from '../../db/core/base.ts';
 import { type Connection, connect, databaseError, isDriverError, quoteName, rows } from '../../db/core/connection.ts';
 import { StatementBatch, write } from '../../db/core/statement-batch.ts';
 import { PlatformError } from '../../errors.ts';
@@ -7,10 +8,9 @@ import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import type { Progress } from '../block/progress.ts';
 import { pricePushes, retractionPush, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
-import type { LedgerBase } from '../rules/base.ts';
 import type { Rules } from '../rules/rules.ts';
 import { plainText } from './ascii.ts';
-import { bindLedgerBase, refuseForeignBlocks } from './ledger-base.ts';
+import { bindLedgerBase, noteFirst, refuseForeignBlocks } from './ledger-base.ts';
 import { isNoted, undoDealtIds, writeDealtIds } from './lookup-undo.ts';
 import { Lookups } from './lookups.ts';
 import { migrateRows } from './migrations.ts';
@@ -52,7 +52,7 @@ export interface StoreExtras {
   /** Names the state roots of blocks. Default: they have none. */
   readonly roots?: { readonly names: ChainNames; readonly balances: FollowedBalances };
   /** By what the ledger is made: the database is of it, or refused. Default: it is not looked at. */
-  readonly base?: LedgerBase;
+  readonly base?: DatabaseBase;
   /** Follows the work on blocks. */
   readonly progress?: Progress;
   /** Queues what a hub is to be told. Default: nothing is. */
@@ -324,7 +324,7 @@ export class IndexerStore {
   }
 
   async #write(prepared: PreparedBlocks, decoderTip: number): Promise<void> {
-    const { executed, byBlock, rows: made, changes, tokens, balances, ended, moved } = prepared;
+    const { executed, isFirst, byBlock, rows: made, changes, tokens, balances, ended, moved } = prepared;
     const rooted = this.#advanceRoots(prepared);
     const texts = byBlock.map((block) => textsOf([...block.rows, ...block.changes]));
     const lastIds = await this.#lookups.prepareBlocks(this.#connection, texts);
@@ -340,6 +340,7 @@ export class IndexerStore {
     }
     const chain = executed.map(({ block }) => tupleOf([block.height, block.hash]));
     await insert(batch, 'chain_blocks', ['block_index', 'block_hash'], chain);
+    if (isFirst) await noteFirst(this.#connection, executed[0]!.block);
     const dealt = byBlock.map(({ height, lastBalance }, place) => {
       return { height, lookups: lastIds[place]!, balances: lastBalance };
     });

@@ -14,7 +14,14 @@ const NINE_TABLES = [
 ];
 
 const OWN_TABLES = [
-  ...['dispenser_extension_undo', 'dispenser_extensions', 'dispenser_payments', 'dispenser_watches', 'lookup_undo']
+  ...[
+    'decoder_base',
+    'dispenser_extension_undo',
+    'dispenser_extensions',
+    'dispenser_payments',
+    'dispenser_watches',
+    'lookup_undo'
+  ]
 ];
 
 /** What a command prints. */

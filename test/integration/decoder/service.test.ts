@@ -199,7 +199,7 @@ test('ST-11, ST-12: the database is made when it is missing', async () => {
   ]);
   await connection.query(`DROP DATABASE ${name}`);
   await connection.end();
-  assert.equal(tables.length, 15);
+  assert.equal(tables.length, 16);
 });
 
 for (const [title, env, code, message] of [

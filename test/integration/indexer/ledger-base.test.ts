@@ -87,6 +87,12 @@ test('an index of an earlier release is tied once; another name, price or profil
   assert.match(String(stored.get('digest')), /^[0-9a-f]{64}$/);
 });
 
+test('an index is tied to its first block with that block, not with a later start', async () => {
+  const database = await indexed(DEFAULT_PROFILE);
+  const [row] = await sql(database, "SELECT value FROM ledger_base WHERE name = 'firstBlock'");
+  assert.equal(row!['value'], `1 ${'1'.padStart(64, 'a')}`);
+});
+
 test('DATABASE_UNUSABLE: blocks of another indexer, of which nothing is changed; rules of a later release', async () => {
   const foreign = await createDatabase('indexer');
   for (const [name, table] of TABLES_IN_USE.indexer) await sql(foreign, createStatement(name, table));

@@ -168,6 +168,37 @@ test('DATABASE_UNUSABLE: a decoder database whose chain is another from the firs
   other.close();
 });
 
+test('DATABASE_UNUSABLE: a decoder database that begins with another block than the index', async () => {
+  const [whole, late] = [await createDatabase('decoder'), await createDatabase('decoder')];
+  const indexerDatabase = await createDatabase('indexer');
+  for (const [database, first] of [
+    [whole, 0],
+    [late, 2]
+  ] as const) {
+    const decoder = await openDecoderStore(database);
+    await decoder.writeBlocks(blocks(first, 3, 'a'));
+    await decoder.database.close();
+  }
+  const workOn = (database: typeof whole) =>
+    new IndexerWork({
+      openSource: () => DecoderSource.open(database, network, 30),
+      openStore: () => IndexerStore.open(indexerDatabase, TEST_RULES, 30),
+      ...{ maxRollbackDepth: 126, pollIntervalMs: 10, log: silentLogger }
+    });
+  const work = workOn(whole);
+  await work.openStore();
+  await work.openSource();
+  while ((await work.inspect()) === 'blocks') {
+    await work.read();
+    await work.write();
+  }
+  work.close();
+  const other = workOn(late);
+  await other.openStore();
+  await assert.rejects(other.openSource(), /decoder database begins with block 2, the index with block 0/);
+  other.close();
+});
+
 test('DATABASE_UNUSABLE: a decoder database of another chain', async () => {
   const database = await createDatabase('decoder');
   const decoder = await openDecoderStore(database);

@@ -92,6 +92,9 @@ export interface ServiceDefinition {
 
 /** Calls, and parts of long answers. */
 const AT_ONCE = 16;
+/** Under which requests with a wrong key are counted. */
+const WRONG_KEY = 'WRONG_KEY';
+const LEAST_KEY_LETTERS = 16;
 /** Letters of one part of a path; names of tokens are the longest. */
 const MAX_PART_LETTERS = 1_024;
 /** Of a REST body; JSON-RPC has a bound of its own. */
@@ -110,6 +113,7 @@ const BODY_LIMIT_BYTES = 4_096;
 export function createFrame(service: ServiceDefinition): FastifyInstance {
   const { config, metrics } = service;
   const authenticator = createAuthenticator(service.keys);
+  warnOfShortKeys(service);
   const addressOf = createAddressReader(config.TRUST_PROXY);
   const budget = new WorkBudget();
   const clientLimiter = new ClientLimiter({
@@ -126,7 +130,10 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   const hosts = new Hosts(config.PUBLIC_HOSTS, config.CORS_ORIGINS);
   app.addHook('onRequest', async ({ raw, headers }) => {
     addressOf(raw); // it is known from here on
-    if (authenticator.hasWrongKey(headers)) clientLimiter.refuseKey(raw);
+    if (authenticator.hasWrongKey(headers)) {
+      clientLimiter.refuseKey(raw);
+      metrics.refused(WRONG_KEY);
+    }
     const isUpgrade = headers.upgrade !== undefined;
     if (authenticator.admits(headers, isUpgrade)) return; // no page of a stranger has the key
     hosts.checkName(raw);
@@ -156,6 +163,14 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   metrics.tellReadiness(READINESS, service.readiness);
   endGracefully(app, config.SHUTDOWN_GRACE_MS);
   return app;
+}
+
+/** Says at the start that a key can be guessed. */
+function warnOfShortKeys({ keys, documentation, log }: ServiceDefinition): void {
+  const short = [...(keys.readers ?? []), ...(keys.operators ?? [])].filter((key) => key.length < LEAST_KEY_LETTERS);
+  if (short.length === 0) return;
+  const remedy = `set one of ${LEAST_KEY_LETTERS} or more, such as that of: openssl rand -hex 32`;
+  log.warn(`a key has ${short[0]!.length} characters, so that it can be guessed (${documentation.keys}): ${remedy}`);
 }
 
 /** Refuses what reaches no route. */

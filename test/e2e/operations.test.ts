@@ -234,5 +234,11 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   answers = false;
   await rounds.fires('PlatformOracleSources');
   await rounds.fires('PlatformOracleStale');
-  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 13);
+  // Somebody guesses keys.
+  const guess = (n: number) => fetch(`${oracle.url}/metrics`, { headers: { 'x-api-key': `guess ${n}` } });
+  await guess(0);
+  await sleep(1_500); // it was scraped
+  await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)));
+  await rounds.fires('PlatformWrongKeys');
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 14);
 });

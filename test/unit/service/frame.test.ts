@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import Type from 'typebox';
 import { createFrame } from '../../../src/service/frame.ts';
 import { rpcMethod } from '../../../src/service/rpc/method.ts';
@@ -52,4 +53,19 @@ test('503 /readyz with the word of the service', async () => {
   const answer = await app.inject('/readyz');
   assert.deepEqual([answer.statusCode, answer.json()], [503, { status: 'halted' }]);
   await app.close();
+});
+
+test('a key that can be guessed is named at the start, and guesses are counted', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });
+  const refused: string[] = [];
+  const metrics = { ...definitionOf().metrics, refused: (code: string) => void refused.push(code) };
+  const start = (key: string) => createFrame(definitionOf({ keys: { readers: [key] }, log, metrics }));
+  start('k'.repeat(16));
+  assert.deepEqual(lines, []);
+  const app = start('fifteen letters');
+  assert.match(lines.join(''), /a key has 15 characters, so that it can be guessed .*openssl rand -hex 32/);
+  for (const key of ['fifteen letters', 'guess', 'another guess'])
+    await app.inject({ url: '/metrics', headers: { 'x-api-key': key } });
+  assert.deepEqual(refused.filter((code) => code === 'WRONG_KEY').length, 2);
 });

@@ -9,7 +9,7 @@ import type { Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
 import { logToTerminal } from './log.ts';
 import { endWithGuardian, runGuarded } from './process/guardian.ts';
-import { describeVersion } from './process/program.ts';
+import { describeLicences, describeVersion } from './process/program.ts';
 
 const NO_GUARDIAN = '--no-guardian';
 const NO_TELEMETRY = '--no-telemetry';
@@ -25,6 +25,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     if (process.stdout.isTTY) await logToTerminal();
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
+    if (name === '--licences' || name === '--licenses') return print(describeLicences());
     const isService = SERVICES.includes(name);
     const reports = !argv.includes(NO_TELEMETRY);
     if (isService && !reports) await rememberNoTelemetry();

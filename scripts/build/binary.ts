@@ -20,14 +20,18 @@ import manifest from '../../package.json' with { type: 'json' };
 import type { Entry } from '../../src/process/entry-directory.ts';
 import { ROOT } from '../root.ts';
 import { BUNDLE, bundleEntries, piscinaWorker, smallUndici } from './bundle.ts';
+import { collectLicences } from './licences.ts';
 
 /** Node needs it beside libc and libstdc++, and a machine without a compiler may not have it. */
 const LIBRARY = 'libatomic.so.1';
+const COPYRIGHT_OF_LIBRARY = '/usr/share/doc/libatomic1/copyright';
+/** Beside the one file, and within it. */
+const LICENCES = 'platform-node.licences.txt';
 const NODE = realpathSync(process.execPath);
 
 /**
  * Makes the one file: the pinned Node, stripped, with the program and all that it reads from disk inside, the library that
- * it needs beside it, and the list of what it is made of (CycloneDX).
+ * it needs beside it, the licences of all that, and the list of what it is made of (CycloneDX).
  */
 async function buildBinary(out: string): Promise<void> {
   if (process.platform !== 'linux') throw new Error(`the one file is built on Linux, not on ${process.platform}`);
@@ -39,8 +43,11 @@ async function buildBinary(out: string): Promise<void> {
     await bundleProgram(main);
     const about = join(work, 'build.json');
     writeJson(about, describeBuild());
+    const licences = join(out, LICENCES);
+    writeFileSync(licences, collectLicences({ [LIBRARY]: readFileSync(COPYRIGHT_OF_LIBRARY, 'utf8') }));
     const assets = {
       'build.json': about,
+      'licences.txt': licences,
       ...(await entryAssets(join(work, 'entries'))),
       ...(await webAssets())
     };

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the single-file program and lays out below DIRECTORY what a container needs to run it, and nothing else: the program, the
-# C libraries that it is linked with, a user without rights, and two directories to write to. The Dockerfile runs this.
+# C libraries that it is linked with, the licences of both, a user without rights, and two directories to write to. The Dockerfile runs this.
 set -euo pipefail
 umask 022
 directory=$(mkdir -p "${1:?usage: scripts/build/image.sh DIRECTORY}" && cd "$1" && pwd)
@@ -12,7 +12,11 @@ scripts/run-node scripts/build/binary.ts --out "$(dirname "$program")"
 
 # Where the loader looks for them: "libc.so.6 => /lib/... (0x...)", the loader itself without an arrow.
 for library in $(ldd "$program" | grep -o ' */[^ ]*'); do
-  [[ $library == "$directory"/* ]] || install -D "$library" "$directory$library"
+  [[ $library == "$directory"/* ]] && continue
+  install -D "$library" "$directory$library"
+  # Debian knows a library by where it was before /lib became a link.
+  package=$( (dpkg -S "$library" || dpkg -S "/usr$library" || dpkg -S "${library#/usr}") 2>/dev/null | head -n 1 | cut -d: -f1)
+  install -D -m 644 "/usr/share/doc/$package/copyright" "$directory/usr/share/doc/$package/copyright"
 done
 
 mkdir -p "$directory"/{etc,dev,proc,sys,tmp,var/lib/platform-node}

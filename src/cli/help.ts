@@ -16,7 +16,7 @@ export async function overallHelp(): Promise<string> {
     '',
     'platform-node <command> --help lists its variables with their defaults.',
     'platform-node <command> --check-config prints the effective values and where each comes from.',
-    'platform-node --version prints the version.',
+    'platform-node --version prints the version, --licences the licences of all that it is made of.',
     '',
     'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 73 cannot create, 74 I/O, 77 permission,',
     '78 configuration: from 64 to 78 another start does not help.'

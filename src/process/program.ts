@@ -76,6 +76,12 @@ export function describeVersion(): string {
   return `${manifest.version} (commit ${commit}, ${date})`;
 }
 
+/** The licences of all that the one file is made of; of a source directory where they are. */
+export function describeLicences(): string {
+  if (isSea()) return getAsset('licences.txt', 'utf8').trimEnd();
+  return 'each package below node_modules holds its licence; the one file prints all of them';
+}
+
 function isBundleCurrent(): boolean {
   try {
     const digests = JSON.parse(readFileSync(inSource('dist/entries/sources.json'), 'utf8')) as Record<string, string>;

@@ -55,6 +55,19 @@ test('one file below 130 MB that finds its library beside it, says what it was b
   const parts = new Set(bill.components.map(({ name }: { name: string }) => name));
   for (const name of [`node-linux-${process.arch}`, 'fastify', 'mysql2', 'libatomic']) assert.ok(parts.has(name), name);
   assert.ok(!parts.has('typescript'));
+  const licences = run(['--licences']);
+  assert.equal(licences, readFileSync(`${program}.licences.txt`, 'utf8'));
+  for (const { name } of bill.components as readonly { readonly name: string }[])
+    assert.ok(licences.includes(`${name}`), `the licence of ${name}`);
+  for (const text of [
+    /fastify [\d.]+: MIT\n\n.*Permission is hereby granted/s,
+    /Apache License/,
+    /Node\.js/,
+    /GCC RUNTIME LIBRARY EXCEPTION/i
+  ])
+    assert.match(licences, text);
+  for (const library of ['libc6', 'libgcc-s1', 'libstdc++6'])
+    assert.ok(existsSync(join(image, 'usr/share/doc', library, 'copyright')), library);
 });
 
 /** Not every machine lets its users make namespaces. */

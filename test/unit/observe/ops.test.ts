@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { loadCommand } from '../../../src/cli/commands.ts';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
 import { loadConfig } from '../../../src/config/load.ts';
@@ -24,7 +24,7 @@ function startsWith(env: Readonly<Record<string, string>>): void {
 test('alert rules: Prometheus takes them, and each waits for its patience and then fires', () => {
   const checked = promtool('check', 'rules', ALERTS_FILE);
   assert.equal(checked.code, 0, checked.output);
-  assert.match(checked.output, /13 rules found/);
+  assert.match(checked.output, /14 rules found/);
   for (const { alert, annotations } of readRules().groups.flatMap(({ rules }) => rules))
     assert.ok(annotations.summary && annotations.remedy, alert);
 
@@ -80,7 +80,70 @@ test('PT-04: the compose file of a whole network starts each service with variab
     for (const port of ports) assert.ok(usual.includes(port.split(':').at(-1)!), `${name} publishes ${port}`);
   }
   assert.deepEqual(ours['explorer']!.ports, ['18080:8080', '18081:8081']);
-  assert.match(read('ops/platform-grants.sql'), /^GRANT .* TO 'platform'/m);
+  for (const [name, { environment }] of Object.entries(ours))
+    for (const [variable, user] of Object.entries(environment))
+      if (variable.endsWith('_DB_USER'))
+        assert.equal(user, name === 'utxo' ? 'tracker' : name, `${name} has its own account`);
+});
+
+test('the accounts of the compose file have the rights of docs/grants.md, in which each service is run', () => {
+  const script = `docker_process_sql() { cat; }; . ${join(ROOT, 'ops/platform-grants.sh')}`;
+  const env = { DB_PASS: "a'b", PATH: process.env['PATH'] };
+  const { stdout, status, stderr } = spawnSync('bash', ['-eu', '-c', script], { encoding: 'utf8', env });
+  assert.equal(status, 0, stderr);
+  const made = stdout.split('\n').filter((line) => line.startsWith('GRANT'));
+  const users = new Set(
+    [...stdout.matchAll(/^CREATE USER '(\w+)'@'%' IDENTIFIED BY 'a''b';$/gm)].map(([, user]) => user)
+  );
+  assert.deepEqual([...users].sort(), ['decoder', 'explorer', 'hub', 'indexer', 'tracker']);
+  const documented = [...read('docs/grants.md').matchAll(/^GRANT .* TO '(\w+)'@.*$/gm)]
+    .filter(([, user]) => users.has(user!))
+    .map(([line]) => line.replace("@'127.0.0.1'", "@'%'"));
+  const sorted = (lines: readonly string[]) =>
+    lines
+      .map((line) => line.replace(/GRANT (.*) ON/, (_, rights: string) => `GRANT ${rights.split(', ').sort()} ON`))
+      .sort();
+  assert.deepEqual(sorted(made), sorted(documented));
+});
+
+interface Deployed {
+  readonly enableServiceLinks: boolean;
+  readonly automountServiceAccountToken: boolean;
+  readonly securityContext: { readonly runAsNonRoot: boolean; readonly seccompProfile: { readonly type: string } };
+  readonly containers: readonly {
+    readonly args: readonly string[];
+    readonly env: readonly { readonly name: string; readonly value: string }[];
+    readonly ports: readonly { readonly containerPort: number }[];
+    readonly livenessProbe: { readonly httpGet: { readonly path: string } };
+    readonly readinessProbe: { readonly httpGet: { readonly path: string } };
+    readonly securityContext: object;
+  }[];
+}
+
+test('the Kubernetes manifests of hub and explorer set variables that there are, and give their pods no more than they need', async () => {
+  const documents = parseAllDocuments(read('ops/kubernetes-services.yaml')).map((document) => document.toJS());
+  const pods = documents.flatMap(({ kind, spec }) => (kind === 'Deployment' ? [spec.template.spec as Deployed] : []));
+  assert.deepEqual(
+    pods.map(({ containers }) => containers[0]!.args),
+    [['hub'], ['explorer']]
+  );
+  const secrets: Readonly<Record<string, string>> = { HUB_DB_PASS: 'x', INDEXER_DB_PASS: 'x', DECODER_DB_PASS: 'x' };
+  for (const { enableServiceLinks, automountServiceAccountToken, securityContext, containers } of pods) {
+    assert.deepEqual([enableServiceLinks, automountServiceAccountToken], [false, false]);
+    assert.deepEqual([securityContext.runAsNonRoot, securityContext.seccompProfile.type], [true, 'RuntimeDefault']);
+    const [container] = containers;
+    const narrow = { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
+    assert.deepEqual(container!.securityContext, narrow);
+    const { variables, checks } = await loadCommand(container!.args[0]!);
+    for (const { name } of container!.env) assert.ok(Object.hasOwn(variables!, name), name);
+    const own = Object.fromEntries(container!.env.map(({ name, value }) => [name, value]));
+    const needed = Object.entries(secrets).filter(([name]) => Object.hasOwn(variables!, name));
+    const { values } = loadConfig(variables!, { env: { ...own, ...Object.fromEntries(needed) }, ...checks });
+    const { HUB_PORT, EXPLORER_API_PORT } = values as Readonly<Record<string, unknown>>;
+    assert.equal(container!.ports[0]!.containerPort, container!.args[0] === 'hub' ? HUB_PORT : EXPLORER_API_PORT);
+    assert.equal(container!.livenessProbe.httpGet.path, '/livez');
+    assert.equal(container!.readinessProbe.httpGet.path, '/readyz');
+  }
 });
 
 /** A value of a compose file as it is with what its comments ask an operator to set. */

@@ -1,13 +1,29 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
+import { listenTls } from '../../src/service/ingress/listen-tls.ts';
 import { frame, RawClient } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
+import { temporaryDirectory } from '../support/sync/sync-process.ts';
 import { openHouse } from '../unit/sync/routes/house.ts';
 
 const from = (remoteAddress: string) => ({ socket: { remoteAddress } }) as IncomingMessage;
+
+function makeCertificate() {
+  const directory = temporaryDirectory('tls');
+  const [certificate, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=localhost'];
+  execFileSync('openssl', ['req', '-x509', ...kind, '-keyout', key, '-out', certificate], { stdio: 'ignore' });
+  return { certificate, key };
+}
 
 const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
 
@@ -23,6 +39,27 @@ test('connections of an address, and of all, have a limit; WebSockets have their
   assert.equal(await others.say(get('/status')).status(), 200);
   await (await RawClient.open(siege.place, { from: '127.0.0.3' })).ended;
   for (const { socket } of [...clients, others]) socket.destroy();
+  await siege.end();
+});
+
+test('on the TLS port an address has its places before any handshake, and the places of all ports are counted together', async () => {
+  const { certificate, key } = makeCertificate();
+  const siege = await Siege.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
+  const place = { host: '127.0.0.1', port: await freePort(), certificate, key, maxConnections: 5 };
+  const variables = { port: 'P', certificate: 'C', key: 'K' };
+  const stop = await listenTls(siege.house.app.server, { ...place, variables });
+  const at = `127.0.0.1:${place.port}`;
+  const silent = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(at)));
+  const cut = silent.map(({ ended }) => ended.then(() => true));
+  const first = await Promise.all(cut.map((each) => Promise.race([each, sleep(500).then(() => false)])));
+  assert.equal(first.filter(Boolean).length, 5, 'three of eight stay, though none has shaken hands');
+  const raw = connect({ port: place.port, host: '127.0.0.1', localAddress: '127.0.0.3' });
+  const socket = connectTls({ socket: raw, rejectUnauthorized: false });
+  await once(socket, 'secureConnect'); // four of five places, with the good one's that is five
+  await (await RawClient.open(siege.place, { from: '127.0.0.4' })).ended;
+  socket.destroy();
+  stop();
+  for (const each of silent) each.socket.destroy();
   await siege.end();
 });
 

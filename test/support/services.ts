@@ -92,8 +92,10 @@ export interface Platform {
 /**
  * Every service of one litecoin regtest beside a real node: each a process of its own that takes the same key, trusts a proxy on the
  * loopback, allows one origin, and sends its traces to a collector. They end with the test file.
+ *
+ * @param key the key of all of them; empty: they have none
  */
-export async function startPlatform(): Promise<Platform> {
+export async function startPlatform(key = KEY): Promise<Platform> {
   const [{ node }, collector] = await Promise.all([startTestLitecoind(), startCollector()]);
   await node.mine(3);
   const ports = new Map<string, number>();
@@ -101,13 +103,13 @@ export async function startPlatform(): Promise<Platform> {
   const urlOf = (wanted: string) => `http://127.0.0.1:${ports.get(wanted)}`;
   const common = {
     ...{ TRUST_PROXY: '127.0.0.1', CORS_ORIGINS: ORIGIN, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
-    ...{ CONSOLE_SERVICES: SERVICE_ROWS.map((row) => urlOf(row.name)).join(','), CONSOLE_SERVICES_KEY: KEY }
+    ...{ CONSOLE_SERVICES: SERVICE_ROWS.map((row) => urlOf(row.name)).join(','), CONSOLE_SERVICES_KEY: key }
   };
   const start = async (row: ServiceRow, own: Environment): Promise<RunningService> => {
     const { name, command, prefix, keyVariable } = row;
     const port = ports.get(name)!;
     const at = { [`${prefix}_HOST`]: '127.0.0.1', [`${prefix}_PORT`]: String(port) };
-    const env = { ...common, ...own, ...at, [keyVariable]: KEY };
+    const env = { ...common, ...own, ...at, [keyVariable]: key };
     const { child, output } = startServiceProcess(command, env);
     const url = urlOf(name);
     let last = 'nothing';
@@ -131,7 +133,7 @@ export async function startPlatform(): Promise<Platform> {
   await call(hub, 'updateconfig', {
     config: { LTC: { regtest: { 'platform-indexer': { db_host: host, db_port: port, name, user, pass } } } }
   });
-  const atHub = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), HUB_API_KEY: KEY };
+  const atHub = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), HUB_API_KEY: key };
   const own: Readonly<Record<string, Environment>> = {
     decoder: { ...nodeEnv(node), ...decoder, DECODER_POLL_INTERVAL: '50' },
     indexer: { INDEXER_COIN: 'LTC', INDEXER_NETWORK: 'regtest', ...decoder, ...indexer, INDEXER_POLL_INTERVAL: '50' },

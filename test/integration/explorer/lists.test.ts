@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hasCode } from '../../../src/errors.ts';
@@ -414,6 +415,48 @@ test('balances of a past block: what an indexer had that stopped there', async (
     await assert.rejects(ask({ method: 'balances', query: 'A', height }), (error) =>
       hasCode(error, 'BLOCK_INDEX_INVALID')
     );
+});
+
+test('a credit that comes late to an old action is in each of its lists at once; what cannot change is told as settled', async () => {
+  const usual = databases;
+  databases = openDatabases({ ...usual.network, undoDepth: 1 }, readers, cursors);
+  const [{ at, address, tick }] = (await sql(
+    explored.indexer,
+    'SELECT MIN(action_index) AS at, address_id AS address, tick_id AS tick FROM credits GROUP BY address_id, tick_id ORDER BY at LIMIT 1'
+  )) as [{ at: number; address: number; tick: number }];
+  const [{ height, holder }] = (await sql(
+    explored.indexer,
+    `SELECT block_index AS height, (SELECT address FROM index_addresses WHERE id = ${address}) AS holder FROM actions WHERE action_index = ${at}`
+  )) as [{ height: number; holder: string }];
+  const asked = [
+    { method: 'credits', type: 'block', query: String(height) },
+    { method: 'credits', type: 'action', query: String(at) },
+    { method: 'credits', type: 'address', query: holder }
+  ].map((each) => ({ ...each, limit: 100 }));
+  const read = async () => {
+    const found = [];
+    for (const each of asked) found.push((await walk(each)).length);
+    return found;
+  };
+  const late = `INSERT INTO credits (action_index, address_id, tick_id, amount) VALUES (${at}, ${address}, ${tick}, '0.125')`;
+  try {
+    const before = await read();
+    await sql(explored.indexer, late);
+    await sleep(1_500); // reads share a snapshot for a moment
+    assert.deepEqual(
+      await read(),
+      before.map((count) => count + 1)
+    );
+    const question = (method: string) =>
+      answerQuestion(databases, {
+        ...{ parameters: {}, page: 1, order: 'desc', format: 'json', limit: 5 },
+        ...{ method, type: 'block', query: String(height) }
+      });
+    assert.deepEqual([(await question('credits')).isSettled, (await question('debits')).isSettled], [false, true]);
+  } finally {
+    await sql(explored.indexer, `DELETE FROM credits WHERE action_index = ${at} AND amount = '0.125'`);
+    databases = usual;
+  }
 });
 
 test('total is what COUNT(*) finds, through reorgs, where lists are counted in small parts', async () => {

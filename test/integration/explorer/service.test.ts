@@ -239,6 +239,18 @@ test('EEX-11, AU-01: its account may SELECT alone, nobody needs a key; it reads 
   assert.equal((await get('/api/blocks', malformed)).body.code, 'BAD_REQUEST');
 });
 
+test('what is refused is kept by no cache: 404, 400 and 503 say no-store', async () => {
+  for (const [path, status] of [
+    ['/api/token/NOPE', 404],
+    ['/nowhere', 404],
+    ['/XYZ/api/blocks', 404],
+    ['/api/blocks?limit=0', 400]
+  ] as const) {
+    const answer = await fetch(explorer.url + path);
+    assert.deepEqual([answer.status, answer.headers.get('cache-control')], [status, 'no-store'], path);
+  }
+});
+
 test('HTTPS is served where a certificate is set, by the same routes; a pair that does not fit is CONFIG_INVALID', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-tls-'));
   const [cert, key] = [join(directory, 'cert.pem'), join(directory, 'key.pem')];

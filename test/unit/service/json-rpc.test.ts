@@ -126,6 +126,18 @@ test('-32600: an empty batch, a batch above the cap, and what is no call', async
   );
 });
 
+test('-32600: an id of more than 1,024 letters, which every reply would repeat; compressed or not', async () => {
+  const { app, called } = service({ bodyLimitBytes: 1_000_000 });
+  for (const id of ['x'.repeat(100_000), '\u0000'.repeat(500)])
+    for (const headers of [{}, { 'accept-encoding': 'gzip' }]) {
+      const { status, json } = await post(app, { ...call('store', { value: 1 }), id }, headers);
+      assert.deepEqual([status, json.id, json.error.code], [200, null, -32600]);
+    }
+  assert.deepEqual(called, []);
+  const longest = 'x'.repeat(1_022);
+  assert.equal((await post(app, { ...call('store', { value: 1 }), id: longest })).json.id, longest);
+});
+
 test('-32601: an unknown method, names of the prototype among them', async () => {
   const { app } = service();
   for (const name of ['nonesuch', 'constructor', '__proto__'])

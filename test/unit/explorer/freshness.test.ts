@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fastify } from 'fastify';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import type { Coin } from '../../../src/explorer/coins.ts';
+import { tellFreshness } from '../../../src/explorer/routes/freshness.ts';
+
+test('another release has another ETag for the same answer: its form may be another one', async () => {
+  const coin = { network: chainNetwork('bitcoin', 'regtest'), report: () => null } as unknown as Coin;
+  const told = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
+  const app = fastify();
+  app.get<{ Params: { version: string } }>('/:version', async (request, reply) =>
+    tellFreshness(request, reply, { ...told, version: request.params.version }) ? reply.code(304).send() : 'answer'
+  );
+  const ask = async (version: string, known?: string) =>
+    await app.inject({ url: `/${version}`, headers: known === undefined ? {} : { 'if-none-match': known } });
+  const { etag, 'cache-control': kept } = (await ask('1.0.0')).headers;
+  assert.equal(kept, 'public, max-age=86400, immutable', 'a day and not a year');
+  assert.equal((await ask('1.0.0', String(etag))).statusCode, 304);
+  assert.equal((await ask('1.0.1', String(etag))).statusCode, 200);
+});

@@ -5,7 +5,7 @@ import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { BreakerInput } from '../../machines/runtime/circuit-breaker.ts';
 import { findNetwork } from '../coin/find-network.ts';
 import { databaseOf } from '../config/database.ts';
-import type { HubConfig } from '../config/services/hub.ts';
+import { type HubConfig, unusedOf } from '../config/services/hub.ts';
 import { PlatformError, type WireError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
@@ -139,6 +139,8 @@ export async function startHub(
       exposure: 'ANYONE who reaches this port can change the configuration, and read its database passwords'
     });
     for (const warning of openGates(config)) log.warn(warning);
+    for (const name of unusedOf(config))
+      log.warn(`${name} is set and not used: this hub has no validator mode yet; unset it, or leave it for then`);
     const hubData = (): HubActorData => ({
       ...{ database: coordinates, breaker, isFirst: !wasReady, logLevel: config.LOG_LEVEL }
     });

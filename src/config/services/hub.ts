@@ -19,6 +19,35 @@ function readSourceName(entry: string): PriceSourceName {
 const sourceUrl = (name: PriceSourceName, example: string) =>
   parsed(readBaseUrl, { doc: `base URL that ${name} is asked at; unset: its own`, example });
 
+function readSeed(value: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(value)) throw new Error('must be 64 hexadecimal digits');
+  return value;
+}
+
+function readPeer(entry: string): string {
+  const [, port] = /^[A-Za-z0-9.:[\]-]+:(\d{1,5})$/.exec(entry) ?? [];
+  if (port === undefined || Number(port) < 1 || Number(port) > 65_535)
+    throw new Error(`must list host:port, not "${entry}"`);
+  return entry;
+}
+
+const later = (what: string) => `${what}; checked, and used by no hub without validator mode`;
+/** What only a hub in validator mode uses: a wrong value is found before that is turned on. */
+const OF_VALIDATORS = {
+  SIGNING_PRIVKEY_HEX: parsed(readSeed, { doc: later('seed of the signing key, 64 hexadecimal digits'), secret: true }),
+  P2P_PORT: port({ doc: later('port for other validators') }),
+  SEED_NODES: list(readPeer, { doc: later('validators to ask first'), example: 'v1.example:10001,v2.example:10001' }),
+  ORACLE_EPOCH_START: integer({ doc: later('first round of prices, in ms since 1970'), example: '1767225600000' }),
+  ORACLE_MIN_SUBMISSIONS: integer({ min: 1, doc: later('validators of which a round needs prices'), example: '3' }),
+  DISABLED_CAPABILITIES: list((entry) => entry, { doc: later('capabilities that are off'), example: 'price' }),
+  P2P_RECONNECT_BASE: integer({ doc: later('first ms between attempts to connect'), example: '2000' }),
+  P2P_RECONNECT_MAX: integer({ doc: later('most ms between attempts to connect'), example: '60000' })
+} as const;
+
+/** Those of the variables that are set and that this hub does not use. */
+export const unusedOf = (config: HubConfig): readonly string[] =>
+  Object.keys(OF_VALIDATORS).filter((name) => config[name as keyof typeof OF_VALIDATORS] !== undefined);
+
 /** Every variable of the hub. @see the section "Shared configuration" of the specification */
 export const hubVariables = {
   HUB_HOST: text({ default: '0.0.0.0', doc: 'address to listen on', example: '127.0.0.1' }),
@@ -121,6 +150,7 @@ export const hubVariables = {
     doc: 'refused: this hub has no validator mode yet',
     reason: 'this hub has no validator mode yet: its writes would go to its own database without consensus; unset it'
   }),
+  ...OF_VALIDATORS,
   CORS_ORIGIN: list(readOrigin, {
     doc: 'such an origin beside those of CORS_ORIGINS, under the name that other hubs have for it',
     example: 'https://console.example'

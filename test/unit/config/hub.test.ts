@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { hubsOf } from '../../../src/config/hub-client.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { decoderVariables } from '../../../src/config/services/decoder.ts';
-import { hubVariables } from '../../../src/config/services/hub.ts';
+import { hubVariables, unusedOf } from '../../../src/config/services/hub.ts';
 
 const DATABASE = {
   ...{ HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '3306', HUB_DB_NAME: 'Platform_Hub' },
@@ -47,4 +47,33 @@ test('CF-35, CF-36: hubs are those of HUB_VALIDATORS in their order, else HUB_AP
   assert.deepEqual(hubs({}), []);
   for (const HUB_VALIDATORS of ['a', 'a:70000', 'http://a:1', 'a:1;b:2'])
     assert.throws(() => hubs({ HUB_VALIDATORS }), { message: /HUB_VALIDATORS=.* must be host:port entries/ });
+});
+
+test('CONFIG_INVALID: what only validator mode uses is checked all the same, and what is set in vain is named', () => {
+  const wrong = {
+    SIGNING_PRIVKEY_HEX: 'zz',
+    P2P_PORT: '70000',
+    SEED_NODES: 'a:1,b',
+    ORACLE_EPOCH_START: 'soon',
+    ORACLE_MIN_SUBMISSIONS: '0',
+    P2P_RECONNECT_BASE: '-1',
+    P2P_RECONNECT_MAX: '1e5'
+  };
+  for (const [name, value] of Object.entries(wrong))
+    assert.throws(() => loadConfig(hubVariables, { env: { ...DATABASE, [name]: value } }), {
+      message: new RegExp(name)
+    });
+  const seed = 'ab'.repeat(32);
+  const { values } = loadConfig(hubVariables, {
+    env: { ...DATABASE, SIGNING_PRIVKEY_HEX: seed, SEED_NODES: 'a:1, b:2' }
+  });
+  assert.deepEqual(unusedOf(values), ['SIGNING_PRIVKEY_HEX', 'SEED_NODES']);
+  const near = {
+    SIGNING_PRIVKEY_HEXX: seed,
+    GOV_VOTING_PERIODS: '1',
+    TELEMETRY_RETENTION_DAY: '1',
+    ORACLE_MIN_SOURCE: '1'
+  };
+  const { warnings } = loadConfig(hubVariables, { env: { ...DATABASE, ...near }, prefixes: ['HUB_'] });
+  assert.equal(warnings.length, Object.keys(near).length, warnings.join('\n'));
 });

@@ -449,7 +449,7 @@ test('a credit that comes late to an old action is in each of its lists at once;
     );
     const question = (method: string) =>
       answerQuestion(databases, {
-        ...{ parameters: {}, page: 1, order: 'desc', format: 'json', limit: 5 },
+        ...{ parameters: {}, page: 1, order: 'desc', format: 'json', limit: 100 },
         ...{ method, type: 'block', query: String(height) }
       });
     assert.deepEqual([(await question('credits')).isSettled, (await question('debits')).isSettled], [false, true]);

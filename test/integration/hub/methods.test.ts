@@ -314,6 +314,8 @@ describe('the methods of a hub', () => {
       ['initiateswap', { ...ACTION, amount: 1 }, /params\/amount is unknown here/],
       ['reportreorg', { ...REORG, reorg_height: -1 }, /params\/reorg_height/],
       ['reportreorg', { ...REORG, depth: 2 }, /params\/depth is unknown here/],
+      ['pushoracleprice', { ...PRICE, value: '0' }, /params\/value/],
+      ['pushoracleprice', { ...PRICE, value: '0.000' }, /params\/value/],
       ['propose', { parameter: 'x'.repeat(256), proposed_value: '1' }, /params\/parameter/],
       ['propose', { parameter: 'X', proposed_value: '1'.repeat(256) }, /params\/proposed_value/],
       ['propose', { parameter: 'X', proposed_value: '' }, /params\/proposed_value/],

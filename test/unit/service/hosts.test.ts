@@ -88,6 +88,17 @@ test('without a key, the inside is told to this machine and its networks alone; 
   assert.equal((await ask(closed, { 'x-api-key': 'k' }, '/metrics', FROM_AFAR)).statusCode, 200);
 });
 
+test('what a service without a key reads of others with theirs is told to this machine alone', async () => {
+  const config = { ...FRAME_CONFIG, CONSOLE_SERVICES: ['http://127.0.0.1:9'] };
+  const platformOf = async (app: FastifyInstance, from: string) =>
+    (await ask(app, {}, '/debug/live', from)).json<{ readonly platform: object | null }>().platform;
+  const keyed = createFrame(definitionOf({ config: { ...config, CONSOLE_SERVICES_KEY: 'key-of-the-others' } }));
+  assert.notEqual(await platformOf(keyed, '127.0.0.1'), null);
+  assert.equal(await platformOf(keyed, '10.1.2.3'), null);
+  const open = createFrame(definitionOf({ config }));
+  assert.notEqual(await platformOf(open, '10.1.2.3'), null, 'everybody may ask them without one');
+});
+
 test('a right key counts beside a foreign one in the other header', async () => {
   const app = createFrame(definitionOf({ keys: { readers: ['right'] } }));
   for (const headers of [

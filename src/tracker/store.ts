@@ -154,7 +154,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     if (!tip) return null;
     const { height } = tip;
     await this.#change(async () => {
-      // Each block makes its reward: where nothing is kept of it, it was written far below the tip, or lies so far below by now.
+      // Where nothing is kept of it, it was written far below the tip, or lies so far below by now.
       const [kept] = await this.database.query('SELECT 1 FROM made WHERE block_index = ? LIMIT 1', [height]);
       if (!kept) {
         const reason = `block ${height} cannot be rolled back, because its undo data is missing: drop the database and start the tracker; it reads the chain again`;

@@ -38,6 +38,11 @@ export class CoinWriter {
   async keepUndo(height: number, made: Buffer, { spent }: Pick<CoinChanges, 'spent'>): Promise<void> {
     for (const rows of lists(MADE, made, (records, at) => `(${height},${madeRow(records, at)})`))
       await this.#database.query(`INSERT INTO made (block_index, outpoint, script_hash, value) VALUES ${rows}`);
+    // A reward may be burnt. That nothing was made is kept too: else the block would seem to be one of which nothing is kept.
+    if (made.length === 0)
+      await this.#database.query(
+        `INSERT INTO made (block_index, outpoint, script_hash, value) VALUES (${height},${NO_COIN},${NO_SCRIPT},0)`
+      );
     for (const list of lists(SPENT, spent, outpointOf))
       await this.#database.query(
         `INSERT INTO spent (block_index, script_hash, outpoint, value, height, maturity)
@@ -60,6 +65,9 @@ export function coinsMissing(count: number): PlatformError {
   return new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
+/** A place at which no transaction has an output, and a hash that no script has. */
+const NO_COIN = `X'${'00'.repeat(SPENT.key)}'`;
+const NO_SCRIPT = `X'${'00'.repeat(SCRIPT.key)}'`;
 const outpointOf = (records: Buffer, at: number): string => `X'${records.toString('hex', at, at + SPENT.key)}'`;
 const hashOf = (records: Buffer, at: number): string =>
   `X'${records.toString('hex', at + MADE.hashAt, at + MADE.valueAt)}'`;

@@ -33,7 +33,9 @@ export async function openStateDirectories(
       try {
         return void locks.push(lockDirectory(directory, variable, what));
       } catch (caught) {
-        const isPredecessor = hasCode(caught, 'STATE_LOCKED') && caught.detail['holder'] === what;
+        // One that was killed before it wrote its name may be a predecessor too.
+        const isPredecessor =
+          hasCode(caught, 'STATE_LOCKED') && [what, undefined].includes(caught.detail['holder'] as string);
         if (!isPredecessor || performance.now() > deadline) throw caught;
         if (attempt === 0) log.warn(`waiting for the process that holds it to end: ${caught.message}`);
       }

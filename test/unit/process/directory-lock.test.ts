@@ -102,3 +102,18 @@ test('a successor with the same mode and port waits until its predecessor has en
   assert.match(warnings.join(), /^waiting for the process that holds it to end: .* is in use by process /);
   release();
 });
+
+test('a successor waits for a predecessor that was killed before it wrote its name', async () => {
+  const directory = temporaryDirectory('lock');
+  const { child } = await contend(directory, 'anything');
+  writeFileSync(join(directory, 'lock.json'), '');
+  const config = {
+    SYNC_MODE: 'server',
+    SYNC_API_PORT: 3006,
+    SYNC_STATE_DIR: directory,
+    SNAPSHOT_CACHE_DIR: undefined
+  } as const;
+  const log = { ...silentLogger, warn: () => child.kill('SIGKILL') } as unknown as Logger;
+  const { release } = await openStateDirectories(config, log);
+  release();
+});

@@ -46,7 +46,7 @@ status below that holds. The indexer judges parts in order, each on what the one
 - Parts of a SEND with equal ticker and destination are one part, at the place of the first and with
   the last memo; so are those of a DESTROY with equal ticker and memo. A part with a badly formed
   amount stays alone; 18 places are read where the ticker is unknown. Rows of one action with equal
-  address and ticker are one row. A MINT whose DESTINATION is its source has no DESTINATION.
+  address and ticker are one row. A MINT whose DESTINATION is its source keeps it.
 - A MAX_SUPPLY is at most 10^21 units, and 0 is none. No token has more than 10^36 units, so that the
   database can add up all rows of it.
 - A ticker gets its id with its first valid ISSUE; rows of refused actions about others have none.
@@ -262,10 +262,11 @@ list, of \`GIVE_TOKEN\`, and of the dispenser (\`GET_ADDRESS (dispenser allow li
 - Format 3 adds the source's weight to the ballot of DELEGATE_TO, in polls of that token in which the
   source has no ballot; it goes no further. The newest counts; an empty DELEGATE_TO or the source's own
   address ends it.
-- Ballots without weight count nothing. A poll fails where the weight of all ballots is 0 or below
-  QUORUM, or the ballots are fewer than MIN_VOTERS. Else the option with the greatest weight wins, of
-  equal ones the first. With DECIDE_THRESHOLD it closes at the end of a block with a ballot of it, if
-  it would not fail and the weight of an option is not below.
+- QUORUM and DECIDE_THRESHOLD are shares of the token's supply from 0 to 1: what voters hold counts,
+  whatever it weighs. Ballots without weight count nothing. A poll fails where the weight of all ballots
+  is 0, their voters hold less than QUORUM, or they are fewer than MIN_VOTERS. Else the option with the
+  greatest weight wins, of equal ones the first. With DECIDE_THRESHOLD above 0 it closes at the end of a
+  block with a ballot of it, if it would not fail and those who are for that option hold that share.
 - DEPOSIT is of the gas token and held until the poll closes: then the source gets it back, or, where
   the poll failed, the address of the role REWARD gets it. Without such an address it is burned.
   Callbacks need contracts; what is said of them beside CALLBACK_CONTRACT is left out.

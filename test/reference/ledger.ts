@@ -2445,25 +2445,28 @@ export class ReferenceLedger {
     const quorum = given('QUORUM', 18);
     const minVoters = get('MIN_VOTERS') === '' ? 0 : readWhole(get('MIN_VOTERS'));
     const minBalance = given('MIN_VOTE_BALANCE', token?.decimals ?? 18);
-    const threshold = get('DECIDE_THRESHOLD') === '' ? null : readAmount(get('DECIDE_THRESHOLD'), 18) || 0n;
+    const threshold = given('DECIDE_THRESHOLD', 18);
     const deposit = given('DEPOSIT', 8);
     const refusal = firstOf([
-      () => token === null && 'TICK (unknown)',
-      () => end === null && 'END_BLOCK (format)',
-      () => !areOptions && 'OPTIONS (format)',
-      () => (most === null || most < 1 || most > options.length) && 'MAX_SELECTIONS (format)',
-      () => !['approval', 'split'].includes(tally) && 'TALLY_MODE (format)',
-      () => !['balance', 'stake', 'flat', 'quadratic'].includes(weighing) && 'WEIGHT_MODE (format)',
-      () => quorum === null && 'QUORUM (format)',
-      () => minVoters === null && 'MIN_VOTERS (format)',
-      () => minBalance === null && 'MIN_VOTE_BALANCE (format)',
-      () => threshold === 0n && 'DECIDE_THRESHOLD (format)',
-      () => points(get('QUESTION')) > 1_000 && 'QUESTION (length)',
-      () => deposit === null && 'DEPOSIT (format)',
-      () => get('CALLBACK_CONTRACT') !== '' && 'CALLBACK_CONTRACT (unknown)',
       this.#sourceSleeps(doing),
-      () => (end! <= this.#height || end! > this.#height + 105_120) && 'END_BLOCK (block index)',
-      () => this.#balance(token, source) === 0n && 'insufficient funds (TICK)',
+      () => get('TICK') === '' && 'TICK (missing)',
+      () => token === null && 'TICK (unknown)',
+      () => this.#balance(token, source) === 0n && 'SOURCE (must hold TICK to create poll)',
+      () => (end === null || end <= this.#height) && 'END_BLOCK (must be a future block)',
+      () => end! > this.#height + 105_120 && 'END_BLOCK (too far)',
+      () => options.length < 2 && 'OPTIONS (need at least 2)',
+      () => !areOptions && 'OPTIONS (format)',
+      () => (most === null || most < 1 || most > options.length) && 'MAX_SELECTIONS (range)',
+      () => !['approval', 'split'].includes(tally) && 'TALLY_MODE (value)',
+      () => !['balance', 'stake', 'flat', 'quadratic'].includes(weighing) && 'WEIGHT_MODE (value)',
+      () => weighing === 'quadratic' && !minBalance && 'quadratic WEIGHT_MODE requires MIN_VOTE_BALANCE > 0',
+      () => (quorum === null || quorum > E18) && 'QUORUM (fraction 0-1)',
+      () => minVoters === null && 'MIN_VOTERS (non-negative integer)',
+      () => minBalance === null && 'MIN_VOTE_BALANCE (non-negative amount)',
+      () => (threshold === null || threshold > E18) && 'DECIDE_THRESHOLD (fraction 0-1)',
+      () => points(get('QUESTION')) > 1_000 && 'QUESTION (length)',
+      () => deposit === null && 'DEPOSIT (non-negative amount)',
+      () => get('CALLBACK_CONTRACT') !== '' && 'CALLBACK_CONTRACT (unknown)',
       () => this.#balance(this.#gas, source) < deposit! && 'insufficient funds (DEPOSIT)'
     ]);
     if (refusal === null) {
@@ -2473,7 +2476,8 @@ export class ReferenceLedger {
       }
       this.#polls.push({
         ...{ index, source, token: token!, end: end!, options: options.length, most: most!, weighing },
-        ...{ isSplit: tally === 'split', quorum: quorum!, minVoters: minVoters!, minBalance: minBalance!, threshold },
+        ...{ isSplit: tally === 'split', quorum: quorum!, minVoters: minVoters!, minBalance: minBalance! },
+        threshold: threshold! || null,
         ...{ deposit: deposit!, isOpen: true, ballots: new Map(), block: 0 }
       });
     }
@@ -2485,37 +2489,35 @@ export class ReferenceLedger {
     const get = named('POLL_REF BALLOT MEMO', doing.fields);
     const number = readWhole(get('POLL_REF'));
     const poll = this.#polls.find(({ index }) => index === number);
-    const choices = get('BALLOT')
+    const parts = get('BALLOT')
       .split(',')
       .map((part) => {
-        const [option = '', share = '1', ...more] = part.trim().split(':');
-        const isGood =
-          /^[0-9]{1,2}$/.test(option) && /^[0-9]{1,7}$/.test(share) && more.length === 0 && Number(share) > 0;
-        return { option: isGood ? Number(option) : 99, share: Number(share), isPlain: !part.includes(':') };
+        const [option = '', ...rest] = part.trim().split(':');
+        const share = rest.length === 0 ? '1' : rest.join(':').trim();
+        const isOption = /^[0-9]{1,2}$/.test(option) && (rest.length === 0 || poll?.isSplit === true);
+        return { option: isOption ? Number(option) : 99, share: /^[0-9]{1,7}$/.test(share) ? Number(share) : 0 };
       });
-    const isBallot = () =>
-      choices.length <= poll!.most &&
-      new Set(choices.map(({ option }) => option)).size === choices.length &&
-      choices.every(
-        ({ option, share, isPlain }) => option < poll!.options && share <= 1_000_000 && (poll!.isSplit || isPlain)
-      );
+    const ballotTests = [
+      () => get('BALLOT') === '' && 'BALLOT (empty)',
+      () => parts.length > poll!.most && 'BALLOT (exceeds MAX_SELECTIONS)',
+      () => parts.some(({ option }) => option >= poll!.options) && 'BALLOT (option index out of range)',
+      () => new Set(parts.map(({ option }) => option)).size < parts.length && 'BALLOT (duplicate option)',
+      () => parts.some(({ share }) => share === 0 || share > 1_000_000) && 'BALLOT (share must be > 0 in split mode)'
+    ];
     const refusal = firstOf([
-      () => number === null && 'POLL_REF (format)',
-      () => !poll && 'POLL_REF (unknown)',
-      () => !isBallot() && 'BALLOT (format)',
       this.#sourceSleeps(doing),
-      ...memoTests(get('MEMO')),
+      () => number === null && 'POLL_REF (format)',
+      () => !poll && 'POLL_REF (unknown poll)',
       () => !poll!.isOpen && 'poll closed',
-      () => {
-        const held = this.#balance(poll!.token, source);
-        return (held === 0n || held < poll!.minBalance) && 'insufficient funds (TICK)';
-      }
+      () => this.#balance(poll!.token, source) === 0n && 'SOURCE (must hold TICK to vote)',
+      ...ballotTests,
+      ...memoTests(get('MEMO'))
     ]);
     if (refusal === null) {
-      poll!.ballots.set(source, choices);
+      poll!.ballots.set(source, parts);
       poll!.block = this.#height;
     }
-    const rows = poll && isBallot() ? choices.length : 1;
+    const rows = poll && firstOf(ballotTests) === null ? parts.length : 1;
     for (let row = 0; row < rows; row++) this.#judge(doing, 'votes', refusal);
     return refusal === null;
   }
@@ -2543,7 +2545,7 @@ export class ReferenceLedger {
     return this.#judge(doing, 'vote_delegations', refusal);
   }
 
-  #voteOf({ token, minBalance, weighing }: Poll, holder: string): bigint {
+  #voteOf({ token, minBalance }: Poll, holder: string, weighing: string): bigint {
     const held = this.#balance(token, holder);
     if (held === 0n || held < minBalance) return 0n;
     if (weighing === 'flat') return E18;
@@ -2551,15 +2553,13 @@ export class ReferenceLedger {
     return weighing === 'balance' ? held : rootOf(held * E18);
   }
 
-  #maybeClose(poll: Poll): void {
-    const isEnd = poll.end <= this.#height;
-    if (!isEnd && (poll.threshold === null || poll.block !== this.#height)) return;
+  #countVotes(poll: Poll, weighing: string): { options: bigint[]; all: bigint; voters: number } {
     const options = Array.from({ length: poll.options }, () => 0n);
     let [all, voters] = [0n, 0];
     for (const [voter, choices] of poll.ballots) {
-      let weight = this.#voteOf(poll, voter);
+      let weight = this.#voteOf(poll, voter, weighing);
       for (const [from, to] of this.#proxies.get(poll.token) ?? [])
-        if (to === voter && !poll.ballots.has(from)) weight += this.#voteOf(poll, from);
+        if (to === voter && !poll.ballots.has(from)) weight += this.#voteOf(poll, from, weighing);
       if (weight === 0n) continue;
       all += weight;
       voters += 1;
@@ -2567,8 +2567,18 @@ export class ReferenceLedger {
       for (const { option, share } of choices)
         options[option]! += poll.isSplit ? (weight * BigInt(share)) / shares : weight;
     }
-    const isGood = all > 0n && all >= poll.quorum && voters >= poll.minVoters;
-    if (!isEnd && !(isGood && options.some((weight) => weight >= poll.threshold!))) return;
+    return { options, all, voters };
+  }
+
+  #maybeClose(poll: Poll): void {
+    const isEnd = poll.end <= this.#height;
+    if (!isEnd && (poll.threshold === null || poll.block !== this.#height)) return;
+    const { options, all, voters } = this.#countVotes(poll, poll.weighing);
+    const held = this.#countVotes(poll, 'balance');
+    const isShare = (amount: bigint, share: bigint) => amount * E18 >= share * poll.token.supply;
+    const leader = options.indexOf(options.reduce((best, weight) => (weight > best ? weight : best), 0n));
+    const isGood = all > 0n && isShare(held.all, poll.quorum) && voters >= poll.minVoters;
+    if (!isEnd && !(isGood && isShare(held.options[leader]!, poll.threshold!))) return;
     const doing = this.#system('VOTE', poll.source);
     for (const _ of options) this.#note(doing.index, 'poll_results', 'valid');
     poll.isOpen = false;

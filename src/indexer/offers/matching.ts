@@ -183,17 +183,22 @@ function isKeptApart(maker: Trade, taker: Trade, { ledger }: Step): boolean {
 function settle(maker: Trade, taker: Trade, { give, get }: Fill, step: Step): void {
   const { action, ledger, rules } = step;
   const isInstant = taker.give.tick !== null && taker.get.tick !== null;
-  const amountOf = (side: Side, amount: bigint) => (side.isOwnership ? null : formatAmount(amount));
+  const moved = [
+    { side: taker.give, amount: give },
+    { side: taker.get, amount: get }
+  ].map(({ side, amount }) => ({ tick: side.tick ?? NO_TICK, amount: side.isOwnership ? null : formatAmount(amount) }));
+  // The row of an order has as its give side what the newer one gives, that of a swap what the older one gives.
+  const [given, got] = (taker.kind === 'order' ? moved : moved.toReversed()) as [(typeof moved)[0], (typeof moved)[0]];
   ledger.record(`${taker.kind}_matches`, {
     action_index: action.index,
     give_action_index: maker.index,
     give_coin_id: rules.coin,
-    give_tick_id: taker.give.tick ?? NO_TICK,
-    give_amount: amountOf(taker.give, give),
+    give_tick_id: given.tick,
+    give_amount: given.amount,
     get_action_index: taker.index,
     get_coin_id: rules.coin,
-    get_tick_id: taker.get.tick ?? NO_TICK,
-    get_amount: amountOf(taker.get, get),
+    get_tick_id: got.tick,
+    get_amount: got.amount,
     ...(taker.kind === 'order' ? { settlement_type: isInstant ? 'instant' : 'coinpay' } : {}),
     status_id: isInstant ? VALID : 'pending_coinpay'
   });

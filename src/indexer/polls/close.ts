@@ -28,15 +28,11 @@ function closePoll(poll: Poll, isFirst: boolean): SystemAction {
       const { height } = step.action.block;
       if (!isFirst && isBlockFull(step)) return false;
       const tally = countVotes(poll, step.ledger, height);
-      if (poll.endBlock > height && !isDecided(poll, tally)) return false;
+      if (poll.endBlock > height && !(tally.isDecided && tally.isQuorum && tally.hasVoters)) return false;
       writeOutcome(poll, tally, step);
       return true;
     }
   };
-}
-
-function isDecided({ threshold }: Poll, { options, leader, isQuorum, hasVoters }: Tally): boolean {
-  return isQuorum && hasVoters && threshold !== null && options[leader]!.weight >= threshold;
 }
 
 function writeOutcome(poll: Poll, tally: Tally, step: Step): void {

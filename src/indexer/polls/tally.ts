@@ -2,7 +2,10 @@ import { parseAmount } from '../../consensus/amount.ts';
 import { stakedBy } from '../staking/validators.ts';
 import type { Effects } from '../state/effects.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
-import { type Ballot, ballotKey, type Poll } from './poll.ts';
+import { type Ballot, ballotKey, type Poll, WHOLE_SUPPLY } from './poll.ts';
+
+/** The weight of everybody where all weigh the same. */
+const HEAD = parseAmount('1')!;
 
 /** What an option or a poll has got. */
 export interface Votes {
@@ -15,17 +18,43 @@ export interface Tally extends Votes {
   readonly options: readonly Votes[];
   /** The option with the greatest weight, of equal ones the first. */
   readonly leader: number;
+  /** Whether the voters of the leader hold the share of the supply that decides the poll. */
+  readonly isDecided: boolean;
   readonly isQuorum: boolean;
   readonly hasVoters: boolean;
 }
 
-const ONE = parseAmount('1')!;
-
 /** Counts the newest ballot of each voter, by what stands behind it now. */
 export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
   const ballots = ballotsOf(poll, ledger);
-  ledger.looked += ballots.size + ledger.get('delegators', tickKey(poll.tick)).size;
-  const weights = weightsOf(poll, ballots, ledger, height);
+  const passes = poll.weightMode === 'balance' ? 1 : 2;
+  ledger.looked += passes * (ballots.size + ledger.get('delegators', tickKey(poll.tick)).size);
+  const counted = addUp(poll, ballots, weightsOf(poll, ballots, ledger, height));
+  const most = counted.options.reduce((best, { weight }) => (weight > best ? weight : best), 0n);
+  const leader = counted.options.findIndex(({ weight }) => weight === most);
+  const held = poll.weightMode === 'balance' ? counted : heldBehind(poll, ballots, ledger, height);
+  const { supply } = ledger.token(poll.tick)!;
+  const isShare = (amount: bigint, share: bigint) => amount * WHOLE_SUPPLY >= share * supply;
+  return {
+    ...counted,
+    leader,
+    isDecided: poll.threshold !== null && isShare(held.options[leader]!.weight, poll.threshold),
+    isQuorum: counted.weight > 0n && isShare(held.weight, poll.quorum),
+    hasVoters: counted.voters >= poll.minVoters
+  };
+}
+
+/** What stands behind each option in units of the token, whatever these weigh in the poll. */
+function heldBehind(poll: Poll, ballots: ReadonlyMap<string, Ballot>, ledger: Effects, height: number) {
+  const byBalance: Poll = { ...poll, weightMode: 'balance' };
+  return addUp(byBalance, ballots, weightsOf(byBalance, ballots, ledger, height));
+}
+
+function addUp(
+  poll: Poll,
+  ballots: ReadonlyMap<string, Ballot>,
+  weights: ReadonlyMap<string, bigint>
+): Votes & { readonly options: readonly Votes[] } {
   const options = Array.from({ length: poll.options }, () => ({ weight: 0n, voters: 0 }));
   let [total, voters] = [0n, 0];
   for (const [voter, ballot] of ballots) {
@@ -39,13 +68,7 @@ export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
       options[option]!.voters += 1;
     }
   }
-  const most = options.reduce((best, { weight }) => (weight > best ? weight : best), 0n);
-  return {
-    ...{ options, weight: total, voters },
-    leader: options.findIndex(({ weight }) => weight === most),
-    isQuorum: total > 0n && total >= poll.quorum,
-    hasVoters: voters >= poll.minVoters
-  };
+  return { options, weight: total, voters };
 }
 
 function ballotsOf({ index }: Poll, ledger: Effects): Map<string, Ballot> {
@@ -86,9 +109,9 @@ function weightOf(holder: string, { tick, weightMode, minBalance }: Poll, ledger
   if (balance === 0n || balance < minBalance) return 0n;
   switch (weightMode) {
     case 'flat':
-      return ONE;
+      return HEAD;
     case 'quadratic':
-      return squareRoot(balance * ONE);
+      return squareRoot(balance * HEAD);
     case 'stake':
       return stakedBy(holder, ledger, height);
     default:

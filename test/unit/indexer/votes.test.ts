@@ -68,7 +68,7 @@ test('a split vote shares its weight; roots and heads are weighed otherwise than
     ['flat', '2'],
     ['stake', '0']
   ].map(([mode, total]) => {
-    const { ledger, poll } = pollLedger(`1||${mode}`);
+    const { ledger, poll } = pollLedger(`1||${mode}|||1`);
     verdict(ledger, 'A', `VOTE|1|${poll}|0`);
     verdict(ledger, 'B', `VOTE|1|${poll}|1`);
     return [closeAt(ledger, 105).outcome?.['total_weight'], total];
@@ -94,7 +94,7 @@ test('a holder without a ballot adds to that of its delegate, one step far', () 
 });
 
 test('a poll without its quorum fails, and its deposit goes to the pool; else it comes back', () => {
-  const failing = ['1|||14', '1||||3', '1|||14|3'].map((terms) => {
+  const failing = ['1|||0.65', '1||||3', '1|||0.65|3'].map((terms) => {
     const { ledger, poll } = pollLedger(`${terms}${'|'.repeat(8 - terms.split('|').length)}|2.5`);
     verdict(ledger, 'A', `VOTE|1|${poll}|0`);
     return [closeAt(ledger, 105).outcome?.['fail_reason'], ledger.balance('GAS', 'E')];
@@ -104,7 +104,7 @@ test('a poll without its quorum fails, and its deposit goes to the pool; else it
     ['min_voters', '2.5'],
     ['both', '2.5']
   ]);
-  const { ledger, poll } = pollLedger('1|||9|1||||2.5');
+  const { ledger, poll } = pollLedger('1|||0.64|1||||2.5');
   assert.equal(ledger.balance('GAS', 'A'), '7.5');
   verdict(ledger, 'A', `VOTE|1|${poll}|0`);
   assert.equal(closeAt(ledger, 105).outcome?.['deposit_resolved'], 'refunded');
@@ -115,7 +115,7 @@ test('a poll without its quorum fails, and its deposit goes to the pool; else it
 });
 
 test('a ballot that decides a poll closes it in its block', () => {
-  const { ledger, poll } = pollLedger('1|||||0.5|9');
+  const { ledger, poll } = pollLedger('1|||||0.5|0.64');
   assert.equal(verdict(ledger, 'B', `VOTE|1|${poll}|0`), 'valid');
   assert.equal(ledger.blocks.at(-1)!.rowChanges.length, 0);
   ledger.height = 101;
@@ -129,37 +129,53 @@ test('a ballot that decides a poll closes it in its block', () => {
 
 const REFUSALS: readonly (readonly [source: string, data: string, status: string])[] = [
   ['A', 'VOTE|2|1', 'VERSION (unknown)'],
+  ['A', 'VOTE|0||105|a,b', 'TICK (missing)'],
   ['A', 'VOTE|0|NOPE|105|a,b', 'TICK (unknown)'],
-  ['A', 'VOTE|0|TOKA|soon|a,b', 'END_BLOCK (format)'],
-  ['A', 'VOTE|0|TOKA|105|a', 'OPTIONS (format)'],
+  ['D', 'VOTE|0|TOKA|105|a,b', 'SOURCE (must hold TICK to create poll)'],
+  ['A', 'VOTE|0|TOKA|soon|a,b', 'END_BLOCK (must be a future block)'],
+  ['A', 'VOTE|0|TOKA|100|a,b', 'END_BLOCK (must be a future block)'],
+  ['A', 'VOTE|0|TOKA|105221|a,b', 'END_BLOCK (too far)'],
+  ['A', 'VOTE|0|TOKA|105|a', 'OPTIONS (need at least 2)'],
   ['A', 'VOTE|0|TOKA|105|a, a', 'OPTIONS (format)'],
   ['A', `VOTE|0|TOKA|105|a,${'b'.repeat(65)}`, 'OPTIONS (format)'],
   ['A', `VOTE|0|TOKA|105|${Array.from({ length: 33 }, (_, n) => n).join(',')}`, 'OPTIONS (format)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|3', 'MAX_SELECTIONS (format)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|1|any', 'TALLY_MODE (format)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|1|split|time_weighted', 'WEIGHT_MODE (format)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|1|||-1', 'QUORUM (format)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|1||||1.5', 'MIN_VOTERS (format)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|1|||||0.001', 'MIN_VOTE_BALANCE (format)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|1||||||0', 'DECIDE_THRESHOLD (format)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|3', 'MAX_SELECTIONS (range)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1|any', 'TALLY_MODE (value)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1|split|time_weighted', 'WEIGHT_MODE (value)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1||quadratic', 'quadratic WEIGHT_MODE requires MIN_VOTE_BALANCE > 0'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1|||-1', 'QUORUM (fraction 0-1)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1|||1.000000000000000001', 'QUORUM (fraction 0-1)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1||||1.5', 'MIN_VOTERS (non-negative integer)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1|||||0.001', 'MIN_VOTE_BALANCE (non-negative amount)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1||||||2', 'DECIDE_THRESHOLD (fraction 0-1)'],
   ['A', `VOTE|0|TOKA|105|a,b|1|||||||${'q'.repeat(1_001)}`, 'QUESTION (length)'],
-  ['A', 'VOTE|0|TOKA|105|a,b|1||||||||1e1', 'DEPOSIT (format)'],
+  ['A', 'VOTE|0|TOKA|105|a,b|1||||||||1e1', 'DEPOSIT (non-negative amount)'],
   ['A', 'VOTE|0|TOKA|105|a,b|1|||||||||7', 'CALLBACK_CONTRACT (unknown)'],
-  ['A', 'VOTE|0|TOKA|100|a,b', 'END_BLOCK (block index)'],
-  ['A', 'VOTE|0|TOKA|105221|a,b', 'END_BLOCK (block index)'],
-  ['D', 'VOTE|0|TOKA|105|a,b', 'insufficient funds (TICK)'],
   ['B', 'VOTE|0|TOKA|105|a,b|1||||||||0.1', 'insufficient funds (DEPOSIT)'],
   ['A', 'VOTE|1|x|0', 'POLL_REF (format)'],
-  ['A', 'VOTE|1|999|0', 'POLL_REF (unknown)'],
-  ...['', '3', '0,0', '0,1', '0:1', '-1', '00001', 'yes'].map(
-    (ballot) => ['A', `VOTE|1|1|${ballot}`, 'BALLOT (format)'] as const
+  ['A', 'VOTE|1|999|0', 'POLL_REF (unknown poll)'],
+  ['D', 'VOTE|1|1|', 'SOURCE (must hold TICK to vote)'],
+  ['A', 'VOTE|1|1|', 'BALLOT (empty)'],
+  ['A', 'VOTE|1|1|0,0', 'BALLOT (exceeds MAX_SELECTIONS)'],
+  ...['3', '0:1', '-1', '00001', 'yes'].map(
+    (ballot) => ['A', `VOTE|1|1|${ballot}`, 'BALLOT (option index out of range)'] as const
   ),
-  ['C', 'VOTE|1|1|0', 'insufficient funds (TICK)'],
   ['A', 'VOTE|1|1|0|a;b', 'MEMO (semicolon)'],
   ['A', 'VOTE|3|TOKA|^999', 'DELEGATE_TO (unresolvable ^id)'],
   ['A', 'VOTE|3|NOPE|B', 'TICK (unknown)'],
   ['A', 'VOTE|3|TOKA|nobody', 'DELEGATE_TO (format)']
 ];
+
+test('a ballot that is split names each option once, and gives it a share', () => {
+  const { ledger, poll } = pollLedger('3|split');
+  for (const [ballot, status] of [
+    ['0,0', 'duplicate option'],
+    ['0:0', 'share must be > 0 in split mode'],
+    ['0:1000001', 'share must be > 0 in split mode'],
+    ['0:x', 'share must be > 0 in split mode']
+  ])
+    assert.equal(verdict(ledger, 'A', `VOTE|1|${poll}|${ballot}`), `invalid: BALLOT (${status})`);
+});
 
 test('what is no poll, no ballot and no delegation is refused with its status', () => {
   const { ledger, poll } = pollLedger('1|||||2');

@@ -22,7 +22,9 @@ interface Mint {
   readonly amountText: string;
   /** Null for what is no amount of the token. */
   readonly amount: bigint | null;
-  /** Empty: the source keeps it. Null: the `^id` names nothing. */
+  /** As the text names it. Null: the `^id` names nothing. */
+  readonly named: string | null;
+  /** Empty: the source keeps it, also where the text names the source. */
   readonly destination: string | null;
   readonly memo: string;
 }
@@ -32,13 +34,14 @@ function read(step: Step): Mint[] {
   const { get } = action.fields;
   ledger.want(transferFacts(get('TICK'), action.source, ''));
   const token = ledger.token(get('TICK'));
-  const destination = namedAddress(step, get('DESTINATION'));
+  const named = namedAddress(step, get('DESTINATION'));
   return [
     {
       token,
       amountText: get('AMOUNT'),
       amount: readAmount(get('AMOUNT'), token),
-      destination: destination === action.source ? '' : destination,
+      named,
+      destination: named === action.source ? '' : named,
       memo: get('MEMO')
     }
   ];
@@ -78,10 +81,10 @@ export const MINT = defineAction<Mint>({
       ({ token }, { action }) => token!.mintStopBlock > 0 && action.block.height > token!.mintStopBlock
     ]
   ],
-  row: ({ token, amountText, amount, destination, memo }, step) => ({
+  row: ({ token, amountText, amount, named, memo }, step) => ({
     tick_id: token?.tick ?? null,
     amount: amount === null ? orNull(amountText) : formatAmount(amount),
-    destination_id: ownAddress(step, destination),
+    destination_id: ownAddress(step, named),
     memo_id: orNull(memo)
   }),
   apply: ({ token, amount, destination }, { action, ledger }) => {

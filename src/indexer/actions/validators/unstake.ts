@@ -21,6 +21,9 @@ function read(step: Step): Unstaking[] {
   return [{ key, amountText, amount: amountText === '' ? sumOf(open) : readStake(amountText), open }];
 }
 
+/** Version of the row of a rest: that of an addition to a stake. */
+const REST_VERSION = 2;
+
 /** Ends a stake, or a part of it. Its units come back to the source when the cooldown is over. */
 export const UNSTAKE = defineAction<Unstaking>({
   name: 'UNSTAKE',
@@ -66,6 +69,7 @@ function endStakes({ key, amount, open }: Unstaking, cooling: Cooling, { action,
     ledger.record('stakes', {
       action_index: index,
       source_id: source,
+      version: REST_VERSION,
       signing_pubkey_id: key.pubkey,
       amount: formatAmount(stake.amount),
       block_index: block.height,

@@ -1,5 +1,13 @@
-import { type Ballot, ballotKey, type Choice, type Poll, readBallot } from '../../polls/poll.ts';
-import { defineAction, type Step } from '../../rules/action-definition.ts';
+import {
+  BALLOT_FAULTS,
+  type Ballot,
+  type BallotFault,
+  ballotKey,
+  type Choice,
+  type Poll,
+  readBallot
+} from '../../polls/poll.ts';
+import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
 
 /** One choice of a ballot; a ballot that is badly formed has one without an option. */
@@ -8,6 +16,8 @@ interface Cast {
   readonly named: number | null;
   readonly poll: Poll | null;
   readonly ballot: Ballot | null;
+  /** Null of a good ballot. */
+  readonly fault: BallotFault | null;
   readonly choice: Choice | null;
   readonly memo: string;
 }
@@ -16,8 +26,10 @@ function read({ action, ledger }: Step): Cast[] {
   const { get } = action.fields;
   const named = readIndex(get('POLL_REF'));
   const poll = named === null ? null : ledger.get('poll', String(named));
-  const ballot = poll && readBallot(get('BALLOT'), poll);
-  return (ballot ?? [null]).map((choice) => ({ named, poll, ballot, choice, memo: get('MEMO') }));
+  const found = poll && readBallot(get('BALLOT'), poll);
+  const ballot = found && 'ballot' in found ? found.ballot : null;
+  const fault = found && 'fault' in found ? found.fault : null;
+  return (ballot ?? [null]).map((choice) => ({ named, poll, ballot, fault, choice, memo: get('MEMO') }));
 }
 
 /** What a holder is for. The newest valid one counts. */
@@ -27,19 +39,16 @@ export const BALLOT = defineAction<Cast>({
   formats: { 1: 'POLL_REF|BALLOT|MEMO' },
   read,
   checks: [
-    ['POLL_REF (format)', ({ named }) => named === null],
-    ['POLL_REF (unknown)', ({ poll }) => poll === null],
-    ['BALLOT (format)', ({ ballot }) => ballot === null],
     sourceSleeps,
-    ...MEMO_CHECKS,
+    ['POLL_REF (format)', ({ named }) => named === null],
+    ['POLL_REF (unknown poll)', ({ poll }) => poll === null],
     ['poll closed', ({ poll }) => !poll!.isOpen],
     [
-      'insufficient funds (TICK)',
-      ({ poll }, { action, ledger }) => {
-        const balance = ledger.balance(poll!.tick, action.source);
-        return balance === 0n || balance < poll!.minBalance;
-      }
-    ]
+      'SOURCE (must hold TICK to vote)',
+      ({ poll }, { action, ledger }) => ledger.balance(poll!.tick, action.source) === 0n
+    ],
+    ...BALLOT_FAULTS.map((status): Check<Cast> => [status, ({ fault }) => fault === status]),
+    ...MEMO_CHECKS
   ],
   row: ({ named, choice, memo }, { action }) => ({
     block_index: action.block.height,

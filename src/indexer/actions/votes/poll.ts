@@ -1,22 +1,23 @@
 import { formatAmount, parseTokenAmount } from '../../../consensus/amount.ts';
-import { MOST_OPTIONS, OPEN_POLLS, type Poll, TALLY_MODES, WEIGHT_MODES } from '../../polls/poll.ts';
+import { MOST_OPTIONS, OPEN_POLLS, type Poll, TALLY_MODES, WEIGHT_MODES, WHOLE_SUPPLY } from '../../polls/poll.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, orNull, readAmount, readIndex, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
 import type { Token } from '../../state/token.ts';
 
 /** A poll as its text says it; null for what is badly formed. */
 interface Asked {
+  readonly tick: string;
   readonly token: Token | null;
   readonly endBlock: number | null;
-  readonly options: readonly string[] | null;
+  readonly options: readonly string[];
   readonly maxSelections: number | null;
   readonly tallyMode: Poll['tallyMode'] | null;
   readonly weightMode: Poll['weightMode'] | null;
   readonly quorum: bigint | null;
   readonly minVoters: number | null;
   readonly minBalance: bigint | null;
+  /** 0 where it has none. */
   readonly threshold: bigint | null;
-  readonly hasThreshold: boolean;
   readonly question: string;
   readonly deposit: bigint | null;
   readonly contract: string;
@@ -27,27 +28,31 @@ const LONGEST_QUESTION = 1_000;
 /** Two years of Bitcoin. */
 const LONGEST_POLL = 105_120;
 const GAS_PLACES = 8;
-const WEIGHT_PLACES = 18;
+const SHARE_PLACES = 18;
 
 function read({ action, ledger }: Step): Asked[] {
   const { get } = action.fields;
   const token = ledger.token(get('TICK'));
   const options = readOptions(get('OPTIONS'));
   const amount = (field: string, places: number) => (get(field) === '' ? 0n : parseTokenAmount(get(field), places));
+  const share = (field: string) => {
+    const given = amount(field, SHARE_PLACES);
+    return given !== null && given <= WHOLE_SUPPLY ? given : null;
+  };
   const most = readIndex(get('MAX_SELECTIONS') || '1');
   return [
     {
+      tick: get('TICK'),
       token,
       options,
       endBlock: readIndex(get('END_BLOCK')),
-      maxSelections: most !== null && most >= 1 && most <= (options?.length ?? 0) ? most : null,
+      maxSelections: most !== null && most >= 1 && most <= options.length ? most : null,
       tallyMode: oneOf(TALLY_MODES, get('TALLY_MODE')),
       weightMode: oneOf(WEIGHT_MODES, get('WEIGHT_MODE')),
-      quorum: amount('QUORUM', WEIGHT_PLACES),
+      quorum: share('QUORUM'),
       minVoters: readIndex(get('MIN_VOTERS') || '0'),
       minBalance: get('MIN_VOTE_BALANCE') === '' ? 0n : readAmount(get('MIN_VOTE_BALANCE'), token),
-      threshold: amount('DECIDE_THRESHOLD', WEIGHT_PLACES),
-      hasThreshold: get('DECIDE_THRESHOLD') !== '',
+      threshold: share('DECIDE_THRESHOLD'),
       question: get('QUESTION'),
       deposit: amount('DEPOSIT', GAS_PLACES),
       contract: get('CALLBACK_CONTRACT')
@@ -55,12 +60,15 @@ function read({ action, ledger }: Step): Asked[] {
   ];
 }
 
-/** Two options or more, each another text; null for any other list. */
-function readOptions(text: string): string[] | null {
-  const options = text.split(',', MOST_OPTIONS + 1).map((option) => option.trim());
-  const isGood = options.every((option) => option !== '' && lengthOf(option) <= LONGEST_OPTION);
-  const isDistinct = new Set(options).size === options.length;
-  return isGood && isDistinct && options.length >= 2 && options.length <= MOST_OPTIONS ? options : null;
+/** The texts between commas, and one more than a poll may have at most. */
+function readOptions(text: string): string[] {
+  return text.split(',', MOST_OPTIONS + 1).map((option) => option.trim());
+}
+
+/** Whether each is another text, none too long, and there are not too many. */
+function areGood(options: readonly string[]): boolean {
+  const areTexts = options.every((option) => option !== '' && lengthOf(option) <= LONGEST_OPTION);
+  return areTexts && new Set(options).size === options.length && options.length <= MOST_OPTIONS;
 }
 
 /** The mode of that name in any case; the first where there is none, null for another text. */
@@ -78,25 +86,34 @@ export const POLL = defineAction<Asked>({
   },
   read,
   checks: [
-    tickUnknown,
-    ['END_BLOCK (format)', ({ endBlock }) => endBlock === null],
-    ['OPTIONS (format)', ({ options }) => options === null],
-    ['MAX_SELECTIONS (format)', ({ maxSelections }) => maxSelections === null],
-    ['TALLY_MODE (format)', ({ tallyMode }) => tallyMode === null],
-    ['WEIGHT_MODE (format)', ({ weightMode }) => weightMode === null],
-    ['QUORUM (format)', ({ quorum }) => quorum === null],
-    ['MIN_VOTERS (format)', ({ minVoters }) => minVoters === null],
-    ['MIN_VOTE_BALANCE (format)', ({ minBalance }) => minBalance === null],
-    ['DECIDE_THRESHOLD (format)', ({ threshold, hasThreshold }) => hasThreshold && !threshold],
-    ['QUESTION (length)', ({ question }) => lengthOf(question) > LONGEST_QUESTION],
-    ['DEPOSIT (format)', ({ deposit }) => deposit === null],
-    ['CALLBACK_CONTRACT (unknown)', ({ contract }) => contract !== ''],
     sourceSleeps,
+    ['TICK (missing)', ({ tick }) => tick === ''],
+    tickUnknown,
     [
-      'END_BLOCK (block index)',
-      ({ endBlock }, { action: { block } }) => endBlock! <= block.height || endBlock! > block.height + LONGEST_POLL
+      'SOURCE (must hold TICK to create poll)',
+      ({ token }, { action, ledger }) => ledger.balance(token!.tick, action.source) === 0n
     ],
-    ['insufficient funds (TICK)', ({ token }, { action, ledger }) => ledger.balance(token!.tick, action.source) === 0n],
+    [
+      'END_BLOCK (must be a future block)',
+      ({ endBlock }, { action: { block } }) => endBlock === null || endBlock <= block.height
+    ],
+    ['END_BLOCK (too far)', ({ endBlock }, { action: { block } }) => endBlock! > block.height + LONGEST_POLL],
+    ['OPTIONS (need at least 2)', ({ options }) => options.length < 2],
+    ['OPTIONS (format)', ({ options }) => !areGood(options)],
+    ['MAX_SELECTIONS (range)', ({ maxSelections }) => maxSelections === null],
+    ['TALLY_MODE (value)', ({ tallyMode }) => tallyMode === null],
+    ['WEIGHT_MODE (value)', ({ weightMode }) => weightMode === null],
+    [
+      'quadratic WEIGHT_MODE requires MIN_VOTE_BALANCE > 0',
+      ({ weightMode, minBalance }) => weightMode === 'quadratic' && !minBalance
+    ],
+    ['QUORUM (fraction 0-1)', ({ quorum }) => quorum === null],
+    ['MIN_VOTERS (non-negative integer)', ({ minVoters }) => minVoters === null],
+    ['MIN_VOTE_BALANCE (non-negative amount)', ({ minBalance }) => minBalance === null],
+    ['DECIDE_THRESHOLD (fraction 0-1)', ({ threshold }) => threshold === null],
+    ['QUESTION (length)', ({ question }) => lengthOf(question) > LONGEST_QUESTION],
+    ['DEPOSIT (non-negative amount)', ({ deposit }) => deposit === null],
+    ['CALLBACK_CONTRACT (unknown)', ({ contract }) => contract !== ''],
     [
       'insufficient funds (DEPOSIT)',
       ({ deposit }, { action, ledger, rules }) => ledger.balance(rules.gasTick, action.source) < deposit!
@@ -108,14 +125,14 @@ export const POLL = defineAction<Asked>({
       block_index: action.block.height,
       tick_id: asked.token?.tick ?? null,
       end_block: asked.endBlock,
-      options: asked.options && JSON.stringify(asked.options),
+      options: asked.options.length >= 2 && areGood(asked.options) ? JSON.stringify(asked.options) : null,
       max_selections: asked.maxSelections,
       tally_mode: asked.tallyMode,
       weight_mode: asked.weightMode,
       quorum: amount(asked.quorum),
       min_voters: asked.minVoters,
       min_vote_balance: amount(asked.minBalance),
-      decide_threshold: asked.hasThreshold ? amount(asked.threshold) : null,
+      decide_threshold: asked.threshold ? amount(asked.threshold) : null,
       question: orNull(asked.question),
       deposit_amount: amount(asked.deposit),
       deposit_address_id: asked.deposit ? action.source : null
@@ -133,14 +150,14 @@ export const POLL = defineAction<Asked>({
       ...{ index, source, deposit, isOpen: true, lastBallot: 0 },
       tick: asked.token!.tick,
       endBlock: asked.endBlock!,
-      options: asked.options!.length,
+      options: asked.options.length,
       maxSelections: asked.maxSelections!,
       tallyMode: asked.tallyMode!,
       weightMode: asked.weightMode!,
       quorum: asked.quorum!,
       minVoters: asked.minVoters!,
       minBalance: asked.minBalance!,
-      threshold: asked.hasThreshold ? asked.threshold! : null
+      threshold: asked.threshold! || null
     });
     ledger.set('openPolls', OPEN_POLLS, [...ledger.get('openPolls', OPEN_POLLS), index]);
   }

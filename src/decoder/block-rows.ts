@@ -37,8 +37,7 @@ export interface OutputRow {
 export interface Finding {
   /**
    * Could not be read; names no known action; holds text that is no UTF-8; reveals an action that its source did not sign; says one
-   * that its source signed in part; pays a dispenser for nobody; opens more dispensers than are
-   * watched.
+   * that its source signed in part; pays a dispenser for nobody.
    */
   readonly code:
     | 'PARSE_ERROR'
@@ -46,8 +45,7 @@ export interface Finding {
     | 'TEXT_NOT_UTF8'
     | 'SOURCE_NOT_SIGNER'
     | 'SIGNATURE_NOT_WHOLE'
-    | 'PAYER_UNKNOWN'
-    | 'DISPENSERS_FULL';
+    | 'PAYER_UNKNOWN';
   readonly hash: string;
   readonly reason: string;
 }

@@ -15,11 +15,16 @@ export interface Dispenser {
   readonly expiration: number;
   /** The block before which it ended; null while it is open. */
   readonly expiredAt: number | null;
-  /** The least payment that it may serve, in base units. */
+  /** What the dispensers ask that its transaction opened at the address, the cheapest first; they are one here. */
+  readonly prices: readonly Price[];
+}
+
+/** Dispensers of one transaction at one address that ask the same. */
+export interface Price {
+  /** The least payment that they may serve, in base units. */
   readonly least: bigint;
-  /** Dispensers that its transaction opened at the address; they are one here. */
-  readonly count: number;
-  /** Payments that were stored for it, of those that count. */
+  readonly dispensers: number;
+  /** Stored payments that count and reach this price, and no higher one of the transaction. */
   readonly payments: number;
 }
 
@@ -44,10 +49,18 @@ export interface DispenserChanges {
   /** New ones and closed ones, as they stand. */
   readonly rows: readonly Dispenser[];
   readonly extensions: readonly Extension[];
-  /** Payments that were counted, by block and dispenser. */
-  readonly payments: readonly { readonly height: number; readonly dispenser: Dispenser; readonly count: number }[];
+  /** Payments that were counted, by block, dispenser and price. */
+  readonly payments: readonly Counted[];
   /** What no rollback brings back: rows that ended so long ago, and what addresses without any asked for up to a height. */
   readonly forgotten: { readonly rows: readonly Dispenser[]; readonly extensions: readonly Extension[] };
+}
+
+/** Payments of a block that were counted. */
+export interface Counted {
+  readonly height: number;
+  readonly dispenser: Pick<Dispenser, 'txIndex' | 'address'>;
+  readonly least: bigint;
+  readonly count: number;
 }
 
 /** What a transaction does to dispensers, and where it stands. */
@@ -61,8 +74,6 @@ export interface DispenserTransaction {
 export const KEPT_BLOCKS = 126;
 /** Payments that a ledger answers for one dispenser: what it may serve at most. */
 export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
-/** Open dispensers of one source. */
-export const MAX_OPEN = 10_000;
 
 /**
  * The dispensers of a chain, block after block and transaction after transaction: which ones may serve a payment now.
@@ -70,14 +81,13 @@ export const MAX_OPEN = 10_000;
  * A ledger refuses some of them, for reasons that are not known here. So a dispenser stays open for as long as any ledger may have it
  * open: edits only extend it, and it ends by the median time of blocks, as ledgers count: the first block whose median is above its
  * expiration may still cancel it, and then it sells for an hour from that median. What was opened at an address of somebody else costs
- * no more than a ledger would serve: it ends after so many payments.
+ * no more than a ledger would serve: it ends after so many payments. Of several dispensers of one transaction, a payment is
+ * known to ask one of those that it can pay: the cheapest ones end once there were as many payments that could pay no dearer one.
  */
 export class DispenserBook {
   readonly #rows = new Map<string, Dispenser>();
   /** Keys of open rows by the address at which they take payments. */
   readonly #open = new Map<string, Till>();
-  /** Open rows by their source, where there are any. */
-  readonly #openOf = new Map<string, number>();
   /** How many rows there are by the address at which they take payments, and those addresses; undefined: to be listed anew. */
   readonly #tills = new Map<string, number>();
   #addresses: readonly string[] | undefined;
@@ -93,11 +103,11 @@ export class DispenserBook {
   readonly #clock: MedianClock;
   #changed = new Set<string>();
   #extensions: Extension[] = [];
-  #payments = new Map<string, { readonly height: number; readonly key: string; count: number }>();
+  #payments = new Map<string, Counted>();
   #forgotten: { rows: Dispenser[]; extensions: Extension[] } = { rows: [], extensions: [] };
   #height = 0;
 
-  /** @param limitFrom  first block whose payments count against MAX_PAYMENTS, as in ledgers, and whose dispensers against MAX_OPEN */
+  /** @param limitFrom  first block whose payments count against MAX_PAYMENTS, as in ledgers */
   constructor(
     { dispensers = [], extensions = [], clock = new MedianClock() }: Partial<BookState> = {},
     limitFrom = Number.POSITIVE_INFINITY
@@ -126,14 +136,15 @@ export class DispenserBook {
     if (key === undefined) return false;
     if (this.#height < this.#limitFrom) return true;
     const row = this.#rows.get(key)!;
-    const payments = row.payments + 1;
-    const isSpent = payments >= MAX_PAYMENTS * row.count;
-    this.#put({ ...row, payments, expiredAt: isSpent ? this.#height : null });
+    const { txIndex, prices: before } = row;
+    const { least } = before.findLast((price) => price.least <= amount)!;
+    const prices = before.map((price) => (price.least === least ? { ...price, payments: price.payments + 1 } : price));
+    const isSpent = unspent(prices).length === 0;
+    this.#put({ ...row, prices, expiredAt: isSpent ? this.#height : null });
     if (isSpent) this.#changed.add(key);
-    const place = `${this.#height} ${key}`;
-    const counted = this.#payments.get(place) ?? { height: this.#height, key, count: 0 };
-    counted.count += 1;
-    this.#payments.set(place, counted);
+    const place = `${this.#height} ${key} ${least}`;
+    const count = (this.#payments.get(place)?.count ?? 0) + 1;
+    this.#payments.set(place, { height: this.#height, dispenser: { txIndex, address }, least, count });
     return true;
   }
 
@@ -152,35 +163,27 @@ export class DispenserBook {
     }
   }
 
-  /** Opens and extends what a transaction of the block says. @returns how many it does not open, because its source has MAX_OPEN */
-  apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): number {
+  /** Opens and extends what a transaction of the block says. */
+  apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): void {
     const now = this.#clock.newest;
-    let refused = 0;
     for (const { address, oracleAddress, expiration, least } of opened) {
       const till = { txIndex, address: address ?? source };
-      const row = { ...till, oracleAddress, source, expiration: expiration ?? now + DEFAULT_TERM_S, least };
-      if (row.expiration <= now) continue;
-      const before = this.#rows.get(keyOf(row));
-      const isFull = this.#height >= this.#limitFrom && (this.#openOf.get(source) ?? 0) >= MAX_OPEN;
-      if (before || !isFull) this.#change(merge(before, row));
-      else refused += 1;
+      const prices = [{ least, dispensers: 1, payments: 0 }];
+      const row = { ...till, oracleAddress, source, expiration: expiration ?? now + DEFAULT_TERM_S, prices };
+      if (row.expiration > now) this.#change(merge(this.#rows.get(keyOf(row)), { ...row, expiredAt: null }));
     }
-    if (extendedTo === null || extendedTo <= Math.max(now, this.#extendedTo(source))) return refused;
-    if (!this.#parties.has(source)) return refused; // it has nothing to extend
+    if (extendedTo === null || extendedTo <= Math.max(now, this.#extendedTo(source))) return;
+    if (!this.#parties.has(source)) return; // it has nothing to extend
     const extension = { height: this.#height, address: source, expiration: extendedTo };
     this.#extend(extension);
     this.#extensions.push(extension);
-    return refused;
   }
 
   takeChanges(): DispenserChanges {
     const changes = {
       rows: [...this.#changed].map((key) => this.#rows.get(key)!),
       extensions: this.#extensions,
-      payments: [...this.#payments.values()].map(({ height, key, count }) => ({
-        ...{ height, count },
-        dispenser: this.#rows.get(key)!
-      })),
+      payments: [...this.#payments.values()],
       forgotten: this.#forgotten
     };
     this.#changed = new Set();
@@ -211,7 +214,7 @@ export class DispenserBook {
     const key = keyOf(row);
     this.#rows.delete(key);
     this.#changed.delete(key);
-    for (const [place, payment] of this.#payments) if (payment.key === key) this.#payments.delete(place);
+    for (const [place, { dispenser }] of this.#payments) if (keyOf(dispenser) === key) this.#payments.delete(place);
     for (const party of [row.source, row.address]) {
       count(this.#parties, party, -1);
       this.#noteUnused(party);
@@ -258,10 +261,10 @@ export class DispenserBook {
       if (count(this.#tills, address, 1) === 1) this.#addresses = undefined;
     }
     const [wasOpen, isOpen] = [before?.expiredAt === null, expiredAt === null];
-    if (wasOpen !== isOpen) count(this.#openOf, source, isOpen ? 1 : -1);
     const till = this.#open.get(address) ?? new Till();
     if (isOpen) this.#open.set(address, till);
-    if (isOpen) till.set(key, row.least);
+    const [cheapest] = unspent(row.prices);
+    if (isOpen && cheapest) till.set(key, cheapest.least);
     else till.delete(key);
     if (till.isEmpty) this.#open.delete(address);
     if (isOpen && !wasOpen) this.#ending.add(row.expiration, key);
@@ -278,15 +281,32 @@ function count(counts: Map<string, number>, name: string, change: number): numbe
 }
 
 /** One row has all dispensers of a transaction at an address: it is open while one of them is. */
-function merge(before: Dispenser | undefined, row: Omit<Dispenser, 'expiredAt' | 'count' | 'payments'>): Dispenser {
-  if (!before) return { ...row, expiredAt: null, count: 1, payments: 0 };
+function merge(before: Dispenser | undefined, row: Dispenser): Dispenser {
+  if (!before) return row;
   return {
     ...before,
     oracleAddress: before.oracleAddress ?? row.oracleAddress,
     expiration: Math.max(before.expiration, row.expiration),
-    least: before.least < row.least ? before.least : row.least,
-    count: before.count + 1
+    prices: row.prices.reduce(withPrice, before.prices)
   };
+}
+
+function withPrice(prices: readonly Price[], added: Price): readonly Price[] {
+  const same = prices.find(({ least }) => least === added.least);
+  const others = prices.filter((price) => price !== same);
+  const one = same ? { ...same, dispensers: same.dispensers + added.dispensers } : added;
+  return [...others, one].sort((a, b) => (a.least < b.least ? -1 : 1));
+}
+
+/** The prices whose dispensers may serve another payment: a ledger has not served the cheaper ones as often as it may. */
+function unspent(prices: readonly Price[]): readonly Price[] {
+  let [paid, most, from] = [0, 0, 0];
+  for (const [place, { dispensers, payments }] of prices.entries()) {
+    paid += payments;
+    most += MAX_PAYMENTS * dispensers;
+    if (paid >= most) from = place + 1;
+  }
+  return prices.slice(from);
 }
 
 const keyOf = ({ txIndex, address }: Pick<Dispenser, 'txIndex' | 'address'>): string => `${txIndex} ${address}`;

@@ -1,6 +1,6 @@
 import { pages } from '../db/core/pages.ts';
 import type { BlockRows, Finding, TransactionRow } from './block-rows.ts';
-import { type Dispenser, DispenserBook, type DispenserChanges, type Extension, MAX_OPEN } from './dispenser-book.ts';
+import { type Dispenser, DispenserBook, type DispenserChanges, type Extension, type Price } from './dispenser-book.ts';
 import type { Lookup, Query } from './lookup.ts';
 import { MedianClock } from './median-clock.ts';
 
@@ -63,8 +63,7 @@ export class DispenserWriter {
         if (data === '' && outputs.length === 0) continue;
         const row = { ...transaction, outputs, height, txIndex: first + transactions.length };
         transactions.push(row);
-        const refused = book.apply(row);
-        if (refused > 0) findings.push({ code: 'DISPENSERS_FULL', hash, reason: tooMany(source, refused), height });
+        book.apply(row);
       }
     }
     return { transactions, findings };
@@ -94,8 +93,10 @@ export class DispenserWriter {
     );
     await insert(
       'dispenser_watches (tx_index, address_id, least, dispensers)',
-      rows.map(({ txIndex, address, least, count }) => [txIndex, idOf(address), String(least), count]),
-      'ON DUPLICATE KEY UPDATE least = VALUES(least)'
+      rows.flatMap(({ txIndex, address, prices }) =>
+        prices.map(({ least, dispensers }) => [txIndex, idOf(address), String(least), dispensers])
+      ),
+      'ON DUPLICATE KEY UPDATE dispensers = VALUES(dispensers)'
     );
     await insert(
       'dispenser_extensions (block_index, address_id, expiration)',
@@ -103,8 +104,10 @@ export class DispenserWriter {
       'ON DUPLICATE KEY UPDATE expiration = VALUES(expiration)'
     );
     await insert(
-      'dispenser_payments (block_index, tx_index, address_id, payments)',
-      payments.map(({ height: at, dispenser: { txIndex, address }, count }) => [at, txIndex, idOf(address), count])
+      'dispenser_payments (block_index, tx_index, address_id, least, payments)',
+      payments.map(({ height: at, dispenser: { txIndex, address }, least, count }) => [
+        ...[at, txIndex, idOf(address), String(least), count]
+      ])
     );
     await this.#purge(forgotten);
   }
@@ -155,19 +158,46 @@ export class DispenserWriter {
     return this.#book;
   }
 
-  /** Rows of an earlier release have no watch: any payment may be for them. */
   async #readDispensers(): Promise<Dispenser[]> {
-    const found = await this.#query<Omit<Dispenser, 'least'> & { readonly least: string }>(
-      `SELECT d.tx_index AS txIndex, a.address, o.address AS oracleAddress, s.address AS source, d.expiration,
-         d.expired_block_index AS expiredAt, CAST(COALESCE(w.least, 0) AS CHAR) AS least, COALESCE(w.dispensers, 1) AS count,
-         (SELECT COALESCE(SUM(p.payments), 0) FROM dispenser_payments p
-          WHERE p.tx_index = d.tx_index AND p.address_id = d.address_id) AS payments
+    const found = await this.#query<Omit<Dispenser, 'prices'> & { readonly addressId: number }>(
+      `SELECT d.tx_index AS txIndex, d.address_id AS addressId, a.address, o.address AS oracleAddress, s.address AS source,
+         d.expiration, d.expired_block_index AS expiredAt
        FROM dispensers d JOIN index_addresses a ON a.id = d.address_id
        JOIN transactions t ON t.tx_index = d.tx_index JOIN index_addresses s ON s.id = t.source_id
-       LEFT JOIN dispenser_watches w ON w.tx_index = d.tx_index AND w.address_id = d.address_id
        LEFT JOIN index_addresses o ON o.id = d.oracle_address_id ORDER BY d.tx_index, d.address_id`
     );
-    return found.map((row) => ({ ...row, least: BigInt(row.least), payments: Number(row.payments) }));
+    const prices = await this.#readPrices();
+    return found.map(({ addressId, ...row }) => {
+      return { ...row, prices: prices.get(`${row.txIndex} ${addressId}`) ?? ANY_PAYMENT };
+    });
+  }
+
+  /** By transaction and address. What an earlier release counted without a price counts for the highest. */
+  async #readPrices(): Promise<ReadonlyMap<string, readonly Price[]>> {
+    type Row = { readonly place: string; readonly least: string; readonly count: number };
+    const place = "CONCAT(tx_index, ' ', address_id) AS place, CAST(least AS CHAR) AS least";
+    const asked = await this.#query<Row>(
+      `SELECT ${place}, dispensers AS count FROM dispenser_watches ORDER BY tx_index, address_id, dispenser_watches.least`
+    );
+    const paid = await this.#query<Row>(
+      `SELECT ${place}, SUM(payments) AS count FROM dispenser_payments GROUP BY tx_index, address_id, dispenser_payments.least`
+    );
+    const counted = Map.groupBy(paid, (row) => row.place);
+    const prices = new Map<string, readonly Price[]>();
+    for (const [at, rows] of Map.groupBy(asked, (row) => row.place)) {
+      const leasts = rows.map(({ least }) => least);
+      const highest = leasts.at(-1);
+      const payments = (counted.get(at) ?? []).map(({ least, count }) => {
+        return { least: leasts.includes(least) ? least : highest, count: Number(count) };
+      });
+      const all = rows.map(({ least, count }) => ({
+        least: BigInt(least),
+        dispensers: Number(count),
+        payments: payments.reduce((sum, one) => sum + (one.least === least ? one.count : 0), 0)
+      }));
+      prices.set(at, all);
+    }
+    return prices;
   }
 
   /** The clock at the newest block, which needs the blocks of an hour or more. */
@@ -188,8 +218,8 @@ export class DispenserWriter {
   }
 }
 
+/** Rows of an earlier release have no watch: any payment may be for them. */
+const ANY_PAYMENT: readonly Price[] = [{ least: 0n, dispensers: 1, payments: 0 }];
 /** Of a chain with a block in ten minutes they are a day. */
 const TIMES_PER_QUERY = 200;
-const tooMany = (source: string, refused: number) =>
-  `${refused} dispensers are not watched: ${source} has ${MAX_OPEN} that are open`;
 const PAYER_UNKNOWN = 'it pays a dispenser from a script that has no address: nobody is served';

@@ -10,7 +10,8 @@ import {
   LOOKUP_UNDO,
   TABLES,
   tableStatement,
-  WATCH_TABLES
+  WATCH_TABLES,
+  WATCHED_PRICES
 } from './schema.ts';
 
 /**
@@ -69,6 +70,12 @@ export const MIGRATIONS: readonly Migration[] = [
     name: '2026-11-27-decoder-base',
     mode: 'auto',
     statements: [tableStatement(DECODER_BASE, BASE_COLUMNS)]
+  },
+  {
+    name: '2026-11-27-watched-prices',
+    mode: 'auto',
+    isOnce: true,
+    statements: WATCHED_PRICES
   }
 ];
 

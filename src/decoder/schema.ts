@@ -112,6 +112,13 @@ export const WATCH_TABLES = {
     KEY dispenser_extensions_expiration (expiration)`
 } as const;
 
+/** Dispensers of one transaction that ask different amounts have rows of their own, and so have the payments that count for them. */
+export const WATCHED_PRICES = [
+  'ALTER TABLE dispenser_watches DROP PRIMARY KEY, ADD PRIMARY KEY (tx_index, address_id, least)',
+  `ALTER TABLE dispenser_payments ADD COLUMN IF NOT EXISTS least BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER address_id,
+   DROP PRIMARY KEY, ADD PRIMARY KEY (tx_index, address_id, block_index, least)`
+];
+
 /** By what the database was made: the settings and rules that its rows follow from. */
 export const DECODER_BASE = 'decoder_base';
 

@@ -157,8 +157,8 @@ test('the longest and oddest values of each column, each two together, are kept 
   );
   assert.deepEqual(
     watched,
-    { least: '0', most: '1', last: String(FAR) },
-    'those of one address are one, at the lower price'
+    { least: '0', most: '9223372036854775807', last: String(FAR) },
+    'those of one address are one, and each of its prices is kept'
   );
 
   const whole = await rowsOf(database);

@@ -11,8 +11,8 @@ const TABLES = {
   index_addresses: 'id',
   index_transactions: 'id',
   pubkeys: 'id',
-  dispenser_watches: 'tx_index, address_id',
-  dispenser_payments: 'tx_index, address_id, block_index',
+  dispenser_watches: 'tx_index, address_id, least',
+  dispenser_payments: 'tx_index, address_id, block_index, least',
   dispenser_extensions: 'block_index, address_id',
   lookup_undo: 'block_index'
 };

@@ -9,8 +9,8 @@ import {
   type DispenserTransaction,
   type Extension,
   KEPT_BLOCKS,
-  MAX_OPEN,
-  MAX_PAYMENTS
+  MAX_PAYMENTS,
+  type Price
 } from '../../../src/decoder/dispenser-book.ts';
 import { MedianClock } from '../../../src/decoder/median-clock.ts';
 import fc from '../../support/fast-check.ts';
@@ -102,7 +102,7 @@ test('without an address it is that of the source, for 90 days; one that is over
   book.apply(opening(0, null, null));
   book.apply(opening(1, 'till', 600));
   const row = { txIndex: 0, address: 'owner', oracleAddress: null, source: 'owner', expiredAt: null };
-  const counted = { least: 1n, count: 1, payments: 0 };
+  const counted = { prices: [{ least: 1n, dispensers: 1, payments: 0 }] };
   assert.deepEqual(book.takeChanges().rows, [{ ...row, ...counted, expiration: 600 + 90 * 86_400 }]);
   assert.deepEqual(book.takeChanges(), {
     ...{ rows: [], extensions: [], payments: [] },
@@ -171,8 +171,8 @@ test('two dispensers of one transaction at one address are one row, open while o
     dispensers: { opened: [...one.dispensers.opened, ...other.dispensers.opened], extendedTo: null }
   });
   assert.deepEqual(
-    book.takeChanges().rows.map(({ expiration, least, count }) => ({ expiration, least, count })),
-    [{ expiration: 7_000, least: 4n, count: 2 }]
+    book.takeChanges().rows.map(({ expiration, prices }) => ({ expiration, prices })),
+    [{ expiration: 7_000, prices: [4n, 9n].map((least) => ({ least, dispensers: 1, payments: 0 })) }]
   );
 });
 
@@ -193,7 +193,12 @@ class Kept {
   keep(book: DispenserBook): void {
     const { rows, extensions, payments } = book.takeChanges();
     for (const row of rows) this.rows.set(`${row.txIndex} ${row.address}`, row);
-    for (const { dispenser } of payments) this.rows.set(`${dispenser.txIndex} ${dispenser.address}`, dispenser);
+    for (const { dispenser, least, count } of payments) {
+      const place = `${dispenser.txIndex} ${dispenser.address}`;
+      const row = this.rows.get(place)!;
+      const paid = (price: Price) => (price.least === least ? { ...price, payments: price.payments + count } : price);
+      if (!rows.includes(row)) this.rows.set(place, { ...row, prices: row.prices.map(paid) });
+    }
     this.extensions.push(...extensions);
   }
 
@@ -253,24 +258,25 @@ test('what is open is what a ledger may have open, and a book that is read again
   );
 });
 
-test('a source has so many dispensers open at once; what is beyond is told, and opened when others end', () => {
-  const book = new DispenserBook({}, 5);
-  book.enter(5, 600);
-  const open = (txIndex: number, address: string, source = 'crowd') =>
-    book.apply(opening(txIndex, address, 1_000, { source }));
-  for (let at = 0; at < MAX_OPEN; at++) assert.equal(open(at, `till ${at}`), 0);
-  assert.equal(open(MAX_OPEN, 'one more'), 1);
-  assert.equal(isOpen(book, 'one more'), false);
-  assert.equal(open(MAX_OPEN, 'one more', 'another'), 0);
-  assert.equal(book.apply(opening(0, 'till 0', 2_000, { source: 'crowd' })), 0, 'it is open already');
-  pass(book, 6, 1_001);
-  pass(book, 17, 1_001 + DISPENSER_DELAY_S);
-  book.enter(28, 9_000);
-  assert.equal(book.apply(opening(MAX_OPEN + 2, 'later', 90_000, { source: 'crowd' })), 0);
-  assert.equal(isOpen(book, 'later'), true);
-  const before = new DispenserBook({}, 5);
-  before.enter(4, 600);
-  for (let at = 0; at <= MAX_OPEN; at++) assert.equal(before.apply(opening(at, `till ${at}`, 1_000)), 0);
+test('payments to a cheap dispenser end it, and none that asks more in the same transaction', () => {
+  const book = new DispenserBook({}, 0);
+  book.enter(1, 600);
+  for (const least of [100n, 1n, 100n]) book.apply(opening(0, 'till', 9_000, { least }));
+  for (let count = 0; count < MAX_PAYMENTS; count++) assert.equal(book.take('till', 50n), true);
+  assert.equal(book.take('till', 50n), false);
+  for (let count = 0; count < 2 * MAX_PAYMENTS; count++) assert.equal(book.take('till', 100n), true);
+  assert.equal(book.take('till', 100n), false);
+  const [row] = book.takeChanges().rows;
+  assert.equal(row!.expiredAt, 1);
+});
+
+test('a dear payment ends no cheap dispenser while a dearer one may have served it', () => {
+  const book = new DispenserBook({}, 0);
+  book.enter(1, 600);
+  for (const least of [1n, 100n]) book.apply(opening(0, 'till', 9_000, { least }));
+  for (let count = 0; count < 2 * MAX_PAYMENTS - 1; count++) assert.equal(book.take('till', 100n), true);
+  assert.equal(book.take('till', 1n), true);
+  assert.equal(book.take('till', 100n), false, 'both have served as often as they may');
 });
 
 test('a payment costs no more where others opened dispensers at its address that ask for too much', () => {

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { IndexerStore } from '../../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
@@ -67,6 +68,6 @@ function memory(name: 'VmRSS' | 'VmHWM'): number {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const task = JSON.parse(readFileSync(process.stdin.fd, 'utf8')) as Task;
+  const task = JSON.parse(await text(process.stdin)) as Task;
   console.log(JSON.stringify(await write(task)));
 }

@@ -25,7 +25,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     if (process.stdout.isTTY) await logToTerminal();
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
-    if (name === '--licences' || name === '--licenses') return print(describeLicences());
+    if (name === '--licences' || name === '--licenses') return await printLong(describeLicences());
     const isService = SERVICES.includes(name);
     const reports = !argv.includes(NO_TELEMETRY);
     if (isService && !reports) await rememberNoTelemetry();
@@ -62,6 +62,12 @@ function tellStart(name: string, env: Environment): void {
 
 function print(text: string): number {
   console.log(text);
+  return 0;
+}
+
+/** Prints what is longer than a pipe holds at once: the process ends when all of it is taken. */
+async function printLong(text: string): Promise<number> {
+  await new Promise((resolve) => process.stdout.write(`${text}\n`, resolve));
   return 0;
 }
 

@@ -33,6 +33,9 @@ import { keepLists } from './kept-lists.ts';
 import { Progress } from './progress.ts';
 import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Unit } from './unit.ts';
 
+/** Facts that are collected before they are loaded: thousands of actions may lack the same ones, of all holders of a token. */
+const MOST_LACKING = 50_000;
+
 /** Median times of a block, in epoch seconds. */
 export type BlockTimes = Pick<Action['block'], 'time' | 'timeBelow'>;
 
@@ -149,9 +152,13 @@ export class BlockExecution {
     let used = this.#used.units;
     for (const unit of this.#pending.toReversed()) {
       if (unit.kind !== 'transaction' || this.#scouted.has(unit.transaction)) continue;
+      if (lacking.length >= MOST_LACKING) break;
       const commands = commandsOf(unit.transaction);
       const missing: FactKey[] = [];
-      for (const command of commands) used += this.#addMissing(command, used, missing);
+      for (const command of commands) {
+        if (lacking.length + missing.length >= MOST_LACKING) break;
+        used += this.#addMissing(command, used, missing);
+      }
       if (missing.length === 0 || commands.every(isGuessed)) this.#scouted.add(unit.transaction);
       append(lacking, missing);
     }

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
+import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
 import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
+import { View } from '../../../src/indexer/state/view.ts';
 import { PIECES } from '../../support/cost/pieces.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
@@ -388,4 +390,13 @@ test('refused gifts to very many close a block to further gifts, and to nothing 
   const filled = block(ledger, 'C', [...closing, 'ORDER|0|BTC|TOKB|1|0|BTC|TOKA|1', 'BATCH|0|BROADCAST|0|x']);
   assert.match(String(statusesOf(filled, 'dividends')), /block limit/);
   assert.ok(!/block limit/.test(String([...statusesOf(filled, 'orders'), ...statusesOf(filled, 'batches')])));
+});
+
+test('what a block lacks is loaded in parts, however many actions lack the same', () => {
+  const transactions = repeat(30_000, (at) => `SEND|0|TICK${at}|1|C${at}`).map((data, at) => {
+    return { hash: String(at), source: `S${at}`, fee: null, data };
+  });
+  const block = { height: 1, time: 1, hash: '', transactions };
+  const lacking = new BlockExecution(new View({ isWhole: false }), TEST_RULES, block, timesOf([1])).scout();
+  assert.ok(lacking.length >= 50_000 && lacking.length < 51_000, `${lacking.length} facts`);
 });

@@ -61,7 +61,7 @@ export async function executeBlocks(
     if (executed.length > 0 && (made > most.rows || performance.now() - begun > most.ms)) break;
     for (let missing = advance(execution); missing !== null; missing = advance(execution)) {
       if (missing.length > 0) await load([...missing, ...execution.scout()]);
-      else await turn();
+      await turn(); // a load may find all in memory
     }
     const done = execution.finish(executed.at(-1)?.hashes ?? previous);
     executed.push(done);

@@ -111,10 +111,22 @@ export class BlockExecution {
         begun = ended;
       } catch (caught) {
         if (!(caught instanceof Missing)) throw caught;
-        return caught.keys;
+        return [...caught.keys, ...this.#lackedBy(unit)];
       }
     }
     return null;
+  }
+
+  /** What a unit lacks besides the fact at which it ended: what it needs of thousands comes with one load, not each with a new attempt. */
+  #lackedBy(unit: Unit): readonly FactKey[] {
+    if (unit.kind !== 'command' && unit.kind !== 'system') return [];
+    const scouting = new Scouting(this.#view, this.#used);
+    try {
+      this.#carryOut(unit, scouting);
+    } catch (caught) {
+      if (!(caught instanceof Missing)) throw caught;
+    }
+    return scouting.lacking;
   }
 
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {

@@ -97,6 +97,29 @@ test('a view that loads what is missing gives what a whole one gives, in groups 
   );
 });
 
+test('an action that needs facts of thousands is tried a few times, not once for each of them', async () => {
+  const whole = new MemoryLedger();
+  const members = Array.from({ length: 26 }, (_, at) => String.fromCharCode(65 + at));
+  whole.give('TOKA', 0, 'A', { A: '1000' });
+  const block = (height: number, data: string) => {
+    const transactions = [{ hash: String(height), source: 'A', fee: null, data }];
+    return { height, time: height, hash: String(height), transactions };
+  };
+  whole.run(block(100, `LIST|0|2||${members.join('|')}`));
+  const view = new View({ isWhole: false });
+  let loads = 0;
+  const load = async (keys: readonly FactKey[]) => {
+    loads += 1;
+    for (const { kind, key } of keys) loadFrom(whole.view, view, kind, key);
+  };
+  const drop = block(101, `AIRDROP|0|TOKA|1|${whole.lastAction}`);
+  const below = { hashes: whole.hashes, times: whole.times };
+  const executed = await executeBlocks({ view, rules: TEST_RULES, load }, [drop], below);
+  assert.deepEqual(executed, [whole.run(drop)]);
+  assert.equal(executed[0]!.rows.filter(({ table }) => table === 'credits').length, members.length);
+  assert.ok(loads < 10, `${loads} loads`);
+});
+
 function loadFrom(stored: View, view: View, kind: FactKey['kind'], key: string): void {
   if (kind === 'holders' || kind === 'holdings' || kind === 'owned' || kind === 'voters')
     view.loadSet(kind, key, stored.get(kind, key));

@@ -190,10 +190,11 @@ export class NodeCoins {
   /** Coins of any script with it and their transactions. @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED */
   async placed(places: readonly Outpoint[]): Promise<readonly PlacedCoin[]> {
     const transactions = await this.#transactionsOf(places);
+    const read = new Map([...transactions].map(([txid, bytes]) => [txid, readRawTransaction(bytes)]));
     return places.map(({ txid, vout }) => {
       const transaction = transactions.get(txid);
       if (!transaction) throw unusable({ txid, vout }, 'the node knows no such transaction');
-      const output = readRawTransaction(transaction).output(vout);
+      const output = read.get(txid)!.output(vout);
       if (!output) throw unusable({ txid, vout }, 'the transaction has no such output');
       return { txid, vout, amount: output.amount, script: output.script, transaction };
     });

@@ -3,7 +3,7 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import type { Added } from './mempool-room.ts';
 import { keyOf, type Outpoint, type Reservations } from './reservations.ts';
-import { isToldWhole, type SourcedCoin } from './spent.ts';
+import { isToldWhole, MOST_TOLD_BYTES, type SourcedCoin, tooLongToTell } from './spent.ts';
 import { type Composed, compose, type Order } from './transaction/compose.ts';
 import { MAX_INPUTS } from './transaction/select-coins.ts';
 import type { Sender } from './transaction/sender.ts';
@@ -31,6 +31,7 @@ interface Obstacle {
 
 /** Others may spend chosen coins at the same moment; each time others are chosen. */
 const TRIES = 5;
+const TOO_LONG = `the transactions that its coins come from are longer than the ${MOST_TOLD_BYTES} bytes that a PSBT may have of them: spend fewer coins at once`;
 
 /**
  * Chooses coins and reserves them in one go, unless the caller named them, then sees whether nodes let them be spent now.
@@ -151,8 +152,10 @@ async function examine(
   };
   const crowded = new Set((unconfirmed ? await coins.crowded(young, added) : young).map(keyOf));
   const alive = new Set(spendable.map(keyOf));
+  const long = new Set(tooLongToTell(sender, sourced).map(keyOf));
   const obstacles = chosen.flatMap((coin): readonly Obstacle[] => {
     if (!alive.has(keyOf(coin))) return [{ coin, reason: 'it is spent, or too young to be spent' }];
+    if (long.has(keyOf(coin))) return [{ coin, reason: TOO_LONG }];
     if (!crowded.has(keyOf(coin))) return [];
     const reason = unconfirmed
       ? 'too many unconfirmed transactions hang together with it: nodes let nobody spend it before a block'

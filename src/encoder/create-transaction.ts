@@ -1,16 +1,18 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { activationHeight, type Profile } from '../coin/profile.ts';
 import { hashId } from '../coin/raw/hash-id.ts';
-import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { type FormOutput, virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
+import { addressOf } from '../coin/script/address.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { PlatformError } from '../errors.ts';
-import type { NodeCoins } from './coins.ts';
+import { type NodeCoins, unusable } from './coins.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
 import {
   type CreateRequest,
   FINAL,
+  leastFee,
   REPLACEABLE,
   raisesRate,
   readAction,
@@ -27,6 +29,7 @@ import {
   type Composed,
   composeReveal,
   type Funding,
+  fundedOutputs,
   type Order,
   orderLocks,
   type Reveal
@@ -102,7 +105,7 @@ const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
 export async function createTransaction(request: CreateRequest, deps: EncoderDeps, holder: string): Promise<Created> {
   const policy = await deps.policy.read();
   const funding = await readFunding(request, deps.coins);
-  if (funding) return createReveal(request, funding, deps, policy);
+  if (funding) return await createReveal(request, funding, deps, policy);
   const facts = readRequest(request, deps, policy);
   // What says nothing fits into any output.
   const encoding = facts.isSaying ? chooseEncoding(request.encoding, facts.encodingFacts) : 'OP_RETURN';
@@ -133,7 +136,12 @@ async function readFunding({ p2shHash, p2shHex }: CreateRequest, coins: NodeCoin
 }
 
 /** The second transaction. @param bytes  of the first one, signed */
-function createReveal(request: CreateRequest, bytes: Buffer, deps: EncoderDeps, policy: NodePolicy): Created {
+async function createReveal(
+  request: CreateRequest,
+  bytes: Buffer,
+  deps: EncoderDeps,
+  policy: NodePolicy
+): Promise<Created> {
   const funding = readRawTransaction(bytes);
   const { txid } = funding;
   const { planFor, isSaying } = readRequest(request, deps, policy);
@@ -143,6 +151,9 @@ function createReveal(request: CreateRequest, bytes: Buffer, deps: EncoderDeps, 
     const plan = planFor(encoding);
     const locked = findLocked(plan.order, encoding, funding.outputs);
     if (!locked) continue;
+    refuseOtherQuote(plan.order, funding.outputs);
+    await refuseOtherPayer(plan.order.sender, funding, deps);
+    await refuseSpent({ txid, locked }, deps.coins);
     const reveal = composeReveal(plan.order, { txid, locked });
     checkReveal(plan, reveal, funding.outputs);
     return {
@@ -159,6 +170,35 @@ function createReveal(request: CreateRequest, bytes: Buffer, deps: EncoderDeps, 
   throw invalid(
     'the first transaction has no outputs that hold this action: send data, pubkey and encoding as in the first call'
   );
+}
+
+/** @throws {PlatformError} REQUEST_INVALID where the first transaction does not pay the fee that the request names */
+function refuseOtherQuote(order: Order, outputs: readonly FormOutput[]): void {
+  const isPaid = (fee: FormOutput) =>
+    outputs.some(({ amount, script }) => amount === fee.amount && Buffer.from(script).equals(fee.script));
+  if (!fundedOutputs(order).every(isPaid))
+    throw invalid('the first transaction pays another feeQuote, or none: send the feeQuote of the first call');
+}
+
+/** An action counts for who paid the first transaction. @throws {PlatformError} REQUEST_INVALID where that is another address */
+async function refuseOtherPayer(
+  { script, address }: Sender,
+  { inputs }: Pick<RawTransaction, 'inputs'>,
+  { coins, network }: Pick<EncoderDeps, 'coins' | 'network'>
+): Promise<void> {
+  const [payer] = await coins.placed(inputs.slice(0, 1));
+  if (!payer || payer.script.equals(script)) return;
+  const paid = addressOf(payer.script, network.addresses) ?? 'a script without an address';
+  throw invalid(`the first transaction is paid by ${paid}, and not by ${address}: the action would count for that one`);
+}
+
+/** @throws {PlatformError} COIN_UNUSABLE where the node knows the first transaction, and an output that holds the action is spent */
+async function refuseSpent({ txid, locked }: Funding, coins: NodeCoins): Promise<void> {
+  const places = locked.map(({ vout, amount }) => ({ txid, vout, amount }));
+  const unspent = await coins.spendable(places);
+  if (unspent.length === places.length || !(await coins.transaction(txid))) return;
+  const [spent] = places.filter(({ vout }) => !unspent.some((other) => other.vout === vout));
+  throw unusable(spent!, 'it held the action, and is spent');
 }
 
 /** The outputs that hold an action, each lock with one of its own; undefined when one is missing. */
@@ -198,6 +238,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     feeOutputs: readOutputs(feeQuote ? [{ address: feeQuote.address, value: feeQuote.amount }] : [], network),
     changeScript,
     fee: readFee(request, policy, bounds),
+    leastFee: request.fee === undefined && request.feePerKb === undefined ? leastFee(policy, bounds) : undefined,
     limitFee: readFeeLimit(request, { ...bounds, usualDust }),
     dust: { ...network, floor: Math.max(dustFloor, Number(request.dust ?? 0)) },
     sequence: request.rbf ? REPLACEABLE : FINAL
@@ -242,7 +283,11 @@ function requestWarnings(
   ];
 }
 
-function warningsOf({ warnings }: Plan, { isExact }: Pick<Reveal, 'isExact'>): readonly Warning[] {
+function warningsOf(
+  { warnings }: Plan,
+  { isExact, isLowered }: Pick<Reveal, 'isExact' | 'isLowered'>
+): readonly Warning[] {
+  if (isLowered) return ['FEE_AS_FUNDED', ...warnings];
   return isExact ? warnings : ['SURPLUS_TO_FEE', ...warnings];
 }
 

@@ -226,6 +226,14 @@ export function readFeeLimit(
   };
 }
 
+/** The least fee that the node takes, of the longest signatures. */
+export function leastFee(
+  { leastRate }: Pick<NodePolicy, 'leastRate'>,
+  { softDust }: Pick<FeeBounds, 'softDust'>
+): FeeRule {
+  return (form) => feeOf(leastRate, longestVirtualSize(form)) + dustFee(form.outputs, { softDust });
+}
+
 /** Whether a request names a rate below what the node takes, which is then paid instead. */
 export function raisesRate(
   { feePerKb }: Pick<CreateRequest, 'feePerKb'>,

@@ -23,9 +23,13 @@ export function isToldWhole({ covers }: Sender, coins: readonly Coin[]): boolean
  * many signers ask for them in any case. A taproot signature covers all amounts.
  */
 export function firstSpent({ script, fields, covers }: Sender, coins: readonly SourcedCoin[]): readonly Spent[] {
-  const transactions = coins.map(({ transaction }) =>
-    covers === 'all amounts' ? null : withoutWitnesses(transaction)
-  );
+  const bases = new Map<Uint8Array, Uint8Array>();
+  const transactions = coins.map(({ transaction }) => {
+    if (covers === 'all amounts' || !transaction) return null;
+    const base = bases.get(transaction) ?? withoutWitnesses(transaction);
+    bases.set(transaction, base);
+    return base;
+  });
   const sizeBytes = transactions.reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0);
   const isSpare = covers !== 'no amount' && sizeBytes > MOST_SPARE_BYTES;
   return coins.map(({ amount }, at) => ({
@@ -50,6 +54,18 @@ export function revealSpent({ locked }: Funding, transaction: Uint8Array): reado
 }
 
 /** Signers read the usual form of a transaction alone: none with a part of an extension block. */
-function withoutWitnesses(transaction: Uint8Array | null): Uint8Array | null {
-  return transaction && readRawTransaction(Buffer.from(transaction)).baseBytes;
+function withoutWitnesses(transaction: Uint8Array): Uint8Array {
+  return readRawTransaction(Buffer.from(transaction)).baseBytes;
+}
+
+/** Signers are told at most so many bytes of whole transactions, each as often as it is spent from. */
+export const MOST_TOLD_BYTES = 10 * 2 ** 20;
+
+/** Coins behind those whose transactions together are as long as signers are told. Without a witness there is no shorter way. */
+export function tooLongToTell<C extends SourcedCoin>({ covers }: Sender, coins: readonly C[]): readonly C[] {
+  let told = 0;
+  return coins.filter(({ transaction }) => {
+    told += transaction?.length ?? 0;
+    return covers === 'no amount' && told > MOST_TOLD_BYTES;
+  });
 }

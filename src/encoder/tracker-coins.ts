@@ -37,8 +37,10 @@ export const TRACKER_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 const PAGE = 10_000;
-/** A transaction takes few coins: of an address with more, only so many are asked for, in no order of their amounts. */
-const MOST_COINS = 100_000;
+/** A transaction takes few coins: of an address with more, the largest are kept. */
+const KEPT_COINS = 20_000;
+/** An address with more is not looked through: a page comes in no order of amounts, so the largest may be on any. */
+const MOST_COINS = 2_000_000;
 const PAGE_BYTES = 8 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
 /** A tracker that is no more blocks behind than this is asked again: it polls its node once a second. */
@@ -55,25 +57,36 @@ const ASK_AGAIN_MS = 50;
  * @throws {PlatformError} those of TRACKER_ERRORS; a short lag is one only after 3 s
  */
 export async function readTrackedCoins(url: string, scriptHex: string, height: number): Promise<readonly ChainCoin[]> {
-  const coins: ChainCoin[] = [];
+  let coins: ChainCoin[] = [];
+  let seen = 0;
   const deadline = performance.now() + PATIENCE_MS;
-  for (let after = ''; coins.length < MOST_COINS; ) {
+  for (let after = ''; ; ) {
     const { utxos, nextCursor, sync } = await readPage(`${url}/utxos/script:${scriptHex}?limit=${PAGE}${after}`);
     const missing = missingBlocks(sync, height);
     if (!sync.synced || missing !== 0) {
       if (missing !== null && missing <= SHORT_LAG_BLOCKS && performance.now() < deadline) {
         await sleep(ASK_AGAIN_MS);
-        [coins.length, after] = [0, ''];
+        [coins, seen, after] = [[], 0, ''];
         continue;
       }
       throw incomplete(url, sync, missing);
     }
     for (const { txid, vout, value, height } of utxos)
       coins.push({ txid, vout, amount: BigInt(value), transaction: null, height });
-    if (nextCursor === undefined) break;
+    seen += utxos.length;
+    if (coins.length > 2 * KEPT_COINS) coins = coins.sort(byUse).slice(0, KEPT_COINS);
+    if (nextCursor === undefined) return coins.sort(byUse);
+    if (seen >= MOST_COINS) {
+      const reason = `the address has more than ${MOST_COINS} coins: name those to spend in utxos`;
+      throw new PlatformError('COINS_INSUFFICIENT', { reason });
+    }
     after = `&after=${nextCursor}`;
   }
-  return coins.sort((a, b) => Number(a.height === null) - Number(b.height === null) || Number(b.amount - a.amount));
+}
+
+/** Those that a block holds come first, and the largest of them. */
+function byUse(a: ChainCoin, b: ChainCoin): number {
+  return Number(a.height === null) - Number(b.height === null) || Number(b.amount - a.amount);
 }
 
 /** Why coins are not all that there are. */

@@ -12,6 +12,8 @@ const WARNINGS = {
     "the node's estimate is above ENCODER_MAX_FEE_RATE, which is paid instead: the transaction may wait for long",
   NO_FEE_ESTIMATE:
     'the node has no estimate: the least fee that it relays is paid, and the transaction may wait for long; give feePerKb',
+  FEE_AS_FUNDED:
+    "the first transaction left less than the node's estimate asks for by now: the second one pays all of it, and may wait for long",
   KEEP_FIRST_INPUT:
     'the first input is the key of what is said: a wallet that replaces the transaction and puts another input first pays for an action that nobody can read',
   NODES_REPLACE_NOTHING:

@@ -34,6 +34,8 @@ export interface Order {
   readonly feeOutputs: readonly FormOutput[];
   readonly changeScript: Uint8Array;
   readonly fee: FeeRule;
+  /** What a reveal pays at least, where the caller named no fee and the first transaction left less than is usual by now. */
+  readonly leastFee?: FeeRule | undefined;
   /** Is asked where there is no change. */
   readonly limitFee: FeeLimit;
   readonly dust: DustRules;
@@ -49,6 +51,8 @@ export interface Funding {
 /** The transaction that reveals what locked outputs hold. */
 export interface Reveal extends Settled {
   readonly funding: Funding;
+  /** It pays all that the first transaction left, which is less than is usual by now. */
+  readonly isLowered?: boolean;
 }
 
 /** The transactions that carry an action. */
@@ -84,7 +88,12 @@ export function composeReveal(order: Order, funding: Funding): Reveal {
     if (!settled.isExact) order.limitFee(settled.form, settled.fee);
     return { ...settled, funding };
   }
-  const reason = `the first transaction left ${held} satoshis, which do not pay for the second one at this fee`;
+  const plain = { inputs, outputs };
+  const least = order.leastFee?.(plain);
+  if (least !== undefined && held - paid >= least && isRelayable(plain))
+    return { form: plain, fee: held - paid, change: null, isExact: true, isLowered: true, funding };
+  const needed = least === undefined ? '' : `; the node takes no less than ${least} for it`;
+  const reason = `the first transaction left ${held} satoshis, which do not pay for the second one at this fee${needed}`;
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
 
@@ -117,6 +126,11 @@ function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[]
   const isExact = isRelayable({ inputs, outputs }) && leastTotal <= exact;
   const total = isExact ? exact : leastTotal > withChange ? leastTotal : withChange;
   return [least[0]! + total - leastTotal, ...least.slice(1)];
+}
+
+/** What the first transaction of two pays for the protocol, beside its locks. */
+export function fundedOutputs(order: Order): readonly FormOutput[] {
+  return splitOutputs(order).funding;
 }
 
 /** Which transaction of two pays what, as decoders look for it. @see feeIsFunded */

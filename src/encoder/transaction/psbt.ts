@@ -1,5 +1,7 @@
 import type { TransactionInputUpdate } from '@scure/btc-signer/psbt.js';
 import { Transaction } from '@scure/btc-signer/transaction.js';
+import { ByteCursor } from '../../coin/raw/byte-cursor.ts';
+import { varInt } from '../../coin/raw/byte-writer.ts';
 import { type TransactionForm, writeBase } from '../../coin/raw/transaction-form.ts';
 import { PlatformError } from '../../errors.ts';
 
@@ -26,16 +28,45 @@ const NO_BYTES = new Uint8Array();
 export function writePsbt(form: TransactionForm, spent: readonly Spent[]): Buffer {
   const psbt = new Transaction({ allowUnknownOutputs: true, allowUnknownInputs: true, disableScriptCheck: true });
   for (const [position, { txid, vout, sequence }] of form.inputs.entries()) {
-    const { amount, script, transaction, hasWitness, fields } = spent[position]!;
-    const value = {
-      ...(transaction && { nonWitnessUtxo: transaction }),
-      ...(hasWitness && { witnessUtxo: { amount, script } })
-    };
+    const { amount, script, hasWitness, fields } = spent[position]!;
+    const value = hasWitness && { witnessUtxo: { amount, script } };
     psbt.addInput({ txid, index: vout, sequence, ...value, ...fields });
   }
   for (const { amount, script } of form.outputs) psbt.addOutput({ amount, script });
   const inputs = form.inputs.map((input) => ({ ...input, unlock: { script: NO_BYTES, witness: [] } }));
   if (!writeBase({ ...form, inputs }).equals(psbt.unsignedTx))
     throw new PlatformError('SELF_CHECK_FAILED', { reason: 'the PSBT holds another transaction than was composed' });
-  return Buffer.from(psbt.toPSBT(0));
+  const transactions = spent.map(({ transaction }) => transaction);
+  return withTransactions(Buffer.from(psbt.toPSBT(0)), transactions);
+}
+
+/** The field of a whole transaction, first in the map of an input. @see BIP 174 */
+const NON_WITNESS_UTXO = Buffer.from([1, 0]);
+const MAGIC_BYTES = 5;
+
+/**
+ * A PSBT whose inputs name the whole transactions that they spend from. They are copied as they are: the library reads, checks and
+ * hashes each as often as it is named, which takes minutes where hundreds of coins are of one large transaction.
+ */
+function withTransactions(psbt: Buffer, transactions: readonly (Uint8Array | null)[]): Buffer {
+  const cursor = new ByteCursor(psbt);
+  cursor.skip(MAGIC_BYTES);
+  skipMap(cursor);
+  const parts = [psbt.subarray(0, cursor.offset)];
+  for (const transaction of transactions) {
+    const start = cursor.offset;
+    skipMap(cursor);
+    if (transaction) parts.push(NON_WITNESS_UTXO, varInt(transaction.length), Buffer.from(transaction));
+    parts.push(psbt.subarray(start, cursor.offset));
+  }
+  parts.push(psbt.subarray(cursor.offset));
+  return Buffer.concat(parts);
+}
+
+/** Keys and values up to an empty key. */
+function skipMap(cursor: ByteCursor): void {
+  for (let key = cursor.varInt(); key > 0; key = cursor.varInt()) {
+    cursor.skip(key);
+    cursor.skip(cursor.varInt());
+  }
 }

@@ -36,6 +36,8 @@ const SIGHASH_ALL = 1;
 export const SIGNATURE = Buffer.concat([Buffer.alloc(70), Buffer.from([SIGHASH_ALL])]);
 /** How much more an input may weigh by that byte. */
 export const SPARE_WEIGHT = { inScript: WITNESS_SCALE, inWitness: 1 } as const;
+/** The same where the hash of a key may be that of one that is not compressed: 65 bytes in place of 33. */
+export const SPARE_WEIGHT_OF_UNKNOWN = SPARE_WEIGHT.inScript + 32 * WITNESS_SCALE;
 /** @see BIP 340: the usual type is not written. */
 export const TAPROOT_SIGNATURE = Buffer.alloc(64);
 const NO_BYTES = Buffer.alloc(0);
@@ -63,7 +65,7 @@ export function readSender(text: string, publicKey: string | undefined, network:
       const isSegwit = kind === 'witnessKeyHash';
       const unlock = isSegwit
         ? { script: NO_BYTES, witness: [SIGNATURE, keyBytes], spareWeight: SPARE_WEIGHT.inWitness }
-        : { script: pushes, witness: [], spareWeight: SPARE_WEIGHT.inScript };
+        : { script: pushes, witness: [], spareWeight: key ? SPARE_WEIGHT.inScript : SPARE_WEIGHT_OF_UNKNOWN };
       const covers = isSegwit ? 'own amount' : 'no amount';
       return { ...sender, keyHash: Buffer.from(bytes), unlock, isSegwit, covers };
     }

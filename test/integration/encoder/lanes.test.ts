@@ -72,8 +72,14 @@ test('the second transaction is built by the id of the first, which the node has
   assert.deepEqual(reveal, await encoder.call<Created>('create_tx', { ...request, p2shHex: hex }));
   const other = await encoder.ask('create_tx', { ...request, p2shHash, data: actionOf(501) });
   assert.match(other.error!.message, /no outputs that hold this action/);
+  const quoted = await encoder.ask('create_tx', { ...request, p2shHash, feeQuote: { address, amount: 54_321 } });
+  assert.match(quoted.error!.message, /pays another feeQuote, or none: send the feeQuote of the first call/);
+  const segwit = await encoder.ask('create_tx', { ...request, pubkey: publicKey, p2shHash });
+  assert.match(segwit.error!.message, /is paid by .*, and not by .*: the action would count for that one/);
   const txid = await send(reveal, privateKey);
   assert.equal((await minedRows()).get(txid)?.data, request.data);
+  const again = await encoder.ask('create_tx', { ...request, p2shHash });
+  assert.deepEqual(again.error?.data['code'], 'COIN_UNUSABLE');
 });
 
 test('the coins of an envelope that is not revealed come back to its owner', async () => {

@@ -6,11 +6,11 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { writeFrame } from '../../../src/coin/payload/payload.ts';
 import { hashId } from '../../../src/coin/raw/hash-id.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
-import { virtualSize, writeTransaction } from '../../../src/coin/raw/transaction-form.ts';
+import { longestVirtualSize, virtualSize, writeTransaction } from '../../../src/coin/raw/transaction-form.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { selfCheck } from '../../../src/encoder/self-check.ts';
-import { firstSpent, revealSpent } from '../../../src/encoder/spent.ts';
+import { firstSpent, MOST_TOLD_BYTES, revealSpent, tooLongToTell } from '../../../src/encoder/spent.ts';
 import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
 import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
 import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';
@@ -274,4 +274,54 @@ test('senders: whose address it is, and which key it needs, is said by name', ()
   );
   assert.match(reason(`04${'11'.repeat(64)}`), /uncompressed/);
   assert.match(reason(`02${'ff'.repeat(32)}`), /not one of secp256k1/);
+});
+
+test('hundreds of coins of one large transaction are told in no time, and no more of it than a PSBT may have', () => {
+  const sender = SENDERS[1]!; // a signature without a witness covers no amount: signers need the whole transaction
+  const outputs = Array.from({ length: 2_700 }, () => ({ amount: 100_000n, script: sender.script }));
+  const unlock = { script: Buffer.alloc(0), witness: [] };
+  const parent = writeTransaction({ inputs: [{ txid: '22'.repeat(32), vout: 0, sequence: 0, unlock }], outputs });
+  const { txid } = readRawTransaction(parent);
+  const coins = Array.from({ length: 300 }, (_, vout) => ({ txid, vout, amount: 100_000n, transaction: parent }));
+  const spendable = coins.slice(0, coins.length - tooLongToTell(sender, coins).length);
+  assert.equal(spendable.length, Math.floor(MOST_TOLD_BYTES / parent.length));
+  const form = {
+    inputs: spendable.map((coin) => ({ ...coin, sequence: 0xffffffff, unlock: sender.unlock })),
+    outputs: [{ amount: 1_000_000n, script: sender.script }]
+  };
+  const before = process.cpuUsage();
+  const psbt = writePsbt(form, firstSpent(sender, spendable));
+  const { user } = process.cpuUsage(before);
+  assert.ok(user < 2_000_000, `${user} µs of CPU`);
+  assert.ok(psbt.length < MOST_TOLD_BYTES * 1.1);
+  const few = { inputs: form.inputs.slice(0, 2), outputs: [{ amount: 150_000n, script: sender.script }] };
+  const signed = signPsbt(writePsbt(few, firstSpent(sender, spendable.slice(0, 2))).toString('hex'), SECRET);
+  assert.equal(readRawTransaction(Buffer.from(signed, 'hex')).outputs.length, 1);
+});
+
+test('a reveal pays what the first transaction left where the usual fee has risen, down to what the node takes', () => {
+  const sender = SENDERS[1]!;
+  for (const encoding of ['P2SH', 'P2WSH'] as const) {
+    const order = { ...orderOf({ encoding, frame: writeFrame(`FILE|0|${'x'.repeat(700)}`), sender }), encoding };
+    const { locks, first } = compose(order, fund(sender, [50_000_000n]));
+    const locked = locks.map((lock, vout) => ({ vout, amount: first.form.outputs[vout]!.amount, lock }));
+    const held = locked.reduce((sum, { amount }) => sum + amount, 0n);
+    const funding = { txid: '33'.repeat(32), locked };
+    const risen = { ...order, fee: (form: Parameters<Order['fee']>[0]) => 40n * RATE * BigInt(virtualSize(form)) };
+    assert.throws(() => composeReveal(risen, funding), /do not pay for the second one at this fee/);
+    const reveal = composeReveal({ ...risen, leastFee: () => held }, funding);
+    assert.deepEqual([reveal.fee, reveal.change, reveal.isLowered], [held, null, true]);
+    assert.throws(() => composeReveal({ ...risen, leastFee: () => held + 1n }, funding), /takes no less than/);
+  }
+});
+
+test('the least fee of an address whose key may be uncompressed is that of its longest signed form', () => {
+  const [known] = SENDERS.slice(1);
+  const unknown = readSender(known!.address, undefined, NETWORK);
+  const sizeOf = ({ unlock }: Sender) =>
+    longestVirtualSize({
+      inputs: [{ txid: '44'.repeat(32), vout: 0, sequence: 0, unlock }],
+      outputs: [{ amount: 1n, script: known!.script }]
+    });
+  assert.equal(sizeOf(unknown) - sizeOf(known!), 32);
 });

@@ -61,3 +61,18 @@ test('TRACKER_UNAVAILABLE: errors, answers of others, and none', async () => {
     'the UTXO tracker does not answer'
   ]);
 });
+
+test('the largest coin is found whatever page it is on', async () => {
+  const many = Array.from({ length: 10_000 }, (_, vout) => ({ ...COIN, vout }));
+  const pages = Array.from({ length: 12 }, (_, at) => {
+    const last = at === 11 ? { utxos: [{ ...COIN, value: '900', txid: 'ff'.repeat(32) }] } : { utxos: many };
+    return JSON.stringify({ ...last, ...(at < 11 && { nextCursor: 'ab'.repeat(36) }), sync: SYNC });
+  });
+  let asked = 0;
+  const paged = createServer((_, response) => response.end(pages[asked++]));
+  await new Promise<void>((resolve) => void paged.listen(0, '127.0.0.1', resolve));
+  const coins = await readTrackedCoins(`http://127.0.0.1:${(paged.address() as AddressInfo).port}`, '51', 9);
+  paged.close();
+  assert.deepEqual([asked, coins[0]!.amount], [12, 900n]);
+  assert.ok(coins.length < 60_000, 'what no transaction takes is not kept');
+});

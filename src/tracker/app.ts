@@ -91,8 +91,10 @@ function registerReads(
         }
       },
       async ({ params, query }, reply) => {
-        if (query.limit === undefined && query.after === undefined)
+        if (query.limit === undefined && query.after === undefined) {
+          questions.refuseHalted();
           return reply.type('application/json; charset=utf-8').send(await questions.coinList(params.address));
+        }
         const limit = query.limit === undefined ? undefined : Number(query.limit);
         const json = await questions.coins(params.address, limit, query.after ?? null);
         // Left to the garbage collector, every few pages would cost a run of it, and each page new memory.
@@ -106,8 +108,10 @@ function registerReads(
         config: { open: true, doc: { tag, summary: 'The first block that paid to it', statuses: STATUSES } },
         schema: { params: Owner, response: { 200: FirstSeenSchema } }
       },
-      async ({ params }, reply) =>
-        reply.type('application/json').send(JSON.stringify(await questions.firstSeen(params.address)))
+      async ({ params }, reply) => {
+        questions.refuseHalted();
+        return reply.type('application/json').send(JSON.stringify(await questions.firstSeen(params.address)));
+      }
     );
     reads.get<{ Params: { address: string } }>(
       '/balance/:address',
@@ -115,8 +119,10 @@ function registerReads(
         config: { open: true, doc: { tag, summary: 'What its confirmed coins are worth', statuses: STATUSES } },
         schema: { params: Owner, response: { 200: Type.Number({ description: 'coins, 8 decimal places' }) } }
       },
-      async ({ params }, reply) =>
-        reply.type('application/json').send((await questions.balance(params.address)).balance)
+      async ({ params }, reply) => {
+        questions.refuseHalted();
+        return reply.type('application/json').send((await questions.balance(params.address)).balance);
+      }
     );
     reads.get<{ Params: { address: string } }>(
       '/info/:address',

@@ -104,6 +104,16 @@ export class TrackerQuestions {
     return Buffer.from(buffer, byteOffset, length);
   }
 
+  /**
+   * For an answer that has no room for `sync`: of a halted tracker it would be that of a chain which its node has left.
+   *
+   * @throws {PlatformError} TRACKER_HALTED
+   */
+  refuseHalted(): void {
+    const { halted, halt_reason: reason = 'it is halted' } = this.sync();
+    if (halted) throw new PlatformError('TRACKER_HALTED', { reason });
+  }
+
   /** @returns JSON: the coins of the first page alone */
   async coinList(address: string): Promise<string> {
     const json = await this.coins(address, MAX_PAGE);

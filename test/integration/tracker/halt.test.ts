@@ -17,6 +17,7 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt a tracker durably, with reaso
   await node.mine(UNDO_DEPTH);
   const database = await createDatabase('tracker_deep');
   const port = await freePort();
+  const address = await node.newAddress();
   const environment = {
     ...nodeEnv(node),
     ...databaseEnv('UTXO', database),
@@ -37,6 +38,10 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt a tracker durably, with reaso
       const told = await status();
       if (told && isWanted(told)) {
         assert.equal((await fetch(`http://127.0.0.1:${port}/status`)).status, told['halted'] ? 503 : 200);
+        for (const path of ['balance', 'utxos', 'firstseen']) {
+          const bare = await fetch(`http://127.0.0.1:${port}/${path}/${address}`);
+          assert.equal(bare.status, told['halted'] ? 503 : 200, `${path}: ${await bare.text()}`);
+        }
         child.kill('SIGTERM');
         assert.equal(await exited, 0, output());
         return told;

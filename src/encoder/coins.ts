@@ -110,8 +110,8 @@ export class NodeCoins {
   #read(key: string, state: string, height: number): Promise<Known> {
     const { tracker } = this.#rules;
     const read = tracker ? tracker.coins(key, height).then((coins) => ({ coins, goodUntil: 0 })) : this.#scanned(key);
-    // While a node looks, every caller waits for what it finds.
-    const entry = { state, read, goodUntil: tracker ? 0 : Number.POSITIVE_INFINITY };
+    // While a node or tracker looks, every caller waits for what it finds.
+    const entry = { state, read, goodUntil: Number.POSITIVE_INFINITY };
     this.#known.set(key, entry, { size: 1 });
     const isLast = () => this.#known.peek(key) === entry;
     read.then(

@@ -49,7 +49,7 @@ export async function composeWithCoins(
   const gone = new Map<string, Obstacle>();
   for (let left = TRIES; left > 0; left--) {
     const free = places.length > 0 ? candidates : takeFree(candidates, gone, deps);
-    const composed = composeOrSay(order, free, () => [
+    const composed = composeOrSay(order, choices(free), () => [
       ...tellReserved(places.length > 0 ? [] : candidates, deps),
       ...tellGone(gone)
     ]);
@@ -73,12 +73,27 @@ export async function composeWithCoins(
   });
 }
 
-/** @param tell  what else there is to say of coins that do not suffice */
-function composeOrSay(order: Order, free: readonly SourcedCoin[], tell: () => readonly string[]) {
+/**
+ * As many coins as one transaction may spend: the first ones; where there are more, also the largest, which dust that a block has would
+ * hide if no block has them yet.
+ */
+function choices(free: readonly SourcedCoin[]): readonly (readonly SourcedCoin[])[] {
+  if (free.length <= MAX_INPUTS) return [free];
+  const largest = free.toSorted((a, b) => Number(b.amount - a.amount));
+  return [free, largest].map((coins) => coins.slice(0, MAX_INPUTS));
+}
+
+/** Composes of the first choice that suffices. @param tell  what else there is to say of coins that do not */
+function composeOrSay(
+  order: Order,
+  [first = [], ...others]: readonly (readonly SourcedCoin[])[],
+  tell: () => readonly string[]
+): Composed<SourcedCoin> {
   try {
-    return compose(order, free);
+    return compose(order, first);
   } catch (caught) {
     if (!hasCode(caught, 'COINS_INSUFFICIENT')) throw caught;
+    if (others.length > 0) return composeOrSay(order, others, tell);
     const reason = [String(caught.detail['reason']), ...tell()].join('; ');
     throw new PlatformError('COINS_INSUFFICIENT', { reason }, { cause: caught });
   }
@@ -115,7 +130,7 @@ async function findCandidates(
   return unconfirmed ? known : known.filter(({ height }) => height !== null);
 }
 
-/** As many as one transaction may spend: those that are reserved for other callers come last, those of this one not at all. */
+/** Those that are reserved for other callers come last, those of this one not at all. */
 function takeFree(
   candidates: readonly SourcedCoin[],
   gone: ReadonlyMap<string, Obstacle>,
@@ -128,9 +143,8 @@ function takeFree(
     const held = reservations.of(coin);
     if (!held) free.push(coin);
     else if (held.holder !== holder) ofOthers.push(coin);
-    if (free.length === MAX_INPUTS) break;
   }
-  return [...free, ...ofOthers].slice(0, MAX_INPUTS);
+  return [...free, ...ofOthers];
 }
 
 /** Asks the node for what hinders the chosen coins, and for what signers need of them. */

@@ -9,6 +9,7 @@ import { readScript } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { NodeCoins, PlacedCoin } from './coins.ts';
 import { REPLACEABLE } from './request.ts';
+import { MOST_TOLD_BYTES } from './spent.ts';
 import type { Spent } from './transaction/psbt.ts';
 import { MAX_INPUTS } from './transaction/select-coins.ts';
 import { SPARE_WEIGHT } from './transaction/sender.ts';
@@ -61,6 +62,14 @@ export async function readReplaced(
   const unlocks = inputs.map(({ script }, at) => ({ script, witness: witnesses[at] ?? [] }));
   if (unlocks.some(({ script, witness }) => script.length === 0 && witness.length === 0))
     throw invalid('it is not signed: build it anew by create_tx');
+  const spares = placed.reduce((sum, { transaction: { length } }, at) => {
+    return unlocks[at]!.witness.length > 0 ? sum + length : sum;
+  }, 0);
+  const needed = placed.reduce((sum, { transaction: { length } }) => sum + length, 0) - spares;
+  if (needed > MOST_TOLD_BYTES)
+    throw invalid(
+      `signers of it must be told the transactions of its coins, which take more than ${MOST_TOLD_BYTES} bytes`
+    );
   const carried = findCarried(transaction, rules);
   const source = await sourceOf(transaction, placed[0]!, carried, coins);
   const changeScript = change === undefined ? source : addressScript(change, network);
@@ -77,7 +86,10 @@ export async function readReplaced(
   if (fee < 0n) throw invalid('it pays more than it spends');
   return {
     ...{ txid, inputs: form, total, fee, changeScript, source, carried },
-    spent: placed.map((coin, at) => spentOf(coin, unlocks[at]!)),
+    spent: placed.map((coin, at) => {
+      const isLeftOut = unlocks[at]!.witness.length > 0 && needed + spares > MOST_TOLD_BYTES;
+      return { ...spentOf(coin, unlocks[at]!), ...(isLeftOut && { transaction: null }) };
+    }),
     kept: outputs.filter((_, at) => at !== changeAt),
     vsize: virtualSize({ inputs: form, outputs }),
     isReplaceable: transaction.sequences.some((sequence) => sequence <= LAST_REPLACEABLE)

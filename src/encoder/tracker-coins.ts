@@ -37,7 +37,7 @@ export const TRACKER_ERRORS = [
 ] as const satisfies readonly ErrorCode[];
 
 const PAGE = 10_000;
-/** A transaction takes few coins: of an address with more, the largest are kept. */
+/** A transaction takes few coins: of an address with more, the largest are kept, of those in blocks and of the others. */
 const KEPT_COINS = 20_000;
 /** An address with more is not looked through: a page comes in no order of amounts, so the largest may be on any. */
 const MOST_COINS = 2_000_000;
@@ -74,8 +74,8 @@ export async function readTrackedCoins(url: string, scriptHex: string, height: n
     for (const { txid, vout, value, height } of utxos)
       coins.push({ txid, vout, amount: BigInt(value), transaction: null, height });
     seen += utxos.length;
-    if (coins.length > 2 * KEPT_COINS) coins = coins.sort(byUse).slice(0, KEPT_COINS);
-    if (nextCursor === undefined) return coins.sort(byUse);
+    if (coins.length > 4 * KEPT_COINS) coins = largest(coins);
+    if (nextCursor === undefined) return largest(coins);
     if (seen >= MOST_COINS) {
       const reason = `the address has more than ${MOST_COINS} coins: name those to spend in utxos`;
       throw new PlatformError('COINS_INSUFFICIENT', { reason });
@@ -84,9 +84,11 @@ export async function readTrackedCoins(url: string, scriptHex: string, height: n
   }
 }
 
-/** Those that a block holds come first, and the largest of them. */
-function byUse(a: ChainCoin, b: ChainCoin): number {
-  return Number(a.height === null) - Number(b.height === null) || Number(b.amount - a.amount);
+/** Those that a block holds come first, each time the largest. */
+function largest(coins: readonly ChainCoin[]): ChainCoin[] {
+  const sorted = coins.toSorted((a, b) => Number(b.amount - a.amount));
+  const [held, waiting] = [true, false].map((isHeld) => sorted.filter(({ height }) => (height !== null) === isHeld));
+  return [held!, waiting!].flatMap((some) => some.slice(0, KEPT_COINS));
 }
 
 /** Why coins are not all that there are. */

@@ -4,14 +4,7 @@ import { chunkScripts, envelopeScript } from '../../coin/payload/lane-writer.ts'
 import type { Unlock } from '../../coin/raw/transaction-form.ts';
 import { payToScript } from '../../coin/script/pay-scripts.ts';
 import { writePush } from '../../coin/script/script.ts';
-import {
-  type Coverage,
-  type Sender,
-  SIGNATURE,
-  SPARE_WEIGHT,
-  SPARE_WEIGHT_OF_UNKNOWN,
-  TAPROOT_SIGNATURE
-} from './sender.ts';
+import { type Coverage, type Sender, SIGNATURE, SPARE_WEIGHT, spareOfScript, TAPROOT_SIGNATURE } from './sender.ts';
 
 /** An output that holds a part of a payload, which the input that spends it reveals. */
 export interface Lock {
@@ -39,13 +32,14 @@ export function locksOf(encoding: TwoStepEncoding, frame: Uint8Array, sender: Se
 }
 
 function chunkLock(encoding: 'P2SH' | 'P2WSH', inner: Buffer, { publicKey, isSegwit }: Sender): Lock {
-  const spareInScript = publicKey || isSegwit ? SPARE_WEIGHT.inScript : SPARE_WEIGHT_OF_UNKNOWN;
   const items = [SIGNATURE, publicKey ?? UNKNOWN_KEY, inner];
+  const pushes = Buffer.concat(items.map(writePush));
+  const isKeyKnown = publicKey !== null || isSegwit;
   return encoding === 'P2SH'
     ? {
         ...{ script: payToScript(inner, 'p2sh'), inner },
         fields: { redeemScript: inner },
-        unlock: { script: Buffer.concat(items.map(writePush)), witness: [], spareWeight: spareInScript },
+        unlock: { script: pushes, witness: [], spareWeight: spareOfScript(pushes, isKeyKnown) },
         covers: 'no amount'
       }
     : {

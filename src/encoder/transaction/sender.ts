@@ -36,8 +36,18 @@ const SIGHASH_ALL = 1;
 export const SIGNATURE = Buffer.concat([Buffer.alloc(70), Buffer.from([SIGHASH_ALL])]);
 /** How much more an input may weigh by that byte. */
 export const SPARE_WEIGHT = { inScript: WITNESS_SCALE, inWitness: 1 } as const;
-/** The same where the hash of a key may be that of one that is not compressed: 65 bytes in place of 33. */
-export const SPARE_WEIGHT_OF_UNKNOWN = SPARE_WEIGHT.inScript + 32 * WITNESS_SCALE;
+/** A key whose hash alone is known may be uncompressed: 65 bytes in place of 33. */
+const UNCOMPRESSED_MORE = 32;
+/** A script from here on has a length of two more bytes. @see FormInput */
+const LONG_SCRIPT = 253;
+
+/** How much more an input may weigh by its script: by a longer signature, a longer key, and the length of both. */
+export function spareOfScript({ length }: Uint8Array, isKeyKnown: boolean): number {
+  const more = 1 + (isKeyKnown ? 0 : UNCOMPRESSED_MORE);
+  const isLonger = length < LONG_SCRIPT && length + more >= LONG_SCRIPT;
+  return WITNESS_SCALE * (more + (isLonger ? 2 : 0));
+}
+
 /** @see BIP 340: the usual type is not written. */
 export const TAPROOT_SIGNATURE = Buffer.alloc(64);
 const NO_BYTES = Buffer.alloc(0);
@@ -65,7 +75,7 @@ export function readSender(text: string, publicKey: string | undefined, network:
       const isSegwit = kind === 'witnessKeyHash';
       const unlock = isSegwit
         ? { script: NO_BYTES, witness: [SIGNATURE, keyBytes], spareWeight: SPARE_WEIGHT.inWitness }
-        : { script: pushes, witness: [], spareWeight: key ? SPARE_WEIGHT.inScript : SPARE_WEIGHT_OF_UNKNOWN };
+        : { script: pushes, witness: [], spareWeight: spareOfScript(pushes, key !== null) };
       const covers = isSegwit ? 'own amount' : 'no amount';
       return { ...sender, keyHash: Buffer.from(bytes), unlock, isSegwit, covers };
     }

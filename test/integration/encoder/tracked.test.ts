@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
+import { scriptOf } from '../../../src/coin/script/address.ts';
 import { connect } from '../../../src/db/core/connection.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { DEVNET } from '../../../src/devnet/settings.ts';
 import { callMethod } from '../../../src/service/rpc/call-method.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
@@ -92,6 +95,27 @@ test('CF-16, CF-17: coins of the mempool are spent too, after those that blocks 
   assert.match(await refusal({ ...request, unconfirmed: false }), /no coin that can be spent now.*1 of its coins/);
   const second = await call<{ inputs: Coin[] }>('create_tx', request);
   assert.equal(second.inputs[0]?.txid, young);
+});
+
+test('dust that a block has hides no large coin that waits', async () => {
+  const { node } = coin;
+  const pubkey = await node.newAddress();
+  const script = scriptOf(pubkey, DEVNET.addresses)!;
+  const outputs = Array.from({ length: 501 }, () => ({ amount: 3_000n, script }));
+  const raw = writeBase({ inputs: [], outputs }).toString('hex');
+  const funded = (await node.rpc.call('fundrawtransaction', [raw, {}, false])) as { hex: string };
+  const signed = (await node.rpc.call('signrawtransactionwithwallet', [funded.hex])) as { hex: string };
+  await node.rpc.call('sendrawtransaction', [signed.hex]);
+  await node.mine(1);
+  const txid = String(await node.rpc.call('sendtoaddress', [pubkey, 1]));
+  const request = { pubkey, data: 'BROADCAST|0|x', customOutputs: [{ address: pubkey, value: 50_000_000 }] };
+  type Created = { readonly inputs: readonly { readonly txid: string }[] };
+  const { inputs } = await until(
+    'it is found',
+    () => call<Created>('create_tx', request),
+    (told) => 'inputs' in told
+  );
+  assert.equal(inputs[0]!.txid, txid);
 });
 
 test('the change of a transaction is spent as soon as a block has it, though coins were asked for just before', async () => {

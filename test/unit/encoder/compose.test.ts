@@ -9,6 +9,7 @@ import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { longestVirtualSize, virtualSize, writeTransaction } from '../../../src/coin/raw/transaction-form.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
+import { writePush } from '../../../src/coin/script/script.ts';
 import { selfCheck } from '../../../src/encoder/self-check.ts';
 import { firstSpent, MOST_TOLD_BYTES, revealSpent, tooLongToTell } from '../../../src/encoder/spent.ts';
 import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
@@ -324,4 +325,25 @@ test('the least fee of an address whose key may be uncompressed is that of its l
       outputs: [{ amount: 1n, script: known!.script }]
     });
   assert.equal(sizeOf(unknown) - sizeOf(known!), 32);
+});
+
+test('no signed second transaction is longer than its least fee is computed for', () => {
+  const known = SENDERS[1]!;
+  const keys = [
+    [known, 33],
+    [readSender(known.address, undefined, NETWORK), 65]
+  ] as const;
+  for (const [sender, keyBytes] of keys)
+    for (let letters = 60; letters < 700; letters++) {
+      const frame = writeFrame(`FILE|0|${'x'.repeat(letters)}`);
+      const order = { ...orderOf({ encoding: 'P2SH', frame, sender }), encoding: 'P2SH' as const };
+      const { locks, reveal } = compose(order, fund(sender, [50_000_000n]));
+      const { form } = reveal!;
+      const signed = form.inputs.map((input, at) => {
+        const items = [Buffer.alloc(72), Buffer.alloc(keyBytes), locks[at]!.inner];
+        return { ...input, unlock: { script: Buffer.concat(items.map(writePush)), witness: [] } };
+      });
+      const { length } = writeTransaction({ ...form, inputs: signed });
+      assert.ok(length <= longestVirtualSize(form), `${letters} letters, a key of ${keyBytes} bytes`);
+    }
 });

@@ -179,7 +179,7 @@ const invalid: readonly (readonly [title: string, params: object, reason: RegExp
   ],
   ['the character NUL', { data: 'SEND|\0' }, /NUL/],
   ['half of a surrogate pair', { data: 'SEND|\ud800' }, /surrogate/],
-  ['an unknown action', { data: 'STEAL|0' }, /no known action: "STEAL"/],
+  ['an unknown action', { data: 'STEAL|0' }, /no known action: "STEAL\|0"/],
   ['an output below dust', { customOutputs: [{ address: 'self', value: 2_939 }] }, /dust/],
   ['a fraction of a satoshi', { fee: 1_000.5 }, /./],
   ['no rate', { feePerKb: 'fast' }, /./],

@@ -334,7 +334,7 @@ test('AU-04: a hub without a key that others can reach is warned about, loudly; 
   const warnings: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(line) });
   await (await runHub(t, database, {}, log)).stop();
-  await (await runHub(t, database, { HUB_HOST: '0.0.0.0', HUB_API_KEY: 'k' }, log)).stop();
+  await (await runHub(t, database, { HUB_HOST: '0.0.0.0', HUB_API_KEY: 'k'.repeat(16) }, log)).stop();
   assert.deepEqual(warnings, []);
   await (await runHub(t, database, { HUB_HOST: '0.0.0.0' }, log)).stop();
   assert.match(warnings.join(''), /HUB_API_KEY is not set.*ANYONE/);

@@ -70,7 +70,7 @@ export interface ReplicaActorData {
   /** VERIFY_CHECKPOINT_QUORUM: whose signatures count, and after how many blocks sources are asked. */
   readonly checkpoints?: { readonly interval: number; readonly validators: readonly PinnedValidator[] } | undefined;
   readonly maxRollbackDepth: number;
-  /** How long tables that went are kept; default: for ever. */
+  /** Milliseconds for which tables that went are kept; default: for ever. */
   readonly goneTablesKeptMs?: number;
   /** A database that another client made is taken over, if it stands in the source's chain. */
   readonly adopts?: boolean;

@@ -70,7 +70,7 @@ export class SourceFeed {
   #notReplicated: Readonly<Record<string, string>> = {};
   #memory: SourceMemory | undefined;
   #mark: DatabaseMark | undefined;
-  /** What the last resume point says of the tables. */
+  /** The tables as the last resume point has them. */
   #keptServed: TableColumns | undefined;
   #tip: BlockHead | null = null;
   #gap: string | null = null;

@@ -14,7 +14,7 @@ export interface SourceRecord {
   state: 'unknown' | 'followed' | 'heard' | 'failed' | 'waiting' | 'unserved';
   height: number | null;
   error: string | null;
-  /** How often it named another block, or had other rows or tables, than the majority. */
+  /** Times that it named another block, or had other rows or tables, than the majority. */
   dissents: number;
   /** How its tables compared with the replica's when they were compared last; null: they were not. */
   digests: string | null;

@@ -4,7 +4,7 @@ import { readScript } from '../script/script.ts';
 
 /** The signature covers every input and output. @see BIP 143; a taproot signature of 64 bytes does so without saying it */
 export const SIGHASH_ALL = 1;
-/** Of a taproot signature that covers the whole; one with a byte more says what it covers. @see BIP 341 */
+/** Bytes of a taproot signature that covers the whole; one with a byte more says what it covers. @see BIP 341 */
 const WHOLE_SIGNATURE_BYTES = 64;
 const ANNEX = 0x50;
 /** A tag, the bytes that follow, and what the signature covers. @see BIP 66, which allows no other form */

@@ -32,7 +32,7 @@ function readPeer(entry: string): string {
 }
 
 const later = (what: string) => `${what}; checked, and used by no hub without validator mode`;
-/** What only a hub in validator mode uses: a wrong value is found before that is turned on. */
+/** Settings that only a hub in validator mode uses: a wrong value is found before that is turned on. */
 const OF_VALIDATORS = {
   SIGNING_PRIVKEY_HEX: parsed(readSeed, { doc: later('seed of the signing key, 64 hexadecimal digits'), secret: true }),
   P2P_PORT: port({ doc: later('port for other validators') }),

@@ -4,11 +4,11 @@ import { type Connection, rows } from './connection.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** What the rows of a database follow from, beside the chain. Two databases of one base and one chain are equal. */
+/** The settings and rules that the rows of a database follow from, beside the chain. Two databases of one base and one chain are equal. */
 export interface DatabaseBase {
   /** A higher one means that an activation height came along: see `activations`. */
   readonly version: number;
-  /** What must never change, as texts by name. */
+  /** Settings that must never change, as texts by name. */
   readonly settings: Readonly<Record<string, string>>;
   /** First block in which an action or rule counts, by its name; Infinity: never. */
   readonly activations: Readonly<Record<string, number>>;
@@ -81,7 +81,7 @@ function compare(stored: ReadonlyMap<string, string>, wanted: ReadonlyMap<string
   }
 }
 
-/** What is not named is never in force. */
+/** Returns the height of a rule as it is stored: a rule that is not named is never in force. */
 function heightOf(value: string | undefined): number {
   return value === undefined || value === NEVER ? Number.POSITIVE_INFINITY : Number(value);
 }

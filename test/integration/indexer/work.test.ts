@@ -130,24 +130,23 @@ test('a group that was prepared on a chain that the decoder has left is not writ
   }
 });
 
-test('DATABASE_UNUSABLE: a decoder database whose chain is another from the first block of the index on', async () => {
-  const [ours, theirs] = [await createDatabase('decoder'), await createDatabase('decoder')];
+/** Indexes one decoder's blocks, then offers the index another decoder's. @returns the work that is to open them */
+async function offered(ours: readonly BlockRows[], theirs: readonly BlockRows[], maxRollbackDepth: number) {
   const indexerDatabase = await createDatabase('indexer');
-  for (const [database, branch] of [
-    [ours, 'a'],
-    [theirs, 'b']
-  ] as const) {
+  const works = [];
+  for (const rows of [ours, theirs]) {
+    const database = await createDatabase('decoder');
     const decoder = await openDecoderStore(database);
-    await decoder.writeBlocks(blocks(5, 12, branch));
+    await decoder.writeBlocks(rows);
     await decoder.database.close();
-  }
-  const workOn = (database: typeof ours) =>
-    new IndexerWork({
+    const work = new IndexerWork({
       openSource: () => DecoderSource.open(database, network, 30),
       openStore: () => IndexerStore.open(indexerDatabase, TEST_RULES, 30),
-      ...{ maxRollbackDepth: 3, pollIntervalMs: 10, log: silentLogger }
+      ...{ maxRollbackDepth, pollIntervalMs: 10, log: silentLogger }
     });
-  const work = workOn(ours);
+    works.push(work);
+  }
+  const [work, other] = works as [IndexerWork, IndexerWork];
   await work.openStore();
   await work.openSource();
   while ((await work.inspect()) === 'blocks') {
@@ -155,49 +154,35 @@ test('DATABASE_UNUSABLE: a decoder database whose chain is another from the firs
     await work.write();
   }
   work.close();
-  const other = workOn(theirs);
   await other.openStore();
-  await assert.rejects(other.openSource(), (error) => {
-    assert.ok(hasCode(error, 'DATABASE_UNUSABLE'));
-    assert.match(
-      error.message,
-      /block 5 is 0+b5 in the decoder database and 0+a5 in the index: they are of two chains/
-    );
-    return true;
-  });
-  other.close();
-});
+  return other;
+}
 
-test('DATABASE_UNUSABLE: a decoder database that begins with another block than the index', async () => {
-  const [whole, late] = [await createDatabase('decoder'), await createDatabase('decoder')];
-  const indexerDatabase = await createDatabase('indexer');
-  for (const [database, first] of [
-    [whole, 0],
-    [late, 2]
-  ] as const) {
-    const decoder = await openDecoderStore(database);
-    await decoder.writeBlocks(blocks(first, 3, 'a'));
-    await decoder.database.close();
-  }
-  const workOn = (database: typeof whole) =>
-    new IndexerWork({
-      openSource: () => DecoderSource.open(database, network, 30),
-      openStore: () => IndexerStore.open(indexerDatabase, TEST_RULES, 30),
-      ...{ maxRollbackDepth: 126, pollIntervalMs: 10, log: silentLogger }
+for (const [title, ours, theirs, depth, reason] of [
+  [
+    'whose chain is another from the first block of the index on',
+    blocks(5, 12, 'a'),
+    blocks(5, 12, 'b'),
+    3,
+    /block 5 is 0+b5 in the decoder database and 0+a5 in the index: they are of two chains/
+  ],
+  [
+    'that begins with another block than the index',
+    blocks(0, 3, 'a'),
+    blocks(2, 3, 'a'),
+    126,
+    /decoder database begins with block 2, the index with block 0/
+  ]
+] as const)
+  test(`DATABASE_UNUSABLE: a decoder database ${title}`, async () => {
+    const other = await offered(ours, theirs, depth);
+    await assert.rejects(other.openSource(), (error) => {
+      assert.ok(hasCode(error, 'DATABASE_UNUSABLE'));
+      assert.match(error.message, reason);
+      return true;
     });
-  const work = workOn(whole);
-  await work.openStore();
-  await work.openSource();
-  while ((await work.inspect()) === 'blocks') {
-    await work.read();
-    await work.write();
-  }
-  work.close();
-  const other = workOn(late);
-  await other.openStore();
-  await assert.rejects(other.openSource(), /decoder database begins with block 2, the index with block 0/);
-  other.close();
-});
+    other.close();
+  });
 
 test('DATABASE_UNUSABLE: a decoder database of another chain', async () => {
   const database = await createDatabase('decoder');

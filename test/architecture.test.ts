@@ -459,3 +459,22 @@ test('the tests of each planted fault are there', () => {
   });
   assert.deepEqual(missing, []);
 });
+
+test('each planted fault still fits the lines that it changes', () => {
+  const unfit = globSync('test/mutants/*.patch').flatMap((path) => {
+    const parts = readFileSync(path, 'utf8')
+      .split(/^--- .*\n(?=\+\+\+ )/m)
+      .slice(1);
+    return parts.flatMap((part) => {
+      const [head = '', ...hunks] = part.split(/^@@.*\n/m);
+      const file = head.replace(/^\+\+\+ b\//, '').split(/[\t\n]/, 1)[0]!;
+      const source = readFileSync(file, 'utf8');
+      const before = hunks.map((hunk) => {
+        const lines = hunk.split('\n').filter((line) => /^[ -]/.test(line) && !/^--- /.test(line));
+        return lines.map((line) => line.slice(1)).join('\n');
+      });
+      return before.every((text) => source.includes(text)) ? [] : [`${path}: ${file}`];
+    });
+  });
+  assert.deepEqual(unfit, []);
+});

@@ -147,6 +147,17 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
 From the height of BATCH_ALIASES on, the commands of a BATCH may be named by their aliases: by default
 0 on test networks, never on main networks, as in deployed ledgers.
 
+## Ids of tickers
+
+From the height of REFUSED_TICKERS on, by default 0, a ticker has an id in \`index_tickers\` from the
+first row that names it, also where the action is refused and no token has it. Deployed ledgers do
+so from their first block, and \`^12\` counts such ids. CALLBACK_TICK of an ISSUE comes before TICK;
+other actions deal ids in the order of their text, leg by leg. A \`^id\` that names no ticker, a text
+that begins with \`^\`, and a ticker whose first 200 characters another one has get none. A token that
+is issued later has that id, and the spelling of the text that first named it. An index of a release
+without the rule is refused: build it anew, or set the rule to a height that is still to come, as
+all who share the ledger must.
+
 ## Offers
 
 - An offer debits what it gives and adds an escrow; a release adds an escrow of minus the amount.

@@ -41,9 +41,13 @@ const SIGNER_RULES = ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'] as const;
 
 /**
  * Rules that are no actions and have a height of their own: payloads in a taproot script, who signed an action, which one a fee is
- * for, aliases in a BATCH, and those of safety.
+ * for, aliases in a BATCH, ids of tickers that no token has, and those of safety.
  */
-export const FEATURES = ['TAPROOT_ENVELOPE', 'BATCH_ALIASES', 'FEE_ONCE', ...SIGNER_RULES, ...SAFETY_RULES] as const;
+export const FEATURES = [
+  ...['TAPROOT_ENVELOPE', 'BATCH_ALIASES', 'REFUSED_TICKERS', 'FEE_ONCE'],
+  ...SIGNER_RULES,
+  ...SAFETY_RULES
+] as const;
 
 /**
  * What a deployment decides and all its services must agree on: where two differ, their databases differ.
@@ -113,6 +117,7 @@ export const DEFAULT_PROFILE: Profile = {
     ...BUILT_LATER.split(' ').map((action) => [action, REGTEST_ONLY] as const),
     ['BATCH_ALIASES', TEST_NETWORKS] as const,
     ...SAFETY_RULES.map((rule) => [rule, SAFETY_FROM] as const),
+    ['REFUSED_TICKERS', 0] as const,
     ['FEE_ONCE', SAFETY_FROM] as const,
     ...SIGNER_RULES.map((rule) => [rule, 0] as const)
   ])

@@ -297,6 +297,8 @@ function writeAmount(amount: bigint): string {
   return amount < 0n ? `-${text}` : text;
 }
 
+const isEqualName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
+
 function readWhole(text: string): number | null {
   return /^[0-9]{1,15}$/.test(text) ? Number(text) : null;
 }
@@ -417,6 +419,8 @@ export class ReferenceLedger {
   readonly #rules: ReferenceRules;
   readonly #addresses: string[] = [];
   readonly #tokens: Token[] = [];
+  /** Names by their numbers, as they were first written; not all have a token. */
+  readonly #tickers: string[] = [];
   readonly #balances = new Map<string, Map<Token, bigint>>();
   readonly #lists = new Map<number, List>();
   readonly #sleeps = new Map<string, number>();
@@ -686,9 +690,19 @@ export class ReferenceLedger {
 
   #token(field: string): Token | null {
     const [, id] = /^\^([1-9][0-9]{0,14})$/.exec(field) ?? [];
-    if (id !== undefined) return this.#tokens[Number(id) - 1] ?? null;
-    const wanted = field.toLowerCase();
+    const wanted = (id === undefined ? field : this.#tickers[Number(id) - 1])?.toLowerCase();
     return this.#tokens.find(({ key }) => key === wanted) ?? null;
+  }
+
+  /** A name that a row holds gets a number. */
+  #name(field: string): void {
+    const isNew = field !== '' && !field.startsWith('^') && !this.#tickers.some((tick) => isEqualName(tick, field));
+    if (isNew && !this.#isTaken(field)) this.#tickers.push(field);
+  }
+
+  #isTaken(name: string): boolean {
+    const beginning = [...name].slice(0, 200).join('');
+    return [...name].length >= 200 && this.#tickers.some((tick) => tick.startsWith(beginning));
   }
 
   get #gas(): Token | null {
@@ -1006,8 +1020,8 @@ export class ReferenceLedger {
         return stop > 0 && stop < (mintStart ?? token?.mintStart ?? 0) && 'MINT_STOP_BLOCK < MINT_START_BLOCK';
       },
       () => {
-        const isTaken = () => this.#tokens.some(({ tick }) => tick.slice(0, 200) === name.slice(0, 200));
-        return token === null && name.length >= 200 && isTaken() && 'TICK (first 200 characters taken)';
+        const isNamed = this.#tickers.some((tick) => isEqualName(tick, name));
+        return token === null && !isNamed && this.#isTaken(name) && 'TICK (first 200 characters taken)';
       },
       ...memoTests(get('MEMO')),
       this.#pays(doing, () => {
@@ -1041,6 +1055,8 @@ export class ReferenceLedger {
         if (transferSupply) this.#transfer(doing, issued, source, transferSupply, mintSupply);
       }
     }
+    this.#name(get('CALLBACK_TICK'));
+    this.#name(name);
     this.#meetIfAddress(transfer);
     this.#meetIfAddress(transferSupply);
     return this.#judge(doing, 'issues', refusal);
@@ -1054,7 +1070,9 @@ export class ReferenceLedger {
     ];
   }
 
-  #newToken(tick: string, owner: string): Token {
+  #newToken(name: string, owner: string): Token {
+    this.#name(name);
+    const tick = this.#tickers.find((one) => isEqualName(one, name))!;
     const token: Token = {
       ...{
         tick,
@@ -1106,6 +1124,7 @@ export class ReferenceLedger {
       this.#minted.set(key, minted + amount!);
     }
     this.#meetIfAddress(to);
+    this.#name(get('TICK'));
     return this.#judge(doing, 'mints', refusal);
   }
 
@@ -1118,14 +1137,21 @@ export class ReferenceLedger {
       2: groupsAndMemo(fields, 3),
       3: groups(fields, 4)
     }[format]!;
-    const legs: { token: Token | null; key: string | null; amount: bigint | null; to: string; memo: string }[] = [];
+    const legs: {
+      tick: string;
+      token: Token | null;
+      key: string | null;
+      amount: bigint | null;
+      to: string;
+      memo: string;
+    }[] = [];
     for (const [tick, text, to, memo] of texts.length > 0 ? texts : [['', '', '', '']]) {
       const token = this.#token(tick!);
       const amount = readAmount(text!, token?.decimals ?? 18);
       const key = amount === null ? null : `${(token?.tick ?? tick!).toLowerCase()} ${to}`;
       const same = legs.find((leg) => key !== null && leg.key === key);
       if (same) Object.assign(same, { amount: same.amount! + amount!, memo });
-      else legs.push({ token, key, amount, to: to!, memo: memo! });
+      else legs.push({ tick: tick!, token, key, amount, to: to!, memo: memo! });
     }
     const before = legs.map(({ token, to }) => (token === null ? 0n : this.#balance(token, to)));
     const isHanded = (to: string) =>
@@ -1133,7 +1159,7 @@ export class ReferenceLedger {
         const { name, format, fields } = parse(text);
         return name === 'MESSAGE' && format === 2 && this.#resolve(fields[1] ?? '') === to;
       });
-    const verdicts = legs.map(({ token, amount, to, memo }, place) => {
+    const verdicts = legs.map(({ tick, token, amount, to, memo }, place) => {
       const refusal = firstOf([
         () => token === null && 'TICK (unknown)',
         () => amount === null && 'AMOUNT (format)',
@@ -1155,6 +1181,7 @@ export class ReferenceLedger {
         this.#transfer(doing, token!, source, to, amount!);
         doing.next.push(() => this.#dispense(source, to, token, amount!, NONE_ASKED, doing.txIndex));
       }
+      this.#name(tick);
       this.#meetIfAddress(to);
       return this.#judge(doing, 'sends', refusal);
     });
@@ -1164,16 +1191,16 @@ export class ReferenceLedger {
   #destroy(doing: Doing): boolean {
     const { source, format, fields } = doing;
     const texts = [groups(fields.slice(0, 3), 3), groupsAndMemo(fields, 2), groups(fields, 3)][format]!;
-    const legs: { token: Token | null; key: string | null; amount: bigint | null; memo: string }[] = [];
+    const legs: { tick: string; token: Token | null; key: string | null; amount: bigint | null; memo: string }[] = [];
     for (const [tick, text, memo] of texts.length > 0 ? texts : [['', '', '']]) {
       const token = this.#token(tick!);
       const amount = readAmount(text!, token?.decimals ?? 18);
       const key = amount === null ? null : `${(token?.tick ?? tick!).toLowerCase()} ${memo}`;
       const same = legs.find((leg) => key !== null && leg.key === key);
       if (same) same.amount! += amount!;
-      else legs.push({ token, key, amount, memo: memo! });
+      else legs.push({ tick: tick!, token, key, amount, memo: memo! });
     }
-    const verdicts = legs.map(({ token, amount, memo }) => {
+    const verdicts = legs.map(({ tick, token, amount, memo }) => {
       const refusal = firstOf([
         () => token === null && 'TICK (unknown)',
         () => amount === null && 'AMOUNT (format)',
@@ -1184,6 +1211,7 @@ export class ReferenceLedger {
         () => this.#balance(token, source) < amount! && 'insufficient funds'
       ]);
       if (refusal === null) this.#move(doing, 'debits', token!, source, amount!);
+      this.#name(tick);
       return this.#judge(doing, 'destroys', refusal);
     });
     return verdicts.includes(true);
@@ -1439,6 +1467,7 @@ export class ReferenceLedger {
       ...memoTests(get('MEMO'))
     ]);
     if (refusal === null) this.#sleeps.set(token ? `tick ${token.tick}` : `address ${doing.source}`, resume);
+    if (doing.format === 1) this.#name(get('TICK'));
     return this.#judge(doing, 'sleeps', refusal);
   }
 
@@ -1480,6 +1509,7 @@ export class ReferenceLedger {
         this.#transfer(doing, token!, address, source, amount);
         if (share(amount) > 0n) this.#transfer(doing, paid!, source, address, share(amount));
       }
+    this.#name(get('TICK'));
     return this.#judge(doing, 'callbacks', refusal);
   }
 
@@ -1522,6 +1552,7 @@ export class ReferenceLedger {
       ]);
       if (refusal === null)
         for (const recipient of recipients()) this.#transfer(doing, token!, source, recipient, amount!);
+      this.#name(tick!);
       return this.#judge(doing, 'airdrops', refusal);
     });
     return verdicts.includes(true);
@@ -1555,6 +1586,7 @@ export class ReferenceLedger {
     ]);
     if (refusal === null)
       for (const { address, share } of shares()) this.#transfer(doing, paid!, source, address, share);
+    for (const field of ['TICK', 'DIVIDEND_TICK']) this.#name(get(field));
     return this.#judge(doing, 'dividends', refusal);
   }
 
@@ -1724,6 +1756,7 @@ export class ReferenceLedger {
       this.#note(index, `${kind.toLowerCase()}_statuses`, 'open');
       doing.next.push(() => this.#match(trade));
     }
+    for (const { tick } of [give, want]) this.#name(tick);
     this.#meetIfAddress(getAddress);
     return this.#judge(doing, `${kind.toLowerCase()}s`, refusal);
   }
@@ -1977,6 +2010,7 @@ export class ReferenceLedger {
       this.#note(index, 'dispenser_statuses', 'open');
     }
     for (const address of [getAddress, oracle].sort(byBytes)) this.#meetIfAddress(address);
+    for (const { tick } of [give, want]) this.#name(tick);
     return this.#judge(doing, 'dispensers', refusal);
   }
 
@@ -2363,6 +2397,7 @@ export class ReferenceLedger {
       this.#sourceSleeps(doing),
       ...memoTests(get('MEMO'))
     ]);
+    this.#name(get('TICK'));
     return this.#judge(doing, 'prices', refusal);
   }
 
@@ -2481,6 +2516,7 @@ export class ReferenceLedger {
         ...{ deposit: deposit!, isOpen: true, ballots: new Map(), block: 0 }
       });
     }
+    this.#name(get('TICK'));
     return this.#judge(doing, 'polls', refusal);
   }
 
@@ -2542,6 +2578,7 @@ export class ReferenceLedger {
       else proxies.set(source, to!);
     }
     this.#meetIfAddress(to);
+    this.#name(get('TICK'));
     return this.#judge(doing, 'vote_delegations', refusal);
   }
 

@@ -1,6 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { Step } from '../rules/action-definition.ts';
-import { orNull } from '../rules/checks.ts';
+import { orNull, tickColumn } from '../rules/checks.ts';
 import { COINS } from '../rules/rules.ts';
 import type { Token } from '../state/token.ts';
 import type { Side } from './offer.ts';
@@ -59,14 +59,14 @@ export function sideOf(fields: SideFields): Side {
 }
 
 /** Columns of both sides that every table of offers has, for refused offers too. */
-export function sideColumns({ give, get }: OfferSides) {
+export function sideColumns({ give, get }: OfferSides, step: Step) {
   return {
     give_coin_id: COINS.has(give.coin) ? give.coin : null,
-    give_tick_id: give.token?.tick ?? null,
+    give_tick_id: tickColumn(step, give.tickText, give.token),
     give_amount: amountColumn(give.amount, give.amountText),
     give_ownership: Number(isOwnership(give)),
     get_coin_id: COINS.has(get.coin) ? get.coin : null,
-    get_tick_id: get.token?.tick ?? null,
+    get_tick_id: tickColumn(step, get.tickText, get.token),
     get_amount: amountColumn(get.amount, get.amountText)
   };
 }

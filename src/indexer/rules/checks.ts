@@ -162,6 +162,22 @@ export function orNull(text: string): string | null {
   return text === '' ? null : text;
 }
 
+/**
+ * The column of the ticker that a field names. From the first block of REFUSED_TICKERS on, one without a token gets an id as well.
+ *
+ * @param token  what `ledger.token` says of the field
+ */
+export function tickColumn(
+  { action, ledger, rules }: Step,
+  field: string,
+  token: Token | null = ledger.token(field)
+): string | number | null {
+  if (token) return token.tick;
+  const tick = ledger.tickOf(field);
+  if (!tick || tick.startsWith('^') || !rules.isActive('REFUSED_TICKERS', action.block.height)) return null;
+  return ledger.tickerId(tick);
+}
+
 /** The address of this chain that a text is, in its one spelling; null for any other text: only addresses get ids. */
 export function ownAddress({ rules, action }: Step, text: string | null): string | null {
   return (text !== null && rules.readAddress(text, rules.coin, action.block.height)) || null;

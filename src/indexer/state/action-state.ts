@@ -51,10 +51,15 @@ export class ActionState implements Reader {
     return id === null ? field : this.get('address', String(id));
   }
 
+  /** The ticker that a field is, or names by `^id`; null when the id names none. */
+  tickOf(field: string): string | null {
+    const id = readReference(field);
+    return id === null ? field : this.get('tick', String(id));
+  }
+
   /** The token that a field names, as ticker or by `^id`. */
   token(field: string): Token | null {
-    const id = readReference(field);
-    const tick = id === null ? field : this.get('tick', String(id));
+    const tick = this.tickOf(field);
     return tick === null || tick === '' ? null : this.get('token', tickKey(tick));
   }
 

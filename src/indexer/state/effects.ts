@@ -4,7 +4,7 @@ import type { Offer } from '../offers/offer.ts';
 import type { Action } from './action.ts';
 import { ActionState } from './action-state.ts';
 import type { Counter, Facts, Kind } from './facts.ts';
-import { pairKey, tickKey } from './keys.ts';
+import { pairKey, tickBeginning, tickKey } from './keys.ts';
 import { addMovement, MOVEMENTS, type MovedSums, type Movement } from './movements.ts';
 import type { PaidFee } from './payment.ts';
 import type { Columns, Refusal, RowChange, TableRow, Value } from './rows.ts';
@@ -123,6 +123,28 @@ export class Effects extends ActionState {
     return id;
   }
 
+  /**
+   * The id of a ticker that the action names, dealt now if it has none; its first spelling stays.
+   *
+   * @returns null for one that the table of tickers cannot tell from another
+   */
+  tickerId(tick: string): number | null {
+    const id = this.get('tickId', tickKey(tick)) ?? this.#newTicker(tick);
+    if (id !== null) this.#tickers.set(id, tick);
+    return id;
+  }
+
+  #newTicker(tick: string): number | null {
+    const beginning = tickBeginning(tick);
+    if (beginning !== null && this.get('tickBeginning', beginning)) return null;
+    const id = this.deal('ticker');
+    this.set('tickId', tickKey(tick), id);
+    this.set('tick', String(id), tick);
+    if (beginning !== null) this.set('tickBeginning', beginning, true);
+    this.rows.push({ table: 'index_tickers', columns: { id, tick } });
+    return id;
+  }
+
   setToken(token: Token): void {
     this.set('token', tickKey(token.tick), token);
     this.#tickers.set(token.id, token.tick);
@@ -142,13 +164,13 @@ export class Effects extends ActionState {
     this.rowChanges.push({ table, actionIndex, columns });
   }
 
-  /** Queues a row. Addresses and tickers in its columns become ids; a new address gets its id here, an unknown ticker none. */
+  /** Queues a row. Addresses and tickers in its columns become ids; a new address gets its id here, a ticker without a token none. */
   record(table: string, columns: Columns): void {
     const dealt: Record<string, Value> = { ...columns };
     for (const name in dealt) {
       const value = dealt[name]!;
       if (typeof value !== 'string' || !name.endsWith('_id')) continue;
-      if (name.endsWith('tick_id')) dealt[name] = this.#tickerId(value);
+      if (name.endsWith('tick_id')) dealt[name] = this.#tokenId(value);
       else if (ADDRESS_COLUMNS.has(name)) dealt[name] = this.addressId(value);
     }
     this.rows.push({ table, columns: dealt });
@@ -213,7 +235,7 @@ export class Effects extends ActionState {
     if (change !== 0n) this.setToken({ ...token, supply: token.supply + change });
   }
 
-  #tickerId(tick: string): number | null {
+  #tokenId(tick: string): number | null {
     const token = this.get('token', tickKey(tick));
     if (token) this.#tickers.set(token.id, token.tick);
     return token?.id ?? null;

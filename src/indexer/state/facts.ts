@@ -51,6 +51,8 @@ export interface Facts {
   address: string | null;
   /** By id. */
   tick: string | null;
+  /** By `tickKey`; a ticker may have one and no token. */
+  tickId: number | null;
   /** By `tickKey`. */
   token: Token | null;
   /** Whether a ticker begins so, by the first LONGEST_KEY characters of one that has as many. */
@@ -124,6 +126,7 @@ export const ABSENT: Readonly<Facts> = {
   addressId: null,
   address: null,
   tick: null,
+  tickId: null,
   token: null,
   tickBeginning: false,
   balance: 0n,

@@ -8,7 +8,9 @@ const LONGEST_KEY = 200;
 
 /** The part of a ticker that no other one may begin with; null of a shorter one, which differs from all others within it. */
 export function tickBeginning(tick: string): string | null {
-  return tick.length < LONGEST_KEY ? null : tick.slice(0, LONGEST_KEY);
+  if (tick.length < LONGEST_KEY) return null;
+  const characters = [...tick];
+  return characters.length < LONGEST_KEY ? null : characters.slice(0, LONGEST_KEY).join('');
 }
 
 /** A token and an address. */

@@ -107,9 +107,8 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     await reopenMatches(connection, action);
     for (const table of BY_ACTION) await connection.query(`DELETE FROM ${table} WHERE action_index >= ?`, [action]);
   }
-  await connection.query('DELETE t FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE i.block_index >= ?', [
-    height
-  ]);
+  // Its ticker may have been named before it was issued, and stay.
+  if (action !== null) await connection.query('DELETE FROM tokens WHERE action_index >= ?', [action]);
   for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
   if (undo) await restore(connection, undo, height);
   await reopenPolls(connection, height);

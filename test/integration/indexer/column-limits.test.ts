@@ -157,6 +157,32 @@ for (const [name, create] of Object.entries(DATABASES)) {
     store.close();
   });
 
+  test(`${name}: tickers that nobody issued stay two, however alike, and never stop a block`, async () => {
+    const database = await create();
+    const store = await open(database);
+    const begins = ['x', '\u{1F600}', '%', '_', '\\', 'é'].map((letter) => letter.repeat(200));
+    const ends = ['', 'a', 'A', 'é', '\u0001', '\u{10FFFF}', '%'];
+    const long = begins.flatMap((begin) => ends.map((end) => begin + end));
+    const alike = [...PAIRS.flat().filter((text) => text.length < 200), 'a', 'a\u0001', 'K', '\u212a'];
+    const send = (tick: string) => ['A', `SEND|0|${tick}|1|B`] as const;
+    await store.addBlocks([block(1, OPENING), block(2, long.map(send)), block(3, alike.map(send))]);
+    await store.rollBack(3);
+    await store.addBlocks([block(3, alike.toReversed().map(send))]);
+    await store.addBlocks([block(4, [...long, ...alike].map(send))]);
+    const found = await sql(database, 'SELECT tick FROM index_tickers WHERE block_index > 1 ORDER BY id');
+    const expected = [
+      ...begins,
+      ...new Map(
+        alike
+          .toReversed()
+          .map((tick) => [tick.toLowerCase(), tick] as const)
+          .toReversed()
+      ).values()
+    ];
+    assert.deepEqual(found.map(({ tick }) => tick).toSorted(), expected.toSorted());
+    store.close();
+  });
+
   test(`${name}: whatever is written into any field of any action, the block is written`, async () => {
     const store = await open(await create());
     await store.addBlocks([block(1, OPENING)]);

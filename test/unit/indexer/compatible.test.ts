@@ -112,3 +112,40 @@ test('a token with files for its holders is sent with the key to whoever can the
   assert.equal(act(GATED), 'valid', 'a further file without a least amount');
   assert.equal(act('SEND|0|TOKA|0.1|D'), refused);
 });
+
+test('tickers of refused actions have ids, dealt in the order of the chain', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  const act = (text: string, status: string) => {
+    assert.deepEqual(new Set(ledger.act(['A', text])[0]), new Set([status]), text);
+    return rowsOf(ledger, 'index_tickers').map(({ id, tick }) => `${id} ${tick}`);
+  };
+  const unknown = 'invalid: TICK (unknown)';
+  const paid = 'ISSUE|0|newa|x|||||||||||||newb';
+  assert.deepEqual(act(paid, 'invalid: MAX_SUPPLY (format)'), ['2 newb', '3 newa']);
+  assert.deepEqual(act('SEND|2|NEWC|1|B|NEWD|1|B|^9|1|B|^x|1|B||1|B', unknown), ['4 NEWC', '5 NEWD']);
+  assert.deepEqual(
+    rowsOf(ledger, 'sends').map(({ tick_id }) => tick_id),
+    [4, 5, null, null, null]
+  );
+  assert.deepEqual(act('SEND|0|^5|1|B', unknown), []);
+  assert.deepEqual(
+    rowsOf(ledger, 'sends').map(({ tick_id }) => tick_id),
+    [5]
+  );
+  assert.deepEqual(act('DIVIDEND|0|NEWE|NEWF|1', unknown), ['6 NEWE', '7 NEWF']);
+  assert.deepEqual(act('ISSUE|0|NEWA|5|0|0||5', 'valid'), []);
+  assert.equal(ledger.view.get('token', 'newa')?.id, 3);
+  assert.deepEqual(act('ISSUE|0|NEWG|5', 'valid'), ['8 NEWG']);
+  assert.deepEqual(act('SEND|0|^3|5|B', 'valid'), []);
+  assert.equal(ledger.balance('newa', 'B'), '5');
+});
+
+test('they have none below the height of REFUSED_TICKERS', () => {
+  const isActive = (name: string, height: number) => name !== 'REFUSED_TICKERS' && TEST_RULES.isActive(name, height);
+  const ledger = new MemoryLedger(100, { ...TEST_RULES, isActive });
+  ledger.act(['A', 'SEND|0|NEWA|1|B']);
+  assert.deepEqual(rowsOf(ledger, 'index_tickers'), []);
+  ledger.act(['A', 'ISSUE|0|NEWB|5']);
+  assert.deepEqual(rowsOf(ledger, 'index_tickers'), [{ id: 1, tick: 'NEWB' }]);
+});

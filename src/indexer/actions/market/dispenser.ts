@@ -153,7 +153,7 @@ const create = defineAction<NewDispenser>({
     for (const address of [getAddress, oracle].filter((one) => one != null).sort(compareBytes))
       step.ledger.addressId(address);
     return {
-      ...sideColumns(leg),
+      ...sideColumns(leg, step),
       give_escrow: amountColumn(leg.escrow, leg.escrowText),
       get_address_id: getAddress ?? null,
       fiat_id: FIATS.has(leg.fiat) ? leg.fiat : null,

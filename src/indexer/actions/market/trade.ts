@@ -99,7 +99,7 @@ function defineCreate(kind: Kind): Handler {
       ...(give.token && !isOwnership(give) ? spent(give.token, give.amount!, step) : {})
     }),
     row: (leg, step) => ({
-      ...sideColumns(leg),
+      ...sideColumns(leg, step),
       get_ownership: Number(isOwnership(leg.get)),
       get_address_id: ownAddress(step, leg.getAddress),
       ...termColumns(leg, step)

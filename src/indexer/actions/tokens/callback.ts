@@ -10,6 +10,7 @@ import {
   ownershipEscrowed,
   partChecks,
   sourceSleeps,
+  tickColumn,
   tickSleeps,
   tickUnknown
 } from '../../rules/checks.ts';
@@ -83,8 +84,8 @@ export const CALLBACK = defineAction<Callback>({
     recipients: callback.holders(step).length,
     ...spent(callback.paid!, totalOf(callback, step), step)
   }),
-  row: ({ token, paid, memo }) => ({
-    tick_id: token?.tick ?? null,
+  row: ({ token, paid, memo }, step) => ({
+    tick_id: tickColumn(step, step.action.fields.get('TICK'), token),
     callback_tick_id: paid?.tick ?? null,
     callback_amount: token?.callbackAmount == null ? null : formatAmount(token.callbackAmount),
     memo_id: orNull(memo)

@@ -7,6 +7,7 @@ import {
   readAmount,
   sourceBarred,
   sourceSleeps,
+  tickColumn,
   tickSleeps,
   tickUnknown,
   transferFacts
@@ -15,6 +16,7 @@ import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
 interface Leg {
+  readonly tick: string;
   readonly token: Token | null;
   readonly amountText: string;
   readonly amount: bigint | null;
@@ -41,7 +43,7 @@ function read(step: Step): Leg[] {
     const key = amount === null ? `leg ${place}` : `${tickKey(token?.tick ?? tick!)}|${memo}`;
     const { amount: sum = 0n, ordinal = legs.size } = legs.get(key) ?? {};
     const merged = amount === null ? null : (sum ?? 0n) + amount;
-    legs.set(key, { token, amountText: amountText!, amount: merged, memo: memo!, ordinal });
+    legs.set(key, { tick: tick!, token, amountText: amountText!, amount: merged, memo: memo!, ordinal });
   }
   return [...legs.values()];
 }
@@ -68,8 +70,8 @@ export const DESTROY = defineAction<Leg>({
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
     ]
   ],
-  row: ({ token, amountText, amount, memo, ordinal }) => ({
-    tick_id: token?.tick ?? null,
+  row: ({ tick, token, amountText, amount, memo, ordinal }, step) => ({
+    tick_id: tickColumn(step, tick, token),
     amount: amount === null ? orNull(amountText) : formatAmount(amount),
     memo_id: orNull(memo),
     leg_ordinal: ordinal

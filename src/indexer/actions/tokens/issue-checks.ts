@@ -250,7 +250,8 @@ export const ISSUE_CHECKS: readonly Check<Issue>[] = [
     'TICK (first 200 characters taken)',
     ({ token, name }, { ledger }) => {
       const beginning = token === null ? tickBeginning(name) : null;
-      return beginning !== null && ledger.get('tickBeginning', beginning);
+      const isTaken = beginning !== null && ledger.get('tickBeginning', beginning);
+      return isTaken && ledger.get('tickId', tickKey(name)) === null;
     }
   ],
   ...MEMO_CHECKS

@@ -1,7 +1,7 @@
 import { roundHalfUp } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
-import { indexColumn, orNull, ownAddress } from '../../rules/checks.ts';
-import { tickBeginning, tickKey } from '../../state/keys.ts';
+import { indexColumn, orNull, ownAddress, tickColumn } from '../../rules/checks.ts';
+import { tickKey } from '../../state/keys.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
 import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, MAX_DECIMALS, readIssue } from './issue-request.ts';
@@ -87,19 +87,19 @@ export function blankToken(id: number, tick: string, actionIndex: number, owner:
   };
 }
 
+/** A token of a name that has none. Its ticker is spelled as by the action that first named it. */
+function newToken(name: string, { action, ledger }: Step): Token {
+  const id = ledger.tickerId(name)!;
+  return blankToken(id, ledger.get('tick', String(id))!, action.index, action.source);
+}
+
 function apply(issue: Issue, step: Step): void {
   const { action, ledger } = step;
   if (action.format === CONTROLLER_FORMAT) return;
-  const former = issue.token ?? blankToken(ledger.deal('ticker'), issue.name, action.index, action.source);
+  const former = issue.token ?? newToken(issue.name, step);
   const token = issuedToken(issue, former, action.index);
   ledger.setToken(token);
   ledger.set('past', String(action.index), { name: 'ISSUE', tick: token.tick });
-  if (issue.token === null) {
-    ledger.set('tick', String(token.id), token.tick);
-    const beginning = tickBeginning(token.tick);
-    if (beginning !== null) ledger.set('tickBeginning', beginning, true);
-    ledger.rows.push({ table: 'index_tickers', columns: { id: token.id, tick: token.tick } });
-  }
   const minted = issue.mintSupply ?? 0n;
   if (minted === 0n) return;
   ledger.credit(token, action.source, minted);
@@ -131,12 +131,13 @@ export const ISSUE = defineAction<Issue>({
   row: (issue, step) => {
     const { get } = step.action.fields;
     return {
-      tick_id: issue.token?.tick ?? issue.name,
+      // First, as its ticker gets its id first.
+      callback_tick_id: get('CALLBACK_TICK') === '' ? null : tickColumn(step, get('CALLBACK_TICK'), issue.callbackTick),
+      tick_id: tickColumn(step, issue.name),
       ...Object.fromEntries(AMOUNTS.map((field) => [field.toLowerCase(), orNull(get(field))])),
       ...Object.fromEntries(NUMBERS.map((field) => [field.toLowerCase(), indexColumn(get(field))])),
       description: issue.description,
       ...Object.fromEntries(LOCKS.map((lock) => [lock, orNull(issue.locks[lock])])),
-      callback_tick_id: get('CALLBACK_TICK') === '' ? null : (issue.callbackTick?.tick ?? null),
       transfer_id: ownAddress(step, issue.transfer),
       transfer_supply_id: ownAddress(step, issue.transferSupply),
       allow_list: issue.allowList?.root ?? null,

@@ -10,6 +10,7 @@ import {
   readAmount,
   sourceBarred,
   sourceSleeps,
+  tickColumn,
   tickSleeps,
   tickUnknown,
   transferFacts
@@ -82,7 +83,7 @@ export const MINT = defineAction<Mint>({
     ]
   ],
   row: ({ token, amountText, amount, named, memo }, step) => ({
-    tick_id: token?.tick ?? null,
+    tick_id: tickColumn(step, step.action.fields.get('TICK'), token),
     amount: amount === null ? orNull(amountText) : formatAmount(amount),
     destination_id: ownAddress(step, named),
     memo_id: orNull(memo)

@@ -1,5 +1,5 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, ownershipEscrowed, sourceSleeps } from '../../rules/checks.ts';
+import { MEMO_CHECKS, orNull, ownershipEscrowed, sourceSleeps, tickColumn } from '../../rules/checks.ts';
 import { sleeperKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
@@ -46,9 +46,9 @@ export const SLEEP = defineAction<Sleep>({
     ownershipEscrowed,
     ...MEMO_CHECKS
   ],
-  row: ({ resumeBlock, token, isOfToken, memo }) => ({
+  row: ({ resumeBlock, token, isOfToken, memo }, step) => ({
     type: isOfToken ? TICK_SLEEPS : ADDRESS_SLEEPS,
-    tick_id: token?.tick ?? null,
+    tick_id: isOfToken ? tickColumn(step, step.action.fields.get('TICK'), token) : null,
     resume_block: orNull(resumeBlock),
     memo_id: orNull(memo)
   }),

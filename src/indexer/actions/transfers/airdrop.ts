@@ -13,6 +13,7 @@ import {
   recipientChecks,
   sourceBarred,
   sourceSleeps,
+  tickColumn,
   tickSleeps,
   tickUnknown,
   transferFacts
@@ -21,6 +22,7 @@ import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.t
 import type { Token } from '../../state/token.ts';
 
 interface Leg {
+  readonly tick: string;
   readonly token: Token | null;
   readonly amountText: string;
   readonly amount: bigint | null;
@@ -57,6 +59,7 @@ function read(step: Step): Leg[] {
     const listIndex = readIndex(list!);
     const known = listIndex === null ? null : (ledger.list(listIndex)?.list ?? null);
     return {
+      tick: tick!,
       token,
       amountText: amountText!,
       amount: readAmount(amountText!, token),
@@ -123,8 +126,8 @@ export const AIRDROP = defineAction<Leg>({
     const recipients = recipientsOf(leg, step).length;
     return { recipients, ...spent(leg.token!, leg.amount! * BigInt(recipients), step) };
   },
-  row: ({ token, amountText, amount, listIndex, memo }) => ({
-    tick_id: token?.tick ?? null,
+  row: ({ tick, token, amountText, amount, listIndex, memo }, step) => ({
+    tick_id: tickColumn(step, tick, token),
     list_action_index: listIndex,
     amount: amount === null ? orNull(amountText) : formatAmount(amount),
     memo_id: orNull(memo)

@@ -9,6 +9,7 @@ import {
   readAmount,
   recipientChecks,
   sourceSleeps,
+  tickColumn,
   tickSleeps,
   tickUnknown,
   transferFacts
@@ -87,9 +88,9 @@ export const DIVIDEND = defineAction<Dividend>({
     recipients: sharesOf(dividend, step).length,
     ...spent(dividend.paid!, totalOf(dividend, step), step)
   }),
-  row: ({ token, paid, amountText, amount, memo }) => ({
-    tick_id: token?.tick ?? null,
-    dividend_tick_id: paid?.tick ?? null,
+  row: ({ token, paid, amountText, amount, memo }, step) => ({
+    tick_id: tickColumn(step, step.action.fields.get('TICK'), token),
+    dividend_tick_id: tickColumn(step, step.action.fields.get('DIVIDEND_TICK'), paid),
     amount: amount === null ? orNull(amountText) : formatAmount(amount),
     memo_id: orNull(memo)
   }),

@@ -13,6 +13,7 @@ import {
   readAmount,
   sourceBarred,
   sourceSleeps,
+  tickColumn,
   tickSleeps,
   tickUnknown,
   transferFacts
@@ -24,6 +25,7 @@ import type { Token } from '../../state/token.ts';
 const KEY_MESSAGE = 2;
 
 interface Leg {
+  readonly tick: string;
   readonly token: Token | null;
   readonly amountText: string;
   readonly amount: bigint | null;
@@ -71,7 +73,16 @@ function read(step: Step): Leg[] {
     const merged = amount === null ? null : sum;
     const hasFiles = token !== null && ledger.get('gate', tickKey(token.tick)) !== null;
     const held = hasFiles ? ledger.balance(token.tick, destination) : 0n;
-    legs.set(key, { token, amountText: amountText!, amount: merged, destination, memo: memo!, ordinal, held });
+    legs.set(key, {
+      tick: tick!,
+      token,
+      amountText: amountText!,
+      amount: merged,
+      destination,
+      memo: memo!,
+      ordinal,
+      held
+    });
   }
   return [...legs.values()];
 }
@@ -118,8 +129,8 @@ export const SEND = defineAction<Leg>({
     ],
     ['gated token transfer requires key handoff message', lacksKey]
   ],
-  row: ({ token, amountText, amount, destination, memo, ordinal }, step) => ({
-    tick_id: token?.tick ?? null,
+  row: ({ tick, token, amountText, amount, destination, memo, ordinal }, step) => ({
+    tick_id: tickColumn(step, tick, token),
     destination_id: ownAddress(step, destination),
     amount: amount === null ? orNull(amountText) : formatAmount(amount),
     memo_id: orNull(memo),

@@ -1,6 +1,6 @@
 import { parseAmount, parseTokenAmount } from '../../../consensus/amount.ts';
 import { byFormat, defineAction, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, sourceSleeps } from '../../rules/checks.ts';
+import { MEMO_CHECKS, orNull, sourceSleeps, tickColumn } from '../../rules/checks.ts';
 import { COINS, FIATS } from '../../rules/rules.ts';
 import type { Token } from '../../state/token.ts';
 import { PRICE_ROUND } from './price-round.ts';
@@ -57,16 +57,16 @@ const TOKEN_PRICE = defineAction<TokenPrice>({
     sourceSleeps,
     ...MEMO_CHECKS
   ],
-  row: ({ coin, tick, token, fiat, valueText, feeText, memo }, { action }, isValid) => ({
-    version: action.format,
-    source_id: action.source,
+  row: ({ coin, tick, token, fiat, valueText, feeText, memo }, step, isValid) => ({
+    version: step.action.format,
+    source_id: step.action.source,
     coin_id: COINS.has(coin) ? coin : null,
-    tick_id: token?.tick ?? null,
+    tick_id: tickColumn(step, tick, token),
     fiat_id: FIATS.has(fiat) ? fiat : null,
     value: orNull(valueText),
     fee: orNull(feeText),
     memo_id: orNull(memo),
-    ...{ source: action.source, tick: token?.tick ?? tick }, // no columns have them: a hub is told
+    ...{ source: step.action.source, tick: token?.tick ?? tick }, // no columns have them: a hub is told
     validation_status: isValid ? 'valid' : 'invalid'
   })
 });

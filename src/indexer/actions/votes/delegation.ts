@@ -1,5 +1,5 @@
 import { defineAction, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, namedAddress, ownAddress, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
+import { MEMO_CHECKS, namedAddress, ownAddress, sourceSleeps, tickColumn, tickUnknown } from '../../rules/checks.ts';
 import { pairKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
@@ -38,7 +38,7 @@ export const VOTE_DELEGATION = defineAction<Delegating>({
   ],
   row: ({ token, delegate }, step) => ({
     block_index: step.action.block.height,
-    tick_id: token?.tick ?? null,
+    tick_id: tickColumn(step, step.action.fields.get('TICK'), token),
     delegator_address_id: step.action.source,
     delegate_address_id: ownAddress(step, delegate)
   }),

@@ -1,7 +1,7 @@
 import { formatAmount, parseTokenAmount } from '../../../consensus/amount.ts';
 import { MOST_OPTIONS, OPEN_POLLS, type Poll, TALLY_MODES, WEIGHT_MODES, WHOLE_SUPPLY } from '../../polls/poll.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
-import { lengthOf, orNull, readAmount, readIndex, sourceSleeps, tickUnknown } from '../../rules/checks.ts';
+import { lengthOf, orNull, readAmount, readIndex, sourceSleeps, tickColumn, tickUnknown } from '../../rules/checks.ts';
 import type { Token } from '../../state/token.ts';
 
 /** A poll as its text says it; null for what is badly formed. */
@@ -119,11 +119,12 @@ export const POLL = defineAction<Asked>({
       ({ deposit }, { action, ledger, rules }) => ledger.balance(rules.gasTick, action.source) < deposit!
     ]
   ],
-  row: (asked, { action }) => {
+  row: (asked, step) => {
+    const { action } = step;
     const amount = (value: bigint | null) => (value === null ? null : formatAmount(value));
     return {
       block_index: action.block.height,
-      tick_id: asked.token?.tick ?? null,
+      tick_id: tickColumn(step, asked.tick, asked.token),
       end_block: asked.endBlock,
       options: asked.options.length >= 2 && areGood(asked.options) ? JSON.stringify(asked.options) : null,
       max_selections: asked.maxSelections,

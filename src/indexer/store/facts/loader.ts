@@ -71,13 +71,15 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     const names = new Map(found.map(({ id, tick }) => [id, tick]));
     for (const key of keys) view.load('tick', key, names.get(Number(key)));
   },
+  tickId: (keys, { view, tickers }) => {
+    for (const key of keys) view.load('tickId', key, tickers.ids.get(key));
+    return Promise.resolve();
+  },
   token: loadTokens,
   tickBeginning: async (keys, { connection, view }) => {
     for (const key of keys) {
-      const found = await rows(connection, 'SELECT 1 FROM index_tickers WHERE tick BETWEEN ? AND ? LIMIT 1', [
-        key,
-        `${key}\x7f`
-      ]);
+      const pattern = `${key.replace(/[\\%_]/g, '\\$&')}%`;
+      const found = await rows(connection, 'SELECT 1 FROM index_tickers WHERE tick LIKE ? LIMIT 1', [pattern]);
       view.load('tickBeginning', key, found.length > 0);
     }
   },

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DbType } from '../../src/wire/data/database.ts';
+import { startOwnServer } from '../support/mariadb.ts';
 import { runCase } from '../torture/run.ts';
+import { runSized } from '../torture/sized/run.ts';
 
 /** Long enough for reorgs, an ALTER, kills and cuts; `npm run torture` goes on for as long as one likes. */
 const BLOCKS: Readonly<Record<DbType, number>> = { indexer: 45, decoder: 20 };
@@ -20,4 +22,12 @@ test('indexer: 60 blocks that the indexer itself writes, under kills and cuts, e
   const { failure, settled } = await runCase(of);
   assert.equal(failure, null, failure ? `step ${failure.step}: ${failure.reason}\n${failure.detail}` : '');
   assert.ok(settled > 0);
+});
+
+test('tables of 5,000 and 25,000 rows, read with the binary log, are equal at each of 30 blocks', async () => {
+  const { root } = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const of = { seed: 'of the suite', blocks: 30, binlog: 'on', sizes: [5_000, 25_000], without: [] } as const;
+  const { failure, comparisons } = await runSized(of, root);
+  assert.equal(failure, null);
+  assert.ok(comparisons > 30);
 });

@@ -73,6 +73,17 @@ test('what a watch keeps is what a watch keeps that was never asked before', () 
   );
 });
 
+test('no value that a source has to look at lies beyond the safe integers: a resume point with such a span is unreadable', () => {
+  const watch = new TableWatch(PLAN, [], 1_024, 10);
+  watch.rangesFrom = LOWEST; // a sweep has passed it
+  watch.replace([[LOWEST, 300]], new Map());
+  watch.require(watch.unknownSpans);
+  assert.deepEqual(
+    watch.pending.flat().filter((bound) => !Number.isSafeInteger(bound)),
+    []
+  );
+});
+
 test('steps lead to the point of which they were told', () => {
   const group = fc.record({
     blocks: fc.integer({ min: 0, max: 3 }),

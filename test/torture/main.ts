@@ -1,15 +1,18 @@
 import { readNumber } from '../../src/cli/options.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { readArguments } from '../support/arguments.ts';
+import { startOwnServer } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
 import type { Case } from './plan.ts';
 import { type Outcome, runCase } from './run.ts';
 import { shrink } from './shrink.ts';
+import { runSized } from './sized/run.ts';
+import { SIZES } from './sized/tables.ts';
 
 /*
- * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all]
- *                    [--without a,b] [--shrink] [--keep]
+ * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all|sized]
+ *                    [--binlog on|off|both] [--sizes 5000,25000,250000,2000000] [--without a,b] [--shrink] [--keep]
  *
  * `--seeds` runs so many cases, with the seeds S, S + 1, …; with `--db both` every third is a decoder's. With `--tables both` every
  * second has an invented schema, the others the tables of databases in use; with `all` every fourth is written by the indexer
@@ -17,27 +20,36 @@ import { shrink } from './shrink.ts';
  * operations (rekey), late changes (stakeSlashed), steps (reorg) and disturbances (killClient). A case fails when replica and source differ at
  * a comparison, when the replica stops, and when it had to mend itself by a repair or a new bootstrap.
  *
+ * With `--tables sized` tables of several sizes get rows of their own and changes of old ones in every block, and the replica is
+ * compared at every block as soon as it says that it is complete there; `--binlog` says whether the server reads the binary log.
+ *
  * The writer of invented schemas keeps to what real sources do; it does not, for now: change or delete scoped rows of blocks that lie more than
  * 1000 below the tip; change lookup rows in place; write scoped rows whose parent row is missing; write -0; name members of ENUM
  * or SET with four-byte text, which MariaDB itself tells as '?'; drop tables and columns.
  */
 const options = readArguments(
-  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 4] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all] [--without a,b] [--shrink] [--keep]',
+  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 4] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all|sized] [--binlog both] [--sizes 5000,25000,250000,2000000] [--without a,b] [--shrink] [--keep]',
   {
     blocks: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '4' },
     db: { type: 'string', default: 'indexer' },
     tables: { type: 'string', default: 'all' },
+    binlog: { type: 'string', default: 'both' },
+    sizes: { type: 'string', default: SIZES.join(',') },
     without: { type: 'string', default: '' },
     shrink: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false }
   },
   ({ blocks, seeds, ...others }) => {
     oneOf('--db', others.db, ['indexer', 'decoder', 'both']);
-    oneOf('--tables', others.tables, ['in-use', 'invented', 'ledger', 'both', 'all']);
+    oneOf('--tables', others.tables, ['in-use', 'invented', 'ledger', 'both', 'all', 'sized']);
+    oneOf('--binlog', others.binlog, ['on', 'off', 'both']);
+    const sizes = others.sizes.split(',').map((size) => readNumber('--sizes', size, 1_000, 10_000_000));
+    if (sizes.length < 2) throw new PlatformError('COMMAND_INVALID', { reason: '--sizes needs at least two sizes' });
     return {
       ...others,
+      sizes,
       blocks: readNumber('--blocks', blocks, 1, 1_000_000),
       seeds: readNumber('--seeds', seeds, 1, 1_000)
     };
@@ -90,6 +102,7 @@ function report(of: Case, { blocks, settled, durationMs, failure }: Outcome): vo
 }
 
 async function main(): Promise<void> {
+  if (options.tables === 'sized') return torturedSizes();
   const startedAt = performance.now();
   let [passed, blocks, comparisons] = [0, 0, 0];
   for (const wanted of cases()) {
@@ -111,6 +124,27 @@ async function main(): Promise<void> {
   console.log(
     `${passed} cases passed: ${blocks} blocks, ${comparisons} comparisons, ${seconds(performance.now() - startedAt)}`
   );
+}
+
+/** Runs each seed with and without the binary log, or one of both. */
+async function torturedSizes(): Promise<void> {
+  const without = options.without.split(',').filter((name) => name !== '');
+  const modes = options.binlog === 'both' ? (['on', 'off'] as const) : ([options.binlog] as ['on' | 'off']);
+  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  for (let index = 0; index < options.seeds; index += 1)
+    for (const binlog of modes) {
+      const seed = options.seeds === 1 ? options.seed : String(Number(options.seed) + index);
+      const { blocks, sizes } = options;
+      const found = await runSized({ seed, blocks, binlog, sizes, without }, mariadb.root, (line) => console.log(line));
+      const what = `sized tables, seed ${seed}, binary log ${binlog}`;
+      if (found.failure) {
+        process.exitCode = 1;
+        console.log(`FAILED ${what}: ${found.failure}`);
+      } else
+        console.log(
+          `${what}: ${found.blocks} blocks, ${found.comparisons} comparisons, 0 differences, 0 repairs, slowest block ${seconds(found.slowestMs)}, ${seconds(found.durationMs)}; ${JSON.stringify(found.events)}`
+        );
+    }
 }
 
 /** Leaves both databases there for a look, for a day at most. */

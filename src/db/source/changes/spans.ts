@@ -6,10 +6,11 @@ export type Span = readonly [number, number] | null;
 export const LOWEST = -Number.MAX_SAFE_INTEGER;
 export const HIGHEST = Number.MAX_SAFE_INTEGER;
 
-/** The same values in as few spans as there can be, ascending, NULL last. */
+/** The same values in as few spans as there can be, ascending, NULL last; none reaches beyond the bounds. */
 export function mergeSpans(spans: readonly Span[]): Span[] {
   const merged: [number, number][] = [];
-  for (const [from, to] of spans.filter((span) => span !== null).toSorted((a, b) => a[0] - b[0])) {
+  for (const span of spans.filter((span) => span !== null).toSorted((a, b) => a[0] - b[0])) {
+    const [from, to] = [Math.max(span[0], LOWEST), Math.min(span[1], HIGHEST)]; // a range of values may begin below the bound
     const last = merged.at(-1);
     if (last && from <= last[1] + 1) last[1] = Math.max(last[1], to);
     else merged.push([from, to]);

@@ -15,10 +15,11 @@ const LONGEST_PAUSE_MS = 300_000;
 /** The grace of a service that named none. */
 const DEFAULT_GRACE_MS = 10_000;
 /**
- * The C library's allocator keeps freed pieces of this many bytes and more for nobody: read buffers of 64 KiB, of which a message of
- * 256 MiB is made, go back to the system when they are free. By its own rules a thread keeps up to 64 MiB of them for good.
+ * Settings of the C library's allocator for a service. Freed pieces of 64 KiB and more go back to the system: read buffers, of which
+ * a message of 256 MiB is made. By its own rules a thread keeps up to 64 MiB of them for good, and each of a service's threads has
+ * freed pieces of its own that no other one may use.
  */
-const MALLOC = { MALLOC_MMAP_THRESHOLD_: '65536' } as const;
+export const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_ARENA_MAX: '2' } as const;
 /** Time beyond the grace that a service may need to cut unfinished work and close its files. */
 const STOP_MARGIN_MS = 10_000;
 
@@ -77,7 +78,7 @@ function start(argv: readonly string[], entries: Environment): ChildProcess {
   return spawn(command, [...first, ...argv, '--no-guardian'], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     detached: true,
-    env: { ...MALLOC, ...environment, ...entries }
+    env: { ...ALLOCATOR, ...environment, ...entries }
   });
 }
 

@@ -1,17 +1,20 @@
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Cost } from '../ingress/work-budget.ts';
 import type { Piece } from './streamed-result.ts';
 
 /** A shorter answer is sent whole. */
-const WHOLE_BYTES = 64 * 1024;
+const WHOLE_BYTES = 32 * 1024;
 /** Handed to the socket at once: what its reader has not taken is copied once more. */
 const SLICE_BYTES = 16 * 1024;
 
 /**
  * Sends pieces of JSON as they are made: a short answer whole, a long one at the pace of its reader. In memory are one piece and a
- * slice of it, whoever reads slowly. A reader that leaves ends the making.
+ * slice of it, whoever reads slowly: the next piece is asked for when the kernel has taken the one before. A reader that leaves ends
+ * the making.
  *
+ * @param pieces each may be overwritten once the next is asked for
  * @param pay counts bytes, and waits where its caller owes too much
  */
 export async function sendPieces(
@@ -27,29 +30,57 @@ export async function sendPieces(
       await pay({ bytes });
       return reply.send(Buffer.concat(head));
     }
-    const piece = bytesOf(value);
+    const piece = Buffer.from(value); // a copy: it outlives the next one
     head.push(piece);
     bytes += piece.length;
   }
-  const stream = Readable.from(slices(head, pieces, pay), { objectMode: false, highWaterMark: 0 });
-  stream.once('close', () => void pieces.return(undefined)); // also of a reader that left before it was sent anything
-  return reply.send(stream);
+  return reply.send(new PacedBody(head, pieces, pay));
 }
 
-async function* slices(
-  head: Buffer[],
-  pieces: AsyncGenerator<Piece>,
-  pay: (cost: Cost) => Promise<void>
-): AsyncGenerator<Buffer> {
-  for (let piece = head.shift(); piece !== undefined; piece = head.shift() ?? (await nextOf(pieces))) {
-    for (let at = 0; at < piece.length; at += SLICE_BYTES) yield piece.subarray(at, at + SLICE_BYTES);
-    await pay({ bytes: piece.length });
+/** A body that is written slice by slice: Node's own pipe writes further ones while those before wait for their reader. */
+class PacedBody extends Readable {
+  readonly #head: Buffer[];
+  readonly #pieces: AsyncGenerator<Piece>;
+  readonly #pay: (cost: Cost) => Promise<void>;
+
+  constructor(head: Buffer[], pieces: AsyncGenerator<Piece>, pay: (cost: Cost) => Promise<void>) {
+    super({ read: () => undefined });
+    [this.#head, this.#pieces, this.#pay] = [head, pieces, pay];
+    this.once('close', () => void pieces.return(undefined)); // also of a reader that left before it was sent anything
+  }
+
+  override pipe<T extends NodeJS.WritableStream>(response: T): T {
+    this.#write(response as unknown as ServerResponse).then(
+      () => this.push(null),
+      (caught: Error) => this.destroy(caught)
+    );
+    this.once('end', () => response.end()).resume();
+    return response;
+  }
+
+  async #write(response: ServerResponse): Promise<void> {
+    for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) {
+      for (let at = 0; at < piece.length; at += SLICE_BYTES)
+        await written(response, piece.subarray(at, at + SLICE_BYTES));
+      await this.#pay({ bytes: piece.length });
+    }
+  }
+
+  async #next(): Promise<Buffer | undefined> {
+    const first = this.#head.shift();
+    if (first) return first;
+    const { done, value } = await this.#pieces.next();
+    return done ? undefined : bytesOf(value);
   }
 }
 
-async function nextOf(pieces: AsyncGenerator<Piece>): Promise<Buffer | undefined> {
-  const { done, value } = await pieces.next();
-  return done ? undefined : bytesOf(value);
+/** Returns when the kernel has the bytes. @throws an Error when the reader has left */
+function written(response: ServerResponse, bytes: Buffer): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const leave = () => reject(new Error('the reader has left'));
+  response.once('close', leave);
+  response.write(bytes, (fault) => (fault ? reject(fault) : resolve()));
+  return promise.finally(() => response.off('close', leave));
 }
 
 const bytesOf = (piece: Piece): Buffer =>

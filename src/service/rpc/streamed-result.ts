@@ -20,7 +20,7 @@ export class StreamedResult<T = unknown> {
   /**
    * A list, or what holds one.
    *
-   * @param pages the rows of the list as JSON, some at a time, each with a comma before it; a page should be of some 64 KB
+   * @param pages the rows of the list as JSON, some at a time, each with a comma before it; a page should be of some 32 KB
    * @param around JSON before and after the list, such as `{"rows":` and `,"watermark":1}`
    */
   static ofRows<T>(pages: () => AsyncIterable<Uint8Array>, around = { before: '', after: '' }): StreamedResult<T> {
@@ -35,7 +35,7 @@ export class StreamedResult<T = unknown> {
     });
   }
 
-  /** The pieces of its JSON, to be read once. */
+  /** The pieces of its JSON, to be read once; each may be gone when the next is asked for. */
   pieces(): AsyncIterable<Piece> {
     return this.#parts();
   }

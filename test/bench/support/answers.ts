@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ALLOCATOR } from '../../../src/process/guardian.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 import type { AnswerCrowdAsk, Greed } from './answer-crowd.ts';
@@ -22,7 +23,7 @@ interface Look {
 /** What one stranger who asks a hub for as much as it gives costs another caller, and the hub's memory. */
 export async function measureAnswers(): Promise<Figure[]> {
   const database = await createDatabase('answers');
-  const hub = new Helper<HubAsk>('hub-process.ts');
+  const hub = new Helper<HubAsk>('hub-process.ts', ALLOCATOR);
   const port = await hub.ask<number>({ type: 'start', database, env: { HTTP_MAX_PER_IP: '1000' } });
   await sql(
     database,

@@ -10,10 +10,11 @@ export class Helper<Ask extends { readonly type: string }> {
   readonly child: ChildProcess;
   readonly #waiting: ((reply: unknown) => void)[] = [];
 
-  /** @param file beside this one */
-  constructor(file: string) {
+  /** @param file beside this one @param env variables beside those of this process */
+  constructor(file: string, env: Readonly<Record<string, string>> = {}) {
     const path = fileURLToPath(new URL(`./${file}`, import.meta.url));
-    this.child = fork(path, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const stdio = ['ignore', 'ignore', 'inherit', 'ipc'] as const;
+    this.child = fork(path, { serialization: 'advanced', stdio: [...stdio], env: { ...process.env, ...env } });
     this.child.on('message', (reply) => this.#waiting.shift()?.(reply));
     atEnd(async () => this.end());
   }

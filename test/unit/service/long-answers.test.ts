@@ -28,7 +28,9 @@ async function open() {
   const pages = async function* () {
     for (let page = 0; page < 20; page++) {
       done.push(`page ${page}`);
-      yield Buffer.from(`,${JSON.stringify({ page, text: MEGABYTE })}`);
+      const rows = Buffer.from(`,${JSON.stringify({ page, text: MEGABYTE })}`);
+      yield rows;
+      rows.fill('!'); // whoever asks for the next page is done with this one
     }
   };
   const nothing = () => Readable.from([]) as AsyncIterable<Uint8Array>;
@@ -50,6 +52,7 @@ async function open() {
   const post = async (body: unknown) => {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    await new Promise((resolve) => setTimeout(resolve, 200)); // more is there than the kernel takes
     return (await response.json()) as { id: number; result: unknown }[];
   };
   /** Asks and reads nothing of the answer. */

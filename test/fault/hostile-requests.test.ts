@@ -6,6 +6,12 @@ import { AT, get, Siege } from '../support/siege.ts';
 
 const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
 
+/** By their last label a guard took them for names of one's own. */
+const HOSTS = [
+  ...['evil.com/.local', 'evil.com#.local', 'evil.com?.local', 'evil.com%00.local', 'user@localhost', 'evil%2ecom'],
+  ...['evil.com\\.localhost', 'evil.com,x.local', 'evil.com .local', 'evil\u3002com', '127.0.0.1:99999', '[::1', '::1']
+];
+
 describe('HTTP: what breaks a rule is answered once and cut, though its client stays', async () => {
   const fields = (count: number) => Array.from({ length: count }, (_, n) => `a${n}: b\r\n`).join('');
   const chunked = `${HEARTBEAT}Transfer-Encoding: chunked\r\n\r\n`;
@@ -14,6 +20,20 @@ describe('HTTP: what breaks a rule is answered once and cut, though its client s
     ['no HTTP', 400, '\u0001'.repeat(100)],
     ['TLS', 400, '\u0016\u0003\u0001\u0002\u0000'],
     ['no Host', 400, 'GET /status HTTP/1.1\r\n\r\n'],
+    ['HTTP 0.9', 400, 'GET /status\r\n\r\n'],
+    ['two hosts', 400, get('/status', 'Host: evil.example\r\n')],
+    ['two hosts in an upgrade', 400, upgradeRequest(`/subscribe/${AT}`, 'Host: evil.example\r\n')],
+    ...HOSTS.map(
+      (host) => [`a host that is none: ${host}`, 400, `GET /status HTTP/1.1\r\nHost: ${host}\r\n\r\n`] as const
+    ),
+    [
+      'another host in its target',
+      421,
+      'GET http://evil.example/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+    ],
+    ['a user in its target', 400, 'GET http://a@localhost/status HTTP/1.1\r\nHost: x\r\n\r\n'],
+    ['a body that is compressed', 415, `${HEARTBEAT}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}`],
+    ['chunks that are compressed', 501, `${HEARTBEAT}Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
     ['two lengths', 400, `${HEARTBEAT}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`],
     ['a length and chunks', 400, `${HEARTBEAT}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`],
     ['a GET with a body', 400, get('/status', 'Content-Length: 1\r\n')],

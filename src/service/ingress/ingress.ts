@@ -5,6 +5,7 @@ import type { FastifyServerOptions } from 'fastify';
 import { CHUNKS_COST, type ClientLimiter } from './client-limiter.ts';
 import { InboundThrottle } from './inbound-throttle.ts';
 import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
+import { readAbsoluteTarget } from './target.ts';
 
 export interface IngressOptions {
   readonly clientLimiter: ClientLimiter;
@@ -63,7 +64,10 @@ export function ingress({
         connectionsCheckingInterval: CHECK_EVERY_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
         requireHostHeader: false, // refused here, like everything else
-        shouldUpgradeCallback: (request) => !hasContent(request.headers) && isUpgrade?.(request) === true
+        shouldUpgradeCallback: (request) => {
+          readAbsoluteTarget(request);
+          return !hasContent(request.headers) && !refusalOf(request) && isUpgrade?.(request) === true;
+        }
       });
       limiters.set(server, clientLimiter);
       server.setTimeout(IDLE_TIMEOUT_MS);
@@ -159,6 +163,7 @@ class GuardedSocket {
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
     if (!this.#socket.writable) return;
+    readAbsoluteTarget(request);
     const refusal = refusalOf(request);
     if (refusal) {
       this.#clientLimiter.fail(this.#socket);

@@ -1,5 +1,6 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import { codeOfStatus } from '../errors.ts';
+import { namesOneHost } from './target.ts';
 
 /** The answers to requests that reach no route. */
 export interface Refusal {
@@ -21,12 +22,18 @@ export function unreadable(code: string): Refusal {
 }
 
 /** The rules that hold for every route. */
-export function refusalOf({ method, headers, rawHeaders, httpVersion }: IncomingMessage): Refusal | undefined {
+export function refusalOf(request: IncomingMessage): Refusal | undefined {
+  const { method, headers, rawHeaders } = request;
   if (rawHeaders.length > 2 * MAX_HEADER_FIELDS)
     return { status: 431, error: `more than ${MAX_HEADER_FIELDS} header fields` };
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect))
     return { status: 417, error: 'the only expectation that is met is 100-continue' };
-  if (headers.host === undefined && httpVersion === '1.1') return { status: 400, error: 'a request needs a Host' };
+  if (!namesOneHost(request)) return { status: 400, error: 'a request needs one Host: a name or an address' };
+  // Whoever passes a request on may have read another body than this service would.
+  if (!/^(?:chunked)?$/i.test(headers['transfer-encoding'] ?? ''))
+    return { status: 501, error: 'the only transfer coding that is taken is chunked' };
+  if (!/^(?:identity)?$/i.test(headers['content-encoding'] ?? ''))
+    return { status: 415, error: 'bodies are taken as they are, without a coding' };
   // Nobody reads it.
   if ((method === 'GET' || method === 'HEAD') && hasContent(headers))
     return { status: 400, error: `${method} takes no body` };

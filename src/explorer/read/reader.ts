@@ -1,5 +1,12 @@
 import type { PoolConnection } from 'mysql2/promise';
-import { databaseError, openPool, type Pool, preparedRows, type SqlRow } from '../../db/core/connection.ts';
+import {
+  databaseError,
+  isConnectionLoss,
+  openPool,
+  type Pool,
+  preparedRows,
+  type SqlRow
+} from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { OptionalTables } from './optional-tables.ts';
@@ -34,6 +41,12 @@ export const READS_AT_ONCE = 6;
 
 /** MariaDB ended a statement that took too long: it does answer. */
 const STATEMENT_TIMEOUT = 1969;
+/** A table was altered after a snapshot was opened or a statement prepared: an indexer was upgraded, or a replica loads anew. */
+const TABLE_ALTERED: readonly unknown[] = [1412, 1615];
+
+/** Whether a connection or its snapshot was no good any more, which a read on another one does not meet. */
+const isStale = (caught: unknown): boolean =>
+  isConnectionLoss(caught) || TABLE_ALTERED.includes((caught as { errno?: number }).errno);
 
 /** Reads a database that it may not write to, each read in one consistent snapshot, which others may have used before. */
 export class Reader {
@@ -61,7 +74,7 @@ export class Reader {
       });
     breaker.tell('call.started');
     try {
-      const result = await this.#inSnapshot(work);
+      const result = await this.#onAnyConnection(work);
       breaker.tell('call.succeeded');
       return result;
     } catch (caught) {
@@ -73,6 +86,17 @@ export class Reader {
 
   async close(): Promise<void> {
     await this.#pool.end().catch(() => undefined);
+  }
+
+  /** Each connection that is found stale is given up: one more than there are is new. */
+  async #onAnyConnection<T>(work: Work<T>): Promise<T> {
+    for (let left = this.#options.connections; ; left--) {
+      try {
+        return await this.#inSnapshot(work);
+      } catch (caught) {
+        if (left === 0 || !isStale(caught)) throw caught;
+      }
+    }
   }
 
   /** A connection that is late, or on which something failed, is in an unknown state and is given up. */

@@ -3,7 +3,7 @@ import type { RowPage } from './store/row-page.ts';
 /** Its rows may be large; by their size the next pages have more, or fewer. */
 const FIRST_ROWS = 2;
 /** Bytes of a page, as it is in memory for each reader. */
-const PAGE_BYTES = 32 * 1024;
+const PAGE_BYTES = 48 * 1024;
 
 /**
  * The rows of a list, some at a time, until so many were read or none is left: what is in memory is one page, whatever a caller asks.

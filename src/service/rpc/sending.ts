@@ -25,12 +25,14 @@ export async function sendPieces(
   reply.type('application/json; charset=utf-8');
   const head: Buffer[] = [];
   for (let bytes = 0; bytes < WHOLE_BYTES; ) {
+    const last = head.pop();
+    if (last) head.push(Buffer.from(last)); // a copy: it outlives the next one
     const { done, value } = await pieces.next();
     if (done) {
       await pay({ bytes });
       return reply.send(Buffer.concat(head));
     }
-    const piece = Buffer.from(value); // a copy: it outlives the next one
+    const piece = bytesOf(value);
     head.push(piece);
     bytes += piece.length;
   }

@@ -20,7 +20,7 @@ export class StreamedResult<T = unknown> {
   /**
    * A list, or what holds one.
    *
-   * @param pages the rows of the list as JSON, some at a time, each with a comma before it; a page should be of some 32 KB
+   * @param pages the rows of the list as JSON, some at a time, each with a comma before it; a page should be of some 48 KB
    * @param around JSON before and after the list, such as `{"rows":` and `,"watermark":1}`
    */
   static ofRows<T>(pages: () => AsyncIterable<Uint8Array>, around = { before: '', after: '' }): StreamedResult<T> {

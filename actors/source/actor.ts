@@ -5,6 +5,7 @@ import { createActor } from 'xstate';
 import { sourceMachine } from '../../machines/sync/source.ts';
 import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
+import { originOf } from '../../src/db/source/database-mark.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { IndexMap } from '../../src/db/tables/index-map.ts';
 import { readEpochs, readLatestEpoch, readProof, readRoots } from '../../src/db/tables/transparency-pages.ts';
@@ -105,7 +106,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     },
     'transparency.roots': ({ page, limit }) => transparency.read((connection) => readRoots(connection, page, limit)),
     'transparency.proof': ({ blockIndex }) =>
-      transparency.read((connection) => readProof(connection, blockIndex, data.epochSize)),
+      transparency.read((connection) => readProof(connection, blockIndex, transparency.epochSize)),
     'transparency.epochs': ({ page, limit }) => transparency.read((connection) => readEpochs(connection, page, limit)),
     'transparency.latest': () => transparency.read(readLatestEpoch)
   }
@@ -113,6 +114,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
 
 const transparency = new SourceTransparency({
   data,
+  log,
   logWriter: control,
   logReader,
   observe: host.observe('epochCommit'),
@@ -239,6 +241,7 @@ function report(): void {
     lastError: effects.lastFault ?? feed.gap ?? transparency.missing,
     schemaFingerprint: feed.fingerprint,
     notReplicated: feed.notReplicated,
+    ...(feed.mark ? { origin: originOf(feed.mark, coordinates.name) } : {}),
     sweep: feed.sweep,
     binlog: feed.binlog,
     ...(roots ? { stateCommitment: roots.report } : {})

@@ -1,4 +1,5 @@
 import { assign, setup } from 'xstate';
+import { type MarksOf, majorityOf } from '../../src/consensus/source-majority.ts';
 import type { PlatformError } from '../../src/errors.ts';
 import { effect } from '../runtime/effect.ts';
 
@@ -7,6 +8,8 @@ export interface VerificationInput {
   readonly sources: readonly string[];
   /** Those whose word does not hold a block up: they contradicted the majority before, and did not stand by it in time. Default: none. */
   readonly doubted?: readonly string[];
+  /** Which of the sources are the same; default: none. */
+  readonly marksOf?: MarksOf;
   /** How long the sources are asked again after a disagreement, in milliseconds. */
   readonly confirmTimeoutMs: number;
 }
@@ -32,9 +35,8 @@ interface Reported {
 type VerificationEvent = Reported | { readonly type: 'round.ended' };
 
 /** The hash that a strict majority of the configured sources names, else undefined. Silence is not consent. */
-function majorityHash({ sources, reports }: Pick<VerificationContext, 'sources' | 'reports'>): string | undefined {
-  const hashes = Object.values(reports);
-  return hashes.find((hash) => hashes.filter((other) => other === hash).length * 2 > sources.length);
+function majorityHash({ sources, reports, marksOf }: VerificationContext): string | undefined {
+  return majorityOf(new Map(Object.entries(reports)), sources.length, marksOf);
 }
 
 /** The sources that named another hash than the agreed one. */

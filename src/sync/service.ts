@@ -27,6 +27,7 @@ import { watchDatabases } from './hub-watch.ts';
 import { Roster } from './roster.ts';
 import { ArtifactStore } from './snapshot/artifact-store.ts';
 import { readSourceCa } from './source-ca.ts';
+import { openSourceKey } from './source-key.ts';
 import { openStateDirectories } from './state-directories.ts';
 import { openValidatorIdentity } from './validator-key.ts';
 
@@ -63,6 +64,7 @@ export async function startSync(
   const sourceCa = await readSourceCa(config);
   const validator = config.SYNC_MODE === 'client' ? await openValidatorIdentity(config) : null;
   const finderKey = config.SYNC_MODE === 'server' ? await openFinderKey(config.SYNC_STATE_DIR) : '';
+  const sourceKey = config.SYNC_MODE === 'server' ? await openSourceKey(config.SYNC_STATE_DIR) : null;
   if (validator) log.info({ validator: validator.id }, 'sources list this client under its validator id');
 
   const fatal = Promise.withResolvers<void>();
@@ -140,6 +142,7 @@ export async function startSync(
     ...base,
     config,
     log,
+    sourceKey,
     artifacts,
     fanOut,
     catalog,

@@ -1,8 +1,9 @@
+import { majorityOf } from '../../../src/consensus/source-majority.ts';
 import type { SchemaPlan, TableChange } from '../../../src/db/ddl/schema-writer.ts';
 import { holdingOf } from '../../../src/db/tables/ddl.ts';
 import { PlatformError } from '../../../src/errors.ts';
-import type { SourceClient } from '../../../src/sync/client/source-client.ts';
 import type { Replica } from './replica.ts';
+import type { SourceRecord } from './source-set.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
@@ -24,17 +25,17 @@ export async function confirmSchema(
   const { verifyHashes, sources: configured } = replica.data;
   if (!verifyHashes || configured.length < 2 || changes.length === 0) return;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
-  const asked = replica.sources.others.map(({ client }) => askPlan(replica, client, limit));
-  const plans = [plan, ...(await Promise.all(asked))].filter((each) => each !== null);
+  const { followed, others, marksOf } = replica.sources;
+  await replica.sources.identify(followed, signal);
+  const asked = others.map(async (record) => [record, await askPlan(replica, record, limit)] as const);
+  const plans = [[followed, plan] as const, ...(await Promise.all(asked))];
   signal.throwIfAborted();
+  const reports = (table: string) =>
+    new Map(plans.flatMap(([{ client }, each]) => (each === null ? [] : [[client.url, holding(each, table)]])));
   const tables = changes
     .map(({ table }) => table)
-    .filter((table) => {
-      const told = holding(plan, table);
-      return plans.filter((each) => holding(each, table) === told).length * 2 <= configured.length;
-    });
+    .filter((table) => majorityOf(reports(table), configured.length, marksOf) !== holding(plan, table));
   if (tables.length === 0) return;
-  const { followed } = replica.sources;
   const { url } = followed.client;
   followed.dissents++;
   const more = tables.length > MAX_NAMED ? ', …' : '';
@@ -44,8 +45,10 @@ export async function confirmSchema(
 }
 
 /** A source that cannot be asked agrees with nothing. */
-async function askPlan(replica: Parts, client: SourceClient, signal: AbortSignal): Promise<SchemaPlan | null> {
+async function askPlan(replica: Parts, record: SourceRecord, signal: AbortSignal): Promise<SchemaPlan | null> {
+  const { client } = record;
   try {
+    await replica.sources.identify(record, signal);
     return replica.store.planSchema(await client.schema(signal));
   } catch (caught) {
     replica.log.debug({ err: caught, source: client.url }, 'the source was not asked for its schema');

@@ -7,6 +7,10 @@ import type { ReplicaActorData } from '../../protocol.ts';
 /** A source that was followed at an actor's death is avoided for this long, while there is another source. */
 const DEATH_REST_MS = 300_000;
 
+/** A source is asked who it is again after this time: another server may stand behind its name. */
+const IDENTIFIED_MS = 600_000;
+const ASK_LIMIT_MS = 5_000;
+
 /** What is known of one source. */
 export interface SourceRecord {
   readonly client: SourceClient;
@@ -18,6 +22,9 @@ export interface SourceRecord {
   dissents: number;
   /** How its tables compared with the replica's when they were compared last; null: they were not. */
   digests: string | null;
+  /** Sources that share one are the same; null: it was not asked yet. */
+  marks: readonly string[] | null;
+  identifiedAt: number;
   /** It asked to be left alone until then, by a clock that nobody sets. */
   restUntil: number;
 }
@@ -43,6 +50,8 @@ export class SourceSet {
       error: null,
       dissents: 0,
       digests: null,
+      marks: null,
+      identifiedAt: Number.NEGATIVE_INFINITY,
       restUntil: 0
     }));
   }
@@ -65,8 +74,41 @@ export class SourceSet {
     return this.#records.filter((record) => record !== this.followed);
   }
 
-  get records(): readonly (Omit<SourceRecord, 'client'> & { readonly url: string })[] {
-    return this.#records.map(({ client, ...record }) => ({ url: client.url, ...record }));
+  get urls(): readonly string[] {
+    return this.#records.map(({ client }) => client.url);
+  }
+
+  /** What is reported of each. */
+  get records() {
+    return this.#records.map((record) => {
+      const { client, state, height, error, dissents, digests } = record;
+      const same = this.#sameAs(record);
+      return { url: client.url, state, height, error, dissents, digests, ...(same.length > 0 && { same_as: same }) };
+    });
+  }
+
+  /** The marks of a source; of one that was not asked yet, its address. */
+  readonly marksOf = (url: string): readonly string[] =>
+    this.#records.find(({ client }) => client.url === url)?.marks ?? [url];
+
+  /**
+   * Asks a source who it is, unless that is known. What it says counts from then on: before, it may be another one once more.
+   *
+   * @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE
+   */
+  async identify(record: SourceRecord, signal: AbortSignal): Promise<void> {
+    if (performance.now() - record.identifiedAt < IDENTIFIED_MS) return;
+    const marks = await record.client.marks(AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)]));
+    const known = String(this.#sameAs(record));
+    Object.assign(record, { marks, identifiedAt: performance.now() });
+    const same = this.#sameAs(record);
+    if (same.length === 0 || String(same) === known) return;
+    const { url } = record.client;
+    this.#log.warn(
+      { source: url, same },
+      `${url} is the same server as ${same.join(', ')}, or reads the same database: they count once`
+    );
+    this.#changed();
   }
 
   /** The highest block that one of them was seen at. */
@@ -117,6 +159,13 @@ export class SourceSet {
 
   async close(): Promise<void> {
     await Promise.all(this.clients.map((client) => client.close()));
+  }
+
+  #sameAs({ client, marks }: SourceRecord): readonly string[] {
+    const others = this.#records.filter((other) => other.client !== client);
+    return others
+      .filter((other) => other.marks?.some((mark) => marks?.includes(mark)))
+      .map((other) => other.client.url);
   }
 
   #followNext(): void {

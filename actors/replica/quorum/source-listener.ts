@@ -22,6 +22,8 @@ export interface HashReport {
 
 export interface SourceListenerOptions {
   readonly client: SourceClient;
+  /** Asks the source who it is, unless that is known: two names of one source are heard as one. */
+  readonly identify: (signal: AbortSignal) => Promise<void>;
   readonly reconnectDelayMs: number;
   readonly maxRowBytes: number;
   /** A block was named; null: the connection is up, or gone with this fault. */
@@ -61,9 +63,10 @@ export class SourceListener {
   /** Asks by REST, unless the source could not answer this height before. @returns null when the source has no such block, or no answer */
   async ask(height: number, signal: AbortSignal): Promise<string | null> {
     if (this.#mute.has(height)) return this.heard(height);
-    const { client, maxRowBytes } = this.#options;
+    const { client, identify, maxRowBytes } = this.#options;
     const limit = AbortSignal.any([signal, this.#stopping.signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
     try {
+      await identify(limit);
       const { hashes: told, isMute } = await askHashes(client, height, limit);
       for (const [at, hashes] of told) this.#keep(at, hashes);
       if (isMute && this.#rowsTell === false) this.#keepMute(height);
@@ -91,11 +94,12 @@ export class SourceListener {
   }
 
   async #listen(): Promise<void> {
-    const { client, reconnectDelayMs, onReport } = this.#options;
+    const { client, identify, reconnectDelayMs, onReport } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       let subscription: Subscription<Announcement> | undefined;
       try {
+        await identify(signal);
         const path = client.path('subscribe');
         subscription = await Subscription.listen(client, this.#infraOnly ? `${path}?sync_mode=infra-only` : path);
         onReport(null);

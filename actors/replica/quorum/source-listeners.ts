@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { majorityOf } from '../../../src/consensus/source-majority.ts';
 import { askHashes } from '../../../src/sync/client/ask-hashes.ts';
 import { blockText } from '../../../src/wire/data/database.ts';
 import type { Replica } from '../parts/replica.ts';
@@ -30,7 +31,8 @@ export class SourceListeners {
 
   /** Listens to every source except the followed one. */
   attend(): void {
-    const { others } = this.#replica.sources;
+    const { sources } = this.#replica;
+    const { others } = sources;
     const { reconnectDelayMs, maxRowBytes } = this.#replica.data;
     for (const [record, listener] of this.#listeners) {
       if (others.includes(record)) continue;
@@ -40,7 +42,8 @@ export class SourceListeners {
     for (const record of others.filter((each) => !this.#listeners.has(each))) {
       const onReport = (report: HashReport | null, fault?: Error) => this.#note(record, report, fault);
       const { client } = record;
-      this.#listeners.set(record, new SourceListener({ client, reconnectDelayMs, maxRowBytes, onReport }));
+      const identify = (signal: AbortSignal) => sources.identify(record, signal);
+      this.#listeners.set(record, new SourceListener({ client, identify, reconnectDelayMs, maxRowBytes, onReport }));
     }
   }
 
@@ -72,8 +75,12 @@ export class SourceListeners {
 
   /** Whether a majority of the configured sources stands at such a height. */
   isMajority(holds: (height: number) => boolean): boolean {
-    const found = [...this.#listeners.values()].filter(({ height }) => height !== null && holds(height));
-    return found.length * 2 > this.#replica.data.sources.length;
+    const { sources, data } = this.#replica;
+    const found = [...this.#listeners].filter(([, { height }]) => height !== null && holds(height));
+    return (
+      majorityOf(new Map(found.map(([{ client }]) => [client.url, true])), data.sources.length, sources.marksOf) ===
+      true
+    );
   }
 
   /** What each says now counts, the source that is followed included. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
 import { dissenters, hashQuorumMachine } from '../../../machines/sync/hash-quorum.ts';
+import { majorityOf } from '../../../src/consensus/source-majority.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import { type BlockHashes, blockText } from '../../../src/wire/data/database.ts';
 import { Effects } from '../../runtime/thread/effects.ts';
@@ -145,7 +146,9 @@ export class SourceQuorum {
     fits: (report: string) => boolean,
     signal: AbortSignal
   ): Promise<Decision> {
-    const { client: source, records: sources } = this.#replica.sources;
+    const { sources } = this.#replica;
+    const { client: source, urls } = sources;
+    await sources.identify(sources.followed, signal);
     const reports: HashReports = new Map();
     let contestedAt: number | null = null;
     const tellContest = () => {
@@ -168,7 +171,8 @@ export class SourceQuorum {
     const observe = this.#inspect();
     const judge = createActor(hashQuorumMachine.provide({ actors: { gather, askAgain }, actions: { tellContest } }), {
       input: {
-        sources: sources.map(({ url }) => url),
+        sources: urls,
+        marksOf: sources.marksOf,
         doubted: this.#doubted.urls,
         confirmTimeoutMs: this.#replica.data.hashConfirmTimeoutMs
       },
@@ -222,12 +226,12 @@ export class SourceQuorum {
    */
   #isUntold(height: number, reports: HashReports, isFollowedMute: boolean, waitedMs: number): boolean {
     const { log, data } = this.#replica;
-    const { records: sources, client: source } = this.#replica.sources;
+    const { urls, client: source, marksOf } = this.#replica.sources;
     const mute = this.#listeners.mute(height, reports);
     if (isFollowedMute && !reports.has(source.url)) mute.push(source.url);
-    const known = reports.size + mute.length;
-    const isOver = known === sources.length || waitedMs >= data.hashConfirmTimeoutMs;
-    if (mute.length === 0 || known * 2 <= sources.length || !isOver) return false;
+    const known = new Map([...reports.keys(), ...mute].map((url) => [url, true]));
+    const isOver = known.size === urls.length || waitedMs >= data.hashConfirmTimeoutMs;
+    if (mute.length === 0 || !isOver || !majorityOf(known, urls.length, marksOf)) return false;
     if (this.#untold !== height)
       log.warn(
         { block: height, sources: mute },
@@ -298,7 +302,6 @@ export class SourceQuorum {
   }
 
   async #halt(height: number, reports: HashReports): Promise<void> {
-    const sources = this.#replica.sources.records.map(({ url }) => url);
-    await this.#replica.halt.raise('hash-mismatch', height, Object.fromEntries(reports), sources);
+    await this.#replica.halt.raise('hash-mismatch', height, Object.fromEntries(reports), this.#replica.sources.urls);
   }
 }

@@ -215,9 +215,8 @@ export class ReplicaAudit {
       new DigestComparison(connection, this.#replica.store.context.schema, source).attest(signal);
     const { schema } = this.#replica.store.context;
     const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
-    const verdict = await this.#quorum.judge(height, equal, (source) =>
-      untilAborted(line.use(compare(source)), signal)
-    );
+    const attest = (source: SourceClient) => untilAborted(line.use(compare(source)), signal);
+    const verdict = await this.#quorum.judge(height, equal, attest, signal);
     if (verdict.unconfirmed.length === 0) return this.#verified(height);
     this.#leaveUnconfirmed(height, verdict);
   }

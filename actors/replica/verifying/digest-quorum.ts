@@ -1,3 +1,4 @@
+import { type MarksOf, majorityOf } from '../../../src/consensus/source-majority.ts';
 import type { Attestation } from '../../../src/db/replica/compare/comparison.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { SourceClient } from '../../../src/sync/client/source-client.ts';
@@ -28,24 +29,28 @@ const MAX_NAMED = 20;
 /**
  * Counts, for each table that any source names, the sources whose table equals the replica's.
  *
+ * @param reports by the sources' names
  * @param sourceCount configured sources, those included that said nothing
  * @param keeps whether the replica has the table; a source that does not name it agrees where the replica has none either
  */
 export function countReports(
-  reports: readonly DigestReport[],
+  reports: ReadonlyMap<string, DigestReport>,
   sourceCount: number,
-  keeps: (table: string) => boolean
+  keeps: (table: string) => boolean,
+  marksOf?: MarksOf
 ): QuorumVerdict & { readonly refuted: readonly string[] } {
-  const named = new Set(reports.flatMap(({ equal, different }) => [...equal, ...different]));
+  const all = [...reports.values()];
+  const named = new Set(all.flatMap(({ equal, different }) => [...equal, ...different]));
   const tables = [...named].filter(isTheirs).sort();
-  const isMajority = (holds: (report: DigestReport) => boolean) => reports.filter(holds).length * 2 > sourceCount;
+  const isMajority = (holds: (report: DigestReport) => boolean) =>
+    majorityOf(new Map([...reports].map(([source, report]) => [source, holds(report)])), sourceCount, marksOf) === true;
   const agrees = (table: string) => (report: DigestReport) =>
     report.equal.includes(table) || !(report.different.includes(table) || keeps(table));
   const unconfirmed = tables.filter((table) => !isMajority(agrees(table)));
   const differs = (table: string) => (report: DigestReport) => report.different.includes(table);
   return {
     unconfirmed,
-    isContradicted: unconfirmed.some((table) => reports.some(differs(table))),
+    isContradicted: unconfirmed.some((table) => all.some(differs(table))),
     refuted: tables.filter((table) => isMajority(differs(table)))
   };
 }
@@ -76,20 +81,24 @@ export class DigestQuorum {
   async judge(
     height: number,
     equal: readonly string[],
-    attest: (source: SourceClient) => Promise<Attestation>
+    attest: (source: SourceClient) => Promise<Attestation>,
+    signal: AbortSignal
   ): Promise<QuorumVerdict> {
-    const { followed } = this.#replica.sources;
+    const { followed, marksOf } = this.#replica.sources;
     const { data } = this.#replica;
     const { context } = this.#replica.store;
     const { byName } = context.schema;
     const reports = new Map<SourceRecord, DigestReport>([[followed, { equal, different: [] }]]);
+    await this.#replica.sources.identify(followed, signal);
     followed.digests = `equal at block ${height}`;
-    const isMajority = () => reports.size * 2 > data.sources.length;
-    const count = () => countReports([...reports.values()], data.sources.length, (table) => byName.has(table));
+    const byUrl = () => new Map([...reports].map(([{ client }, report]) => [client.url, report]));
+    const isMajority = () =>
+      majorityOf(new Map([...byUrl().keys()].map((url) => [url, true])), data.sources.length, marksOf) === true;
+    const count = () => countReports(byUrl(), data.sources.length, (table) => byName.has(table), marksOf);
     let verdict = count();
     for (const record of this.#inTurn()) {
       if (isMajority() && verdict.unconfirmed.length === 0) break;
-      const report = await this.#ask(record, height, attest);
+      const report = await this.#ask(record, height, attest, signal);
       if (report) reports.set(record, report);
       verdict = count();
     }
@@ -110,9 +119,11 @@ export class DigestQuorum {
   async #ask(
     record: SourceRecord,
     height: number,
-    attest: (source: SourceClient) => Promise<Attestation>
+    attest: (source: SourceClient) => Promise<Attestation>,
+    signal: AbortSignal
   ): Promise<DigestReport | null> {
     try {
+      await this.#replica.sources.identify(record, signal);
       const found = await attest(record.client);
       record.digests = describe(found, height);
       return found.kind === 'told' ? found : null;

@@ -36,6 +36,11 @@ interface Kept {
   readonly of?: DatabaseMark;
 }
 
+/** Names a database the same way to all that read it, and tells nothing else of it. @returns null where its server has no `@@server_uid` */
+export function originOf({ server }: DatabaseMark, name: string): string | null {
+  return server && createHash('sha256').update(`platform-sync origin\n${server}\n${name}`).digest('hex');
+}
+
 /** `host:port/name` of a database. */
 export function placeOf({ host, port, socketPath, name }: DatabaseCoordinates): string {
   return `${socketPath ?? `${host}:${port}`}/${name}`;

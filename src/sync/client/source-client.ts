@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import Type from 'typebox';
+import { isClaimSigned } from '../../consensus/source-signature.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import { ByName } from '../../wire/by-name.ts';
-import { type BlockHashes, type DatabaseId, hashesOf } from '../../wire/data/database.ts';
+import { type BlockHashes, type DatabaseId, databaseKey, hashesOf } from '../../wire/data/database.ts';
 import {
   type DatabaseDigest,
   DatabaseDigestSchema,
@@ -23,12 +25,13 @@ import { SNAPSHOT_HEADERS } from '../../wire/data/snapshot.ts';
 import { SourceSizesSchema } from '../../wire/log/catalog.ts';
 import { type Checkpoint, CheckpointSchema } from '../../wire/log/checkpoint.ts';
 import { type LoggedBlock, LoggedBlocksSchema } from '../../wire/log/transparency.ts';
-import { SourceStatusSchema } from '../../wire/state/status.ts';
+import { IdentifiedSchema, SourceStatusSchema } from '../../wire/state/status.ts';
 import type { HeartbeatBody } from '../../wire/validator.ts';
 import { readSnapshotHead, type SnapshotHead, wholeNumber } from './snapshot-head.ts';
 import { SourceConnection } from './source-connection.ts';
 
 const isStatus = shapeOf(SourceStatusSchema);
+const isIdentified = shapeOf(IdentifiedSchema);
 const isLogPage = shapeOf(LoggedBlocksSchema);
 const isTree = shapeOf(ByName(Type.Unknown()));
 const isCheckpoint = shapeOf(CheckpointSchema);
@@ -98,6 +101,20 @@ export class SourceClient extends SourceConnection {
       hashes: hashesOf(this.id.dbType, found),
       indexMap: found.index_map ?? null
     };
+  }
+
+  /**
+   * Marks by which the source is told from the others: the key that it holds and the database that it reads, where it signs them;
+   * host and port of one that signs nothing. That its key is its own is proven, that its database is, is not: see `majorityOf`.
+   */
+  async marks(signal?: AbortSignal): Promise<readonly string[]> {
+    const challenge = randomBytes(32).toString('hex');
+    const found: unknown = await this.#json(`${this.path('status')}?challenge=${challenge}`, isStatus, signal);
+    if (!isIdentified.Check(found)) return [placeOf(this.url)];
+    const { pubkey, origin, sig } = found.identity;
+    const isOwn = isClaimSigned({ database: databaseKey(this.id), challenge, origin }, { pubkey, sig });
+    if (!isOwn) return [placeOf(this.url)];
+    return [`key ${pubkey.toLowerCase()}`, ...(origin === null ? [] : [`database ${origin}`])];
   }
 
   /** All databases that the source serves: chain, network, database type. */
@@ -253,4 +270,13 @@ export class SourceClient extends SourceConnection {
   async #json<T>(path: string, shape: Shape<T>, signal?: AbortSignal): Promise<T> {
     return (await this.answer(path, shape, signal)).value;
   }
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** Host and port: other paths, schemes and spellings of them lead to the same server. */
+function placeOf(url: string): string {
+  const { hostname, port, protocol } = new URL(url);
+  const host = hostname.replace(/\.$/, '').replace(LOOPBACK, 'loopback');
+  return `place ${host}:${port || (protocol === 'https:' ? 443 : 80)}`;
 }

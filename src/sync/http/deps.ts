@@ -3,6 +3,7 @@ import type { ReplicaAsks, SourceAsks } from '../../../actors/protocol.ts';
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
 import type { SyncConfig } from '../../config/services/sync.ts';
+import type { SigningKey } from '../../consensus/auth-signature.ts';
 import type { Logger } from '../../log.ts';
 import type { RequestMetrics } from '../../observe/metrics/metrics.ts';
 import type { ConsoleFile } from '../../service/console-files.ts';
@@ -77,6 +78,8 @@ export interface AppDeps {
   readonly config: HttpConfig;
   readonly log: Logger;
   readonly directory: ActorDirectory;
+  /** Signs that this server is one and the same under all its names; null in client mode. */
+  readonly sourceKey: SigningKey | null;
   readonly artifacts: ArtifactStore;
   readonly fanOut: FanOut;
   /** Body of `GET /catalog`; answers though a database does not. */

@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import { signClaim } from '../../consensus/source-signature.ts';
 import { PlatformError } from '../../errors.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
-import { type DatabaseId, unknownHashes } from '../../wire/data/database.ts';
+import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';
 import { remedyOf } from '../../wire/state/halts.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
 import { type DatabaseStatus, SingleStatusSchema, StatusTreeSchema } from '../../wire/state/status.ts';
@@ -11,7 +13,13 @@ import { IndexMaps } from '../http/index-maps.ts';
 
 const DOC: RouteDoc = { tag: 'State', summary: 'Where each database stands relative to its source' };
 
-type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut'>;
+type StatusDeps = Pick<AppDeps, 'config' | 'directory' | 'fanOut' | 'sourceKey'>;
+
+const Query = Type.Object({
+  challenge: Type.Optional(
+    Type.String({ pattern: '^[0-9a-f]{64}$', description: '64 hex digits; the server signs them' })
+  )
+});
 
 /** `GET /status`, all databases nested chain, network, dbType, and `GET /status/:dbType/:chain/:network`. */
 export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, deps) => {
@@ -28,16 +36,29 @@ export const statusRoutes: FastifyPluginAsyncTypebox<StatusDeps> = async (app, d
 
   app.get(
     '/status/:dbType/:chain/:network',
-    { config: { doc: DOC }, schema: { params: databaseParams(), response: { 200: SingleStatusSchema } } },
+    {
+      config: { doc: DOC },
+      schema: { params: databaseParams(), querystring: Query, response: { 200: SingleStatusSchema } }
+    },
     async (request) => {
       const id = databaseOf(request);
       if (!deps.directory.lastReport(id))
         throw new PlatformError('ACTOR_NOT_READY', { reason: 'the actor has not reported yet' });
       const ours = deps.config.SYNC_MODE === 'server' ? { index_map: indexMaps.of(id) } : {};
-      return { ...id, ...describe(id, deps), ...ours, last_updated: new Date().toISOString() };
+      const { challenge } = request.query;
+      const identity = challenge === undefined ? {} : identify(id, challenge, deps);
+      return { ...id, ...describe(id, deps), ...ours, ...identity, last_updated: new Date().toISOString() };
     }
   );
 };
+
+function identify(id: DatabaseId, challenge: string, { directory, sourceKey }: StatusDeps) {
+  const origin = directory.lastReport(id)?.origin;
+  // Which database is read is known from its first reading on.
+  if (sourceKey === null || origin === undefined) return {};
+  const sig = signClaim({ database: databaseKey(id), challenge, origin }, sourceKey);
+  return { identity: { pubkey: sourceKey.pubkey, origin, sig } };
+}
 
 function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): DatabaseStatus {
   const report = directory.lastReport(id);

@@ -80,7 +80,8 @@ export interface DatabaseReport extends ActorReport {
   readonly notReplicated?: Readonly<Record<string, string>>;
   /** Indexer only. */
   readonly stateCommitment?: StateCommitment;
-  /** Server only. */
+  /** Server only: names the database that is read; null where its MariaDB has no `@@server_uid`. */
+  readonly origin?: string | null;
   readonly sweep?: SweepReport;
   readonly binlog?: BinlogReport;
   /** Client only. */
@@ -121,6 +122,8 @@ export interface DatabaseReport extends ActorReport {
       readonly dissents: number;
       /** How its tables compared with the replica's when they were compared last; null: they were not. */
       readonly digests: string | null;
+      /** Sources that are the same server, or read the same database, where there are any. */
+      readonly same_as?: readonly string[];
     }[];
     readonly reorgs: number;
   };

@@ -9,8 +9,23 @@ const TextOrNull = Type.Union([Type.String(), Type.Null()]);
 
 const IndexMap = Type.Optional(Type.Union([IndexMapSchema, Type.Null()]));
 
+/** The answer to a challenge: see `SourceClaim`. Servers of other makes have none. */
+const SourceIdentitySchema = Type.Object({
+  pubkey: Type.String({ maxLength: 64 }),
+  origin: Type.Union([Type.String({ maxLength: 64 }), Type.Null()]),
+  sig: Type.String({ maxLength: 128 })
+});
+
 /** A source's status as a replica reads it; servers of other makes may have no more fields than these. */
-export const SourceStatusSchema = Type.Object({ block_height: HeightOrNull, ...HASH_FIELDS, index_map: IndexMap });
+export const SourceStatusSchema = Type.Object({
+  block_height: HeightOrNull,
+  ...HASH_FIELDS,
+  index_map: IndexMap,
+  identity: Type.Optional(Type.Unknown())
+});
+
+/** The identity in a source's status. */
+export const IdentifiedSchema = Type.Object({ identity: SourceIdentitySchema });
 
 /** One database in `/status`: the specification's fields, then the subscribers of a server or the state of a replica. */
 const DatabaseStatusSchema = Type.Object({
@@ -97,7 +112,14 @@ const DatabaseStatusSchema = Type.Object({
         height: NumberOrNull,
         error: TextOrNull,
         dissents: Type.Number(),
-        digests: TextOrNull
+        digests: TextOrNull,
+        same_as: Type.Optional(
+          Type.Unsafe<readonly string[]>({
+            ...Type.Array(Type.String()),
+            description:
+              'sources that are the same server or read the same database: with VERIFY_HASHES they count once'
+          })
+        )
       })
     )
   )
@@ -111,6 +133,11 @@ export const SingleStatusSchema = Type.Object({
   dbType: Type.String(),
   ...DatabaseStatusSchema.properties,
   index_map: IndexMap,
+  identity: Type.Optional(
+    Type.Object(SourceIdentitySchema.properties, {
+      description: 'the signed answer to `challenge`: which server this is, and which database it reads'
+    })
+  ),
   last_updated: Type.String()
 });
 

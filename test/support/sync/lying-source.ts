@@ -11,13 +11,15 @@ type Body = Record<string, unknown>;
  * @param lacks routes that are answered with 404
  * @param live what comes in place of each message of a subscription; bytes as they are
  * @param answers true for a request that it answers itself
+ * @param keepsIdentity it passes the server's signature on, and so claims to be the server; else it is one that signs nothing
  */
 export async function startLyingSource(
   url: string,
   lie: (path: string, body: Body) => unknown = (_, body) => body,
   lacks: (path: string) => boolean = () => false,
   live?: (message: Body) => readonly (Body | Buffer)[],
-  answers: (request: IncomingMessage, response: ServerResponse) => boolean = () => false
+  answers: (request: IncomingMessage, response: ServerResponse) => boolean = () => false,
+  keepsIdentity = false
 ): Promise<{ readonly url: string; readonly paths: readonly string[] }> {
   const { hostname, port } = new URL(url);
   const paths: string[] = [];
@@ -36,7 +38,8 @@ export async function startLyingSource(
         return void answer.pipe(response.writeHead(answer.statusCode ?? 500, answer.headers));
       const parts: Uint8Array[] = [];
       for await (const part of answer) parts.push(part as Uint8Array);
-      const body = lie(path, JSON.parse(Buffer.concat(parts).toString()) as Record<string, unknown>);
+      const { identity, ...plain } = JSON.parse(Buffer.concat(parts).toString()) as Body;
+      const body = lie(path, { ...plain, ...(keepsIdentity && { identity }) });
       response.writeHead(answer.statusCode ?? 500, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
     incoming.pipe(outgoing);

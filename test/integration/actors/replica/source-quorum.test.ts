@@ -164,6 +164,51 @@ test('silence is not consent: of two sources, what one says alone is neither loa
   await waiting.replica.end();
 });
 
+/** The same server by another name. */
+const alias = server.url.replace('127.0.0.1', 'localhost');
+
+test('one server under two names, and two servers of one database, are no majority of three; with the third one they are', async () => {
+  await grown;
+  const sibling = await startServer(source);
+  for (const name of [alias, sibling.url]) {
+    const { replica } = await follow([server.url, name, SILENT]);
+    await replica.until('the two are known to be one', () => replica.source(name)?.same_as?.[0] === server.url);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const { phase, replica: standing } = replica.report!;
+    assert.deepEqual([phase, standing!.complete, standing!.halt], ['bootstrapping.downloading', false, null]);
+    await replica.end();
+    const confirmed = await follow([server.url, name, second]);
+    await confirmed.replica.isLiveAt(tip);
+    await assertEqual(confirmed.to);
+    await confirmed.replica.end();
+  }
+  await sibling.end();
+});
+
+test('a source that claims to be an honest one neither silences it nor speaks for it', async () => {
+  await grown;
+  // What it is asked of itself it has the honest one sign.
+  const impostor = (
+    await startLyingSource(
+      server.url,
+      (path, body) => (path.includes('challenge=') ? body : falsify(body)),
+      undefined,
+      (body) => [falsify(body)],
+      undefined,
+      true
+    )
+  ).url;
+  const { to, replica } = await follow([impostor, server.url, second]);
+  await replica.isLiveAt(tip);
+  await append(2);
+  await replica.isLiveAt(tip);
+  await assertEqual(to);
+  assert.deepEqual(replica.source(impostor)!.same_as, [server.url]);
+  assert.ok(replica.source(impostor)!.dissents > 0);
+  assert.equal(replica.source(server.url)!.dissents, 0);
+  await replica.end();
+});
+
 test('two sources that disagree: nothing more is applied, and the halt stays until an operator clears it', async () => {
   await grown;
   let lies = false;

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countReports, type DigestReport } from '../../../../actors/replica/verifying/digest-quorum.ts';
+import { countReports as countNamed, type DigestReport } from '../../../../actors/replica/verifying/digest-quorum.ts';
 
 const KEPT = ['tokens', 'sends', 'sync_meta'];
 const keeps = (table: string) => KEPT.includes(table);
 const report = (equal: readonly string[], different: readonly string[] = []): DigestReport => ({ equal, different });
+/** Of sources that are named by their places. */
+const countReports = (
+  reports: readonly DigestReport[],
+  ...rest: [number, typeof keeps, ((source: string) => readonly string[])?]
+) => countNamed(new Map(reports.map((each, place) => [String(place), each])), ...rest);
 const SAME = report(['sends', 'sync_meta', 'tokens']);
 
 test('each table needs a strict majority of the configured sources, silent ones included', () => {
@@ -39,4 +44,13 @@ test('a contradiction is told from silence, and refuted is what a majority has o
   assert.deepEqual([isContradicted, refuted], [true, ['tokens']]);
   assert.deepEqual(countReports([SAME], 3, keeps).isContradicted, false);
   assert.deepEqual(countReports([SAME, other], 3, keeps).refuted, []);
+});
+
+test('two names of one source confirm no table together', () => {
+  const marksOf = (place: string) => (place === '2' ? ['other'] : ['one']);
+  assert.deepEqual(countReports([SAME, SAME], 3, keeps, marksOf).unconfirmed, ['sends', 'tokens']);
+  assert.deepEqual(countReports([SAME, SAME, SAME], 3, keeps, marksOf).unconfirmed, []);
+  assert.deepEqual(countReports([SAME, SAME, report(['sends'], ['tokens'])], 3, keeps, marksOf).unconfirmed, [
+    'tokens'
+  ]);
 });

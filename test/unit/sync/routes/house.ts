@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { ActorView } from '../../../../actors/runtime/supervision/actor-view.ts';
 import { Timeline } from '../../../../actors/runtime/supervision/timeline.ts';
+import { signingKey } from '../../../../src/consensus/auth-signature.ts';
 import { silentLogger } from '../../../../src/log.ts';
 import { createSyncMetrics } from '../../../../src/observe/metrics/sync/metrics.ts';
 import type { ConsoleFile } from '../../../../src/service/console-files.ts';
@@ -125,6 +126,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     version: '0.0.0',
     config,
     log: silentLogger,
+    sourceKey: config.SYNC_MODE === 'server' ? signingKey('5e'.repeat(32)) : null,
     artifacts,
     fanOut,
     catalog: { read: async () => options.catalog ?? { generated_at: '2026-01-02T03:04:05.000Z', databases: [] } },

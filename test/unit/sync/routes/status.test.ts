@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatabaseId } from '../../../../src/wire/data/database.ts';
+import { isClaimSigned } from '../../../../src/consensus/source-signature.ts';
+import { type DatabaseId, databaseKey } from '../../../../src/wire/data/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
 import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from './house.ts';
 
@@ -132,4 +133,22 @@ test('200: a client of a decoder says as of when its dispensers are', async () =
     const { app } = await openHouse({ config: { SYNC_MODE: 'client' }, reports: [report] });
     assert.deepEqual((await app.inject(`/status/decoder/${AT}`)).json().dispensers, said);
   }
+});
+
+test('a server signs a challenge, with the database that it reads; a client, or one that has read nothing yet, does not', async () => {
+  const challenge = 'ab'.repeat(32);
+  const origin = 'cd'.repeat(32);
+  const { app } = await openHouse({ reports: [reportOf(INDEXER, { origin }), reportOf(DECODER)] });
+  const { identity } = (await app.inject(`/status/indexer/${AT}?challenge=${challenge}`)).json();
+  const claim = { database: databaseKey(INDEXER), challenge, origin };
+  assert.equal(identity.origin, origin);
+  assert.ok(isClaimSigned(claim, identity));
+  assert.equal(isClaimSigned({ ...claim, challenge: origin }, identity), false, 'another challenge');
+  assert.equal(isClaimSigned({ ...claim, database: databaseKey(DECODER) }, identity), false, 'another database');
+  assert.equal(isClaimSigned({ ...claim, origin: null }, identity), false, 'another origin');
+  assert.equal((await app.inject(`/status/indexer/${AT}`)).json().identity, undefined);
+  assert.equal((await app.inject(`/status/decoder/${AT}?challenge=${challenge}`)).json().identity, undefined);
+  assert.equal((await app.inject(`/status/indexer/${AT}?challenge=text`)).statusCode, 400);
+  const client = await openHouse({ config: { SYNC_MODE: 'client' } });
+  assert.equal((await client.app.inject(`/status/indexer/${AT}?challenge=${challenge}`)).json().identity, undefined);
 });

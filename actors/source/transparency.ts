@@ -19,6 +19,8 @@ import {
   dropEpochs,
   type EpochRewrite,
   readEpochBlocks,
+  readEpochSizes,
+  readMisfits,
   readOpenEpochs,
   writeEpoch
 } from '../../src/db/tables/epochs.ts';
@@ -36,6 +38,7 @@ import {
   type UnrecordedBlock
 } from '../../src/db/tables/transparency-log.ts';
 import { PlatformError } from '../../src/errors.ts';
+import type { Logger } from '../../src/log.ts';
 import { databaseKey } from '../../src/wire/data/database.ts';
 import type { SourceActorData } from '../protocol.ts';
 
@@ -49,6 +52,7 @@ export interface TransparencyOptions {
     SourceActorData,
     'id' | 'coordinates' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'
   >;
+  readonly log: Pick<Logger, 'warn'>;
   /** Blocks wait for its statements. */
   readonly logWriter: SerialConnection;
   /** What callers read of the log. */
@@ -75,11 +79,14 @@ export class SourceTransparency {
   #timed: Promise<void> = Promise.resolve();
   /** Of the last commit, until it is told. */
   #fault: { readonly error: unknown } | null = null;
+  /** Blocks of an epoch, as the log has them; before the first epoch is whole, as MERKLE_EPOCH_SIZE says. */
+  #epochSize: number;
   /** Why the log cannot be read; null when it can. */
   missing: string | null = null;
 
   constructor(options: TransparencyOptions) {
     this.#options = options;
+    this.#epochSize = options.data.epochSize;
     this.#writes = options.data.id.dbType === 'indexer' && !options.data.readOnly;
   }
 
@@ -93,7 +100,31 @@ export class SourceTransparency {
         missing.length === 0
           ? null
           : `missing ${missing.join(' and ')}: the read-only database must bring these tables`;
+      if (this.missing === null) await this.#readEpochSize(connection);
     });
+  }
+
+  get epochSize(): number {
+    return this.#epochSize;
+  }
+
+  /** The size belongs to the log: with another one the same blocks have other roots, and the proofs that people keep lead nowhere. */
+  async #readEpochSize(connection: Connection): Promise<void> {
+    const { data, log } = this.#options;
+    const sizes = await readEpochSizes(connection);
+    this.#epochSize = sizes.length === 1 ? sizes[0]! : data.epochSize;
+    if (this.#epochSize !== data.epochSize)
+      log.warn(
+        { used: this.#epochSize },
+        `MERKLE_EPOCH_SIZE=${data.epochSize} is not used: the log has epochs of ${this.#epochSize} blocks, whose proofs must stay valid; set it to that`
+      );
+    if (sizes.length < 2 || !this.#writes) return;
+    const gone = await dropEpochs(connection, await readMisfits(connection, this.#epochSize));
+    log.warn(
+      { sizes, epochs: gone.map(({ epoch }) => epoch) },
+      `the log has epochs of several sizes: those that are not of ${this.#epochSize} blocks are made anew`
+    );
+    await this.#giveUp(gone);
   }
 
   /** Records every block that is not recorded, and commits every full epoch that is not committed from all its blocks. */
@@ -112,33 +143,33 @@ export class SourceTransparency {
     }
     // Blocks may be gone since the tip was read: an epoch of which some are missing is not full.
     const height = await logWriter.use(readLoggedHeight);
-    await this.#commitAll(await logWriter.use((connection) => readOpenEpochs(connection, data.epochSize, height)));
+    await this.#commitAll(await logWriter.use((connection) => readOpenEpochs(connection, this.#epochSize, height)));
     this.#startCommits(height);
   }
 
   /** An epoch goes before its leaves change: whatever ends this in between, it is found open the next time. */
   async #rewrite(blocks: readonly UnrecordedBlock[]): Promise<void> {
-    const { logWriter, data } = this.#options;
+    const { logWriter } = this.#options;
     const others = blocks.filter(({ sameLeaf }) => !sameLeaf);
-    const epochs = new Set(others.map(({ height }) => epochOf(height, data.epochSize)));
+    const epochs = new Set(others.map(({ height }) => epochOf(height, this.#epochSize)));
     await this.#giveUp(await logWriter.use((connection) => dropEpochs(connection, [...epochs])));
     await logWriter.use((connection) => recordBlocks(connection, blocks));
   }
 
   /** @param fork where the chain left what these epochs were made of; their own first block where it is not known */
   async #giveUp(gone: readonly EpochRewrite[], fork?: number): Promise<void> {
-    const forkOf = (epoch: number) => fork ?? (epoch - 1) * this.#options.data.epochSize + 1;
+    const forkOf = (epoch: number) => fork ?? (epoch - 1) * this.#epochSize + 1;
     for (const { epoch, old_root } of gone) this.#removed.set(epoch, { oldRoot: old_root, fork: forkOf(epoch) });
     for (const rewrite of gone) await this.#audit(rewrite, forkOf(rewrite.epoch));
   }
 
   async #commitAll(epochs: readonly number[]): Promise<void> {
-    const { logWriter, data, computeRoots } = this.#options;
+    const { logWriter, computeRoots } = this.#options;
     for (let start = 0; start < epochs.length; start += BACKFILL_EPOCHS) {
       const batch = await logWriter.use(async (connection) => {
         const read = [];
         for (const epoch of epochs.slice(start, start + BACKFILL_EPOCHS)) {
-          read.push({ epoch, blocks: await readEpochBlocks(connection, epoch, data.epochSize) });
+          read.push({ epoch, blocks: await readEpochBlocks(connection, epoch, this.#epochSize) });
         }
         return read.filter(({ blocks }) => blocks.length > 0);
       });
@@ -157,7 +188,7 @@ export class SourceTransparency {
   }
 
   #startCommits(height: number): void {
-    const { epochSize } = this.#options.data;
+    const epochSize = this.#epochSize;
     const epoch = Math.floor(Math.max(0, height) / epochSize) + 1;
     const input = { epochSize, epoch, height: Math.max(0, height), retryMs: COMMIT_RETRY_MS };
     const machine = epochCommitMachine.provide({
@@ -220,8 +251,8 @@ export class SourceTransparency {
   }
 
   async #commit(epoch: number): Promise<void> {
-    const { logWriter, data } = this.#options;
-    await this.#note(epoch, await logWriter.use((connection) => commitEpoch(connection, epoch, data.epochSize)));
+    const { logWriter } = this.#options;
+    await this.#note(epoch, await logWriter.use((connection) => commitEpoch(connection, epoch, this.#epochSize)));
   }
 
   /** @param written null: it was committed so already */
@@ -230,7 +261,7 @@ export class SourceTransparency {
     this.#removed.delete(epoch);
     if (!written) return;
     const old_root = removed ? removed.oldRoot : written.old_root;
-    await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * this.#options.data.epochSize + 1);
+    await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * this.#epochSize + 1);
   }
 
   /** Removes orphaned blocks and the epochs that hold any; they are committed again once they are full. */

@@ -37,7 +37,7 @@ export async function checkCounts(
  * @throws {PlatformError} SOURCE_INVALID
  */
 export async function checkBlocks(
-  { store: { writer, context }, data }: Pick<Replica, 'store' | 'data'>,
+  { store: { writer, context } }: Pick<Replica, 'store'>,
   height: number,
   hashes: BlockHashes | null
 ): Promise<{ lowest: number | null; blockTime: number | null; hashes: BlockHashes | null }> {
@@ -53,7 +53,7 @@ export async function checkBlocks(
   let tip: BlockHead | undefined;
   for await (const { from, to, heads } of readHeadPages(writer, layout, lowest, height)) {
     if (heads.length !== to - from + 1) throw refusal(`blocks ${from} to ${to} have a gap`);
-    if (isIndexer) await logBlocks(writer, heads as readonly LoggedBlock[], data.epochSize);
+    if (isIndexer) await logBlocks(writer, heads as readonly LoggedBlock[], context.epochSize);
     tip = heads.at(-1);
   }
   if (!tip || blockText(tip.hashes) === null) throw refusal(`block ${height} has no hash`);

@@ -5,6 +5,8 @@ import type { GroupExaminer, WriterContext } from '../../../src/db/replica/apply
 import { type ReplicaSchema, readReplicaSchema } from '../../../src/db/replica/schema.ts';
 import { isForeign, openReplicaState, type ReplicaState, readReplicaState } from '../../../src/db/replica/state.ts';
 import { openWriter } from '../../../src/db/replica/writer-connection.ts';
+import { missingControlTables } from '../../../src/db/tables/control-tables.ts';
+import { readEpochSizes } from '../../../src/db/tables/epochs.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
 import { INFRA_TABLES } from '../../../src/wire/data/messages.ts';
@@ -21,6 +23,8 @@ export class ReplicaStore {
   #writer: Connection | undefined;
   #state: ReplicaState | undefined;
   #schema: ReplicaSchema | undefined;
+  /** Blocks of an epoch, as the replica's log has them; before the first epoch is whole, as MERKLE_EPOCH_SIZE says. */
+  #epochSize: number;
   /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */
   contradicted = false;
 
@@ -36,6 +40,7 @@ export class ReplicaStore {
     waiting: (on: string | null) => void
   ) {
     this.#data = data;
+    this.#epochSize = data.epochSize;
     this.#log = log;
     this.#changed = changed;
     this.#examiner = examiner;
@@ -56,9 +61,9 @@ export class ReplicaStore {
   }
 
   get context(): WriterContext {
-    const { maxRollbackDepth, epochSize } = this.#data;
+    const { maxRollbackDepth } = this.#data;
     const examiner = this.#examiner && { examiner: this.#examiner };
-    return { schema: opened(this.#schema), maxRollbackDepth, epochSize, ...examiner };
+    return { schema: opened(this.#schema), maxRollbackDepth, epochSize: this.#epochSize, ...examiner };
   }
 
   /**
@@ -95,6 +100,14 @@ export class ReplicaStore {
     const { id, localTables } = this.#data;
     const leftOut = Object.keys(this.#state?.notReplicated ?? {});
     this.#schema = await readReplicaSchema(this.writer, id.dbType, [...localTables, ...leftOut], this.#only);
+    if (id.dbType === 'indexer') await this.#readEpochSize();
+  }
+
+  /** The size belongs to the log: epochs of several sizes in one log have no proofs. */
+  async #readEpochSize(): Promise<void> {
+    const missing = await missingControlTables(this.writer);
+    const sizes = missing.includes('merkle_epochs') ? [] : await readEpochSizes(this.writer);
+    this.#epochSize = sizes.length === 1 ? sizes[0]! : this.#data.epochSize;
   }
 
   /** What makes the tables of this replica, from its source's schema. @throws {PlatformError} SCHEMA_REFUSED */

@@ -9,6 +9,30 @@ export interface EpochRewrite {
   readonly new_root: string | null;
 }
 
+/**
+ * How many blocks the log's epochs have, as those of them say that have all their blocks.
+ *
+ * @returns none where no epoch is whole; several where an earlier version mixed them
+ */
+export async function readEpochSizes(connection: Connection): Promise<readonly number[]> {
+  const found = await rows<{ size: number }>(
+    connection,
+    `SELECT DISTINCT leaf_count AS size FROM merkle_epochs
+     WHERE end_block = epoch * leaf_count AND start_block + leaf_count = end_block + 1 ORDER BY 1`
+  );
+  return found.map(({ size }) => Number(size));
+}
+
+/** Committed epochs that hold blocks which epochs of this size do not. */
+export async function readMisfits(connection: Connection, epochSize: number): Promise<readonly number[]> {
+  const found = await rows<{ epoch: number }>(
+    connection,
+    'SELECT epoch FROM merkle_epochs WHERE end_block > epoch * ? OR start_block + ? <= epoch * ?',
+    [epochSize, epochSize, epochSize]
+  );
+  return found.map(({ epoch }) => Number(epoch));
+}
+
 /** One epoch's recorded blocks in ascending height. */
 export async function readEpochBlocks(
   connection: Statements,

@@ -82,6 +82,48 @@ test('gaps are repaired at start, blocks are recorded, epochs are committed, and
   assert.notEqual(rewritten[1]?.new_root, rewritten[1]?.old_root);
 });
 
+test("the size of the epochs is the log's: with another MERKLE_EPOCH_SIZE all proofs stay valid, and new epochs are of the old size", async (t) => {
+  const database = await createDatabase('log');
+  await createIndexer(database, { seed: 'a', blocks: 35, rows: 500 });
+  const first = SourceThread.start(t, database, 'indexer');
+  await first.reaches(134);
+  await first.kill();
+  const committed = () =>
+    sql(database, 'SELECT epoch, merkle_root FROM merkle_epochs WHERE epoch <= 13 ORDER BY epoch');
+  const before = await committed();
+  for (const epochSize of [7, 40]) {
+    const source = SourceThread.start(t, database, 'indexer', { epochSize });
+    await source.reaches(await appendBlocks(database, 10, 'a'));
+    await assertLog(database);
+    assert.deepEqual(await committed(), before);
+    for (const blockIndex of [101, 118, 130, 134]) {
+      const proof = await source.handle.ask('transparency.proof', { blockIndex });
+      assert.ok('verified' in proof && proof.verified, JSON.stringify(proof));
+      assert.ok(verifyProof(proof.leaf, proof.proof, proof.merkleRoot));
+      assert.equal(proof.epoch, Math.ceil(blockIndex / 10));
+    }
+    await source.kill();
+  }
+});
+
+test('a log in which an earlier version mixed epochs of two sizes becomes one of the size that is set', async (t) => {
+  const database = await createDatabase('log');
+  await createIndexer(database, { seed: 'a', blocks: 35, rows: 500 });
+  const first = SourceThread.start(t, database, 'indexer');
+  await first.reaches(134);
+  await first.kill();
+  await sql(
+    database,
+    `INSERT INTO merkle_epochs (epoch, start_block, end_block, merkle_root, leaf_count, created_at)
+     VALUES (27, 131, 135, '${'0'.repeat(64)}', 5, NOW()), (26, 126, 130, '${'1'.repeat(64)}', 5, NOW())`
+  );
+  const source = SourceThread.start(t, database, 'indexer');
+  await source.reaches(await appendBlocks(database, 1, 'a'));
+  await assertLog(database);
+  const audit = readFileSync(join(source.stateDirectory, 'epoch-rewrites.jsonl'), 'utf8');
+  assert.match(audit, /"epoch":27,.*"old_root":"0000/);
+});
+
 test('what an attempt left in the log that nobody was told of gives way; what it took, and was told, comes back', async () => {
   const database = await createDatabase('log');
   await createIndexer(database, { seed: 'a', blocks: 30, rows: 300 });
@@ -96,6 +138,7 @@ test('what an attempt left in the log that nobody was told of gives way; what it
       stateDirectory: mkdtempSync(join(tmpdir(), 'log-')),
       localTables: []
     },
+    log: { warn: () => undefined },
     logWriter: line,
     logReader: line,
     observe: () => undefined,

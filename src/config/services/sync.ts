@@ -212,7 +212,12 @@ export const syncVariables = {
     min: 5,
     doc: 'server: ms from one poll for new blocks to the next, half as long while polls are cheap; each group is followed by another at once'
   }),
-  MERKLE_EPOCH_SIZE: integer({ default: 100, min: 1, max: 1_000_000, doc: 'blocks per epoch of a new transparency log; a log that has epochs keeps their size' }),
+  MERKLE_EPOCH_SIZE: integer({
+    default: 100,
+    min: 1,
+    max: 1_000_000,
+    doc: 'blocks per epoch of a new transparency log; a log that has epochs keeps their size'
+  }),
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
   SYNC_STATE_ROOTS: flag({
     default: true,

@@ -34,6 +34,7 @@ export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
     rpc: {
       methods: encoderMethods({ ...deps, isKeyed: config.ENCODER_API_KEY !== undefined }),
       requestsPerMinute: config.ENCODER_RATE_LIMIT_RPM,
+      countsCalls: true,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       batchLimit: BATCH_LIMIT,
       serves: deps.serves

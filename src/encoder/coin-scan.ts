@@ -33,6 +33,8 @@ const progressValidator = shapeOf(Type.Object({ progress: NATURAL }));
 
 /** Scripts that wait for the next scan. */
 const MAX_WAITING = 32;
+/** Of one answer, some 20,000 coins: a longer one would hold up every caller while it is read. */
+const MOST_SCAN_BYTES = 8 * 2 ** 20;
 /** Reading the whole set of a large main network takes minutes. */
 const SCAN_MS = 15 * 60_000;
 /** A caller is told how far the scan is, and asks again for what it found. */
@@ -62,7 +64,8 @@ export class CoinScan {
   /**
    * The coins of a script, largest first. The scan goes on when nobody waits for it any more.
    *
-   * @throws {PlatformError} ANSWERS_WAITING when too many wait; NODE_UNREACHABLE, NODE_REFUSED
+   * @throws {PlatformError} ANSWERS_WAITING when too many wait; COINS_INSUFFICIENT when there are more than can be read; NODE_UNREACHABLE,
+   *   NODE_REFUSED
    */
   find(scriptHex: string): Promise<readonly ScannedCoin[]> {
     const waiting = this.#waiting.get(scriptHex);
@@ -98,16 +101,27 @@ export class CoinScan {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#waiting.size > 0) {
-      const asked = new Map(this.#waiting);
+      const asked = [...this.#waiting];
       this.#waiting.clear();
-      try {
-        const coins = await this.#scan([...asked.keys()]);
-        for (const [script, { resolve }] of asked) resolve(coins.get(script) ?? []);
-      } catch (caught) {
-        for (const { reject } of asked.values()) reject(caught);
-      }
+      await this.#answer(asked);
     }
     this.#isRunning = false;
+  }
+
+  /** Never throws. Where the coins of all are too many, each half is looked for alone, so that one address spoils no other's answer. */
+  async #answer(asked: readonly (readonly [script: string, Waiting])[]): Promise<void> {
+    try {
+      const coins = await this.#scan(asked.map(([script]) => script));
+      for (const [script, { resolve }] of asked) resolve(coins.get(script) ?? []);
+    } catch (caught) {
+      const isTooLong = hasCode(caught, 'NODE_REFUSED') && caught.detail['limitBytes'] === MOST_SCAN_BYTES;
+      if (isTooLong && asked.length > 1) {
+        const middle = Math.ceil(asked.length / 2);
+        for (const half of [asked.slice(0, middle), asked.slice(middle)]) await this.#answer(half);
+        return;
+      }
+      for (const [, { reject }] of asked) reject(isTooLong ? tooMany() : caught);
+    }
   }
 
   async #scan(scripts: readonly string[]): Promise<ReadonlyMap<string, readonly ScannedCoin[]>> {
@@ -130,11 +144,17 @@ export class CoinScan {
   async #start(descriptors: readonly string[]): Promise<unknown> {
     for (const end = performance.now() + SCAN_MS; ; await sleep(ASK_AGAIN_MS, undefined, { ref: false })) {
       try {
-        return await this.#rpc.call('scantxoutset', ['start', descriptors], undefined, SCAN_MS);
+        return await this.#rpc.call('scantxoutset', ['start', descriptors], undefined, SCAN_MS, MOST_SCAN_BYTES);
       } catch (caught) {
         const isBusy = hasCode(caught, 'NODE_REFUSED') && caught.detail['rpcCode'] === ALREADY_SCANNING;
         if (!isBusy || performance.now() > end) throw caught;
       }
     }
   }
+}
+
+function tooMany(): PlatformError {
+  const reason =
+    'the address has too many coins to be looked for in the node: name those to spend in utxos, or let the encoder ask a UTXO tracker (UTXO_TRACKER_URL)';
+  return new PlatformError('COINS_INSUFFICIENT', { reason });
 }

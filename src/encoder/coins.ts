@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache';
 import Type from 'typebox';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { EXTENSION_MATURITY, readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import { PlatformError } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import type { Cost } from '../service/ingress/work-budget.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { CoinScan } from './coin-scan.ts';
 import { type Added, findCrowded, readFamily } from './mempool-room.ts';
@@ -34,15 +35,19 @@ export interface CoinRules {
   readonly tracker?: CoinTracker;
 }
 
+/** Counts work at who asked for it. */
+export type Charge = (cost: Cost) => void;
+
 /** A UTXO tracker. */
 export interface CoinTracker {
   /**
    * The coins of a script, those that blocks hold first, each time largest first.
    *
    * @param height  of the node: the tracker has its block
+   * @param charge  is told of each page that is read
    * @throws {PlatformError} those of TRACKER_ERRORS
    */
-  readonly coins: (scriptHex: string, height: number) => Promise<readonly ChainCoin[]>;
+  readonly coins: (scriptHex: string, height: number, charge: Charge) => Promise<readonly ChainCoin[]>;
 }
 
 const OutputSchema = Type.Object({ confirmations: Type.Integer({ minimum: 0 }), coinbase: Type.Boolean() });
@@ -60,27 +65,47 @@ const MOST_KNOWN_COINS = 200_000;
 /** Callers at the same time share what a tracker told, until the next block. What was spent meanwhile is found by `spendable`. */
 const TRACKED_FOR_MS = 1_000;
 const BATCH = 500;
+/** Transactions, which may be large. */
+const TRANSACTIONS_AT_ONCE = 16;
 const MOST_KNOWN_BYTES = 32 * 2 ** 20;
+/** Of all transactions that the coins of one call come from. */
+const MOST_PLACED_BYTES = 32 * 2 ** 20;
+
+/** What is remembered for all callers. */
+class Memory {
+  /** By script; each holds for one state of the chain, or for its time. */
+  readonly known = new LRUCache<string, { readonly state: string; readonly read: Promise<Known>; goodUntil: number }>({
+    maxSize: MOST_KNOWN_COINS
+  });
+  /** Looking one up takes a node tens of milliseconds; what an id stands for never changes. */
+  readonly transactions = new LRUCache<string, Buffer>({
+    maxSize: MOST_KNOWN_BYTES,
+    sizeCalculation: ({ length }) => length
+  });
+  readonly scan: CoinScan;
+
+  constructor(rpc: NodeRpc, { scanPatienceMs }: CoinRules) {
+    this.scan = new CoinScan(rpc, scanPatienceMs);
+  }
+}
 
 /** The coins of any address: as a tracker has them, or as one node without a wallet knows them, which is those that a block holds. */
 export class NodeCoins {
   readonly #rpc: NodeRpc;
   readonly #rules: CoinRules;
-  /** By script; each holds for one state of the chain, or for its time. */
-  readonly #known = new LRUCache<string, { readonly state: string; readonly read: Promise<Known>; goodUntil: number }>({
-    maxSize: MOST_KNOWN_COINS
-  });
-  /** Looking one up takes a node tens of milliseconds; what an id stands for never changes. */
-  readonly #transactions = new LRUCache<string, Buffer>({
-    maxSize: MOST_KNOWN_BYTES,
-    sizeCalculation: ({ length }) => length
-  });
-  readonly #scan: CoinScan;
+  readonly #memory: Memory;
+  readonly #charge: Charge;
 
-  constructor(rpc: NodeRpc, rules: CoinRules) {
+  constructor(rpc: NodeRpc, rules: CoinRules, memory = new Memory(rpc, rules), charge: Charge = () => undefined) {
     this.#rpc = rpc;
     this.#rules = rules;
-    this.#scan = new CoinScan(rpc, rules.scanPatienceMs);
+    this.#memory = memory;
+    this.#charge = charge;
+  }
+
+  /** The same coins, for a caller who is charged for the coins, bytes and scans that its questions take. */
+  chargedTo(charge: Charge): NodeCoins {
+    return new NodeCoins(this.#rpc, this.#rules, this.#memory, charge);
   }
 
   /** Who is asked which coins there are, beside the node; undefined: nobody. */
@@ -91,7 +116,8 @@ export class NodeCoins {
   /**
    * Every coin of a script, those that blocks hold first, largest first; some may be spent in the mempool, or too young.
    *
-   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, and those of TRACKER_ERRORS
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, COINS_INSUFFICIENT when there are more than can be read, and
+   *   those of TRACKER_ERRORS
    */
   async ofScript(script: Uint8Array): Promise<readonly ChainCoin[]> {
     const key = Buffer.from(script).toString('hex');
@@ -100,26 +126,40 @@ export class NodeCoins {
     const state = tracker
       ? `${height} ${Math.floor(performance.now() / TRACKED_FOR_MS)}`
       : String(await this.#rpc.call('getbestblockhash'));
-    const known = this.#known.get(key);
-    const isKnown = known && (known.state === state || performance.now() < known.goodUntil);
-    const { coins } = await this.#scan.inTime(isKnown ? known.read : this.#read(key, state, height));
-    return coins;
+    const known = this.#memory.known.get(key);
+    const began = performance.now();
+    const isKnown = known && (known.state === state || began < known.goodUntil);
+    try {
+      const { coins } = await this.#memory.scan.inTime(isKnown ? known.read : this.#read(key, state, height));
+      this.#charge({ rows: coins.length });
+      return coins;
+    } finally {
+      // The node reads its whole set for who asks first.
+      if (!isKnown && !tracker) this.#charge({ ms: performance.now() - began });
+    }
   }
 
   /** Goes on when its caller has left. */
   #read(key: string, state: string, height: number): Promise<Known> {
     const { tracker } = this.#rules;
-    const read = tracker ? tracker.coins(key, height).then((coins) => ({ coins, goodUntil: 0 })) : this.#scanned(key);
+    const read = tracker
+      ? tracker.coins(key, height, this.#charge).then((coins) => ({ coins, goodUntil: 0 }))
+      : this.#scanned(key);
     // While a node or tracker looks, every caller waits for what it finds.
     const entry = { state, read, goodUntil: Number.POSITIVE_INFINITY };
-    this.#known.set(key, entry, { size: 1 });
-    const isLast = () => this.#known.peek(key) === entry;
+    const { known } = this.#memory;
+    known.set(key, entry, { size: 1 });
+    const isLast = () => known.peek(key) === entry;
     read.then(
       ({ coins, goodUntil }) => {
         entry.goodUntil = goodUntil;
-        if (isLast()) this.#known.set(key, entry, { size: coins.length + 1 });
+        if (isLast()) known.set(key, entry, { size: coins.length + 1 });
       },
-      () => void (isLast() && this.#known.delete(key))
+      (caught) => {
+        // Too many coins stay too many until the next block.
+        if (hasCode(caught, 'COINS_INSUFFICIENT')) entry.goodUntil = 0;
+        else if (isLast()) known.delete(key);
+      }
     );
     return read;
   }
@@ -178,20 +218,41 @@ export class NodeCoins {
    * Coins with the transactions that they are outputs of, whatever became of them.
    *
    * @param script  that each must have
-   * @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
+   * @throws {PlatformError} COIN_UNUSABLE also where their transactions are too long, NODE_UNREACHABLE, NODE_REFUSED
    */
   async sourced(places: readonly Outpoint[], script: Uint8Array): Promise<readonly SourcedCoin[]> {
-    return (await this.placed(places)).map(({ script: own, ...coin }) => {
-      if (!own.equals(script)) throw unusable(coin, 'it is not a coin of the address');
-      return coin;
-    });
+    return (await this.placed(places)).map((coin) => withScript(coin, script));
   }
 
   /** Coins of any script with it and their transactions. @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED */
   async placed(places: readonly Outpoint[]): Promise<readonly PlacedCoin[]> {
-    const transactions = await this.#transactionsOf(places);
+    const placed = await this.#placedWithin(places, MOST_PLACED_BYTES);
+    const beyond = places[placed.length];
+    if (beyond) throw unusable(beyond, TOO_LONG);
+    return placed;
+  }
+
+  /**
+   * As `sourced`, but of the first coins alone, whose transactions have so many bytes together; the others as they are.
+   *
+   * @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
+   */
+  async sourcedWithin<C extends SourcedCoin>(coins: readonly C[], script: Uint8Array, mostBytes: number) {
+    if (mostBytes === 0) return coins;
+    const placed = await this.#placedWithin(coins, mostBytes);
+    return coins.map((coin, at): SourcedCoin => {
+      const own = placed[at];
+      return own ? withScript(own, script) : { ...coin, transaction: null };
+    });
+  }
+
+  /** The first coins, up to the one whose transaction goes beyond so many bytes. */
+  async #placedWithin(places: readonly Outpoint[], mostBytes: number): Promise<readonly PlacedCoin[]> {
+    const transactions = await this.#transactionsOf(places, mostBytes);
+    const isAll = totalBytes(transactions) <= mostBytes;
     const read = new Map([...transactions].map(([txid, bytes]) => [txid, readRawTransaction(bytes)]));
-    return places.map(({ txid, vout }) => {
+    const end = isAll ? -1 : places.findIndex(({ txid }) => !transactions.has(txid));
+    return places.slice(0, end === -1 ? places.length : end).map(({ txid, vout }) => {
       const transaction = transactions.get(txid);
       if (!transaction) throw unusable({ txid, vout }, 'the node knows no such transaction');
       const output = read.get(txid)!.output(vout);
@@ -210,34 +271,56 @@ export class NodeCoins {
     return (await this.#transactionsOf([{ txid, vout: 0 }])).get(txid);
   }
 
-  /** By their ids; those that the node does not know are missing. */
-  async #transactionsOf(places: readonly Outpoint[]): Promise<ReadonlyMap<string, Buffer>> {
-    const known = new Map<string, Buffer>();
-    const unknown = [...new Set(places.map(({ txid }) => txid))].filter((txid) => {
-      const bytes = this.#transactions.get(txid);
-      if (bytes) known.set(txid, bytes);
-      return bytes === undefined;
-    });
+  /**
+   * By their ids, in the order of the places; those that the node does not know are missing.
+   *
+   * @param mostBytes  of all of them: what follows the one that goes beyond is missing too
+   */
+  async #transactionsOf(
+    places: readonly Outpoint[],
+    mostBytes = Number.POSITIVE_INFINITY
+  ): Promise<ReadonlyMap<string, Buffer>> {
+    const found = new Map<string, Buffer>();
+    const txids = [...new Set(places.map(({ txid }) => txid))];
+    let sizeBytes = 0;
+    for (let from = 0; from < txids.length && sizeBytes <= mostBytes; from += TRANSACTIONS_AT_ONCE) {
+      for (const [txid, bytes] of await this.#fetch(txids.slice(from, from + TRANSACTIONS_AT_ONCE))) {
+        if (sizeBytes <= mostBytes) found.set(txid, bytes);
+        sizeBytes += bytes.length;
+      }
+    }
+    return found;
+  }
+
+  async #fetch(txids: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
+    const { transactions } = this.#memory;
+    const unknown = txids.filter((txid) => !transactions.has(txid));
     const answers = await this.#batch(
       'getrawtransaction',
       unknown.map((txid) => [txid])
     );
+    const fetched = new Map<string, Buffer>();
     for (const [position, txid] of unknown.entries()) {
       const answer = answers[position];
       if (answer === null) continue;
       if (!hexValidator.Check(answer)) throw malformed('getrawtransaction');
       const bytes = Buffer.from(answer, 'hex');
       if (readRawTransaction(bytes).txid !== txid) throw malformed('getrawtransaction');
-      this.#transactions.set(txid, bytes);
-      known.set(txid, bytes);
+      fetched.set(txid, bytes);
     }
-    return known;
+    const all = txids.flatMap((txid) => {
+      const bytes = fetched.get(txid) ?? transactions.get(txid);
+      return bytes ? [[txid, bytes] as const] : [];
+    });
+    for (const [txid, bytes] of fetched) transactions.set(txid, bytes);
+    this.#charge({ bytes: totalBytes(fetched) });
+    return new Map(all);
   }
 
   /** A scan that took long counts for as long again: what was spent meanwhile is found by `spendable`. */
   async #scanned(scriptHex: string): Promise<Known> {
     const began = performance.now();
-    const found = await this.#scan.find(scriptHex);
+    const found = await this.#memory.scan.find(scriptHex);
     const now = performance.now();
     return { coins: found.map((coin) => ({ ...coin, transaction: null })), goodUntil: 2 * now - began };
   }
@@ -249,6 +332,15 @@ export class NodeCoins {
     return answers;
   }
 }
+
+function withScript({ script: own, ...coin }: PlacedCoin, script: Uint8Array): SourcedCoin {
+  if (!own.equals(script)) throw unusable(coin, 'it is not a coin of the address');
+  return coin;
+}
+
+const TOO_LONG = `the transactions that the coins come from are longer than ${MOST_PLACED_BYTES} bytes: spend fewer coins at once`;
+const totalBytes = (transactions: ReadonlyMap<string, Buffer>) =>
+  transactions.values().reduce((sum, { length }) => sum + length, 0);
 
 export const unusable = (coin: Outpoint, reason: string): PlatformError =>
   new PlatformError('COIN_UNUSABLE', { reason: `${keyOf(coin)}: ${reason}` });

@@ -3,7 +3,7 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import type { Added } from './mempool-room.ts';
 import { keyOf, type Outpoint, type Reservations } from './reservations.ts';
-import { isToldWhole, MOST_TOLD_BYTES, type SourcedCoin, tooLongToTell } from './spent.ts';
+import { MOST_TOLD_BYTES, mostToldBytes, type SourcedCoin, tooLongToTell } from './spent.ts';
 import { type Composed, compose, type Order } from './transaction/compose.ts';
 import { MAX_INPUTS } from './transaction/select-coins.ts';
 import type { Sender } from './transaction/sender.ts';
@@ -157,7 +157,7 @@ async function examine(
   const chosen = first.coins;
   const [spendable, sourced] = await Promise.all([
     coins.spendable(chosen),
-    isToldWhole(sender, chosen) ? coins.sourced(chosen, sender.script) : chosen
+    coins.sourcedWithin(chosen, sender.script, mostToldBytes(sender, chosen))
   ]);
   const young = spendable.filter(({ confirmations }) => confirmations === 0);
   const added: Added = {

@@ -129,6 +129,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
     sizeOf: ({ psbt, ...created }) => psbt.length + ('revealPsbt' in created ? created.revealPsbt.length : 0)
   });
   const holderOf = ({ address }: RpcCaller) => (deps.isKeyed ? 'key' : address);
+  const paidBy = ({ charge }: RpcCaller) => ({ ...deps, coins: deps.coins.chargedTo((cost) => charge(cost)) });
   const once = async <T extends Created | Bumped>(
     method: string,
     request: { readonly request_id?: string },
@@ -168,7 +169,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       errors: CREATE_ERRORS,
       run: (request, caller) => {
         const holder = holderOf(caller);
-        const make = () => createTransaction(request, deps, holder);
+        const make = () => createTransaction(request, paidBy(caller), holder);
         return once('create_tx', request, holder, make) as Promise<Static<typeof CreatedSchema>>;
       }
     }),
@@ -181,7 +182,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT', 'COIN_UNUSABLE', 'RESERVATIONS_FULL', 'SELF_CHECK_FAILED'],
       run: (request, caller) => {
         const holder = holderOf(caller);
-        const make = () => bumpTransaction(request, deps, holder);
+        const make = () => bumpTransaction(request, paidBy(caller), holder);
         return once('bump_tx', request, holder, make) as Promise<Static<typeof BumpedSchema>>;
       }
     }),
@@ -202,7 +203,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: CancelledSchema,
       write: true,
       errors: [...NODE_ERRORS, 'COIN_UNUSABLE'],
-      run: (request) => cancelEnvelope(request, deps)
+      run: (request, caller) => cancelEnvelope(request, paidBy(caller))
     }),
     broadcast_tx: rpcMethod({
       summary: 'Hands a signed transaction to the network',
@@ -217,12 +218,8 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }) }),
       result: Type.Array(UtxoSchema),
       write: true,
-      errors: NODE_ERRORS,
-      run: async ({ address }, caller) => {
-        const listed = await listUtxos(address, deps);
-        caller.charge({ rows: listed.length });
-        return listed;
-      }
+      errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
+      run: ({ address }, caller) => listUtxos(address, paidBy(caller))
     })
   };
 }

@@ -12,10 +12,13 @@ export interface SourcedCoin extends Coin {
 /** Of coins that can be signed without their transactions, signers are told those of so many coins, in so many bytes. */
 const MOST_SPARE = 100;
 const MOST_SPARE_BYTES = 1_000_000;
+/** With their witnesses, which signers are not told. */
+const MOST_SPARE_READ_BYTES = 4_000_000;
 
-/** Whether signers are told the whole transactions of these coins. */
-export function isToldWhole({ covers }: Sender, coins: readonly Coin[]): boolean {
-  return covers === 'no amount' || (covers === 'own amount' && coins.length <= MOST_SPARE);
+/** Bytes of the whole transactions of these coins, witnesses included, that are worth reading for their signers; 0: none. */
+export function mostToldBytes({ covers }: Sender, coins: readonly Coin[]): number {
+  if (covers === 'no amount') return MOST_TOLD_BYTES;
+  return covers === 'own amount' && coins.length <= MOST_SPARE ? MOST_SPARE_READ_BYTES : 0;
 }
 
 /**
@@ -31,7 +34,7 @@ export function firstSpent({ script, fields, covers }: Sender, coins: readonly S
     return base;
   });
   const sizeBytes = transactions.reduce((sum, bytes) => sum + (bytes?.length ?? 0), 0);
-  const isSpare = covers !== 'no amount' && sizeBytes > MOST_SPARE_BYTES;
+  const isSpare = covers !== 'no amount' && (sizeBytes > MOST_SPARE_BYTES || transactions.includes(null));
   return coins.map(({ amount }, at) => ({
     amount,
     script,

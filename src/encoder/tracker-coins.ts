@@ -4,7 +4,7 @@ import { type ErrorCode, PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { parseJson } from '../wire/json.ts';
-import type { ChainCoin } from './coins.ts';
+import type { ChainCoin, Charge } from './coins.ts';
 
 const PageSchema = shapeOf(
   Type.Object({
@@ -54,9 +54,15 @@ const ASK_AGAIN_MS = 50;
  *
  * @param url  of the tracker, without a slash at its end
  * @param height  of the caller's node: a tracker that polls its node may not know this block yet
+ * @param charge  is told of each page that is read
  * @throws {PlatformError} those of TRACKER_ERRORS; a short lag is one only after 3 s
  */
-export async function readTrackedCoins(url: string, scriptHex: string, height: number): Promise<readonly ChainCoin[]> {
+export async function readTrackedCoins(
+  url: string,
+  scriptHex: string,
+  height: number,
+  charge: Charge = () => undefined
+): Promise<readonly ChainCoin[]> {
   let coins: ChainCoin[] = [];
   let seen = 0;
   const deadline = performance.now() + PATIENCE_MS;
@@ -74,6 +80,7 @@ export async function readTrackedCoins(url: string, scriptHex: string, height: n
     for (const { txid, vout, value, height } of utxos)
       coins.push({ txid, vout, amount: BigInt(value), transaction: null, height });
     seen += utxos.length;
+    charge({ rows: utxos.length });
     if (coins.length > 4 * KEPT_COINS) coins = largest(coins);
     if (nextCursor === undefined) return largest(coins);
     if (seen >= MOST_COINS) {

@@ -92,6 +92,6 @@ function trackerOf(config: EncoderConfig): CoinTracker | undefined {
   const url = trackerUrlOf(config);
   if (url === undefined) return undefined;
   return {
-    coins: (scriptHex, height) => readTrackedCoins(url, scriptHex, height)
+    coins: (scriptHex, height, charge) => readTrackedCoins(url, scriptHex, height, charge)
   };
 }

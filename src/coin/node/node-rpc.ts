@@ -68,14 +68,21 @@ export class NodeRpc {
 
   /**
    * @param patienceMs  how much longer the node may take by the sense of the call; it does not count as silence
+   * @param maxBytes  of the answer; beyond it NODE_REFUSED has `limitBytes` in its detail
    * @returns the result, still to be checked
    * @throws {PlatformError} NODE_REFUSED (the node answered with an error, `rpcCode` in its detail), NODE_UNREACHABLE;
    *   or the signal's reason
    */
-  async call(method: string, params: readonly unknown[] = [], signal?: AbortSignal, patienceMs = 0): Promise<unknown> {
+  async call(
+    method: string,
+    params: readonly unknown[] = [],
+    signal?: AbortSignal,
+    patienceMs = 0,
+    maxBytes = MAX_BODY_BYTES
+  ): Promise<unknown> {
     return await this.#retrying(method, signal, async () => {
       const call = { jsonrpc: '1.0', id: method, method, params };
-      const { body, occasion } = await this.#send(method, call, signal, MAX_BODY_BYTES, patienceMs);
+      const { body, occasion } = await this.#send(method, call, signal, maxBytes, patienceMs);
       return resultOf(parseBody(body, parseExactJson, occasion), occasion);
     });
   }

@@ -8,7 +8,11 @@ import { integer, parsed, port, type Values } from '../variables.ts';
 export const encoderVariables = {
   ...nodeVariables,
   ...serviceVariables('ENCODER', { service: 'encoder', usualPort: 3003 }),
-  ENCODER_RATE_LIMIT_RPM: integer({ default: 60, min: 1, doc: 'requests per minute and address' }),
+  ENCODER_RATE_LIMIT_RPM: integer({
+    default: 60,
+    min: 1,
+    doc: 'requests per minute and address; each call of a batch counts'
+  }),
   ENCODER_MAX_FEE_RATE: integer({
     min: 1,
     max: 1_000_000_000,

@@ -21,8 +21,10 @@ import { type Piece, StreamedResult } from './streamed-result.ts';
 export interface RpcOptions {
   /** Names are compared in lower case. */
   readonly methods: Readonly<Record<string, RpcMethod>>;
-  /** HTTP requests per minute and address; a batch counts as one. */
+  /** HTTP requests per minute and address; a batch counts as one unless `countsCalls`. */
   readonly requestsPerMinute: number;
+  /** Each call of a batch counts as a request: one may cost the node seconds. */
+  readonly countsCalls?: boolean;
   /** Without the key, where there is one, at most OPEN_BODY_BYTES. */
   readonly bodyLimitBytes: number;
   /** Calls in one batch, default 50. */
@@ -106,6 +108,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     const isLocal = isLocalRequest(request.raw);
     if (calls.some((call) => table.needsKey(call, { isLocal })) && !hasKey(request))
       return reply.code(401).send(failure(isBatch ? null : idOf(calls[0]), 'UNAUTHORIZED', 'Unauthorized'));
+    if (rpc.countsCalls) for (const _ of calls.slice(1)) await limit.take(request, reply);
     const address = addressOf(request.raw);
     const isKnown = authenticator.admits(request.headers, false);
     const caller: RpcCaller = {

@@ -8,11 +8,15 @@ const SCRIPTS = ['00', '01', '02'].map((end) => `0014${'ab'.repeat(19)}${end}`) 
 
 /** The calls of a scan to its node, each answered by the test. */
 function open(patienceMs?: number) {
-  const calls: { params: readonly unknown[]; answer: (result: unknown) => void; fail: (reason: unknown) => void }[] =
-    [];
-  const call: NodeRpc['call'] = (_method, params = []) => {
+  const calls: {
+    params: readonly unknown[];
+    limitBytes: number | undefined;
+    answer: (result: unknown) => void;
+    fail: (reason: unknown) => void;
+  }[] = [];
+  const call: NodeRpc['call'] = (_method, params = [], _signal, _patienceMs, limitBytes) => {
     const { promise, resolve: answer, reject: fail } = Promise.withResolvers<unknown>();
-    calls.push({ params, answer, fail });
+    calls.push({ params, limitBytes, answer, fail });
     return promise;
   };
   return { calls, scan: new CoinScan({ call }, patienceMs) };
@@ -80,4 +84,24 @@ test('ANSWERS_WAITING: no more than 32 scripts wait', async () => {
     await turn();
   }
   assert.equal((await Promise.all([first, ...others])).flat().length, 0);
+});
+
+test('COINS_INSUFFICIENT: an address of too many coins is named alone, and spoils no answer of others that were asked for with it', async () => {
+  const { calls, scan } = open();
+  const first = scan.find(SCRIPTS[0]);
+  await turn();
+  const [large, small] = [scan.find(SCRIPTS[1]), scan.find(SCRIPTS[2])];
+  const refused = assert.rejects(large, { code: 'COINS_INSUFFICIENT', message: /utxos, or .* \(UTXO_TRACKER_URL\)/ });
+  calls[0]!.answer(found(SCRIPTS[0]));
+  await first;
+  const tooLong = (limitBytes: unknown) => new PlatformError('NODE_REFUSED', { reason: 'larger', limitBytes });
+  for (const at of [1, 2]) {
+    while (calls.length <= at) await turn();
+    assert.equal(calls[at]!.limitBytes, 8 * 2 ** 20);
+    calls[at]!.fail(tooLong(calls[at]!.limitBytes));
+  }
+  await refused;
+  while (calls.length < 4) await turn();
+  calls[3]!.answer(found(SCRIPTS[2]));
+  assert.equal((await small).length, 2);
 });

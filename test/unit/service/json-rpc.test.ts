@@ -244,6 +244,18 @@ test('-32029: one request too many in a minute is HTTP 429, counted by socket ad
   assert.equal(other.statusCode, 200);
 });
 
+test('-32029: where calls count, a batch costs as many requests', async () => {
+  const ping = call('nothing', {});
+  const batch = async (countsCalls: boolean, size: number) => {
+    const { app } = service({ requestsPerMinute: 6, countsCalls });
+    const batches = [Array(size).fill(ping), Array(size).fill(ping)];
+    return await Promise.all(batches.map(async (calls) => (await post(app, calls)).status));
+  };
+  assert.deepEqual(await batch(true, 3), [200, 200]);
+  assert.deepEqual((await batch(true, 4)).toSorted(), [200, 429]);
+  assert.deepEqual(await batch(false, 7), [200, 200]);
+});
+
 test('a notification has no reply: HTTP 204; in a batch the others have theirs', async () => {
   const { app, called } = service();
   const notification = { jsonrpc: '2.0', method: 'store', params: { value: 5 } };

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
+import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
+import { payTo } from '../../../src/coin/script/pay-scripts.ts';
+import { NodeCoins } from '../../../src/encoder/coins.ts';
+import type { Cost } from '../../../src/service/ingress/work-budget.ts';
+
+const OWN = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 7) });
+const LARGE_BYTES = 100_000;
+
+/** A parent of a coin, padded to a size. */
+function parent(nonce: number): Buffer {
+  const input = { txid: nonce.toString(16).padStart(64, '0'), vout: 0, sequence: 0xffffffff };
+  const outputs = [
+    { amount: 1_000n, script: OWN },
+    { amount: 0n, script: Buffer.alloc(LARGE_BYTES - 100, 0x6a) }
+  ];
+  return writeBase({ inputs: [{ ...input, unlock: { script: Buffer.alloc(0), witness: [] } }], outputs });
+}
+const parents = new Map(
+  Array.from({ length: 500 }, (_, at) => parent(at + 1)).map((bytes) => [readRawTransaction(bytes).txid, bytes])
+);
+const coins = [...parents.keys()].map((txid) => ({ txid, vout: 0, amount: 1_000n, transaction: null }));
+
+/** A node that hands out these parents, and counts them. */
+function open() {
+  const asked: string[] = [];
+  const batch: NodeRpc['batch'] = async (_method, calls) =>
+    calls.map(([txid]) => {
+      asked.push(txid as string);
+      return parents.get(txid as string)!.toString('hex');
+    });
+  const costs: Cost[] = [];
+  const node = new NodeCoins({ batch } as NodeRpc, { coinbaseMaturity: 100 });
+  return { asked, costs, node: node.chargedTo((cost) => costs.push(cost)) };
+}
+
+test('no more large parents are read than signers can be told, and their bytes are charged', async () => {
+  const { asked, costs, node } = open();
+  const told = await node.sourcedWithin(coins, OWN, 10 * LARGE_BYTES);
+  assert.equal(told.filter(({ transaction }) => transaction).length, 11, 'up to the one that goes beyond');
+  assert.ok(asked.length < 20, `${asked.length} were read`);
+  const charged = costs.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
+  assert.ok(charged >= asked.length * (LARGE_BYTES - 200), `${charged} bytes`);
+});
+
+test('COIN_UNUSABLE: named coins whose parents are longer than 32 MiB are refused before all of them are read', async () => {
+  const { asked, node } = open();
+  await assert.rejects(node.sourced(coins, OWN), { code: 'COIN_UNUSABLE', message: /spend fewer coins at once/ });
+  assert.ok(asked.length < 360, `${asked.length} were read`);
+  assert.equal((await node.sourced(coins.slice(0, 300), OWN)).length, 300);
+});

@@ -341,6 +341,12 @@ export const ERRORS = {
     policy: 'park',
     hint: 'check that the decoder follows the right chain, then run platform-node indexer --clear-halt'
   },
+  /** A reorg of Bitcoin below blocks whose prices another chain's ledger has used. */
+  PRICES_REPLACED: {
+    status: 500,
+    policy: 'park',
+    hint: 'check that PRICES_DB_NAME is the index of the right chain; if it is, name a new database as INDEXER_DB_NAME, so that the index is built anew'
+  },
   /** A bug: something typed as impossible happened. */
   INTERNAL: { status: 500, policy: 'restart', hint: 'report with the stack trace' }
 } as const satisfies Record<string, ErrorRow>;

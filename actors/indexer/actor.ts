@@ -2,12 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { workerData } from 'node:worker_threads';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
+import { PRICE_CHAIN } from '../../src/coin/foreign-prices.ts';
 import type { Profile } from '../../src/coin/profile.ts';
 import { databaseError, openPool } from '../../src/db/core/connection.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
 import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
 import { Progress } from '../../src/indexer/block/progress.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
+import { PriceSource } from '../../src/indexer/loop/price-source.ts';
 import type { IndexerReport } from '../../src/indexer/loop/report.ts';
 import { IndexerWork, type Pace } from '../../src/indexer/loop/work.ts';
 import { ledgerBaseOf } from '../../src/indexer/rules/base.ts';
@@ -32,6 +34,8 @@ export interface IndexerActorData {
   readonly commitmentDomain: string;
   readonly decoder: DatabaseCoordinates;
   readonly indexer: DatabaseCoordinates;
+  /** The index of Bitcoin with the prices; null: none is needed. */
+  readonly prices: DatabaseCoordinates | null;
   readonly pollIntervalMs: number;
   readonly queryTimeoutMs: number;
   readonly blockLimitMs: number;
@@ -61,6 +65,7 @@ const WAITS: Readonly<Record<string, string>> = {
   refusedByDatabase: 'rows that MariaDB takes',
   caughtUp: 'next block',
   decoderBehind: 'blocks of the decoder',
+  awaitingPrices: 'prices of Bitcoin',
   halted: 'operator'
 };
 
@@ -122,6 +127,8 @@ const balances = new IndexedBalances({
     if (balances.report.phase !== 'building') void tops.release();
   }
 });
+const { prices } = data;
+const priceBase = ledgerBaseOf(data.profile, chainNetwork(PRICE_CHAIN, data.network), data.commitmentDomain);
 const progress: Progress = new Progress((height) => loop.blockDone(height));
 const loop: IndexerLoop = new IndexerLoop({
   work: new IndexerWork({
@@ -133,6 +140,7 @@ const loop: IndexerLoop = new IndexerLoop({
         base: ledgerBaseOf(data.profile, network, data.commitmentDomain),
         ...(sender ? { pushes: { network: data.network, onQueued } } : {})
       }),
+    ...(prices ? { openPrices: () => PriceSource.open(prices, priceBase, statementLimitS) } : {}),
     setPace: (pace) => setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT[pace]}`),
     rest: (height) => balances.rest(height),
     maxRollbackDepth: network.undoDepth,

@@ -16,6 +16,8 @@ import { Effects } from '../runtime/thread/effects.ts';
 
 type Database = 'decoder' | 'indexer';
 
+/** Faults that are none of a database. */
+const ANSWERED = ['LEDGER_INSANE', 'ROWS_REFUSED', 'PRICES_REPLACED'] as const;
 const WRITING: ReadonlySet<string> = new Set(['write', 'rollBack']);
 /** Time without a block, while one is under way, that is told. */
 const DELAY_MS = 8_000;
@@ -196,7 +198,7 @@ export class IndexerLoop {
         this.#options.progress.restart();
         this.#watchdog.send({ type: 'blocks.begun', limitMs: this.#limitMs });
         const read = await this.#ask('decoder', () => work.read(), signal);
-        if (read === 'fork') blocksFinished();
+        if (read !== 'blocks') blocksFinished();
         return read;
       }),
       write: effects.effect('write', async (signal) => {
@@ -222,6 +224,10 @@ export class IndexerLoop {
         const found = await this.#ask('decoder', () => work.inspect(), signal);
         return found === 'behind' ? null : found;
       }),
+      awaitPrices: effects.effect<void>('awaitPrices', async (signal) => {
+        await work.wait(signal);
+        await this.#ask('indexer', () => work.keepAlive(), signal);
+      }),
       refuse: effects.effect('refuse', (signal, refusal: Refusal) => {
         blocksFinished();
         return this.#ask('indexer', () => work.refuse(refusal), signal);
@@ -240,8 +246,8 @@ export class IndexerLoop {
       circuit.tell('call.succeeded');
       return result;
     } catch (caught) {
-      // The database that refused a ledger or rows has answered.
-      const hasAnswered = hasCode(caught, 'LEDGER_INSANE') || hasCode(caught, 'ROWS_REFUSED');
+      // The database that refused a ledger, rows or prices has answered.
+      const hasAnswered = ANSWERED.some((code) => hasCode(caught, code));
       circuit.tell(hasAnswered ? 'call.succeeded' : 'call.failed');
       this.#options.work.drop(database);
       throw caught;

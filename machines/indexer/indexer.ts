@@ -30,8 +30,8 @@ export interface Fork {
 /** How the decoder's chain stands to ours: it has more blocks, it has none, it ends below our newest block, or it is another. */
 export type Found = 'blocks' | 'tip' | 'behind' | Fork;
 
-/** Whether the decoder's chain goes on from our newest block. */
-export type Read = 'blocks' | 'fork';
+/** Whether the decoder's chain goes on from our newest block, and whether the prices that its next block needs are there. */
+export type Read = 'blocks' | 'fork' | 'unpriced';
 
 interface IndexerContext extends IndexerInput {
   readonly refusal: Refusal | null;
@@ -46,6 +46,7 @@ const blocks = ({ event }: { event: { output: Found } }): boolean => event.outpu
 const tip = ({ event }: { event: { output: Found } }): boolean => event.output === 'tip';
 const behind = ({ event }: { event: { output: Found } }): boolean => event.output === 'behind';
 const fork = ({ event }: { event: { output: Read } }): boolean => event.output === 'fork';
+const unpriced = ({ event }: { event: { output: Read } }): boolean => event.output === 'unpriced';
 const isTooDeep = ({ context, event }: { context: IndexerContext; event: { output: Found } }): boolean => {
   const { output } = event;
   return typeof output === 'object' && output.depth > context.maxRollbackDepth && !output.isAllowed;
@@ -70,6 +71,11 @@ const onError = [
   { guard: hasErrorCode('ROWS_REFUSED'), target: '#indexer.refusedByDatabase' },
   { target: '#indexer.reconnecting' }
 ] as const;
+/** The same where prices of another chain are read. */
+const onReadError = [
+  { guard: hasErrorCode('PRICES_REPLACED'), target: '#indexer.refusing', actions: 'refuseLedger' },
+  ...onError
+] as const;
 /** The same where the sums of the ledger are checked. */
 const onLedgerError = [
   { guard: hasErrorCode('LEDGER_INSANE'), target: '#indexer.refusing', actions: 'refuseLedger' },
@@ -78,7 +84,7 @@ const onLedgerError = [
 
 /**
  * What an indexer does next: opens its databases, compares its newest block with the decoder's chain, indexes what follows, rolls back
- * what the decoder has other blocks for, and waits at the tip, or for a decoder that is only behind.
+ * what the decoder has other blocks for, and waits at the tip, for a decoder that is only behind, or for prices.
  *
  * Each state's work is an effect that the actor provides; the chart says where its end leads. After an effect that failed both
  * databases are looked at anew, unless no retry mends the fault.
@@ -97,6 +103,7 @@ export const indexerMachine = setup({
     rollBack: effect<void, number>('rollBack'),
     watchTip: effect<Found>('watchTip'),
     awaitBlocks: effect<Found>('awaitBlocks'),
+    awaitPrices: effect<void>('awaitPrices'),
     refuse: effect<void, Refusal>('refuse'),
     close: effect<void>('close')
   },
@@ -159,8 +166,12 @@ export const indexerMachine = setup({
           invoke: {
             id: 'read',
             src: 'read',
-            onDone: [{ guard: fork, target: '#indexer.inspecting' }, { target: 'writing' }],
-            onError
+            onDone: [
+              { guard: fork, target: '#indexer.inspecting' },
+              { guard: unpriced, target: '#indexer.awaitingPrices' },
+              { target: 'writing' }
+            ],
+            onError: onReadError
           }
         },
         writing: { invoke: { id: 'write', src: 'write', onDone: '#indexer.inspecting', onError: onLedgerError } }
@@ -177,6 +188,8 @@ export const indexerMachine = setup({
         onError
       }
     },
+    /** Waits until the ledger that has the prices is far enough. */
+    awaitingPrices: { invoke: { id: 'awaitPrices', src: 'awaitPrices', onDone: 'inspecting', onError } },
     /** The halt is being made durable. */
     refusing: {
       invoke: {

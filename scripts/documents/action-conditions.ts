@@ -173,7 +173,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
   COLLECT: {
     'no active stake': 'no stake of the source counts in the block',
     'no unclaimed rewards': 'the rewards of the source up to the block are not above its claims',
-    'AMOUNT (format)': 'it is given and no amount of 8 places; empty means all',
+    'AMOUNT (format)': 'it is given and no amount of the gas token; empty means all',
     'AMOUNT (exceeds unclaimed rewards)': 'it is above them',
     'insufficient reward pool': 'the address of the role REWARD holds less of the gas token'
   },
@@ -197,9 +197,11 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'GIVE_ESCROW (format)': 'it is given and no amount of the token; empty is 0',
     'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)': 'GIVE_OWNERSHIP is `1`, and an amount is given',
     'GET_AMOUNT (must be positive)': 'FIAT_CODE is empty, and the amount is empty or 0',
-    'FIAT_AMOUNT (format)': 'it is given and not 1 to 15 digits, with at most 2 places after a point',
+    'FIAT_AMOUNT (format)':
+      'it is given and not 1 to 15 digits, with at most 2 places after a point; from FIAT_DISPENSERS on 0 neither',
     'ORACLE_ADDRESS (no effective oracle price)': 'it is given',
-    'FIAT_CODE (no price snapshot in the settlement window)': 'it is given',
+    'FIAT_CODE (no price snapshot in the settlement window)':
+      'it is given, and so is GET_TICK; or the block is below FIAT_DISPENSERS',
     'GET_ADDRESS (not authorized)': "GIVE_TICK's lists bar it",
     'GET_ADDRESS (dispenser not permitted)': 'it is not the source, and none of what is told under Offers lets it serve'
   },
@@ -385,7 +387,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'TICK (unknown)': 'format 1: no token has that ticker or id'
   },
   STAKE: {
-    'AMOUNT (format)': 'it is no amount of 8 places',
+    'AMOUNT (format)': 'it is no amount of the gas token',
     'SIGNING_PUBKEY (already in use)': 'format 1: a stake holds the key',
     'SIGNING_PUBKEY (already delegated)': 'format 1: a delegation of the key has still to end',
     'SIGNING_PUBKEY (no active stake to top up)': 'format 2: no open stake of the key counts in the block',
@@ -406,7 +408,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
   },
   UNSTAKE: {
     'SIGNING_PUBKEY (no active stake or unstake already in progress)': 'no open stake of the key counts in the block',
-    'AMOUNT (format)': 'it is given and no amount of 8 places; empty means all',
+    'AMOUNT (format)': 'it is given and no amount of the gas token; empty means all',
     'AMOUNT (exceeds active stake)': 'it is above the sum of those stakes'
   },
   VOTE: {
@@ -428,7 +430,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'DECIDE_THRESHOLD (fraction 0-1)':
       'it is given and no amount of 18 places from 0 to 1; empty is 0, by which nothing is decided',
     'QUESTION (length)': 'it is longer than 1,000 characters',
-    'DEPOSIT (non-negative amount)': 'it is given and no amount of 8 places; empty is 0',
+    'DEPOSIT (non-negative amount)': 'it is given and no amount of the gas token; empty is 0',
     'CALLBACK_CONTRACT (unknown)': 'it is given: there are no contracts',
     'insufficient funds (DEPOSIT)': 'the source holds less of the gas token',
     'POLL_REF (format)': 'it is no whole number',

@@ -74,7 +74,9 @@ status below that holds. The indexer judges parts in order, each on what the one
   a new ticker alone and not for the gas token, an offer when it is made, a LIST nothing; CALLBACK for each
   holder, SWEEP for each balance, ownership and open offer that it moves. A fee in coins is what the fee
   costs by the prices of \`<gas token>/USD\` and \`<coin>/USD\`, to 18 places half up and then to 8, in the valid round of PRICE
-  with the highest number, if its TIMESTAMP is at most 1,800 s old; 95 hundredths of it suffice.
+  with the highest number, if its TIMESTAMP is at most 1,800 s old; 95 hundredths of it suffice. On
+  Litecoin and Dogecoin the rounds of the Bitcoin ledger count four hours later, and their age from then
+  ([indexer.md](indexer.md#prices-of-another-chain)).
 - What the profile has not activated, and what is built later, is recorded with the status
   \`invalid: ACTION is not yet activated\`; of an action that is not built the row in \`actions\` is
   all. So are these formats, in no profile active: ${unbuiltFormats()}.
@@ -115,7 +117,9 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
 - EXACT_AMOUNTS: an amount that waits is asked again when it is used, since DECIMALS may fall while
   nobody has a unit. A dispenser whose GIVE_AMOUNT has more places than its token by now takes no
   refill; an order with such an amount matches nothing and waits for its end. Else half a unit of an
-  indivisible token changes hands, or a whole one for the price of a half.
+  indivisible token changes hands, or a whole one for the price of a half. An amount of the gas token
+  (stakes, deposits, fees, rewards, bounties) has no more places than that token: 8, or its DECIMALS
+  where they are fewer.
 - LOCKED_CAPS: an ISSUE whose DECIMALS would round a cap that is locked is refused: 1.5 units in whole
   ones would be 2, above what was promised for ever.
 - LIMITS: what one action or block may cost those who did not ask for it
@@ -192,13 +196,21 @@ all who share the ledger must.
   its last refill it closes. An edit by GET_ADDRESS refills from its own balance.
 - GET_ADDRESS may be another's if that address has DISPENSER_PREFERENCE 2, took payments for the
   source before, or got no id in an earlier block: any action that met it there, a refused one too,
-  counts as activity of it. Fiat dispensers are not built: they are refused as where no price is
-  known, whatever PRICE said. Currencies
-  are AUD, BRL, CAD, CHF, CNY, EUR, GBP, INR, JPY, KRW, MXN and USD.
+  counts as activity of it. Currencies are AUD, BRL, CAD, CHF, CNY,
+  EUR, GBP, INR, JPY, KRW, MXN and USD.
+- From the height of FIAT_DISPENSERS on, by default 0 on bitcoin-regtest and never elsewhere, a fill may
+  cost FIAT_AMOUNT of a currency, paid in the coin: the price is that of \`<coin>/<FIAT_CODE>\` in the
+  rounds of PRICE whose TIMESTAMP is at most 86,400 s old, and of these in the one with the highest
+  number by which the payment buys a fill, so a payment that waited a while still buys. A seller
+  bears what the coin loses in a day. What fills cost is rounded up to a base unit. No price is asked for
+  when it is opened; a payment while there is none gets \`no matching oracle price\`. Every payment
+  counts among the 1,000, also one that is too small for a fill. Below that height, with a GET_TICK, and
+  with an ORACLE_ADDRESS they are refused: prices of tokens by oracles are recorded, and nothing is
+  sold by them.
 - SWEEP's flags cancel offers; what they hold and the ownerships in them go to DESTINATION, of
   dispensers after their hour.
 
-Statuses of a DISPENSE: \`SOURCE and GET_ADDRESS can not be same\`; \`insufficient funds\` (deployed
+Statuses of a DISPENSE: \`no matching oracle price\`; \`SOURCE and GET_ADDRESS can not be same\`; \`insufficient funds\` (deployed
 indexers write a space after it, but \`index_statuses\` holds each text once, and to its collation
 both are one); then
 \`DESTINATION (GET_TOKEN allow list)\`, \`GET_ADDRESS (GET_TOKEN allow list)\`, the same of the block

@@ -41,10 +41,10 @@ const SIGNER_RULES = ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'] as const;
 
 /**
  * Rules that are no actions and have a height of their own: payloads in a taproot script, who signed an action, which one a fee is
- * for, aliases in a BATCH, ids of tickers that no token has, and those of safety.
+ * for, aliases in a BATCH, ids of tickers that no token has, dispensers that cost a currency, and those of safety.
  */
 export const FEATURES = [
-  ...['TAPROOT_ENVELOPE', 'BATCH_ALIASES', 'REFUSED_TICKERS', 'FEE_ONCE'],
+  ...['TAPROOT_ENVELOPE', 'BATCH_ALIASES', 'REFUSED_TICKERS', 'FEE_ONCE', 'FIAT_DISPENSERS'],
   ...SIGNER_RULES,
   ...SAFETY_RULES
 ] as const;
@@ -118,6 +118,7 @@ export const DEFAULT_PROFILE: Profile = {
     ['BATCH_ALIASES', TEST_NETWORKS] as const,
     ...SAFETY_RULES.map((rule) => [rule, SAFETY_FROM] as const),
     ['REFUSED_TICKERS', 0] as const,
+    ['FIAT_DISPENSERS', { 'bitcoin-regtest': 0 }] as const,
     ['FEE_ONCE', SAFETY_FROM] as const,
     ...SIGNER_RULES.map((rule) => [rule, 0] as const)
   ])

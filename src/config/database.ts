@@ -15,16 +15,22 @@ type DatabaseConfig<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | '
  * @param prefix `DECODER` for DECODER_DB_HOST
  * @param of what it is, in words that follow "MariaDB": `of the decoder`
  * @param name an example of the database's name
+ * @param optional  whether the service may do without
  * @param service the service whose module of the hub's configuration has them; absent: the hub has none of them
  */
 export function databaseVariables<P extends string>(
   prefix: P,
-  { of, name, service }: { readonly of: string; readonly name: string; readonly service?: string }
+  {
+    of,
+    name,
+    service,
+    optional = false
+  }: { readonly of: string; readonly name: string; readonly service?: string; readonly optional?: boolean }
 ): DatabaseVariables<P> {
   const at = (...params: string[]): { hub?: HubPlace } => (service ? { hub: { service, params } } : {});
   const accountAt = (...params: string[]): { hub?: HubPlace } =>
     service ? { hub: { service, params, group: prefix } } : {};
-  return {
+  const variables: Record<string, Variable<unknown>> = {
     [`${prefix}_DB_HOST`]: text({
       required: true,
       doc: `MariaDB ${of}`,
@@ -45,7 +51,9 @@ export function databaseVariables<P extends string>(
       ...accountAt('user')
     }),
     [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...accountAt('pass') })
-  } as unknown as DatabaseVariables<P>;
+  };
+  const spared = Object.entries(variables).map(([at, variable]) => [at, { ...variable, required: false }] as const);
+  return (optional ? Object.fromEntries(spared) : variables) as unknown as DatabaseVariables<P>;
 }
 
 /** Name of a database that a service makes. */

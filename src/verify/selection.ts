@@ -45,6 +45,7 @@ const NODE_LOCAL = new Set([
   'dispenser_extension_undo',
   'lookup_undo',
   'balance_undo',
+  'price_blocks',
   'ledger_base',
   'decoder_base',
   'dispenser_watches',

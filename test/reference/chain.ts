@@ -81,17 +81,17 @@ export class ChainMaker {
     return [...this.#prices(scene), ...this.#texts(scene)];
   }
 
-  /** Where fees are paid in coins, what the coin and the gas token cost, now and then. */
+  /** What the coin and the gas token cost, now and then; some rounds are told late. */
   #prices({ season, height, time }: Scene): readonly (readonly [source: string, text: string])[] {
-    if (this.#feeDestination === undefined || this.#random.below(3) > 0) return [];
-    const pairs = [
+    if (this.#random.below(3) > 0) return [];
+    const pairs: (readonly [pair: string, price: string])[] = [
       ['GAS/USD', this.#random.one(['2', '0.3'])],
-      ['BTC/USD', this.#random.one(['60000.5', '3'])]
-    ] as const;
-    const signers = ['A', 'B', 'C'].map((letter) => signerOf(letter, season));
-    return [
-      [`A${season}`, priceText({ round: height * 10 + 11, height: height - 1, timestamp: time, pairs }, signers)]
+      ['BTC/USD', this.#random.one(['60000.5', '3', '2.7'])]
     ];
+    if (this.#random.below(4) === 0) pairs.push(['BTC/EUR', this.#random.one(['1.1', '7'])]);
+    const timestamp = time - this.#random.one([0, 0, 0, 86_000, 90_000]);
+    const signers = ['A', 'B', 'C'].map((letter) => signerOf(letter, season));
+    return [[`A${season}`, priceText({ round: height * 10 + 11, height: height - 1, timestamp, pairs }, signers)]];
   }
 
   #texts(scene: Scene): (readonly [source: string, text: string])[] {

@@ -121,6 +121,8 @@ interface Dispenser {
   give: Side;
   getToken: Token | null;
   getAmount: bigint;
+  /** What a fill costs in a currency. */
+  fiat: { code: string; amount: bigint } | null;
   getAddress: string;
   left: bigint;
   refills: number;
@@ -440,8 +442,8 @@ export class ReferenceLedger {
   readonly #gates = new Map<Token, bigint>();
   #cooling: { index: number; key: string; source: string; amount: bigint; block: number }[] = [];
   readonly #rounds = new Set<number>();
-  /** The valid round with the highest number. */
-  #newestRound: { round: number; timestamp: number; prices: Map<string, string> } | null = null;
+  /** Valid rounds, the one with the highest number first. */
+  readonly #prices: { round: number; timestamp: number; prices: Map<string, string> }[] = [];
   readonly #polls: Poll[] = [];
   /** Who votes for a holder, by token. */
   readonly #proxies = new Map<Token, Map<string, string>>();
@@ -818,8 +820,8 @@ export class ReferenceLedger {
       const output = this.#feeOutput(doing);
       if (!output) return this.#payGas(doing, cost, amount, spends());
       if (output.amount === 0n) return 'fee output has zero value';
-      const newest = this.#newestRound;
-      const current = newest !== null && this.#time - newest.timestamp <= 1_800 ? newest : null;
+      const newest = this.#prices[0];
+      const current = newest !== undefined && this.#time - newest.timestamp <= 1_800 ? newest : null;
       const [gasPrice, coinPrice] = ['GAS', 'BTC'].map((name) => current?.prices.get(`${name}/USD`));
       for (const [name, price] of [
         ['GAS', gasPrice],
@@ -1969,9 +1971,12 @@ export class ReferenceLedger {
       () => fiat === '' && !want.amount && 'GET_AMOUNT (must be positive)',
       () => !this.#isAddress(getAddress) && 'GET_ADDRESS (format)',
       this.#expirationTest(get),
-      () => fiatAmount !== '' && !/^[0-9]{1,15}(\.[0-9]{1,2})?$/.test(fiatAmount) && 'FIAT_AMOUNT (format)',
+      () =>
+        fiatAmount !== '' &&
+        (!/^[0-9]{1,15}(\.[0-9]{1,2})?$/.test(fiatAmount) || Number(fiatAmount) === 0) &&
+        'FIAT_AMOUNT (format)',
       () => oracle !== '' && 'ORACLE_ADDRESS (no effective oracle price)',
-      () => fiat !== '' && 'FIAT_CODE (no price snapshot in the settlement window)',
+      () => fiat !== '' && want.tick !== '' && 'FIAT_CODE (no price snapshot in the settlement window)',
       this.#sourceSleeps(doing),
       this.#tickSleeps(give.token),
       ...memoTests(get('MEMO')),
@@ -1996,6 +2001,7 @@ export class ReferenceLedger {
       this.#hold(doing, { ...side, amount: left });
       this.#dispensers.push({
         ...{ index, source, status: 'open', give: side, getToken: want.token, getAmount: want.amount!, getAddress },
+        fiat: fiat === '' ? null : { code: fiat, amount: readAmount(fiatAmount, 2)! },
         ...{
           left,
           refills: 0,
@@ -2072,6 +2078,27 @@ export class ReferenceLedger {
     this.#note(doing.index, 'dispenser_statuses', status);
   }
 
+  /** How many fills a payment pays for, and what some of them cost; null where the coin has no price in the currency. */
+  #bought(one: Dispenser, paid: bigint): { fills: bigint; cost: (fills: bigint) => bigint } | null {
+    const { fiat, getAmount } = one;
+    if (fiat === null) return { fills: paid / getAmount, cost: (fills) => fills * getAmount };
+    const prices = this.#prices
+      .filter(({ timestamp }) => timestamp >= this.#time - DAY)
+      .flatMap(({ prices }) => prices.get(`BTC/${fiat.code}`) ?? [])
+      .map((text) => readAmount(text, 8)!);
+    if (prices.length === 0) return null;
+    for (const price of prices) {
+      const fills = (paid * price) / (fiat.amount * E18);
+      const cost = (some: bigint) => {
+        const exact = some * fiat.amount * E18;
+        const step = price * 10n ** 10n;
+        return (exact / step + (exact % step > 0n ? 1n : 0n)) * 10n ** 10n;
+      };
+      if (fills > 0n) return { fills, cost };
+    }
+    return { fills: 0n, cost: () => 0n };
+  }
+
   /** Serves a payment at one dispenser after the other. */
   #dispense(
     payer: string,
@@ -2089,11 +2116,12 @@ export class ReferenceLedger {
         ['open', 'cancelling'].includes(dispenser.status) &&
         dispenser.getAddress === payee &&
         dispenser.getToken === token &&
-        dispenser.getAmount <= paid
+        (dispenser.fiat ? 10n ** 10n : dispenser.getAmount) <= paid
     );
     if (!one) return;
+    const bought = this.#bought(one, paid);
     const doing = this.#system('DISPENSE', payer, txIndex);
-    const fills = min(paid / one.getAmount, one.left / one.give.amount);
+    const fills = bought === null ? 0n : min(bought.fills, one.left / one.give.amount);
     const own = one.lists.findLast(({ from }) => from <= this.#time)!;
     const lists = [
       ...(token ? [['GET_TOKEN', token] as const] : []),
@@ -2107,6 +2135,7 @@ export class ReferenceLedger {
     const metEmpty = asked.metEmpty || isEmpty(one);
     const refusal = firstOf([
       () => asked.dispensers >= 250 && 'DISPENSE (limit)',
+      () => bought === null && 'no matching oracle price',
       () => payer === payee && 'SOURCE and GET_ADDRESS can not be same',
       () => fills === 0n && 'insufficient funds',
       ...lists.flatMap(([name, { allow, block }]) => [
@@ -2125,7 +2154,7 @@ export class ReferenceLedger {
     this.#judge(doing, 'dispenses', refusal);
     let left = paid;
     if (refusal === null) {
-      left -= fills * one.getAmount;
+      left -= bought!.cost(fills);
       const given = fills * one.give.amount;
       this.#release(doing, one.give, given, payer, payer);
       one.left -= given;
@@ -2374,10 +2403,9 @@ export class ReferenceLedger {
     ]);
     if (refusal === null) {
       this.#rounds.add(round!);
-      if (round! > (this.#newestRound?.round ?? -1)) {
-        const prices = new Map(pairs.map(({ pair, price }) => [pair, price]));
-        this.#newestRound = { round: round!, timestamp: timestamp!, prices };
-      }
+      const prices = new Map(pairs.map(({ pair, price }) => [pair, price]));
+      this.#prices.push({ round: round!, timestamp: timestamp!, prices });
+      this.#prices.sort((one, other) => other.round - one.round).splice(300);
       const earners = new Set(signed().map((one) => one.source));
       const share = cut((10n * E18) / BigInt(earners.size), 8);
       for (const earner of earners) this.#unclaimed.set(earner, (this.#unclaimed.get(earner) ?? 0n) + share);

@@ -394,8 +394,12 @@ export class Writer {
 
   #dispenser(give: string, get: string, source: string): string[] {
     const address = this.#rarely(4) ? this.#address() : '';
-    const fiat = this.#rarely(10)
-      ? [this.#one('USD', 'x', ''), this.#one('', '1.50', '1.505'), this.#address()]
+    const fiat = this.#rarely(3)
+      ? [
+          this.#one('USD', 'USD', 'usd', 'EUR', 'x', ''),
+          this.#one('1.50', '3', '60000', '0', '', '1.505'),
+          this.#rarely(6) ? this.#address() : ''
+        ]
       : ['', '', ''];
     return [
       ...['DISPENSER', '0', 'BTC', give, this.#one('1', '2'), this.#one('', '0'), this.#one('10', '4', '3', '')],

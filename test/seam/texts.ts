@@ -50,7 +50,9 @@ export class SeamTexts {
     const term = this.#often('', [` ${now + random.below(6 * HOUR_S)} `, String(now + 1), String(now), '1', 'soon'], 2);
     const give = [this.#often('TOKA', ['TOKB', 'NONE', 'toka']), this.#often('1', ['2', '0', 'x', '']), ''];
     const get = [coin(), this.#often('', ['TOKB', 'NONE']), random.one(PRICES), this.#often(till, ['nowhere'])];
-    const terms = [this.#often('5', ['1', '', '1000']), ...get, '', '', '', term];
+    const fiat = this.#often('', ['USD', 'usd', 'EUR', 'XXX'], 3);
+    const price = fiat === '' ? '' : this.#often('0.02', ['0.01', '0.07', '0', ''], 3);
+    const terms = [this.#often('5', ['1', '', '1000']), ...get, fiat, price, '', term];
     return ['DISPENSER', this.#version('0'), coin(), ...give, ...terms].join('|');
   }
 

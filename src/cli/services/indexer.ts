@@ -2,7 +2,13 @@ import type { IndexerActorData, IndexerAsks } from '../../../actors/indexer/acto
 import { databaseOf } from '../../config/database.ts';
 import { hubsOf } from '../../config/hub-client.ts';
 import { placeOf } from '../../config/service.ts';
-import { type IndexerConfig, indexedNetwork, indexerChecks, indexerVariables } from '../../config/services/indexer.ts';
+import {
+  type IndexerConfig,
+  indexedNetwork,
+  indexerChecks,
+  indexerVariables,
+  pricesDatabase
+} from '../../config/services/indexer.ts';
 import { createIndexerApp } from '../../indexer/api/app.ts';
 import { actorReportOf } from '../../indexer/api/health.ts';
 import { indexerPipeline } from '../../indexer/api/pipeline.ts';
@@ -46,6 +52,7 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
     commitmentDomain: config.COMMITMENT_DOMAIN,
     decoder: databaseOf(config, 'DECODER'),
     indexer: databaseOf(config, 'INDEXER'),
+    prices: pricesDatabase(config),
     pollIntervalMs: config.INDEXER_POLL_INTERVAL,
     queryTimeoutMs: config.DB_QUERY_TIMEOUT,
     blockLimitMs: config.INDEXER_BLOCK_TIMEOUT,

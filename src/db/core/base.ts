@@ -41,6 +41,26 @@ export async function bindBase(connection: Query, table: string, base: DatabaseB
   await write(connection, table, changed);
 }
 
+/**
+ * Compares a database that is only read with the base that it must be of, as `bindBase` does.
+ *
+ * @param tip  height of its newest block; -1: there is none
+ * @throws {PlatformError} DATABASE_UNUSABLE where it is of another base, or says of none
+ */
+export async function checkBase(connection: Query, table: string, base: DatabaseBase, tip: number): Promise<void> {
+  const there = await rows(connection, 'SHOW TABLES LIKE ?', [table]);
+  const found =
+    there.length === 0
+      ? []
+      : await rows<{ name: string; value: string }>(connection, `SELECT name, value FROM ${table}`);
+  const stored = new Map(found.map((row) => [row.name, row.value]));
+  if (!stored.has(DIGEST))
+    throw new PlatformError('DATABASE_UNUSABLE', {
+      reason: `the database has no ${table}, which says by what it was made: an indexer of this release must have opened it`
+    });
+  compare(stored, valuesOf(base), tip);
+}
+
 /** Notes with which block a database begins. */
 export async function noteFirstBlock(
   connection: Query,

@@ -3,6 +3,7 @@ import { ACTIONS, findAlias } from '../../coin/action/names.ts';
 import { gasOf } from '../../coin/gas.ts';
 import { feeOf } from '../fees/amount.ts';
 import { paysInGas } from '../fees/charge.ts';
+import { gasPlaces } from '../fees/gas-places.ts';
 import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
 import { isBlockFull, sourceSleeps } from '../rules/checks.ts';
 import { tickKey } from '../state/keys.ts';
@@ -81,7 +82,7 @@ function isTooPoor({ commands }: Batch, step: Step): boolean {
   }, Number.POSITIVE_INFINITY);
   if (cheapest === 0) return false;
   const token = ledger.token(rules.gasTick);
-  return (token ? ledger.balance(token.tick, action.source) : 0n) < feeOf(cheapest, rules.fees);
+  return (token ? ledger.balance(token.tick, action.source) : 0n) < feeOf(cheapest, rules.fees, gasPlaces(step));
 }
 
 /** Runs several commands, each an action with a verdict of its own. */

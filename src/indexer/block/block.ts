@@ -1,3 +1,4 @@
+import type { PriceRound } from '../state/facts.ts';
 import type { TickSums } from '../state/movements.ts';
 import type { Output } from '../state/payment.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
@@ -14,12 +15,22 @@ export interface ChainTransaction {
   readonly outputs?: readonly Output[];
 }
 
+/** Rounds of prices that stand in the ledger of another chain. */
+export interface SettledPrices {
+  /** The newest block of that chain whose rounds count; null before its first. */
+  readonly at: { readonly height: number; readonly hash: string } | null;
+  /** The one with the highest number first. @see readRounds */
+  readonly rounds: readonly PriceRound[];
+}
+
 export interface ChainBlock {
   readonly height: number;
   /** Epoch seconds. */
   readonly time: number;
   readonly hash: string;
   readonly transactions: readonly ChainTransaction[];
+  /** Undefined where the ledger has its own. */
+  readonly prices?: SettledPrices;
 }
 
 /** The hash chains of a ledger at one block. */

@@ -81,6 +81,7 @@ export class BlockExecution {
     this.#runner = new ActionRunner(rules, {
       height: block.height,
       ...times,
+      ...(block.prices ? { rounds: block.prices.rounds } : {}),
       newAddresses: this.#newAddresses
     });
     this.#pending = [{ kind: 'lists' }, { kind: 'end' }];

@@ -1,8 +1,8 @@
 import type { GasItem } from '../../coin/profile.ts';
 import { parseAmount, roundHalfUp } from '../../consensus/amount.ts';
 
-/** Places of a fee in the gas token. */
-const PLACES = 8;
+/** Places of an amount of the gas token, unless the token has fewer. */
+export const GAS_PLACES = 8;
 
 /** What gas costs on one network. */
 export interface GasRules {
@@ -16,7 +16,7 @@ export interface GasRules {
   readonly donation: string | undefined;
 }
 
-/** What some gas costs in the gas token. */
-export function feeOf(gas: number, { price }: Pick<GasRules, 'price'>): bigint {
-  return roundHalfUp(BigInt(gas) * parseAmount(price)!, PLACES);
+/** Returns what some gas costs in the gas token. @param places  of that token */
+export function feeOf(gas: number, { price }: Pick<GasRules, 'price'>, places = GAS_PLACES): bigint {
+  return roundHalfUp(BigInt(gas) * parseAmount(price)!, places);
 }

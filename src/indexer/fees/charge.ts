@@ -3,11 +3,12 @@ import { formatAmount, multiplyRatio, parseAmount, roundHalfUp } from '../../con
 import type { Rules } from '../rules/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
-import { NEWEST_ROUND } from '../state/facts.ts';
 import { tickKey } from '../state/keys.ts';
 import type { Output, OutputsPaid, PaidFee } from '../state/payment.ts';
 import type { Token } from '../state/token.ts';
 import { feeOf } from './amount.ts';
+import { gasPlaces } from './gas-places.ts';
+import { priceTime, roundsOf } from './rounds.ts';
 
 /** What a valid leg pays gas for. */
 export interface Charged extends GasSubject {
@@ -48,7 +49,7 @@ export const FEE_STATUSES = [
 export function chargeFee(charged: Charged, step: FeeStep): string | undefined {
   const { action, rules } = step;
   const gas = gasOf(rules.fees, action.name, charged);
-  const amount = feeOf(gas, rules.fees);
+  const amount = gas === 0 ? 0n : feeOf(gas, rules.fees, gasPlaces(step));
   if (amount === 0n) return undefined;
   const output = feeOutput(step);
   if (output) return payNative(output, { gas, amount }, step);
@@ -93,10 +94,10 @@ function payBalance({ gas, amount, spends }: Due & { readonly spends: bigint }, 
 }
 
 function payNative({ vout, amount: paid, address }: Output, { gas, amount }: Due, step: FeeStep): string | undefined {
-  const { action, ledger, rules, payment } = step;
+  const { ledger, rules, payment } = step;
   if (paid === 0n) return 'fee output has zero value';
-  const round = ledger.get('newestRound', NEWEST_ROUND);
-  const isCurrent = round !== null && action.block.time - round.timestamp <= OLDEST_PRICE_S;
+  const [round] = roundsOf(step);
+  const isCurrent = round !== undefined && priceTime(step) - round.timestamp <= OLDEST_PRICE_S;
   const prices: bigint[] = [];
   for (const ticker of [rules.gasTick, rules.coin]) {
     const text = isCurrent ? round.pairs.find(({ pair }) => pair === `${ticker}/USD`)?.price : undefined;

@@ -1,6 +1,7 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { isAddress } from '../../coin/script/address.ts';
 import { parseAmount } from '../../consensus/amount.ts';
+import { MEDIAN_BLOCKS } from '../../consensus/median-time.ts';
 import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
 import { inSnapshot } from '../../db/core/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
@@ -58,6 +59,15 @@ function transactionOf(
 /** What a decoder always writes is missing: no block is carried out without it. */
 function hole(reason: string): PlatformError {
   return new PlatformError('DATABASE_UNUSABLE', { reason: `decoder database: ${reason}` });
+}
+
+/** Blocks that follow each other. */
+export interface BlockGroup {
+  /** Of the block below the first. */
+  readonly previousHash: string;
+  /** Of the blocks below the first, oldest first: as many as a median takes besides. */
+  readonly times: readonly number[];
+  readonly blocks: readonly ChainBlock[];
 }
 
 /**
@@ -122,10 +132,7 @@ export class DecoderSource {
    *
    * @param limit most blocks; fewer when they have many transactions
    */
-  async readBlocks(
-    from: number,
-    limit: number
-  ): Promise<{ readonly previousHash: string; readonly blocks: readonly ChainBlock[] } | null> {
+  async readBlocks(from: number, limit: number): Promise<BlockGroup | null> {
     return await this.#guarded(() => inSnapshot(this.#connection, () => this.#readGroup(from, limit)));
   }
 
@@ -133,7 +140,7 @@ export class DecoderSource {
     this.#connection.destroy();
   }
 
-  async #readGroup(from: number, limit: number) {
+  async #readGroup(from: number, limit: number): Promise<BlockGroup | null> {
     const found = await this.#query<BlockRow>(
       `SELECT b.block_index AS height, b.block_time AS time, h.hash, p.hash AS previous FROM blocks b
        LEFT JOIN index_transactions h ON h.id = b.block_hash_id
@@ -159,7 +166,11 @@ export class DecoderSource {
       const own = (byHeight.get(height) ?? []).map((row) => transactionOf(row, outputs.get(row.txIndex)));
       return { height, time, hash, transactions: own };
     });
-    return { previousHash: group[0]!.previous ?? '', blocks };
+    const below = await this.#query<{ time: number }>(
+      'SELECT block_time AS time FROM blocks WHERE block_index BETWEEN ? AND ? ORDER BY block_index',
+      [from - MEDIAN_BLOCKS + 1, from - 1]
+    );
+    return { previousHash: group[0]!.previous ?? '', times: below.map(({ time }) => Number(time)), blocks };
   }
 
   /** Outputs that actions may be about, by transaction. */

@@ -1,18 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Found, Opened, Read, Refusal } from '../../../machines/indexer/indexer.ts';
-import { PlatformError } from '../../errors.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { ChainBlock } from '../block/block.ts';
 import type { PreparedBlocks } from '../store/preparer.ts';
 import type { BlockRef, IndexerStore } from '../store/store.ts';
 import type { Timeouts } from '../store/timeouts.ts';
-import type { DecoderSource } from './decoder-source.ts';
+import type { BlockGroup, DecoderSource } from './decoder-source.ts';
 import { highestShared } from './fork.ts';
+import type { PriceSource } from './price-source.ts';
 
 /** What an indexer reads and writes, and how it opens both. */
 export interface IndexerWorkOptions {
   readonly openSource: () => Promise<DecoderSource>;
   readonly openStore: () => Promise<IndexerStore>;
+  /** Opens the index of Bitcoin whose prices count; absent: the ledger needs none of another chain. */
+  readonly openPrices?: () => Promise<PriceSource>;
   /** Blocks that a reorg may take back. */
   readonly maxRollbackDepth: number;
   readonly pollIntervalMs: number;
@@ -41,7 +44,7 @@ export interface IndexerFacts {
   readonly inFlightBlocks: number;
   readonly decoderBlock: number | null;
   readonly haltReason: string | null;
-  /** Why it waits for its decoder's blocks; null: it does not. */
+  /** Why it waits for its decoder's blocks or for prices; null: it does not. */
   readonly waitReason: string | null;
 }
 
@@ -64,6 +67,11 @@ export class IndexerWork {
   #haltReason: string | null = null;
   #timeouts: Timeouts = { block: null, ofOneBlock: 0 };
   #waitReason: string | null = null;
+  #prices: PriceSource | undefined;
+  /** The Bitcoin block whose prices the blocks read last had. */
+  #lastPriced: BlockRef | null = null;
+  /** Why the next block has no prices yet. */
+  #priceWait: string | null = null;
   #keptAt = performance.now();
 
   constructor(options: IndexerWorkOptions) {
@@ -77,7 +85,7 @@ export class IndexerWork {
       inFlightBlocks: this.#group?.blocks.length ?? 0,
       decoderBlock: this.#decoderBlock,
       haltReason: this.#haltReason,
-      waitReason: this.#waitReason
+      waitReason: this.#waitReason ?? this.#priceWait
     };
   }
 
@@ -90,6 +98,7 @@ export class IndexerWork {
     this.#store ??= await this.#options.openStore();
     [this.#tip = null] = await this.#store.readNewest(1);
     this.#timeouts = await this.#store.readTimeouts();
+    await this.#alignPrices();
   }
 
   /** @throws {PlatformError} DATABASE_UNUSABLE when it begins elsewhere, or its chain is another from our first block on, too far below to be a reorg */
@@ -136,7 +145,11 @@ export class IndexerWork {
     if (range === null) return tip === null ? 'tip' : this.#isBehind(tip);
     this.#waitReason = null;
     if (tip === null) return 'blocks';
-    if (tip.hash === (await this.#source!.hashAt(tip.height))) return range.highest > tip.height ? 'blocks' : 'tip';
+    if (tip.hash === (await this.#source!.hashAt(tip.height))) {
+      if (range.highest > tip.height) return 'blocks';
+      this.#setPriceWait(null);
+      return 'tip';
+    }
     return await this.#locateFork(tip, range);
   }
 
@@ -172,22 +185,61 @@ export class IndexerWork {
     return block !== null && (this.#tip === null || block === this.#tip.height + 1);
   }
 
-  /** Reads the next group of blocks. */
+  /** Reads the next group of blocks: those that have their prices, where the ledger needs some of another chain. */
   async read(): Promise<Read> {
     if (this.#next && !(await this.#isOnChain(this.#next))) await this.#discardNext();
     this.#group = this.#next ?? (await this.#readBehind(this.#tip));
     this.#next = undefined;
+    if (this.#group?.blocks.length === 0) {
+      this.#group = undefined;
+      return 'unpriced';
+    }
     return this.#group ? 'blocks' : 'fork';
   }
 
-  /** The blocks behind one, or the first ones; undefined where the decoder's chain has none. */
+  /** The blocks behind one, or the first ones, as far as they have their prices; undefined where the decoder's chain has none. */
   async #readBehind(tip: BlockRef | null): Promise<Group | undefined> {
     const range = await this.#source!.readRange();
     if (range === null) return undefined;
     const from = tip === null ? range.lowest : tip.height + 1;
     const limit = range.highest - from < NEAR_TIP_BLOCKS || this.#isLate() ? 1 : BLOCKS_PER_GROUP;
     const read = await this.#source!.readBlocks(from, limit);
-    return read === null || (tip !== null && read.previousHash !== tip.hash) ? undefined : { blocks: read.blocks };
+    if (read === null || (tip !== null && read.previousHash !== tip.hash)) return undefined;
+    return { blocks: await this.#priced(read) };
+  }
+
+  /** @throws {PlatformError} PRICES_REPLACED; the faults of an index of Bitcoin that no retry mends */
+  async #priced({ blocks, times }: BlockGroup): Promise<readonly ChainBlock[]> {
+    const { openPrices } = this.#options;
+    if (!openPrices) return blocks;
+    try {
+      this.#prices ??= await openPrices();
+      const priced = await this.#prices.price(blocks, times, this.#lastPriced);
+      this.#setPriceWait(priced.blocks.length === 0 ? priced.waitReason : null);
+      this.#lastPriced = priced.blocks.at(-1)?.prices?.at ?? this.#lastPriced;
+      return priced.blocks;
+    } catch (caught) {
+      this.#dropPrices();
+      if (!hasCode(caught, 'DATABASE_UNAVAILABLE')) throw caught;
+      this.#setPriceWait(`the index of Bitcoin with the prices cannot be read: ${(caught as Error).message}`);
+      return [];
+    }
+  }
+
+  #setPriceWait(reason: string | null): void {
+    if (reason !== null && this.#priceWait === null) this.#options.log.warn({ reason }, 'waiting for prices');
+    if (reason === null && this.#priceWait !== null) this.#options.log.info('prices are there');
+    this.#priceWait = reason;
+  }
+
+  #dropPrices(): void {
+    this.#prices?.close();
+    this.#prices = undefined;
+  }
+
+  /** What was read ahead may not be written. */
+  async #alignPrices(): Promise<void> {
+    if (this.#options.openPrices) this.#lastPriced = await this.#store!.readPriceBlock();
   }
 
   /** Carries the group out and writes it. @throws {PlatformError} LEDGER_INSANE when the sums then disagree; nothing is written */
@@ -217,7 +269,7 @@ export class IndexerWork {
   /** Begins the group behind a block. What fails of it is told when it is read or written. */
   async #beginBehind(last: BlockRef, store: IndexerStore): Promise<void> {
     const next = await this.#readBehind(last).catch(() => undefined); // the connection is closed: the next look at it fails
-    if (!next || this.#store !== store) return;
+    if (!next || next.blocks.length === 0 || this.#store !== store) return;
     const begun = this.#begin(next.blocks, store);
     if (begun.prepared && this.#store === store) this.#next = begun;
   }
@@ -228,6 +280,7 @@ export class IndexerWork {
     await this.#store!.rollBack(height);
     this.#options.log.info({ from: this.#tip?.height, to: height - 1 }, 'blocks rolled back');
     [this.#tip = null] = await this.#store!.readNewest(1);
+    await this.#alignPrices();
   }
 
   /** Whether the decoder's chain still has what was read ahead. */
@@ -244,6 +297,7 @@ export class IndexerWork {
     await next.prepared?.catch(() => undefined); // the store must be done with it
     try {
       await this.#store!.discard();
+      await this.#alignPrices();
     } catch (caught) {
       this.drop('indexer');
       throw caught;
@@ -273,6 +327,7 @@ export class IndexerWork {
   }
 
   close(): void {
+    this.#dropPrices();
     this.drop('decoder');
     this.drop('indexer');
   }

@@ -1,5 +1,6 @@
 import { MAX_DISPENSES } from '../../coin/action/dispenser.ts';
 import { formatAmount } from '../../consensus/amount.ts';
+import { paymentPrices } from '../fees/rounds.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { isAllowed, isBlocked, isBlockFull } from '../rules/checks.ts';
 import type { Token } from '../state/token.ts';
@@ -7,6 +8,8 @@ import { closeDispenser, isOverdue } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
 import { counterOf, type Dispenser, type DispenserLists } from './offer.ts';
 import { EMPTY_COUNTER, type Entry } from './offer-book.ts';
+import { firstFrom } from './sorted-chunks.ts';
+import { COIN_STEP, ONE } from './units.ts';
 
 /** What somebody paid to an address. */
 export interface Payment {
@@ -25,6 +28,7 @@ interface Asked {
   /** Those of them that had nothing to give. */
   readonly empty: number;
 }
+
 /** A dispense makes as many rows as three actions. */
 const UNITS = 2;
 const NONE_ASKED: Asked = { last: 0, dispensers: 0, empty: 0 };
@@ -48,16 +52,17 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
       if (asked.dispensers > 0 && isBlockFull(step)) return false;
       step.ledger.looked += UNITS;
       const isOneTooMany = asked.dispensers >= step.limits.dispenses;
-      const fills = fillsOf(dispenser, amount);
-      const refusal = isOneTooMany ? 'DISPENSE (limit)' : refusalOf(dispenser, payment, fills, step);
-      const paid = fills * dispenser.get.amount;
+      const bought = boughtOf(dispenser, amount, step);
+      const fills = bought === null ? 0n : least(bought.fills, dispenser.left / dispenser.give.amount);
+      const refusal = isOneTooMany ? 'DISPENSE (limit)' : refusalOf(dispenser, payment, bought && fills, step);
+      const paid = bought === null ? 0n : bought.costOf(fills);
       recordDispense(dispenser, payment, { fills, paid, refusal }, step);
       if (refusal === undefined) serve(dispenser, payer, fills, step);
       else countRefusal(dispenser, step);
       if (isOneTooMany) return true;
       const left = refusal === undefined ? amount - paid : amount;
       const dispensers = asked.dispensers + 1;
-      const empty = asked.empty + Number(fills === 0n);
+      const empty = asked.empty + Number(dispenser.left < dispenser.give.amount);
       step.next.push(dispense({ ...payment, amount: left }, { last: dispenser.index, dispensers, empty }));
       return true;
     }
@@ -88,18 +93,39 @@ function firstOf(entries: Iterable<Entry>, isMeant: (entry: Entry) => boolean = 
   return undefined;
 }
 
-function fillsOf({ give, get, left }: Dispenser, amount: bigint): bigint {
-  const [paidFor, held] = [amount / get.amount, left / give.amount];
-  return paidFor < held ? paidFor : held;
+/** What a payment pays for, whether there is as much or not. */
+interface Bought {
+  readonly fills: bigint;
+  /** What some of them cost, in what is paid. */
+  readonly costOf: (fills: bigint) => bigint;
 }
+
+/** @returns null where fills cost a currency, and the coin has no price in it */
+function boughtOf({ get, fiat }: Dispenser, amount: bigint, step: Step): Bought | null {
+  if (fiat === null) return { fills: amount / get.amount, costOf: (fills) => fills * get.amount };
+  const prices = paymentPrices(step.rules.coin, fiat.code, step);
+  const price = prices[firstFrom(prices, (one) => worth(amount, one) < fiat.amount)] ?? prices.at(-1);
+  if (price === undefined) return null;
+  return {
+    fills: worth(amount, price) / fiat.amount,
+    costOf: (fills) => ceilDivide(fills * fiat.amount * ONE, price * COIN_STEP) * COIN_STEP
+  };
+}
+
+/** What some of the coin is worth at a price. */
+const worth = (amount: bigint, price: bigint): bigint => (amount * price) / ONE;
+const ceilDivide = (a: bigint, b: bigint): bigint => (a + b - 1n) / b;
+const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
 /** The lists that count now. */
 export function listsAt({ lists }: Dispenser, time: number): DispenserLists {
   return lists.findLast(({ from }) => from <= time) ?? lists[0]!;
 }
 
-function refusalOf(dispenser: Dispenser, { payer, payee, tick }: Payment, fills: bigint, step: Step) {
+/** @param fills  null where the coin has no price */
+function refusalOf(dispenser: Dispenser, { payer, payee, tick }: Payment, fills: bigint | null, step: Step) {
   const { action, ledger } = step;
+  if (fills === null) return 'no matching oracle price';
   if (payer === payee) return 'SOURCE and GET_ADDRESS can not be same';
   if (fills === 0n) return 'insufficient funds';
   if (isOverdue(dispenser, action.block)) return 'dispenser expired';

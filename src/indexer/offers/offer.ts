@@ -47,6 +47,8 @@ export interface Dispenser extends BaseOffer {
   /** One fill. */
   readonly give: Side;
   readonly get: Omit<Side, 'isOwnership'>;
+  /** What a fill costs in a currency; null where it costs what `get` says. Such a dispenser gets any payment: then `get` is the least. */
+  readonly fiat: { readonly code: string; readonly amount: bigint } | null;
   readonly getAddress: string;
   /** What it holds. */
   readonly left: bigint;

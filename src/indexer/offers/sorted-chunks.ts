@@ -90,7 +90,7 @@ export class SortedChunks<T> {
 }
 
 /** The place of the first item that a condition does not hold for; it holds for all in front of that one. */
-function firstFrom<T>(items: readonly T[], isBefore: (item: T) => boolean): number {
+export function firstFrom<T>(items: readonly T[], isBefore: (item: T) => boolean): number {
   let [low, high] = [0, items.length];
   while (low < high) {
     const middle = (low + high) >> 1;

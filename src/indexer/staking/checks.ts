@@ -1,9 +1,6 @@
-import { parseTokenAmount } from '../../consensus/amount.ts';
 import type { Check, Step } from '../rules/action-definition.ts';
 import type { Effects } from '../state/effects.ts';
 import { isActive, readPubkey, type Signer } from './signer.ts';
-
-const STAKE_PLACES = 8;
 
 /** The one key of the fact that lists all keys. */
 export const ALL_KEYS = 'all';
@@ -50,9 +47,4 @@ export function hasStake(source: string, ledger: Effects, height: number): boole
       .get('signer', key)
       .stakes.some((stake) => stake.source === source && stake.amount > 0n && isActive(stake, height))
   );
-}
-
-/** An amount of the gas token with at most eight places; null for any other text. */
-export function readStake(text: string): bigint | null {
-  return parseTokenAmount(text, STAKE_PLACES);
 }

@@ -1,4 +1,5 @@
 import type { FormatFields } from '../../coin/action/fields.ts';
+import type { PriceRound } from './facts.ts';
 
 /** One action, as it was read and before it is judged. */
 export interface Action {
@@ -17,6 +18,8 @@ export interface Action {
     readonly time: number;
     /** The same of the block below; 0 where there is none. */
     readonly timeBelow: number;
+    /** Rounds of prices of another chain that count; undefined where the ledger has its own. */
+    readonly rounds?: readonly PriceRound[];
     /** Addresses that earlier actions of the block gave their ids. */
     readonly newAddresses: ReadonlySet<string>;
   };

@@ -31,7 +31,10 @@ export interface PriceRound {
   readonly timestamp: number;
   readonly pairs: readonly { readonly pair: string; readonly price: string }[];
 }
-export const NEWEST_ROUND = 'newest';
+/** The one key of the fact that lists rounds. */
+export const RECENT_ROUNDS = 'recent';
+/** Rounds that a ledger looks back on: more than those of a day, of which there is one in ten minutes. */
+export const MOST_ROUNDS = 300;
 
 /** A valid action of the past. */
 export interface PastAction {
@@ -105,8 +108,8 @@ export interface Facts {
   gate: bigint | null;
   /** Whether a valid PRICE has the round, by its number. */
   pricedRound: boolean;
-  /** The valid round of prices with the highest number, by `NEWEST_ROUND`. */
-  newestRound: PriceRound | null;
+  /** The valid rounds of prices with the highest numbers, MOST_ROUNDS at most, the highest first; by `RECENT_ROUNDS`. */
+  rounds: readonly PriceRound[];
   /** What an address has earned and not yet claimed, by address. */
   unclaimed: bigint;
   /** What comes back to stakers in a block, by its height. */
@@ -153,7 +156,7 @@ export const ABSENT: Readonly<Facts> = {
   delegators: new Set(),
   gate: null,
   pricedRound: false,
-  newestRound: null,
+  rounds: [],
   unclaimed: 0n,
   cooling: [],
   counter: 0

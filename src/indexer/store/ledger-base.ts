@@ -5,7 +5,9 @@ import type { ChainBlock } from '../block/block.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-const TABLE = 'ledger_base';
+/** The table of a ledger's base. */
+export const LEDGER_BASE_TABLE = 'ledger_base';
+const TABLE = LEDGER_BASE_TABLE;
 
 /** By what a database was made: its network, the rules that count in it, and its first block. */
 export const LEDGER_BASE = `CREATE TABLE IF NOT EXISTS ${TABLE} (${BASE_COLUMNS}) ENGINE=InnoDB`;

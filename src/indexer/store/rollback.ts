@@ -82,6 +82,7 @@ const BY_BLOCK = [
   'transactions',
   'blocks',
   'chain_blocks',
+  'price_blocks',
   'state_tree_roots',
   'index_addresses',
   'index_tickers'

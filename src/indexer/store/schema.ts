@@ -63,6 +63,14 @@ const BALANCE_UNDO = `CREATE TABLE IF NOT EXISTS balance_undo (
   KEY (block_index)
 ) ENGINE=InnoDB`;
 
+/** Bitcoin blocks whose prices are in use, each with the first block that used them. On Bitcoin there are none. */
+const PRICE_BLOCKS = `CREATE TABLE IF NOT EXISTS price_blocks (
+  price_block BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+  price_hash CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  block_index BIGINT UNSIGNED NOT NULL,
+  KEY (block_index)
+) ENGINE=InnoDB`;
+
 /** Column of `blocks` that sync services pass on, and replicas compare with the root over their own rows. */
 const BLOCK_ROOT = 'block_merkle_root';
 const BLOCK_ROOT_TYPE = 'char(64) ascii ascii_bin';
@@ -151,6 +159,7 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
   await connection.query(CHAIN_BLOCKS);
   await connection.query(LOOKUP_UNDO);
   await connection.query(BALANCE_UNDO);
+  await connection.query(PRICE_BLOCKS);
   await connection.query(LEDGER_BASE);
   await reconcileColumns(connection, TABLES);
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);

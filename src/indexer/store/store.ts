@@ -162,6 +162,14 @@ export class IndexerStore {
     return first ?? null;
   }
 
+  /** The newest Bitcoin block whose prices are in use; null for none. */
+  async readPriceBlock(): Promise<BlockRef | null> {
+    const [newest] = await this.#query<{ height: number; hash: string }>(
+      'SELECT price_block AS height, price_hash AS hash FROM price_blocks ORDER BY price_block DESC LIMIT 1'
+    );
+    return newest ?? null;
+  }
+
   /**
    * Writes blocks that follow the newest one, all or none.
    *
@@ -340,6 +348,7 @@ export class IndexerStore {
     }
     const chain = executed.map(({ block }) => tupleOf([block.height, block.hash]));
     await insert(batch, 'chain_blocks', ['block_index', 'block_hash'], chain);
+    await notePriceBlocks(batch, executed);
     if (isFirst) await noteFirst(this.#connection, executed[0]!.block);
     const dealt = byBlock.map(({ height, lastBalance }, place) => {
       return { height, lookups: lastIds[place]!, balances: lastBalance };
@@ -407,6 +416,16 @@ export class IndexerStore {
       throw faultOf(caught);
     }
   }
+}
+
+/** Notes the Bitcoin blocks whose prices counted, each with the first block in which they did. */
+async function notePriceBlocks(batch: StatementBatch, executed: readonly ExecutedBlock[]): Promise<void> {
+  const used = new Map(
+    executed.toReversed().map(({ block: { height, prices } }) => [prices?.at?.height, { height, at: prices?.at }])
+  );
+  const noted = [...used.values()].flatMap(({ height, at }) => (at ? [[at.height, at.hash, height]] : []));
+  if (noted.length === 0) return;
+  await write(batch, 'INSERT IGNORE INTO price_blocks (price_block, price_hash, block_index) VALUES ?', [noted]);
 }
 
 /** What failed, by its code: MariaDB is at fault only where it did not refuse the statement itself. */

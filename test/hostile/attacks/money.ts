@@ -83,6 +83,24 @@ export const MONEY_ATTACKS: readonly Attack[] = [
     };
   }),
   {
+    name: 'a dispenser that costs a currency opens where the ledger has no prices, and takes coins for nothing',
+    async *play(arena) {
+      const [seller, buyer] = await arena.people('currency seller', 'currency buyer');
+      await seller!.act(issue('FIATSALE'));
+      yield;
+      const opened = await seller!.act('DISPENSER|0|LTC|FIATSALE|1||10|LTC||||USD|0.01');
+      yield;
+      yield;
+      await buyer!.pay([{ amount: PRICE_SATOSHIS, script: seller!.script }]);
+      return async () => {
+        const refusal = 'invalid: FIAT_CODE (no price snapshot in the settlement window)';
+        assert.deepEqual(await arena.statuses(opened), [refusal]);
+        assert.equal(await arena.balance(seller!.address, 'FIATSALE'), '1000');
+        assert.equal(await arena.balance(buyer!.address, 'FIATSALE'), '0');
+      };
+    }
+  },
+  {
     name: 'a seller blinds the decoder by an edit that the ledger refuses',
     async *play(arena) {
       const [seller, buyer] = await arena.people('blinding', 'blinded');

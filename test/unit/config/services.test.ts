@@ -102,13 +102,26 @@ test('CF-16: UTXO_TRACKER_URL is a host or a URL with its path; what is not used
 test('an indexer takes a profile with fees, which it charges', () => {
   const directory = mkdtempSync(join(tmpdir(), 'profile-'));
   try {
-    const load = (gas: object) => {
+    const load = (gas: object, more: object = {}, env: Readonly<Record<string, string>> = { INDEXER_COIN: 'BTC' }) => {
       const path = join(directory, 'profile.json');
-      writeFileSync(path, JSON.stringify({ name: 'own', gas }));
-      return indexer({ ...INDEXER, PLATFORM_PROFILE: path }).PLATFORM_PROFILE;
+      writeFileSync(path, JSON.stringify({ name: 'own', gas, ...more }));
+      return indexer({ ...INDEXER, ...env, PLATFORM_PROFILE: path }).PLATFORM_PROFILE;
     };
     assert.equal(load({ recipient: 100 }).gas.recipient, 100);
     assert.throws(() => load({ recipient: -1 }), /PLATFORM_PROFILE=.* must be a profile; \/gas\/recipient/);
+    const dogecoin = { INDEXER_COIN: 'DOGE' };
+    const prices = { PRICES_DB_HOST: 'p', PRICES_DB_NAME: 'P', PRICES_DB_USER: 'u', PRICES_DB_PASS: 'p' };
+    assert.throws(
+      () => load({ recipient: 1 }, {}, { ...dogecoin, ...prices }),
+      /nobody can pay it on dogecoin-testnet: .*FEE_DESTINATION/
+    );
+    const roles = { 'dogecoin-testnet': { FEE_DESTINATION: 'D' } };
+    assert.throws(
+      () => load({ recipient: 1 }, { roles }, dogecoin),
+      /missing required environment variable PRICES_DB_HOST: the profile own charges gas on dogecoin-testnet.*\n.*PRICES_DB_NAME/
+    );
+    assert.equal(load({ recipient: 1 }, { roles }, { ...dogecoin, ...prices }).gas.recipient, 1);
+    assert.equal(load({ recipient: 1 }, { gasPrice: '0' }, dogecoin).name, 'own', 'gas that costs nothing');
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -4,7 +4,7 @@ import { readProfile } from '../../../src/coin/profile.ts';
 import { parseAmount } from '../../../src/consensus/amount.ts';
 import type { ChainTransaction, ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { Effects } from '../../../src/indexer/state/effects.ts';
-import { NEWEST_ROUND } from '../../../src/indexer/state/facts.ts';
+import { RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const { gas } = readProfile({
@@ -43,7 +43,7 @@ function price(ledger: MemoryLedger, gasUsd: string, coinUsd: string, timestamp 
     { pair: 'GAS/USD', price: gasUsd },
     { pair: 'BTC/USD', price: coinUsd }
   ];
-  effects.set('newestRound', NEWEST_ROUND, { round: 7, timestamp, pairs });
+  effects.set('rounds', RECENT_ROUNDS, [{ round: 7, timestamp, pairs }]);
   ledger.view.commit(effects.changes);
 }
 
@@ -149,4 +149,26 @@ test('other chains take their own coin alone', () => {
   const ledger = ledgerWith('5', { destination: 'Z', coin: 'LTC' });
   const status = statusOf(run(ledger, 'ISSUE|0|TOKN|0'), 'issues');
   assert.deepEqual(status, ['invalid: insufficient fee (native coin output required)']);
+});
+
+test('EXACT_AMOUNTS: no stake, deposit or fee is finer than the gas token', () => {
+  const ledger = new MemoryLedger(100, {
+    ...TEST_RULES,
+    fees: { gas, price: '0.000004', destination: undefined, donation: undefined }
+  });
+  ledger.give('GAS', 0, 'G', { A: '20' });
+  ledger.give('TOKA', 0, 'A', { A: '100', B: '5' });
+  const key = 'a'.repeat(64);
+  assert.deepEqual(statusOf(run(ledger, `STAKE|1|0.5|${key}`), 'stakes'), ['invalid: AMOUNT (format)']);
+  assert.deepEqual(statusOf(run(ledger, `STAKE|1|5|${key}`), 'stakes'), ['valid']);
+  const poll = (deposit: string) => statusOf(run(ledger, `VOTE|0|TOKA|200|x,y|1|||||||?|${deposit}`), 'polls');
+  assert.deepEqual(poll('0.25'), ['invalid: DEPOSIT (non-negative amount)']);
+  assert.deepEqual(poll('2'), ['valid']);
+  const [fee] = rowsOf(run(ledger, 'ISSUE|0|TOKN|0'), 'fees'); // 0.4 of the gas token is none
+  assert.equal(fee, undefined);
+  run(ledger, 'UNSTAKE|0|'.concat(key, '|1.5'));
+  for (const { rows } of ledger.blocks)
+    for (const { table, columns } of rows)
+      if (['credits', 'debits', 'escrows'].includes(table)) assert.match(String(columns['amount']), /^-?\d+$/);
+  assert.equal(ledger.balance('GAS', 'A'), '13');
 });

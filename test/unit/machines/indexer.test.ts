@@ -19,6 +19,7 @@ interface Script {
   readonly rollBack?: (undefined | PlatformError)[];
   readonly watchTip?: (Found | PlatformError)[];
   readonly awaitBlocks?: (Found | PlatformError)[];
+  readonly awaitPrices?: undefined[];
   readonly refuse?: undefined[];
 }
 
@@ -39,6 +40,7 @@ async function run(script: Script) {
       rollBack: scripted<void, number>(script.rollBack),
       watchTip: scripted<Found>(script.watchTip),
       awaitBlocks: scripted<Found>(script.awaitBlocks),
+      awaitPrices: scripted<void>(script.awaitPrices),
       refuse: scripted<void, Refusal>(script.refuse),
       close: scripted<void>([undefined])
     }
@@ -134,6 +136,15 @@ test('a decoder that is only behind is waited for, however far; its blocks or an
   }
 });
 
+test('blocks without their prices are waited for; prices that were replaced halt', async () => {
+  const waited = await run({ inspect: ['blocks', 'blocks'], read: ['unpriced', 'blocks'], awaitPrices: [undefined] });
+  assert.deepEqual(waited.states.slice(-4), ['awaitingPrices', 'inspecting', 'indexing.reading', 'indexing.writing']);
+  const replaced = new PlatformError('PRICES_REPLACED', { reason: 'block 7' });
+  const { actor, states } = await run({ inspect: ['blocks'], read: [replaced], refuse: [undefined] });
+  assert.equal(states.at(-1), 'halted');
+  assert.equal(actor.getSnapshot().context.refusal?.code, 'PRICES_REPLACED');
+});
+
 test('every state is reached, and none but the last ones outlives a stop', async () => {
   const scripts: Script[] = [
     { connect: [] },
@@ -147,6 +158,7 @@ test('every state is reached, and none but the last ones outlives a stop', async
     { inspect: [fork(127)] },
     { inspect: ['blocks'] },
     { inspect: ['blocks'], read: ['blocks'] },
+    { inspect: ['blocks'], read: ['unpriced'] },
     { connect: [new PlatformError('ROWS_REFUSED', { reason: 'too long' })] }
   ];
   const runs = await Promise.all(scripts.map(run));

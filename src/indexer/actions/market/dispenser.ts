@@ -1,4 +1,5 @@
 import { DISPENSER_FORMATS, MAX_REFILLS } from '../../../coin/action/dispenser.ts';
+import { parseAmount } from '../../../consensus/amount.ts';
 import { compareBytes } from '../../../consensus/byte-order.ts';
 import { spent } from '../../fees/charge.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
@@ -26,7 +27,7 @@ import {
   sideColumns,
   sideOf
 } from '../../offers/side-fields.ts';
-import { ONE } from '../../offers/units.ts';
+import { COIN_STEP, ONE } from '../../offers/units.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
@@ -83,10 +84,17 @@ function readEscrow({ action }: Step, token: Token | null): Pick<NewDispenser, '
   return { escrowText, escrow: escrowText === '' ? 0n : readSideAmount(escrowText, token) };
 }
 
-/** Dispensers for currencies are not built: they are refused as where no price is known. */
+/** Whether fills may cost a currency in a block: below it such dispensers were refused. */
+const takesFiat = ({ action, rules }: Pick<Step, 'action' | 'rules'>) =>
+  rules.isActive('FIAT_DISPENSERS', action.block.height);
+
+/** A token costs what an oracle says nowhere yet, and validators tell the prices of coins alone. */
 const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
   ['ORACLE_ADDRESS (no effective oracle price)', ({ oracle }) => oracle !== ''],
-  ['FIAT_CODE (no price snapshot in the settlement window)', ({ fiat }) => fiat !== '']
+  [
+    'FIAT_CODE (no price snapshot in the settlement window)',
+    ({ fiat, get }, step) => fiat !== '' && (!takesFiat(step) || get.tickText !== '')
+  ]
 ];
 
 /** Whether somebody else's address may take the payments: it asked for that, is new in this block, or has taken the source's before. */
@@ -131,7 +139,12 @@ const create = defineAction<NewDispenser>({
     ['GET_AMOUNT (must be positive)', ({ fiat, get }) => fiat === '' && !get.amount],
     ['GET_ADDRESS (format)', ({ getAddress }, step) => ownAddress(step, getAddress) === null],
     expirationFormat,
-    ['FIAT_AMOUNT (format)', ({ fiatAmount }) => fiatAmount !== '' && !/^\d{1,15}(?:\.\d{1,2})?$/.test(fiatAmount)],
+    [
+      'FIAT_AMOUNT (format)',
+      ({ fiatAmount }, step) =>
+        fiatAmount !== '' &&
+        (!/^\d{1,15}(?:\.\d{1,2})?$/.test(fiatAmount) || (takesFiat(step) && parseAmount(fiatAmount) === 0n))
+    ],
     ...FIAT_CHECKS,
     ...MARKET_CHECKS,
     ['GET_ADDRESS (not authorized)', ({ give, getAddress }, { ledger }) => isBarred(ledger, give.token!, getAddress)],
@@ -174,7 +187,8 @@ const create = defineAction<NewDispenser>({
       source: action.source,
       status: 'open',
       give,
-      get: { tick: leg.get.token?.tick ?? null, amount: leg.get.amount! },
+      get: { tick: leg.get.token?.tick ?? null, amount: leg.fiat === '' ? leg.get.amount! : COIN_STEP },
+      fiat: leg.fiat === '' ? null : { code: leg.fiat, amount: parseAmount(leg.fiatAmount)! },
       getAddress: leg.getAddress,
       left,
       refills: 0,

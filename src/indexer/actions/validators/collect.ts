@@ -1,7 +1,8 @@
 import { formatAmount } from '../../../consensus/amount.ts';
+import { floorGas, readGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, hasStake, readStake } from '../../staking/checks.ts';
+import { bitcoinOnly, hasStake } from '../../staking/checks.ts';
 
 interface Claim {
   readonly amountText: string;
@@ -10,10 +11,11 @@ interface Claim {
   readonly unclaimed: bigint;
 }
 
-function read({ action, ledger }: Step): Claim[] {
+function read(step: Step): Claim[] {
+  const { action, ledger } = step;
   const amountText = action.fields.get('AMOUNT');
   const unclaimed = ledger.get('unclaimed', action.source);
-  return [{ amountText, amount: amountText === '' ? unclaimed : readStake(amountText), unclaimed }];
+  return [{ amountText, amount: amountText === '' ? floorGas(unclaimed, step) : readGas(amountText, step), unclaimed }];
 }
 
 /** Pays a staker what its keys have earned, out of the pool of rewards. */

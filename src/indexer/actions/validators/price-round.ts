@@ -1,5 +1,6 @@
 import { formatAmount, parseAmount } from '../../../consensus/amount.ts';
 import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
+import { floorGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { readIndex, sourceSleeps } from '../../rules/checks.ts';
 import { bitcoinOnly } from '../../staking/checks.ts';
@@ -12,7 +13,7 @@ import {
   signedColumn
 } from '../../staking/signatures.ts';
 import { isQuorum, leastWeight, stakedBy, type Validator, validatorsAt } from '../../staking/validators.ts';
-import { NEWEST_ROUND } from '../../state/facts.ts';
+import { MOST_ROUNDS, type PriceRound as Prices, RECENT_ROUNDS } from '../../state/facts.ts';
 
 /** A round as its text says it; null for what is badly formed. */
 interface Round extends Signed {
@@ -38,8 +39,6 @@ const HIGHEST_PRICE = parseAmount('10000000000')!;
 const PAIR = /^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$/;
 /** Units of the gas token that the signers of a round share. */
 const ROUND_REWARD = parseAmount('10')!;
-/** Counts of 10^-18 in the last of eight places. */
-const REWARD_STEP = 10n ** 10n;
 const FIRST_PAIR = 4;
 
 function read(step: Step): Round[] {
@@ -128,25 +127,26 @@ export const PRICE_ROUND = defineAction<Round>({
   }),
   apply: (round, step) => {
     step.ledger.set('pricedRound', String(round.round), true);
-    const newest = step.ledger.get('newestRound', NEWEST_ROUND);
-    // An older round may be told later, by anybody who has its signatures.
-    if (newest === null || newest.round < round.round!)
-      step.ledger.set('newestRound', NEWEST_ROUND, {
-        round: round.round!,
-        timestamp: round.timestamp!,
-        pairs: round.pairs
-      });
+    const told: Prices = { round: round.round!, timestamp: round.timestamp!, pairs: round.pairs };
+    step.ledger.set('rounds', RECENT_ROUNDS, withRound(step.ledger.get('rounds', RECENT_ROUNDS), told));
     reward(round, step);
   }
 });
 
+/** An older round may be told later, by anybody who has its signatures. */
+function withRound(rounds: readonly Prices[], told: Prices): readonly Prices[] {
+  const place = rounds.findIndex(({ round }) => round < told.round);
+  return rounds.toSpliced(place === -1 ? rounds.length : place, 0, told).slice(0, MOST_ROUNDS);
+}
+
 /** The sources of the signers share the reward of a round; each gets it for its first key in byte order. */
-function reward({ round, votes }: Round, { action, ledger }: Step): void {
+function reward({ round, votes }: Round, step: Step): void {
+  const { action, ledger } = step;
   const bySource = new Map<string, string>();
   for (const { source, pubkey } of votes().signers) {
     if (!bySource.has(source)) bySource.set(source, pubkey);
   }
-  const share = (ROUND_REWARD / BigInt(bySource.size) / REWARD_STEP) * REWARD_STEP;
+  const share = floorGas(ROUND_REWARD / BigInt(bySource.size), step);
   for (const [source, pubkey] of bySource) {
     ledger.record('validator_rewards', {
       source_id: source,

@@ -1,4 +1,5 @@
 import { formatAmount, parseAmount } from '../../../consensus/amount.ts';
+import { floorGas } from '../../fees/gas-places.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
 import { type Bond, bondOf, cutBond } from '../../staking/bond.ts';
@@ -23,8 +24,6 @@ const SIGNATURE = /^[0-9a-f]{128}$/i;
 /** The submitter gets a twentieth, within these. */
 const BOUNTY_PART = 20n;
 const [LEAST_BOUNTY, MOST_BOUNTY] = [parseAmount('50')!, parseAmount('1000')!];
-/** Counts of 10^-18 in the last of eight places. */
-const BOUNTY_STEP = 10n ** 10n;
 
 function read(step: Step): Proof[] {
   const { action, ledger } = step;
@@ -42,8 +41,8 @@ function read(step: Step): Proof[] {
 }
 
 /** What the submitter gets: never more than the bond. */
-function bountyOf({ total }: Bond): bigint {
-  const part = (total / BOUNTY_PART / BOUNTY_STEP) * BOUNTY_STEP;
+function bountyOf({ total }: Bond, step: Step): bigint {
+  const part = floorGas(total / BOUNTY_PART, step);
   const wanted = part < LEAST_BOUNTY ? LEAST_BOUNTY : part > MOST_BOUNTY ? MOST_BOUNTY : part;
   return wanted < total ? wanted : total;
 }
@@ -87,8 +86,9 @@ export const SLASH = defineAction<Proof>({
     ['SIG_A (not signed)', ({ key, a, sigA }) => !isSignedBy(a!, key.pubkey!, sigA)],
     ['SIG_B (not signed)', ({ key, b, sigB }) => !isSignedBy(b!, key.pubkey!, sigB)]
   ],
-  row: ({ capability, key, a, bond }, { action, rules }) => {
-    const [total, bounty] = [bond().total, bountyOf(bond())];
+  row: ({ capability, key, a, bond }, step) => {
+    const { action, rules } = step;
+    const [total, bounty] = [bond().total, bountyOf(bond(), step)];
     return {
       slash_action_index: action.index,
       signing_pubkey_id: key.pubkey,
@@ -102,12 +102,13 @@ export const SLASH = defineAction<Proof>({
       block_index: action.block.height
     };
   },
-  apply: ({ bond }, { action, ledger, rules }) => {
+  apply: ({ bond }, step) => {
+    const { action, ledger, rules } = step;
     const { total } = bond();
     cutBond(bond(), action, ledger, rules.gasTick);
     const gas = ledger.token(rules.gasTick);
     if (gas === null || total === 0n) return;
-    const bounty = bountyOf(bond());
+    const bounty = bountyOf(bond(), step);
     ledger.credit(gas, action.source, bounty);
     // Without a pool the rest is burned: nobody holds it, and the supply falls.
     if (rules.rewardPool !== undefined && total > bounty) ledger.credit(gas, rules.rewardPool, total - bounty);

@@ -1,7 +1,8 @@
 import { formatAmount } from '../../../consensus/amount.ts';
+import { readGas } from '../../fees/gas-places.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, KEY_CHECKS, type KeyField, noteKey, readKey, readStake, signerOf } from '../../staking/checks.ts';
+import { bitcoinOnly, KEY_CHECKS, type KeyField, noteKey, readKey, signerOf } from '../../staking/checks.ts';
 import { isDelegated, isStaked, openStakes, type Stake } from '../../staking/signer.ts';
 
 interface Staking {
@@ -14,7 +15,7 @@ const NEW = 1;
 
 function read(step: Step): Staking[] {
   const amountText = step.action.fields.get('AMOUNT');
-  return [{ amountText, amount: readStake(amountText), key: readKey(step, 'SIGNING_PUBKEY') }];
+  return [{ amountText, amount: readGas(amountText, step), key: readKey(step, 'SIGNING_PUBKEY') }];
 }
 
 /** A check of one format. */

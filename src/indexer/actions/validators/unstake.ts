@@ -1,7 +1,8 @@
 import { formatAmount } from '../../../consensus/amount.ts';
+import { readGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, readStake, signerOf } from '../../staking/checks.ts';
+import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, signerOf } from '../../staking/checks.ts';
 import { type Cooling, openStakes, type Stake, sumOf } from '../../staking/signer.ts';
 
 interface Unstaking {
@@ -18,7 +19,7 @@ function read(step: Step): Unstaking[] {
   const key = readKey(step, 'SIGNING_PUBKEY');
   const amountText = action.fields.get('AMOUNT');
   const open = key.pubkey === null ? [] : openStakes(signerOf(key, ledger), action.block.height);
-  return [{ key, amountText, amount: amountText === '' ? sumOf(open) : readStake(amountText), open }];
+  return [{ key, amountText, amount: amountText === '' ? sumOf(open) : readGas(amountText, step), open }];
 }
 
 /** Version of the row of a rest: that of an addition to a stake. */

@@ -1,4 +1,5 @@
 import { formatAmount, parseTokenAmount } from '../../../consensus/amount.ts';
+import { readGas } from '../../fees/gas-places.ts';
 import { MOST_OPTIONS, OPEN_POLLS, type Poll, TALLY_MODES, WEIGHT_MODES, WHOLE_SUPPLY } from '../../polls/poll.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, orNull, readAmount, readIndex, sourceSleeps, tickColumn, tickUnknown } from '../../rules/checks.ts';
@@ -27,10 +28,10 @@ const LONGEST_OPTION = 64;
 const LONGEST_QUESTION = 1_000;
 /** Two years of Bitcoin. */
 const LONGEST_POLL = 105_120;
-const GAS_PLACES = 8;
 const SHARE_PLACES = 18;
 
-function read({ action, ledger }: Step): Asked[] {
+function read(step: Step): Asked[] {
+  const { action, ledger } = step;
   const { get } = action.fields;
   const token = ledger.token(get('TICK'));
   const options = readOptions(get('OPTIONS'));
@@ -54,7 +55,7 @@ function read({ action, ledger }: Step): Asked[] {
       minBalance: get('MIN_VOTE_BALANCE') === '' ? 0n : readAmount(get('MIN_VOTE_BALANCE'), token),
       threshold: share('DECIDE_THRESHOLD'),
       question: get('QUESTION'),
-      deposit: amount('DEPOSIT', GAS_PLACES),
+      deposit: readGas(get('DEPOSIT') || '0', step),
       contract: get('CALLBACK_CONTRACT')
     }
   ];

@@ -15,8 +15,8 @@ import {
   readCooling,
   readKeys,
   readKeysOf,
-  readNewestRound,
   readPricedRounds,
+  readRounds,
   readSigners,
   readUnclaimed
 } from './signers.ts';
@@ -176,8 +176,8 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     const found = await readPricedRounds(connection, keys.map(Number));
     for (const key of keys) view.load('pricedRound', key, found.has(Number(key)));
   },
-  newestRound: async (keys, { connection, view }) => {
-    for (const key of keys) view.load('newestRound', key, await readNewestRound(connection));
+  rounds: async (keys, { connection, view }) => {
+    for (const key of keys) view.load('rounds', key, await readRounds(connection));
   },
   unclaimed: async (keys, { connection, view }) => {
     const found = await readUnclaimed(connection, keys);

@@ -11,7 +11,7 @@ import {
   type Side,
   type Trade
 } from '../../offers/offer.ts';
-import { ONE } from '../../offers/units.ts';
+import { COIN_STEP, ONE } from '../../offers/units.ts';
 import type { View } from '../../state/view.ts';
 import { readDecimalOr0 as amountOf, readWholeOrNull as numberOf, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
@@ -164,7 +164,8 @@ async function readEdits(connection: Query, kind: string, indexes: readonly numb
 async function readDispensers(connection: Query, indexes: readonly number[]): Promise<Dispenser[]> {
   const found = await rows<Row>(
     connection,
-    `SELECT o.*, ${SIDES}, ${statusOf('dispenser', 'o.action_index')} FROM dispensers o ${JOINS}
+    `SELECT o.*, f.code AS fiat, ${SIDES}, ${statusOf('dispenser', 'o.action_index')} FROM dispensers o ${JOINS}
+     LEFT JOIN index_fiats f ON f.id = o.fiat_id
      WHERE o.action_index IN (?) AND o.status_id = ${VALID_STATUS}`,
     [indexes]
   );
@@ -227,13 +228,15 @@ async function dispenserOf(
   const sold = served.reduce((sum, dispense) => sum + (give.isOwnership ? ONE : amountOf(dispense['give_amount'])), 0n);
   const source = String(row['source']);
   const status = String(row['status']);
+  const fiat = textOf(row['fiat']);
   return {
     kind: 'dispenser',
     index: Number(row['action_index']),
     source,
     status,
     give,
-    get: { tick: textOf(row['get_tick']), amount: amountOf(row['get_amount']) },
+    get: { tick: textOf(row['get_tick']), amount: fiat === null ? amountOf(row['get_amount']) : COIN_STEP },
+    fiat: fiat === null ? null : { code: fiat, amount: amountOf(row['fiat_amount']) },
     getAddress: String(row['get_address']),
     left: held + added - sold,
     refills: refills.length,

@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../../db/core/connection.ts';
 import { REVOKE_FORMAT } from '../../actions/validators/delegate.ts';
 import type { Cooling, Delegation, Signer, Stake } from '../../staking/signer.ts';
-import type { PriceRound } from '../../state/facts.ts';
+import { MOST_ROUNDS, type PriceRound } from '../../state/facts.ts';
 import { readDecimal, readWhole, readWholeOrNull } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 
@@ -88,20 +88,23 @@ export async function readPricedRounds(connection: Query, rounds: readonly numbe
   return new Set(found.map(({ round }) => Number(round)));
 }
 
-/** The newest round of prices that is valid; undefined while there is none. */
-export async function readNewestRound(connection: Query): Promise<PriceRound | undefined> {
-  const [newest] = await rows<{ round: number; timestamp: number; pairs: string }>(
+/**
+ * The valid rounds of prices with the highest numbers, the highest first.
+ *
+ * @param height  of the last block that may have written one; default: all may
+ */
+export async function readRounds(connection: Query, height = Number.MAX_SAFE_INTEGER): Promise<PriceRound[]> {
+  const found = await rows<{ round: number; timestamp: number; pairs: string }>(
     connection,
-    `SELECT round_number AS round, round_timestamp AS timestamp, pairs_json AS pairs FROM prices
-     WHERE version = 0 AND validation_status = 'valid' AND status_id = ${VALID_STATUS} ORDER BY round_number DESC LIMIT 1`
+    `SELECT p.round_number AS round, p.round_timestamp AS timestamp, p.pairs_json AS pairs FROM prices p
+     JOIN actions x ON x.action_index = p.action_index
+     WHERE p.version = 0 AND p.validation_status = 'valid' AND p.status_id = ${VALID_STATUS} AND x.block_index <= ?
+     ORDER BY p.round_number DESC LIMIT ${MOST_ROUNDS}`,
+    [height]
   );
-  return (
-    newest && {
-      round: readWhole(newest.round),
-      timestamp: readWhole(newest.timestamp),
-      pairs: JSON.parse(newest.pairs)
-    }
-  );
+  return found.map(({ round, timestamp, pairs }) => {
+    return { round: readWhole(round), timestamp: readWhole(timestamp), pairs: JSON.parse(pairs) };
+  });
 }
 
 function spanOf(row: Row): Delegation {

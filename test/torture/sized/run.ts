@@ -12,6 +12,8 @@ import { SizedHistory } from './history.ts';
 
 /** Time until a replica is complete at a block: without a binary log the largest table is looked through first. */
 const COMPLETE_DEADLINE_MS = 300_000;
+/** A wait longer than this is told. */
+const SLOW_MS = 5_000;
 /** Large tables are compared whole after so many blocks, and at the end. */
 const WHOLE_EVERY = 100;
 /** A table whose right was taken away is told of within this time. */
@@ -51,7 +53,7 @@ export async function runSized(
   const source = await createDatabase('sized', on);
   const history = await SizedHistory.open(of.seed, source, of.sizes);
   const reader = await grantTables(source);
-  const stage = await SizedStage.open(of, source, reader, history);
+  const stage = await SizedStage.open(of, source, reader, history, tell);
   const events: Record<string, number> = {};
   let failure: string | null = null;
   try {
@@ -103,6 +105,7 @@ class SizedStage {
   readonly #history: SizedHistory;
   readonly #pair;
   readonly #link;
+  readonly #tell: (line: string) => void;
   readonly #comparison: BlockComparison;
   readonly #clientEnv;
   #client: SyncProcess;
@@ -116,11 +119,13 @@ class SizedStage {
     client: SyncProcess;
     clientEnv: Record<string, string>;
     comparison: BlockComparison;
+    tell: (line: string) => void;
   }) {
     this.#source = parts.source;
     this.#history = parts.history;
     this.#pair = parts.pair;
     this.#link = parts.link;
+    this.#tell = parts.tell;
     this.#client = parts.client;
     this.#clientEnv = parts.clientEnv;
     this.#comparison = parts.comparison;
@@ -130,7 +135,8 @@ class SizedStage {
     of: SizedCase,
     source: DatabaseCoordinates,
     reader: DatabaseCoordinates,
-    history: SizedHistory
+    history: SizedHistory,
+    tell: (line: string) => void
   ): Promise<SizedStage> {
     const pair = await startPair('indexer', reader, {
       LOG_LEVEL: 'info',
@@ -150,7 +156,7 @@ class SizedStage {
       async () => (await pair.status(client).catch(() => ({}) as Record<string, unknown>))['phase'] === 'live'
     );
     const comparison = await BlockComparison.open(source, { ...source, name: pair.replica.name }, CONTROL);
-    return new SizedStage({ source, history, pair, link, client, clientEnv, comparison });
+    return new SizedStage({ source, history, pair, link, client, clientEnv, comparison, tell });
   }
 
   /** Waits until the replica says that it is complete at the newest block, and compares at once. @throws {Error} saying what differs */
@@ -165,7 +171,9 @@ class SizedStage {
       }
       await sleep(15);
     }
-    this.slowestMs = Math.max(this.slowestMs, performance.now() - since);
+    const waited = performance.now() - since;
+    if (waited > SLOW_MS) this.#tell(`after ${what}: complete at block ${tip.height} after ${Math.round(waited)} ms`);
+    this.slowestMs = Math.max(this.slowestMs, waited);
     const found = await this.#comparison.differences(this.#history.tables, tip, isWhole ? undefined : touched);
     this.comparisons += 1;
     if (found.length > 0) throw new Error(`after ${what}, block ${tip.height}: ${found.join('; ')}`);

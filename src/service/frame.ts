@@ -151,6 +151,8 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   });
   const responseBuffer = new ResponseBuffer();
   app.addHook('onSend', async ({ raw, headers }, reply, payload) => {
+    // Without a word a cache may keep an answer for as long as it likes.
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache');
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     if (isWhole && !authenticator.admits(headers, false)) budget.charge(addressOf(raw), { bytes: payload.length });
     return await responseBuffer.hold(addressOf(raw), reply, payload);

@@ -12,7 +12,8 @@ const KEYS = Array.from({ length: MAX_KEYS }, () => '?').join(', ');
 export interface WantedNames {
   /** Tells them from all others. */
   readonly what: string;
-  readonly isWanted: (tick: string) => boolean;
+  /** @param lower the name in lower case */
+  readonly isWanted: (lower: string) => boolean;
 }
 
 /** Reads a page of the tokens whose names are wanted. @returns its rows, and how many such tokens there are */
@@ -23,7 +24,7 @@ export async function readNamed(
   names: NamesAt,
   { what, isWanted }: WantedNames
 ): Promise<ReadPage & { readonly total: number }> {
-  const wanted = names.filter(what, ({ tick }) => isWanted(tick));
+  const wanted = names.filter(what, ({ lower }) => isWanted(lower));
   const total = wanted.length;
   const { kept, isLast } = pageOf(wanted, page);
   const last = kept.at(-1);
@@ -64,9 +65,10 @@ function countBelow(wanted: readonly TokenName[], id: number): number {
 
 /** Which names of tokens a page is about; undefined for a page of another list. */
 export function wantedNames({ filter, value }: Pick<Page, 'filter' | 'value'>): WantedNames | undefined {
-  const what = `${filter.takes} ${value}`;
-  if (filter.takes === 'pattern') return { what, isWanted: patternOf(String(value)) };
-  if (filter.takes === 'children') return { what, isWanted: (tick) => tick.startsWith(`${value}.`) };
+  const wanted = String(value).toLowerCase();
+  const what = `${filter.takes} ${wanted}`;
+  if (filter.takes === 'pattern') return { what, isWanted: patternOf(wanted) };
+  if (filter.takes === 'children') return { what, isWanted: (lower) => lower.startsWith(`${wanted}.`) };
   return undefined;
 }
 

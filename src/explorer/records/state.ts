@@ -84,10 +84,11 @@ export const pubkey: RecordMethod = {
   takes: 'address',
   asksDecoder: true,
   schema: Type.Object({ address: Type.String(), pubkey: Type.String() }),
-  read: async ({ question: { query: name = '' }, databases }) => ({
-    address: name,
-    pubkey: (await readPubkey(databases, name)) ?? unknown('known public key of the address', name)
-  })
+  read: async ({ question: { query: asked = '' }, databases }) => {
+    const name = canonicalAddress(asked, databases.network.addresses) ?? asked;
+    const found = (await readPubkey(databases, name)) ?? (name === asked ? null : await readPubkey(databases, asked));
+    return { address: name, pubkey: found ?? unknown('known public key of the address', asked) };
+  }
 };
 
 const ADDRESS: Columns = {

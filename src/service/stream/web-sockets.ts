@@ -7,6 +7,8 @@ import { PlatformError } from '../../errors.ts';
 import { SUBPROTOCOL } from '../auth.ts';
 import { countUpgrade, hangUp } from '../ingress/ingress.ts';
 
+/** Told to who asks for another one. @see RFC 6455, 4.2.2 */
+const VERSION = '13';
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
 /** Pieces of one message at most: each keeps the whole 64 KiB buffer that it was read into. */
 const MAX_CLIENT_FRAGMENTS = 2;
@@ -52,6 +54,7 @@ export function acceptWebSockets(app: FastifyInstance, answerHeader?: string): W
     socket.on('error', () => socket.destroy());
     const response = new ServerResponse(raw);
     response.shouldKeepAlive = false;
+    if (raw.headers['sec-websocket-version'] !== VERSION) response.setHeader('sec-websocket-version', VERSION);
     response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0]);
     response.once('finish', () => hangUp(socket));
     const waitMs = countUpgrade(app.server as Server, raw);
@@ -62,7 +65,9 @@ export function acceptWebSockets(app: FastifyInstance, answerHeader?: string): W
   return {
     check({ raw }) {
       if (!upgrades.has(raw) || !isHandshake(raw))
-        throw new PlatformError('REQUEST_INVALID', { reason: 'this route needs a WebSocket upgrade, version 13' });
+        throw new PlatformError('REQUEST_INVALID', {
+          reason: `this route needs a WebSocket upgrade, version ${VERSION}`
+        });
     },
     open({ raw }, reply, onOpen) {
       const { socket, head } = upgrades.get(raw)!;

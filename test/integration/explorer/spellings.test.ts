@@ -13,6 +13,7 @@ import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { atEnd } from '../../support/cleanup.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
 
 const LITECOIN = chainNetwork('litecoin', 'regtest');
 const spellings = (kind: Program['kind']) => {
@@ -54,9 +55,17 @@ test('lists and records find an address in capitals, and in both spellings of Li
   });
   const [own, aside, third] = readers as [Reader, Reader, Reader];
   const databases = openDatabases(LITECOIN, { indexer: own, aside, decoder: third }, new Cursors(new Uint8Array(32)));
+  await sql(
+    decoder,
+    `INSERT INTO index_addresses (id, address) VALUES (7, '${segwit}')`,
+    "INSERT INTO pubkeys (address_id, pubkey) VALUES (7, '02ab')"
+  );
   const ask = async (method: string, query: string) => {
     const asked = { parameters: {}, page: 1, limit: 10, order: 'desc', format: 'json', method, query } as const;
-    const { body } = await answerQuestion(databases, method === 'address' ? asked : { ...asked, type: 'address' });
+    const { body } = await answerQuestion(
+      databases,
+      method === 'address' || method === 'pubkey' ? asked : { ...asked, type: 'address' }
+    );
     return body;
   };
   for (const [query, source] of [
@@ -73,4 +82,6 @@ test('lists and records find an address in capitals, and in both spellings of Li
     );
     assert.match(await ask('address', query), new RegExp(source));
   }
+  for (const query of [segwit, segwit.toUpperCase()])
+    assert.deepEqual(JSON.parse(await ask('pubkey', query)), { data: { address: segwit, pubkey: '02ab' } });
 });

@@ -84,6 +84,8 @@ test('a name in any case, until a reorg takes its token back; another token of i
   await store.addBlocks([blockOf(2, 'ISSUE|0|LateTok|1|0|0||1')]);
   assert.equal(await tokenOf('latetok'), 'LateTok');
   assert.equal((await ask('tokens', '*Tok')).total, '2');
+  assert.equal((await ask('tokens', 'DEV*')).total, '1', 'a pattern counts case no more than a name does');
+  assert.equal((await ask('tokens', 'DEVTOK')).total, '1');
   await store.rollBack(2);
   await assert.rejects(tokenOf('latetok'), (error) => hasCode(error, 'RECORD_UNKNOWN'));
   await store.addBlocks([blockOf(2, 'ISSUE|0|OtherTok|1|0|0||1')]);
@@ -113,7 +115,8 @@ test('what a pattern finds comes page after page, with its total', async () => {
   assert.deepEqual(ticks(await ask('tokens', 'EVEN*9*', { page: expected.length })), []);
   const end = await ask('tokens', 'EVEN*9*', { page: Math.ceil(expected.length / 3) });
   assert.deepEqual([ticks(end).at(-1), end.next], [expected[0], null]);
-  assert.equal((await ask('tokens', 'EVEN', { type: 'subtoken' })).total, String(MANY / 2));
+  for (const parent of ['EVEN', 'even'])
+    assert.equal((await ask('tokens', parent, { type: 'subtoken' })).total, String(MANY / 2));
 });
 
 const CHEAP: readonly (readonly [method: string, query: string, more?: Partial<Question>])[] = [

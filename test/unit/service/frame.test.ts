@@ -48,6 +48,14 @@ test('CORS_ORIGINS: JSON-RPC of a listed origin is allowed by its preflight, wit
   assert.equal((await preflight('https://other.example')).headers['access-control-allow-origin'], undefined);
 });
 
+test('every answer says whether caches may keep it', async () => {
+  const app = createFrame(definitionOf());
+  for (const url of ['/metrics', '/livez', '/readyz', '/openapi.json', '/debug/live', '/nothing']) {
+    const { headers } = await app.inject(url);
+    assert.match(String(headers['cache-control']), /^no-(?:cache|store)$/, url);
+  }
+});
+
 test('503 /readyz with the word of the service', async () => {
   const app = createFrame(definitionOf({ readiness: async () => 'halted' as const }));
   const answer = await app.inject('/readyz');

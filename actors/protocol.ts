@@ -41,6 +41,8 @@ export interface SourceActorData {
   readonly localTables: readonly string[];
   /** Whether changes are read from the server's binary log. */
   readonly binlog: BinlogMode;
+  /** For so long after a block, what its message did not bring is looked for as fast as can be; in milliseconds. */
+  readonly settleBudgetMs: number;
   readonly circuitFailures: number;
   readonly circuitCooldownMs: number;
   readonly logLevel: string;
@@ -53,6 +55,8 @@ export interface ReplicaActorData {
   /** The replica; `name` is the source's name behind REPLICA_DB_PREFIX. */
   readonly coordinates: DatabaseCoordinates;
   readonly sources: readonly { readonly url: string; readonly apiKey: string | undefined }[];
+  /** A comparison counts for so long, in milliseconds; absent: without end. */
+  readonly verifyMaxAgeMs?: number;
   /** PEM of further authorities for certificates of the sources. */
   readonly sourceCa?: string | undefined;
   /** An empty replica begins so many blocks below the source's tip; null: with the first block. */
@@ -147,11 +151,14 @@ export type ActorTasks = TaskAsks<Pick<SyncTasks, 'sync/balance-tops' | 'sync/me
 export type MainAsks = ActorTasks & {
   /** Keeps where a successor continues, durable when answered; nothing is sent. */
   'resume.keep': { request: { resume: ResumePoint | ResumeStep }; reply: Record<string, never> };
-  /** Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept. */
+  /**
+   * Hands messages to the fan-out, in order; the reply says that they are accepted and the resume point is kept, and whether some
+   * subscribers take no amendments.
+   */
   broadcast: {
     /** `readSince`: when the reading of its blocks began, Unix milliseconds. */
     request: { messages: Broadcast[]; resume: ResumePoint | ResumeStep; readSince?: number | undefined };
-    reply: Record<string, never>;
+    reply: { plain?: boolean };
   };
 };
 

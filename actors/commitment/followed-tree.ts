@@ -62,6 +62,11 @@ export class FollowedTree {
     return this.#tree?.size ?? null;
   }
 
+  /** The root after the last group, as hex; null before the first tree, and as long as groups wait. */
+  get root(): string | null {
+    return this.#tree && this.#queue.length === 0 ? toHex(this.#tree.root) : null;
+  }
+
   /** More groups wait for the first tree than is worth keeping. */
   get isOverdue(): boolean {
     return size(this.#queue) > QUEUE_LEAVES;

@@ -31,6 +31,8 @@ export interface ReplicaCommitmentOptions {
 export class ReplicaCommitment implements GroupExaminer {
   readonly #options: ReplicaCommitmentOptions;
   readonly #tracker: StateTracker;
+  /** The root of a block that is not settled, where the replica's was another one. */
+  #deferred: { readonly height: number; readonly theirs: string } | null = null;
 
   constructor(options: ReplicaCommitmentOptions) {
     this.#options = options;
@@ -74,7 +76,9 @@ export class ReplicaCommitment implements GroupExaminer {
     const { span, touched, claimed } = group;
     const theirBlock = claimed?.block_merkle_root ?? null;
     if (theirBlock !== null) await this.#compareBlock(connection, schema, span.last, theirBlock);
-    const theirs = claimed?.balances_root ?? null;
+    const named = claimed?.balances_root ?? null;
+    const theirs = claimed?.isSettling ? null : named;
+    if (claimed) this.#deferred = null;
     const ends = { base: span.first - 1, last: span.last };
     if (!this.#tracker.isFollowing) return;
     if (touched.renamed || touched.size > GROUP_LEAVES_MAX) {
@@ -84,12 +88,23 @@ export class ReplicaCommitment implements GroupExaminer {
     try {
       await this.#tracker.drain();
       const leaves = await readLeaves(connection, this.#tracker.hashes, this.#options.data.id, touched.keys);
-      await this.#tracker.advance(ends, leaves, theirs);
+      const root = await this.#tracker.advance(ends, leaves, theirs);
+      if (claimed?.isSettling && named !== null && root !== null && root !== named.toLowerCase())
+        this.#deferred = { height: span.last, theirs: named };
     } catch (caught) {
       if (!hasCode(caught, 'STATE_UNENCODABLE')) throw caught;
       this.#tracker.refuse('failed', caught.message);
       compareRoots('balances_root', span.last, null, theirs);
     }
+  }
+
+  /** A block is settled: its root is compared where it differed before. @throws {PlatformError} STATE_ROOT_MISMATCH */
+  settled(height: number): void {
+    const deferred = this.#deferred;
+    this.#deferred = null;
+    if (deferred?.height !== height) return;
+    const { root } = this.#tracker;
+    if (root !== null) compareRoots('balances_root', height, root, deferred.theirs);
   }
 
   settle(committed: boolean): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Connection } from '../../src/db/core/connection.ts';
 import type { GroupBlock } from '../../src/db/source/group-block.ts';
 import type { SourceMemory } from '../../src/db/source/memory.ts';
-import { readLayout } from '../../src/db/tables/source-layout.ts';
+import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import type { BalanceKey } from '../../src/db/tables/state-reader.ts';
 import { findStateTables, readBlockRoot, readLeaves } from '../../src/db/tables/state-reader.ts';
 import { hasCode } from '../../src/errors.ts';
@@ -74,6 +74,18 @@ export class SourceRoots {
     return { ...block, head: { ...block.head, commitments: { ...commitments!, balances_root, block_merkle_root } } };
   }
 
+  /** Takes in balances that an amendment of the last block brings. @param connection in the snapshot of that block */
+  async amend(
+    connection: Connection,
+    layout: SourceLayout,
+    height: number,
+    change: { readonly keys: ReadonlySet<string> | null } | undefined
+  ): Promise<void> {
+    if (!change || !this.#tracker.isFollowing) return;
+    await this.#advance(connection, layout, { base: height, last: height }, change.keys);
+    await this.#tracker.settle(true);
+  }
+
   /** @param isBroadcast false: the group will be read again */
   settle(isBroadcast: boolean): Promise<void> {
     return this.#tracker.settle(isBroadcast);
@@ -88,7 +100,16 @@ export class SourceRoots {
     if (!this.#tracker.isFollowing) return null;
     const span = { base: group.first - 1, last: group.last };
     const change = changes?.tables.get('balances');
-    const touched = change ? change.keys : new Set<string>();
+    return this.#advance(connection, layout, span, change ? change.keys : new Set());
+  }
+
+  /** @param touched null: not known */
+  async #advance(
+    connection: Connection,
+    layout: SourceLayout,
+    span: { readonly base: number; readonly last: number },
+    touched: ReadonlySet<string> | null
+  ): Promise<string | null> {
     if (!touched || touched.size > GROUP_LEAVES_MAX) return this.#tracker.advance(span, null, null);
     const { identity } = layout.plans.find(({ name }) => name === 'balances')!;
     const at = ['address_id', 'tick_id'].map((name) => identity!.indexOf(name));

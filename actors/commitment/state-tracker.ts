@@ -70,6 +70,11 @@ export class StateTracker {
     return { phase, percent, height: this.#checked, balances, reason: context.reason };
   }
 
+  /** The root after the last group, as hex; null while there is no tree, or groups wait for it. */
+  get root(): string | null {
+    return this.#build?.followed.root ?? null;
+  }
+
   /** It is time to begin a first tree. */
   get isWanted(): boolean {
     return this.#machine.getSnapshot().hasTag('due');

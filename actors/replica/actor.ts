@@ -28,6 +28,7 @@ import { ReplicaCheckpoints } from './verifying/checkpoints.ts';
 import { ReplicaIndexMap } from './verifying/index-map.ts';
 
 const REPORT_INTERVAL_MS = 250;
+const AGE_INTERVAL_MS = 5_000;
 const ROOTS_LIMIT_S = 5;
 const TRIAL_TIMEOUT_MS = 60_000;
 /** A snapshot build may hold the pool for long. */
@@ -206,9 +207,11 @@ function report(): void {
     lastError: effects.lastFault,
     schemaFingerprint: state?.schemaFingerprint ?? null,
     notReplicated: state?.notReplicated ?? {},
+    settledHeight: state?.settledHeight ?? null,
     ...(commitment ? { stateCommitment: commitment.report } : {}),
     replica: {
       complete: state?.complete ?? false,
+      settling: state ? state.phase === 'following' && !state.complete && !state.misses : false,
       percent: replica.progress.percent,
       rowsPerSecond: replica.progress.pace?.rowsPerSecond ?? null,
       etaSeconds: replica.progress.pace?.etaSeconds ?? null,
@@ -241,4 +244,6 @@ function scheduleReport(): void {
 }
 
 machine.start();
+// The age of what is reported grows by itself.
+setInterval(scheduleReport, AGE_INTERVAL_MS).unref();
 report();

@@ -142,16 +142,21 @@ const feed = new SourceFeed({
   open,
   beginGroup: (recent, heads) => transparency.beginGroup(recent, heads),
   record: (blocks, recent, heads) => transparency.record(blocks, recent, heads),
+  retime: (recent, heads) => transparency.retime(recent, heads),
   prune: (fork) => transparency.prune(fork),
   roots,
   keep: (resume) => handOver(() => host.ask('resume.keep', { resume }, { deadlineMs: BROADCAST_DEADLINE_MS })),
-  broadcast: (messages, resume, readSince) => {
+  broadcast: async (messages, resume, readSince) => {
     const transfer = messages.flatMap(({ bytes, infraBytes }) => [bytes, ...(infraBytes ? [infraBytes] : [])]);
     const options = {
       deadlineMs: BROADCAST_DEADLINE_MS,
       transfer: transfer.map(({ buffer }) => buffer as ArrayBuffer)
     };
-    return handOver(() => host.ask('broadcast', { messages, resume, readSince }, options));
+    let plain = false;
+    await handOver(async () => {
+      plain = (await host.ask('broadcast', { messages, resume, readSince }, options)).plain === true;
+    });
+    return plain;
   }
 });
 
@@ -244,6 +249,7 @@ function report(): void {
     ...(feed.mark ? { origin: originOf(feed.mark, coordinates.name) } : {}),
     sweep: feed.sweep,
     binlog: feed.binlog,
+    ...feed.settling,
     ...(roots ? { stateCommitment: roots.report } : {})
   });
 }

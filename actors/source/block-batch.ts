@@ -1,7 +1,16 @@
 import type { GroupBlock } from '../../src/db/source/group-block.ts';
 import type { Logger } from '../../src/log.ts';
 import { count } from '../../src/observe/counters.ts';
-import { blockMessage, encodeMessage, infraOnly, reorgMessage } from '../../src/wire/data/block.ts';
+import {
+  amendmentMessage,
+  blockMessage,
+  encodeMessage,
+  infraAmendment,
+  infraOnly,
+  type NamedHead,
+  reorgMessage,
+  settledMessage
+} from '../../src/wire/data/block.ts';
 import type { Broadcast } from '../../src/wire/data/broadcast.ts';
 import type { DatabaseId } from '../../src/wire/data/database.ts';
 import { countRows } from '../../src/wire/data/messages.ts';
@@ -25,6 +34,39 @@ export function encodeReorg(id: DatabaseId, fork: number): Broadcast {
   return { type: 'reorg', height: fork, bytes: encodeMessage(message), infraBytes };
 }
 
+/** The message of rows that changed up to a block, found after it was broadcast. */
+export function encodeAmendment(
+  id: DatabaseId,
+  block: NamedHead,
+  content: Parameters<typeof amendmentMessage>[2],
+  log: Logger
+): Broadcast {
+  const message = amendmentMessage(id, block, content);
+  count('rows.out', countRows({ data: {}, updated_rows: message.updated_rows }));
+  const bytes = encodeMessage(message);
+  const { height } = block;
+  if (bytes.length === 0)
+    log.error({ height }, 'an amendment exceeds the message limit: subscribers catch up by snapshot');
+  const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraAmendment(message)) : null;
+  return { type: 'amendment', height, bytes, infraBytes };
+}
+
+/** The message that everything that changed up to a block was sent. */
+export function encodeSettled(
+  id: DatabaseId,
+  block: NamedHead,
+  amendments: number | null,
+  isUnknown: boolean
+): Broadcast {
+  const bytes = () => encodeMessage(settledMessage(id, block, amendments, isUnknown));
+  return {
+    type: 'settled',
+    height: block.height,
+    bytes: bytes(),
+    infraBytes: id.dbType === 'indexer' ? bytes() : null
+  };
+}
+
 /** Blocks that are read and encoded, and not yet handed over. */
 export class BlockBatch {
   readonly #limit: number;
@@ -39,6 +81,11 @@ export class BlockBatch {
 
   get isFull(): boolean {
     return this.#bytes >= this.#limit;
+  }
+
+  /** The block that was added last and is not handed over. */
+  get last(): GroupBlock | undefined {
+    return this.#blocks.at(-1);
   }
 
   add(block: GroupBlock, message: Broadcast): void {

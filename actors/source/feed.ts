@@ -2,6 +2,7 @@ import type { Connection } from '../../src/db/core/connection.ts';
 import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
 import type { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { StatementBatch } from '../../src/db/core/statement-batch.ts';
+import type { Amendment } from '../../src/db/source/amendment.ts';
 import { BinlogChanges } from '../../src/db/source/binlog/changes.ts';
 import { type DatabaseMark, findOtherDatabase, readMark } from '../../src/db/source/database-mark.ts';
 import { inconsistentTables, readEngineState } from '../../src/db/source/engine-guard.ts';
@@ -18,11 +19,12 @@ import type { Logger } from '../../src/log.ts';
 import type { Broadcast } from '../../src/wire/data/broadcast.ts';
 import { sameBlock } from '../../src/wire/data/database.ts';
 import type { MissedChanges } from '../../src/wire/data/snapshot.ts';
-import type { BinlogReport, SweepReport } from '../../src/wire/state/report.ts';
+import type { BinlogReport, SettlingReport, SweepReport } from '../../src/wire/state/report.ts';
 import type { SourceRoots } from '../commitment/source-roots.ts';
 import type { SourceActorData } from '../protocol.ts';
-import { BlockBatch, encodeBlock, encodeReorg } from './block-batch.ts';
+import { BlockBatch, encodeAmendment, encodeBlock, encodeReorg, encodeSettled } from './block-batch.ts';
 import { SnapshotReaders } from './readers.ts';
+import { Settler } from './settler.ts';
 
 /** Bytes of messages that are handed over at once. */
 const BATCH_BYTES = 8 * 1024 * 1024;
@@ -33,7 +35,7 @@ const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
 
 export interface FeedOptions {
-  readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume' | 'binlog'>;
+  readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume' | 'binlog' | 'settleBudgetMs'>;
   readonly log: Logger;
   /** Used by nothing else. */
   readonly reader: SerialConnection;
@@ -49,14 +51,20 @@ export interface FeedOptions {
     recent: readonly BroadcastBlock[],
     heads: HeadLayout
   ) => Promise<void>;
+  /** Gives the log the times that blocks have now: an amendment changes their rows. */
+  readonly retime: (recent: readonly BroadcastBlock[], heads: HeadLayout) => Promise<void>;
   /** Called before a reorg is broadcast. */
   readonly prune: (fork: number) => Promise<void>;
   /** Computes the state roots of an indexer; null: none are. */
   readonly roots: SourceRoots | null;
   /** Keeps where a successor continues; durable when fulfilled. It must not fail: the thread ends instead. */
   readonly keep: (resume: ResumePoint | ResumeStep) => Promise<void>;
-  /** Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead. */
-  readonly broadcast: (messages: Broadcast[], resume: ResumePoint | ResumeStep, readSince?: number) => Promise<void>;
+  /**
+   * Accepts messages in order; fulfilled when they count as broadcast. It must not fail: the thread ends instead.
+   *
+   * @returns whether some subscribers take no amendments
+   */
+  readonly broadcast: (messages: Broadcast[], resume: ResumePoint | ResumeStep, readSince?: number) => Promise<boolean>;
 }
 
 /** What a poll found. */
@@ -77,6 +85,7 @@ export class SourceFeed {
   readonly #binlog: BinlogChanges;
   readonly #sweep = new Sweep();
   #sweepAt = 0;
+  readonly #settler: Settler;
   /** Readers of snapshots, who continue with the next group. */
   readonly readers: SnapshotReaders;
   /** The tables that were served, which must not vanish unnoticed. */
@@ -85,6 +94,14 @@ export class SourceFeed {
   constructor(options: FeedOptions) {
     this.#options = options;
     const { data, log, open } = options;
+    this.#settler = new Settler({
+      log,
+      read: (work) => this.#read(work),
+      budgetMs: data.settleBudgetMs,
+      amend: (connection, layout, tables) => this.#amend(connection, layout, tables),
+      tell: (height, isUnknown) => this.#tellSettled(height, isUnknown),
+      readLayout: (connection) => this.#readLayout(connection)
+    });
     this.served = new ServedTables(data.resume?.served);
     this.#binlog = new BinlogChanges({ mode: data.binlog, coordinates: data.coordinates, log, open });
     this.readers = new SnapshotReaders({
@@ -149,6 +166,7 @@ export class SourceFeed {
     if (before !== (await this.#engineState())) return false;
     if (before !== null) log.warn('inconsistent-engine: tables outside InnoDB are read only while nothing changes');
     this.#memory = memory;
+    this.#settler.begin(memory);
     await this.#keep();
     this.readers.serve();
     return true;
@@ -182,12 +200,15 @@ export class SourceFeed {
   /** Looks at the tip and at the last broadcast block, with two cheap statements. */
   async poll(): Promise<PollResult> {
     const memory = this.#started();
-    return this.#options.reader.use(async (connection) => {
+    const { reader, control } = this.#options;
+    const isHeld = this.#settler.isHolding;
+    return (isHeld ? control : reader).use(async (connection) => {
       const heads = this.#layout?.heads ?? (await this.#readLayout(connection)).heads;
       if (!heads) return memory.height < 0 ? 'same' : 'fork';
       try {
         const { height } = memory;
-        const statements = new StatementBatch(connection);
+        // The other connection takes one statement at a time.
+        const statements = isHeld ? connection : new StatementBatch(connection);
         const [tip, last] = await Promise.all([
           readTip(statements, heads),
           height < 0 ? [] : readBlockHeads(statements, heads, height, height)
@@ -208,9 +229,10 @@ export class SourceFeed {
   }
 
   async #broadcastGroup(): Promise<void> {
-    const { data, log, roots } = this.#options;
+    const { data, log, roots, reader } = this.#options;
     const { id, localTables } = data;
     const memory = this.#started();
+    await this.#settler.release();
     const layout = this.#layout;
     const isCovered = layout !== null && inconsistentTables(layout).length === 0;
     const before = isCovered ? null : await this.#engineState();
@@ -220,7 +242,15 @@ export class SourceFeed {
       this.#options.beginGroup(memory.recent as readonly BroadcastBlock[], layout.heads);
     try {
       await this.#read(async (connection) => {
-        for await (const read of readGroup(connection, id.dbType, localTables, memory, this.#binlog, this.served)) {
+        for await (const read of readGroup(
+          connection,
+          id.dbType,
+          localTables,
+          memory,
+          this.#binlog,
+          this.served,
+          true
+        )) {
           // Another schema may have other engines: the group is read again when that is known.
           if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
           if (isCovered && this.#layout === null) continue;
@@ -229,18 +259,60 @@ export class SourceFeed {
           if (batch.isFull && !block.changes) await this.#flush(batch);
         }
       });
-      if (before !== null && before !== (await this.#engineState())) return; // read again at the next poll
+      if (before !== null && before !== (await this.#engineState())) {
+        await reader.use((connection) => connection.query('COMMIT'));
+        return; // read again at the next poll
+      }
+      const last = batch.last ?? null;
       await this.#flush(batch);
       isBroadcast = true;
+      await reader.use(async (connection) => {
+        const looked = [...(last?.changes?.tables ?? [])]
+          .filter(([, { notes }]) => notes.isLooked)
+          .map(([name]) => name);
+        if (last?.changes)
+          await this.#settler.afterGroup(connection, memory, last.layout, [...looked, ...last.own.keys()]);
+        else await connection.query('COMMIT');
+      });
     } finally {
       await roots?.settle(isBroadcast);
     }
   }
 
+  /** Broadcasts rows that changed up to the last block, and that its message did not bring. */
+  async #amend(connection: Connection, layout: SourceLayout, tables: Amendment): Promise<number> {
+    const { data, log, roots, retime } = this.#options;
+    const memory = this.#started();
+    const number = memory.amend(tables);
+    const { fingerprint } = layout;
+    const message = encodeAmendment(data.id, memory, { fingerprint, number, tables }, log);
+    if (tables.has('blocks') && layout.heads) await retime(memory.recent as readonly BroadcastBlock[], layout.heads);
+    await roots?.amend(connection, layout, memory.height, tables.get('balances'));
+    const bytes = message.bytes.length;
+    if (await this.#broadcast([message])) memory.repeat(tables);
+    return bytes;
+  }
+
+  async #tellSettled(height: number, isUnknown: boolean): Promise<void> {
+    const memory = this.#started();
+    const hashes =
+      height === memory.height ? memory.hashes : memory.recent.find((each) => each.height === height)?.hashes;
+    if (!hashes) return;
+    await this.#broadcast([
+      encodeSettled(this.#options.data.id, { height, hashes }, memory.amendmentsOf(height), isUnknown)
+    ]);
+  }
+
   /** Between two polls that found nothing. */
   async rest(): Promise<void> {
-    await this.#options.roots?.rest(this.#started());
-    await this.#sweepOn();
+    const memory = this.#started();
+    await this.#options.roots?.rest(memory);
+    if (await this.#settler.work(memory)) await this.#sweepOn();
+  }
+
+  /** The highest block of which everything that changed was sent, and how far the look for the next one is. */
+  get settling(): { readonly settledHeight: number | null; readonly settling: SettlingReport | null } {
+    return { settledHeight: this.#settler.settledHeight, settling: this.#settler.report };
   }
 
   /** How groups find what changed. */
@@ -305,6 +377,7 @@ export class SourceFeed {
   async #broadcastReorg(): Promise<void> {
     const { data, log, reader } = this.#options;
     const memory = this.#started();
+    await this.#settler.release();
     const { fork, heads } = await reader.use(async (connection) => {
       const layout = await this.#readLayout(connection);
       this.#tip = layout.heads && (await readTip(connection, layout.heads));
@@ -317,12 +390,13 @@ export class SourceFeed {
     await this.#options.prune(fork);
     await this.#options.roots?.rollBack(fork);
     memory.rollBack(fork, this.#layout, heads.find(({ height }) => height === fork - 1)?.blockTime ?? null);
+    this.#settler.rolledBack(memory.height);
     await this.#broadcast([encodeReorg(data.id, fork)]);
   }
 
-  async #broadcast(messages: Broadcast[], readSince?: number): Promise<void> {
+  async #broadcast(messages: Broadcast[], readSince?: number): Promise<boolean> {
     const resume = this.#resumePoint();
-    if (resume) await this.#options.broadcast(messages, resume, readSince);
+    return resume !== null && (await this.#options.broadcast(messages, resume, readSince));
   }
 
   async #keep(): Promise<void> {

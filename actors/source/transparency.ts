@@ -207,6 +207,12 @@ export class SourceTransparency {
     this.#timed.catch(() => undefined); // `record` rethrows it
   }
 
+  /** The log gets the times that blocks have now. */
+  async retime(recent: readonly BroadcastBlock[], heads: HeadLayout): Promise<void> {
+    const [first, last] = [recent[0], recent.at(-1)];
+    if (this.#writes && first && last) await this.#retime(heads, first.height, last.height);
+  }
+
   /**
    * Records blocks that are about to be broadcast, and commits the epochs that they fill.
    *

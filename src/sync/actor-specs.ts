@@ -60,6 +60,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
       stateDomain: config.SYNC_STATE_ROOTS ? config.COMMITMENT_DOMAIN : null,
       localTables: config.SYNC_LOCAL_TABLES,
       binlog: config.SYNC_BINLOG,
+      settleBudgetMs: config.SETTLE_BUDGET_MS,
       circuitFailures: config.CIRCUIT_FAILURES,
       circuitCooldownMs: config.CIRCUIT_COOLDOWN_MS,
       logLevel: config.LOG_LEVEL
@@ -70,6 +71,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
     coordinates: coordinates(),
     sources: sourcesOf(config),
     verifyHashes: config.VERIFY_HASHES,
+    verifyMaxAgeMs: config.VERIFY_MAX_AGE,
     checksIndexMap: config.INDEX_MAP_PARITY_CHECK,
     checkpoints: config.VERIFY_CHECKPOINT_QUORUM
       ? { interval: config.CHECKPOINT_VERIFY_INTERVAL, validators: config.PINNED_VALIDATORS ?? [] }

@@ -56,7 +56,7 @@ export function createActors(deps: ActorDeps): SyncActors {
           const sent = fanOut.broadcast(from, messages, resume);
           noteBlocks(from, messages);
           await trace.step('blocks.send', {}, () => sent);
-          return {};
+          return { plain: fanOut.hasPlain(from) };
         })
     },
     listeners: { report: (report, from) => keepReport(from, report) },

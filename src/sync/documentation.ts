@@ -1,5 +1,11 @@
 import type { Documentation } from '../service/openapi.ts';
-import { BlockMessageSchema, ReorgMessageSchema, StatusMessageSchema } from '../wire/data/messages.ts';
+import {
+  AmendmentMessageSchema,
+  BlockMessageSchema,
+  ReorgMessageSchema,
+  SettledMessageSchema,
+  StatusMessageSchema
+} from '../wire/data/messages.ts';
 import { AuthMessageSchema, HeartbeatMessageSchema } from '../wire/validator.ts';
 
 /** The text of sync's `/openapi.json` besides its routes. */
@@ -15,6 +21,8 @@ Answers under a limit carry \`RateLimit\` and \`RateLimit-Policy\`; 429 and 503 
     StatusMessage: StatusMessageSchema,
     BlockMessage: BlockMessageSchema,
     ReorgMessage: ReorgMessageSchema,
+    AmendmentMessage: AmendmentMessageSchema,
+    SettledMessage: SettledMessageSchema,
     HeartbeatMessage: HeartbeatMessageSchema,
     AuthMessage: AuthMessageSchema
   },

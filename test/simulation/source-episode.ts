@@ -75,6 +75,7 @@ export class SourceEpisode implements Episode {
     });
     this.#data = {
       ...ACTOR,
+      settleBudgetMs: 5_000,
       coordinates: world.coordinates,
       finderKey: SIMULATED_KEY,
       readOnly: false,

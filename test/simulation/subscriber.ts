@@ -112,6 +112,7 @@ export class GoodSubscriber {
   #hear(message: ServerMessage): void {
     if (message.type === 'block') this.#take(message);
     else if (message.type === 'reorg') this.#leave(message.block_index);
+    else if (message.type !== 'status') throw new Violation(`${message.type} came unasked`);
     else if (this.#tip === null) this.#begin(message);
     else if (!isNamed(this.#find(message)[0], this.#tip))
       throw new Violation(`a status names block ${message.block_height}, and block ${this.#tip?.height} was told last`);

@@ -237,13 +237,19 @@ function restartsLeft({ restarts }: LiveDatabase): Cell {
   return { text: `${left} of ${restarts.budget}`, kind: left === 0 ? 'bad' : left < 5 ? 'warn' : 'good' };
 }
 
+/** How far the look at changes of older rows is; null when all was sent, or is here. */
+function settling(report: LiveDatabase['report']): string | null {
+  if (report?.replica?.settling) return 'settling';
+  return report?.settling ? `settling: ${report.settling.left} of ${report.settling.tables} tables left` : null;
+}
+
 /** Percent of a bootstrap or catch-up with its rate, and the time that is left at it. */
 function progress({ key, report }: LiveDatabase, state: LiveState): string {
   const { percent = null, rowsPerSecond = null, etaSeconds = null } = report?.replica ?? {};
   const [rate, lag] = [state.rate(key), report?.lagBlocks ?? null];
   const leftMs = etaSeconds !== null ? etaSeconds * 1_000 : rate && lag && rate > 0 ? (lag / rate) * 60_000 : null;
   const left = leftMs === null ? null : `${duration(leftMs)} left`;
-  if (percent === null || percent >= 100) return lag === 0 ? 'caught up' : (left ?? '–');
+  if (percent === null || percent >= 100) return lag === 0 ? (settling(report) ?? 'caught up') : (left ?? '–');
   const rows = rowsPerSecond === null ? null : `${count(Math.round(rowsPerSecond))} rows/s`;
   return [`${percent.toFixed(0)} %`, rows, left].filter((part) => part !== null).join(', ');
 }

@@ -82,7 +82,7 @@ export class ReplicaChain {
     this.#replica.progress.percent = null;
     // One that follows and is not complete misses what a message did not bring: a comparison finds it.
     if (state.phase !== 'following') {
-      await writeReplicaState(this.#replica.store.writer, { complete: true, phase: 'following' });
+      await writeReplicaState(this.#replica.store.writer, { complete: !state.misses, phase: 'following' });
       state = await this.#replica.store.reloadState();
     }
     return { kind: 'done' };

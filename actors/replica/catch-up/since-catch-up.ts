@@ -85,7 +85,14 @@ export class SinceCatchUp {
         await followSourceSchema(this.#replica, head.fingerprint, signal);
       }
       const farPhase = state.phase === 'adopting' ? 'adopting' : whole ? 'reconciling' : 'catchingUp';
-      const ends = { complete: !far, phase: far ? farPhase : 'following' } as const;
+      const isComplete = !far && head.isSettled !== false && !state.misses;
+      const { amendments } = head;
+      const ends = {
+        complete: isComplete,
+        phase: far ? farPhase : 'following',
+        amendments,
+        misses: state.misses
+      } as const;
       const target = { first: since + 1, last: head.height, hashes, source: source.url, ...ends };
       const { maxRowBytes } = this.#replica.data;
       const limits = { maxRowBytes, batchBytes: BATCH_BYTES, maxBodyBytes: MAX_SINCE_BYTES };

@@ -1,7 +1,13 @@
 import type { Outcome } from '../../../machines/sync/replica.ts';
 import { hasCode, type PlatformError } from '../../../src/errors.ts';
 import { type BlockHashes, blockText, hashesOf, sameBlock } from '../../../src/wire/data/database.ts';
-import type { BlockMessage, StatusMessage } from '../../../src/wire/data/messages.ts';
+import type {
+  AmendmentMessage,
+  BlockMessage,
+  ServerMessage,
+  SettledMessage,
+  StatusMessage
+} from '../../../src/wire/data/messages.ts';
 import { ownHashes } from '../parts/own-hashes.ts';
 import type { Replica } from '../parts/replica.ts';
 import type { SourceQuorum, Verdict } from '../quorum/source-quorum.ts';
@@ -17,6 +23,13 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'stream' | 'ha
 const WAIT_MS = 1_000;
 /** Waits in a row after which a group that has begun counts as broken off. */
 const GROUP_PATIENCE = 15;
+/** Bytes of amendments that are applied together. */
+const AMENDED_BYTES = 4 * 2 ** 20;
+/** After so long without an end of the source's look, the replica is compared all the same. */
+const SETTLE_PATIENCE_MS = 60_000;
+
+const isSame = (a: BlockHashes | null, b: BlockHashes): boolean => a === null || sameBlock(a, b);
+
 /** Applies live blocks, group by group, as long as each follows the one before; groups that wait together go in one transaction. */
 export class ReplicaFollower {
   readonly #replica: Parts;
@@ -27,6 +40,8 @@ export class ReplicaFollower {
   readonly #indexMap: ReplicaIndexMap;
   readonly #pending: PendingGroups;
   readonly #writer: GroupWriter;
+  /** Since when the last block may be amended, by `performance.now()`; null: it is settled. */
+  #settlingSince: number | null = null;
   /** The highest block of the stream; it may have been skipped because its parent was missing. */
   #announced = -1;
 
@@ -81,16 +96,18 @@ export class ReplicaFollower {
   async #follow(signal: AbortSignal): Promise<Outcome> {
     const subscription = await this.#replica.stream.subscription();
     this.#pending.clear();
+    let ahead: ServerMessage | null = null;
     for (let idle = 0; !signal.aborted; idle++) {
       const isBetween = this.#pending.isEmpty;
-      const atRest = isBetween && subscription.waiting === 0;
+      const atRest = isBetween && ahead === null && subscription.waiting === 0;
       this.#indexMap.check();
       const contradicted = isBetween ? await this.#checkpoints.check() : null;
       if (contradicted) return contradicted;
       if (atRest) await this.#compareRoots();
-      if (atRest && this.#audit.isDueAtRest()) return { kind: 'due' };
+      if (atRest && !this.#isSettling && this.#audit.isDueAtRest()) return { kind: 'due' };
       if (atRest && this.#dispensers.isDue) await this.#dispensers.replace(signal);
-      const message = await subscription.next(WAIT_MS, signal);
+      const message: ServerMessage | null = ahead ?? (await subscription.next(WAIT_MS, signal));
+      ahead = null;
       if (message === null) {
         this.#checkOthers(idle * WAIT_MS);
         const patience = this.#pending.hasBegun ? GROUP_PATIENCE : 1;
@@ -115,6 +132,22 @@ export class ReplicaFollower {
           this.#pending.takeBack(message.block_index);
           break;
         }
+        case 'amendment': {
+          const amendments = [message];
+          for (let bytes = 0; ahead === null && bytes < AMENDED_BYTES && subscription.nextBytes !== null; ) {
+            bytes += subscription.nextBytes;
+            const next = await subscription.next(0, signal);
+            if (next?.type === 'amendment') amendments.push(next);
+            else ahead = next;
+          }
+          const outcome = await this.#amend(amendments);
+          if (outcome) return outcome;
+          break;
+        }
+        case 'settled':
+          this.#settlingSince = null;
+          if (this.#isOfOurs(message)) await this.#writer.settle(message);
+          break;
         case 'block': {
           const outcome = await this.#take(message, signal);
           if (outcome) return outcome;
@@ -126,6 +159,26 @@ export class ReplicaFollower {
       }
     }
     return { kind: 'done' };
+  }
+
+  /** The source still looks for changes of the last block; a comparison would find what is about to come. */
+  get #isSettling(): boolean {
+    if (this.#settlingSince === null || this.#replica.store.state.misses) return false;
+    return performance.now() - this.#settlingSince < SETTLE_PATIENCE_MS;
+  }
+
+  /** A message about the replica's block, or one below it. */
+  #isOfOurs(message: AmendmentMessage | SettledMessage): boolean {
+    const { height, hashes } = this.#applied;
+    return message.block_index < height || (message.block_index === height && isSame(hashes, this.#hashes(message)));
+  }
+
+  /** What was sent of a lower block is in the blocks above it. */
+  async #amend(messages: readonly AmendmentMessage[]): Promise<Outcome | null> {
+    const { height } = this.#applied;
+    if (!messages.every((message) => this.#isOfOurs(message))) return { kind: 'behind' };
+    await this.#writer.amend(messages.filter(({ block_index }) => block_index === height));
+    return null;
   }
 
   /** The source is at the replica's height with another block: a reorg without a message. */
@@ -188,6 +241,7 @@ export class ReplicaFollower {
       return { kind: 'behind' };
     }
     this.#pending.add(message, group);
+    this.#settlingSince = message.settling ? (this.#settlingSince ?? performance.now()) : null;
     return null;
   }
 
@@ -223,7 +277,7 @@ export class ReplicaFollower {
     return 'agreed';
   }
 
-  #hashes(message: BlockMessage): BlockHashes {
+  #hashes(message: BlockMessage | AmendmentMessage | SettledMessage): BlockHashes {
     return hashesOf(this.#replica.data.id.dbType, message);
   }
 

@@ -1,23 +1,27 @@
 import { namesUnknownIds } from '../../../src/db/replica/apply/block-message.ts';
-import { applyBlocks, type LiveGroup } from '../../../src/db/replica/apply/block-writer.ts';
+import { applyAmendments, applyBlocks, type LiveGroup } from '../../../src/db/replica/apply/block-writer.ts';
 import { describes } from '../../../src/db/replica/schema.ts';
+import { type ReplicaState, writeReplicaState } from '../../../src/db/replica/state.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { count, recordSpan } from '../../../src/observe/counters.ts';
 import { hashesOf } from '../../../src/wire/data/database.ts';
-import { type BlockMessage, countRows } from '../../../src/wire/data/messages.ts';
+import {
+  type AmendmentMessage,
+  type BlockMessage,
+  countRows,
+  type SettledMessage
+} from '../../../src/wire/data/messages.ts';
 import type { Replica } from '../parts/replica.ts';
 import { followSourceSchema } from '../parts/source-schema.ts';
 import type { ReplicaAudit } from '../verifying/audit.ts';
 import type { ReadyGroup } from './pending-groups.ts';
 
-type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'commitment'>;
 
 /** Writes confirmed groups, those of one schema in one transaction. */
 export class GroupWriter {
   readonly #replica: Parts;
   readonly #audit: Pick<ReplicaAudit, 'scheduleNow'>;
-  /** A message did not bring all that changed, and no comparison has ended since: no later message makes up for it. */
-  #mustCompare = false;
 
   /** @param audit is due where the rows of a group may differ from the source's in ways that no message tells */
   constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow'>) {
@@ -83,21 +87,82 @@ export class GroupWriter {
     const { writer, context, state } = this.#replica.store;
     const { client: source } = this.#replica.sources;
     if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#audit.scheduleNow();
-    if (state.complete) this.#mustCompare = false;
-    const unsettled = messages.map((message) => message.unsettled);
-    if (unsettled.includes('unknown')) this.#mustCompare = true;
-    if (unsettled.some((what) => what !== undefined)) this.#audit.scheduleNow();
-    const complete = unsettled.at(-1) === undefined && !this.#mustCompare;
+    const misses = state.misses || this.#misses(messages);
+    const { settling, unsettled } = messages.at(-1)!;
+    // A source without amendments brings the rest with the next block.
+    if (misses || (unsettled !== undefined && !settling)) this.#audit.scheduleNow();
+    const complete = !settling && unsettled === undefined && !misses;
     const groups = ready.map(({ group: { first, last }, messages }): LiveGroup => {
       const hashes = hashesOf(this.#replica.data.id.dbType, messages.at(-1)!);
-      const target = { first, last, hashes, source: source.url, complete, phase: 'following' } as const;
+      const target = {
+        first,
+        last,
+        hashes,
+        source: source.url,
+        complete,
+        phase: 'following',
+        amendments: 0,
+        misses
+      } as const;
       return { target, messages };
     });
+    await this.#write(() => applyBlocks(writer, context, state, groups));
+  }
+
+  async #write(write: () => Promise<ReplicaState>): Promise<void> {
     try {
-      this.#replica.store.setState(await applyBlocks(writer, context, state, groups));
+      this.#replica.store.setState(await write());
     } catch (caught) {
       if (hasCode(caught, 'ROW_CONTRADICTION')) this.#replica.store.contradicted = true;
       throw caught;
     }
+  }
+
+  /** Whether rows changed that no message brings: a source says so, or it sent amendments that did not arrive here. */
+  #misses(messages: readonly BlockMessage[]): boolean {
+    const { state } = this.#replica.store;
+    const { amended_before: sent } = messages[0]!;
+    const isLost = !state.complete && sent != null && sent !== state.amendments;
+    return isLost || messages.some(({ unsettled }) => unsettled === 'unknown');
+  }
+
+  /** Applies amendments of the replica's block, in order; those that are here already are left out. @throws {PlatformError} as `applyBlocks` */
+  async amend(messages: readonly AmendmentMessage[]): Promise<void> {
+    const { writer, context, state } = this.#replica.store;
+    const known = state.amendments ?? 0;
+    const isNew = ({ number }: AmendmentMessage, at: number) =>
+      messages.slice(0, at).every((before) => before.number < number) && number > known;
+    const fresh = messages.filter(isNew);
+    const last = fresh.at(-1);
+    if (!last) return;
+    const from = Date.now();
+    const isOtherSchema = fresh.some(({ schema_fingerprint }) => schema_fingerprint !== state.schemaFingerprint);
+    const isGap = state.amendments !== null && last.number !== known + fresh.length;
+    const misses = state.misses || isGap || isOtherSchema;
+    if (misses || fresh.some((message) => namesUnknownIds(context.schema, state.ids.own, message)))
+      this.#audit.scheduleNow();
+    const after = { amendments: state.amendments === null ? null : last.number, misses };
+    const applied = isOtherSchema ? [] : fresh;
+    await this.#write(() => applyAmendments(writer, context, state, applied, after));
+    const rows = applied.reduce((sum, { updated_rows }) => sum + countRows({ data: {}, updated_rows }), 0);
+    count('rows.in', rows);
+    const facts = { first: state.height!, last: state.height!, rows };
+    recordSpan({ name: 'blocks.apply', from, to: Date.now(), facts, parts: [] });
+  }
+
+  /** The source says that it sent everything that changed up to a block. */
+  async settle({ block_index: height, amendments, unknown }: SettledMessage): Promise<void> {
+    const { writer, state } = this.#replica.store;
+    const isOwn = height === state.height;
+    if (state.height === null || height > state.height || state.phase !== 'following') return;
+    if (isOwn) this.#replica.commitment?.settled(height);
+    const isKnown = state.complete || (!isOwn && !unknown) || (isOwn && !unknown && amendments === state.amendments);
+    const misses = state.misses || !isKnown;
+    if (misses && !state.misses) this.#audit.scheduleNow();
+    const complete = state.complete || (isOwn && !misses && amendments !== null);
+    const settledHeight = misses ? state.settledHeight : Math.max(height, state.settledHeight ?? -1);
+    if (misses === state.misses && complete === state.complete && settledHeight === state.settledHeight) return;
+    await writeReplicaState(writer, { misses, complete, settledHeight });
+    await this.#replica.store.reloadState();
   }
 }

@@ -173,6 +173,9 @@ export class ReplicaBootstrap {
       dispensers: this.#floor === null ? { height: head.height, at: new Date().toISOString() } : null,
       floor: this.#floor === null ? null : (tip.lowest ?? this.#floor),
       phase: 'catchingUp',
+      amendments: null,
+      misses: false,
+      settledHeight: null,
       complete: this.#isSettled
     });
     await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);

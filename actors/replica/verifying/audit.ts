@@ -44,6 +44,9 @@ export class ReplicaAudit {
   readonly #schedule;
   readonly #quorum: DigestQuorum;
   #unconfirmed: readonly string[] = [];
+  /** When the replica was verified, and when that was to be renewed, by `performance.now()`. */
+  #verifiedAt = Number.NEGATIVE_INFINITY;
+  #renewedAt = Number.NEGATIVE_INFINITY;
 
   /** @param inspect sees the schedule's changes of state */
   constructor(replica: Parts, inspect: (inspection: InspectionEvent) => void) {
@@ -57,13 +60,27 @@ export class ReplicaAudit {
     return this.#unconfirmed;
   }
 
-  /** How the last comparison ended. */
+  /** How the last comparison ended; one of long ago says nothing. */
   get state(): Verification {
-    return this.#state;
+    return this.#state === 'verified' && this.#age() > this.#maxAgeMs ? 'unverified' : this.#state;
+  }
+
+  get #maxAgeMs(): number {
+    return this.#replica.data.verifyMaxAgeMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** Milliseconds since the replica was verified. */
+  #age(): number {
+    return performance.now() - this.#verifiedAt;
   }
 
   /** Whether to compare now, while no block waits to be applied. */
   isDueAtRest(): boolean {
+    const halfMs = this.#maxAgeMs / 2;
+    if (this.#state === 'verified' && this.#age() > halfMs && performance.now() - this.#renewedAt > halfMs) {
+      this.#renewedAt = performance.now();
+      this.#schedule.send({ type: 'audit.requested' });
+    }
     this.#schedule.send({ type: 'replica.rested', height: this.#height });
     return this.#schedule.getSnapshot().hasTag('due');
   }
@@ -224,8 +241,8 @@ export class ReplicaAudit {
   /** A message that did not bring all that changed left the replica incomplete; now it is equal. */
   async #settled(): Promise<void> {
     const { writer, state } = this.#replica.store;
-    if (state.complete || state.phase !== 'following') return;
-    await writeReplicaState(writer, { complete: true });
+    if ((state.complete && !state.misses) || state.phase !== 'following') return;
+    await writeReplicaState(writer, { complete: true, misses: false, settledHeight: state.height });
     await this.#replica.store.reloadState();
   }
 
@@ -252,6 +269,7 @@ export class ReplicaAudit {
     await this.#replica.store.dropOldTables();
     await this.#replica.store.reloadState();
     this.#state = 'verified';
+    this.#verifiedAt = performance.now();
     this.#unconfirmed = [];
     count('digest.equal');
     this.#hasLost = false;

@@ -121,6 +121,18 @@ export const syncVariables = {
     default: 'auto',
     doc: "server: read changes from MariaDB's binary log where the server writes one and the account may read it; required: broadcast nothing without it"
   }),
+  SETTLE_BUDGET_MS: integer({
+    default: 5_000,
+    min: 0,
+    max: 600_000,
+    doc: 'server: for so long after a block, changes of older rows that its message did not bring are looked for as fast as can be; after it, in a quarter of the time'
+  }),
+  VERIFY_MAX_AGE: integer({
+    default: 86_400_000,
+    min: 1_000,
+    max: 365 * 86_400_000,
+    doc: 'client: milliseconds for which a comparison with the source counts: it is made again after half of them, and a replica that was not compared for so long is not verified'
+  }),
   GONE_TABLES_KEEP: integer({
     default: 30,
     min: 0,

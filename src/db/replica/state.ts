@@ -51,6 +51,12 @@ export interface ReplicaState {
   readonly ids: IdOrigin;
   /** Tables of the source that are left out, with the reason. */
   readonly notReplicated: Readonly<Record<string, string>>;
+  /** Amendments of the last block that were applied; null: not known. */
+  readonly amendments: number | null;
+  /** Rows are missing that no message brings: the replica is complete again when a comparison has found it equal. */
+  readonly misses: boolean;
+  /** The last height at which the replica had everything that changed up to it; null: not known. */
+  readonly settledHeight: number | null;
 }
 
 const TABLES = [
@@ -59,6 +65,7 @@ const TABLES = [
     block_time BIGINT NULL, hashes TEXT NULL, schema_fingerprint VARCHAR(64) NULL, source TEXT NULL, bootstrap LONGTEXT NULL,
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
     floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL, ids TEXT NULL, not_replicated LONGTEXT NULL,
+    amendments BIGINT NULL, misses TINYINT(1) NOT NULL DEFAULT 0, settled_height BIGINT NULL,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
   // For replicas that were made before there were comparisons and parts.
@@ -68,7 +75,10 @@ const TABLES = [
     ADD COLUMN IF NOT EXISTS floor BIGINT NULL AFTER repairs,
     ADD COLUMN IF NOT EXISTS infra_only TINYINT(1) NOT NULL DEFAULT 0 AFTER floor,
     ADD COLUMN IF NOT EXISTS dispensers TEXT NULL AFTER infra_only, ADD COLUMN IF NOT EXISTS ids TEXT NULL AFTER dispensers,
-    ADD COLUMN IF NOT EXISTS not_replicated LONGTEXT NULL AFTER ids`,
+    ADD COLUMN IF NOT EXISTS not_replicated LONGTEXT NULL AFTER ids,
+    ADD COLUMN IF NOT EXISTS amendments BIGINT NULL AFTER not_replicated,
+    ADD COLUMN IF NOT EXISTS misses TINYINT(1) NOT NULL DEFAULT 0 AFTER amendments,
+    ADD COLUMN IF NOT EXISTS settled_height BIGINT NULL AFTER misses`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -177,7 +187,10 @@ export async function readReplicaState(connection: Statements): Promise<ReplicaS
     dispensers: json<AsOf>(row['dispensers']),
     repairs: Number(row['repairs']),
     ids: json<IdOrigin>(row['ids']) ?? { source: null, own: [] },
-    notReplicated: json<Record<string, string>>(row['not_replicated']) ?? {}
+    notReplicated: json<Record<string, string>>(row['not_replicated']) ?? {},
+    amendments: number(row['amendments']),
+    misses: Number(row['misses']) === 1,
+    settledHeight: number(row['settled_height'])
   };
 }
 
@@ -197,7 +210,10 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   dispensers: 'dispensers',
   repairs: 'repairs',
   ids: 'ids',
-  notReplicated: 'not_replicated'
+  notReplicated: 'not_replicated',
+  amendments: 'amendments',
+  misses: 'misses',
+  settledHeight: 'settled_height'
 };
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */

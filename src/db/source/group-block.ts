@@ -22,6 +22,8 @@ export interface GroupBlock {
   readonly parents: NonNullable<RecentBlock['parents']>;
   /** What changed elsewhere; on the last block of the group only. */
   readonly changes: FoundChanges | null;
+  /** Amendments of the block before the group's; absent: not known, or not its first block. */
+  readonly amendedBefore?: number | undefined;
   /** Position of the group's snapshot in the binary log, where that names the changes; null: they are found by checksums. */
   readonly binlog: ServerPosition | null;
 }

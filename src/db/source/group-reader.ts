@@ -18,7 +18,7 @@ import { isSettled, readTableFacts, type TableFacts } from './changes/table-fact
 import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
-import type { SourceMemory } from './memory.ts';
+import { AGAIN_ROWS, type SourceMemory } from './memory.ts';
 import type { ServedTables } from './served-tables.ts';
 
 /** Blocks that are read at once, and the rows that they should hold. */
@@ -40,6 +40,7 @@ const NEIGHBOURS = 20;
  * @param connection one that takes several statements in one message
  * @param binlog null: changes of older rows are looked for
  * @param served null: a table that is not visible counts as dropped
+ * @param keepsOpen the snapshot of a group stays open, for the caller to end it
  * @throws {PlatformError} TABLE_HIDDEN
  */
 export async function* readGroup(
@@ -48,7 +49,8 @@ export async function* readGroup(
   localTables: readonly string[],
   memory: SourceMemory,
   binlog: BinlogChanges | null = null,
-  served: ServedTables | null = null
+  served: ServedTables | null = null,
+  keepsOpen = false
 ): AsyncGenerator<GroupBlock> {
   const statements = new StatementBatch(connection);
   // Alone: nothing says that MariaDB moves a table's time of change before snapshots see the commit.
@@ -63,7 +65,7 @@ export async function* readGroup(
     const logged = (await binlog?.readForGroup(statements)) ?? null;
     yield* new GroupReader(statements, { layout, memory, facts, heads, previous, logged }).read();
   }
-  await connection.query('COMMIT');
+  if (heads.length === 0 || !keepsOpen) await connection.query('COMMIT');
 }
 
 /** The heads above the last broadcast one, without a hole. @throws {PlatformError} DATABASE_UNUSABLE when a block is missing */
@@ -211,7 +213,10 @@ class GroupReader {
       const [layout, group, previous] = [this.#layout, this.#group, this.#previous];
       const parents = parentsOf.get(head.height) ?? {};
       const binlog = this.#logged?.at ?? null;
-      const block = { head, previous, group, layout, rows, own, parents, changes, binlog };
+      const isFirst = head.height === this.#heads[0]!.height && this.#memory.openGroup === null;
+      const amended = isFirst ? this.#memory.amendmentsOf(head.height - 1) : null;
+      const before = amended === null ? {} : { amendedBefore: amended };
+      const block = { head, previous, group, layout, rows, own, parents, changes, binlog, ...before };
       this.#previous = head.hashes;
       yield { ...block, lookups: lookups.memory };
     }
@@ -275,7 +280,7 @@ class GroupReader {
 
   async #readChanges(): Promise<FoundChanges> {
     const { watches, blocksTime } = this.#memory;
-    const { tables, gaps } = await findChanges(this.#statements, this.#layout, {
+    const { tables, gaps, unlooked } = await findChanges(this.#statements, this.#layout, {
       watches,
       facts: this.#facts,
       before: blocksTime,
@@ -283,7 +288,8 @@ class GroupReader {
       stale: this.#stale,
       withRows: this.#withRows,
       touched: this.#touched,
-      logged: this.#logged?.touched ?? null
+      logged: this.#logged?.touched ?? null,
+      again: this.#memory.again(AGAIN_ROWS)
     });
     const { vanishedIds } = this.#lookups;
     const lookupTimes = new Map<string, string>();
@@ -299,6 +305,7 @@ class GroupReader {
       stamped,
       vanishedIds,
       gaps: [...this.#lookups.gaps, ...gaps],
+      unlooked,
       ...time
     };
   }

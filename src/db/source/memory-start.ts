@@ -63,6 +63,7 @@ export async function resumeMemory(
     else watch.require(differingSpans(kept, sumsOf(watch.fine, watch.from, kept.shift)));
     watch.require(kept?.pending ?? []);
     if (kept) watch.lastId = kept.lastId;
+    watch.isLooked = point.unsettled !== undefined && !point.unsettled.includes(name);
   }
   return memory;
 }

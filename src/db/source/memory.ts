@@ -4,7 +4,8 @@ import type { Connection } from '../core/connection.ts';
 import type { BlockHead } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import { planSignature, type SourceLayout } from '../tables/source-layout.ts';
-import { HIGHEST, LOWEST, type Span, spansOf } from './changes/spans.ts';
+import type { TableFound } from './changes/found-changes.ts';
+import { HIGHEST, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './changes/spans.ts';
 import type { TableFacts } from './changes/table-facts.ts';
 import { RANGE_WIDTH, START_ROWS, TableWatch } from './changes/table-watch.ts';
 import { holdsRows, isWatched } from './changes/watch-reader.ts';
@@ -27,6 +28,10 @@ import type { SnapshotChecksums } from './snapshot-checksums.ts';
 
 /** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
 const UNKNOWN_IDS = 5_000;
+
+/** Parts of amendments that are remembered to be sent once more, and the rows of them that one block brings. */
+const AGAIN_MAX = 1_000;
+export const AGAIN_ROWS = 20_000;
 
 /** Everything that was broadcast of one database, as far as it is needed to find what changed since. */
 export class SourceMemory {
@@ -57,6 +62,8 @@ export class SourceMemory {
   >();
   #lookupsBefore: Record<string, number> = {};
   readonly #steps = new ResumeSteps();
+  /** Parts that amendments brought, with their rows: the next blocks send them once more to subscribers without amendments. */
+  #again: { readonly table: string; readonly spans: readonly Span[]; readonly rows: number }[] = [];
 
   /** @see memory-start.ts, which fills it from a database */
   constructor(
@@ -97,6 +104,71 @@ export class SourceMemory {
     }
   }
 
+  /** Everything that changed up to the last block was sent. */
+  get isSettled(): boolean {
+    return this.openGroup === null && this.unsettled.length === 0;
+  }
+
+  /** Tables of which not all rows that changed up to the last block were sent. */
+  get unsettled(): readonly string[] {
+    return [...this.watches].filter(([, { isLooked, isOwing }]) => !isLooked || isOwing).map(([name]) => name);
+  }
+
+  /** Amendments that were sent of a block; null: not known. */
+  amendmentsOf(height: number): number | null {
+    const block = this.#recent.findLast((each) => each.height === height);
+    return block?.lookupsBefore === undefined ? null : (block.amended ?? 0);
+  }
+
+  /** The parts to send once more with the next block, by table, with at most this many rows. */
+  again(maxRows: number): ReadonlyMap<string, readonly Span[]> {
+    const parts = new Map<string, Span[]>();
+    let room = maxRows;
+    for (const { table, spans, rows } of this.#again) {
+      room -= rows;
+      if (room < 0 && parts.size > 0) break;
+      parts.set(table, [...(parts.get(table) ?? []), ...spans]);
+    }
+    return parts;
+  }
+
+  /** Remembers that an amendment of the last block was broadcast. @returns its number */
+  amend(tables: ReadonlyMap<string, TableFound>): number {
+    const last = this.#recent.at(-1)!;
+    const spans: Record<string, readonly Span[]> = { ...last.older?.spans };
+    const keys = this.#told.get(last.height)?.keys ?? new Map<string, ReadonlySet<string>>();
+    for (const [table, { sent, left, notes, keys: told }] of tables) {
+      const watch = this.watches.get(table)!;
+      watch.explained = notes.explained;
+      watch.replace(sent.spans, sent.entries);
+      // Readers of a snapshot may have added some meanwhile.
+      watch.pending = withoutSpans(watch.pending, sent.spans);
+      watch.isOwing &&= left.length > 0;
+      watch.trim();
+      if (sent.spans.length > 0) spans[table] = mergeSpans([...(spans[table] ?? []), ...sent.spans]);
+      if (told && told.size > 0) keys.set(table, new Set([...(keys.get(table) ?? []), ...told]));
+    }
+    const older = last.older === null ? null : { spans, lastIdsBefore: last.older?.lastIdsBefore ?? {} };
+    const amended = (last.amended ?? 0) + 1;
+    this.#recent = [...this.#recent.slice(0, -1), { ...last, older, amended }];
+    this.#steps.noteAmendment();
+    return amended;
+  }
+
+  /** Remembers parts that only subscribers with amendments have. */
+  repeat(tables: ReadonlyMap<string, TableFound>): void {
+    for (const [table, { sent }] of tables) {
+      const rows = [...sent.entries.values()].reduce((sum, checksum) => sum + checksum.rows, 0);
+      if (sent.spans.length > 0) this.#again.push({ table, spans: sent.spans, rows });
+    }
+    this.#again = this.#again.slice(-AGAIN_MAX);
+  }
+
+  /** Nothing that changed since the last block's snapshot counts as looked at. */
+  unlook(): void {
+    for (const watch of this.watches.values()) watch.isLooked = false;
+  }
+
   /** Remembers that a block was broadcast. */
   accept(block: GroupBlock): void {
     const { head, group, lookups, own, parents, changes } = block;
@@ -114,6 +186,8 @@ export class SourceMemory {
     this.hashes = head.hashes;
     const lookupsBefore = { ...this.#lookupsBefore };
     const older = changes && this.#olderOf(block);
+    const again = changes ? this.again(AGAIN_ROWS) : null;
+    if (again) this.#again = this.#again.filter(({ table, spans }) => !again.get(table)?.includes(spans[0]!));
     const place = changes ? { ...(older && { older }) } : { within: group.first };
     this.#recent.push({ height: head.height, hashes: head.hashes, lookupsBefore, parents, ...place });
     if (this.#recent.length > RECENT_BLOCKS) this.#recent.shift();
@@ -140,7 +214,7 @@ export class SourceMemory {
     return Object.keys(spans).length + Object.keys(lastIdsBefore).length === 0 ? null : { spans, lastIdsBefore };
   }
 
-  #finish({ tables, lookupTimes, blocksTime }: NonNullable<GroupBlock['changes']>, last: number): void {
+  #finish({ tables, lookupTimes, blocksTime, unlooked }: NonNullable<GroupBlock['changes']>, last: number): void {
     this.blocksTime = blocksTime;
     const keys = new Map<string, ReadonlySet<string>>();
     for (const [table, { sent, left, notes, keys: told }] of tables) {
@@ -156,7 +230,11 @@ export class SourceMemory {
       }
       if (told && told.size > 0) keys.set(table, told);
     }
-    for (const watch of this.watches.values()) watch.trim();
+    for (const [table, watch] of this.watches) {
+      watch.trim();
+      watch.isLooked = !unlooked.has(table);
+      watch.isOwing = (tables.get(table)?.left.length ?? 0) > 0;
+    }
     this.lookupTimes.clear();
     for (const [table, time] of lookupTimes) this.lookupTimes.set(table, time);
     this.#told.set(last, { keys, held: new Map(this.heldIds) });
@@ -294,7 +372,8 @@ export class SourceMemory {
   missedSince(since: number, head: Pick<BlockHead, 'height' | 'hashes'>): MissedChanges | null {
     // A group's last block carries the changes that the group made elsewhere.
     if (this.openGroup !== null && this.openGroup <= head.height) return null;
-    return missedSince(since, head, { recent: this.#recent, forks: this.#forks, isScoped: this.#isScoped });
+    const missed = missedSince(since, head, { recent: this.#recent, forks: this.#forks, isScoped: this.#isScoped });
+    return missed && { ...missed, amendments: this.amendmentsOf(head.height), isSettled: this.isSettled };
   }
 
   readonly #isScoped = (table: string): boolean => this.watches.get(table)?.isScoped === true;
@@ -333,6 +412,7 @@ export class SourceMemory {
       openGroup: this.openGroup,
       reorgs: this.reorgs,
       forks: this.#forks,
+      unsettled: this.unsettled,
       lookupIds: Object.fromEntries([...this.lookups].map(([name, { lastId }]) => [name, lastId])),
       watches: Object.fromEntries(watches)
     };

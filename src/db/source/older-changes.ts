@@ -64,7 +64,7 @@ export function missedSince(
   since: number,
   head: { readonly height: number; readonly hashes: BlockHashes },
   { recent, forks, isScoped }: Told
-): MissedChanges | null {
+): Pick<MissedChanges, 'from' | 'spans'> | null {
   const [own, told] = [since, head.height].map((at) => recent.find(({ height }) => height === at));
   // A block from before the start: what changed before that is not known.
   if (own?.lookupsBefore === undefined || since > head.height) return null;

@@ -21,6 +21,8 @@ export interface RecentBlock {
   readonly within?: number;
   /** If that is null: the part for scoped tables, if it was not too much. */
   readonly scoped?: OlderChanges['spans'];
+  /** Amendments that were sent of it; absent: none. */
+  readonly amended?: number;
 }
 
 /** A group's changes beyond its own blocks, by table. */
@@ -60,6 +62,8 @@ export interface ResumePoint {
   readonly lookupIds: Readonly<Record<string, number>>;
   /** By table whose changes are found by content: sums of its broadcast rows. */
   readonly watches: Readonly<Record<string, KeptWatch>>;
+  /** Tables of which not all rows that changed up to the last block were sent; absent in files of an earlier version: any. */
+  readonly unsettled?: readonly string[];
   /** Position in the binary log up to which changes were broadcast; null or absent: not known. */
   readonly binlog?: ServerPosition | null;
   /** The tables that were served; absent in files of an earlier version. */
@@ -70,8 +74,10 @@ export interface ResumePoint {
 export interface ResumeStep
   extends Pick<
     ResumePoint,
-    'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds' | 'binlog' | 'served'
+    'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds' | 'unsettled' | 'binlog' | 'served'
   > {
+  /** The last block of the point before, where amendments changed what is known of it. */
+  readonly amendedLast?: RecentBlock;
   /** The blocks after those of the point before. */
   readonly added: readonly RecentBlock[];
   /** The tables whose facts changed. */
@@ -86,8 +92,9 @@ export function isStep(change: ResumePoint | ResumeStep): change is ResumeStep {
 }
 
 /** The resume point after a step. */
-export function advance(point: ResumePoint, { added, watches, ...facts }: ResumeStep): ResumePoint {
-  const recent = [...point.recent, ...added].slice(-RECENT_BLOCKS);
+export function advance(point: ResumePoint, { added, amendedLast, watches, ...facts }: ResumeStep): ResumePoint {
+  const before = amendedLast ? [...point.recent.slice(0, -1), amendedLast] : point.recent;
+  const recent = [...before, ...added].slice(-RECENT_BLOCKS);
   return { ...point, ...facts, recent, watches: { ...point.watches, ...watches } };
 }
 

@@ -11,12 +11,19 @@ export class ResumeSteps {
   #isUncertain = false;
   /** Blocks since the last point that was handed over. */
   #added = 0;
+  /** Amendments changed what is known of the last block of the point before. */
+  #isAmended = false;
   #left = 0;
   #partsLeft = 0;
 
   /** A block became the last one. */
   noteBlock(): void {
     this.#added += 1;
+  }
+
+  /** Amendments of the last block were sent. */
+  noteAmendment(): void {
+    this.#isAmended ||= this.#added === 0;
   }
 
   /** Something changed that no step can carry: the next point is handed over whole. */
@@ -31,15 +38,25 @@ export class ResumeSteps {
    * @param isScoped whether a table's rows have blocks
    */
   tell(point: ResumePoint, isUncertain: boolean, isScoped: (table: string) => boolean): ResumePoint | ResumeStep {
-    const { height, blockTime, hashes, openGroup, forks, lookupIds, recent, watches } = point;
-    const added = listOlder(this.#added === 0 ? [] : recent.slice(-this.#added), isScoped);
+    const { height, blockTime, hashes, openGroup, forks, lookupIds, unsettled, recent, watches } = point;
+    const known = this.#isAmended ? this.#added + 1 : this.#added;
+    const told = listOlder(known === 0 ? [] : recent.slice(-known), isScoped);
+    const [amendedLast, added] = this.#isAmended ? [told[0], told.slice(1)] : [undefined, told];
     const changed = Object.entries(watches).filter(([table, facts]) => this.#watches[table] !== facts);
     const isWhole = this.#left <= 0 || this.#partsLeft <= 0 || isUncertain !== this.#isUncertain;
     this.#left = isWhole ? STEPS_MAX : this.#left - 1;
-    this.#partsLeft = isWhole ? PARTS_MAX : this.#partsLeft - partsOf(added);
-    [this.#watches, this.#isUncertain, this.#added] = [watches, isUncertain, 0];
+    this.#partsLeft = isWhole ? PARTS_MAX : this.#partsLeft - partsOf(told);
+    [this.#watches, this.#isUncertain, this.#added, this.#isAmended] = [watches, isUncertain, 0, false];
     if (isWhole) return { ...point, recent: listOlder(recent, isScoped) };
-    const facts = { height, blockTime, hashes, openGroup, lookupIds, ...(forks && { forks }) };
-    return { ...facts, added, watches: Object.fromEntries(changed) };
+    const facts = {
+      height,
+      blockTime,
+      hashes,
+      openGroup,
+      lookupIds,
+      ...(forks && { forks }),
+      ...(unsettled && { unsettled })
+    };
+    return { ...facts, ...(amendedLast && { amendedLast }), added, watches: Object.fromEntries(changed) };
   }
 }

@@ -33,6 +33,8 @@ export interface SnapshotPlan {
   readonly wholeTables: readonly string[];
   /** Full snapshots: the server's estimate of the rows; null otherwise. */
   readonly estimatedRows: number | null;
+  /** Of a since-snapshot whose reader's misses are known: whether the rest may come as amendments, and which are in it. */
+  readonly told?: Pick<MissedChanges, 'amendments' | 'isSettled'> | null;
 }
 
 /**
@@ -65,7 +67,14 @@ export async function planSnapshot(
   const parts = known && (await planOlderParts(connection, { ...layout, plans }, known, head.height));
   // A client that asks for blocks >= N does not request older ones again, whose rows may have changed.
   const older = Math.max(0, first - CHANGED_BLOCKS);
-  const common = { head, first: query.inclusive ? older : first, layout, older: parts, estimatedRows: null };
+  const common = {
+    head,
+    first: query.inclusive ? older : first,
+    layout,
+    older: parts,
+    estimatedRows: null,
+    told: known
+  };
   if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
 
   const tables: TableRead[] = [];

@@ -17,6 +17,10 @@ export interface SnapshotHead {
   readonly whole: ReadonlySet<string>;
   /** The lowest block in a since-snapshot that was asked for older ones; null: the source does not say. */
   readonly firstBlock: number | null;
+  /** Amendments of the block that are in a since-snapshot; null: the source does not say. */
+  readonly amendments: number | null;
+  /** False: amendments of the block may follow. Null: the source does not say. */
+  readonly isSettled: boolean | null;
   readonly fingerprint: string | null;
   /** Estimate of the rows in the body. */
   readonly rows: number | null;
@@ -46,6 +50,8 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
     etag: etag !== undefined && /^"[^"]{1,200}"$/.test(etag) ? etag : null,
     whole: new Set((text('wholeTables') ?? '').split(',').filter(Boolean)),
     firstBlock: wholeNumber(text('firstBlock')),
+    amendments: wholeNumber(text('amendments')),
+    isSettled: text('settled') === undefined ? null : text('settled') === '1',
     fingerprint: text('fingerprint') ?? null,
     rows: wholeNumber(text('rows'))
   };

@@ -257,6 +257,11 @@ export class SourceClient extends SourceConnection {
     return `${this.path(route)}${this.#infraOnly ? '?sync_mode=infra-only' : ''}`;
   }
 
+  /** The live stream, with amendments. */
+  get streamPath(): string {
+    return `${this.modePath('subscribe')}${this.#infraOnly ? '&' : '?'}amendments=1`;
+  }
+
   sincePath({ since, until, skipLookups, lookups, older }: SinceQuery): string {
     const query = new URLSearchParams();
     if (until !== undefined) query.set('until', String(until));

@@ -26,8 +26,11 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const SILENCE_LIMIT_MS = 90_000;
 const WATCH_MS = 1_000;
 
+/** A message as a subscription reads it. */
+type Heard = Announcement | ServerMessage;
+
 /** How much of each message a subscription reads. */
-interface Reading<M extends Announcement> {
+interface Reading<M extends Heard> {
   readonly maxMessageBytes: number;
   /** What of a message is kept until it is taken. */
   readonly kept: (data: Buffer) => Buffer;
@@ -53,7 +56,7 @@ const HEAD_BYTES = 512;
 const weightOf = ({ length }: Buffer): number => Math.max(length, LEAST_BYTES);
 
 /** One live stream of one source: messages are taken one by one, in order. */
-export class Subscription<M extends Announcement = ServerMessage> {
+export class Subscription<M extends Heard = ServerMessage> {
   readonly #reading: Reading<M>;
   readonly #socket: WebSocket;
   readonly #source: SourceClient;
@@ -99,7 +102,7 @@ export class Subscription<M extends Announcement = ServerMessage> {
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
   static async open(source: SourceClient): Promise<Subscription> {
-    return Subscription.#connect(source, source.modePath('subscribe'), WHOLE);
+    return Subscription.#connect(source, source.streamPath, WHOLE);
   }
 
   /** To what a source says its blocks are, without their rows. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
@@ -107,7 +110,7 @@ export class Subscription<M extends Announcement = ServerMessage> {
     return Subscription.#connect(source, path, ENVELOPES);
   }
 
-  static async #connect<M extends Announcement>(
+  static async #connect<M extends Heard>(
     source: SourceClient,
     path: string,
     reading: Reading<M>

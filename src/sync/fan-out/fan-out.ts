@@ -38,6 +38,8 @@ export interface FanOutOptions {
 
 export interface Subscription {
   readonly infraOnly: boolean;
+  /** It takes amendments, and what tells of them. Default false. */
+  readonly amends?: boolean;
   /** Under which it is counted. */
   readonly address: string;
   /** The `Host` that it requested: a name of this server where none is configured. */
@@ -65,6 +67,8 @@ interface Topic {
   readonly others: Set<Subscriber>;
   readonly queue: QueuedMessage[];
   point: BroadcastPoint | null;
+  /** What followed the last block: a new subscriber gets it behind its status. */
+  after: Omit<QueuedMessage, 'targets'>[];
   /** How often the point was set. */
   revision: number;
   sending: Promise<void>;
@@ -74,6 +78,8 @@ interface Topic {
 const SLICE = 200;
 /** An actor awaits each broadcast; if this much still waits, it does not. */
 const MAX_QUEUED = 10_000;
+/** Bytes of amendments that are kept for new subscribers; one that misses some compares its rows. */
+const MAX_AFTER_BYTES = 32 * 2 ** 20;
 const SERVICE_RESTART = 1012;
 const TOO_LARGE = 'the message is larger than clients take';
 const GOING_DOWN = 'the server is going down; reconnect';
@@ -130,10 +136,17 @@ export class FanOut {
     if (topic.queue.length >= MAX_QUEUED)
       throw new PlatformError('ACTOR_BUSY', { reason: `${topic.queue.length} messages wait to be sent` });
     const targets = everyone(topic);
+    const amending = targets.filter(({ amends }) => amends);
     for (const { type, height, bytes, infraBytes } of messages) {
       const full = asBuffer(bytes);
-      const infra = infraBytes ? asBuffer(infraBytes) : full;
-      topic.queue.push({ targets, full, infra, height: type === 'reorg' ? height - 1 : height });
+      const message = { full, infra: infraBytes ? asBuffer(infraBytes) : full };
+      if (type === 'amendment' || type === 'settled') {
+        topic.queue.push({ targets: amending, ...message, height: undefined });
+        if (height === point.height) keep(topic, message);
+      } else {
+        topic.queue.push({ targets, ...message, height: type === 'reorg' ? height - 1 : height });
+        topic.after = [];
+      }
     }
     this.setPoint(id, point);
     return this.#drain(topic);
@@ -144,6 +157,11 @@ export class FanOut {
     const topic = this.#topic(id);
     topic.point = point;
     topic.revision += 1;
+  }
+
+  /** Whether some subscribers take no amendments. */
+  hasPlain(id: DatabaseId): boolean {
+    return everyone(this.#topic(id)).some(({ amends }) => !amends);
   }
 
   /** Grows with each broadcast; 0 before the first. */
@@ -160,7 +178,7 @@ export class FanOut {
   subscribe(
     id: DatabaseId,
     socket: WebSocket,
-    { infraOnly, address, host = '', sendBuffer, onFault }: Subscription
+    { infraOnly, amends = false, address, host = '', sendBuffer, onFault }: Subscription
   ): void {
     const topic = this.#topic(id);
     const status = this.#status(topic);
@@ -172,6 +190,7 @@ export class FanOut {
     };
     const subscriber = new Subscriber(socket, {
       infraOnly,
+      amends,
       sendBuffer,
       onFlood: () => onFault?.(),
       height: status.block_height,
@@ -201,6 +220,7 @@ export class FanOut {
       else this.#perAddress.delete(address);
     });
     subscriber.send(JSON.stringify(status));
+    for (const { full, infra } of amends ? topic.after : []) subscriber.send(infraOnly ? infra : full);
     topic.others.add(subscriber);
   }
 
@@ -236,6 +256,7 @@ export class FanOut {
       others: new Set(),
       queue: [],
       point: null,
+      after: [],
       revision: 0,
       sending: Promise.resolve()
     };
@@ -303,6 +324,11 @@ export class FanOut {
       this.#log.warn({ database: databaseKey(id), hint: caught.hint }, caught.message);
     }
   }
+}
+
+function keep(topic: Topic, { full, infra }: Pick<QueuedMessage, 'full' | 'infra'>): void {
+  const bytes = topic.after.reduce((sum, message) => sum + message.full.length, full.length);
+  if (bytes <= MAX_AFTER_BYTES) topic.after.push({ full, infra, height: undefined });
 }
 
 function everyone({ validators, others }: Topic): Subscriber[] {

@@ -27,6 +27,8 @@ export interface SubscriberView {
 
 export interface SubscriberOptions {
   readonly infraOnly: boolean;
+  /** It takes amendments. Default false. */
+  readonly amends?: boolean;
   /** The last block broadcast when it came. */
   readonly height: number | null;
   readonly limits: SubscriberInput;
@@ -57,6 +59,7 @@ export class Subscriber {
   readonly id = randomBytes(6).toString('hex');
   readonly socket: WebSocket;
   readonly infraOnly: boolean;
+  readonly amends: boolean;
   readonly #options: SubscriberOptions;
   readonly #connectedAt = performance.now();
   readonly #flow: ActorRefFrom<typeof subscriberMachine>;
@@ -71,6 +74,7 @@ export class Subscriber {
   constructor(socket: WebSocket, options: SubscriberOptions) {
     this.socket = socket;
     this.infraOnly = options.infraOnly;
+    this.amends = options.amends ?? false;
     this.#options = options;
     this.#lastSent = options.height;
     this.#flow = createActor(subscriberMachine, { input: options.limits }).start();

@@ -1,5 +1,6 @@
 import { type Readiness, worstOf } from '../../service/readiness.ts';
 import type { DatabaseId } from '../../wire/data/database.ts';
+import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { ActorDirectory } from './deps.ts';
 
 /** @param maxLag blocks that a database may be behind (READY_MAX_LAG) */
@@ -12,6 +13,11 @@ function readinessOf(id: DatabaseId, directory: Omit<ActorDirectory, 'lookup'>, 
   const report = directory.lastReport(id);
   if (report?.replica?.halt) return 'halted';
   if (!directory.isUp(id) || report?.circuit === 'open') return 'unavailable';
-  if (!report || report.lagBlocks === null || report.replica?.complete === false) return 'starting';
+  if (!report || report.lagBlocks === null || isStarting(report)) return 'starting';
   return report.lagBlocks > maxLag ? 'behind' : 'ready';
+}
+
+/** A live replica that waits for amendments of its last block had all of the blocks before. */
+function isStarting({ replica }: DatabaseReport): boolean {
+  return replica?.complete === false && !replica.settling;
 }

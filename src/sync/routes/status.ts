@@ -6,7 +6,7 @@ import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';
 import { remedyOf } from '../../wire/state/halts.ts';
-import type { DatabaseReport } from '../../wire/state/report.ts';
+import type { DatabaseReport, SettlingReport } from '../../wire/state/report.ts';
 import { type DatabaseStatus, SingleStatusSchema, StatusTreeSchema } from '../../wire/state/status.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { IndexMaps } from '../http/index-maps.ts';
@@ -74,8 +74,14 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     ...(report?.notReplicated ? { not_replicated: { ...report.notReplicated } } : {})
   };
   if (config.SYNC_MODE === 'server') {
-    const { sweep, binlog, lastError = null } = report ?? {};
-    const finding = { ...(sweep && { sweep }), ...(binlog && { binlog }) };
+    const { sweep, binlog, settling, settledHeight = null, lastError = null } = report ?? {};
+    const look = settling ? { ...withoutTime(settling), since_ms: settling.sinceMs } : null;
+    const finding = {
+      settled_height: settledHeight,
+      settling: look,
+      ...(sweep && { sweep }),
+      ...(binlog && { binlog })
+    };
     return { ...common, last_error: lastError, subscribers: fanOut.subscribers(id), ...finding };
   }
   const { percent = null, halt = null, verification = null, verifiedHeight = null } = report?.replica ?? {};
@@ -88,6 +94,8 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     halted: halt !== null,
     reason: halt?.reason ?? null,
     remedy: halt && remedyOf(halt),
+    settled_height: report?.settledHeight ?? null,
+    settling: report?.replica?.settling ?? false,
     verification,
     unconfirmed: [...(report?.replica?.unconfirmed ?? [])],
     verified_height: verifiedHeight,
@@ -101,6 +109,10 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     index_map_mismatches: report?.replica?.indexMapMismatches ?? null,
     sources: [...(report?.replica?.sources ?? [])]
   };
+}
+
+function withoutTime({ sinceMs: _, ...look }: SettlingReport): Omit<SettlingReport, 'sinceMs'> {
+  return look;
 }
 
 type AsOf = NonNullable<DatabaseReport['replica']>['dispensers'];

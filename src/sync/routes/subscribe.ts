@@ -13,13 +13,19 @@ import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
 
 const QuerySchema = Type.Object({
-  sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE))
+  sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE)),
+  amendments: Type.Optional(
+    Type.Literal('1', {
+      description:
+        'with `AmendmentMessage` and `SettledMessage`; without it, a block brings once more what they brought'
+    })
+  )
 });
 
 const SUBSCRIBE_DOC: RouteDoc = {
   tag: 'Live stream',
   summary: 'Every new block, by WebSocket',
-  description: `The server sends \`StatusMessage\`, then \`BlockMessage\` and \`ReorgMessage\` as they come; a subscriber may send \`HeartbeatMessage\`, and once within 5 seconds \`AuthMessage\`.
+  description: `The server sends \`StatusMessage\`, then \`BlockMessage\` and \`ReorgMessage\` as they come, and \`AmendmentMessage\` and \`SettledMessage\` if asked for; a subscriber may send \`HeartbeatMessage\`, and once within 5 seconds \`AuthMessage\`.
 
 The token comes in \`Authorization\` or, from browsers, as subprotocol \`bearer.<base64url token>\` beside \`${SUBPROTOCOL}\`.`,
   statuses: [101, 429]
@@ -61,6 +67,7 @@ export const subscribeRoutes: FastifyPluginAsyncTypebox<
       sockets.open(request, reply, (socket, connection) =>
         fanOut.subscribe(id, socket, {
           infraOnly,
+          amends: request.query.amendments === '1',
           address,
           host: request.raw.headers.host,
           sendBuffer: () => readSendBuffer(connection),

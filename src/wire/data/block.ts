@@ -1,11 +1,13 @@
 import { type BlockHashes, type DatabaseId, SCHEMA_VERSION } from './database.ts';
 import {
+  type AmendmentMessage,
   type BlockMessage,
   type Group,
   INFRA_TABLES,
   MAX_MESSAGE_BYTES,
   type ReorgMessage,
   type ServerMessage,
+  type SettledMessage,
   type WireRow,
   type WireRows
 } from './messages.ts';
@@ -28,6 +30,14 @@ export interface ReadBlock {
   readonly rows: WireRows;
   /** What changed elsewhere; on the last block of the group only. */
   readonly changes: ReadChanges | null;
+  /** Amendments of the block before the group's; absent: not known. */
+  readonly amendedBefore?: number | undefined;
+}
+
+/** A block that was broadcast, as later messages name it. */
+export interface NamedHead {
+  readonly height: number;
+  readonly hashes: BlockHashes;
 }
 
 interface ReadChanges {
@@ -38,6 +48,8 @@ interface ReadChanges {
   readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
   /** What could not be found. */
   readonly gaps: readonly string[];
+  /** Tables that were not looked at whole. */
+  readonly unlooked: ReadonlySet<string>;
 }
 
 interface ReadChange {
@@ -76,10 +88,56 @@ export function blockMessage(id: DatabaseId, block: ReadBlock): BlockMessage {
     ...(head.commitments ?? {}),
     schema_fingerprint: block.layout.fingerprint,
     ...(changes && unsettledOf(changes)),
+    ...(changes && isSettling(changes) ? { settling: true as const } : {}),
+    ...(block.amendedBefore === undefined ? {} : { amended_before: block.amendedBefore }),
     data: { ...joined(rows, beside!), ...(isIndexer ? { sync_meta: [header] } : {}) },
     ...(isIndexer && changed ? { updated_rows: updated_rows! } : {}),
     ...parts
   };
+}
+
+/** Whether amendments of the group's last block may follow. */
+export function isSettling({
+  tables,
+  unlooked
+}: Pick<ReadChanges, 'unlooked'> & { readonly tables: ReadonlyMap<string, Pick<ReadChange, 'left'>> }): boolean {
+  return unlooked.size > 0 || [...tables.values()].some(({ left }) => left.length > 0);
+}
+
+/** The message of rows that changed up to a block, found after it was broadcast. @param number counts from 1 for each block */
+export function amendmentMessage(
+  id: DatabaseId,
+  { height, hashes }: NamedHead,
+  {
+    fingerprint,
+    number,
+    tables
+  }: { readonly fingerprint: string; readonly number: number; readonly tables: ReadChanges['tables'] }
+): AmendmentMessage {
+  const { dbType, chain, network } = id;
+  const changed = changedRows({ tables, stamped: new Map(), vanishedIds: new Map() });
+  return {
+    type: 'amendment',
+    chain,
+    network,
+    dbType,
+    block_index: height,
+    ...hashes,
+    number,
+    schema_fingerprint: fingerprint,
+    ...changed
+  } as AmendmentMessage;
+}
+
+/** Says that all that changed up to a block was sent. @param amendments of that block; null: not known */
+export function settledMessage(
+  { dbType, chain, network }: DatabaseId,
+  { height, hashes }: NamedHead,
+  amendments: number | null,
+  isUnknown: boolean
+): SettledMessage {
+  const head = { type: 'settled', chain, network, dbType, block_index: height, ...hashes, amendments } as const;
+  return { ...head, ...(isUnknown ? { unknown: true as const } : {}) } as SettledMessage;
 }
 
 function unsettledOf({ tables, gaps }: ReadChanges): Pick<BlockMessage, 'unsettled'> {
@@ -91,7 +149,14 @@ function previousHash(previous: BlockHashes | null): NonNullable<BlockMessage['p
   return previous && 'block_hash' in previous ? previous.block_hash : previous;
 }
 
-function changedRows({ tables, stamped, vanishedIds }: ReadChanges): Partial<BlockMessage> {
+function changedRows({
+  tables,
+  stamped,
+  vanishedIds
+}: Pick<ReadChanges, 'tables' | 'stamped' | 'vanishedIds'>): Pick<
+  BlockMessage,
+  'updated_rows' | 'deleted_rows' | 'ranges'
+> {
   const updated: WireRows = {};
   const deleted: WireRows = {};
   const ranges: NonNullable<BlockMessage['ranges']> = {};
@@ -136,6 +201,21 @@ function tablesOf<T>(tables: Record<string, T>, holds: (table: string) => boolea
 
 const infraTables = <T>(tables: Record<string, T>): Record<string, T> =>
   tablesOf(tables, (table) => INFRA_TABLES.has(table));
+
+/** The same amendment for `infra-only` subscribers; it may be left with no rows. */
+export function infraAmendment({
+  updated_rows,
+  deleted_rows,
+  ranges,
+  ...envelope
+}: AmendmentMessage): AmendmentMessage {
+  return {
+    ...envelope,
+    ...(updated_rows ? { updated_rows: infraTables(updated_rows) } : {}),
+    ...(deleted_rows ? { deleted_rows: infraTables(deleted_rows) } : {}),
+    ...(ranges ? { ranges: infraTables(ranges) } : {})
+  };
+}
 
 /** @param height the first orphaned block */
 export function reorgMessage({ dbType, chain, network }: DatabaseId, height: number): ReorgMessage {

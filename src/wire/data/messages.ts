@@ -71,6 +71,10 @@ export const BlockMessageSchema = Type.Object({
    * Absent: it does.
    */
   unsettled: Type.Optional(Type.Union([Type.Literal('rest'), Type.Literal('unknown')])),
+  /** Amendments may follow: whether all that changed in older rows was sent says a `settled` message. Absent: this message brings it all. */
+  settling: Type.Optional(Type.Literal(true)),
+  /** Amendments of the block before; null or absent: not known. */
+  amended_before: Type.Optional(Type.Union([Height, Type.Null()])),
   /** Schema fingerprint at this block; when it changes, a client fetches `/schema` before it applies. */
   schema_fingerprint: Type.Optional(Type.String({ maxLength: 64 })),
   sync_mode: Type.Optional(Type.String())
@@ -84,7 +88,13 @@ export function previousHashes({ dbType, previous_hash }: BlockMessage): BlockHa
 }
 
 /** Rows that a block brings. */
-export function countRows({ data, updated_rows = {} }: Pick<BlockMessage, 'data' | 'updated_rows'>): number {
+export function countRows({
+  data,
+  updated_rows = {}
+}: {
+  readonly data: WireRows;
+  readonly updated_rows?: WireRows | undefined;
+}): number {
   return [data, updated_rows].flatMap((rows) => Object.values(rows)).reduce((sum, { length }) => sum + length, 0);
 }
 
@@ -95,6 +105,37 @@ export const ReorgMessageSchema = Type.Object({
   block_index: Height
 });
 export type ReorgMessage = Static<typeof ReorgMessageSchema>;
+
+/**
+ * Rows that changed up to a block that was broadcast and that its message did not bring, for subscribers that ask for amendments. It
+ * may come twice. `data` has none: new rows come with their blocks.
+ */
+export const AmendmentMessageSchema = Type.Object({
+  type: Type.Literal('amendment'),
+  ...DatabaseIdSchema.properties,
+  block_index: Height,
+  ...HASH_FIELDS,
+  /** Counts from 1 for each block. */
+  number: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }),
+  schema_fingerprint: Type.String({ maxLength: 64 }),
+  updated_rows: Type.Optional(Rows),
+  deleted_rows: Type.Optional(Rows),
+  ranges: Type.Optional(ByName(TableRangesMessageSchema))
+});
+export type AmendmentMessage = Static<typeof AmendmentMessageSchema>;
+
+/** Everything that changed up to a block was sent, with its message, later ones and their amendments. */
+export const SettledMessageSchema = Type.Object({
+  type: Type.Literal('settled'),
+  ...DatabaseIdSchema.properties,
+  block_index: Height,
+  ...HASH_FIELDS,
+  /** Amendments of that block; null: not known. */
+  amendments: Type.Union([Height, Type.Null()]),
+  /** What was sent of some older rows before is not known: only a comparison tells whether a replica has them. */
+  unknown: Type.Optional(Type.Literal(true))
+});
+export type SettledMessage = Static<typeof SettledMessageSchema>;
 
 /** What a message says before its rows: which block it is. */
 const BlockHeadSchema = Type.Object({
@@ -107,7 +148,13 @@ const BlockHeadSchema = Type.Object({
 export const AnnouncementSchema = Type.Union([StatusMessageSchema, BlockHeadSchema, ReorgMessageSchema]);
 export type Announcement = Static<typeof AnnouncementSchema>;
 
-export const ServerMessageSchema = Type.Union([StatusMessageSchema, BlockMessageSchema, ReorgMessageSchema]);
+export const ServerMessageSchema = Type.Union([
+  StatusMessageSchema,
+  BlockMessageSchema,
+  ReorgMessageSchema,
+  AmendmentMessageSchema,
+  SettledMessageSchema
+]);
 export type ServerMessage = Static<typeof ServerMessageSchema>;
 
 /** The ten tables of an `infra-only` subscription. */

@@ -39,6 +39,10 @@ export const SNAPSHOT_HEADERS = {
   wholeTables: 'x-whole-tables',
   /** With `older`: the lowest block whose rows are in `tables`. */
   firstBlock: 'x-first-block',
+  /** With `older`: the amendments of the snapshot's block that are in it. */
+  amendments: 'x-amendments',
+  /** With `older`: 1 when everything that changed up to the snapshot's block is in it; else amendments may follow. */
+  settled: 'x-settled',
   /** Schema fingerprint of the build's own read. */
   fingerprint: 'x-schema-fingerprint',
   /** Full snapshots: the server's estimate of the rows in the body, for a percentage and for no check. */
@@ -73,6 +77,10 @@ export interface MissedChanges {
   readonly from: number;
   /** By scoped table, the parts of which any row may have changed. */
   readonly spans: Readonly<Record<string, readonly (readonly [number, number] | null)[]>>;
+  /** Amendments of the block up to which it was asked that are in it; null: not known. */
+  readonly amendments: number | null;
+  /** Everything that changed up to that block was sent. */
+  readonly isSettled: boolean;
 }
 
 /** A snapshot to build: what the pool's task needs, and the key under which equal requests share one build. */

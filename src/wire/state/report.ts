@@ -37,6 +37,19 @@ export interface SweepReport {
   readonly blocks: number | null;
 }
 
+/** A source's look at what its last groups did not look at. */
+export interface SettlingReport {
+  /** The block that is settled when it ends. */
+  readonly height: number;
+  /** Tables to look at, and those that are left. */
+  readonly tables: number;
+  readonly left: number;
+  /** The table under way. */
+  readonly table: string | null;
+  /** Milliseconds since it began. */
+  readonly sinceMs: number;
+}
+
 /** `auto`: the binary log is used where the server and the account's rights allow it; `required`: nothing is broadcast without it. */
 export type BinlogMode = 'auto' | 'required' | 'off';
 
@@ -84,9 +97,14 @@ export interface DatabaseReport extends ActorReport {
   readonly origin?: string | null;
   readonly sweep?: SweepReport;
   readonly binlog?: BinlogReport;
+  readonly settling?: SettlingReport | null;
+  /** Server: the last block of which everything that changed was sent. Client: the last one at which the replica has it all. */
+  readonly settledHeight?: number | null;
   /** Client only. */
   readonly replica?: {
     readonly complete: boolean;
+    /** It is live, and amendments of its last block may follow: it is complete when the source says that it sent everything. */
+    readonly settling?: boolean;
     /** Of the bootstrap or catch-up under way, 0 to 100. */
     readonly percent: number | null;
     /** Of the bootstrap under way. */

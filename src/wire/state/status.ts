@@ -69,6 +69,32 @@ const DatabaseStatusSchema = Type.Object({
       { description: 'passes over rows that no block told of, and the blocks that the last one took' }
     )
   ),
+  settled_height: Type.Optional(
+    Type.Unsafe<number | null>({
+      ...HeightOrNull,
+      description:
+        'server: the last block of which everything that changed was sent; client: the last one at which the replica had all of it'
+    })
+  ),
+  settling: Type.Optional(
+    Type.Union(
+      [
+        Type.Object({
+          height: Type.Number(),
+          tables: Type.Number(),
+          left: Type.Number(),
+          table: TextOrNull,
+          since_ms: Type.Number()
+        }),
+        Type.Boolean(),
+        Type.Null()
+      ],
+      {
+        description:
+          'server: how far the look at changes that the last messages did not bring is, null when all was sent; client: whether amendments of its block may follow'
+      }
+    )
+  ),
   binlog: Type.Optional(
     Type.Object(
       { used: Type.Boolean(), reason: TextOrNull, missed: Type.Number() },

@@ -92,8 +92,8 @@ export const sourceMessages = target<Message>({
     assert.deepEqual([value.dbType, value.chain, value.network], [ID.dbType, ID.chain, ID.network]);
     if (value.type === 'status') return;
     assert.ok(isHeight(value.block_index));
-    if (value.type === 'reorg') return;
-    for (const rows of [value.data, value.updated_rows ?? {}, value.deleted_rows ?? {}])
+    if (value.type === 'reorg' || value.type === 'settled') return;
+    for (const rows of [value.type === 'block' ? value.data : {}, value.updated_rows ?? {}, value.deleted_rows ?? {}])
       for (const [table, list] of Object.entries(rows)) assert.ok(Array.isArray(list), table);
     for (const { spans, rows } of Object.values(value.ranges ?? {})) {
       assert.ok(Array.isArray(rows));

@@ -7,7 +7,7 @@ import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../../
 import { ActorHandle, actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
 import { advance, isStep, type ResumePoint, type ResumeStep } from '../../../src/db/source/resume-point.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
-import type { BlockMessage, ReorgMessage } from '../../../src/wire/data/messages.ts';
+import type { AmendmentMessage, BlockMessage, ReorgMessage, SettledMessage } from '../../../src/wire/data/messages.ts';
 import type { DatabaseReport } from '../../../src/wire/state/report.ts';
 import balanceTops from '../../../workers/sync/balance-tops.ts';
 import merkleEpochs from '../../../workers/sync/merkle-epochs.ts';
@@ -21,6 +21,8 @@ export const TEST_KEY = '0123456789abcdef0123456789abcdef';
 export class SourceThread {
   readonly handle: ActorHandle<SourceAsks, MainAsks, ActorNotices>;
   readonly messages: (BlockMessage | ReorgMessage)[] = [];
+  /** What it sent after a block, to subscribers that ask for it. */
+  readonly after: (AmendmentMessage | SettledMessage)[] = [];
   readonly infra: (BlockMessage | ReorgMessage)[] = [];
   readonly states: string[] = [];
   resume: ResumePoint | null = null;
@@ -49,6 +51,7 @@ export class SourceThread {
       stateDomain: 'PLATFORM',
       localTables: [],
       binlog: 'off',
+      settleBudgetMs: 5_000,
       circuitFailures: 10,
       circuitCooldownMs: 300,
       logLevel: 'fatal',
@@ -77,7 +80,11 @@ export class SourceThread {
           return {};
         },
         broadcast: ({ messages, resume }) => {
-          for (const { bytes, infraBytes } of messages) {
+          for (const { type, bytes, infraBytes } of messages) {
+            if (type === 'amendment' || type === 'settled') {
+              this.after.push(decode(bytes));
+              continue;
+            }
             this.messages.push(decode(bytes));
             if (infraBytes) this.infra.push(decode(infraBytes));
           }
@@ -118,6 +125,6 @@ export class SourceThread {
   }
 }
 
-function decode(bytes: Uint8Array): BlockMessage | ReorgMessage {
-  return JSON.parse(new TextDecoder().decode(bytes)) as BlockMessage | ReorgMessage;
+function decode<T>(bytes: Uint8Array): T {
+  return JSON.parse(new TextDecoder().decode(bytes)) as T;
 }

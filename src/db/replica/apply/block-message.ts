@@ -63,7 +63,7 @@ export class GroupIntake {
   }
 
   /** @throws {PlatformError} SOURCE_INVALID */
-  async add(message: BlockMessage): Promise<void> {
+  async add(message: Pick<BlockMessage, 'data' | 'updated_rows' | 'deleted_rows' | 'ranges'>): Promise<void> {
     for (const [table, { rows }] of ordered(this.#schema, message.ranges))
       this.#group.parents.learn(table, canonicalRows(table, rows));
     for (const [table, list] of ordered(this.#schema, message.data))
@@ -127,7 +127,11 @@ function append<T>(into: T[], list: readonly T[]): void {
 }
 
 /** True when a message deletes rows by ids that the replica lacks because its ids are its own. */
-export function namesUnknownIds({ byName }: ReplicaSchema, own: readonly string[], message: BlockMessage): boolean {
+export function namesUnknownIds(
+  { byName }: ReplicaSchema,
+  own: readonly string[],
+  message: Pick<BlockMessage, 'deleted_rows' | 'ranges'>
+): boolean {
   return own.some((name) => {
     const table = byName.get(name);
     const id = table?.surrogate == null ? undefined : table.codecs[table.surrogate]!.name;

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../../errors.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../../wire/data/database.ts';
-import { type BlockMessage, previousHashes } from '../../../wire/data/messages.ts';
+import { type AmendmentMessage, type BlockMessage, previousHashes } from '../../../wire/data/messages.ts';
 import { type Connection, databaseError, rows } from '../../core/connection.ts';
 import { StatementBatch, type Statements, write } from '../../core/statement-batch.ts';
 import { type BlockHead, readBlockHeads } from '../../tables/block-hashes.ts';
@@ -15,7 +15,7 @@ import { deriveBalances, deriveTouched } from './derived-balances.ts';
 import { type GroupOptions, GroupTransaction } from './group-transaction.ts';
 import { SinceApplication, type SinceContent } from './since-application.ts';
 import { TouchedBalances } from './touched-balances.ts';
-import { type GroupBase, pruneJournal, UndoJournal } from './undo-journal.ts';
+import { type GroupBase, pruneJournal, readGroupAt, UndoJournal } from './undo-journal.ts';
 
 /** The dependencies of a replica's writer besides its connection. */
 export interface WriterContext {
@@ -28,6 +28,8 @@ export interface WriterContext {
 
 /** The roots that a source names for the last block of a group; null where it has none. */
 export interface ClaimedRoots {
+  /** Amendments may change the balances of that block: another root is no contradiction before it is settled. */
+  readonly isSettling?: boolean;
   readonly balances_root: string | null;
   readonly block_merkle_root: string | null;
 }
@@ -50,6 +52,10 @@ export interface GroupTarget extends Span {
   readonly source: string;
   readonly complete: boolean;
   readonly phase: ReplicaState['phase'];
+  /** Amendments of its last block that are in it; null: not known. */
+  readonly amendments?: number | null;
+  /** Rows are missing that no message brings. */
+  readonly misses?: boolean;
 }
 
 /** Groups that are too old to be undone are deleted once in this many blocks. */
@@ -100,9 +106,13 @@ export function applyBlocks(
   before: ReplicaState,
   groups: readonly LiveGroup[]
 ): Promise<ReplicaState> {
-  const { balances_root = null, block_merkle_root = null } = groups.at(-1)!.messages.at(-1)!;
+  const { balances_root = null, block_merkle_root = null, settling } = groups.at(-1)!.messages.at(-1)!;
   const works = groups.map((group) => liveWork(context, before, group));
-  return applyGroups(connection, context, before, works, { balances_root, block_merkle_root });
+  return applyGroups(connection, context, before, works, {
+    balances_root,
+    block_merkle_root,
+    isSettling: settling === true
+  });
 }
 
 function liveWork({ schema }: WriterContext, before: ReplicaState, { target, messages }: LiveGroup): GroupWork {
@@ -121,6 +131,51 @@ function liveWork({ schema }: WriterContext, before: ReplicaState, { target, mes
       return messages.map((message) => ({ height: message.block_index, hashes: message as unknown as BlockHashes }));
     }
   };
+}
+
+/**
+ * Applies amendments of the last block, in order, in one transaction. They become a part of its group: a rollback undoes them with it.
+ *
+ * @param after the marker's fields that they change
+ * @returns, @throws as `applyBlocks`
+ */
+export async function applyAmendments(
+  connection: Connection,
+  context: WriterContext,
+  before: ReplicaState,
+  messages: readonly AmendmentMessage[],
+  after: Pick<ReplicaState, 'amendments' | 'misses'>
+): Promise<ReplicaState> {
+  const { schema, epochSize, examiner } = context;
+  const height = before.height!;
+  try {
+    const batch = new StatementBatch(connection);
+    await write(batch, 'BEGIN');
+    await moveMarker(batch, height, { height, ...after });
+    const span = (await readGroupAt(batch, height)) ?? { first: height, last: height };
+    const [ids, touched] = [new CarriedIds(before.ids.own), new TouchedBalances()];
+    const journal = new UndoJournal(batch, span.first, span.last);
+    const group = new GroupTransaction(batch, schema, span, { journal, ids, touched, isAmendment: true });
+    for (const message of messages) {
+      const intake = new GroupIntake(group, schema, { span, ids, derives: false });
+      await intake.add({ ...message, data: {} });
+      await group.take(intake.wants);
+    }
+    await journal.flush();
+    const changed = runsOf(group.changedBlocks);
+    if (schema.heads?.dbType === 'indexer' && changed.length > 0)
+      await logAnew(batch, schema.heads, changed, height, epochSize);
+    const found = ids.changed ? { ids: { ...before.ids, own: ids.changed } } : {};
+    if (ids.changed) await writeReplicaState(batch, found);
+    await examiner?.examine(batch, schema, { span: { first: height + 1, last: height }, touched, claimed: null });
+    await batch.query('COMMIT');
+    await examiner?.settle(true);
+    const amended = { ...before, ...after, ...found };
+    if (NO_EARLY_ROWS.has(before) && !group.mayHoldEarly) NO_EARLY_ROWS.add(amended);
+    return amended;
+  } catch (caught) {
+    throw await failedAt(caught, connection, examiner, `an amendment of block ${height}`);
+  }
 }
 
 /** Applies a since-snapshot as one group. @returns, @throws as `applyBlocks` */
@@ -170,8 +225,20 @@ async function applyGroups(
   claimed: ClaimedRoots | null
 ): Promise<ReplicaState> {
   const { schema, epochSize, examiner } = context;
-  const { phase, complete, source, hashes, blockTime = null, last } = works.at(-1)!.target;
-  const told = { height: last, phase, complete, source, hashes, blockTime };
+  const {
+    phase,
+    complete,
+    source,
+    hashes,
+    blockTime = null,
+    last,
+    amendments = null,
+    misses = false
+  } = works.at(-1)!.target;
+  const told = {
+    ...{ height: last, phase, complete, source, hashes, blockTime, amendments, misses },
+    ...(complete && { settledHeight: last })
+  };
   const { first } = works[0]!.target;
   try {
     const batch = new StatementBatch(connection);
@@ -196,19 +263,29 @@ async function applyGroups(
     if (!written.mayHoldEarly) NO_EARLY_ROWS.add(after);
     return after;
   } catch (caught) {
-    connection.destroy();
-    await examiner?.settle(false);
-    const { errno = 0, message } = caught as Error & { errno?: number };
-    if (errno === DUPLICATE_KEY) {
-      const reason = `a row of blocks ${first} to ${last} contradicts the replica: ${message}`;
-      throw new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
-    }
-    if (UNFIT.has(errno)) {
-      const reason = `a row of blocks ${first} to ${last} does not fit its table: ${message}`;
-      throw new PlatformError('SOURCE_INVALID', { reason, errno }, { cause: caught });
-    }
-    throw databaseError(caught, { blocks: `${first}-${last}` });
+    throw await failedAt(caught, connection, examiner, `blocks ${first} to ${last}`);
   }
+}
+
+/** Ends the connection after a fault. @param what was written @returns the fault as it is reported */
+async function failedAt(
+  caught: unknown,
+  connection: Connection,
+  examiner: GroupExaminer | undefined,
+  what: string
+): Promise<Error> {
+  connection.destroy();
+  await examiner?.settle(false);
+  const { errno = 0, message } = caught as Error & { errno?: number };
+  if (errno === DUPLICATE_KEY) {
+    const reason = `a row of ${what} contradicts the replica: ${message}`;
+    return new PlatformError('ROW_CONTRADICTION', { reason }, { cause: caught });
+  }
+  if (UNFIT.has(errno)) {
+    const reason = `a row of ${what} does not fit its table: ${message}`;
+    return new PlatformError('SOURCE_INVALID', { reason, errno }, { cause: caught });
+  }
+  return databaseError(caught, { blocks: what });
 }
 
 /** Writes groups one after another. The statements that check one are sent with those of the next. */

@@ -25,6 +25,8 @@ export interface GroupOptions {
    * the table ids of its own. Absent: the transaction ends.
    */
   readonly collisions?: 'evict' | 'own';
+  /** The group's blocks are there already: rows of theirs that change need no image, because a rollback deletes them by scope. */
+  readonly isAmendment?: boolean;
 }
 
 /**
@@ -64,7 +66,7 @@ export class GroupTransaction {
     return this.#mayHoldEarly;
   }
 
-  /** Ascending heights below the group with a changed row in `blocks`. */
+  /** Ascending heights with a changed row in `blocks`, below the group or, of an amendment, any. */
   get changedBlocks(): readonly number[] {
     return [...this.#changedBlocks].sort((a, b) => a - b);
   }
@@ -220,7 +222,7 @@ export class GroupTransaction {
     // Rows that hung on a parent which goes wait for it to come again.
     if (this.#parentNames.has(table.name)) this.#mayHoldEarly = true;
     this.#options.touched?.note('removed', table, list);
-    await this.#options.journal.keep('removed', table, list);
+    await this.#keep('removed', table, list);
     this.#noteBlocks(table, list);
     await deleteRows(this.#connection, table, list);
   }
@@ -231,14 +233,28 @@ export class GroupTransaction {
     this.#noteBlocks(table, list);
     const yielding = this.#options.ids.isOwn(table) ? null : this.#insert;
     const added = yielding ? await yielding.run(table, list) : list;
-    await this.#options.journal.keep('added', table, added);
+    await this.#keep('added', table, added);
     if (!yielding) await insertRows(this.#connection, table, list);
+  }
+
+  async #keep(kind: 'removed' | 'added', table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
+    const isOwn = this.#options.isAmendment && table.plan.scope ? await this.#ownRows(table, list) : null;
+    await this.#options.journal.keep(kind, table, isOwn ? list.filter((_, at) => !isOwn[at]) : list);
+  }
+
+  /** Which rows stand in the group's blocks. */
+  async #ownRows(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<boolean[]> {
+    const { first, last } = this.#span;
+    const blocks = await this.#parents.blocksOf(table, list);
+    return blocks.map((block) => block !== null && block >= first && block <= last);
   }
 
   #noteBlocks(table: ReplicaTable, list: readonly CanonicalRow[]): void {
     if (table.name !== 'blocks') return;
     const columns = table.codecs.map(({ name }) => name);
-    for (const height of heightsOf(columns, list)) if (height < this.#span.first) this.#changedBlocks.add(height);
+    for (const height of heightsOf(columns, list)) {
+      if (height < this.#span.first || this.#options.isAmendment) this.#changedBlocks.add(height);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import type { BlockHashes } from '../../../wire/data/database.ts';
 import { rows } from '../../core/connection.ts';
 import { type Statements, write } from '../../core/statement-batch.ts';
+import type { Span } from '../heights.ts';
 import type { CanonicalRow, ReplicaTable } from '../schema.ts';
 
 /** Where the replica stood before a group. */
@@ -97,6 +98,16 @@ export async function readGroupsAbove(connection: Statements, height: number): P
     last: Number(row.group_last),
     base: JSON.parse(row.body) as GroupBase
   }));
+}
+
+/** Reads the blocks of the group that ends at a height; null when the journal has none. */
+export async function readGroupAt(connection: Statements, height: number): Promise<Span | null> {
+  const [row] = await rows<{ group_first: number }>(
+    connection,
+    "SELECT group_first FROM sync_undo WHERE group_last = ? AND kind = 'group'",
+    [height]
+  );
+  return row ? { first: Number(row.group_first), last: height } : null;
 }
 
 /** A group's steps, last one first, a few at a time. */

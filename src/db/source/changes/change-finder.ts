@@ -29,21 +29,28 @@ export interface GroupFacts {
   readonly touched: TouchedKeys;
   /** The rows that changed, as the binary log names them; null: they are looked for. */
   readonly logged: LoggedChanges | null;
+  /** By table: values that are sent once more, for subscribers without amendments. */
+  readonly again: ReadonlyMap<string, readonly Span[]>;
 }
 
 /** Finds what changed since the last broadcast beyond the rows of the new blocks. All reads are of one snapshot. */
 export async function findChanges(
   statements: Statements,
   layout: SourceLayout,
-  { watches, facts, before, own, stale, withRows, touched, logged }: GroupFacts
-): Promise<{ readonly tables: ReadonlyMap<string, TableFound>; readonly gaps: readonly string[] }> {
+  { watches, facts, before, own, stale, withRows, touched, logged, again }: GroupFacts
+): Promise<{
+  readonly tables: ReadonlyMap<string, TableFound>;
+  readonly gaps: readonly string[];
+  readonly unlooked: ReadonlySet<string>;
+}> {
   const gaps: string[] = [];
   const looks = layout.plans.flatMap((plan) => {
     const watch = watches.get(plan.name);
     if (!watch) return [];
     const values = watch.ranging.column === null ? [] : own.of(plan);
     const known = { facts: facts.get(plan.name), before, stale: stale.get(plan.name) ?? [] };
-    return [beginLook({ plan, watch, own: values, ...known }, logged?.spans(plan.name))];
+    const named = [...(logged?.spans(plan.name) ?? []), ...(again.get(plan.name) ?? [])];
+    return [beginLook({ plan, watch, own: values, ...known }, named)];
   });
   if (logged) {
     await noteLastIds(
@@ -58,10 +65,10 @@ export async function findChanges(
       if (!logged.isAll) requireUnknown(look);
       else if (look.watch.unknownSpans.length > 0) gaps.push(unknownGap(look.plan.name));
     }
-    // Larger tables get the look of a group without a log.
+    // Larger tables get the look of a group without a log, and amendments bring the rest.
     const large = whole.filter((look) => !isBounded(look));
     await lookAround(statements, large, withRows, new Set(touched.rules.map(({ plan }) => plan)));
-    for (const { plan } of large) gaps.push(unknownGap(plan.name));
+    if (logged.isAll) for (const { plan } of large) gaps.push(unknownGap(plan.name));
   } else {
     await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
     await lookAtCorrelated(statements, looks);
@@ -77,7 +84,9 @@ export async function findChanges(
   const others = looks.filter(({ plan }) => plan.scope === null);
   const named = await Promise.all(others.map((look) => taker.readNamed(look, touched)));
   for (const [index, look] of others.entries()) await take(look, named[index]);
-  return { tables: found, gaps };
+  const isUnlooked = ({ plan: { name }, watch, notes }: Look) =>
+    !notes.isWhole && (notes.isLooked || logged?.isWhole(name) || !watch.isLooked);
+  return { tables: found, gaps, unlooked: new Set(looks.filter(isUnlooked).map(({ plan }) => plan.name)) };
 }
 
 function unknownGap(table: string): string {

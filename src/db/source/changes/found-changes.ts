@@ -13,6 +13,8 @@ export interface SentPart {
 export interface LookNotes {
   lastId: number;
   isLooked: boolean;
+  /** All rows were compared. */
+  isWhole: boolean;
   /** UPDATE_TIME when it was looked at. */
   updateTime: string | null | undefined;
   isSettled: boolean;
@@ -61,4 +63,6 @@ export interface FoundChanges {
   readonly blocksTime: string | null;
   /** What could not be carried, in sentences. */
   readonly gaps: readonly string[];
+  /** Tables of which some rows were not compared with the broadcast ones since they may have changed. */
+  readonly unlooked: ReadonlySet<string>;
 }

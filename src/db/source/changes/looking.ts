@@ -55,7 +55,8 @@ export function beginLook(
   const { watch, own } = of;
   const required = named.length === 0 ? watch.pending : mergeSpans([...watch.pending, ...named]);
   const { lastId, stamp, explained } = watch;
-  const notes: LookNotes = { lastId, stamp, explained, isLooked: false, isSettled: false, updateTime: undefined };
+  const nothing = { isLooked: false, isWhole: false, isSettled: false, updateTime: undefined };
+  const notes: LookNotes = { lastId, stamp, explained, ...nothing };
   return { ...of, required, wanted: withoutSpans(required, own), growth: new Map(), notes };
 }
 
@@ -91,6 +92,7 @@ export async function lookAround(
 export async function lookAtWhole(statements: Statements, look: Look): Promise<void> {
   const { plan, watch } = look;
   const depth = watch.from === LOWEST ? 'whole' : 'known';
+  look.notes.isWhole = true;
   await lookAtContent(statements, look, depth);
   if (depth === 'whole') return;
   const below: [number, number] = [watch.rangesFrom, watch.from - 1];
@@ -155,6 +157,7 @@ async function lookAtAll(statements: Statements, looks: readonly [Look, Depth][]
 async function lookAt(statements: Statements, look: Look, depth: Depth): Promise<void> {
   const { facts, watch, notes } = look;
   notes.isLooked = true;
+  notes.isWhole = depth === 'whole';
   notes.updateTime = facts?.updateTime ?? null;
   notes.isSettled = facts !== undefined && isSettled(facts, look.before);
   const isNumbered = facts?.nextId == null || facts.nextId !== watch.lastId + 1;

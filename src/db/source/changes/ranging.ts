@@ -90,7 +90,7 @@ export async function readTotal(
   return toChecksum(Number(row?.['n'] ?? 0), row?.['s']);
 }
 
-/** Checksums by value of the rows in some spans, or in the whole table. */
+/** Checksums by value of the rows in some spans, or in the whole table. A table may have a column of any name, also of an alias here. */
 export async function readChecksums(
   statements: Statements,
   plan: TablePlan,
@@ -102,7 +102,7 @@ export async function readChecksums(
   const from = `FROM ${quoteName(plan.name)} r WHERE ${where}`;
   const sql = ranging.isUnique
     ? `SELECT ${list} AS s, 1 AS n ${from}`
-    : `SELECT ${valueSql(ranging, plan)} AS v, SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n ${from} GROUP BY v`;
+    : `SELECT ${valueSql(ranging, plan)} AS v, SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n ${from} GROUP BY 1`;
   const found = new Map<Value, Checksum>();
   for (const row of await rows(statements, sql)) add(found, row);
   return found;
@@ -118,7 +118,7 @@ export async function readRangeChecksums(
 ): Promise<Map<number, Checksum>> {
   const found = new Map<Value, Checksum>();
   const sql = `SELECT FLOOR(CAST(${valueSql(ranging, plan)} AS SIGNED) / ${width}) AS v, SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n
-    FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(ranging, plan, [[from, to]])} GROUP BY v`;
+    FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(ranging, plan, [[from, to]])} GROUP BY 1`;
   for (const row of await rows(statements, sql)) add(found, row);
   return found as Map<number, Checksum>;
 }

@@ -53,8 +53,12 @@ export class TableWatch {
   isFine: boolean;
   /** Deleted rows of a derived table whose keys were sent and whose ids are still in this watch. */
   explained = 0;
-  /** Values that the next group sends, changed or not. */
+  /** Values that the next group or amendment sends, changed or not. */
   pending: Span[] = [];
+  /** All its rows were compared with the broadcast ones in the snapshot of the last block, or did not change since they were. */
+  isLooked = true;
+  /** Of what is pending, some changed up to the last block: an amendment brings it. */
+  isOwing = false;
   /** Highest AUTO_INCREMENT id seen. */
   lastId = 0;
   /** The table's UPDATE_TIME when it was last looked at; undefined: not known. */

@@ -15,8 +15,7 @@ import type { TableWatch } from './table-watch.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
 /** Rows and bytes of older blocks, and of tables without blocks, that go with one group; the rest goes with the next. */
-const SENT_ROWS = 100_000;
-const SENT_BYTES = 16 * 2 ** 20;
+const GROUP_ROOM = { rows: 100_000, bytes: 16 * 2 ** 20 };
 /** Keys of one SELECT. */
 const KEYS_AT_ONCE = 500;
 
@@ -33,12 +32,28 @@ export interface NamedRows {
 /** Reads what looks found, as much as one group may carry. */
 export class ChangeTaker {
   readonly #statements: Statements;
-  readonly #dbType: DbType;
-  #room = { rows: SENT_ROWS, bytes: SENT_BYTES };
+  /** Clients that know no parts of tables get changed rows of older blocks one by one, as far as they take them. */
+  readonly #isForOthers: (plan: TablePlan) => boolean;
+  #room: { rows: number; bytes: number };
 
-  constructor(statements: Statements, dbType: DbType) {
+  /** @param isAmendment for subscribers that know parts of tables @param room how much may be read; default: for a group */
+  constructor(
+    statements: Statements,
+    dbType: DbType,
+    {
+      isAmendment = false,
+      room = GROUP_ROOM
+    }: { readonly isAmendment?: boolean; readonly room?: Readonly<typeof GROUP_ROOM> } = {}
+  ) {
     this.#statements = statements;
-    this.#dbType = dbType;
+    // They take rows of a decoder's older blocks for new ones.
+    this.#isForOthers = ({ scope }) => scope === null || (dbType === 'indexer' && !isAmendment);
+    this.#room = { ...room };
+  }
+
+  /** Nothing more can be read. */
+  get isFull(): boolean {
+    return this.#room.rows <= 0 || this.#room.bytes <= 0;
   }
 
   /** Reads the rows of a table to send. @returns null if it was not looked at and nothing is sent */
@@ -66,9 +81,7 @@ export class ChangeTaker {
     }
     const spans = mergeSpans([...done, ...stale]);
     const ranges = spans.length === 0 ? null : { column: watch.ranging.column, spans, rows: list };
-    // Clients that know no parts of tables take rows of a decoder's older blocks for new ones.
-    const isForOthers = this.#dbType === 'indexer' || plan.scope === null;
-    return { ...common, updated: isForOthers ? changedRows(look, read) : [], deleted: [], ranges };
+    return { ...common, updated: this.#isForOthers(plan) ? changedRows(look, read) : [], deleted: [], ranges };
   }
 
   /** Reads the rows that the group's rows name. @returns undefined for a table whose rows no other table names */
@@ -141,7 +154,7 @@ export class ChangeTaker {
     const read: ReadRow[] = [];
     const done: Span[] = [];
     for (let at = 0; at < spans.length; ) {
-      if (this.#room.rows <= 0 || this.#room.bytes <= 0) return { read, done, left: spans.slice(at) };
+      if (this.isFull) return { read, done, left: spans.slice(at) };
       const some = spans.slice(at, at + KEYS_AT_ONCE);
       const limit = this.#room.rows + 1;
       const where = inSpansSql(watch.ranging, plan, some);
@@ -171,7 +184,8 @@ export class ChangeTaker {
     this.#room.rows -= found.length;
     for (const each of found) {
       read.push(each);
-      for (const value of Object.values(each.row)) this.#room.bytes -= typeof value === 'string' ? value.length : 12;
+      for (const [name, value] of Object.entries(each.row))
+        this.#room.bytes -= name.length + 4 + (typeof value === 'string' ? value.length : 12);
     }
   }
 }

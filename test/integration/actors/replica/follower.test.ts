@@ -2,14 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplicaDispensers } from '../../../../actors/replica/following/dispensers.ts';
 import { ReplicaFollower } from '../../../../actors/replica/following/follower.ts';
+import type { Replica } from '../../../../actors/replica/parts/replica.ts';
 import { SourceQuorum } from '../../../../actors/replica/quorum/source-quorum.ts';
 import { ReplicaAudit } from '../../../../actors/replica/verifying/audit.ts';
 import { ReplicaCheckpoints } from '../../../../actors/replica/verifying/checkpoints.ts';
 import { ReplicaIndexMap } from '../../../../actors/replica/verifying/index-map.ts';
 import { connect, rows } from '../../../../src/db/core/connection.ts';
-import { writeReplicaState } from '../../../../src/db/replica/state.ts';
+import { type ReplicaState, writeReplicaState } from '../../../../src/db/replica/state.ts';
 import { readTopology } from '../../../../src/db/tables/topology.ts';
+import type { AmendmentMessage } from '../../../../src/wire/data/messages.ts';
 import { block, createReplica, FIRST } from '../../../support/sync/small-replica.ts';
+import { eventually } from '../../../support/sync/sync-process.ts';
 import { testReplica } from '../../../support/sync/test-replica.ts';
 import { startToldSource, type Told } from '../../../support/sync/told-source.ts';
 
@@ -120,4 +123,53 @@ test('tables altered to the newer schema of the source before the first block th
   );
   await look.end();
   await end();
+});
+
+const SETTLING = { ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old', settling: true } as const;
+const { chain, network, dbType } = FIRST;
+const AT_FIRST = { chain, network, dbType, block_index: 1, block_hash: 'h1' } as const;
+const amendmentOf = (number: number): AmendmentMessage => ({
+  ...{ type: 'amendment', ...AT_FIRST, number, schema_fingerprint: 'old' },
+  updated_rows: { tokens: [{ id: 900, tick: 'AAA', supply: `${number}.00000000` }] }
+});
+
+/** Waits for what the marker says. */
+async function until(replica: Replica, wanted: Partial<ReplicaState>): Promise<void> {
+  await eventually(JSON.stringify(wanted), 10_000, async () => {
+    const { state } = replica.store;
+    return Object.entries(wanted).every(([name, value]) => state[name as keyof ReplicaState] === value);
+  });
+}
+
+test('a block that settles later is complete with all of its amendments, not before', async () => {
+  const { source, replica, ended, end } = await follow();
+  source.say(SETTLING);
+  await until(replica, { height: 1, complete: false });
+  for (const number of [1, 2, 2, 1, 3]) source.say(amendmentOf(number));
+  await until(replica, { amendments: 3, complete: false });
+  assert.deepEqual(await rows(replica.store.writer, "SELECT supply FROM tokens WHERE tick = 'AAA'"), [
+    { supply: '3.00000000' }
+  ]);
+  source.say({ type: 'settled', ...AT_FIRST, amendments: 3 });
+  await until(replica, { complete: true, settledHeight: 1, misses: false });
+  source.say({ type: 'status', ...AT_FIRST, block_height: 2, block_time: null });
+  await ended;
+  await end();
+});
+
+test('a replica that missed an amendment, or of which nobody knows, is complete only after a comparison', async () => {
+  const lost = [amendmentOf(1), { type: 'settled', ...AT_FIRST, amendments: 2 }] as const;
+  const gap = [amendmentOf(2)];
+  const unknown = [{ type: 'settled', ...AT_FIRST, amendments: 0, unknown: true }] as const;
+  const passed = [amendmentOf(1), block(2, {}, { schema_fingerprint: 'old', previous_hash: 'h1', amended_before: 2 })];
+  for (const messages of [lost, gap, unknown, passed]) {
+    const { source, replica, ended, end } = await follow();
+    source.say(SETTLING);
+    for (const message of messages) source.say(message);
+    await until(replica, { misses: true, complete: false });
+    const next = block(3, {}, { schema_fingerprint: 'old', group: { first: 9, last: 9 } });
+    source.say(next);
+    assert.deepEqual(await ended, { kind: 'behind' });
+    await end();
+  }
 });

@@ -42,6 +42,7 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
       coordinates: database,
       localTables: [],
       binlog: 'off',
+      settleBudgetMs: 5_000,
       resume: null
     },
     log: silentLogger,
@@ -51,10 +52,12 @@ test('inconsistent-engine: a group during whose read a table outside InnoDB move
     beginGroup: () => undefined,
     record: async () => undefined,
     roots: null,
+    retime: async () => undefined,
     prune: async () => undefined,
     keep: async () => undefined,
     broadcast: async (messages) => {
       for (const { bytes } of messages) sent.push(JSON.parse(new TextDecoder().decode(bytes)) as BlockMessage);
+      return false;
     }
   });
   assert.equal(await feed.start(), true);

@@ -335,3 +335,21 @@ test('1012 on shutdown', async () => {
   await house.app.close();
   assert.equal((await listener.closed).code, 1012);
 });
+
+test('amendments go to those that ask for them, also to those that come after them; a block ends them', async () => {
+  const house = await openHouse();
+  const place = await listen(house);
+  const plain = await subscribe(place);
+  const asking = await subscribe(place, `/subscribe/indexer/${AT}?amendments=1`);
+  assert.equal(house.fanOut.hasPlain(INDEXER), true);
+  const after = (type: 'amendment' | 'settled', height: number): Broadcast => ({ ...block(height), type });
+  await send(house.fanOut, [block(8)]);
+  await send(house.fanOut, [after('amendment', 8), after('settled', 8)]);
+  const late = await subscribe(place, `/subscribe/indexer/${AT}?amendments=1`);
+  await until(() => asking.heard.length === 4 && late.heard.length === 3, 'all that was sent');
+  await send(house.fanOut, [block(9)]);
+  const last = await subscribe(place, `/subscribe/indexer/${AT}?amendments=1`);
+  await until(() => plain.heard.length === 3 && last.heard.length === 1, 'the next block');
+  assert.deepEqual(heights(plain), [8, 9]);
+  await house.app.close();
+});

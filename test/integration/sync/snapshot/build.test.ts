@@ -228,6 +228,8 @@ test('what its reader missed comes as parts of older blocks, without values of i
   const [low, high] = [Number(found!['low']), Number(found!['high'])];
   const missed = {
     from: 121,
+    amendments: 0,
+    isSettled: true,
     spans: { credits: [[low - 30, high + 5]], sends: [[low, high]], transactions: [[110, 121], null] }
   } as const;
   const order = orderOf(coordinates, { since: 120, older: 100 });

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { createDatabase } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
+import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';
+
+/** Tables in which indexers in use change rows of older blocks. */
+const CHANGED = ['stakes', 'orders', 'dispensers', 'bets'];
+/** More than a source reads whole before it sends a block. */
+const LARGE = 6_000;
+/** A table of this many rows is settled within five seconds. */
+const LARGEST = 190_000;
+const SETTLED_MS = 5_000;
+
+let source: DatabaseCoordinates;
+let writer: Connection;
+let ledger: Ledger;
+let pair: SyncPair;
+let client: SyncProcess;
+
+before(async () => {
+  source = await createDatabase('settled');
+  writer = await connect(source);
+  ledger = await createLedger(writer, { dbType: 'indexer', seed: 'settled', size: 'small', chain: 'litecoin' });
+  for (const table of CHANGED) await multiply(table, LARGE);
+  await writer.query('CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)');
+  await writer.query(`INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${LARGEST}`);
+  await writer.query('ANALYZE TABLE notes');
+  pair = await startPair('indexer', source, { SYNC_BINLOG: 'off' });
+  client = await pair.startClient();
+  await pair.settle(client, (await ledger.writeBlock({ actions: 1 })).height);
+  await isVerified(client);
+});
+
+after(() => writer.destroy());
+
+/** Repeats rows of a table, under actions of their own, until it has about so many. */
+async function multiply(table: string, count: number): Promise<void> {
+  const [found] = await rows(writer, `SELECT COUNT(*) AS n FROM ${table}`);
+  const [columns] = await rows(
+    writer,
+    `SELECT GROUP_CONCAT(CONCAT('t.', column_name)) AS list FROM information_schema.columns
+     WHERE table_schema = DATABASE() AND table_name = '${table}' AND column_name <> 'id'`
+  );
+  const list = String(columns!['list']);
+  const times = Math.ceil(count / Math.max(1, Number(found!['n'])));
+  const keys = await rows(writer, `SHOW KEYS FROM ${table} WHERE Non_unique = 0 AND Column_name = 'action_index'`);
+  const values = keys.length > 0 ? list.replace('t.action_index', '1000000 + t.action_index * 10000 + s.seq') : list;
+  await rows(
+    writer,
+    `INSERT INTO ${table} (${list.replaceAll('t.', '')}) SELECT ${values} FROM ${table} t JOIN seq_1_to_${times} s`
+  );
+  await rows(writer, `ANALYZE TABLE ${table}`);
+}
+
+async function isVerified(of: SyncProcess): Promise<void> {
+  await eventually(
+    'the replica is verified',
+    60_000,
+    async () => (await pair.status(of))['verification'] === 'verified'
+  );
+}
+
+/** Changes the oldest row of each table and adds one to it, in one transaction. */
+async function changeOldRows(): Promise<void> {
+  await writer.query('BEGIN');
+  for (const table of CHANGED) {
+    const [old] = await rows(writer, `SELECT MIN(action_index) AS a FROM ${table}`);
+    await writer.query(`UPDATE ${table} SET status_id = status_id + 1 WHERE action_index = ?`, [old!['a']]);
+  }
+  await writer.query('COMMIT');
+}
+
+/** Waits until the replica says that it is complete at a height; until then it must not be equal and say so. @returns milliseconds */
+async function completeAt(height: number): Promise<number> {
+  const began = performance.now();
+  await eventually(`complete at ${height}`, 60_000, async () => {
+    const [state] = await sql(pair.replica, 'SELECT complete, height FROM sync_state').catch(() => []);
+    return state !== undefined && Number(state['height']) === height && Number(state['complete']) === 1;
+  });
+  return performance.now() - began;
+}
+
+test('old rows that change in a block beside new ones come as an amendment of that block, without a next one', async () => {
+  const before = await pair.status(client);
+  await changeOldRows();
+  const { height } = await ledger.writeBlock({ actions: 20 });
+  const tookMs = await completeAt(height);
+  assert.ok(tookMs < SETTLED_MS, `settled after ${Math.round(tookMs)} ms`);
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  const [server, status] = [await pair.status(pair.server), await pair.status(client)];
+  assert.equal(server['settled_height'], height);
+  assert.equal(status['settled_height'], height);
+  assert.equal(status['repairs'], before['repairs'], 'nothing was left for a repair');
+});
+
+test('a table of 190,000 rows, each known one by one, is settled within five seconds', async () => {
+  await writer.query("UPDATE notes SET text = CONCAT(text, '!') WHERE id IN (5, 70000, 150000)");
+  await writer.query("INSERT INTO notes (text) VALUES ('new')");
+  const { height } = await ledger.writeBlock({ actions: 20 });
+  const tookMs = await completeAt(height);
+  assert.ok(tookMs < SETTLED_MS, `settled after ${Math.round(tookMs)} ms`);
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+});
+
+test('a replica that was away gets amendments with its since-snapshot, and nothing is left for a repair', async () => {
+  const before = await pair.status(client);
+  await client.end();
+  await changeOldRows();
+  const { height } = await ledger.writeBlock({ actions: 20 });
+  await eventually('settled', 30_000, async () => (await pair.status(pair.server))['settled_height'] === height);
+  client = await pair.startClient();
+  await completeAt(height);
+  await isVerified(client);
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  assert.equal((await pair.status(client))['repairs'], before['repairs']);
+});
+
+test('a comparison counts for VERIFY_MAX_AGE: it is renewed in time, although no block comes', async () => {
+  await client.end();
+  client = await pair.startClient({ VERIFY_MAX_AGE: 6_000 });
+  await isVerified(client);
+  const { repairs } = await pair.status(client);
+  await sql(pair.replica, "UPDATE notes SET text = 'by hand' WHERE id = 9");
+  await eventually(
+    'repaired',
+    60_000,
+    async () => Number((await pair.status(client))['repairs']) === Number(repairs) + 1
+  );
+  await isVerified(client);
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+});

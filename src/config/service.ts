@@ -20,6 +20,8 @@ function readProxy(entry: string): readonly string[] {
     throw new Error(
       `must be addresses or subnets such as 10.0.0.0/8, or ${Object.keys(NAMED_NETWORKS).join(', ')}, not "${entry}"`
     );
+  if (entry.includes('/') && Number(prefix) === 0)
+    throw new Error(`${entry} is everybody: each caller could choose his own address`);
   return [entry];
 }
 

@@ -1,5 +1,4 @@
 import { readNetwork } from '../../coin/find-network.ts';
-import { PlatformError } from '../../errors.ts';
 import { databaseVariables } from '../database.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { findNodeNetwork } from '../node.ts';
@@ -71,9 +70,28 @@ export const explorerChecks = {
   findFaults: findExplorerFaults
 };
 
+const BOTH_OF_TLS = 'set both of EXPLORER_TLS_CERT and EXPLORER_TLS_KEY, or none';
+
 /** @returns one sentence a fault */
 function findExplorerFaults(values: ExplorerConfig): string[] {
-  if (values.NETWORK !== undefined) return [];
+  return [...findPortFaults(values), ...findDatabaseFaults(values)];
+}
+
+function findPortFaults(values: ExplorerConfig): string[] {
+  const { EXPLORER_TLS_CERT: certificate, EXPLORER_TLS_KEY: key, EXPLORER_API_PORT, EXPLORER_HTTPS_PORT } = values;
+  if ((certificate === undefined) !== (key === undefined)) return [BOTH_OF_TLS];
+  return certificate !== undefined && EXPLORER_API_PORT === EXPLORER_HTTPS_PORT && EXPLORER_API_PORT !== 0
+    ? [`EXPLORER_HTTPS_PORT ${EXPLORER_HTTPS_PORT} is EXPLORER_API_PORT too: give each a port of its own`]
+    : [];
+}
+
+function findDatabaseFaults(values: ExplorerConfig): string[] {
+  const placeOf = (which: 'INDEXER' | 'DECODER') =>
+    [values[`${which}_DB_HOST`], values[`${which}_DB_PORT`], values[`${which}_DB_NAME`]].join(' ');
+  if (values.NETWORK !== undefined)
+    return values.INDEXER_DB_NAME !== undefined && placeOf('INDEXER') === placeOf('DECODER')
+      ? [`INDEXER_DB_NAME and DECODER_DB_NAME are both ${values.INDEXER_DB_NAME}: name the database of each`]
+      : [];
   const alone = OF_ONE_NETWORK.filter((name) => values[name] !== undefined);
   if (alone.length > 0) return [`${alone.join(', ')}: of one network; set NETWORK too, or leave them to the hub`];
   return hubsOf(values).length > 0
@@ -83,14 +101,10 @@ function findExplorerFaults(values: ExplorerConfig): string[] {
       ];
 }
 
-/** Where it listens for HTTPS; null where no certificate is set. @throws {PlatformError} CONFIG_INVALID */
+/** Where it listens for HTTPS; null where no certificate is set. */
 export function httpsPlaceOf(config: ExplorerConfig) {
   const { EXPLORER_TLS_CERT: certificate, EXPLORER_TLS_KEY: key } = config;
-  if (certificate === undefined && key === undefined) return null;
-  if (certificate === undefined || key === undefined)
-    throw new PlatformError('CONFIG_INVALID', {
-      reason: 'set both of EXPLORER_TLS_CERT and EXPLORER_TLS_KEY, or none'
-    });
+  if (certificate === undefined || key === undefined) return null;
   return {
     host: config.EXPLORER_API_HOST ?? '0.0.0.0',
     port: config.EXPLORER_HTTPS_PORT,

@@ -8,7 +8,7 @@ import { nodeRpcOf } from '../../../src/config/node.ts';
 import { placeOf } from '../../../src/config/service.ts';
 import { decoderChecks, decoderVariables } from '../../../src/config/services/decoder.ts';
 import { encoderVariables } from '../../../src/config/services/encoder.ts';
-import { explorerVariables } from '../../../src/config/services/explorer.ts';
+import { explorerChecks, explorerVariables } from '../../../src/config/services/explorer.ts';
 import { hubVariables } from '../../../src/config/services/hub.ts';
 import { indexedNetwork, indexerChecks, indexerVariables } from '../../../src/config/services/indexer.ts';
 import { minerChecks, minerVariables } from '../../../src/config/services/miner.ts';
@@ -59,6 +59,24 @@ test('CONFIG_INVALID: a miner of a testnet pays nobody without a key', () => {
   assert.throws(() => load({ NETWORK: 'TLTC' }), { message: /MINER_API_KEY: on litecoin-testnet/ });
   assert.ok(load({ NETWORK: 'TLTC', MINER_API_KEY: 'a-key-that-is-long-enough-for-everyone' }));
   assert.ok(load({ NETWORK: 'RLTC' }));
+});
+
+test('an explorer is refused before its start what cannot be together, and a proxy that is everybody', () => {
+  const side = (name: string) => ({
+    ...{ [`${name}_DB_HOST`]: 'db', [`${name}_DB_NAME`]: name, [`${name}_DB_USER`]: 'u', [`${name}_DB_PASS`]: 'p' }
+  });
+  const rest = { NETWORK: 'litecoin-regtest', ...side('INDEXER'), ...side('DECODER') };
+  const load = (env: Readonly<Record<string, string>>) =>
+    loadConfig(explorerVariables, { env: { ...rest, ...env }, ...explorerChecks }).values;
+  const tls = { EXPLORER_TLS_CERT: '/c.pem', EXPLORER_TLS_KEY: '/k.pem' };
+  assert.ok(load(tls));
+  assert.ok(load({ EXPLORER_API_PORT: '8081' }));
+  assert.throws(() => load({ EXPLORER_TLS_KEY: '/k.pem' }), { message: /set both of EXPLORER_TLS_CERT/ });
+  assert.throws(() => load({ ...tls, EXPLORER_API_PORT: '8081' }), { message: /EXPLORER_HTTPS_PORT 8081 is/ });
+  assert.throws(() => load({ DECODER_DB_NAME: 'INDEXER' }), { message: /are both INDEXER/ });
+  assert.ok(load({ DECODER_DB_NAME: 'INDEXER', DECODER_DB_HOST: 'other' }));
+  for (const everybody of ['0.0.0.0/0', '::/0', '10.0.0.1, 0.0.0.0/00'])
+    assert.throws(() => load({ TRUST_PROXY: everybody }), { message: /is everybody/ });
 });
 
 test('PT-11, PT-12, PT-13: without NODE_PORT a coin node is asked at the usual port of its network', () => {

@@ -17,3 +17,12 @@ test('every test that docs/promises.md names is there', () => {
   }
   assert.ok(rows.length > 10);
 });
+
+test('every promise names the test or the command that shows it', () => {
+  const text = readFileSync('docs/promises.md', 'utf8');
+  const [table = ''] = /^\| what fails \|[\s\S]*?\n\n/m.exec(text) ?? [];
+  const [, , ...rows] = table.trim().split('\n');
+  const bare = rows.filter((row) => !/`[\w/*.-]+\.test\.ts`|`npm run /.test(row.split(' | ').at(-1)!));
+  assert.deepEqual(bare, []);
+  assert.ok(rows.length > 30);
+});

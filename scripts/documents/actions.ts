@@ -156,11 +156,11 @@ From the height of BATCH_ALIASES on, the commands of a BATCH may be named by the
 From the height of REFUSED_TICKERS on, by default 0, a ticker has an id in \`index_tickers\` from the
 first row that names it, also where the action is refused and no token has it. Deployed ledgers do
 so from their first block, and \`^12\` counts such ids. CALLBACK_TICK of an ISSUE comes before TICK;
-other actions deal ids in the order of their text, leg by leg. A \`^id\` that names no ticker, a text
-that begins with \`^\`, and a ticker whose first 200 characters another one has get none. A token that
-is issued later has that id, and the spelling of the text that first named it. An index of a release
-without the rule is refused: build it anew, or set the rule to a height that is still to come, as
-all who share the ledger must.
+other actions deal ids in the order of their text, leg by leg. Another spelling of a token is that
+token; of what no token has, each spelling has an id of its own. A \`^id\` that names no ticker, a
+text that begins with \`^\`, and a ticker whose first 200 characters another one has get none. An index
+of a release without the rule is refused: build it anew, or set the rule to a height that is still
+to come, as all who share the ledger must.
 
 ## Offers
 

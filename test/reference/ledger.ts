@@ -299,8 +299,6 @@ function writeAmount(amount: bigint): string {
   return amount < 0n ? `-${text}` : text;
 }
 
-const isEqualName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
-
 function readWhole(text: string): number | null {
   return /^[0-9]{1,15}$/.test(text) ? Number(text) : null;
 }
@@ -421,7 +419,7 @@ export class ReferenceLedger {
   readonly #rules: ReferenceRules;
   readonly #addresses: string[] = [];
   readonly #tokens: Token[] = [];
-  /** Names by their numbers, as they were first written; not all have a token. */
+  /** Names by their numbers, as they are spelled; not all have a token. */
   readonly #tickers: string[] = [];
   readonly #balances = new Map<string, Map<Token, bigint>>();
   readonly #lists = new Map<number, List>();
@@ -698,8 +696,8 @@ export class ReferenceLedger {
 
   /** A name that a row holds gets a number. */
   #name(field: string): void {
-    const isNew = field !== '' && !field.startsWith('^') && !this.#tickers.some((tick) => isEqualName(tick, field));
-    if (isNew && !this.#isTaken(field)) this.#tickers.push(field);
+    const isName = field !== '' && !field.startsWith('^') && this.#token(field) === null;
+    if (isName && !this.#tickers.includes(field) && !this.#isTaken(field)) this.#tickers.push(field);
   }
 
   #isTaken(name: string): boolean {
@@ -1022,8 +1020,9 @@ export class ReferenceLedger {
         return stop > 0 && stop < (mintStart ?? token?.mintStart ?? 0) && 'MINT_STOP_BLOCK < MINT_START_BLOCK';
       },
       () => {
-        const isNamed = this.#tickers.some((tick) => isEqualName(tick, name));
-        return token === null && !isNamed && this.#isTaken(name) && 'TICK (first 200 characters taken)';
+        return (
+          token === null && !this.#tickers.includes(name) && this.#isTaken(name) && 'TICK (first 200 characters taken)'
+        );
       },
       ...memoTests(get('MEMO')),
       this.#pays(doing, () => {
@@ -1072,9 +1071,8 @@ export class ReferenceLedger {
     ];
   }
 
-  #newToken(name: string, owner: string): Token {
-    this.#name(name);
-    const tick = this.#tickers.find((one) => isEqualName(one, name))!;
+  #newToken(tick: string, owner: string): Token {
+    this.#name(tick);
     const token: Token = {
       ...{
         tick,

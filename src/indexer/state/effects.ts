@@ -124,12 +124,12 @@ export class Effects extends ActionState {
   }
 
   /**
-   * The id of a ticker that the action names, dealt now if it has none; its first spelling stays.
+   * The id of a ticker as it is spelled, dealt now if it has none.
    *
    * @returns null for one that the table of tickers cannot tell from another
    */
   tickerId(tick: string): number | null {
-    const id = this.get('tickId', tickKey(tick)) ?? this.#newTicker(tick);
+    const id = this.get('tickId', tick) ?? this.#newTicker(tick);
     if (id !== null) this.#tickers.set(id, tick);
     return id;
   }
@@ -138,7 +138,7 @@ export class Effects extends ActionState {
     const beginning = tickBeginning(tick);
     if (beginning !== null && this.get('tickBeginning', beginning)) return null;
     const id = this.deal('ticker');
-    this.set('tickId', tickKey(tick), id);
+    this.set('tickId', tick, id);
     this.set('tick', String(id), tick);
     if (beginning !== null) this.set('tickBeginning', beginning, true);
     this.rows.push({ table: 'index_tickers', columns: { id, tick } });

@@ -54,7 +54,7 @@ export interface Facts {
   address: string | null;
   /** By id. */
   tick: string | null;
-  /** By `tickKey`; a ticker may have one and no token. */
+  /** By ticker as it is spelled; one without a token may have an id. */
   tickId: number | null;
   /** By `tickKey`. */
   token: Token | null;

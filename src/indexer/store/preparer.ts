@@ -63,7 +63,7 @@ export interface PreparedBlocks {
 export class Preparer {
   readonly #rules: Rules;
   readonly #progress: Progress | undefined;
-  /** Ids of all tickers, by `tickKey`. */
+  /** Ids of the tickers of all tokens, by `tickKey`: who names others without an ISSUE fills no memory. */
   readonly #tickers = new Map<string, number>();
   /** Of rows that tables would number by themselves. */
   readonly #ids = new RowIds();
@@ -86,7 +86,10 @@ export class Preparer {
     this.#below = undefined;
     await this.#ids.restart(reader);
     this.#tickers.clear();
-    const tickers = await rows<{ id: number; tick: string }>(reader, 'SELECT id, tick FROM index_tickers');
+    const tickers = await rows<{ id: number; tick: string }>(
+      reader,
+      'SELECT i.id, i.tick FROM tokens t JOIN index_tickers i ON i.id = t.tick_id'
+    );
     for (const { id, tick } of tickers) this.#tickers.set(tickKey(tick), id);
   }
 
@@ -128,9 +131,8 @@ export class Preparer {
       lastBalance: born.lastIds[place]!
     }));
     const made = byBlock.flatMap(({ rows }) => rows);
-    for (const { table, columns } of made) {
-      if (table === 'index_tickers') this.#tickers.set(tickKey(String(columns['tick'])), Number(columns['id']));
-    }
+    const tokens = [...changed.tokens.keys()].flatMap((key) => this.#view.get('token', key) ?? []);
+    for (const { id, tick } of tokens) this.#tickers.set(tickKey(tick), id);
     const sums: MovedSums = new Map();
     for (const block of executed) addSums(sums, block.sums);
     checkChanges(changed, sums, this.#view);
@@ -139,7 +141,7 @@ export class Preparer {
       byBlock,
       rows: made,
       changes: byBlock.flatMap(({ changes }) => changes),
-      tokens: [...changed.tokens.keys()].flatMap((key) => this.#view.get('token', key) ?? []),
+      tokens,
       balances: this.#balancesOf(changed, born.ids),
       ended: born.ended.map(({ pair, ...row }) => ({ ...row, ...this.#idsOf(pair) })),
       leaves: names ? leavesOf(this.#rules.hashes, names, this.#view, changed.pairs.keys()) : null,

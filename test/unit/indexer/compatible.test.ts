@@ -134,11 +134,17 @@ test('tickers of refused actions have ids, dealt in the order of the chain', () 
     [5]
   );
   assert.deepEqual(act('DIVIDEND|0|NEWE|NEWF|1', unknown), ['6 NEWE', '7 NEWF']);
-  assert.deepEqual(act('ISSUE|0|NEWA|5|0|0||5', 'valid'), []);
+  assert.deepEqual(act('ISSUE|0|newa|5|0|0||5', 'valid'), []);
   assert.equal(ledger.view.get('token', 'newa')?.id, 3);
-  assert.deepEqual(act('ISSUE|0|NEWG|5', 'valid'), ['8 NEWG']);
-  assert.deepEqual(act('SEND|0|^3|5|B', 'valid'), []);
-  assert.equal(ledger.balance('newa', 'B'), '5');
+  assert.deepEqual(act('SEND|0|^3|1|B', 'valid'), []);
+  // Another spelling has another id, and names the token; a token has the spelling of its ISSUE.
+  assert.deepEqual(act('ISSUE|0|newc|5|0|0||5', 'valid'), ['8 newc']);
+  assert.deepEqual(act('SEND|0|^4|1|B', 'valid'), []);
+  assert.deepEqual(
+    rowsOf(ledger, 'sends').map(({ tick_id }) => tick_id),
+    [8]
+  );
+  assert.equal(ledger.view.get('token', 'newc')?.tick, 'newc');
 });
 
 test('they have none below the height of REFUSED_TICKERS', () => {

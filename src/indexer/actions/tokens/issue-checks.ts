@@ -251,7 +251,7 @@ export const ISSUE_CHECKS: readonly Check<Issue>[] = [
     ({ token, name }, { ledger }) => {
       const beginning = token === null ? tickBeginning(name) : null;
       const isTaken = beginning !== null && ledger.get('tickBeginning', beginning);
-      return isTaken && ledger.get('tickId', tickKey(name)) === null;
+      return isTaken && ledger.get('tickId', name) === null;
     }
   ],
   ...MEMO_CHECKS

@@ -87,16 +87,10 @@ export function blankToken(id: number, tick: string, actionIndex: number, owner:
   };
 }
 
-/** A token of a name that has none. Its ticker is spelled as by the action that first named it. */
-function newToken(name: string, { action, ledger }: Step): Token {
-  const id = ledger.tickerId(name)!;
-  return blankToken(id, ledger.get('tick', String(id))!, action.index, action.source);
-}
-
 function apply(issue: Issue, step: Step): void {
   const { action, ledger } = step;
   if (action.format === CONTROLLER_FORMAT) return;
-  const former = issue.token ?? newToken(issue.name, step);
+  const former = issue.token ?? blankToken(ledger.tickerId(issue.name)!, issue.name, action.index, action.source);
   const token = issuedToken(issue, former, action.index);
   ledger.setToken(token);
   ledger.set('past', String(action.index), { name: 'ISSUE', tick: token.tick });

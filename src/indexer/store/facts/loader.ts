@@ -71,9 +71,14 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     const names = new Map(found.map(({ id, tick }) => [id, tick]));
     for (const key of keys) view.load('tick', key, names.get(Number(key)));
   },
-  tickId: (keys, { view, tickers }) => {
-    for (const key of keys) view.load('tickId', key, tickers.ids.get(key));
-    return Promise.resolve();
+  tickId: async (keys, { connection, view }) => {
+    const found = await rows<{ id: number; tick: string }>(
+      connection,
+      'SELECT id, tick FROM index_tickers WHERE tick IN (?)',
+      [keys]
+    );
+    const ids = new Map(found.map(({ id, tick }) => [tick, id]));
+    for (const key of keys) view.load('tickId', key, ids.get(key));
   },
   token: loadTokens,
   tickBeginning: async (keys, { connection, view }) => {

@@ -3,7 +3,7 @@ import type { View } from '../../state/view.ts';
 
 export type Query = Pick<Connection, 'query'>;
 
-/** What a loader needs to know of tickers: they are all in memory. */
+/** What a loader needs to know of tickers: those of tokens are all in memory. */
 export interface Tickers {
   /** By `tickKey`. */
   readonly ids: ReadonlyMap<string, number>;

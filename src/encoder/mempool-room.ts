@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { ByName } from '../wire/by-name.ts';
 import { shapeOf } from '../wire/data/shape.ts';
+import { malformed } from './node-answer.ts';
 import type { Outpoint } from './reservations.ts';
 
 /** What will be added to the mempool. */
@@ -39,11 +40,14 @@ const entries = shapeOf(ByName(EntrySchema));
  * The family of a transaction by what its node answers.
  *
  * @param own  of `getmempoolentry`; @param above  of verbose `getmempoolancestors`
- * @returns empty when the node does not know it: then a block has it
+ * @returns empty when the node does not have it: then a block has it
+ * @throws {PlatformError} NODE_REFUSED for another answer
  */
 export function readFamily(txid: string, own: unknown, above: unknown): Family {
-  if (!entry.Check(own)) return new Map();
-  const ancestors = entries.Check(above) ? Object.entries(above) : [];
+  if (own === null) return new Map();
+  if (!entry.Check(own)) throw malformed('getmempoolentry');
+  if (above !== null && !entries.Check(above)) throw malformed('getmempoolancestors');
+  const ancestors = Object.entries(above ?? {});
   return new Map(
     [[txid, own] as const, ...ancestors].map(([id, { vsize, size, descendantcount, descendantsize }]) => [
       id,

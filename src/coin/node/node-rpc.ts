@@ -90,7 +90,7 @@ export class NodeRpc {
   /**
    * One method many times in one request, for results that are texts: numbers in them are floating point.
    *
-   * @param isPartial  null stands for a call that the node refuses; otherwise it fails all of them
+   * @param isPartial  null stands for what the node says it does not have; otherwise that fails all of them, as any other refusal does
    * @param maxBytes  of the answer; beyond it NODE_REFUSED has `limitBytes` in its detail
    * @returns a result for each list of parameters, in their order
    * @throws as `call` does
@@ -255,13 +255,18 @@ function parseBody(body: Buffer, parse: (text: string) => unknown, occasion: Ans
   }
 }
 
+/** Codes under which nodes say that they do not have something: of Core and of bcoin, which has it for all. */
+const NOT_THERE: ReadonlySet<unknown> = new Set([-5, -1]);
+
+/** Whether an error says that the node knows what was asked for not to exist; without an index of transactions it does not know. */
+function isAbsent({ code, message }: { readonly code?: unknown; readonly message?: unknown }): boolean {
+  const text = String(message);
+  return NOT_THERE.has(code) && /no such|not found|not in mempool/i.test(text) && !/index/i.test(text);
+}
+
 function resultOrNull(answer: unknown, occasion: Answer['occasion']): unknown {
-  try {
-    return resultOf(answer, occasion);
-  } catch (caught) {
-    if (hasCode(caught, 'NODE_REFUSED')) return null;
-    throw caught;
-  }
+  const { error } = Object(answer) as { error?: object | null };
+  return error && isAbsent(error) ? null : resultOf(answer, occasion);
 }
 
 function resultOf(answer: unknown, occasion: Answer['occasion']): unknown {

@@ -12,6 +12,8 @@ export interface DatabaseBase {
   readonly settings: Readonly<Record<string, string>>;
   /** First block in which an action or rule counts, by its name; Infinity: never. */
   readonly activations: Readonly<Record<string, number>>;
+  /** Settings that count from a rule on, with its name: until its first block is written, they may change. */
+  readonly ruledSettings?: Readonly<Record<string, string>>;
 }
 
 /** Names what a row says beside the base itself. */
@@ -36,7 +38,7 @@ export async function bindBase(connection: Query, table: string, base: DatabaseB
   const found = await rows<{ name: string; value: string }>(connection, `SELECT name, value FROM ${table}`);
   const stored = new Map(found.map((row) => [row.name, row.value]));
   const wanted = valuesOf(base);
-  if (stored.has(DIGEST)) compare(stored, wanted, tip);
+  if (stored.has(DIGEST)) compare(stored, wanted, tip, base.ruledSettings ?? {});
   const changed = [...wanted].filter(([name, value]) => stored.get(name) !== value);
   await write(connection, table, changed);
 }
@@ -89,13 +91,21 @@ function valuesOf({ version, settings, activations }: DatabaseBase): Map<string,
   return values.set(DIGEST, hash('sha256', text.join('\n')));
 }
 
-function compare(stored: ReadonlyMap<string, string>, wanted: ReadonlyMap<string, string>, tip: number): void {
+function compare(
+  stored: ReadonlyMap<string, string>,
+  wanted: ReadonlyMap<string, string>,
+  tip: number,
+  ruled: NonNullable<DatabaseBase['ruledSettings']>
+): void {
+  const isToCome = (rule: string) => [stored, wanted].every((values) => heightOf(values.get(ACTIVATION + rule)) > tip);
   for (const name of new Set([...wanted.keys(), ...stored.keys()])) {
     const [before, now] = [stored.get(name), wanted.get(name)];
     if (name === DIGEST || name === FIRST_BLOCK || before === now) continue;
     if (name === 'version' && Number(before) <= Number(now)) continue;
     if (name.startsWith(ACTIVATION)) {
-      if (heightOf(before) > tip && heightOf(now) > tip) continue;
+      if (isToCome(name.slice(ACTIVATION.length))) continue;
+    } else if (ruled[name] !== undefined && isToCome(ruled[name])) {
+      continue;
     } else if (before === undefined && name !== 'version') continue; // a setting of this release, with a height of its own
     throw otherBase(name, before, now, tip);
   }

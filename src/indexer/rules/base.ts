@@ -25,6 +25,7 @@ export function ledgerBaseOf(profile: Profile, network: ChainNetwork, domain: st
       stakeDelay: String(stakeDelays[network.name] ?? network.activationDelayBlocks),
       ...Object.fromEntries(further.map(([name, value]) => [name, canonical(value)]))
     },
+    ruledSettings: { limits: 'LIMITS' },
     activations: Object.fromEntries(
       Object.keys(activations).map((name) => [name, activationHeight(profile, network, name)])
     )

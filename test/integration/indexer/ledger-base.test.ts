@@ -71,6 +71,17 @@ test('a rule change counts when its height lies above the newest block, and is r
   assert.equal(await refusal(database, baseOf(DEFAULT_PROFILE)), null, 'nor when it is left out again');
 });
 
+test('limits may change until the first block of their rule is written', async () => {
+  const lower = (profile: Profile) => ({ ...profile, limits: { ...profile.limits, blockUnits: 20_000 } });
+  const database = await indexed(withHeight('LIMITS', 4));
+  assert.equal(await refusal(database, baseOf(lower(withHeight('LIMITS', 4)))), null);
+  const counted = await indexed(withHeight('LIMITS', 3));
+  assert.match(
+    (await refusal(counted, baseOf(lower(withHeight('LIMITS', 3)))))!,
+    /limits is .*"blockUnits":150000.* in the database and .*"blockUnits":20000/
+  );
+});
+
 test('an index of an earlier release is tied once; another name, price or profile without a part in the ledger is none', async () => {
   const database = await indexed(null);
   assert.equal(await refusal(database, baseOf(DEFAULT_PROFILE)), null);

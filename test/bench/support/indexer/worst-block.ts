@@ -7,9 +7,11 @@ import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts'
 import { blockOfShape, type Shape } from '../../../support/cost/cost.ts';
 import { ATTACKER, blockOf, prepare, transactionOf } from '../../../support/cost/prepared.ts';
 import { rulesOfScale, scaledBy } from '../../../support/cost/scale.ts';
+import { sql } from '../../../support/sql.ts';
 
 const STATEMENT_LIMIT_S = 600;
 const KIBIBYTES_PER_MEBIBYTE = 1_024;
+const BYTES_PER_MEBIBYTE = 2 ** 20;
 /** Makes Linux forget the highest memory that a process had. */
 const FORGET_PEAK = '5';
 const FULL = scaledBy(1);
@@ -18,6 +20,8 @@ const FULL = scaledBy(1);
 export interface Written {
   readonly seconds: number;
   readonly mebibytes: number;
+  /** By how much the files of its tables grow. */
+  readonly storedMebibytes: number;
 }
 
 /** What the process is told that writes the block. */
@@ -35,19 +39,31 @@ export async function writeWorst(shape: Shape, database: DatabaseCoordinates): P
   store.close();
   const texts = blockOfShape(shape, prepared, FULL).transactions.map(({ data }) => data);
   const input = JSON.stringify({ database, height: prepared.height, texts } satisfies Task);
+  const before = await tableBytes(database);
   const { stdout, stderr } = spawnSync(process.execPath, [fileURLToPath(import.meta.url)], { input, encoding: 'utf8' });
+  const storedMebibytes = ((await tableBytes(database)) - before) / BYTES_PER_MEBIBYTE;
   try {
-    return JSON.parse(stdout) as Written;
+    return { ...(JSON.parse(stdout) as Omit<Written, 'storedMebibytes'>), storedMebibytes };
   } catch (cause) {
     throw new Error(`the worst block was not written: ${stderr}`, { cause });
   }
+}
+
+/** Bytes of the files of all tables. */
+async function tableBytes(database: DatabaseCoordinates): Promise<number> {
+  const like = `'${database.name.replaceAll('_', '\\\\_')}/%'`;
+  const [sum] = await sql(
+    database,
+    `SELECT SUM(FILE_SIZE) AS bytes FROM information_schema.INNODB_SYS_TABLESPACES WHERE NAME LIKE ${like}`
+  );
+  return Number(sum!['bytes']);
 }
 
 function open(database: DatabaseCoordinates): Promise<IndexerStore> {
   return IndexerStore.open(database, rulesOfScale(FULL), STATEMENT_LIMIT_S);
 }
 
-async function write({ database, height, texts }: Task): Promise<Written> {
+async function write({ database, height, texts }: Task): Promise<Omit<Written, 'storedMebibytes'>> {
   const store = await open(database);
   const block = blockOf(
     height,

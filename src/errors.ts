@@ -243,6 +243,12 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'wait: it goes on by itself when the node has these blocks; check that the node has peers and its own data'
   },
+  /** The service that writes the database that this one follows is down, or does not go on. */
+  UPSTREAM_STOPPED: {
+    status: 503,
+    policy: 'restart',
+    hint: 'start the service that the message names, or read why it waits in its health; this one goes on by itself'
+  },
   /** No block was written for a while though the node has more. */
   BLOCKS_DELAYED: {
     status: 503,

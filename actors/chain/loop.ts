@@ -96,6 +96,12 @@ export class ChainLoop {
     else if (this.#isReachable !== null) this.#isReachable = false;
   }
 
+  /** Tells those who read the database whether this loop goes on. What fails of it fails the next statement, too. */
+  async tellReaders({ alarm, haltReason }: Pick<ChainReport, 'alarm' | 'haltReason'>): Promise<void> {
+    const isWaiting = (alarm ?? haltReason) !== null;
+    await this.#options.work.store?.database.tellWaiting(isWaiting).catch(() => undefined);
+  }
+
   get report(): ChainReport {
     return {
       state: stateText(this.#machine.getSnapshot().value),

@@ -97,6 +97,7 @@ export class ChainThread<T extends Tasks> {
       work.watchNode(this.#stopping.signal);
       const report = reportOf(loop.report);
       host.tell('report', report);
+      void loop.tellReaders(report);
       mempool.setSynced(isNearTip(report));
       const { code = '', reason, remedy } = report.alarm ?? {};
       if (code !== alarm && code !== '') this.log.warn({ code, hint: remedy }, `waiting: ${reason}`);

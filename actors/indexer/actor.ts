@@ -176,6 +176,7 @@ async function report(): Promise<void> {
   while (!stopping.signal.aborted) {
     const current = { ...loop.report, stateCommitment: balances.report, pushFault: sender?.fault ?? null };
     host.tell('report', current);
+    void loop.tellReaders(current);
     if (current.state !== state) host.waiting(WAITS[current.state] ?? null);
     state = current.state;
     await sleep(REPORT_INTERVAL_MS);

@@ -120,6 +120,11 @@ export class IndexerLoop {
     };
   }
 
+  /** Tells those who read the ledger whether this loop goes on. */
+  async tellReaders({ alarm, haltReason, waitReason }: IndexerReport): Promise<void> {
+    await this.#options.work.tellReaders((alarm ?? haltReason ?? waitReason) !== null);
+  }
+
   /** To be called when a block is carried out. */
   blockDone(height: number): void {
     this.#movedAt = monotonicMs();
@@ -130,12 +135,13 @@ export class IndexerLoop {
 
   /** Why it does not go on; null while it does. */
   get #alarm(): Alarm | null {
-    const { facts } = this.#options.work;
+    const { work } = this.#options;
+    const { facts } = work;
     if (facts.haltReason !== null) return null;
     const isLate = facts.inFlightBlock !== null && monotonicMs() - this.#movedAt > DELAY_MS;
     const reason = `block ${facts.inFlightBlock} is late: ${this.#doing}`;
     this.#late = isLate ? { ...alarmOf(new PlatformError('BLOCK_LATE', { reason }), this.#late, this.#movedAt) } : null;
-    return this.#fault?.alarm ?? this.#late;
+    return this.#fault?.alarm ?? this.#late ?? work.upstreamAlarm;
   }
 
   /** What the loop is at, and what took longest since the blocks were begun. */

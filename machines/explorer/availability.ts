@@ -3,15 +3,18 @@ import { setup } from 'xstate';
 /**
  * Whether the answers of one network can be had and are fresh: unknown -> available, stale or unavailable.
  *
- * Pure policy: each look at the database says how many blocks the ledger is behind, or that it did not answer.
+ * Pure policy: each look at the database says how many blocks the ledger is behind and whether it goes on, or that it did not answer.
  */
 export const availabilityMachine = setup({
   types: {
     /** `lagBlocks` is null where the decoder's tip is not known. */
-    events: {} as { type: 'ledger.read'; readonly lagBlocks: number | null } | { type: 'ledger.failed' }
+    events: {} as
+      | { type: 'ledger.read'; readonly lagBlocks: number | null; readonly isStopped: boolean }
+      | { type: 'ledger.failed' }
   },
   guards: {
-    isBehind: ({ event }) => event.type === 'ledger.read' && (event.lagBlocks ?? 0) > SYNCED_WITHIN_BLOCKS
+    isBehind: ({ event }) =>
+      event.type === 'ledger.read' && (event.isStopped || (event.lagBlocks ?? 0) > SYNCED_WITHIN_BLOCKS)
   }
 }).createMachine({
   id: 'availability',

@@ -30,6 +30,7 @@ function loopPanels(service: string, row: string): Panel[] {
   return [
     ...ingressPanels(service, row),
     [row, 'Lag', 'short', [`${service}_lag_blocks`, network]],
+    [row, 'Upstream stopped', 's', [`${service}_upstream_stopped_seconds`, network]],
     [
       row,
       'Height and tip',

@@ -11,6 +11,7 @@ import {
   rows,
   type SqlRow
 } from '../db/core/connection.ts';
+import { waitingLock, writerLock } from '../db/core/writer-lock.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
@@ -36,14 +37,6 @@ const CLOSE_LIMIT_MS = 2_000;
 const KEEP_ALIVE_MS = 10_000;
 const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
 
-/** Name of the advisory lock that the one writer of a database holds. */
-export function writerLock(
-  service: ChainDatabaseOptions['service'],
-  { name }: Pick<DatabaseCoordinates, 'name'>
-): string {
-  return `${service} ${name}`;
-}
-
 /** A database that one process writes the blocks of a chain into. Every method may throw DATABASE_UNAVAILABLE; it is then to be closed. */
 export class ChainDatabase {
   /** For reads beside the writer. */
@@ -53,8 +46,17 @@ export class ChainDatabase {
   #usedAt = performance.now();
   /** What the column `events.time` takes. */
   readonly #eventTime: string;
+  readonly #waitingLock: string;
+  #isWaiting = false;
 
-  private constructor(pool: Pool, writer: PoolConnection, service: ChainDatabaseOptions['service'], limitMs: number) {
+  private constructor(
+    pool: Pool,
+    writer: PoolConnection,
+    service: ChainDatabaseOptions['service'],
+    database: DatabaseCoordinates,
+    limitMs: number
+  ) {
+    this.#waitingLock = waitingLock(service, database);
     this.pool = pool;
     this.#writer = writer;
     this.#queryTimeoutMs = limitMs;
@@ -83,7 +85,7 @@ export class ChainDatabase {
         });
       }
       await prepare(writer);
-      return new ChainDatabase(pool, writer, service, queryTimeoutMs);
+      return new ChainDatabase(pool, writer, service, database, queryTimeoutMs);
     } catch (caught) {
       await endPool(pool);
       throw databaseError(caught, { database: database.name });
@@ -112,6 +114,14 @@ export class ChainDatabase {
   async keepAlive(): Promise<void> {
     if (!isLost(this.#writer) && performance.now() - this.#usedAt < KEEP_ALIVE_MS) return;
     await this.query('DO 1');
+  }
+
+  /** Tells those who read the database whether the writer goes on. @see lookAtWriter */
+  async tellWaiting(isWaiting: boolean): Promise<void> {
+    if (isWaiting === this.#isWaiting) return;
+    this.#isWaiting = isWaiting;
+    // Without a limit of time: it waits for the statement under way, which may have none.
+    await rows(this.#writer, `SELECT ${isWaiting ? 'GET_LOCK(?, 0)' : 'RELEASE_LOCK(?)'}`, [this.#waitingLock]);
   }
 
   /** A statement of the writer that changes rows. @returns how many */

@@ -1,5 +1,5 @@
-import { writerLock } from '../chain/database.ts';
 import { type Connection, connect, databaseError, rows } from '../db/core/connection.ts';
+import { writerLock } from '../db/core/writer-lock.ts';
 import { migrate, readMigrations } from '../decoder/migrations.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';

@@ -1,4 +1,5 @@
 import { type ActorId, actorKey } from '../wire/state/actor.ts';
+import { alarmText } from '../wire/state/alarm.ts';
 import type { Pipeline } from '../wire/state/pipeline.ts';
 import { pipelineBehind } from '../wire/state/pipeline.ts';
 import { type ExplorerReport, lagOf } from './report.ts';
@@ -13,7 +14,7 @@ export function explorerPipeline(id: ActorId, report: ExplorerReport | null): Pi
       service: 'explorer',
       doing: report?.state === 'stale' ? 'answers; the ledger is behind' : 'answers',
       waitsFor: 'its database',
-      remedy: report?.lastError ?? 'the explorer tries again until it answers',
+      remedy: report?.lastError ?? alarmText(report?.upstream) ?? 'the explorer tries again until it answers',
       carries: 'reads'
     },
     answers

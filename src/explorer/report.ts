@@ -1,3 +1,5 @@
+import { type Alarm, alarmText, stoppedS } from '../wire/state/alarm.ts';
+import { monotonicMs } from '../wire/state/monotonic.ts';
 import type { ActorReport, Circuit } from '../wire/state/report.ts';
 
 /** What the actor of a network says of it every second. */
@@ -10,6 +12,8 @@ export interface ExplorerReport {
   /** Tells the newest block of the ledger from others of its height. */
   readonly mark: string | null;
   readonly lastError: string | null;
+  /** Why the ledger does not go on; null while it does. */
+  readonly upstream: Alarm | null;
 }
 
 /** Blocks that the ledger is behind its decoder. */
@@ -19,6 +23,10 @@ export function lagOf({ height, decoderTip }: Pick<ExplorerReport, 'height' | 'd
 
 /** What console and metrics read of it. */
 export function actorReportOf(report: ExplorerReport): ActorReport {
-  const { state, circuit, height, decoderTip, lastError } = report;
-  return { phase: state, circuit, height, tip: decoderTip, lagBlocks: lagOf(report), lastError };
+  const { state, circuit, height, decoderTip, lastError, upstream } = report;
+  return {
+    ...{ phase: state, circuit, height, tip: decoderTip, lagBlocks: lagOf(report) },
+    lastError: lastError ?? alarmText(upstream),
+    upstreamStopped: stoppedS(upstream, monotonicMs())
+  };
 }

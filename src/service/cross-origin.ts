@@ -14,7 +14,7 @@ const REQUEST_HEADERS = [
 ];
 const RESPONSE_HEADERS = [
   ...['Accept-Ranges', 'Content-Range', 'ETag', 'Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
-  'X-Lag-Blocks'
+  ...['X-Lag-Blocks', 'X-Stopped-Seconds']
 ];
 
 /**

@@ -1,6 +1,7 @@
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { type Connection, connect, databaseError, quoteName, rows, statementTag } from '../core/connection.ts';
+import { replicaLock } from '../core/writer-lock.ts';
 
 /** Seconds a writer's statement may run, but while it bootstraps. */
 export const STATEMENT_LIMIT_S = 60;
@@ -52,7 +53,7 @@ async function takeLock(
   database: string,
   { lockPatienceS = LOCK_PATIENCE_S, waiting }: WriterOptions
 ): Promise<void> {
-  const lock = `platform:${database}`;
+  const lock = replicaLock(database);
   const take = async (patienceS: number): Promise<boolean> => {
     const [taken] = await rows<{ ok: number | null }>(connection, 'SELECT GET_LOCK(?, ?) AS ok', [lock, patienceS]);
     return Number(taken?.ok) === 1;

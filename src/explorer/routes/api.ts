@@ -61,6 +61,7 @@ const LIMIT_HEADERS = { RateLimit: 'what is left of the limit', 'RateLimit-Polic
 const HEADERS = {
   'X-Block-Height': 'height of the newest block that was read',
   'X-Lag-Blocks': 'blocks that it is behind the decoder',
+  'X-Stopped-Seconds': 'since the ledger does not go on, whatever its lag; absent while it does',
   ETag: 'changes with the newest block; absent where more than the ledger decides the answer',
   'Cache-Control': '`no-store`, `public, no-cache`, or `immutable` for what no reorg can reach',
   ...LIMIT_HEADERS

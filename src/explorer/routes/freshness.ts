@@ -1,5 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { stoppedS } from '../../wire/state/alarm.ts';
+import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { Coin } from '../coins.ts';
 import { LISTS } from '../lists/lists.ts';
 import type { Question, Reply } from '../question.ts';
@@ -68,6 +70,8 @@ export function tellFreshness(
   const lag = lagOf({ height, decoderTip: coin.report()?.decoderTip ?? null });
   if (height !== null) reply.header('x-block-height', height);
   if (lag !== null) reply.header('x-lag-blocks', lag);
+  const stopped = stoppedS(coin.report()?.upstream, monotonicMs());
+  if (stopped > 0) reply.header('x-stopped-seconds', stopped);
   reply.header('cache-control', etag === null ? 'no-store' : isSettled ? FOR_LONG : REVALIDATED);
   if (etag !== null) reply.header('etag', etag);
   const known = request.headers['if-none-match'];

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { CHAIN_NETWORKS } from '../../coin/chains.ts';
 import { ByName } from '../../wire/by-name.ts';
+import { alarmText } from '../../wire/state/alarm.ts';
 import type { Coin } from '../coins.ts';
 import { lagOf } from '../report.ts';
 
@@ -9,7 +10,8 @@ const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
 const CoinStatusSchema = Type.Object({
   supported: Type.Boolean({ description: 'whether this service serves it' }),
   available: Type.Boolean({ description: 'whether its database answers' }),
-  stale: Type.Boolean({ description: 'whether the ledger is more than 3 blocks behind' }),
+  stale: Type.Boolean({ description: 'whether the ledger is more than 3 blocks behind, or does not go on' }),
+  stopped_reason: Type.Optional(Type.String({ description: 'why the ledger does not go on' })),
   last_block: HeightOrNull,
   decoder_tip: HeightOrNull,
   decoder_lag_blocks: HeightOrNull,
@@ -40,6 +42,7 @@ export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static
       last_block: report?.height ?? null,
       decoder_tip: report?.decoderTip ?? null,
       decoder_lag_blocks: report ? lagOf(report) : null,
+      ...(report?.upstream ? { stopped_reason: alarmText(report.upstream)! } : {}),
       ...hub
     };
     return [code, status] as const;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Readiness } from '../../service/readiness.ts';
-import { AlarmSchema, alarmText, toldAlarm } from '../../wire/state/alarm.ts';
+import { AlarmSchema, alarmText, stoppedS, toldAlarm } from '../../wire/state/alarm.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import type { IndexerReport } from '../loop/report.ts';
@@ -43,7 +43,7 @@ const InFlightSchema = Type.Object(
 export const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('unhealthy')]),
   running: Type.Boolean(),
-  synced: Type.Boolean({ description: 'caught up with the decoder, to within 3 blocks' }),
+  synced: Type.Boolean({ description: 'caught up with a decoder that goes on, to within 3 blocks' }),
   lastIndexedBlock: HeightOrNull,
   inFlightBlock: HeightOrNull,
   decoderBlock: HeightOrNull,
@@ -72,7 +72,7 @@ export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): S
   return {
     status: running && hasDatabases && refusalOf(report) === null ? 'healthy' : 'unhealthy',
     running,
-    synced: running && lag !== null && lag <= SYNCED_WITHIN_BLOCKS && report.waitReason === null,
+    synced: running && lag !== null && lag <= SYNCED_WITHIN_BLOCKS && !isWaiting(report),
     lastIndexedBlock: report?.lastIndexedBlock ?? null,
     inFlightBlock: report?.inFlightBlock ?? null,
     decoderBlock: report?.decoderBlock ?? null,
@@ -101,7 +101,7 @@ export function readinessOf({ report, crash }: IndexerView): Readiness {
   if (refusalOf(report) !== null) return 'unavailable';
   const lag = report && lagOf(report);
   if (lag === null) return 'starting';
-  if (report?.waitReason != null) return 'behind';
+  if (report && isWaiting(report)) return 'behind';
   return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
 }
 
@@ -113,8 +113,14 @@ export function actorReportOf(report: IndexerReport): ActorReport {
     height: report.lastIndexedBlock,
     tip: report.decoderBlock,
     lagBlocks: lagOf(report),
-    lastError: report.haltReason ?? alarmText(report.alarm) ?? report.waitReason
+    lastError: report.haltReason ?? alarmText(report.alarm) ?? report.waitReason,
+    upstreamStopped: stoppedS(report.alarm, monotonicMs())
   };
+}
+
+/** Whether no lag means that all is caught up: the decoder has started over, stopped, or does not go on. */
+function isWaiting({ waitReason, alarm }: IndexerReport): boolean {
+  return waitReason !== null || alarm?.code === 'UPSTREAM_STOPPED';
 }
 
 /** What MariaDB refuses of the next blocks, though it answers; null for nothing. */

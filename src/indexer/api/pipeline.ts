@@ -1,4 +1,5 @@
 import { type ActorId, actorKey } from '../../wire/state/actor.ts';
+import { type Alarm, alarmText } from '../../wire/state/alarm.ts';
 import { type Condition, loopCondition, peerCondition } from '../../wire/state/condition.ts';
 import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../../wire/state/pipeline.ts';
 import type { Circuit } from '../../wire/state/report.ts';
@@ -10,7 +11,7 @@ export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
   const { decoderBlock, lastIndexedBlock, decoderDbCircuit, indexerDbCircuit, lag } = healthOf(view);
   const source: PipelineNode = {
     ...boxOf(key, 'source', `decoder/${id.chain}`),
-    ...databaseCondition(decoderDbCircuit),
+    ...databaseCondition(decoderDbCircuit, view.report?.alarm?.code === 'UPSTREAM_STOPPED' ? view.report.alarm : null),
     height: decoderBlock
   };
   const indexer: PipelineNode = {
@@ -30,6 +31,7 @@ export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
 }
 
 /** Of a database, by the circuit of who asks it. */
-function databaseCondition(circuit: Circuit | null): Condition {
+function databaseCondition(circuit: Circuit | null, stopped: Alarm | null = null): Condition {
+  if (circuit === 'closed' && stopped) return { state: 'waiting', doing: 'does not go on', reason: alarmText(stopped) };
   return peerCondition(circuit && circuit === 'closed', 'the indexer tries again until it answers');
 }

@@ -4,6 +4,7 @@ import { parseAmount } from '../../consensus/amount.ts';
 import { MEDIAN_BLOCKS } from '../../consensus/median-time.ts';
 import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
 import { inSnapshot } from '../../db/core/in-snapshot.ts';
+import { lookAtWriter, type WriterLook } from '../../db/core/writer-lock.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { ChainBlock, ChainTransaction } from '../block/block.ts';
@@ -77,9 +78,11 @@ export interface BlockGroup {
  */
 export class DecoderSource {
   readonly #connection: Connection;
+  readonly #database: DatabaseCoordinates;
 
-  private constructor(connection: Connection) {
+  private constructor(connection: Connection, database: DatabaseCoordinates) {
     this.#connection = connection;
+    this.#database = database;
   }
 
   /** @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of another chain, or with holes) */
@@ -89,7 +92,7 @@ export class DecoderSource {
     statementLimitS: number
   ): Promise<DecoderSource> {
     const connection = await connect(database, { statementLimitS });
-    const source = new DecoderSource(connection);
+    const source = new DecoderSource(connection, database);
     const genesis = await source.hashAt(0);
     if (genesis === network.genesisHash) return source;
     const foreign = genesis === null ? await source.#foreignAddress(network) : null;
@@ -108,6 +111,11 @@ export class DecoderSource {
     );
     const foreign = found.filter(({ address }) => !isAddress(address, addresses));
     return 2 * foreign.length > found.length ? foreign[0]!.address : null;
+  }
+
+  /** Looks whether somebody writes it. */
+  async lookAtWriter(): Promise<WriterLook> {
+    return await lookAtWriter((sql) => this.#query(sql), 'decoder', this.#database);
   }
 
   /** Lowest and highest block; null while there is none. */

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Found, Opened, Read, Refusal } from '../../../machines/indexer/indexer.ts';
+import { WriterWatch } from '../../db/core/writer-lock.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { Alarm } from '../../wire/state/alarm.ts';
+import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ChainBlock } from '../block/block.ts';
 import type { PreparedBlocks } from '../store/preparer.ts';
 import type { BlockRef, IndexerStore } from '../store/store.ts';
@@ -72,6 +75,7 @@ export class IndexerWork {
   #lastPriced: BlockRef | null = null;
   /** Why the next block has no prices yet. */
   #priceWait: string | null = null;
+  readonly #decoder = new WriterWatch('decoder');
   #keptAt = performance.now();
 
   constructor(options: IndexerWorkOptions) {
@@ -87,6 +91,11 @@ export class IndexerWork {
       haltReason: this.#haltReason,
       waitReason: this.#waitReason ?? this.#priceWait
     };
+  }
+
+  /** Why its decoder's database does not go on; null while it does. */
+  get upstreamAlarm(): Alarm | null {
+    return this.#decoder.alarm;
   }
 
   /** Whether each database is open: none was lost since it was opened. */
@@ -139,8 +148,10 @@ export class IndexerWork {
 
   /** Compares our newest block with the decoder's chain. */
   async inspect(): Promise<Found> {
+    const look = await this.#source!.lookAtWriter();
     const range = await this.#source!.readRange();
     this.#decoderBlock = range?.highest ?? null;
+    this.#decoder.note(look, this.#decoderBlock, monotonicMs());
     const tip = this.#tip;
     if (range === null) return tip === null ? 'tip' : this.#isBehind(tip);
     this.#waitReason = null;
@@ -317,6 +328,11 @@ export class IndexerWork {
     this.#options.setPace?.('tip');
     if (this.#tip) await this.#options.rest?.(this.#tip.height);
     await sleep(this.#options.pollIntervalMs, undefined, { signal });
+  }
+
+  /** Tells those who read the ledger whether it goes on. What fails of it fails the next statement, too. */
+  async tellReaders(isWaiting: boolean): Promise<void> {
+    await this.#store?.tellWaiting(isWaiting).catch(() => undefined);
   }
 
   /** Uses connections that rest, from time to time: one that was lost is opened again before the next block comes. */

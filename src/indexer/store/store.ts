@@ -2,6 +2,7 @@ import type { ChainNames } from '../../consensus/balance-leaf.ts';
 import type { DatabaseBase } from '../../db/core/base.ts';
 import { type Connection, connect, databaseError, isDriverError, quoteName, rows } from '../../db/core/connection.ts';
 import { StatementBatch, write } from '../../db/core/statement-batch.ts';
+import { waitingLock, writerLock } from '../../db/core/writer-lock.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
@@ -87,10 +88,18 @@ export class IndexerStore {
   readonly #checker: Connection;
   readonly #preparer: Preparer;
   readonly #sanity = new SanitySchedule();
+  readonly #waitingLock: string;
+  #isWaiting = false;
   /** The hashing of the last group's balances. */
   #rooting: Promise<unknown> = Promise.resolve();
 
-  private constructor({ connection, reader, checker }: Connections, rules: Rules, extras: StoreExtras) {
+  private constructor(
+    { connection, reader, checker }: Connections,
+    database: DatabaseCoordinates,
+    rules: Rules,
+    extras: StoreExtras
+  ) {
+    this.#waitingLock = waitingLock('indexer', database);
     this.#connection = connection;
     this.#reader = reader;
     this.#checker = checker;
@@ -115,7 +124,7 @@ export class IndexerStore {
       const connection = await openIndexerDatabase(database);
       opened.push(connection);
       const [lock] = await rows(connection, 'SELECT GET_LOCK(?, ?) AS taken', [
-        `indexer ${database.name}`,
+        writerLock('indexer', database),
         LOCK_WAIT_S
       ]);
       if (lock?.['taken'] !== 1)
@@ -132,7 +141,7 @@ export class IndexerStore {
       const checker = await connect(database, { statementLimitS });
       opened.push(checker);
       await checker.query('SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED');
-      const store = new IndexerStore({ connection, reader, checker }, rules, extras);
+      const store = new IndexerStore({ connection, reader, checker }, database, rules, extras);
       await store.#lookups.restart(connection);
       await store.#lookups.prepare(connection, new Map([['index_statuses', new Set(['valid'])]]));
       if (store.#lookups.idOf('index_statuses', 'valid') !== VALID_STATUS)
@@ -313,6 +322,14 @@ export class IndexerStore {
     const halt = await this.readHalt();
     if (halt) await this.#recordEvent('HALT_CLEARED', { code: halt.code });
     return halt;
+  }
+
+  /** Tells those who read the database whether its writer goes on. @see lookAtWriter */
+  async tellWaiting(isWaiting: boolean): Promise<void> {
+    if (isWaiting === this.#isWaiting) return;
+    this.#isWaiting = isWaiting;
+    const lock = isWaiting ? 'GET_LOCK(?, 0)' : 'RELEASE_LOCK(?)';
+    await rows(this.#connection, `SELECT ${lock}`, [this.#waitingLock]);
   }
 
   /** Keeps the connections from being ended while there is no block to write. @throws {PlatformError} DATABASE_UNAVAILABLE */

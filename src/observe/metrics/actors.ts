@@ -42,6 +42,11 @@ export function describeActors(registry: Registry, service: string, actors: () =
   each('height_blocks', 'last block that was sent (server) or written', ({ report }) => report?.height);
   each('tip_blocks', 'last block that is known upstream', ({ report }) => report?.tip);
   each('lag_blocks', 'tip minus height', ({ report }) => report?.lagBlocks);
+  each(
+    'upstream_stopped_seconds',
+    'since the service upstream stopped; 0 while it goes on',
+    ({ report }) => report?.upstreamStopped
+  );
   each('circuit_open', '1 while the circuit breaker is open', ({ report }) =>
     report?.circuit ? Number(report.circuit === 'open') : null
   );

@@ -36,6 +36,11 @@ export function alarmText(alarm: Alarm | null | undefined): string | null {
   return alarm ? `${alarm.reason}; ${alarm.remedy}` : null;
 }
 
+/** Returns for how many seconds the service upstream has not gone on; 0 while it does. @param now as monotonicMs() tells it */
+export function stoppedS(alarm: Alarm | null | undefined, now: number): number {
+  return alarm?.code === 'UPSTREAM_STOPPED' ? (toldAlarm(alarm, now).alarm?.for_s ?? 0) : 0;
+}
+
 /** Returns what probes tell of an alarm at a moment; nothing of none. @param now as monotonicMs() tells it */
 export function toldAlarm(
   alarm: Alarm | null | undefined,

@@ -75,6 +75,8 @@ export interface ActorReport {
   readonly tip: number | null;
   readonly lagBlocks: number | null;
   readonly lastError: string | null;
+  /** Seconds since the service upstream stopped, 0 while it goes on; missing where nobody looks at it. */
+  readonly upstreamStopped?: number;
 }
 
 /** An actor's last report on its database. Routes answer from it, so a stuck database cannot stall them. */

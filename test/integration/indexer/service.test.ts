@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
+import { runExplorer } from '../../support/explorer-process.ts';
 import { BOB, blocksOf, holdings, startIndexer } from '../../support/indexer-service.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { databaseEnv } from '../../support/service-process.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
 test('SVC-05, SVC-06, SVC-07, ST-23: the service indexes a decoder database, follows its reorgs, survives kill -9, and answers for actions', async () => {
@@ -46,6 +48,64 @@ test('SVC-05, SVC-06, SVC-07, ST-23: the service indexes a decoder database, fol
     second.child.kill('SIGTERM');
     assert.equal(await second.exited, 0, second.output());
     assert.deepEqual(await holdings(databases), ['Alice 89 TOKA', 'Bob 2 TOKA']);
+  } finally {
+    await decoder.database.close();
+  }
+});
+
+test('UPSTREAM_STOPPED: a decoder that is gone, or does not go on, is told within 10 s, and what ends it, too', async () => {
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  let decoder = await openDecoderStore(databases.decoder);
+  try {
+    await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
+    const service = await startIndexer(databases);
+    await service.until(({ synced }) => synced === true);
+    const explorer = await runExplorer({
+      NETWORK: 'RLTC',
+      ...databaseEnv('DECODER', databases.decoder),
+      ...databaseEnv('INDEXER', databases.indexer)
+    });
+    const asked = async () => await fetch(`${explorer.url}/api/block/1`);
+    assert.equal((await asked()).headers.get('x-stopped-seconds'), null);
+
+    for (const [stop, reason] of [
+      [() => decoder.database.tellWaiting(true), /^the decoder does not go on; start the service .* read why it waits/],
+      [() => decoder.database.close(), /^no decoder writes the database; start the service/]
+    ] as const) {
+      const stoppedAt = performance.now();
+      await stop();
+      const health = await service.until(({ synced }) => synced === false);
+      await eventually('the explorer tells it', 30_000, async () => (await asked()).headers.has('x-stopped-seconds'));
+      assert.ok(performance.now() - stoppedAt < 10_000, `${performance.now() - stoppedAt} ms`);
+      const { code, reason: told, remedy } = health['alarm'] as Record<string, string>;
+      assert.equal(code, 'UPSTREAM_STOPPED');
+      assert.match(`${told}; ${remedy}`, reason);
+      assert.deepEqual([health['status'], health['lag']], ['healthy', 0]);
+      assert.equal(await service.readiness(), 503);
+      assert.equal((await fetch(`${explorer.url}/readyz`)).status, 503);
+      assert.equal((await asked()).headers.get('x-lag-blocks'), '0');
+      const { data } = (await (await fetch(`${explorer.url}/api/status`)).json()) as { data: { RLTC: object } };
+      assert.match(JSON.stringify(data.RLTC), /"stale":true,.*"stopped_reason":"the indexer does not go on/);
+      const metrics = await (await fetch(`http://127.0.0.1:${service.port}/metrics`)).text();
+      assert.match(metrics, /^indexer_upstream_stopped_seconds\{.*\} \d+$/m);
+
+      await decoder.database.close();
+      decoder = await openDecoderStore(databases.decoder);
+      await service.until(({ synced, alarm }) => synced === true && alarm === undefined);
+      assert.equal(await service.readiness(), 200);
+      await eventually(
+        'the explorer is ready',
+        30_000,
+        async () => (await fetch(`${explorer.url}/readyz`)).status === 200
+      );
+      assert.equal((await asked()).headers.get('x-stopped-seconds'), null);
+    }
+    service.child.kill('SIGKILL');
+    await service.exited;
+    await eventually('the explorer tells of the indexer', 10_000, async () => {
+      const { data } = (await (await fetch(`${explorer.url}/api/status`)).json()) as { data: { RLTC: object } };
+      return JSON.stringify(data.RLTC).includes('no indexer writes the database');
+    });
   } finally {
     await decoder.database.close();
   }

@@ -10,8 +10,9 @@ test('a network is stale from the fourth block on, and unavailable while its dat
     return actor.getSnapshot().value;
   };
   assert.equal(actor.getSnapshot().value, 'unknown');
-  assert.equal(after({ type: 'ledger.read', lagBlocks: 3 }), 'available');
-  assert.equal(after({ type: 'ledger.read', lagBlocks: 4 }), 'stale');
+  assert.equal(after({ type: 'ledger.read', lagBlocks: 3, isStopped: false }), 'available');
+  assert.equal(after({ type: 'ledger.read', lagBlocks: 4, isStopped: false }), 'stale');
   assert.equal(after({ type: 'ledger.failed' }), 'unavailable');
-  assert.equal(after({ type: 'ledger.read', lagBlocks: null }), 'available');
+  assert.equal(after({ type: 'ledger.read', lagBlocks: 0, isStopped: true }), 'stale');
+  assert.equal(after({ type: 'ledger.read', lagBlocks: null, isStopped: false }), 'available');
 });

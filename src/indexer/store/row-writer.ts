@@ -34,8 +34,14 @@ export async function insert(
   onDuplicate = ''
 ): Promise<void> {
   const into = `INSERT INTO ${table} (${columns.map(quoteName).join(', ')}) VALUES`;
-  const statements = [...chunks(tuples, (tuple) => tuple)].map((slice) => `${into} ${slice.join(',')} ${onDuplicate}`);
-  await Promise.all(statements.map((statement) => write(batch, statement)));
+  // One is on its way while the next is made: no more of them are in memory.
+  let sent = Promise.resolve();
+  for (const slice of chunks(tuples, (tuple) => tuple)) {
+    const statement = `${into} ${slice.join(',')} ${onDuplicate}`;
+    await sent;
+    sent = write(batch, statement);
+  }
+  await sent;
 }
 
 /**

@@ -69,6 +69,8 @@ interface Connections {
 /** So far behind the decoder, the newest block is nothing to tell a hub. */
 const TIP_WITHIN_BLOCKS = 100;
 const LOCK_WAIT_S = 2;
+/** Rows that are held as text at once, beside the rows themselves. */
+const ENCODED_ROWS = 20_000;
 /** Characters of a halt's reason. The column holds 250, with the code beside it. */
 const LONGEST_REASON = 150;
 
@@ -355,10 +357,12 @@ export class IndexerStore {
     const lastIds = await this.#lookups.prepareBlocks(this.#connection, texts);
     // In few messages: the server is busy with one while this thread carries out the next blocks.
     const batch = new StatementBatch(this.#connection);
-    const written = [...encodeRows(made, this.#lookups)].map(([table, { columns, tuples }]) =>
-      insert(batch, table, columns, tuples)
-    );
-    await Promise.all(written);
+    for (const [table, own] of Map.groupBy(made, (row) => row.table)) {
+      for (let at = 0; at < own.length; at += ENCODED_ROWS) {
+        const { columns, tuples } = encodeRows(own.slice(at, at + ENCODED_ROWS), this.#lookups).get(table)!;
+        await insert(batch, table, columns, tuples);
+      }
+    }
     for (const { table, actionIndex, columns } of changes) {
       const values = encodeColumns(table, columns, this.#lookups);
       await write(batch, `UPDATE ${quoteName(table)} SET ? WHERE action_index = ?`, [values, actionIndex]);

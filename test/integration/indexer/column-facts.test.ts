@@ -42,7 +42,7 @@ const TEXTS = [
   'DISPENSER|0|BTC|TOKA|1|0|5|BTC||0.5',
   'DISPENSER|0|BTC|NEWE|1|0|5|BTC||0.5',
   'DISPENSER|1|18',
-  'ISSUE|0|GAS|1000|||||||||||||||||||||',
+  'ISSUE|0|GAS|1000||8',
   'MINT|0|GAS|100',
   'SWEEP|0|H|0|0'
 ] as const;

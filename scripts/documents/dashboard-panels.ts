@@ -1,3 +1,5 @@
+import { FOLLOWERS } from '../../src/observe/metrics/actors.ts';
+
 const DATABASE = '{{db_type}}/{{chain}}/{{network}}';
 /** A panel of the dashboard: its row, title and unit, and each query with its legend. */
 type Panel = readonly [row: string, title: string, unit: string, ...queries: readonly [string, string][]];
@@ -27,10 +29,11 @@ function statementPanel(service: string, row: string): Panel {
 /** Of a service whose loop is an actor. */
 function loopPanels(service: string, row: string): Panel[] {
   const network = '{{chain}}/{{network}}';
+  const stopped: Panel = [row, 'Upstream stopped', 's', [`${service}_upstream_stopped_seconds`, network]];
   return [
     ...ingressPanels(service, row),
     [row, 'Lag', 'short', [`${service}_lag_blocks`, network]],
-    [row, 'Upstream stopped', 's', [`${service}_upstream_stopped_seconds`, network]],
+    ...(FOLLOWERS.has(service) ? [stopped] : []),
     [
       row,
       'Height and tip',

@@ -36,17 +36,21 @@ export function gaugesOf<A extends Pick<MeasuredActor, 'actor'>>(
   };
 }
 
+/** Services that follow the database of another one. */
+export const FOLLOWERS: ReadonlySet<string> = new Set(['indexer', 'explorer']);
+
 /** The metrics of every actor: its progress and its thread. */
 export function describeActors(registry: Registry, service: string, actors: () => readonly MeasuredActor[]): void {
   const each = gaugesOf(registry, service, actors);
   each('height_blocks', 'last block that was sent (server) or written', ({ report }) => report?.height);
   each('tip_blocks', 'last block that is known upstream', ({ report }) => report?.tip);
   each('lag_blocks', 'tip minus height', ({ report }) => report?.lagBlocks);
-  each(
-    'upstream_stopped_seconds',
-    'since the service upstream stopped; 0 while it goes on',
-    ({ report }) => report?.upstreamStopped
-  );
+  if (FOLLOWERS.has(service))
+    each(
+      'upstream_stopped_seconds',
+      'since the service upstream stopped; 0 while it goes on',
+      ({ report }) => report?.upstreamStopped
+    );
   each('circuit_open', '1 while the circuit breaker is open', ({ report }) =>
     report?.circuit ? Number(report.circuit === 'open') : null
   );

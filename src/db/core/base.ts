@@ -60,7 +60,7 @@ export async function checkBase(connection: Query, table: string, base: Database
     throw new PlatformError('DATABASE_UNUSABLE', {
       reason: `the database has no ${table}, which says by what it was made: an indexer of this release must have opened it`
     });
-  compare(stored, valuesOf(base), tip);
+  compare(stored, valuesOf(base), tip, base.ruledSettings ?? {});
 }
 
 /** Notes with which block a database begins. */

@@ -3,18 +3,17 @@ import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { availabilityMachine } from '../../machines/explorer/availability.ts';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
-import { lookAtWriter, WriterWatch } from '../../src/db/core/writer-lock.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { Question, Reply } from '../../src/explorer/question.ts';
 import { answerQuestion } from '../../src/explorer/read/answer.ts';
 import { cursorsOf } from '../../src/explorer/read/cursor.ts';
 import { openDatabases } from '../../src/explorer/read/databases.ts';
+import { LedgerWriter } from '../../src/explorer/read/ledger-writer.ts';
 import { READS_AT_ONCE, Reader } from '../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
 import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
-import { monotonicMs } from '../../src/wire/state/monotonic.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { CircuitBreaker } from '../runtime/thread/circuit.ts';
 
@@ -88,7 +87,7 @@ const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
 const network = chainNetwork(data.chain, data.network);
 const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.cursorSecret, network.name));
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
-const watched = new WriterWatch('indexer');
+const writer = new LedgerWriter(data.indexer);
 await watch();
 
 /** Looks at both tips and tells the main thread, until the end. */
@@ -103,7 +102,7 @@ async function look(): Promise<ExplorerReport> {
   const [ledger, tip] = await Promise.allSettled([
     probes.indexer.read(async (query, opened) => {
       const tip = tipIn(opened);
-      watched.note(await lookAtWriter(query, 'indexer', data.indexer), tip?.height ?? null, monotonicMs());
+      await writer.look(query, tip?.height ?? null);
       return tip;
     }),
     probes.decoder.read(async (_, [tip]) => (tip?.['height'] ?? null) as number | null)
@@ -114,7 +113,7 @@ async function look(): Promise<ExplorerReport> {
     availability.send({
       type: 'ledger.read',
       lagBlocks: lagOf({ height, decoderTip }),
-      isStopped: watched.alarm !== null
+      isStopped: writer.alarm !== null
     });
   else availability.send({ type: 'ledger.failed' });
   const fault = [ledger, tip].find((each) => each.status === 'rejected');
@@ -125,7 +124,7 @@ async function look(): Promise<ExplorerReport> {
     mark,
     decoderTip,
     lastError: fault ? reasonOf(fault.reason) : null,
-    upstream: watched.alarm
+    upstream: writer.alarm
   };
 }
 

@@ -2,7 +2,8 @@ import { PlatformError } from '../../errors.ts';
 import type { TypedColumn } from '../../wire/data/schema.ts';
 import { BINARY_KEY, isBinary, isFloating } from './row-codec.ts';
 
-type Kind = 'integer' | 'year' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
+/** What a column's values are. */
+export type Kind = 'integer' | 'year' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
 
 /** How one column's values go from the wire into SQL text and into a LOAD DATA file. */
 export interface ColumnCodec {

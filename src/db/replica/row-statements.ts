@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import { type ColumnCodec, isByteKind, quoteText, toLiteral, toTupleMember } from '../core/sql-literal.ts';
-import { attempt, chunks, type Statements, write } from '../core/statement-batch.ts';
+import { chunks, type Statements, write } from '../core/statement-batch.ts';
 import { isNamed } from './row-difference.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './schema.ts';
 
@@ -24,24 +24,18 @@ function names(table: ReplicaTable, positions: readonly number[]): string {
 /** Takes a value that strict mode refuses, or none where the column has no default. */
 const LAX = "SET STATEMENT sql_mode = 'ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO' FOR";
 
-/** NULL where it may not be, out of range, cut, no such value of the type, a column without a default. */
-const UNFIT: ReadonlySet<number> = new Set([1048, 1264, 1265, 1292, 1364, 1366, 1406]);
-
 /**
- * Inserts rows of an earlier definition of their table: what does not fit the present one becomes what MariaDB would have made of it.
- * A comparison must follow.
+ * Inserts rows of an earlier definition of their table: a value that does not fit the present one becomes what MariaDB would have
+ * made of it, and a row that a newer key refuses stays out, as at the source. A comparison must follow.
  */
 export async function insertEarlierRows(
   connection: Statements,
   table: ReplicaTable,
   list: readonly CanonicalRow[]
 ): Promise<void> {
-  for (const { sql } of insertStatements(table, list)) {
-    const refusal = await attempt(connection, sql);
-    if (refusal === null) continue;
-    if (!UNFIT.has(refusal.errno)) throw refusal;
-    await write(connection, `${LAX} ${sql}`);
-  }
+  const head = `${LAX} INSERT IGNORE INTO ${quoteName(table.name)} ${names(table, table.all)} VALUES `;
+  for (const part of inParts(list.map((row) => tuple(table, row, table.all))))
+    await write(connection, head + part.join(','));
 }
 
 /** Inserts rows as they are, ids included. */

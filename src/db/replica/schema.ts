@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { PlatformError } from '../../errors.ts';
 import type { DbType } from '../../wire/data/database.ts';
 import type { WireRow, WireRows } from '../../wire/data/messages.ts';
@@ -29,6 +30,8 @@ export interface ReplicaTable {
   readonly identity: readonly number[] | null;
   /** Positions of the columns by which exactly one row of this database is found; null: there is no such key. */
   readonly rowKey: readonly number[] | null;
+  /** A digest of what decides which rows it can hold: columns and unique keys. */
+  readonly shape: string;
 }
 
 export interface ReplicaSchema {
@@ -102,8 +105,21 @@ function replicaTable(plan: TablePlan, table: TypedTable): ReplicaTable {
     compared: positions(plan.storedColumns.map(({ name }) => name).filter((name) => name !== plan.surrogate)),
     surrogate,
     identity: named === null ? null : positions(named),
-    rowKey: findRowKey(table, position)
+    rowKey: findRowKey(table, position),
+    shape: shapeOf(table)
   };
+}
+
+function shapeOf({ columns, keys }: TypedTable): string {
+  const unique = keys.filter((key) => key.unique).map((key) => key.columns);
+  const facts = columns.map(({ name, type, nullable, collation, generated }) => [
+    name,
+    type,
+    nullable,
+    collation,
+    generated
+  ]);
+  return hash('sha256', JSON.stringify([facts, unique]), 'hex').slice(0, 16);
 }
 
 function findRowKey(table: TypedTable, position: ReadonlyMap<string, number>): readonly number[] | null {

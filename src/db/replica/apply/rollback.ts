@@ -1,10 +1,11 @@
 import { PlatformError } from '../../../errors.ts';
 import { type Connection, databaseError, quoteName, refusalOf } from '../../core/connection.ts';
+import type { Kind } from '../../core/sql-literal.ts';
 import { StatementBatch, type Statements, write } from '../../core/statement-batch.ts';
 import { pruneFrom } from '../../tables/transparency-log.ts';
 import type { Span } from '../heights.ts';
 import { heightsOf, runsOf } from '../heights.ts';
-import { deleteReceived, insertEarlierRows } from '../row-statements.ts';
+import { deleteReceived, insertEarlierRows, insertRows } from '../row-statements.ts';
 import type { ReplicaSchema, ReplicaTable } from '../schema.ts';
 import { type ReplicaState, writeReplicaState } from '../state.ts';
 import { logAnew } from '../written-blocks.ts';
@@ -104,19 +105,25 @@ async function undo(connection: Statements, schema: ReplicaSchema, step: UndoSte
   const positions = step.columns.flatMap((name, at) => (table.codecs.some((codec) => codec.name === name) ? [at] : []));
   const then = asItWas(
     table,
-    positions.map((at) => step.columns[at]!)
+    positions.map((at) => ({ name: step.columns[at]!, kind: step.kinds?.[at] }))
   );
   const list = step.rows.map((row) => positions.map((at) => row[at]!));
   if (step.kind === 'added') await deleteReceived(connection, then, list);
-  else await insertEarlierRows(connection, then, list);
+  else await (step.shape === table.shape ? insertRows : insertEarlierRows)(connection, then, list);
 }
 
-/** The table with only the columns that it had when the step was kept and still has; a key of others names no row. */
-function asItWas(table: ReplicaTable, columns: readonly string[]): ReplicaTable {
-  const position = new Map(columns.map((name, index) => [name, index]));
+/** The table with only the columns that it had when the step was kept and still has, of the kinds that they had; a key of others names no row. */
+function asItWas(
+  table: ReplicaTable,
+  columns: readonly { readonly name: string; readonly kind: Kind | undefined }[]
+): ReplicaTable {
+  const position = new Map(columns.map(({ name }, index) => [name, index]));
   const move = (positions: readonly number[]) => positions.map((at) => position.get(table.codecs[at]!.name) ?? -1);
   const moveKey = (key: readonly number[] | null) => (key === null || move(key).includes(-1) ? null : move(key));
-  const codecs = columns.map((name) => table.codecs.find((codec) => codec.name === name)!);
+  const codecs = columns.map(({ name, kind }) => {
+    const now = table.codecs.find((codec) => codec.name === name)!;
+    return { ...now, kind: kind ?? now.kind };
+  });
   const [surrogate = -1] = table.surrogate === null ? [] : move([table.surrogate]);
   return {
     ...table,

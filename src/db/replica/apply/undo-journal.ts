@@ -1,5 +1,6 @@
 import type { BlockHashes } from '../../../wire/data/database.ts';
 import { rows } from '../../core/connection.ts';
+import type { Kind } from '../../core/sql-literal.ts';
 import { type Statements, write } from '../../core/statement-batch.ts';
 import type { Span } from '../heights.ts';
 import type { CanonicalRow, ReplicaTable } from '../schema.ts';
@@ -17,6 +18,10 @@ export interface UndoStep {
   readonly table: string;
   /** Columns of the rows, as they were called then. */
   readonly columns: readonly string[];
+  /** Kinds of the columns then; absent in journals of an earlier version, as the shape is. */
+  readonly kinds?: readonly Kind[];
+  /** Of the table then. */
+  readonly shape?: string;
   readonly rows: readonly CanonicalRow[];
 }
 
@@ -51,11 +56,16 @@ export class UndoJournal {
   }
 
   async keep(kind: UndoStep['kind'], table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
-    const columns = JSON.stringify(table.codecs.map(({ name }) => name));
+    const { shape, codecs } = table;
+    const head = JSON.stringify({
+      columns: codecs.map(({ name }) => name),
+      kinds: codecs.map(({ kind }) => kind),
+      shape
+    });
     let texts: string[] = [];
     let size = 0;
     const flush = async () => {
-      await this.#insert(kind, table.name, `{"columns":${columns},"rows":[${texts.join(',')}]}`);
+      await this.#insert(kind, table.name, `${head.slice(0, -1)},"rows":[${texts.join(',')}]}`);
       texts = [];
       size = 0;
     };
@@ -119,8 +129,8 @@ export async function* readSteps(connection: Statements, { last }: JournalGroup)
   );
   for (const { seq } of found) {
     const [row] = await rows(connection, 'SELECT kind, table_name, body FROM sync_undo WHERE seq = ?', [seq]);
-    const { columns, rows: list } = JSON.parse(String(row!['body'])) as Pick<UndoStep, 'columns' | 'rows'>;
-    yield { kind: row!['kind'] as UndoStep['kind'], table: String(row!['table_name']), columns, rows: list };
+    const kept = JSON.parse(String(row!['body'])) as Pick<UndoStep, 'columns' | 'kinds' | 'shape' | 'rows'>;
+    yield { kind: row!['kind'] as UndoStep['kind'], table: String(row!['table_name']), ...kept };
   }
 }
 

@@ -31,6 +31,12 @@ export const ERRORS = {
     policy: 'exit',
     hint: 'name a new directory, or one that only this user may write to'
   },
+  /** A file in the state directory that must be durable before work goes on cannot be written. */
+  STATE_UNWRITABLE: {
+    status: 503,
+    policy: 'restart',
+    hint: 'free space on the disk of SYNC_STATE_DIR, or make it writable; the service goes on by itself'
+  },
   /** Another process uses the state directory. */
   STATE_LOCKED: { status: 500, policy: 'exit', hint: 'stop the other process, or name another directory' },
   /** The single-file program cannot write the files of its threads. */
@@ -73,12 +79,22 @@ export const ERRORS = {
   },
   /** The named database is not served by this process. */
   DATABASE_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /status lists the databases served here' },
+  /** Two chains would use one database. */
+  DATABASE_SHARED: {
+    status: 503,
+    policy: 'park',
+    hint: 'give each its own name in the hub, or leave one out with SYNC_EXCLUDE; with REPLICA_DB_HOST all names are of one server'
+  },
   /** The database has no blocks yet. */
   BLOCKS_EMPTY: { status: 404, policy: 'restart', hint: 'wait for the first block' },
   /** Nothing at or after the block, in inclusive mode (SYNC_SINCE_INCLUSIVE=1). */
   BLOCKS_CAUGHT_UP: { status: 404, policy: 'restart', hint: 'the caller has every block; ask again later' },
   /** Another process holds this replica's writer lock. */
-  REPLICA_LOCKED: { status: 503, policy: 'park', hint: 'stop the other client of this replica; one writer at a time' },
+  REPLICA_LOCKED: {
+    status: 503,
+    policy: 'park',
+    hint: 'stop the other client of this replica; one writer at a time. The lock of a machine that died ends by itself after ten minutes, or with KILL <connection>'
+  },
   /** The replica database holds tables that this client did not make. */
   REPLICA_FOREIGN: {
     status: 409,

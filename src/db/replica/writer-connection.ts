@@ -5,6 +5,9 @@ import { replicaLock } from '../core/writer-lock.ts';
 
 /** Seconds a writer's statement may run, but while it bootstraps. */
 export const STATEMENT_LIMIT_S = 60;
+/** The server ends the connection of a machine that died, and its lock with it, after this silence. */
+const SILENCE_S = 600;
+const PING_MS = 60_000;
 /** How long a statement that a dead predecessor left running may keep the lock. */
 const LOCK_PATIENCE_S = 10;
 
@@ -39,13 +42,35 @@ export async function openWriter(to: DatabaseCoordinates, options: WriterOptions
       );
     }
     await connection.query(`USE ${quoteName(name)}`);
+    keepAlive(connection);
     // Rows arrive in the source's state, which is whole only at the end of a group.
-    await connection.query(`SET SESSION foreign_key_checks = 0, lock_wait_timeout = ${STATEMENT_LIMIT_S}`);
+    await connection.query(
+      `SET SESSION foreign_key_checks = 0, lock_wait_timeout = ${STATEMENT_LIMIT_S}, wait_timeout = ${SILENCE_S}`
+    );
     return connection;
   } catch (caught) {
     connection.destroy();
     throw databaseError(caught, { database: name });
   }
+}
+
+/** A writer may rest between two blocks for hours. */
+function keepAlive(connection: Connection): void {
+  const beat = setInterval(() => void connection.ping().catch(() => clearInterval(beat)), PING_MS);
+  beat.unref();
+  connection.on('error', () => clearInterval(beat));
+}
+
+/** Who holds a lock, as far as this account may see. */
+async function describeHolder(connection: Connection, id: number | null | undefined): Promise<string> {
+  if (id == null) return 'an unknown connection';
+  const [found] = await rows<{ user: string; host: string; seconds: number }>(
+    connection,
+    'SELECT USER AS user, HOST AS host, TIME AS seconds FROM information_schema.PROCESSLIST WHERE ID = ?',
+    [id]
+  );
+  if (!found) return `connection ${id} of its server`;
+  return `connection ${id} of its server (${found.user} from ${found.host}, ${found.seconds} s in its present state)`;
 }
 
 async function takeLock(
@@ -60,7 +85,8 @@ async function takeLock(
   };
   if (await take(0)) return;
   const [used] = await rows<{ holder: number | null }>(connection, 'SELECT IS_USED_LOCK(?) AS holder', [lock]);
-  const reason = `another client writes to ${database}: connection ${used?.holder ?? 'unknown'} of its server holds the lock`;
+  const holder = await describeHolder(connection, used?.holder);
+  const reason = `another client writes to ${database}: ${holder} holds the lock`;
   const locked = new PlatformError('REPLICA_LOCKED', { reason, database, connection: used?.holder ?? undefined });
   waiting?.(`${reason}; ${locked.hint}`);
   if (!(await take(lockPatienceS))) throw locked;

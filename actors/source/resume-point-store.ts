@@ -12,6 +12,7 @@ import {
   type ResumePoint,
   type ResumeStep
 } from '../../src/db/source/resume-point.ts';
+import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import { type DatabaseId, databaseKey } from '../../src/wire/data/database.ts';
 
@@ -24,15 +25,13 @@ interface Entry {
 /** Where each database's broadcasts ended, kept in memory and on disk: a successor continues there. */
 export class ResumePointStore {
   readonly #directory: string;
-  readonly #log: Logger;
   readonly #entries: Map<string, Entry>;
   /** By database, the steps that its file lacks; null: it must be written whole. */
   readonly #unwritten = new Map<string, ResumeStep[] | null>();
   #writing: Promise<void> = Promise.resolve();
 
-  private constructor(directory: string, log: Logger, entries: Map<string, Entry>) {
+  private constructor(directory: string, entries: Map<string, Entry>) {
     this.#directory = directory;
-    this.#log = log;
     this.#entries = entries;
   }
 
@@ -49,7 +48,7 @@ export class ResumePointStore {
         log.warn({ err: caught, file: name }, 'a resume point cannot be read; its database starts at the tip');
       }
     }
-    return new ResumePointStore(directory, log, entries);
+    return new ResumePointStore(directory, entries);
   }
 
   /** Null when nothing was ever broadcast, or the record of it is lost: then a source starts at the tip. */
@@ -62,9 +61,11 @@ export class ResumePointStore {
    * came since and that clients would pass over.
    *
    * @param resume a point, or a step from the last kept one
+   * @throws {PlatformError} STATE_UNWRITABLE when it could not be written: the last kept one stands
    */
   keep(id: DatabaseId, resume: ResumePoint | ResumeStep): Promise<void> {
     const key = databaseKey(id);
+    const before = this.#entries.get(key);
     const steps = this.#unwritten.get(key);
     if (isStep(resume)) {
       const known = this.#entries.get(key);
@@ -75,8 +76,9 @@ export class ResumePointStore {
       this.#entries.set(key, { id, point: resume });
       this.#unwritten.set(key, null);
     }
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    const written = this.#writing.then(() => this.#write(key, before));
+    this.#writing = written.catch(() => undefined);
+    return written;
   }
 
   /** Everything kept before is durable when it returns. */
@@ -84,18 +86,22 @@ export class ResumePointStore {
     await this.#writing;
   }
 
-  /** Points that were kept meanwhile go with it: their own turn finds them written. */
-  async #write(): Promise<void> {
-    for (const [key, steps] of [...this.#unwritten]) {
-      this.#unwritten.delete(key);
-      try {
-        // No line after a partial one could be read: rewrite the file.
-        const isWritten = steps !== null && (await this.#append(key, steps));
-        if (!isWritten) await this.#store(key, this.#entries.get(key)!);
-      } catch (caught) {
-        this.#unwritten.set(key, null);
-        this.#log.error({ err: caught }, `resume points cannot be written to ${this.#directory}`);
-      }
+  /** What was kept of the same database meanwhile goes with it: its own turn finds it written. */
+  async #write(key: string, before: Entry | undefined): Promise<void> {
+    const steps = this.#unwritten.get(key);
+    if (steps === undefined) return;
+    this.#unwritten.delete(key);
+    try {
+      // No line after a partial one could be read: rewrite the file.
+      const isWritten = steps !== null && (await this.#append(key, steps));
+      if (!isWritten) await this.#store(key, this.#entries.get(key)!);
+    } catch (caught) {
+      this.#unwritten.set(key, null);
+      if (before) this.#entries.set(key, before);
+      else this.#entries.delete(key);
+      const { code, message } = caught as NodeJS.ErrnoException;
+      const reason = `the resume point of ${key} cannot be written to ${this.#directory}: ${code ?? message}`;
+      throw new PlatformError('STATE_UNWRITABLE', { reason }, { cause: caught });
     }
   }
 

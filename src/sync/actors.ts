@@ -52,6 +52,7 @@ export function createActors(deps: ActorDeps): SyncActors {
       },
       broadcast: ({ messages, resume, readSince }, from) =>
         tracedBroadcast(from, messages, readSince, async () => {
+          fanOut.checkRoom(from); // what is refused is not taken for sent by a successor
           await broadcasts.keep(from, resume); // accepted: a successor continues after it, even if sockets fail
           const sent = fanOut.broadcast(from, messages, resume);
           noteBlocks(from, messages);

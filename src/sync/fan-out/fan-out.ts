@@ -132,9 +132,8 @@ export class FanOut {
    * @throws {PlatformError} ACTOR_BUSY when too many wait, with none of these accepted
    */
   broadcast(id: DatabaseId, messages: readonly Broadcast[], point: BroadcastPoint): Promise<void> {
+    this.checkRoom(id);
     const topic = this.#topic(id);
-    if (topic.queue.length >= MAX_QUEUED)
-      throw new PlatformError('ACTOR_BUSY', { reason: `${topic.queue.length} messages wait to be sent` });
     const targets = everyone(topic);
     const amending = targets.filter(({ amends }) => amends);
     for (const { type, height, bytes, infraBytes } of messages) {
@@ -150,6 +149,12 @@ export class FanOut {
     }
     this.setPoint(id, point);
     return this.#drain(topic);
+  }
+
+  /** @throws {PlatformError} ACTOR_BUSY when so many messages wait that none is accepted */
+  checkRoom(id: DatabaseId): void {
+    const waiting = this.#topic(id).queue.length;
+    if (waiting >= MAX_QUEUED) throw new PlatformError('ACTOR_BUSY', { reason: `${waiting} messages wait to be sent` });
   }
 
   /** What a new subscriber's status says, where no message tells of it. */

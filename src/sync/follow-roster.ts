@@ -2,7 +2,7 @@ import type { ActorNotices, MainAsks } from '../../actors/protocol.ts';
 import type { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { SyncConfig } from '../config/services/sync.ts';
 import type { ResumePoint } from '../db/source/resume-point.ts';
-import type { ErrorCode } from '../errors.ts';
+import { type ErrorCode, PlatformError } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/data/database.ts';
@@ -27,7 +27,7 @@ interface Following {
 }
 
 /** Somebody else ends these, by a GRANT or by stopping the other client; so they are tried again at each look at the hub. */
-const SOLVED_OUTSIDE: ReadonlySet<ErrorCode> = new Set(['DATABASE_REFUSED', 'REPLICA_LOCKED']);
+const SOLVED_OUTSIDE: ReadonlySet<ErrorCode> = new Set(['DATABASE_REFUSED', 'DATABASE_SHARED', 'REPLICA_LOCKED']);
 
 /**
  * Makes the actors match what the hub names now: new ones start, those no longer named stop, and those whose
@@ -46,6 +46,10 @@ export async function followRoster(
     if (config.SYNC_MODE === 'client') refuseUnmatched(named, config);
     for (const entry of unmatched) log.warn(`SYNC_EXCLUDE entry ${entry} matches no database that the hub names`);
   }
+  const coordinates = (id: DatabaseId) => {
+    refuseShared(id, roster.ids(), whereIs);
+    return whereIs(id);
+  };
   const { appeared, moved, gone } = roster.update(kept);
   for (const id of gone) {
     log.warn({ database: databaseKey(id) }, 'the hub no longer names this database; its actor stops');
@@ -53,7 +57,7 @@ export async function followRoster(
   }
   for (const { id } of appeared) {
     log.info({ database: databaseKey(id) }, 'database found');
-    supervisor.start(actorSpec(id, config, { coordinates: whereIs, resume, adopts, sourceCa, finderKey, validator }));
+    supervisor.start(actorSpec(id, config, { coordinates, resume, adopts, sourceCa, finderKey, validator }));
   }
   const waiting = supervisor
     .list()
@@ -61,4 +65,22 @@ export async function followRoster(
       ({ id, state, reason }) => roster.find(id) && state === 'parked' && reason && SOLVED_OUTSIDE.has(reason.code)
     );
   for (const { id } of [...moved, ...waiting]) await supervisor.restart(id, graceMs);
+}
+
+/**
+ * Refuses a database that is in the place of another chain's: their rows would mix.
+ *
+ * @throws {PlatformError} DATABASE_SHARED
+ */
+export function refuseShared(id: DatabaseId, all: readonly DatabaseId[], whereIs: Following['whereIs']): void {
+  const placeOf = (of: DatabaseId) => {
+    const { host, port, name } = whereIs(of) ?? {};
+    return `${name} at ${host}:${port}`;
+  };
+  const place = placeOf(id);
+  const isOther = ({ chain, network }: DatabaseId) => chain !== id.chain || network !== id.network;
+  const other = all.find((each) => isOther(each) && placeOf(each) === place);
+  if (!other) return;
+  const reason = `database ${place} is named for ${databaseKey(id)} and for ${databaseKey(other)}`;
+  throw new PlatformError('DATABASE_SHARED', { reason });
 }

@@ -5,6 +5,7 @@ import { findSyncFaults, findSyncWarnings, syncVariables } from '../../../src/co
 import type { PlatformError } from '../../../src/errors.ts';
 import { partOf, refuseUnmatched } from '../../../src/sync/chain-settings.ts';
 import { excludeDatabases } from '../../../src/sync/exclusions.ts';
+import { refuseShared } from '../../../src/sync/follow-roster.ts';
 import { Roster } from '../../../src/sync/roster.ts';
 import type { DbType } from '../../../src/wire/data/database.ts';
 
@@ -122,4 +123,13 @@ test('CONFIG_INVALID: VERIFY_CHECKPOINT_QUORUM without validators or with an inf
     assert.match(withList(bad), /^PINNED_VALIDATORS=.* must be a JSON list of /);
   assert.match(withList([pinned, { ...pinned, pubkey: 'AB'.repeat(32) }]), /must name each pubkey once/);
   assert.match(faults({ CHECKPOINT_VERIFY_INTERVAL: '0' }), /^CHECKPOINT_VERIFY_INTERVAL=/);
+});
+
+test('DATABASE_SHARED: two chains whose databases have one name on one server, which REPLICA_DB_HOST makes of two', () => {
+  const [one, two] = [database('indexer', 'bitcoin'), database('indexer', 'litecoin', 'mainnet', 'db2')];
+  const ids = [one.id, two.id, database('decoder', 'bitcoin').id];
+  const there = (name: string) => ({ ...one.coordinates, host: 'replicas', name });
+  assert.throws(() => refuseShared(one.id, ids, () => there('same')), { code: 'DATABASE_SHARED' });
+  refuseShared(one.id, ids, ({ chain }) => there(chain));
+  refuseShared(one.id, ids, ({ chain }) => (chain === 'bitcoin' ? one : two).coordinates);
 });

@@ -25,8 +25,12 @@ export function authMessage({ seed, lastSigned }: ValidatorIdentity, server?: st
   return { type: 'auth', pubkey: key.pubkey, sig: signTime(ts, key, server), ts, ...bound };
 }
 
+/** A source takes a time that is at most so far from its own. */
+const WINDOW_S = 300;
+
 function nextSecond(lastSigned: Uint32Array<SharedArrayBuffer>, now: number): number {
   const last = Atomics.load(lastSigned, 0);
-  const next = Math.max(now, last + 1);
+  // A clock that was far ahead and is right again: no source would take a time after that.
+  const next = last - now > WINDOW_S / 2 ? now : Math.max(now, last + 1);
   return Atomics.compareExchange(lastSigned, 0, last, next) === last ? next : nextSecond(lastSigned, now);
 }

@@ -19,7 +19,8 @@ import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
 import { AGAIN_ROWS, type SourceMemory } from './memory.ts';
-import type { ServedTables } from './served-tables.ts';
+import type { SourceMemory } from './memory.ts';
+import { isDenied, type ServedTables } from './served-tables.ts';
 
 /** Blocks that are read at once, and the rows that they should hold. */
 const CHUNK_BLOCKS = 100;
@@ -44,6 +45,18 @@ const NEIGHBOURS = 20;
  * @throws {PlatformError} TABLE_HIDDEN
  */
 export async function* readGroup(
+  ...asked: Parameters<typeof readVisible>
+): AsyncGenerator<GroupBlock> {
+  try {
+    yield* readVisible(...asked);
+  } catch (caught) {
+    const [, , , memory] = asked;
+    if (isDenied(caught)) memory.layouts.forget();
+    throw caught;
+  }
+}
+
+async function* readVisible(
   connection: Connection,
   dbType: DbType,
   localTables: readonly string[],

@@ -26,4 +26,9 @@ export class LayoutCache {
     this.#kept = isOld ? { key, layout } : undefined;
     return layout;
   }
+
+  /** A right that was taken from the account moves no table's time: the next reading finds what may be read. */
+  forget(): void {
+    this.#kept = undefined;
+  }
 }

@@ -68,6 +68,11 @@ export class ServedTables {
   }
 }
 
+/** Whether MariaDB refused a statement because the account lacks a right on a table or a column. */
+export function isDenied(caught: unknown): boolean {
+  return DENIED.has(Number(Object(caught).errno));
+}
+
 async function checkColumn(connection: Pick<Connection, 'query'>, table: string, column: string): Promise<void> {
   const { errno, message } = await ask(connection, `SELECT ${quoteName(column)} FROM ${quoteName(table)} LIMIT 0`);
   if (errno !== NO_SUCH_COLUMN) throw hidden(`column ${column} of table ${table}`, errno, message);

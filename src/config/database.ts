@@ -1,16 +1,19 @@
+import { readAuthorities } from './authorities.ts';
 import { type HubPlace, parsed, port, text, type Variable } from './variables.ts';
 
 type Settings<P extends string, Name extends string, T> = { readonly [K in `${P}_DB_${Name}`]: T };
 
 /** `<PREFIX>_DB_HOST` and its neighbours, which name a database and the account that enters it. */
 export type DatabaseVariables<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', Variable<string>> &
-  Settings<P, 'PORT', Variable<number>>;
+  Settings<P, 'PORT', Variable<number>> &
+  Settings<P, 'CA', Variable<string | undefined>>;
 
 type DatabaseConfig<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', string> &
-  Settings<P, 'PORT', number>;
+  Settings<P, 'PORT', number> &
+  Settings<P, 'CA', string | undefined>;
 
 /**
- * The five variables of one database.
+ * The variables of one database.
  *
  * @param prefix `DECODER` for DECODER_DB_HOST
  * @param of what it is, in words that follow "MariaDB": `of the decoder`
@@ -50,7 +53,11 @@ export function databaseVariables<P extends string>(
       example: prefix.toLowerCase(),
       ...accountAt('user')
     }),
-    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...accountAt('pass') })
+    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...accountAt('pass') }),
+    [`${prefix}_DB_CA`]: parsed(readAuthorities, {
+      doc: 'PEM file of the authorities of its server: the connection is then encrypted, and refused where the certificate is of another authority or name',
+      example: '/etc/ssl/mariadb-ca.pem'
+    })
   };
   const spared = Object.entries(variables).map(([at, variable]) => [at, { ...variable, required: false }] as const);
   return (optional ? Object.fromEntries(spared) : variables) as unknown as DatabaseVariables<P>;
@@ -64,11 +71,13 @@ export function readDatabaseName(name: string): string {
 
 /** Where the database of a prefix is and how to enter it; `pass` is a secret. */
 export function databaseOf<P extends string>(config: DatabaseConfig<P>, prefix: P) {
+  const ca = config[`${prefix}_DB_CA`];
   return {
     host: config[`${prefix}_DB_HOST`],
     port: config[`${prefix}_DB_PORT`],
     name: config[`${prefix}_DB_NAME`],
     user: config[`${prefix}_DB_USER`],
-    pass: config[`${prefix}_DB_PASS`]
+    pass: config[`${prefix}_DB_PASS`],
+    ...(ca === undefined ? {} : { tls: { ca } })
   };
 }

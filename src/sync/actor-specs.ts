@@ -15,14 +15,16 @@ type Started<T> = Omit<T, 'id' | 'generation'>;
 
 /** The address of a database: REPLICA_DB_* where it is set, else the hub's; a replica's name has the prefix. */
 export function coordinatesOf(config: SyncConfig, fromHub: DatabaseCoordinates): DatabaseCoordinates {
-  if (!config.REPLICA_DB_HOST) return fromHub;
+  const tls = config.SYNC_DB_CA === undefined ? {} : { tls: { ca: config.SYNC_DB_CA } };
+  if (!config.REPLICA_DB_HOST) return { ...fromHub, ...tls };
   const prefix = config.SYNC_MODE === 'client' ? config.REPLICA_DB_PREFIX : '';
   return {
     host: config.REPLICA_DB_HOST,
     port: config.REPLICA_DB_PORT,
     user: config.REPLICA_DB_USER ?? '',
     pass: config.REPLICA_DB_PASS ?? '',
-    name: `${prefix}${fromHub.name}`
+    name: `${prefix}${fromHub.name}`,
+    ...tls
   };
 }
 

@@ -243,7 +243,13 @@ async function checkReplicaAccount(config: SyncConfig, log: Logger): Promise<voi
     REPLICA_DB_PASS: pass = ''
   } = config;
   try {
-    const connection = await connect({ host, port, user, pass });
+    const connection = await connect({
+      host,
+      port,
+      user,
+      pass,
+      ...(config.SYNC_DB_CA && { tls: { ca: config.SYNC_DB_CA } })
+    });
     await connection.end();
   } catch (caught) {
     if (hasCode(caught, 'DATABASE_REFUSED')) throw caught;

@@ -1,3 +1,4 @@
+import { readAuthorities } from '../authorities.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { readPinnedValidators } from '../pinned-validators.ts';
 import { frameVariables } from '../service.ts';
@@ -97,6 +98,10 @@ export const syncVariables = {
   REPLICA_DB_PORT: port({ default: 3306, doc: 'its port' }),
   REPLICA_DB_USER: text({ doc: 'its user', example: 'sync' }),
   REPLICA_DB_PASS: text({ doc: 'its password', secret: true }),
+  SYNC_DB_CA: parsed(readAuthorities, {
+    doc: 'PEM file of the authorities of the MariaDB servers: connections are then encrypted, and refused where the certificate is of another authority or name',
+    example: '/etc/ssl/mariadb-ca.pem'
+  }),
   REPLICA_DB_PREFIX: text({ default: '', doc: "client: prefix of each replica's database name", example: 'replica_' }),
   REPLICA_DB_READONLY: flag({ default: false, doc: 'server: write nothing to the databases' }),
   SYNC_EXCLUDE: list((entry) => entry, {

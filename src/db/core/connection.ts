@@ -41,6 +41,7 @@ const SHA256_OF_ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f
 function driverOptions(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string }): ConnectionOptions {
   return {
     ...(to.socketPath ? { socketPath: to.socketPath } : { host: to.host, port: to.port }),
+    ...tlsOptions(to),
     user: to.user,
     password: to.pass,
     ...(to.name === undefined ? {} : { database: to.name }),
@@ -55,6 +56,12 @@ function driverOptions(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?:
     enableKeepAlive: true,
     flags: ['-FOUND_ROWS']
   };
+}
+
+/** Encrypted, and refused unless one of the given authorities signed the server's certificate for the name by which it is reached. */
+export function tlsOptions({ tls, socketPath }: Pick<DatabaseCoordinates, 'tls' | 'socketPath'>) {
+  if (tls === undefined || socketPath !== undefined) return {};
+  return { ssl: { ca: tls.ca, rejectUnauthorized: true, verifyIdentity: true, minVersion: 'TLSv1.2' } };
 }
 
 /** The driver's own reading of a double with 16 digits is now and then off by the last of them. */
@@ -96,8 +103,8 @@ export async function connect(
     // A lost connection fails the waiting statement; between statements, it fails the next one.
     connection.on('error', () => undefined);
     failWhenDestroyed(connection);
-    for (const statement of SESSION) await connection.query(statement);
     await checkServer(connection);
+    for (const statement of SESSION) await connection.query(statement);
     if (finderKey !== undefined) await connection.query(`SET ${FINDER_KEY} = ${keyLiteral(finderKey)}`);
     if (statementLimitS !== undefined) await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
     if (tag !== undefined) markStatements(connection, tag);
@@ -109,12 +116,19 @@ export async function connect(
   }
 }
 
-/** A text longer than a packet is NULL to SQL functions, without an error; so are the hashes of a server whose TLS library lacks them. */
+/**
+ * A text longer than a packet is NULL to SQL functions, without an error; so are the hashes of a server whose TLS library lacks them.
+ * MariaDB alone reads what stands in a comment with an M.
+ */
 async function checkServer(connection: Connection): Promise<void> {
-  const [found] = await rows<{ bytes: number; hash: string | null }>(
+  const [found] = await rows<{ kind: number; version: string; bytes: number; hash: string | null }>(
     connection,
-    "SELECT @@max_allowed_packet AS bytes, SHA2('abc', 256) AS hash"
+    "SELECT 1 /*M! + 1 */ AS kind, VERSION() AS version, @@max_allowed_packet AS bytes, SHA2('abc', 256) AS hash"
   );
+  if (Number(found?.kind) !== 2) {
+    const reason = `the server is MySQL ${found?.version}, or another one that is no MariaDB: use MariaDB 10.6 or later`;
+    throw new PlatformError('DATABASE_UNUSABLE', { reason });
+  }
   if (Number(found?.bytes) < SMALLEST_PACKET) {
     const reason = `max_allowed_packet of the server is ${found?.bytes}: set it to ${SMALLEST_PACKET} or more`;
     throw new PlatformError('DATABASE_UNUSABLE', { reason });

@@ -19,7 +19,6 @@ import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LookupReader } from './lookup-reader.ts';
 import { AGAIN_ROWS, type SourceMemory } from './memory.ts';
-import type { SourceMemory } from './memory.ts';
 import { isDenied, type ServedTables } from './served-tables.ts';
 
 /** Blocks that are read at once, and the rows that they should hold. */
@@ -44,9 +43,7 @@ const NEIGHBOURS = 20;
  * @param keepsOpen the snapshot of a group stays open, for the caller to end it
  * @throws {PlatformError} TABLE_HIDDEN
  */
-export async function* readGroup(
-  ...asked: Parameters<typeof readVisible>
-): AsyncGenerator<GroupBlock> {
+export async function* readGroup(...asked: Parameters<typeof readVisible>): AsyncGenerator<GroupBlock> {
   try {
     yield* readVisible(...asked);
   } catch (caught) {

@@ -34,6 +34,8 @@ export interface DatabaseCoordinates {
   readonly name: string;
   /** Unix socket, used instead of host and port when given. */
   readonly socketPath?: string;
+  /** PEM of the authorities that sign the server's certificate: the connection is encrypted; absent: it is not. */
+  readonly tls?: { readonly ca: string };
 }
 
 /** A block's identity: one hash for a decoder, three for an indexer (null where the source has none). */

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import ZongJi from '@vlasky/zongji';
 import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
+import { tlsOptions } from '../../core/connection.ts';
 import { type BinlogPosition, isAtLeast } from './position.ts';
 import type { TouchedLog } from './touched.ts';
 import { type LogEvent, LogTransactions, type ValueColumn } from './transactions.ts';
@@ -91,7 +92,8 @@ export class BinlogTail {
 
   #open(): void {
     const { host, port, socketPath, user, pass } = this.#to;
-    const reader = new LogReader({ ...(socketPath ? { socketPath } : { host, port }), user, password: pass });
+    const place = { ...(socketPath ? { socketPath } : { host, port }), ...tlsOptions(this.#to) };
+    const reader = new LogReader({ ...place, user, password: pass });
     this.#reader = reader;
     reader.on('error', (fault: Error & { code?: string; errno?: number; fatal?: boolean }) => {
       if (reader === this.#reader) this.#onFault(fault);

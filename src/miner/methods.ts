@@ -220,7 +220,8 @@ export function minerHealth(miner: Miner): Static<typeof MinerHealthSchema> {
 
 function reasonOf({ state, isNodeSilent }: Miner): string | null {
   if (isNodeSilent) return 'the coin node does not answer';
-  if (state.consecutiveErrors >= STALLED_ERRORS) return 'the coin node refuses or does not answer';
+  if (state.consecutiveErrors >= STALLED_ERRORS)
+    return state.refusal === null ? 'the coin node does not answer' : `the coin node refuses: ${state.refusal}`;
   return state.isReady ? null : 'the wallet has no coins yet';
 }
 

@@ -26,6 +26,8 @@ export interface MinerState {
   /** ms since 1970; null before the first block. */
   readonly lastMineAt: number | null;
   readonly consecutiveErrors: number;
+  /** Why the node refused last; null: it does not refuse, or does not answer. */
+  readonly refusal: string | null;
   readonly isPaused: boolean;
   readonly times: WaitTimes;
 }
@@ -53,6 +55,7 @@ export class Miner {
       blocksMined: 0,
       lastMineAt: null,
       consecutiveErrors: 0,
+      refusal: null,
       isPaused: false,
       times: { ...DEFAULT_TIMES, idleMs: options.idleMs }
     };
@@ -87,12 +90,13 @@ export class Miner {
     while (!signal.aborted) {
       try {
         await this.#step(signal);
-        this.#state = { ...this.#state, consecutiveErrors: 0 };
+        this.#state = { ...this.#state, consecutiveErrors: 0, refusal: null };
       } catch (caught) {
         if (hasCode(caught, 'NODE_MISMATCH')) throw caught;
         if (signal.aborted) return;
         this.#isPrepared = false;
-        this.#state = { ...this.#state, consecutiveErrors: this.#state.consecutiveErrors + 1 };
+        const refusal = hasCode(caught, 'NODE_REFUSED') ? String(caught.detail['reason']) : null;
+        this.#state = { ...this.#state, consecutiveErrors: this.#state.consecutiveErrors + 1, refusal };
         this.#options.log.warn({ err: caught }, 'the coin node refused or did not answer');
       }
       await sleep(backoffOf(this.#state.consecutiveErrors), undefined, { signal }).catch(() => undefined);

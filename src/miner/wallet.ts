@@ -64,9 +64,37 @@ export class MinerWallet {
    *
    * @param amount  base units
    * @returns the txid
-   * @throws {PlatformError} COINS_INSUFFICIENT; REQUEST_INVALID for dust, and for more than there can be
+   * @throws {PlatformError} COINS_INSUFFICIENT, also when the mempool did not take the payment; REQUEST_INVALID for dust, and for more than
+   *   there can be
    */
   async pay(address: string, amount: bigint): Promise<string> {
+    const txid = await this.#send(address, amount);
+    if (await this.#isStranded(txid)) {
+      const reason =
+        'the mempool did not take the payment, which was abandoned: too many payments that no block has hang together. Mine a block (generate_blocks), then pay again';
+      throw new PlatformError('COINS_INSUFFICIENT', { reason });
+    }
+    return txid;
+  }
+
+  /** Nodes answer with a txid also when the mempool refuses the transaction. The wallet then gets its coins back. */
+  async #isStranded(txid: string): Promise<boolean> {
+    try {
+      await this.#rpc.call('getmempoolentry', [txid]);
+      return false;
+    } catch (caught) {
+      if (rpcCodeOf(caught) !== NOT_FOUND) throw caught;
+    }
+    try {
+      await this.#rpc.call('abandontransaction', [txid]);
+      return true;
+    } catch (caught) {
+      if (hasCode(caught, 'NODE_REFUSED')) return false; // a block has it by now
+      throw caught;
+    }
+  }
+
+  async #send(address: string, amount: bigint): Promise<string> {
     try {
       return String(await this.#rpc.call('sendtoaddress', [address, toDecimal(amount)]));
     } catch (caught) {

@@ -153,6 +153,41 @@ test('SVC-22: every method does what it says, and refuses what it cannot', async
   await stop();
 });
 
+test('send_funds: each txid that it answers is in the mempool; a payment that no mempool takes is refused, and its coins come back', async () => {
+  const { node, miner, ask, stop } = await startMiner();
+  await until('ready', () => miner.state.isReady);
+  await ask('pause_mining');
+  const address = await node.newAddress();
+  const answers = [];
+  for (let at = 0; at < 30; at++) answers.push(await ask('send_funds', { address, amount: '0.1' }));
+  const paid = answers.flatMap(({ result }) => (result === undefined ? [] : [String(result)]));
+  const waiting = (await node.rpc.call('getrawmempool')) as readonly string[];
+  assert.deepEqual(paid.toSorted(), [...waiting].sort());
+  const refused = answers.filter(({ error }) => error);
+  assert.ok(refused.length > 0 && paid.length >= 25, `${paid.length} paid`);
+  assert.equal(refused[0]!.error.data.code, 'COINS_INSUFFICIENT');
+  assert.match(JSON.stringify(refused), /mempool did not take the payment.*generate_blocks/);
+  await ask('generate_blocks', { count: 1 });
+  assert.match(
+    (await ask('send_funds', { address, amount: '40' })).result,
+    /^[0-9a-f]{64}$/,
+    'the change is free again'
+  );
+  await stop();
+});
+
+test('a node that refuses blocks after a mock time far ahead: /status tells its own reason', async () => {
+  const { miner, ask, stop } = await startMiner();
+  await until('ready', () => miner.state.isReady);
+  await ask('set_mock_time', { timestamp: 4_294_967_000 });
+  await ask('generate_blocks', { count: 12 });
+  await ask('set_mock_time', { timestamp: 0 });
+  await ask('set_idle_mine_interval', { interval_ms: 1_000 });
+  await until('stalled', async () => (await ask('health')).status === 503, 30_000);
+  assert.match((await ask('health')).result.reason, /the coin node refuses: .*time-too/);
+  await stop();
+});
+
 test('fill_mempool: thousands of payments on a fresh chain, twice; COINS_INSUFFICIENT when there are no coins', async () => {
   const { node, miner, ask, stop } = await startMiner();
   await until('ready', () => miner.state.isReady);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent } from 'xstate';
 import { type BreakerInput, circuitBreakerMachine } from '../../../machines/runtime/circuit-breaker.ts';
-import { type Connection, databaseError, openPool, rows } from '../../db/core/connection.ts';
+import { type Connection, databaseError, isConnectionLoss, openPool, rows } from '../../db/core/connection.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
@@ -94,7 +94,25 @@ export function openHubDatabase(
   breaker.subscribe(onCircuit);
   let isReady = false;
 
-  /** Runs work on a pooled connection behind the breaker. Work that fails or is late takes its connection with it. */
+  /** Does work on a connection of a pool. Work that fails or is late takes its connection with it. */
+  const onConnection = async <T>(work: Work<T>, deadline: Promise<never>, from: typeof pool): Promise<T> => {
+    const acquiring = from.getConnection();
+    try {
+      const connection = await Promise.race([acquiring, deadline]);
+      const value = await Promise.race([work(connection), deadline]);
+      connection.release();
+      return value;
+    } catch (caught) {
+      const fault = asRefusal(caught);
+      // Its own failure is `caught`.
+      acquiring
+        .then((connection) => (isRefusal(fault) ? connection.release() : connection.destroy()))
+        .catch(() => undefined);
+      throw fault;
+    }
+  };
+
+  /** Runs work behind the breaker. Connections that MariaDB ended while they rested are given up: one more than there are is new. */
   const run = async <T>(limitMs: number, work: Work<T>, from = pool): Promise<T> => {
     if (!isReady) throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
     if (breaker.getSnapshot().hasTag('refuse')) {
@@ -104,20 +122,18 @@ export function openHubDatabase(
     const { promise: deadline, reject } = Promise.withResolvers<never>();
     const late = () => reject(new PlatformError('DATABASE_UNAVAILABLE', { reason: `no answer within ${limitMs} ms` }));
     const timer = setTimeout(late, limitMs);
-    const acquiring = from.getConnection();
     try {
-      const connection = await Promise.race([acquiring, deadline]);
-      const value = await Promise.race([work(connection), deadline]);
-      connection.release();
-      breaker.send({ type: 'call.succeeded' });
-      return value;
-    } catch (caught) {
-      const fault = asRefusal(caught);
+      for (let left = POOL_SIZE; ; left--) {
+        try {
+          const value = await onConnection(work, deadline, from);
+          breaker.send({ type: 'call.succeeded' });
+          return value;
+        } catch (caught) {
+          if (left === 0 || !isConnectionLoss(caught)) throw caught;
+        }
+      }
+    } catch (fault) {
       breaker.send({ type: isRefusal(fault) ? 'call.succeeded' : 'call.failed' });
-      // Its own failure is `caught`.
-      acquiring
-        .then((connection) => (isRefusal(fault) ? connection.release() : connection.destroy()))
-        .catch(() => undefined);
       throw databaseError(fault, { database: database.name });
     } finally {
       clearTimeout(timer);
@@ -205,7 +221,9 @@ async function inTransaction<T>(connection: Connection, begin: readonly string[]
   for (const statement of begin) await connection.query(statement);
   try {
     const value = await work();
-    await connection.query('COMMIT');
+    await connection.query('COMMIT').catch((lost: unknown) => {
+      throw databaseError(lost); // it may have been carried out: nobody may do it again
+    });
     return value;
   } catch (caught) {
     if (isRefusal(asRefusal(caught))) await connection.query('ROLLBACK');

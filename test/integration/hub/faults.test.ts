@@ -79,6 +79,29 @@ async function createAccount(t: TestContext, grants: (user: string) => string[])
   return { ...server, user, pass: HUB_PASSWORD };
 }
 
+test('connections that MariaDB ended while they rested fail no call, neither reads nor writes: each is done once, on another', async (t) => {
+  const database = await createDatabase('hub');
+  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
+  t.after(hub.stop);
+  const admin = await connect(await testServer());
+  t.after(() => admin.end());
+  const rounds = 15;
+  for (let round = 1; round <= rounds; round++) {
+    const written = { config: { bitcoin: { mainnet: { m: { host: `h${round}` } } } } };
+    await Promise.all(Array.from({ length: 5 }, () => ask(hub.port, 'getallconfigs'))); // several connections rest
+    const resting = await rows<{ id: number }>(
+      admin,
+      `SELECT id FROM information_schema.processlist WHERE db = '${database.name}'`
+    );
+    await Promise.all(resting.map(({ id }) => admin.query(`KILL CONNECTION ${id}`).catch(() => undefined)));
+    const update = await ask(hub.port, 'updateconfig', written);
+    assert.deepEqual(update.json.result, { status: 'success' }, JSON.stringify(update.json));
+    const read = await ask(hub.port, 'getallconfigs');
+    assert.equal(read.json.result?.configs.bitcoin.mainnet.m.host, `h${round}`, JSON.stringify(read.json));
+    assert.equal(read.json.result.seq, round, 'no write is done twice');
+  }
+});
+
 test('the exits below are final for a guardian: 64 to 78', () => {
   for (const code of ['DATABASE_REFUSED', 'PORT_IN_USE', 'CONFIG_INVALID'] as const) {
     assert.ok(exitCodeOf(code) >= 64 && exitCodeOf(code) <= 78);

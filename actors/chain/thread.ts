@@ -62,6 +62,7 @@ export class ChainThread<T extends Tasks> {
   readonly #service: 'decoder' | 'tracker';
   readonly #stopping = new AbortController();
   #ended: Promise<void> = Promise.resolve();
+  #tell: () => void = () => undefined;
 
   constructor(service: 'decoder' | 'tracker', { chain, network, node, coordinates, logLevel }: ChainThreadData) {
     this.#service = service;
@@ -91,6 +92,7 @@ export class ChainThread<T extends Tasks> {
       inspect: host.observe('mempool')
     });
     this.#ended = loop.run(this.#stopping.signal).then(() => this.#release(mempool), host.fail);
+    this.#tell = () => host.tell('report', reportOf(loop.report));
     let [state, alarm] = ['', ''];
     while (!this.#stopping.signal.aborted) {
       await loop.probe();
@@ -108,6 +110,9 @@ export class ChainThread<T extends Tasks> {
       await sleep(REPORT_INTERVAL_MS);
     }
   }
+
+  /** Tells the main thread how things stand by now. */
+  readonly tell = (): void => this.#tell();
 
   /** Returns after the effect that is under way, all connections released. */
   readonly stop = async (): Promise<void> => {

@@ -28,9 +28,6 @@ export type TrackerAsks = {
 /** What a tracker actor tells the main thread. */
 export type TrackerNotices = { report: TrackerReport };
 
-/** For how long a look at the mempool counts at least. */
-const LEAST_PATIENCE_MS = 30_000;
-
 const data = workerData as TrackerActorData;
 const { node } = data;
 const thread = new ChainThread<TrackerTasks>('tracker', data);
@@ -66,9 +63,13 @@ const work: ChainWork<BlockChanges, TrackerStore> = new ChainWork({
         return { made: asBuffer(made), spent: asBuffer(spent), scripts: asBuffer(scripts) };
       }
     }),
+  onChange: () => {
+    coins.distrust();
+    thread.tell();
+  },
   log
 });
-const coins = new MempoolCoins({
+const coins: MempoolCoins = new MempoolCoins({
   list: (signal) => chain.mempool(signal),
   read: (txids) => raw.presentTransactions(txids),
   coins: () => work.store?.coins
@@ -100,7 +101,7 @@ await thread.run<TrackerReport>({
     ...work.reorgs,
     mempool: {
       knownAt: coins.knownAt,
-      patienceMs: Math.max(LEAST_PATIENCE_MS, 3 * data.mempoolIntervalMs),
+      patienceMs: data.mempoolIntervalMs + coins.patienceMs,
       size: coins.size,
       oddCount: coins.oddCount
     },

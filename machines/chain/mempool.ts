@@ -8,6 +8,7 @@ export interface MempoolInput {
 
 export type MempoolEvent =
   | { readonly type: 'lag.changed'; readonly isSynced: boolean }
+  | { readonly type: 'look.due' }
   | { readonly type: 'stop.requested' };
 
 const hasMore = ({ event }: { event: { output: number } }): boolean => event.output > 0;
@@ -21,7 +22,7 @@ const onError = {
  * When a service looks at its node's mempool: only while it is synced, a batch at a time, and then not for a while.
  *
  * The effects `list` and `save` answer with how many transactions wait for a batch. Leaving a state cancels its effect, so that
- * catching up and stopping wait for nothing. A failed pass is logged, and the next one begins after the rest.
+ * catching up and stopping wait for nothing. A rest ends early where what was seen counts no more. A failed pass is logged, and the next one begins after the rest.
  *
  * @see the section "Limits" of the specification for the interval and the batches
  */
@@ -51,7 +52,7 @@ export const mempoolMachine = setup({
     storing: {
       invoke: { src: 'save', onDone: [{ guard: hasMore, target: 'fetching' }, { target: 'resting' }], onError }
     },
-    resting: { after: { rest: 'listing' } },
+    resting: { after: { rest: 'listing' }, on: { 'look.due': 'listing' } },
     stopped: { type: 'final' }
   }
 });

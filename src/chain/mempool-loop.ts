@@ -11,6 +11,8 @@ export interface MempoolSteps {
   fetch(signal: AbortSignal): Promise<void>;
   /** Stores the batch. @returns how many are left */
   save(): Promise<number>;
+  /** Whether what was seen counts no more, so that the next look is due at once; default: never. */
+  readonly isDue?: boolean;
 }
 
 export interface MempoolLoopOptions {
@@ -27,8 +29,10 @@ const REST_MS = 60_000;
 /** Reads the mempool periodically while its service is synced. */
 export class MempoolLoop {
   readonly #machine;
+  readonly #pass: MempoolSteps;
 
   constructor({ pass, log, inspect, restMs = REST_MS }: MempoolLoopOptions) {
+    this.#pass = pass;
     const machine = mempoolMachine.provide({
       actors: {
         list: fromPromise(({ signal }) => pass.list(signal)),
@@ -52,6 +56,7 @@ export class MempoolLoop {
   /** Near the tip the mempool is read; otherwise a pass that is under way is cancelled. */
   setSynced(isSynced: boolean): void {
     if (isSynced === (this.state === 'paused')) this.#machine.send({ type: 'lag.changed', isSynced });
+    if (this.#pass.isDue && this.state === 'resting') this.#machine.send({ type: 'look.due' });
   }
 
   stop(): void {

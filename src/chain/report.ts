@@ -9,6 +9,7 @@ export interface ChainReport {
   /** Null while the database has not answered yet. */
   readonly isDatabaseReachable: boolean | null;
   readonly lastProcessedBlock: number | null;
+  readonly lastProcessedHash?: string | null;
   readonly nodeHeight: number | null;
   /** When the node last answered with its tip. */
   readonly nodePolledAt: number | null;
@@ -43,7 +44,7 @@ export function readinessOf({ report, crash }: ChainView): Readiness {
   const lag = report && lagOf(report);
   if (report?.alarm?.code === 'ROWS_REFUSED') return 'unavailable';
   if (lag === null) return 'starting';
-  if (isNodeUnfit(report)) return 'behind';
+  if (report?.alarm) return 'behind';
   return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
 }
 

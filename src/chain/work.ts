@@ -62,6 +62,8 @@ export interface ChainWorkOptions<Block extends LinkedBlock, Store extends Block
   /** The blocks from a height on, as many as may be written at once. */
   readonly take: (store: Store, from: number, tip: number, signal: AbortSignal) => Promise<readonly Block[]>;
   readonly openStore: () => Promise<Store>;
+  /** Called before stored blocks change, and again when they have. */
+  readonly onChange?: () => void;
   readonly log: Logger;
 }
 
@@ -102,6 +104,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   get facts() {
     return {
       lastProcessedBlock: this.#applied?.height ?? null,
+      lastProcessedHash: this.#applied?.hash ?? null,
       nodeHeight: this.#tip?.height ?? null,
       nodePolledAt: this.#tip?.polledAt ?? null,
       progressAt: this.#progressAt,
@@ -171,7 +174,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const last = blocks.at(-1);
     if (!last) return 'fork';
     if (blocks.length < fetched.length) feed.clear(); // the node changed its branch meanwhile
-    await this.#openedStore.writeBlocks(blocks);
+    await this.#changing(() => this.#openedStore.writeBlocks(blocks));
     this.#applied = { height: last.height, hash: last.hash };
     this.#progressAt = monotonicMs();
     return null;
@@ -234,7 +237,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const before = this.#applied?.height ?? -1;
     while (this.#applied && this.#applied.height > this.#forkHeight && !signal.aborted) {
       log.warn({ block: this.#applied }, 'reorg: block rolled back');
-      this.#applied = await this.#openedStore.rollBackTip();
+      this.#applied = await this.#changing(() => this.#openedStore.rollBackTip());
     }
     this.#reorgs += 1;
     this.#lastReorgDepth = before - (this.#applied?.height ?? -1);
@@ -302,6 +305,16 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   distrust(): void {
     this.#options.feed.clear();
     this.#isTipTrusted = false;
+  }
+
+  async #changing<T>(change: () => Promise<T>): Promise<T> {
+    const { onChange = () => undefined } = this.#options;
+    onChange();
+    try {
+      return await change();
+    } finally {
+      onChange();
+    }
   }
 
   #forkAt(lowest: number, appliedHeight: number, isAllowed: boolean): Fork {

@@ -92,7 +92,7 @@ function registerReads(
       },
       async ({ params, query }, reply) => {
         if (query.limit === undefined && query.after === undefined) {
-          questions.refuseHalted();
+          questions.refuseUnfit();
           return reply.type('application/json; charset=utf-8').send(await questions.coinList(params.address));
         }
         const limit = query.limit === undefined ? undefined : Number(query.limit);
@@ -109,7 +109,7 @@ function registerReads(
         schema: { params: Owner, response: { 200: FirstSeenSchema } }
       },
       async ({ params }, reply) => {
-        questions.refuseHalted();
+        questions.refuseUnfit();
         return reply.type('application/json').send(JSON.stringify(await questions.firstSeen(params.address)));
       }
     );
@@ -120,7 +120,7 @@ function registerReads(
         schema: { params: Owner, response: { 200: Type.Number({ description: 'coins, 8 decimal places' }) } }
       },
       async ({ params }, reply) => {
-        questions.refuseHalted();
+        questions.refuseUnfit();
         return reply.type('application/json').send((await questions.balance(params.address)).balance);
       }
     );

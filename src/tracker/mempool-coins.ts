@@ -43,6 +43,8 @@ interface Transaction {
 
 const ID_BYTES = 32;
 const BATCH = 500;
+/** A look at a small mempool takes milliseconds; a busy machine, seconds. */
+const LEAST_PATIENCE_MS = 5_000;
 /** Transactions that are held in memory; with more the overlay counts as incomplete. */
 const MAX_TRANSACTIONS = 300_000;
 const NO_COINS: ReadonlyMap<string, PendingCoin> = new Map();
@@ -65,15 +67,42 @@ export class MempoolCoins implements MempoolSteps {
   #odd: ReadonlySet<string> = new Set();
   #isWhole = false;
   #indexedAt: number | null = null;
+  /** A look takes so long; a hanging one ends what the last one told. */
+  #lookMs = 0;
+  #beganAt = 0;
+  /** Changes of the stored coins, and how many of them the looks under way and done began with. */
+  #changes = 0;
+  #isDue = false;
+  #changesSeen = { listed: -1, indexed: -1 };
   #version = 0;
 
   constructor(options: MempoolCoinsOptions) {
     this.#options = options;
   }
 
-  /** When the whole mempool was last known, as monotonicMs() tells it; null: never since the start, or it does not fit. */
+  /**
+   * When the whole mempool was last known, as monotonicMs() tells it; null: never since the start, it does not fit, the last look failed,
+   * or stored coins changed since it began.
+   */
   get knownAt(): number | null {
-    return this.#isWhole ? this.#indexedAt : null;
+    const isOfNow = this.#changesSeen.indexed === this.#changes;
+    return this.#isWhole && isOfNow ? this.#indexedAt : null;
+  }
+
+  /** Stored coins changed, and no look has begun since. */
+  get isDue(): boolean {
+    return this.#isDue;
+  }
+
+  /** How long the next look may take before the last one counts no more. */
+  get patienceMs(): number {
+    return LEAST_PATIENCE_MS + 2 * this.#lookMs;
+  }
+
+  /** Stored coins change, or have just changed: what was seen counts no more. */
+  distrust(): void {
+    this.#changes += 1;
+    this.#isDue = true;
   }
 
   /** Transactions of the mempool that cannot be read: what they do to coins is not known. */
@@ -103,7 +132,10 @@ export class MempoolCoins implements MempoolSteps {
   }
 
   async list(signal: AbortSignal): Promise<number> {
-    const all = await this.#options.list(signal);
+    this.#beganAt = monotonicMs();
+    this.#changesSeen.listed = this.#changes;
+    this.#isDue = false;
+    const all = await this.#looking(() => this.#options.list(signal));
     this.#isWhole = all.length <= MAX_TRANSACTIONS;
     const present = new Set(all.slice(0, MAX_TRANSACTIONS));
     for (const txid of this.#transactions.keys()) if (!present.has(txid)) this.#transactions.delete(txid);
@@ -115,6 +147,20 @@ export class MempoolCoins implements MempoolSteps {
   }
 
   async fetch(signal: AbortSignal): Promise<void> {
+    await this.#looking(() => this.#fetch(signal));
+  }
+
+  /** After a failed look nothing is known until one goes well. */
+  async #looking<T>(look: () => Promise<T>): Promise<T> {
+    try {
+      return await look();
+    } catch (caught) {
+      this.#indexedAt = null;
+      throw caught;
+    }
+  }
+
+  async #fetch(signal: AbortSignal): Promise<void> {
     const batch = this.#waiting.splice(0, BATCH);
     const { found, odd } = await this.#options.read(batch, signal);
     this.#odd = this.#odd.union(new Set(odd));
@@ -171,6 +217,8 @@ export class MempoolCoins implements MempoolSteps {
       }
     }
     this.#indexedAt = monotonicMs();
+    this.#lookMs = this.#indexedAt - this.#beganAt;
+    this.#changesSeen.indexed = this.#changesSeen.listed;
     this.#version++;
   }
 }

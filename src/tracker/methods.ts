@@ -105,13 +105,18 @@ export class TrackerQuestions {
   }
 
   /**
-   * For an answer that has no room for `sync`: of a halted tracker it would be that of a chain which its node has left.
+   * For an answer that has no room for `sync`: it would be that of a chain which the node has left, or of one that lacks blocks, or of a
+   * node that is gone.
    *
-   * @throws {PlatformError} TRACKER_HALTED
+   * @throws {PlatformError} TRACKER_HALTED, TRACKER_BEHIND, TRACKER_NOT_READY
    */
-  refuseHalted(): void {
-    const { halted, halt_reason: reason = 'it is halted' } = this.sync();
+  refuseUnfit(): void {
+    const { halted, halt_reason: reason = 'it is halted', first_sync, synced, lag, alarm } = this.sync();
     if (halted) throw new PlatformError('TRACKER_HALTED', { reason });
+    if (first_sync) return; // the coins themselves refuse
+    if (alarm) throw new PlatformError('TRACKER_NOT_READY', { reason: `${alarm.code}: ${alarm.reason}` });
+    if (lag !== null && !synced)
+      throw new PlatformError('TRACKER_BEHIND', { reason: `the UTXO tracker is ${lag} blocks behind its node` });
   }
 
   /** @returns JSON: the coins of the first page alone */

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { type ChainReport, type ChainView, isSynced, isTipStale, lagOf } from '../chain/report.ts';
+import { type ChainReport, type ChainView, isNodeUnfit, isSynced, isTipStale, lagOf } from '../chain/report.ts';
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
@@ -33,6 +33,7 @@ const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
 /** Result of `get_sync_status`. */
 export const SyncStatusSchema = Type.Object({
   committed_height: HeightOrNull,
+  committed_hash: Type.Union([Type.String(), Type.Null()], { description: 'of the block at committed_height' }),
   tracker_height: HeightOrNull,
   node_height: HeightOrNull,
   lag: HeightOrNull,
@@ -89,11 +90,12 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): Stati
   const isWell = crash === null && halt === null;
   return {
     committed_height: height,
+    committed_hash: report?.lastProcessedHash ?? null,
     tracker_height: height,
     node_height: report?.nodeHeight ?? null,
     lag,
     synced: isWell && isSynced(report),
-    ...mempoolOf(isWell, report?.mempool, now),
+    ...mempoolOf(isWell && !isNodeUnfit(report), report?.mempool, now),
     reorg_count: report?.reorgs ?? 0,
     last_reorg_depth: report?.lastReorgDepth ?? 0,
     ...(halt === null ? {} : { halted: true as const, halt_reason: halt }),
@@ -121,12 +123,10 @@ export function trackerStatusOf(view: TrackerView, now: number): Static<typeof T
 
 /** Whether what it tells of coins is all that there is. */
 export function quiescenceOf(view: TrackerView, now: number): Static<typeof QuiescenceSchema> {
-  const { synced, mempool_ready, mempool_size, committed_height, tracker_height, node_height, lag } = syncStatusOf(
-    view,
-    now
-  );
+  const { synced, mempool_ready, mempool_size, committed_height, tracker_height, node_height, lag, alarm } =
+    syncStatusOf(view, now);
   return {
-    ready: synced && lag === 0 && mempool_ready,
+    ready: synced && lag === 0 && mempool_ready && alarm === undefined,
     mempool_size,
     committed_height,
     tracker_height,

@@ -285,16 +285,17 @@ test('CF-16: an encoder gets the same coins from it as from the node, and says w
   await coin.node.mine(1);
   await settle(async () => true);
   const rules = { coinbaseMaturity: 100 };
+  const hashAt = async (height: number) => String(await coin.node.rpc.call('getblockhash', [height]));
   const tracker = {
-    coins: (hex: string, height: number) => readTrackedCoins(url, hex, height),
-    health: () => readTrackerHealth(url)
+    coins: (hex: string, height: number) => readTrackedCoins(url, hex, { height, hashAt }),
+    health: () => readTrackerHealth(url, undefined)
   };
   const own = await new NodeCoins(coin.node.rpc, rules).ofScript(script);
   const tracked = new NodeCoins(coin.node.rpc, { ...rules, tracker });
   assert.equal(own.length, 3);
   assert.deepEqual(await tracked.ofScript(script), own);
   assert.equal((await tracked.spendable(own)).length, 3);
-  await assert.rejects(readTrackedCoins('http://127.0.0.1:1', '51', 0), (fault) =>
+  await assert.rejects(readTrackedCoins('http://127.0.0.1:1', '51', { height: 0, hashAt }), (fault) =>
     hasCode(fault, 'TRACKER_UNAVAILABLE')
   );
 });

@@ -217,7 +217,7 @@ export const ERRORS = {
   ANSWERS_WAITING: {
     status: 503,
     policy: 'restart',
-    hint: 'retry after the seconds in Retry-After; set SYNC_API_KEY if strangers leave answers unread'
+    hint: 'ask again later; where strangers leave answers unread, set the key of the service (its *_API_KEY)'
   },
   /** The coin node did not answer, or answered with an error. */
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },

@@ -84,7 +84,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     softDust: 0,
     leastMinedRate: 1_000,
     replacesByDefault: true,
-    usualMostRate: 10_000,
+    usualMostRate: 3_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 100
   },
@@ -98,7 +98,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     softDust: 0,
     leastMinedRate: 1_000,
     replacesByDefault: false,
-    usualMostRate: 10_000,
+    usualMostRate: 3_000,
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 100
   },

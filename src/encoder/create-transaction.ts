@@ -4,7 +4,6 @@ import { hashId } from '../coin/raw/hash-id.ts';
 import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { type FormOutput, virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
 import { addressOf } from '../coin/script/address.ts';
-import { addressScript } from '../coin/script/address-script.ts';
 import { PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
@@ -13,6 +12,7 @@ import {
   type CreateRequest,
   FINAL,
   leastFee,
+  paidScript,
   REPLACEABLE,
   raisesRate,
   readAction,
@@ -144,8 +144,11 @@ async function createReveal(
 ): Promise<Created> {
   const funding = readRawTransaction(bytes);
   const { txid } = funding;
-  const { planFor, isSaying } = readRequest(request, deps, policy);
+  const { planFor, isSaying, encodingFacts } = readRequest(request, deps, policy);
   if (!isSaying) throw invalid('a second transaction reveals data: send it as in the first call');
+  const [input] = funding.inputs;
+  if (!encodingFacts.sender.isSegwit && input?.script.length === 0 && !funding.witnesses[0]?.length)
+    throw invalid('the first transaction is not signed, which changes its id: sign it first');
   const wanted = TWO_STEPS.filter((each) => [undefined, 'AUTO', each].includes(request.encoding));
   for (const encoding of wanted) {
     const plan = planFor(encoding);
@@ -227,7 +230,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
   const nextHeight = policy.height + 1;
   const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
   const { feeQuote, customOutputs = [], options = {} } = request;
-  const changeScript = request.change === undefined ? sender.script : addressScript(request.change, network);
+  const changeScript = request.change === undefined ? sender.script : paidScript(request.change, network);
   const bounds = { mostRate: mostFeeRate, softDust: network.softDust };
   const usualDust = freeAmount(changeScript, { ...network, floor: dustFloor });
   const order: Omit<Order, 'encoding'> = {
@@ -254,7 +257,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     order: { ...order, encoding },
     said,
     isEnvelopeActive,
-    warnings: requestWarnings(request, encoding, policy, { ...network, mostFeeRate })
+    warnings: requestWarnings(request, encoding, policy, network)
   });
   return { encodingFacts, planFor, isSaying: said !== null };
 }
@@ -264,7 +267,7 @@ function requestWarnings(
   request: CreateRequest,
   encoding: Encoding,
   policy: NodePolicy,
-  { mostFeeRate, replacesByDefault }: Pick<EncoderDeps, 'mostFeeRate'> & Pick<ChainNetwork, 'replacesByDefault'>
+  { replacesByDefault }: Pick<ChainNetwork, 'replacesByDefault'>
 ): readonly Warning[] {
   const { compress, options, fee, feePerKb, rbf } = request;
   const hasScripts = encoding === 'P2WSH' || encoding === 'P2SH';
@@ -272,9 +275,6 @@ function requestWarnings(
   return [
     ...unknownParams(request).map((name) => ['UNKNOWN_PARAMETER', name.slice(0, MAX_NAME)] as const),
     ...(raisesRate(request, policy) ? (['FEE_RATE_RAISED'] as const) : []),
-    ...(fee === undefined && feePerKb === undefined && policy.rates.medium > mostFeeRate
-      ? (['FEE_RATE_CUT'] as const)
-      : []),
     ...(isGuess ? (['NO_FEE_ESTIMATE'] as const) : []),
     ...(rbf ? (['KEEP_FIRST_INPUT'] as const) : []),
     ...(rbf && !replacesByDefault ? (['NODES_REPLACE_NOTHING'] as const) : []),

@@ -13,8 +13,8 @@ import { CancelledSchema, CancelParams, cancelEnvelope } from './cancel-envelope
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
-import { TRACKER_ERRORS } from './tracker-coins.ts';
 import { type TrackerHealth, TrackerHealthSchema } from './tracker-health.ts';
+import { TRACKER_ERRORS } from './tracker-standing.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
 
 /** What the methods work with. */

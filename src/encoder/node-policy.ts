@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { hasCode } from '../errors.ts';
+import { hasCode, PlatformError } from '../errors.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { malformed, readNodeAmount } from './node-answer.ts';
 
@@ -45,12 +45,14 @@ const LEAST_RATE = 1_000;
 export class NodePolicyReader {
   readonly #rpc: Pick<NodeRpc, 'call'>;
   readonly #leastMinedRate: number;
+  readonly #mostRate: bigint;
   #last: { readonly at: number; readonly policy: Promise<NodePolicy> } | undefined;
 
-  /** @param leastMinedRate  satoshis per 1000 virtual bytes */
-  constructor(rpc: Pick<NodeRpc, 'call'>, { leastMinedRate }: Pick<ChainNetwork, 'leastMinedRate'>) {
+  /** @param leastMinedRate  satoshis per 1000 virtual bytes @param mostRate  as well: an estimate above it is none */
+  constructor(rpc: Pick<NodeRpc, 'call'>, { leastMinedRate }: Pick<ChainNetwork, 'leastMinedRate'>, mostRate: bigint) {
     this.#rpc = rpc;
     this.#leastMinedRate = leastMinedRate;
+    this.#mostRate = mostRate;
   }
 
   /** @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
@@ -76,12 +78,14 @@ export class NodePolicyReader {
     return { height: Number(height), ...policyOf({ mempool, network }, estimates, this.#leastMinedRate) };
   }
 
-  /** The rate of the node's estimate; null while it has none, or does not know the call. */
+  /** The rate of the node's estimate; null while it has none that can be meant, or does not know the call. */
   async #estimate(blocks: number): Promise<bigint | null> {
     try {
       const answer = await this.#rpc.call('estimatesmartfee', [blocks]);
       const feerate = estimateValidator.Check(answer) ? answer.feerate : undefined;
-      return feerate === undefined || Number(feerate) <= 0 ? null : readNodeAmount(feerate, 'estimatesmartfee');
+      if (feerate === undefined || Number(feerate) <= 0) return null;
+      const rate = readNodeAmount(feerate, 'estimatesmartfee');
+      return rate > this.#mostRate ? null : rate;
     } catch (caught) {
       if (hasCode(caught, 'NODE_REFUSED')) return null;
       throw caught;
@@ -102,7 +106,13 @@ export function policyOf(
   [low = null, medium = null, high = null]: readonly (bigint | null)[],
   leastMinedRate = LEAST_RATE
 ): Omit<NodePolicy, 'height'> {
-  if (!mempoolValidator.Check(mempool)) throw malformed('getmempoolinfo');
+  if (!mempoolValidator.Check(mempool)) {
+    if (Object(mempool).mempoolminfee == null)
+      throw new PlatformError('NODE_REFUSED', {
+        reason: 'getmempoolinfo tells no mempoolminfee: use a node that tells the least fee which it takes'
+      });
+    throw malformed('getmempoolinfo');
+  }
   if (!networkValidator.Check(network)) throw malformed('getnetworkinfo');
   const { mempoolminfee, minrelaytxfee = 0, maxdatacarriersize, permitbaremultisig = true } = mempool;
   // Older nodes have the rate of their relay in the second answer alone.

@@ -3,12 +3,11 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import { type Carried, findCarried, type LaneRules } from '../coin/payload/lanes.ts';
 import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { type FormInput, type FormOutput, virtualSize } from '../coin/raw/transaction-form.ts';
-import { addressScript } from '../coin/script/address-script.ts';
 import { readProgram } from '../coin/script/pay-scripts.ts';
 import { readScript } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { NodeCoins, PlacedCoin } from './coins.ts';
-import { REPLACEABLE } from './request.ts';
+import { paidScript, REPLACEABLE } from './request.ts';
 import { MOST_TOLD_BYTES } from './spent.ts';
 import type { Spent } from './transaction/psbt.ts';
 import { MAX_INPUTS } from './transaction/select-coins.ts';
@@ -72,7 +71,7 @@ export async function readReplaced(
     );
   const carried = findCarried(transaction, rules);
   const source = await sourceOf(transaction, placed[0]!, carried, coins);
-  const changeScript = change === undefined ? source : addressScript(change, network);
+  const changeScript = change === undefined ? source : paidScript(change, network);
   const changeAt = outputs.findLastIndex(({ script }) => script.equals(changeScript));
   const form = inputs.map(({ txid: id, vout }, at) => ({
     ...{ txid: id, vout, sequence: REPLACEABLE },

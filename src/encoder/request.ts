@@ -4,6 +4,8 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload/payload.ts';
 import { type FormOutput, longestVirtualSize, virtualSize } from '../coin/raw/transaction-form.ts';
 import { addressScript } from '../coin/script/address-script.ts';
+import { readProgram } from '../coin/script/pay-scripts.ts';
+import { isKey } from '../coin/script/taproot.ts';
 import { PlatformError } from '../errors.ts';
 import type { NodePolicy } from './node-policy.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
@@ -88,9 +90,12 @@ export const CreateParams = Type.Object({
   fee: Type.Optional(SATOSHIS),
   feePerKb: Type.Optional(RATE),
   dust: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 0, maximum: MAX_DUST }), Type.String({ pattern: '^[0-9]{1,7}$' })], {
-      description: 'least satoshis of each output'
-    })
+    Type.Union(
+      [Type.Integer({ minimum: 0, maximum: MAX_DUST }), Type.String({ pattern: '^(?:[0-9]{1,7}|10000000)$' })],
+      {
+        description: 'least satoshis of each output'
+      }
+    )
   ),
   unconfirmed: Type.Optional(
     Type.Boolean({ description: 'whether coins that no block has yet may be spent; true when absent' })
@@ -154,7 +159,16 @@ export function readOutputs(
   outputs: readonly { readonly address: string; readonly value: string | number }[],
   network: ChainNetwork
 ): readonly FormOutput[] {
-  return outputs.map(({ address, value }) => ({ amount: BigInt(value), script: addressScript(address, network) }));
+  return outputs.map(({ address, value }) => ({ amount: BigInt(value), script: paidScript(address, network) }));
+}
+
+/** The script of an address that is paid. @throws {PlatformError} REQUEST_INVALID also for one that nobody can spend from */
+export function paidScript(address: string, network: ChainNetwork): Buffer {
+  const script = addressScript(address, network);
+  const program = readProgram(script);
+  if (program?.kind === 'taproot' && !isKey(program.bytes))
+    throw invalid(`${address} stands for no key of secp256k1: nobody could ever spend what it is paid`);
+  return script;
 }
 
 /** The places of the coins that a request names. @throws {PlatformError} REQUEST_INVALID for one that it names twice */
@@ -180,9 +194,13 @@ export function readFee(
   { rates, leastRate }: Pick<NodePolicy, 'rates' | 'leastRate'>,
   { mostRate, softDust }: FeeBounds
 ): FeeRule {
+  if (feePerKb !== undefined && wholeRate(feePerKb) === 0n) throw invalid('feePerKb must be more than 0');
   if (fee !== undefined && feePerKb !== undefined) throw invalid('fee and feePerKb exclude each other');
   const check = (rate: bigint, told: string) => {
-    if (rate < leastRate) throw invalid(`${told} is below ${leastRate} satoshis per 1000 bytes, the least of the node`);
+    if (rate < leastRate)
+      throw invalid(
+        `${told} is below ${leastRate} satoshis per 1000 bytes, the least that the node relays and miners take`
+      );
     if (rate > mostRate) throw invalid(`${told} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE`);
   };
   if (fee !== undefined) {
@@ -196,7 +214,7 @@ export function readFee(
       return whole;
     };
   }
-  const rate = feePerKb === undefined ? least(rates.medium, mostRate) : greater(wholeRate(feePerKb), leastRate);
+  const rate = feePerKb === undefined ? rates.medium : greater(wholeRate(feePerKb), leastRate);
   check(rate, `feePerKb ${rate}`);
   // What the node takes at least, it takes of the longest signatures.
   return (form) => {
@@ -250,5 +268,4 @@ function wholeRate(rate: number | string): bigint {
 
 const feeOf = (rate: bigint, virtualBytes: number) => (rate * BigInt(virtualBytes) + 999n) / 1000n;
 const greater = (a: bigint, b: bigint) => (a > b ? a : b);
-const least = (a: bigint, b: bigint) => (a < b ? a : b);
 const invalid = (reason: string) => new PlatformError('REQUEST_INVALID', { reason });

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
-import { type ErrorCode, PlatformError } from '../errors.ts';
+import { PlatformError } from '../errors.ts';
 import { readBounded } from '../wire/bounded.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { parseJson } from '../wire/json.ts';
 import type { ChainCoin, Charge } from './coins.ts';
+import { findTrackerFault, type OwnNode, type TRACKER_ERRORS, TrackerSyncSchema } from './tracker-standing.ts';
 
 const PageSchema = shapeOf(
   Type.Object({
@@ -17,24 +18,11 @@ const PageSchema = shapeOf(
       })
     ),
     nextCursor: Type.Optional(Type.String({ pattern: '^[0-9a-f]{72}$' })),
-    sync: Type.Object({
-      synced: Type.Boolean(),
-      lag: Type.Union([Type.Integer(), Type.Null()]),
-      committed_height: Type.Union([Type.Integer(), Type.Null()]),
-      halted: Type.Optional(Type.Boolean())
-    })
+    sync: TrackerSyncSchema
   })
 );
 
 const RefusalSchema = shapeOf(Type.Object({ code: Type.String({ pattern: '^[A-Z_]{1,40}$' }) }));
-
-/** How a tracker's coins cannot be told. */
-export const TRACKER_ERRORS = [
-  'TRACKER_UNAVAILABLE',
-  'TRACKER_BEHIND',
-  'TRACKER_NOT_READY',
-  'TRACKER_HALTED'
-] as const satisfies readonly ErrorCode[];
 
 const PAGE = 10_000;
 /** A transaction takes few coins: of an address with more, the largest are kept, of those in blocks and of the others. */
@@ -43,9 +31,8 @@ const KEPT_COINS = 20_000;
 const MOST_COINS = 2_000_000;
 const PAGE_BYTES = 8 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
-/** A tracker that is no more blocks behind than this is asked again: it polls its node once a second. */
-const SHORT_LAG_BLOCKS = 3;
-const PATIENCE_MS = 3_000;
+/** A fault that may pass is one after so long. */
+export const PATIENCE_MS = 3_000;
 const ASK_AGAIN_MS = 50;
 
 /**
@@ -53,14 +40,14 @@ const ASK_AGAIN_MS = 50;
  * answers in milliseconds what a node without a wallet reads its whole set for.
  *
  * @param url  of the tracker, without a slash at its end
- * @param height  of the caller's node: a tracker that polls its node may not know this block yet
+ * @param node  the caller's: a tracker that polls its own may not know the newest block yet
  * @param charge  is told of each page that is read
  * @throws {PlatformError} those of TRACKER_ERRORS; a short lag is one only after 3 s
  */
 export async function readTrackedCoins(
   url: string,
   scriptHex: string,
-  height: number,
+  node: OwnNode,
   charge: Charge = () => undefined
 ): Promise<readonly ChainCoin[]> {
   let coins: ChainCoin[] = [];
@@ -68,14 +55,12 @@ export async function readTrackedCoins(
   const deadline = performance.now() + PATIENCE_MS;
   for (let after = ''; ; ) {
     const { utxos, nextCursor, sync } = await readPage(`${url}/utxos/script:${scriptHex}?limit=${PAGE}${after}`);
-    const missing = missingBlocks(sync, height);
-    if (!sync.synced || missing !== 0) {
-      if (missing !== null && missing <= SHORT_LAG_BLOCKS && performance.now() < deadline) {
-        await sleep(ASK_AGAIN_MS);
-        [coins, seen, after] = [[], 0, ''];
-        continue;
-      }
-      throw incomplete(url, sync, missing);
+    const fault = await findTrackerFault(sync, node);
+    if (fault) {
+      if (!fault.isPassing || performance.now() >= deadline) throw failed(fault.code, url, fault.reason);
+      await sleep(ASK_AGAIN_MS);
+      [coins, seen, after] = [[], 0, ''];
+      continue;
     }
     for (const { txid, vout, value, height } of utxos)
       coins.push({ txid, vout, amount: BigInt(value), transaction: null, height });
@@ -96,24 +81,6 @@ function largest(coins: readonly ChainCoin[]): ChainCoin[] {
   const sorted = coins.toSorted((a, b) => Number(b.amount - a.amount));
   const [held, waiting] = [true, false].map((isHeld) => sorted.filter(({ height }) => (height !== null) === isHeld));
   return [held!, waiting!].flatMap((some) => some.slice(0, KEPT_COINS));
-}
-
-/** Why coins are not all that there are. */
-function incomplete(tracker: string, { halted }: TrackerSync, missing: number | null): PlatformError {
-  if (halted) return failed('TRACKER_HALTED', tracker, 'is halted, and waits for its operator');
-  return missing
-    ? failed('TRACKER_BEHIND', tracker, `is ${missing} blocks behind its node`)
-    : failed('TRACKER_NOT_READY', tracker, 'does not know yet how far it is behind its node');
-}
-
-interface TrackerSync {
-  readonly halted?: boolean;
-  readonly lag: number | null;
-  readonly committed_height: number | null;
-}
-
-function missingBlocks({ lag, committed_height: has }: TrackerSync, height: number): number | null {
-  return lag === null || has === null ? null : Math.max(lag, height - has);
 }
 
 async function readPage(url: string) {

@@ -8,10 +8,8 @@ const WARNINGS = {
   UNKNOWN_PARAMETER: 'create_tx has no such parameter',
   FEE_RATE_RAISED:
     "feePerKb is in satoshis per 1000 virtual bytes, and below what the node takes: the node's least rate is paid instead",
-  FEE_RATE_CUT:
-    "the node's estimate is above ENCODER_MAX_FEE_RATE, which is paid instead: the transaction may wait for long",
   NO_FEE_ESTIMATE:
-    'the node has no estimate: the least fee that it relays is paid, and the transaction may wait for long; give feePerKb',
+    'the node has no estimate, or one above ENCODER_MAX_FEE_RATE: the least fee that it relays is paid, and the transaction may wait for long; give feePerKb',
   FEE_AS_FUNDED:
     "the first transaction left less than the node's estimate asks for by now: the second one pays all of it, and may wait for long",
   KEEP_FIRST_INPUT:

@@ -7,6 +7,7 @@ import { type CoinTracker, NodeCoins } from '../../encoder/coins.ts';
 import { NodePolicyReader } from '../../encoder/node-policy.ts';
 import { Reservations } from '../../encoder/reservations.ts';
 import { readTrackedCoins } from '../../encoder/tracker-coins.ts';
+import type { OwnNode } from '../../encoder/tracker-standing.ts';
 import { TrackerWatch } from '../../encoder/tracker-watch.ts';
 import type { Logger } from '../../log.ts';
 import type { Command, Environment } from '../command.ts';
@@ -39,9 +40,7 @@ const NEEDS = { hasIndex: true, blocksFrom: null, isWhole: true } as const;
 /** Looks at the node while it serves: whether it is one of its network, and has what is needed. */
 function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
-  const tracker = trackerOf(config);
   const trackerUrl = trackerUrlOf(config);
-  const tracked = trackerUrl === undefined ? undefined : new TrackerWatch(trackerUrl);
   return startAtNode({
     name: 'encoder',
     config,
@@ -50,8 +49,11 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
     retries: NODE_RETRIES,
     open: (parts) => {
       const { rpc, network } = parts;
+      const mostFeeRate = BigInt(ENCODER_MAX_FEE_RATE ?? network.usualMostRate) * 1000n;
+      const chain = new NodeChain(rpc);
+      const hashAt = (height: number) => chain.hashAt(height);
       const watching = new NodeWatch({
-        chain: new NodeChain(rpc),
+        chain,
         ...{ network, needs: NEEDS, silentMs: () => rpc.silentMs },
         onAlarm: (alarm) => {
           if (alarm)
@@ -59,6 +61,10 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
           else log.info('the coin node can be used');
         }
       });
+      const tracked =
+        trackerUrl === undefined
+          ? undefined
+          : new TrackerWatch(trackerUrl, () => (watching.tip ? { height: watching.tip.height, hashAt } : undefined));
       const app = createEncoderApp({
         ...parts,
         config,
@@ -66,12 +72,12 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
         profile,
         magic: PAYLOAD_MAGIC ?? profile.payloadMagic,
         dustFloor: DUST_AMOUNT,
-        mostFeeRate: BigInt(ENCODER_MAX_FEE_RATE ?? network.usualMostRate) * 1000n,
-        policy: new NodePolicyReader(rpc, network),
+        mostFeeRate,
+        policy: new NodePolicyReader(rpc, network, mostFeeRate),
         coins: new NodeCoins(rpc, {
           coinbaseMaturity: network.coinbaseMaturity,
           hasExtensionBlocks: network.chain === 'litecoin',
-          ...(tracker && { tracker })
+          ...(trackerUrl === undefined ? {} : { tracker: trackerAt(trackerUrl, hashAt) })
         }),
         reservations: new Reservations({
           ttlMs: config.ENCODER_RESERVATION_MS,
@@ -87,11 +93,8 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
   });
 }
 
-/** The tracker that the settings name; undefined: none. */
-function trackerOf(config: EncoderConfig): CoinTracker | undefined {
-  const url = trackerUrlOf(config);
-  if (url === undefined) return undefined;
+function trackerAt(url: string, hashAt: OwnNode['hashAt']): CoinTracker {
   return {
-    coins: (scriptHex, height, charge) => readTrackedCoins(url, scriptHex, height, charge)
+    coins: (scriptHex, height, charge) => readTrackedCoins(url, scriptHex, { height, hashAt }, charge)
   };
 }

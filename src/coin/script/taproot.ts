@@ -16,6 +16,11 @@ export function payToKey(key: Uint8Array): Buffer | undefined {
   return payToTree(key, NO_TREE);
 }
 
+/** Whether 32 bytes are the coordinate of a point of the curve. */
+export function isKey(key: Uint8Array): boolean {
+  return payToKey(key) !== undefined;
+}
+
 /**
  * The script of the output whose tree holds a leaf; undefined when the control block is not of the form.
  *

@@ -16,7 +16,7 @@ export const encoderVariables = {
   ENCODER_MAX_FEE_RATE: integer({
     min: 1,
     max: 1_000_000_000,
-    doc: 'satoshis per virtual byte above which a fee is taken for a mistake; when absent 10,000, on Dogecoin 1,000,000'
+    doc: 'satoshis per virtual byte above which a fee is taken for a mistake; when absent 3,000, on Dogecoin 1,000,000'
   }),
   ENCODER_RESERVATION_MS: integer({
     default: 300_000,

@@ -66,7 +66,7 @@ const open = () => {
   const profile = { ...DEFAULT_PROFILE, activations: { ...DEFAULT_PROFILE.activations, TAPROOT_ENVELOPE: 0 } };
   const methods = encoderMethods({
     ...{ rpc, version: '0.0.0', isKeyed: false, network: NETWORK, profile, magic: profile.payloadMagic, reservations },
-    ...{ dustFloor: 0, mostFeeRate: 10_000_000n, policy: new NodePolicyReader(rpc, NETWORK) },
+    ...{ dustFloor: 0, mostFeeRate: 10_000_000n, policy: new NodePolicyReader(rpc, NETWORK, 10_000_000n) },
     coins: new NodeCoins(rpc, { coinbaseMaturity: 100 }),
     seen: { node: { tip: null, ageMs: null, alarm: null, isFit: false }, tracker: () => undefined }
   });

@@ -8,7 +8,7 @@ import { payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { runLoop } from '../../loop/run.ts';
 import { type Account, openAccounts } from '../../loop/wallet.ts';
-import { type RpcReply, startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
+import { LOOP_NETWORK, type RpcReply, startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
 import { signPsbt } from '../../support/encoder/signer.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 
@@ -162,12 +162,15 @@ test('request_id: sent again, a request has the same answer; another one may not
   const { error } = await encoder.ask('create_tx', requestOf({ request_id: 'a', data: 'SEND|0|TOK|6|someone' }));
   assert.deepEqual([error?.code, error?.data['reason']], [-32602, 'request_id was used for another request']);
   for (let again = 0; again < 2; again++)
-    await assert.rejects(create({ request_id: 'c', fee: 1 }), /the least of the node/);
+    await assert.rejects(create({ request_id: 'c', fee: 1 }), /the least that the node relays/);
   const released = await encoder.call('release_tx', { request_id: 'a' });
   assert.deepEqual(released, { released: first.inputs.length });
   assert.deepEqual(await encoder.call('release_tx', { request_id: 'a' }), { released: 0 });
   assert.deepEqual((await create({ request_id: 'a' })).inputs, first.inputs, 'its coins are free again');
 });
+
+/** A taproot address whose 32 bytes are no coordinate of the curve. */
+const NO_KEY = addressOf(payTo({ kind: 'taproot', bytes: Buffer.alloc(32, 0xff) }), LOOP_NETWORK.addresses)!;
 
 const invalid: readonly (readonly [title: string, params: object, reason: RegExp])[] = [
   ['data of more bytes than an action may have', { data: `FILE|${'x'.repeat(8_185)}` }, /at most 8192 bytes, not 8193/],
@@ -184,9 +187,12 @@ const invalid: readonly (readonly [title: string, params: object, reason: RegExp
   ['a fraction of a satoshi', { fee: 1_000.5 }, /./],
   ['no rate', { feePerKb: 'fast' }, /./],
   ['negative satoshis', { fee: -1 }, /./],
+  ['a rate of nothing, as a text', { feePerKb: '0.0' }, /feePerKb must be more than 0/],
+  ['a payment that nobody could ever spend', { customOutputs: [{ address: NO_KEY, value: 50_000 }] }, /no key of secp/],
+  ['change that nobody could ever spend', { change: NO_KEY }, /no key of secp256k1/],
   ['a fee that must be a mistake', { feePerKb: 20_000_000 }, /ENCODER_MAX_FEE_RATE/],
   ['a whole fee that must be a mistake', { fee: 19_000_000 }, /ENCODER_MAX_FEE_RATE/],
-  ['a fee below what the node relays', { fee: 9 }, /the least of the node/],
+  ['a fee below what the node relays', { fee: 9 }, /the least that the node relays/],
   ['501 coins', { utxos: Array.from({ length: 501 }, (_, vout) => ({ txid: 'ab'.repeat(32), vout })) }, /500/],
   ['a coin twice', { utxos: [0, 0].map((vout) => ({ txid: 'ab'.repeat(32), vout })) }, /twice/],
   ['an unknown option', { options: { signerSupportsEverything: true } }, /./],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { p2tr } from '@scure/btc-signer/payment.js';
+import { Transaction } from '@scure/btc-signer/transaction.js';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { decodeBlock } from '../../loop/decode.ts';
@@ -67,6 +68,9 @@ test('the second transaction is built by the id of the first, which the node has
   const unknown = await encoder.ask('create_tx', { ...request, p2shHash: 'ab'.repeat(32) });
   assert.deepEqual([unknown.error?.code, encoder.reservations.count], [-32602, beforeIt]);
   assert.match(unknown.error!.message, /knows no transaction p2shHash: broadcast it, or send its hex in p2shHex/);
+  const p2shHex = Buffer.from(Transaction.fromPSBT(Buffer.from(first.psbt, 'hex')).unsignedTx).toString('hex');
+  const unsigned = await encoder.ask('create_tx', { ...request, p2shHex });
+  assert.match(unsigned.error!.message, /is not signed, which changes its id: sign it first/);
   const { txid: p2shHash } = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex: hex });
   const reveal = await encoder.call<Created>('create_tx', { ...request, p2shHash });
   assert.deepEqual(reveal, await encoder.call<Created>('create_tx', { ...request, p2shHex: hex }));

@@ -80,7 +80,7 @@ export async function startTestEncoder(
     magic: LOOP_PROFILE.payloadMagic,
     dustFloor,
     mostFeeRate: 10_000_000n,
-    policy: new NodePolicyReader(rpc, LOOP_NETWORK),
+    policy: new NodePolicyReader(rpc, LOOP_NETWORK, 10_000_000n),
     coins: new NodeCoins(rpc, { coinbaseMaturity: 100 }),
     reservations,
     serves: (code) => code === LOOP_NETWORK.code

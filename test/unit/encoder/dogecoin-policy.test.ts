@@ -62,7 +62,7 @@ test('Dogecoin: an output of our own choice holds what costs nothing more; chang
 test('Dogecoin: a whole fee must pay for small outputs too', () => {
   const outputs = [{ amount: 100_000n, script: PAYEE }];
   const build = (fee: number) => compose(order({ encoding: 'OP_RETURN', outputs }, { fee }), coins(90_000_000n));
-  assert.throws(() => build(900_000), { code: 'REQUEST_INVALID', message: /the least of the node/ });
+  assert.throws(() => build(900_000), { code: 'REQUEST_INVALID', message: /the least that the node relays/ });
   const { first } = build(1_300_000);
   assert.equal(refusal(first.form, first.fee), undefined);
 });

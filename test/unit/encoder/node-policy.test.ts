@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { policyOf } from '../../../src/encoder/node-policy.ts';
+import { NodePolicyReader, policyOf } from '../../../src/encoder/node-policy.ts';
 
 test('a node that says what it relays is believed; estimates are no lower than its least rate', () => {
   const mempool = {
@@ -45,6 +45,22 @@ test('NODE_REFUSED: answers that are no policy', () => {
     { mempoolminfee: '0.1', maxdatacarriersize: -1 }
   ])
     assert.throws(() => policyOf({ mempool: answers, network }, []), { code: 'NODE_REFUSED' });
+  assert.throws(() => policyOf({ mempool: { size: 0 }, network }, []), { message: /tells no mempoolminfee/ });
   for (const answers of [null, {}, { relayfee: 'much' }])
     assert.throws(() => policyOf({ mempool, network: answers }, []), { code: 'NODE_REFUSED' });
+});
+
+test('an estimate above ENCODER_MAX_FEE_RATE is none: the least rate is paid, and no mistake of the node', async () => {
+  const answers: Readonly<Record<string, unknown>> = {
+    getblockcount: 7,
+    getmempoolinfo: { mempoolminfee: '0.00001' },
+    getnetworkinfo: { relayfee: '0.00001' }
+  };
+  const policyFor = (feerate: string) => {
+    const call = async (method: string) => answers[method] ?? { feerate };
+    return new NodePolicyReader({ call }, { leastMinedRate: 1_000 }, 3_000_000n).read();
+  };
+  const { rates, source } = await policyFor('10');
+  assert.deepEqual([rates.medium, rates.high, source], [1_000n, 1_000n, 'relay fee']);
+  assert.equal((await policyFor('0.02')).rates.medium, 2_000_000n);
 });

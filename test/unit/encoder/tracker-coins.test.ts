@@ -3,11 +3,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
 import { readTrackedCoins } from '../../../src/encoder/tracker-coins.ts';
+import { readTrackerHealth } from '../../../src/encoder/tracker-health.ts';
 import type { ErrorCode, PlatformError } from '../../../src/errors.ts';
 import { publicFailure } from '../../../src/service/errors.ts';
 
 const COIN = { txid: 'ab'.repeat(32), vout: 1, value: '5', height: 7 };
 const SYNC = { synced: true, lag: 0, committed_height: 9 };
+const HASH = 'ef'.repeat(32);
+/** The encoder's node. */
+const NODE = { height: 9, hashAt: async () => HASH };
 const page = (sync: object) => JSON.stringify({ utxos: [COIN], sync: { ...SYNC, ...sync } });
 
 let answer: readonly [status: number, body: string] = [200, page({})];
@@ -19,10 +23,12 @@ before(async () => {
 });
 after(() => server.close());
 
+const CAUSE = 'one of the two nodes is stuck, or they are of different chains';
+
 /** What a caller reads. */
 async function failureFor(given: typeof answer, at = url): Promise<readonly [ErrorCode, string]> {
   answer = given;
-  const fault = await readTrackedCoins(at, '51', 9).then(
+  const fault = await readTrackedCoins(at, '51', NODE).then(
     () => assert.fail('it told coins'),
     (caught: PlatformError) => caught
   );
@@ -33,14 +39,21 @@ async function failureFor(given: typeof answer, at = url): Promise<readonly [Err
 
 test('a tracker that has every block tells coins', async () => {
   answer = [200, page({})];
-  assert.deepEqual(await readTrackedCoins(url, '51', 9), [
+  assert.deepEqual(await readTrackedCoins(url, '51', NODE), [
     { txid: COIN.txid, vout: 1, amount: 5n, transaction: null, height: 7 }
   ]);
 });
 
 test('TRACKER_BEHIND, TRACKER_HALTED, TRACKER_NOT_READY: each says why, and names no host', async () => {
   for (const [given, code, says] of [
-    [[200, page({ committed_height: 4 })], 'TRACKER_BEHIND', 'is 5 blocks behind its node'],
+    [[200, page({ lag: 5 })], 'TRACKER_BEHIND', 'is 5 blocks behind its node'],
+    [[200, page({ committed_height: 4 })], 'TRACKER_BEHIND', `lacks 5 blocks that the encoder's node has: ${CAUSE}`],
+    [[200, page({ committed_height: 14 })], 'TRACKER_NOT_READY', `has 5 blocks more than the encoder's node: ${CAUSE}`],
+    [
+      [200, page({ committed_hash: 'aa'.repeat(32) })],
+      'TRACKER_NOT_READY',
+      "has another block 9 than the encoder's node: they are of different chains"
+    ],
     [[200, page({ synced: false, halted: true })], 'TRACKER_HALTED', 'is halted, and waits for its operator'],
     [[200, page({ lag: null })], 'TRACKER_NOT_READY', 'does not know yet how far it is behind its node'],
     [[503, '{"error":"x","code":"COINS_INCOMPLETE"}'], 'TRACKER_NOT_READY', 'has not finished its first sync']
@@ -71,8 +84,24 @@ test('the largest coin is found whatever page it is on', async () => {
   let asked = 0;
   const paged = createServer((_, response) => response.end(pages[asked++]));
   await new Promise<void>((resolve) => void paged.listen(0, '127.0.0.1', resolve));
-  const coins = await readTrackedCoins(`http://127.0.0.1:${(paged.address() as AddressInfo).port}`, '51', 9);
+  const coins = await readTrackedCoins(`http://127.0.0.1:${(paged.address() as AddressInfo).port}`, '51', NODE);
   paged.close();
   assert.deepEqual([asked, coins[0]!.amount], [12, 900n]);
   assert.ok(coins.length < 60_000, 'what no transaction takes is not kept');
+});
+
+test('health and calls have one rule: what refuses calls is told, and makes the encoder not ready', async () => {
+  for (const [sync, fault] of [
+    [{ committed_hash: HASH }, undefined],
+    [{ committed_height: 4 }, `the UTXO tracker lacks 5 blocks that the encoder's node has: ${CAUSE}`],
+    [
+      { committed_hash: 'aa'.repeat(32) },
+      "the UTXO tracker has another block 9 than the encoder's node: they are of different chains"
+    ]
+  ] as const) {
+    const result = { ...SYNC, mempool_ready: true, ...sync };
+    answer = [200, JSON.stringify({ jsonrpc: '2.0', id: 1, result })];
+    const { tracker_synced, tracker_fault } = await readTrackerHealth(url, NODE);
+    assert.deepEqual([tracker_synced, tracker_fault], [fault === undefined, fault]);
+  }
 });

@@ -46,8 +46,9 @@ const entries = shapeOf(ByName(EntrySchema));
 export function readFamily(txid: string, own: unknown, above: unknown): Family {
   if (own === null) return new Map();
   if (!entry.Check(own)) throw malformed('getmempoolentry');
-  if (above !== null && !entries.Check(above)) throw malformed('getmempoolancestors');
-  const ancestors = Object.entries(above ?? {});
+  const isNamed = above !== null && !Array.isArray(above); // bcoin lists them without their ids
+  if (isNamed && !entries.Check(above)) throw malformed('getmempoolancestors');
+  const ancestors = isNamed ? Object.entries(above) : [];
   return new Map(
     [[txid, own] as const, ...ancestors].map(([id, { vsize, size, descendantcount, descendantsize }]) => [
       id,

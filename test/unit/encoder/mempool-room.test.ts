@@ -45,7 +45,13 @@ test('coins of several transactions are counted together; two of one transaction
 });
 
 test('what the node does not know any more has nothing above it', () => {
-  for (const answer of [null, {}, 'x', { vsize: 1, descendantcount: -1, descendantsize: 1 }])
-    assert.equal(readFamily(id(1), answer, {}).size, 0);
-  assert.equal(readFamily(id(1), entry(1), null).size, 1);
+  assert.equal(readFamily(id(1), null, {}).size, 0);
+  // One that lists ancestors without their ids.
+  for (const above of [null, [], [entry(1)]]) assert.equal(readFamily(id(1), entry(1), above).size, 1);
+});
+
+test('NODE_REFUSED: an answer of another form is not taken for one that it does not know', () => {
+  for (const answer of [{}, 'x', { vsize: 1, descendantcount: -1, descendantsize: 1 }])
+    assert.throws(() => readFamily(id(1), answer, {}), { code: 'NODE_REFUSED' });
+  assert.throws(() => readFamily(id(1), entry(1), { [id(2)]: {} }), { code: 'NODE_REFUSED' });
 });

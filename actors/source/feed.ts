@@ -283,11 +283,12 @@ export class SourceFeed {
   async #amend(connection: Connection, layout: SourceLayout, tables: Amendment): Promise<number> {
     const { data, log, roots, retime } = this.#options;
     const memory = this.#started();
+    // What may fail comes before the memory counts it as sent.
+    if (tables.has('blocks') && layout.heads) await retime(memory.recent as readonly BroadcastBlock[], layout.heads);
+    await roots?.amend(connection, layout, memory.height, tables.get('balances'));
     const number = memory.amend(tables);
     const { fingerprint } = layout;
     const message = encodeAmendment(data.id, memory, { fingerprint, number, tables }, log);
-    if (tables.has('blocks') && layout.heads) await retime(memory.recent as readonly BroadcastBlock[], layout.heads);
-    await roots?.amend(connection, layout, memory.height, tables.get('balances'));
     const bytes = message.bytes.length;
     if (await this.#broadcast([message])) memory.repeat(tables);
     return bytes;

@@ -4,6 +4,7 @@ import type { SourceMemory } from '../../src/db/source/memory.ts';
 import { TablePass } from '../../src/db/source/table-pass.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
 import type { SourceLayout } from '../../src/db/tables/source-layout.ts';
+import { PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
 import { sameBlock } from '../../src/wire/data/database.ts';
 import type { SettlingReport } from '../../src/wire/state/report.ts';
@@ -14,6 +15,8 @@ const STEP_ROWS = 16_384;
 const SLICE_MS = 100;
 /** Once its budget is spent, the look gets one part in this many of the time. */
 const LATE_SHARE = 4;
+/** Before a look that failed begins again. */
+const FAULT_PAUSE_MS = 5_000;
 /** Bytes of rows in one amendment, as they are in the database: its message stays below a mebibyte. */
 const AMENDMENT_BYTES = 512 * 1024;
 /** Rows that are read for one amendment, as many as filled the one before. */
@@ -138,11 +141,16 @@ export class Settler {
     }
     if (performance.now() < this.#restUntil) return false;
     const began = performance.now();
-    await this.#options.read(async (connection) => {
-      if (this.#held?.connection !== connection && !(await this.#open(connection, memory))) return;
-      while (this.#held && performance.now() - began < SLICE_MS)
-        await this.#step(connection, memory, this.#held.layout);
-    });
+    try {
+      await this.#slice(began, memory);
+    } catch (caught) {
+      if (!(caught instanceof PlatformError)) throw caught;
+      // Blocks go on: whether the database is away, the next poll finds. Everything is looked at again.
+      this.#held = null;
+      this.#restUntil = performance.now() + FAULT_PAUSE_MS;
+      this.#options.log.warn({ err: caught }, 'the look at older rows failed; it begins again');
+      return false;
+    }
     const isLate = this.#look !== null && performance.now() - this.#look.beganAt > this.#options.budgetMs;
     if (isLate && !this.#look!.isTold) {
       this.#look!.isTold = true;
@@ -153,6 +161,14 @@ export class Settler {
     }
     this.#restUntil = isLate ? performance.now() + (LATE_SHARE - 1) * (performance.now() - began) : 0;
     return false;
+  }
+
+  async #slice(began: number, memory: SourceMemory): Promise<void> {
+    await this.#options.read(async (connection) => {
+      if (this.#held?.connection !== connection && !(await this.#open(connection, memory))) return;
+      while (this.#held && performance.now() - began < SLICE_MS)
+        await this.#step(connection, memory, this.#held.layout);
+    });
   }
 
   /** The group's snapshot is gone with its connection: everything is looked at in another one of the same block. */

@@ -22,6 +22,8 @@ export const HashSchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
 export const SecondsSchema = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1, description: 'epoch seconds' });
 /** What is counted from 0, exactly. */
 export const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+/** Of a push: a later one can be above it. */
+export const GenerationSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER - 1 });
 /** As MariaDB prints it, UTC. */
 export const TimeSchema = Type.String();
 

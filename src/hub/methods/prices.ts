@@ -4,13 +4,14 @@ import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { StreamedResult } from '../../service/rpc/streamed-result.ts';
 import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
-import type { Outcome as Kept } from '../store/prices/prices.ts';
+import type { Outcome as Kept } from '../store/prices/ranks.ts';
 import {
   CountSchema,
   checkTexts,
   closed,
   DATABASE_ERRORS,
   DEFAULT_LIMIT,
+  GenerationSchema,
   LimitSchema,
   NameSchema,
   Nullable,
@@ -64,7 +65,7 @@ const RoundSchema = Type.Object(
     ),
     action_index: CountSchema,
     block_index: CountSchema,
-    push_generation: CountSchema
+    push_generation: GenerationSchema
   },
   closed
 );
@@ -149,7 +150,7 @@ export function priceMethods(
           memo: Type.Optional(Nullable(Type.String({ maxLength: 512 }))),
           block_time: SecondsSchema,
           action_index: CountSchema,
-          push_generation: CountSchema
+          push_generation: GenerationSchema
         },
         closed
       ),

@@ -31,10 +31,12 @@ const IS_REPLACED = `EXISTS (SELECT 1 FROM oracle_prices n WHERE n.source_addres
 const AGED: readonly AgedRows[] = [
   { days: 'untrustedDays', table: 'chain_tips', since: 'updated_at', where: 'NOT t.trusted' },
   { days: 'untrustedDays', table: 'validator_rewards', since: 'created_at', where: 'NOT t.trusted' },
+  { days: 'untrustedDays', table: 'price_carriers', since: 'created_at', where: 'NOT t.trusted' },
   { days: 'untrustedDays', table: 'oracle_prices', since: 'created_at', where: `NOT t.trusted AND ${IS_REPLACED}` },
   { days: 'untrustedDays', table: 'price_snapshots', since: 'created_at', where: `NOT t.trusted AND ${IS_NO_PRICE}` },
   { days: 'historyDays', table: 'chain_tips', since: 'updated_at', where: 'TRUE' },
   { days: 'historyDays', table: 'validator_rewards', since: 'created_at', where: 'TRUE' },
+  { days: 'historyDays', table: 'price_carriers', since: 'created_at', where: 'TRUE' },
   { days: 'historyDays', table: 'oracle_prices', since: 'created_at', where: IS_REPLACED },
   { days: 'historyDays', table: 'price_snapshots', since: 'created_at', where: IS_NO_PRICE },
   { days: 'historyDays', table: 'reorg_attestations', since: 'created_at', where: 'TRUE' }
@@ -55,4 +57,9 @@ export async function pruneOld(connection: Connection, retention: Retention): Pr
   return false;
 }
 
-const keyOf = (table: string) => (table === 'chain_tips' ? 'coin, network' : 'id');
+/** Of tables that have no id. */
+const KEYS: Readonly<Record<string, string>> = {
+  chain_tips: 'coin, network',
+  price_carriers: 'round_number, source_chain'
+};
+const keyOf = (table: string) => KEYS[table] ?? 'id';

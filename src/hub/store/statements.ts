@@ -6,17 +6,11 @@ import { attest, initiateSwap, selectAttestation, selectAttestations, selectSwap
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
 import { insertPing, prunePings, selectOperators } from './pings.ts';
 import { selectFeePrices } from './prices/fee-prices.ts';
+import { insertOraclePrice, latestOraclePrices } from './prices/oracle-prices.ts';
 import { changesAfter, hasMoreAfter, highestMarks } from './prices/price-changes.ts';
-import {
-  ageOfPrices,
-  currentPrice,
-  insertOraclePrice,
-  latestOraclePrices,
-  newestSnapshots,
-  pageOf,
-  retractPrices
-} from './prices/prices.ts';
+import { ageOfPrices, currentPrice, newestSnapshots, pageOf } from './prices/prices.ts';
 import { recordRound } from './prices/record-round.ts';
+import { retractPrices } from './prices/retraction.ts';
 import { keepRound } from './prices/rounds.ts';
 import { insertReorg, selectReorgs } from './reorgs.ts';
 import { pruneOld } from './retention.ts';

@@ -96,6 +96,16 @@ const TABLES: Readonly<Record<string, string>> = {
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY oracle_prices_action (source_chain, action_index),
     KEY oracle_prices_feed (source_address, coin, tick, fiat, effective_at)`,
+  price_carriers: `
+    round_number BIGINT UNSIGNED NOT NULL,
+    source_chain VARCHAR(16) NOT NULL,
+    source_action_index BIGINT UNSIGNED NOT NULL,
+    push_generation BIGINT UNSIGNED NOT NULL,
+    trusted BOOLEAN NOT NULL,
+    pushed MEDIUMTEXT NOT NULL,
+    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    PRIMARY KEY (round_number, source_chain),
+    KEY price_carriers_source (source_chain, source_action_index)`,
   price_removals: `
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     table_name VARCHAR(32) NOT NULL,

@@ -60,7 +60,7 @@ test('what a stranger pushes first does not stay: a trusted indexer takes its pl
   const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
   const ask = async (method: string, params: object, headers: Record<string, string>) =>
     (await hub.call(method, params, headers)).json.result;
-  const forged = { ...PRICE, value: '9999', push_generation: Number.MAX_SAFE_INTEGER };
+  const forged = { ...PRICE, value: '9999', push_generation: Number.MAX_SAFE_INTEGER - 1 };
   assert.deepEqual(await ask('pushoracleprice', forged, STRANGER), { accepted: true });
   assert.deepEqual(await ask('pushoracleprice', PRICE, KEY), { accepted: true });
   const again = await ask('pushoracleprice', forged, STRANGER);
@@ -97,6 +97,85 @@ test('what a stranger pushes first does not stay: a trusted indexer takes its pl
   assert.deepEqual({ ...kept }, { source_chain: 'DOGE', at: 5 });
 });
 
+test('a feed that a trusted indexer tells is told by nobody else, and its first price holds at once', async (t) => {
+  const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
+  const push = async (params: object, headers: Record<string, string>) =>
+    (await hub.call('pushoracleprice', { ...PRICE, ...params }, headers)).json.result;
+  const most = Number.MAX_SAFE_INTEGER - 1;
+  await push({ action_index: 5, value: '9998', push_generation: most }, STRANGER);
+  await push({ action_index: most, value: '9999', push_generation: most }, STRANGER);
+  assert.deepEqual(await push({ action_index: 8 }, KEY), { accepted: true });
+  const early = { action_index: 9, value: '1000', block_time: PRICE.block_time - 86_400 + 5 };
+  assert.deepEqual(await push(early, STRANGER), { accepted: false, reason: 'stale' });
+  const kept = async () =>
+    (
+      await sql(hub.database, 'SELECT action_index AS at, value, effective_at - block_time AS delay FROM oracle_prices')
+    ).map((row) => ({ ...row }));
+  assert.deepEqual(await kept(), [{ at: 8, value: '1.25', delay: 0 }]);
+  const gone = await sql(
+    hub.database,
+    'SELECT from_action_index AS at, retraction_generation AS below FROM price_removals ORDER BY id'
+  );
+  assert.deepEqual(
+    gone.map((row) => ({ ...row })),
+    [5, most].map((at) => ({ at, below: most + 1 })),
+    'readers of the stream are told'
+  );
+  await push({ action_index: 3, tick: 'OTHER', push_generation: most }, STRANGER);
+  const taken = { source_chain: 'LTC', from_action_index: 0, retraction_generation: 1 };
+  assert.deepEqual((await hub.call('pushpricereorg', taken, KEY)).json.result, {
+    retracted: { price_snapshots: 0, oracle_prices: 2 }
+  });
+  assert.deepEqual(await kept(), [], 'what a stranger told goes too, whatever generation it claims');
+});
+
+test('from when on prices hold does not depend on when a hub was told of them', async (t) => {
+  const [one, other] = [await start(t), await start(t)];
+  const push = async (hub: RunningHub, at: number) =>
+    (await hub.call('pushoracleprice', { ...PRICE, action_index: at, block_time: PRICE.block_time + at })).json.result;
+  for (const at of [5, 6, 7]) assert.deepEqual(await push(one, at), { accepted: true });
+  for (const at of [7, 6, 5]) assert.deepEqual(await push(other, at), { accepted: true });
+  const told = async (hub: RunningHub) =>
+    (
+      await sql(
+        hub.database,
+        'SELECT action_index AS at, effective_at - block_time AS delay FROM oracle_prices ORDER BY action_index'
+      )
+    ).map((row) => ({ ...row }));
+  const expected = [5, 6, 7].map((at) => ({ at, delay: at === 5 ? 0 : 86_400 }));
+  assert.deepEqual([await told(one), await told(other)], [expected, expected]);
+  const first = { source_chain: 'LTC', from_action_index: 5, to_action_index: 5 };
+  for (const hub of [one, other]) {
+    await hub.call('pushpricereorg', first);
+    assert.deepEqual(await told(hub), [
+      { at: 6, delay: 0 },
+      { at: 7, delay: 86_400 }
+    ]);
+  }
+});
+
+test('a round that two chains carry stays when a reorg takes it from one of them', async (t) => {
+  const hub = await start(t);
+  const sign = await registerSigner(hub);
+  const round = sign(50, 1_700_000_000, '65000');
+  const push = async (place: object) => (await hub.call('pushpriceround', { ...round, ...place })).json.result;
+  const carriers = ['BTC', 'LTC', 'DOGE'].map((source_chain, n) => ({ source_chain, action_index: 70 + n }));
+  for (const [n, place] of carriers.entries()) assert.equal((await push(place)).accepted, n === 0);
+  const kept = async () =>
+    (await sql(hub.database, 'SELECT source_chain AS chain, source_action_index AS at FROM price_snapshots')).map(
+      (row) => ({ ...row })
+    );
+  for (const [chain, at, left] of [
+    ['LTC', 71, { chain: 'BTC', at: 70 }],
+    ['BTC', 70, { chain: 'DOGE', at: 72 }]
+  ] as const) {
+    await hub.call('pushpricereorg', { source_chain: chain, from_action_index: at, retraction_generation: 1 });
+    assert.deepEqual(await kept(), [left]);
+  }
+  await hub.call('pushpricereorg', { source_chain: 'DOGE', from_action_index: 0, retraction_generation: 1 });
+  assert.deepEqual(await kept(), [], 'no chain carries it');
+});
+
 test('tables that strangers fill are bounded: the oldest of their rows go, and no others', async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
   await hub.call('pushoracleprice', PRICE);
@@ -111,7 +190,7 @@ test('tables that strangers fill are bounded: the oldest of their rows go, and n
     `INSERT INTO validator_rewards (validator_pubkey, round_number, reward_type, amount, block_index)
        SELECT REPEAT('a', 64), seq, 'x', '1', 1 FROM seq_1_to_10000`
   );
-  await hub.call('pushoracleprice', { ...PRICE, action_index: 50_000 }, STRANGER);
+  await hub.call('pushoracleprice', { ...PRICE, tick: 'OTHER', action_index: 50_000 }, STRANGER);
   await hub.call('pushchaintip', { coin: 'new', block_height: 1, block_time: 1 }, STRANGER);
   await hub.call('pushvalidatorrewards', { ...REWARDS, round: 20_000 }, STRANGER);
   const count = async (table: string) =>

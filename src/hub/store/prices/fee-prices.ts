@@ -34,7 +34,7 @@ async function selectFeed(connection: Connection, { gasTick, issuers, now }: Fee
     connection,
     `SELECT value FROM oracle_prices
       WHERE source_address IN (?) AND source_chain = 'BTC' AND tick = ? AND fiat = 'USD' AND effective_at <= ?
-      ORDER BY effective_at DESC, id DESC LIMIT 1`,
+      ORDER BY trusted DESC, effective_at DESC, id DESC LIMIT 1`,
     [issuers, gasTick, now]
   );
   return feed?.value ?? null;

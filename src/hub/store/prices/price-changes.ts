@@ -1,6 +1,7 @@
 import { type Connection, rows } from '../../../db/core/connection.ts';
+import type { OraclePrice } from './oracle-prices.ts';
 import { type RemovedRows, removalsAfter } from './price-removals.ts';
-import { type OraclePrice, type PriceSnapshot, pageOf } from './prices.ts';
+import { type PriceSnapshot, pageOf } from './prices.ts';
 import { STREAMED_TABLES, type StreamedTable } from './streamed-tables.ts';
 
 /** What the stream of prices consists of, each part with growing ids. */

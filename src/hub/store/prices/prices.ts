@@ -1,5 +1,7 @@
 import { type Connection, rows, type SqlRow } from '../../../db/core/connection.ts';
-import { insertRemoval } from './price-removals.ts';
+import { rememberCarrier } from './carriers.ts';
+import { ORACLE_COLUMNS, type OraclePrice } from './oracle-prices.ts';
+import { judge, type Known, noteRemoval, type Outcome, outcomeOf, type Refusal } from './ranks.ts';
 import type { StreamedTable } from './streamed-tables.ts';
 
 /** A row of `price_snapshots`. */
@@ -34,26 +36,6 @@ export interface JudgedSnapshot extends PriceSnapshot {
   readonly age_s: number;
 }
 
-/** A row of `oracle_prices`: what an address says that a token costs. */
-export interface OraclePrice extends SqlRow {
-  readonly id: number;
-  readonly source_address: string;
-  readonly source_chain: string;
-  readonly coin: string;
-  readonly tick: string;
-  readonly fiat: string;
-  readonly value: string;
-  readonly fee: string | null;
-  readonly memo: string | null;
-  /** Epoch seconds, as the next one. */
-  readonly block_time: number;
-  /** From when on it holds. */
-  readonly effective_at: number;
-  readonly action_index: number;
-  readonly push_generation: number;
-  readonly created_at: string;
-}
-
 /** What an indexer found in a block; the id and the times come from here. */
 export type PushedSnapshots = {
   readonly [K in 'round_number' | 'block_timestamp' | 'validator_count' | 'push_generation']: number;
@@ -71,61 +53,14 @@ export interface PairPrice {
   readonly sources?: number;
   readonly deviation?: string | null;
 }
-export type PushedPrice = Pick<
-  OraclePrice,
-  | 'source_address'
-  | 'source_chain'
-  | 'coin'
-  | 'tick'
-  | 'fiat'
-  | 'value'
-  | 'fee'
-  | 'memo'
-  | 'block_time'
-  | 'action_index'
-  | 'push_generation'
->;
-
-/** Why a push changed nothing; null when it did. */
-export type Refusal = string | null;
-
-/** What became of a push; `generation`: of the row that the hub has already. */
-export interface Outcome {
-  readonly refused: Refusal;
-  readonly generation?: number;
-}
-
 /** Who found a round: this hub by its sources, or validators together. Each numbers its rounds by itself. */
 type PriceOrigin = 'hub' | 'validators';
 
 /** A price of validators counts against one of the hub that is up to this much newer. */
 const VALIDATORS_AHEAD_S = 1_800;
-/** Rows of `oracle_prices` that callers told who are not trusted. */
-const MOST_BY_STRANGERS = 10_000;
-
-/** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
-const UPDATE_DELAY_S = 86_400;
-
 const SNAPSHOT_COLUMNS = `id, round_number, coin_pair, price, reference_block, reference_chain, block_timestamp,
   validator_count, consensus_round, consensus_proof, status, source_chain, source_action_index, push_generation, created_at`;
 const JUDGED_COLUMNS = `${SNAPSHOT_COLUMNS}, sources, deviation, CAST(UNIX_TIMESTAMP() AS SIGNED) - CAST(block_timestamp AS SIGNED) AS age_s`;
-/** What a row of `oracle_prices` says. */
-const SAID = ['source_address', 'coin', 'tick', 'fiat', 'value', 'fee', 'memo', 'block_time'] as const;
-const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
-  action_index, push_generation, created_at`;
-
-/** Of each feed (address, coin, tick, fiat) the newest row that holds at a time in epoch seconds. */
-export const latestOraclePrices = (connection: Connection, at: number, since: number, limit: number) =>
-  rows<OraclePrice>(
-    connection,
-    `SELECT ${ORACLE_COLUMNS} FROM (
-       SELECT p.*, ROW_NUMBER() OVER (
-         PARTITION BY source_address, source_chain, coin, tick, fiat ORDER BY effective_at DESC, id DESC) AS place
-       FROM oracle_prices p WHERE effective_at <= ?) ranked
-     WHERE place = 1 AND id > ? ORDER BY id LIMIT ?`,
-    [at, since, limit]
-  );
-
 /** Those that were kept last, the last one first. @param status null: of any @param before ids are less; null: the newest */
 export const newestSnapshots = (
   connection: Connection,
@@ -230,14 +165,18 @@ export async function insertSignedRound(
     const isSamePlace = !isElsewhere && Number(known.actionIndex) === pushed.source_action_index;
     const refused = judge(known, { trusted, generation: pushed.push_generation, isSame: isSame && isSamePlace });
     // Generations of different chains say nothing of each other: the round is the same, wherever it was published.
-    if (refused && isElsewhere) return { refused: 'duplicate' };
+    if (refused && isElsewhere) {
+      if (trusted || !known.trusted) await rememberCarrier(connection, pushed, trusted);
+      return { refused: 'duplicate' };
+    }
     if (refused) return outcomeOf(refused, known);
   }
   await replaceRound(connection, pushed, 'validators', trusted, known);
   return { refused: null };
 }
 
-async function replaceRound(
+/** Writes a round in place of the one of its number, if there is one. @param known the row that it takes the place of */
+export async function replaceRound(
   connection: Connection,
   { pairs, ...shared }: PushedSnapshots,
   origin: PriceOrigin,
@@ -255,119 +194,8 @@ async function replaceRound(
   if (known) await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation);
 }
 
-/** Keeps what an address says. @see judge for what it takes the place of */
-export async function insertOraclePrice(
-  connection: Connection,
-  pushed: PushedPrice,
-  trusted: boolean
-): Promise<Outcome> {
-  const { source_chain: chain, action_index: index, source_address: address, coin, tick, fiat } = pushed;
-  const [known] = await rows<Known & Record<string, unknown>>(
-    connection,
-    `SELECT ${ORACLE_COLUMNS}, push_generation AS generation, source_chain AS chain, action_index AS actionIndex, trusted
-       FROM oracle_prices WHERE source_chain = ? AND action_index = ?`,
-    [chain, index]
-  );
-  if (known) {
-    const isSame = SAID.every((name) => String(known[name] ?? '') === String(pushed[name] ?? ''));
-    const refused = judge(known, { trusted, generation: pushed.push_generation, isSame });
-    if (refused) return outcomeOf(refused, known);
-    await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, index]);
-  } else if (!trusted) await makeRoom(connection);
-  // By the places of their actions and not by when they were told: a hub that was away finds the same.
-  const feed = await rows(
-    connection,
-    `SELECT 1 FROM oracle_prices WHERE source_address = ? AND source_chain = ? AND coin = ? AND tick = ? AND fiat = ?
-        AND action_index < ? LIMIT 1`,
-    [address, chain, coin, tick, fiat, index]
-  );
-  const effectiveAt = pushed.block_time + (feed.length > 0 ? UPDATE_DELAY_S : 0);
-  await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt, trusted });
-  const oracle = { table: 'oracle_prices', round_number: null } as const;
-  if (known) await noteRemoval(connection, oracle, known, pushed.push_generation);
-  return { refused: null };
-}
-
-/** What an indexer takes back after a reorg: rows of a chain's actions that an older generation told. */
-export interface Retraction {
-  readonly chain: string;
-  readonly from: number;
-  /** The last action; null: all from the first one on. */
-  readonly to: number | null;
-  /** Rows of this generation and later ones stay; null: none stays. */
-  readonly generation: number | null;
-}
-
-/** Removes what an indexer takes back; a stranger takes back what strangers told. @returns how many rows of each table */
-export async function retractPrices(
-  connection: Connection,
-  { chain, from, to, generation }: Retraction,
-  trusted: boolean
-): Promise<Readonly<Record<StreamedTable, number>>> {
-  const removed = { price_snapshots: 0, oracle_prices: 0 };
-  for (const [table, column] of [
-    ['price_snapshots', 'source_action_index'],
-    ['oracle_prices', 'action_index']
-  ] as const) {
-    const [{ affectedRows }] = (await connection.query(
-      `DELETE FROM ${table} WHERE source_chain = ? AND ${column} BETWEEN ? AND ? AND push_generation < ? AND trusted <= ?`,
-      [chain, from, to ?? Number.MAX_SAFE_INTEGER, generation ?? Number.MAX_SAFE_INTEGER, trusted]
-    )) as unknown as [{ affectedRows: number }];
-    removed[table] = affectedRows;
-    if (affectedRows === 0) continue;
-    const place = { source_chain: chain, from_action_index: from, to_action_index: to, round_number: null };
-    await insertRemoval(connection, {
-      ...{ table, ...place, retraction_generation: generation ?? Number.MAX_SAFE_INTEGER }
-    });
-  }
-  return removed;
-}
-
-/** What is stored under the name of a pushed row. */
-interface Known extends SqlRow {
-  readonly generation: number;
-  readonly chain: string | null;
-  readonly actionIndex: number | null;
-  /** Whether somebody told it who has the key or is on this machine. */
-  readonly trusted: number;
-}
-
-/** What a pushed row would do to the one that is stored under its name: whoever is trusted comes first, then generations. */
-function judge(
-  known: Known,
-  pushed: { readonly trusted: boolean; readonly generation: number; readonly isSame: boolean }
-): 'duplicate' | 'stale' | null {
-  if (pushed.trusted && !known.trusted) return null;
-  const isRanked = pushed.trusted || !known.trusted;
-  if (isRanked && pushed.generation > known.generation) return null;
-  return pushed.isSame ? 'duplicate' : 'stale';
-}
-
-const outcomeOf = (refused: 'duplicate' | 'stale', { generation }: Known): Outcome => ({ refused, generation });
-
-/** Of strangers' prices the oldest goes when there are too many. */
-async function makeRoom(connection: Connection): Promise<void> {
-  const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM oracle_prices WHERE NOT trusted');
-  const surplus = Number(counted?.n ?? 0) - MOST_BY_STRANGERS + 1;
-  if (surplus > 0) await connection.query('DELETE FROM oracle_prices WHERE NOT trusted ORDER BY id LIMIT ?', [surplus]);
-}
-
 /** A decimal without zeros at its end. */
 const shortened = (price: string): string => (price.includes('.') ? price.replace(/\.?0+$/, '') : price);
-
-const noteRemoval = (
-  connection: Connection,
-  where: { readonly table: StreamedTable; readonly round_number: number | null },
-  { chain, actionIndex }: Known,
-  generation: number
-) =>
-  insertRemoval(connection, {
-    ...where,
-    source_chain: chain,
-    from_action_index: actionIndex,
-    to_action_index: actionIndex,
-    retraction_generation: generation
-  });
 
 /** Rows of a table in the order of their ids. @param since the ids are greater */
 export const pageOf = (

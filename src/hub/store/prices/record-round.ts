@@ -4,7 +4,8 @@ import type { FoundRound } from '../../oracle/oracle.ts';
 import { PAIRS } from '../../oracle/pairs.ts';
 import { readPrice } from '../../oracle/price.ts';
 import { selectBitcoinHeight } from '../chain-tips.ts';
-import { insertOwnRound, lastOwnPrices, type Refusal } from './prices.ts';
+import { insertOwnRound, lastOwnPrices } from './prices.ts';
+import type { Refusal } from './ranks.ts';
 
 /** Keeps of each pair the median of what the sources said; a pair without a price is `skipped`. */
 export async function recordRound(connection: Connection, found: FoundRound): Promise<Refusal> {

@@ -3,7 +3,8 @@ import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
 import type { Signature } from '../../../consensus/quorum.ts';
 import type { Connection } from '../../../db/core/connection.ts';
 import { selectValidators } from '../validators.ts';
-import { insertSignedRound, type Outcome } from './prices.ts';
+import { insertSignedRound } from './prices.ts';
+import type { Outcome } from './ranks.ts';
 
 /** A round as an indexer pushes it. */
 export interface SignedRound extends PriceRound {
@@ -18,18 +19,19 @@ const MOST_AHEAD_MS = 3_600_000;
 
 /** Keeps a round that more than a quorum of the active validators signed. */
 export async function keepRound(connection: Connection, pushed: SignedRound, trusted: boolean): Promise<Outcome> {
-  if (new Set(pushed.pairs.map(({ pair }) => pair)).size < pushed.pairs.length) return { refused: 'invalid pairs' };
+  const pairs = new Set(pushed.pairs.map(({ pair }) => pair.replace(/[/_-]/, ''))); // BTC/USD is BTCUSD too
+  if (pairs.size < pushed.pairs.length) return { refused: 'invalid pairs' };
   if (pushed.timestamp * 1_000 > Date.now() + MOST_AHEAD_MS) return { refused: 'invalid timestamp' };
   const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
   if (validators.length === 0) return { refused: 'validator snapshot unavailable' };
-  const signers = signersOf(pushed, pushed.sigs, validators).length;
-  if (signers < pbftQuorum(validators.length)) return { refused: 'insufficient signatures' };
+  const signers = new Set(signersOf(pushed, pushed.sigs, validators));
+  if (signers.size < pbftQuorum(validators.length)) return { refused: 'insufficient signatures' };
   const round = {
     round_number: pushed.round,
     block_timestamp: pushed.timestamp,
     reference_block: pushed.btc_block_height,
-    validator_count: signers,
-    consensus_proof: JSON.stringify(pushed.sigs),
+    validator_count: signers.size,
+    consensus_proof: JSON.stringify(pushed.sigs.filter(({ pubkey }) => signers.has(pubkey.toLowerCase()))),
     source_chain: pushed.source_chain,
     source_action_index: pushed.action_index,
     push_generation: pushed.push_generation,

@@ -1,0 +1,25 @@
+import { type Connection, rows } from '../../../db/core/connection.ts';
+
+/** A round as a chain's indexer pushed it. */
+interface CarriedRound {
+  readonly round_number: number;
+  readonly source_chain: string | null;
+  readonly source_action_index: number | null;
+  readonly push_generation: number;
+}
+
+/** Chains that one round is remembered for. */
+const MOST_CARRIERS = 8;
+
+/** Remembers that another chain carries a round too, for when a reorg takes away the action that the hub has it from. */
+export async function rememberCarrier(connection: Connection, pushed: CarriedRound, trusted: boolean): Promise<void> {
+  const { round_number, source_chain, source_action_index, push_generation } = pushed;
+  const others = await rows(
+    connection,
+    'SELECT 1 FROM price_carriers WHERE round_number = ? AND source_chain <> ? LIMIT ?',
+    [round_number, source_chain, MOST_CARRIERS]
+  );
+  if (others.length >= MOST_CARRIERS) return;
+  const row = { round_number, source_chain, source_action_index, push_generation, trusted };
+  await connection.query('REPLACE INTO price_carriers SET ?', [{ ...row, pushed: JSON.stringify(pushed) }]);
+}

@@ -1,0 +1,173 @@
+import { type Connection, rows, type SqlRow } from '../../../db/core/connection.ts';
+import { judge, type Known, noteRemoval, type Outcome, outcomeOf } from './ranks.ts';
+
+/** A row of `oracle_prices`: what an address says that a token costs. */
+export interface OraclePrice extends SqlRow {
+  readonly id: number;
+  readonly source_address: string;
+  readonly source_chain: string;
+  readonly coin: string;
+  readonly tick: string;
+  readonly fiat: string;
+  readonly value: string;
+  readonly fee: string | null;
+  readonly memo: string | null;
+  /** Epoch seconds, as the next one. */
+  readonly block_time: number;
+  /** From when on it holds. */
+  readonly effective_at: number;
+  readonly action_index: number;
+  readonly push_generation: number;
+  readonly created_at: string;
+}
+
+/** What an indexer read in a PRICE. */
+export type PushedPrice = Pick<
+  OraclePrice,
+  | 'source_address'
+  | 'source_chain'
+  | 'coin'
+  | 'tick'
+  | 'fiat'
+  | 'value'
+  | 'fee'
+  | 'memo'
+  | 'block_time'
+  | 'action_index'
+  | 'push_generation'
+>;
+
+/** Rows of `oracle_prices` that callers told who are not trusted. */
+const MOST_BY_STRANGERS = 10_000;
+
+/** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
+const UPDATE_DELAY_S = 86_400;
+
+/** What a row of `oracle_prices` says. */
+const SAID = ['source_address', 'coin', 'tick', 'fiat', 'value', 'fee', 'memo', 'block_time'] as const;
+/** The columns of a row as it is told. */
+export const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
+  action_index, push_generation, created_at`;
+
+/** Of each feed (address, coin, tick, fiat) the newest row that holds at a time in epoch seconds. */
+export const latestOraclePrices = (connection: Connection, at: number, since: number, limit: number) =>
+  rows<OraclePrice>(
+    connection,
+    `SELECT ${ORACLE_COLUMNS} FROM (
+       SELECT p.*, ROW_NUMBER() OVER (
+         PARTITION BY source_address, source_chain, coin, tick, fiat ORDER BY effective_at DESC, id DESC) AS place
+       FROM oracle_prices p WHERE effective_at <= ?) ranked
+     WHERE place = 1 AND id > ? ORDER BY id LIMIT ?`,
+    [at, since, limit]
+  );
+
+/** What decides which of two rows stays. */
+const RANK = 'push_generation AS generation, source_chain AS chain, action_index AS actionIndex, trusted';
+
+/** What tells the prices of one token by one address from others. */
+const FEED = ['source_address', 'source_chain', 'coin', 'tick', 'fiat'] as const;
+type Feed = Readonly<Record<(typeof FEED)[number], string>>;
+const OF_FEED = FEED.map((name) => `${name} = ?`).join(' AND ');
+const namesOf = (feed: Feed): string[] => FEED.map((name) => feed[name]);
+
+/**
+ * Keeps what an address says. @see judge for what it takes the place of
+ *
+ * What a stranger says goes when somebody says it who is trusted, and nothing of a stranger's is taken where that has been.
+ */
+export async function insertOraclePrice(
+  connection: Connection,
+  pushed: PushedPrice,
+  trusted: boolean
+): Promise<Outcome> {
+  const { source_chain: chain, action_index: index } = pushed;
+  const [known] = await rows<Known & Feed & Record<string, unknown>>(
+    connection,
+    `SELECT ${ORACLE_COLUMNS}, ${RANK} FROM oracle_prices WHERE source_chain = ? AND action_index = ?`,
+    [chain, index]
+  );
+  if (known) {
+    const isSame = SAID.every((name) => String(known[name] ?? '') === String(pushed[name] ?? ''));
+    const refused = judge(known, { trusted, generation: pushed.push_generation, isSame });
+    if (refused) return outcomeOf(refused, known);
+  }
+  if (!trusted && (await isTold(connection, pushed))) return { refused: 'stale' };
+  if (known) await removePrice(connection, known, pushed.push_generation);
+  else if (!trusted) await makeRoom(connection);
+  if (trusted) await removeStrangers(connection, pushed);
+  const earlier = await rows(connection, `SELECT 1 FROM oracle_prices WHERE ${OF_FEED} AND action_index < ? LIMIT 1`, [
+    ...namesOf(pushed),
+    index
+  ]);
+  const effectiveAt = pushed.block_time + (earlier.length > 0 ? UPDATE_DELAY_S : 0);
+  await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt, trusted });
+  for (const feed of [pushed, ...(known ? [known] : [])]) await settleFeed(connection, feed);
+  return { refused: null };
+}
+
+/** Whether somebody tells prices of a feed who is trusted. */
+async function isTold(connection: Connection, feed: Feed): Promise<boolean> {
+  const found = await rows(
+    connection,
+    `SELECT 1 FROM oracle_prices WHERE ${OF_FEED} AND trusted LIMIT 1`,
+    namesOf(feed)
+  );
+  return found.length > 0;
+}
+
+async function removeStrangers(connection: Connection, feed: Feed): Promise<void> {
+  const theirs = await rows<Known>(
+    connection,
+    `SELECT ${RANK} FROM oracle_prices WHERE ${OF_FEED} AND NOT trusted`,
+    namesOf(feed)
+  );
+  for (const row of theirs) await removePrice(connection, row);
+}
+
+/** @param generation that of what takes its place; default: the next one */
+async function removePrice(connection: Connection, row: Known, generation = row.generation + 1): Promise<void> {
+  const { chain, actionIndex } = row;
+  await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, actionIndex]);
+  await noteRemoval(connection, { table: 'oracle_prices', round_number: null }, row, generation);
+}
+
+/**
+ * Decides again from when on the first two prices of a feed hold, of which another one may be the first now: by the places of their
+ * actions and not by when they were told, so that a hub that was away finds the same. A row whose time changes is told anew.
+ */
+export async function settleFeed(connection: Connection, feed: Feed): Promise<void> {
+  const first = await rows<Known & Record<string, unknown>>(
+    connection,
+    `SELECT ${ORACLE_COLUMNS}, ${RANK} FROM oracle_prices WHERE ${OF_FEED} ORDER BY action_index LIMIT 2`,
+    namesOf(feed)
+  );
+  for (const [place, row] of first.entries()) {
+    const { id, created_at, effective_at, generation, chain, actionIndex, trusted, ...said } = row;
+    const holdsAt = Number(said['block_time']) + (place === 0 ? 0 : UPDATE_DELAY_S);
+    if (Number(effective_at) === holdsAt) continue;
+    await removePrice(connection, row);
+    const settled = { ...said, created_at, effective_at: holdsAt, trusted };
+    await connection.query('INSERT INTO oracle_prices SET ?', [settled]);
+  }
+}
+
+/** Takes back what a chain's actions told. @returns how many rows */
+export async function retractOraclePrices(connection: Connection, where: string, values: unknown[]): Promise<number> {
+  const gone = await rows<Feed & SqlRow>(
+    connection,
+    `SELECT ${FEED.join(', ')} FROM oracle_prices WHERE ${where}`,
+    values
+  );
+  if (gone.length === 0) return 0;
+  await connection.query(`DELETE FROM oracle_prices WHERE ${where}`, values);
+  const feeds = new Map(gone.map((feed) => [JSON.stringify(namesOf(feed)), feed]));
+  for (const feed of feeds.values()) await settleFeed(connection, feed);
+  return gone.length;
+}
+
+/** Of strangers' prices the oldest goes when there are too many. */
+async function makeRoom(connection: Connection): Promise<void> {
+  const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM oracle_prices WHERE NOT trusted');
+  const surplus = Number(counted?.n ?? 0) - MOST_BY_STRANGERS + 1;
+  if (surplus > 0) await connection.query('DELETE FROM oracle_prices WHERE NOT trusted ORDER BY id LIMIT ?', [surplus]);
+}

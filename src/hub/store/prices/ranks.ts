@@ -1,0 +1,50 @@
+import type { Connection, SqlRow } from '../../../db/core/connection.ts';
+import { insertRemoval } from './price-removals.ts';
+import type { StreamedTable } from './streamed-tables.ts';
+
+/** Why a push changed nothing; null when it did. */
+export type Refusal = string | null;
+
+/** What became of a push; `generation`: of the row that the hub has already. */
+export interface Outcome {
+  readonly refused: Refusal;
+  readonly generation?: number;
+}
+
+/** What is stored under the name of a pushed row. */
+export interface Known extends SqlRow {
+  readonly generation: number;
+  readonly chain: string | null;
+  readonly actionIndex: number | null;
+  /** Whether somebody told it who has the key or is on this machine. */
+  readonly trusted: number;
+}
+
+/** What a pushed row would do to the one that is stored under its name: whoever is trusted comes first, then generations. */
+export function judge(
+  known: Known,
+  pushed: { readonly trusted: boolean; readonly generation: number; readonly isSame: boolean }
+): 'duplicate' | 'stale' | null {
+  if (pushed.trusted && !known.trusted) return null;
+  const isRanked = pushed.trusted || !known.trusted;
+  if (isRanked && pushed.generation > known.generation) return null;
+  return pushed.isSame ? 'duplicate' : 'stale';
+}
+
+/** What became of a push that changed nothing. */
+export const outcomeOf = (refused: 'duplicate' | 'stale', { generation }: Known): Outcome => ({ refused, generation });
+
+/** Tells readers that a row is gone, or that another one took its place. @param generation of what takes its place */
+export const noteRemoval = (
+  connection: Connection,
+  where: { readonly table: StreamedTable; readonly round_number: number | null },
+  row: Known,
+  generation: number
+) =>
+  insertRemoval(connection, {
+    ...where,
+    source_chain: row.chain,
+    from_action_index: row.actionIndex,
+    to_action_index: row.actionIndex,
+    retraction_generation: Math.max(generation, row.generation + 1)
+  });

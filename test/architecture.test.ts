@@ -265,7 +265,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],
   'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
   'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],
-  'src/coin/': ['node:', '@scure/base', '@scure/btc-signer/', 'undici', 'typebox', 'src/wire/', 'src/errors.ts'],
+  'src/coin/': [
+    'node:',
+    '@noble/curves/',
+    '@scure/base',
+    '@scure/btc-signer/',
+    'undici',
+    'typebox',
+    'src/wire/',
+    'src/errors.ts'
+  ],
   // Loaded by a dynamic import, and only where it is wanted.
   'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'src/wire/'],
   'src/observe/': [],

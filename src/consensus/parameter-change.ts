@@ -7,7 +7,8 @@ const BOUNDS = { normal: { least: 67n, most: 150n }, slashing: { least: 80n, mos
 
 /**
  * Why a parameter may not be changed to a value at once: the bounds are +50 % and -33 %, of slashing parameters +25 % and
- * -20 %, in any case of its name. Compared exactly; from 0 there are none. A number stays one, and is written as a plain decimal:
+ * -20 %, in any case of its name. Compared exactly; no share of 0 is
+ * another value. A number stays one, and is written as a plain decimal:
  * in another form it would have no bounds.
  *
  * @returns null when it may
@@ -20,7 +21,6 @@ export function findChangeFault(parameter: string, current: string, proposed: st
     if (odd !== undefined) return `${parameter} is a number: write ${odd} as a plain decimal, such as 1500 or 0.5`;
     return from === to ? null : `${parameter} is ${from === null ? 'no' : 'a'} number, and stays so: not ${proposed}`;
   }
-  if (from === 0n) return null;
   const { least, most } = BOUNDS[SLASHING.has(parameter.toUpperCase()) ? 'slashing' : 'normal'];
   if (to * 100n >= from * least && to * 100n <= from * most) return null;
   return `${parameter} may change from ${current} by +${most - 100n} % or -${100n - least} % at most, not to ${proposed}`;

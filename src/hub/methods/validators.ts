@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { CAPABILITIES, type MinimumStakes } from '../../coin/capabilities.ts';
+import { isSigningKey } from '../../coin/signing-key.ts';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
@@ -101,6 +102,8 @@ export function validatorMethods(
       write: true,
       errors: DATABASE_ERRORS,
       async run({ signing_pubkey, addr }) {
+        if (!isSigningKey(signing_pubkey))
+          throw new PlatformError('REQUEST_INVALID', { reason: 'signing_pubkey is no key of Ed25519' });
         await database.write('upsertValidator', signing_pubkey.toLowerCase(), addr);
         return success;
       }
@@ -112,7 +115,9 @@ export function validatorMethods(
       write: true,
       errors: DATABASE_ERRORS,
       async run({ validators }) {
-        const usable = validators.filter((entry) => registration.Check(entry));
+        const usable = validators
+          .filter((entry) => registration.Check(entry))
+          .filter(({ signing_pubkey: key }) => isSigningKey(key));
         await database.write('upsertValidators', usable);
         return { ...success, skipped: validators.length - usable.length };
       }

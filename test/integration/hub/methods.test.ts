@@ -9,7 +9,7 @@ import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
 import { sql } from '../../support/sql.ts';
 import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
-const KEY = 'f'.repeat(64);
+const KEY = 'e'.repeat(64);
 const now = () => Math.floor(Date.now() / 1_000);
 const HASH = (digit: string) => digit.repeat(64);
 const REORG = {
@@ -125,8 +125,12 @@ describe('the methods of a hub', () => {
     const active = (await result('getvalidators')).map((row: { signing_pubkey: string }) => row.signing_pubkey);
     assert.ok(active.includes(fresh) && !active.includes(old));
     assert.equal((await result('getvalidatorstatus', { signing_pubkey: old })).status, 'removed');
-    const synced = await result('syncvalidators', { validators: [{ signing_pubkey: 'zz', addr: 'x:1' }, null, 5] });
-    assert.deepEqual(synced, { status: 'success', skipped: 3 });
+    const noKeys = ['f'.repeat(64), '0'.repeat(64), `01${'0'.repeat(62)}`]; // no points, and one under which all is signed
+    for (const key of noKeys)
+      assert.match(await refusal('registervalidator', { signing_pubkey: key, addr: 'x:1' }), /no key of Ed25519/);
+    const entries = ['zz', ...noKeys].map((signing_pubkey) => ({ signing_pubkey, addr: 'x:1' }));
+    const synced = await result('syncvalidators', { validators: [...entries, null, 5] });
+    assert.deepEqual(synced, { status: 'success', skipped: 6 });
   });
 
   test('EHM-13: tips are no configuration: they move no watermark', async () => {
@@ -257,17 +261,22 @@ describe('the methods of a hub', () => {
     const round = { ...ROUND, ...body, pairs };
     const short = await result('pushpriceround', { ...round, sigs: [...signed(2), ...signed(2)] });
     assert.deepEqual(short, { accepted: false, reason: 'insufficient signatures' });
-    const push = (push_generation: number) => result('pushpriceround', { ...round, sigs: signed(3), push_generation });
+    const foreign = { pubkey: KEY, sig: '0'.repeat(128) };
+    const push = (push_generation: number) =>
+      result('pushpriceround', { ...round, sigs: [...signed(3), foreign], push_generation });
     assert.deepEqual(await push(1), { accepted: true });
     assert.deepEqual([(await push(1)).reason, (await push(0)).reason], ['duplicate', 'duplicate']);
     assert.deepEqual(await push(2), { accepted: true });
     const price = await result('getprice', { pair: 'BTC/USD' });
     assert.deepEqual([price.price, price.validator_count, price.push_generation], ['65000.12345678', 3, 2]);
+    assert.deepEqual(JSON.parse(price.consensus_proof), signed(3), 'what nobody verified is no proof');
     assert.match(await refusal('getprice', { pair: 'DOGE/USD' }), /RECORD_UNKNOWN/);
     assert.match(await refusal('pushpriceround', { ...round, pairs: [{ pair: 'BTC/USD', price: '0.0' }] }), /-32602/);
-    const twice = { ...round, round: 51, pairs: [...pairs, pairs[0]] };
-    for (let times = 0; times < 12; times++)
-      assert.deepEqual(await result('pushpriceround', twice), { accepted: false, reason: 'invalid pairs' });
+    for (const again of [pairs[0]!, { pair: 'BTCUSD', price: '1' }, { pair: 'BTC-USD', price: '1' }]) {
+      const twice = { ...round, round: 51, pairs: [...pairs, again] };
+      for (let times = 0; times < 4; times++)
+        assert.deepEqual(await result('pushpriceround', twice), { accepted: false, reason: 'invalid pairs' });
+    }
   });
 
   test('rows that a table does not take say so, and the circuit stays closed', async () => {

@@ -19,8 +19,9 @@ test('LI-24, LI-25: bounds are inclusive: +50 % and -33 %, of slashing parameter
   assert.match(findChangeFault('FEE', '100', '151')!, /FEE may change from 100 by \+50 % or -33 % at most, not to 151/);
 });
 
-test('texts, and a current value of 0, have no bounds', () => {
-  assert.equal(findChangeFault('FEE', '0', '1000'), null);
+test('texts have no bounds; half of 0 more is 0', () => {
+  assert.equal(findChangeFault('FEE', '0', '0'), null);
+  for (const to of ['1000', '0.000000000000000001']) assert.match(findChangeFault('FEE', '0', to)!, /from 0 by \+50 %/);
   assert.equal(findChangeFault('MODE', 'strict', 'lenient'), null);
 });
 

@@ -133,7 +133,7 @@ export function openHubDatabase(
         }
       }
     } catch (fault) {
-      breaker.send({ type: isRefusal(fault) ? 'call.succeeded' : 'call.failed' });
+      breaker.send({ type: isRefusal(fault) || isReadOnly(fault) ? 'call.succeeded' : 'call.failed' });
       throw databaseError(fault, { database: database.name });
     } finally {
       clearTimeout(timer);
@@ -212,6 +212,10 @@ function asRefusal(caught: unknown): unknown {
     { cause: caught }
   );
 }
+
+/** MariaDB's words for a full disk, a full table, and a server that is read-only: it answers, and reads go on. */
+const NO_WRITES = new Set<unknown>([3, 1021, 1114, 1290, 1792, 1836]);
+const isReadOnly = (caught: unknown): boolean => NO_WRITES.has((Object(caught) as { errno?: number }).errno);
 
 /** Whether work refused what its caller asked for; the database is well then. */
 const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError && caught.status < 500;

@@ -53,7 +53,10 @@ export async function insertPing(connection: Connection, ping: Ping, sender: Sen
   });
 }
 
-/** The newest ping of each installation within some days, the one heard of last first. */
+/** Installations that are told at once. */
+export const MOST_OPERATORS = 1_000;
+
+/** The newest ping of each installation within some days, the one heard of last first; the newest of them. */
 export const selectOperators = (connection: Connection, days: number): Promise<Operator[]> =>
   rows<Operator>(
     connection,
@@ -61,7 +64,7 @@ export const selectOperators = (connection: Connection, days: number): Promise<O
        FROM telemetry_pings t JOIN (
          SELECT MAX(id) AS id, MIN(created_at) AS first_seen, MAX(created_at) AS last_seen, COUNT(*) AS pings
            FROM telemetry_pings WHERE created_at >= NOW() - INTERVAL ? DAY GROUP BY install_id) n ON n.id = t.id
-      ORDER BY t.id DESC`,
+      ORDER BY t.id DESC LIMIT ${MOST_OPERATORS}`,
     [days]
   );
 

@@ -11,6 +11,7 @@ import { SharedReads } from '../../service/shared-reads.ts';
 import { PingSchema } from '../../wire/telemetry.ts';
 import { type Census, modulesOf } from '../store/census.ts';
 import type { HubDatabase } from '../store/database.ts';
+import { MOST_OPERATORS } from '../store/pings.ts';
 import type { PlaceOf } from './places.ts';
 
 /** What the collector reads of the hub's settings. */
@@ -25,6 +26,8 @@ interface TelemetryDeps {
 
 const BODY_LIMIT_BYTES = 8_192;
 const PER_MINUTE = 10;
+/** Of those that are kept; an installation sends one. */
+const PINGS_PER_DAY = 50;
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 365;
 
@@ -65,6 +68,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
   { database, config, addressOf, placeOf }
 ) => {
   const limit = createLimit(app, { name: 'telemetry', max: PER_MINUTE, windowMs: 60_000, addressOf });
+  const daily = createLimit(app, { name: 'telemetry-day', max: PINGS_PER_DAY, windowMs: 86_400_000, addressOf });
   const admin = createAuthenticator({
     readers: config.TELEMETRY_ADMIN_KEY === undefined ? [] : [config.TELEMETRY_ADMIN_KEY]
   });
@@ -80,6 +84,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
       onRequest: async (request, reply) => {
         if (!enabled) return await reply.code(403).send({ status: 'disabled' });
         await limit.take(request, reply);
+        await daily.take(request, reply);
       }
     },
     async ({ body, raw }) => {
@@ -111,7 +116,14 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
   app.get(
     '/telemetry/operators',
     {
-      config: { open: true, doc: { tag, summary: 'Each installation; needs TELEMETRY_ADMIN_KEY', statuses: [401] } },
+      config: {
+        open: true,
+        doc: {
+          tag,
+          summary: `Each installation, the ${MOST_OPERATORS} heard of last; needs TELEMETRY_ADMIN_KEY`,
+          statuses: [401]
+        }
+      },
       schema: { querystring: DaysSchema, response: { 200: OperatorsSchema } },
       onRequest: async ({ headers }) => {
         if (!admin.admits(headers, false))

@@ -46,9 +46,18 @@ const NEAR = readProxies([...OF_MACHINE, ...OF_NETWORK]);
  *
  * @param within `loopback`: on this machine
  */
-export function isNear({ socket, headers }: IncomingMessage, within: 'loopback' | 'network'): boolean {
-  if (headers['x-forwarded-for'] !== undefined || headers['forwarded'] !== undefined) return false;
-  return (within === 'loopback' ? LOOPBACK : NEAR)(plain(socket.remoteAddress ?? ''));
+export function isNear(request: IncomingMessage, within: 'loopback' | 'network'): boolean {
+  if (wasPassedOn(request)) return false;
+  return (within === 'loopback' ? LOOPBACK : NEAR)(plain(request.socket.remoteAddress ?? ''));
+}
+
+/** Names of header fields by which proxies tell whom they speak for, or begin with these. */
+const OF_PROXIES =
+  /^(?:forwarded$|via$|x-forwarded|x-real-ip|x-client-ip|x-cluster-client|x-original|x-envoy|x-amzn|x-azure|cf-|true-client-ip|fastly-|fly-)/;
+
+/** Whether a proxy brings a request: it says so, or asks by HTTP 1.0 as nginx does where nobody tells it more. */
+export function wasPassedOn({ headers, httpVersion }: Pick<IncomingMessage, 'headers' | 'httpVersion'>): boolean {
+  return httpVersion === '1.0' || Object.keys(headers).some((name) => OF_PROXIES.test(name));
 }
 
 /** The same for a connection before it has asked anything. @throws {PlatformError} CONFIG_INVALID */

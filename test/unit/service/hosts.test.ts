@@ -7,6 +7,7 @@ import { readKeys } from '../../../src/config/tokens.ts';
 import { createFrame } from '../../../src/service/frame.ts';
 import { acceptWebSockets } from '../../../src/service/stream/web-sockets.ts';
 import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
+import { RawClient } from '../../support/raw-client.ts';
 
 const FROM_AFAR = '203.0.113.7';
 const ask = async (
@@ -76,16 +77,32 @@ test('without a key, the inside is told to this machine and its networks alone; 
     for (const near of ['127.0.0.1', '::1', '10.1.2.3', '192.168.0.7', 'fd00::5'])
       assert.equal((await ask(open, {}, url, near)).statusCode, 200, `${url} ${near}`);
     assert.equal((await ask(open, {}, url, FROM_AFAR)).statusCode, 401, url);
-    assert.equal(
-      (await ask(open, { 'x-forwarded-for': FROM_AFAR }, url)).statusCode,
-      401,
-      'a proxy that is not listed'
-    );
+    for (const name of ['x-forwarded-for', 'x-forwarded-proto', 'forwarded', 'via', 'x-real-ip', 'cf-connecting-ip'])
+      assert.equal(
+        (await ask(open, { [name]: FROM_AFAR }, url)).statusCode,
+        401,
+        `a proxy that is not listed: ${name}`
+      );
   }
   const closed = createFrame(definitionOf({ keys: { readers: ['k'] } }));
   for (const url of ['/openapi.json', '/docs']) assert.equal((await ask(closed, {}, url, FROM_AFAR)).statusCode, 200);
   assert.equal((await ask(closed, {}, '/metrics')).statusCode, 401);
   assert.equal((await ask(closed, { 'x-api-key': 'k' }, '/metrics', FROM_AFAR)).statusCode, 200);
+});
+
+test('a request of HTTP 1.0 is that of a proxy: nginx says nothing more of whom it speaks for', async (t) => {
+  const app = createFrame(definitionOf());
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  t.after(() => app.close());
+  const { port } = app.server.address() as { port: number };
+  for (const [version, status] of [
+    ['1.1', 200],
+    ['1.0', 401]
+  ] as const) {
+    const client = await RawClient.open(`127.0.0.1:${port}`);
+    client.say(`GET /metrics HTTP/${version}\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`);
+    assert.equal(await client.status(), status, version);
+  }
 });
 
 test('what a service without a key reads of others with theirs is told to this machine alone', async () => {

@@ -219,6 +219,12 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'ask again later; where strangers leave answers unread, set the key of the service (its *_API_KEY)'
   },
+  /** The database answers, but not this question within DB_QUERY_TIMEOUT. */
+  QUESTION_TOO_HEAVY: {
+    status: 504,
+    policy: 'restart',
+    hint: 'ask for less; its operator makes the indexes that docs/explorer.md names, or raises DB_QUERY_TIMEOUT'
+  },
   /** The coin node did not answer, or answered with an error. */
   NODE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check NODE_URL, NODE_PORT, NODE_USER, NODE_PASSWORD' },
   /** The UTXO tracker that the encoder takes coins from does not answer, or with an error, or with what is no answer of a tracker. */

@@ -9,6 +9,7 @@ import { answerQuestion } from '../../src/explorer/read/answer.ts';
 import { cursorsOf } from '../../src/explorer/read/cursor.ts';
 import { openDatabases } from '../../src/explorer/read/databases.ts';
 import { LedgerWriter } from '../../src/explorer/read/ledger-writer.ts';
+import { networkOf } from '../../src/explorer/read/networks.ts';
 import { READS_AT_ONCE, Reader } from '../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
 import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
@@ -49,7 +50,13 @@ const data = workerData as ExplorerActorData;
 const log = createLogger('explorer', data.logLevel).child({ database: data.indexer.name });
 const stopping = new AbortController();
 const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
-  handlers: { read: (question) => answerQuestion(databases, question) },
+  handlers: {
+    read: async (question) => {
+      const reason = await foreignReason();
+      if (reason !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason });
+      return await answerQuestion(databases, question);
+    }
+  },
   stop: async () => {
     stopping.abort();
     await Promise.all(readers.map((reader) => reader.close()));
@@ -86,6 +93,8 @@ const aside = readerOf('indexer', 1, breakerOf('indexer'));
 const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
 const network = chainNetwork(data.chain, data.network);
 const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.cursorSecret, network.name));
+/** Why the databases are not those of this network; undefined: not known yet. */
+let foreign: string | null | undefined;
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
 const writer = new LedgerWriter(data.indexer);
 await watch();
@@ -98,7 +107,24 @@ async function watch(): Promise<void> {
   }
 }
 
+/** Why the databases may not be read: they are of another network. @throws {PlatformError} DATABASE_UNAVAILABLE */
+async function foreignReason(): Promise<string | null> {
+  if (foreign !== undefined) return foreign;
+  const [ledger, chain] = [
+    await probes.indexer.read((query) => networkOf(query, 'ledger_base')),
+    await probes.decoder.read((query) => networkOf(query, 'decoder_base'))
+  ];
+  const wrong = [
+    ...(ledger === null || ledger === network.name ? [] : [`${data.indexer.name} is a ledger of ${ledger}`]),
+    ...(chain === null || chain === network.name ? [] : [`${data.decoder.name} is a decoder's database of ${chain}`])
+  ];
+  foreign = wrong.length === 0 ? null : `${wrong.join(', ')}: name those of ${network.name}`;
+  if (foreign) log.error(foreign);
+  return foreign;
+}
+
 async function look(): Promise<ExplorerReport> {
+  const wrong = await foreignReason().catch(() => null);
   const [ledger, tip] = await Promise.allSettled([
     probes.indexer.read(async (query, opened) => {
       const tip = tipIn(opened);
@@ -109,7 +135,7 @@ async function look(): Promise<ExplorerReport> {
   ]);
   const { height, mark } = (ledger.status === 'fulfilled' ? ledger.value : null) ?? { height: null, mark: null };
   const decoderTip = tip.status === 'fulfilled' ? tip.value : null;
-  if (ledger.status === 'fulfilled')
+  if (ledger.status === 'fulfilled' && wrong === null)
     availability.send({
       type: 'ledger.read',
       lagBlocks: lagOf({ height, decoderTip }),
@@ -123,7 +149,7 @@ async function look(): Promise<ExplorerReport> {
     height,
     mark,
     decoderTip,
-    lastError: fault ? reasonOf(fault.reason) : null,
+    lastError: wrong ?? (fault ? reasonOf(fault.reason) : null),
     upstream: writer.alarm
   };
 }

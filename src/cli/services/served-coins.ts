@@ -23,7 +23,7 @@ interface ServedCoinsOptions {
 }
 
 /** Of a question, beside what the read itself may take, and as much until a connection is free. */
-const PATIENCE_MS = 1_000;
+const PATIENCE_MS = 3_000;
 
 const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
 

@@ -40,7 +40,7 @@ const READINGS = 5;
  * @throws what the coin's `read` throws
  */
 export async function readAdvance(
-  coin: Pick<Coin, 'read'>,
+  coin: Pick<Coin, 'read' | 'network'>,
   known: readonly Row[],
   subjects: readonly Subject[]
 ): Promise<Advance | null> {
@@ -52,7 +52,7 @@ export async function readAdvance(
       return (JSON.parse(body) as { data: Row[] }).data;
     };
     const standing = await read({ method: 'blocks', limit: MAX_BLOCKS });
-    const { fork, skippedTo, blocks } = compare(known, standing);
+    const { fork, skippedTo, blocks } = compare(known, standing, coin.network.undoDepth);
     if (fork === null && blocks.length === 0) return null;
     const from = blocks[0]?.block_index ?? Number.POSITIVE_INFINITY;
     const actions = new Map<Subject, SubjectActions>();
@@ -69,8 +69,8 @@ export async function readAdvance(
 const PAGE = { parameters: {}, page: 1, order: 'desc', format: 'json' } as const satisfies Partial<Question>;
 const isSame = (a: Row, b: Row): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** @param known newest first, as `standing` is */
-export function compare(known: readonly Row[], standing: readonly Row[]): Omit<Advance, 'actions'> {
+/** @param known newest first, as `standing` is @param undoDepth the blocks that a reorg may replace */
+export function compare(known: readonly Row[], standing: readonly Row[], undoDepth: number): Omit<Advance, 'actions'> {
   const byHeight = new Map(standing.map((block) => [block.block_index, block]));
   const newest = known[0];
   const kept = known.find((block) => {
@@ -83,7 +83,10 @@ export function compare(known: readonly Row[], standing: readonly Row[]): Omit<A
     const isGap = newest !== undefined && newest.block_index < oldest - 1;
     return { fork: null, skippedTo: isGap ? oldest : null, blocks: [...standing].reverse() };
   }
-  const base = kept?.block_index ?? oldest - 1;
+  // A reorg that replaced all that is in sight may have gone deeper: as deep as any may go.
+  const isWhole = standing.length < MAX_BLOCKS;
+  const base = kept?.block_index ?? Math.min(oldest - 1, isWhole ? oldest : newest.block_index - undoDepth);
   const blocks = standing.filter(({ block_index }) => block_index > base).reverse();
-  return { fork: base < newest.block_index ? base : null, skippedTo: null, blocks };
+  const isGap = kept === undefined && base < oldest - 1;
+  return { fork: base < newest.block_index ? base : null, skippedTo: isGap ? oldest : null, blocks };
 }

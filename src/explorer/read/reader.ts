@@ -27,7 +27,7 @@ export interface Breaker {
 interface ReaderOptions {
   readonly database: DatabaseCoordinates;
   readonly connections: number;
-  /** How long one read may take, and how long it may wait until a connection is free. */
+  /** How long one statement may take, and how long a read may wait until a connection is free. */
   readonly limitMs: number;
   readonly breaker: Breaker;
   /** The first statement of each snapshot. */
@@ -48,6 +48,9 @@ const TABLE_ALTERED: readonly unknown[] = [1412, 1615];
 const isStale = (caught: unknown): boolean =>
   isConnectionLoss(caught) || TABLE_ALTERED.includes((caught as { errno?: number }).errno);
 
+/** MariaDB ends a statement by itself before its read is given up: that a question is heavy tells nothing of the database. */
+const READ_PATIENCE_MS = 1_000;
+
 /** Reads a database that it may not write to, each read in one consistent snapshot, which others may have used before. */
 export class Reader {
   readonly #options: ReaderOptions;
@@ -64,9 +67,9 @@ export class Reader {
     this.#pool = openPool(options.database, options.connections, settings);
   }
 
-  /** @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, or what `work` throws */
+  /** @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, QUESTION_TOO_HEAVY, or what `work` throws */
   async read<T>(work: Work<T>): Promise<T> {
-    const { breaker, database } = this.#options;
+    const { breaker, database, limitMs } = this.#options;
     if (breaker.refuses)
       throw new PlatformError('DATABASE_UNAVAILABLE', {
         reason: 'the circuit breaker is open',
@@ -78,9 +81,10 @@ export class Reader {
       breaker.tell('call.succeeded');
       return result;
     } catch (caught) {
-      const answers = caught instanceof PlatformError || (caught as { errno?: number }).errno === STATEMENT_TIMEOUT;
-      breaker.tell(answers ? 'call.succeeded' : 'call.failed');
-      throw databaseError(caught, { database: database.name });
+      const isHeavy = (caught as { errno?: number }).errno === STATEMENT_TIMEOUT;
+      breaker.tell(isHeavy || caught instanceof PlatformError ? 'call.succeeded' : 'call.failed');
+      if (!isHeavy) throw databaseError(caught, { database: database.name });
+      throw new PlatformError('QUESTION_TOO_HEAVY', { reason: `it took longer than ${limitMs} ms` }, { cause: caught });
     }
   }
 
@@ -104,15 +108,22 @@ export class Reader {
     const connection = await this.#connect();
     this.#used++;
     const late = Promise.withResolvers<never>();
-    const { limitMs } = this.#options;
-    const timer = setTimeout(() => late.reject(new Error(`no answer within ${limitMs} ms`)), limitMs);
+    const limitMs = this.#options.limitMs + READ_PATIENCE_MS;
+    let answers = 0;
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      const reason = `no answer within ${limitMs} ms`;
+      late.reject(answers > 0 ? new PlatformError('QUESTION_TOO_HEAVY', { reason }) : new Error(reason));
+    }, limitMs);
     try {
-      const outcome = await Promise.race([this.#run(connection, work), late.promise]);
+      const running = this.#run(connection, work, () => void answers++);
+      const outcome = await Promise.race([running, late.promise]);
       this.#snapshots.release(connection);
       if ('refusal' in outcome) throw outcome.refusal;
       return outcome.value;
     } catch (caught) {
-      if (!(caught instanceof PlatformError)) connection.destroy(); // else it did its part
+      if (isLate || !(caught instanceof PlatformError)) connection.destroy(); // else it did its part
       throw caught;
     } finally {
       this.#used--;
@@ -141,11 +152,16 @@ export class Reader {
 
   async #run<T>(
     connection: PoolConnection,
-    work: Work<T>
+    work: Work<T>,
+    onAnswer: () => void
   ): Promise<{ readonly value: T } | { readonly refusal: PlatformError }> {
     const opened = await this.#snapshots.open(connection);
     try {
-      const query: Query = (sql, values) => this.#tables.run(sql, (known) => preparedRows(connection, known, values));
+      const query: Query = async <R extends SqlRow>(sql: string, values?: readonly (string | number | null)[]) => {
+        const found = await this.#tables.run(sql, (known) => preparedRows<R>(connection, known, values));
+        onAnswer();
+        return found;
+      };
       return { value: await work(query, opened) };
     } catch (caught) {
       if (caught instanceof PlatformError) return { refusal: caught };

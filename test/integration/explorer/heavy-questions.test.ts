@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CircuitBreaker } from '../../../actors/runtime/thread/circuit.ts';
+import { Reader } from '../../../src/explorer/read/reader.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+const LIMIT_MS = 300;
+const HEAVY = 'SELECT COUNT(*) AS n FROM seq_1_to_1000000 a JOIN seq_1_to_1000000 b ON a.seq + b.seq < 0';
+
+test('QUESTION_TOO_HEAVY: questions that take too long leave the circuit closed, for the database answers', async (t) => {
+  const breaker = new CircuitBreaker({
+    ...{ failureThreshold: 2, cooldownMs: 60_000, trialTimeoutMs: 1_000 },
+    ...{ inspect: () => undefined, onChange: (state) => assert.fail(`the circuit is ${state}`) }
+  });
+  const database = await createDatabase('heavy');
+  const reader = new Reader({ database, connections: 2, limitMs: LIMIT_MS, breaker, opening: 'SELECT 1 AS one' });
+  t.after(() => reader.close());
+  for (let times = 0; times < 3; times++) {
+    const asked = [
+      reader.read((query) => query(HEAVY)),
+      reader.read(async (query) => {
+        for (let part = 0; part < 20; part++) await query(`SELECT SLEEP(${LIMIT_MS / 2_000}) AS part`);
+      })
+    ];
+    for (const read of asked) await assert.rejects(read, { code: 'QUESTION_TOO_HEAVY' });
+  }
+  assert.equal(breaker.state, 'closed');
+  assert.deepEqual(await reader.read((query) => query<{ one: number }>('SELECT 1 AS one')), [{ one: 1 }]);
+});

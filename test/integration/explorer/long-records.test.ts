@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createExplored } from '../../support/explorer-database.ts';
+import { startExplorer } from '../../support/explorer-process.ts';
+import { sql } from '../../support/sql.ts';
+
+const FIRST_ACTION = 500_000;
+const TX = 500_000;
+const MANY = 150;
+const SHOWN = 100;
+
+test('a transaction of many actions, and an action of many credits, show the first hundred in an order of their own and say how many there are', async () => {
+  const explored = await createExplored();
+  await sql(
+    explored.indexer,
+    `INSERT INTO transactions (tx_index, block_index, tx_hash_id, source_id) VALUES (${TX}, 1, 1, 1)`,
+    // Written backwards, so that the order of writing is not theirs.
+    `INSERT INTO actions (action_index, tx_index, block_index, action_id, source_id)
+       SELECT ${FIRST_ACTION + MANY} - seq, ${TX}, 1, 1, 1 FROM seq_1_to_${MANY}`,
+    `INSERT INTO index_addresses (id, address, block_index) SELECT 700000 + seq, CONCAT('holder', LPAD(seq, 4, '0')), 1 FROM seq_1_to_${MANY}`,
+    `INSERT INTO credits (action_index, address_id, tick_id, amount)
+       SELECT ${FIRST_ACTION}, 700001 + ${MANY} - seq, 1, '1' FROM seq_1_to_${MANY}`
+  );
+  const { url } = await startExplorer(explored);
+  const record = async (path: string) =>
+    ((await (await fetch(`${url}/api/${path}`)).json()) as { data: Record<string, unknown> }).data;
+  const transaction = await record(`transaction/${TX}/tx_index`);
+  const actions = transaction['actions'] as { readonly action_index: string }[];
+  assert.equal(transaction['actions_total'], String(MANY));
+  assert.deepEqual(
+    actions.map(({ action_index }) => action_index),
+    Array.from({ length: SHOWN }, (_, n) => String(FIRST_ACTION + n))
+  );
+  const action = await record(`action/${FIRST_ACTION}`);
+  assert.equal(action['credits_total'], String(MANY));
+  assert.deepEqual(
+    (action['credits'] as { readonly address: string }[]).map(({ address }) => address),
+    Array.from({ length: SHOWN }, (_, n) => `holder${String(n + 1).padStart(4, '0')}`)
+  );
+});

@@ -8,6 +8,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { loadCommand } from '../../../src/cli/commands.ts';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
 import { loadConfig } from '../../../src/config/load.ts';
+import { explorerVariables } from '../../../src/config/services/explorer.ts';
 import { findSyncFaults, syncVariables } from '../../../src/config/services/sync.ts';
 import { ALERTS_FILE, promtool, readRules } from '../../support/prometheus.ts';
 
@@ -190,6 +191,15 @@ for (const name of ['platform-node.service', 'platform-node@.service'])
     assert.equal(judged.status, 0, judged.stdout + judged.stderr);
     assert.match(read(`ops/${name}`), /^Restart=on-failure$/m);
   });
+
+test('each service that keeps a state has it where the unit, the image and its volume do', () => {
+  const places = (text: string) => [...text.matchAll(/\b(\w+_STATE_DIR)=(\S+)/g)].map(([, name]) => name).sort();
+  const all = Object.keys({ ...syncVariables, ...explorerVariables })
+    .filter((name) => name.endsWith('_STATE_DIR'))
+    .sort();
+  assert.deepEqual(places(read('ops/platform-node@.service')), all);
+  assert.deepEqual(places(read('Dockerfile')), all);
+});
 
 test('the systemd unit is one, and does not restart what would end the same way', () => {
   const unit = read('ops/platform-node.service');

@@ -43,6 +43,9 @@ const ATTRIBUTES: Readonly<Record<string, (tokens: CreateTableTokens, column: Dr
   virtual: (tokens, column) => setStored(tokens, column, 'virtual'),
   stored: (tokens, column) => setStored(tokens, column, 'stored'),
   persistent: (tokens, column) => setStored(tokens, column, 'persistent'),
+  invisible: (_, column) => {
+    column.invisible = true;
+  },
   comment: (tokens) => void tokens.quotedText(),
   check: (tokens, column) => {
     if (isJsonCheck(tokens.parenthesized(), column.name)) column.json = true;

@@ -20,6 +20,8 @@ export function parseKey(
   for (;;) {
     if (tokens.take('using')) key.kind = tokens.word().toUpperCase();
     else if (tokens.take('comment')) tokens.quotedText();
+    else if (tokens.take('ignored') || tokens.take('not'))
+      continue; // by the optimizer, which is each server's own
     else if (tokens.take('key_block_size')) {
       tokens.take('=');
       tokens.number();

@@ -216,9 +216,11 @@ function printColumn(table: TypedTable, column: TypedColumn): string {
       refuse(table.name, where, 'its expression holds a character that MariaDB does not tell');
     if (expression === null) refuse(table.name, where, 'its expression is not of an allowed form');
     parts.push(`GENERATED ALWAYS AS (${expression}) ${column.generated.stored ? 'STORED' : 'VIRTUAL'}`);
+    if (column.invisible) parts.push('INVISIBLE');
     return parts.join(' ');
   }
   parts.push(column.nullable ? 'NULL' : 'NOT NULL');
+  if (column.invisible) parts.push('INVISIBLE');
   if (column.default !== null) {
     const printed = reprintDefault(column.default);
     if (printed === null) refuse(table.name, where, 'its default is not of an allowed form');
@@ -302,7 +304,7 @@ function plainType({ type }: Pick<TypedColumn, 'type'>): string {
 /** Everything of a column that decides what rows it holds. */
 function factsOf(column: TypedColumn | undefined): string {
   if (!column) return '';
-  const { nullable, collation, autoIncrement, generated } = column;
+  const { nullable, collation, autoIncrement, generated, invisible = false } = column;
   const made = generated && [reprintExpression(generated.expression, null), generated.stored];
-  return JSON.stringify([plainType(column), nullable, collation, autoIncrement, made]);
+  return JSON.stringify([plainType(column), nullable, collation, autoIncrement, made, invisible]);
 }

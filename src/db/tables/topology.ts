@@ -68,7 +68,8 @@ export async function readTopology(connection: Connection): Promise<Topology> {
       generated: row.GENERATION_EXPRESSION
         ? { expression: row.GENERATION_EXPRESSION, stored: /STORED|PERSISTENT/i.test(row.EXTRA) }
         : null,
-      json: json.has(`${name}.${row.COLUMN_NAME}`)
+      json: json.has(`${name}.${row.COLUMN_NAME}`),
+      ...(/\bINVISIBLE\b/i.test(row.EXTRA) ? { invisible: true as const } : {})
     });
   }
   return { tables: [...tables.values()].map(withoutPeriods) };

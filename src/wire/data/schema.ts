@@ -26,7 +26,9 @@ export const TypedColumnSchema = Type.Object({
     Type.Null()
   ]),
   /** MariaDB's JSON: text with `json_valid`. */
-  json: Type.Boolean()
+  json: Type.Boolean(),
+  /** `SELECT *` leaves it out; it travels like any other. */
+  invisible: Type.Optional(Type.Literal(true))
 });
 export type TypedColumn = Static<typeof TypedColumnSchema>;
 

@@ -123,7 +123,6 @@ test('SCHEMA_REFUSED: whatever could do more than make a table is refused by nam
     [inside('NOT NULL DEFAULT (uuid())'), /expression/],
     [inside('NOT NULL DEFAULT sleep(9)'), /not an allowed value/],
     [inside('NOT NULL DEFAULT nextval(`x`)'), /not an allowed value/],
-    [inside('NOT NULL INVISIBLE'), /INVISIBLE/],
     [inside('GENERATED ALWAYS AS (sleep(`b`)) VIRTUAL'), /expression/],
     [inside(`GENERATED ALWAYS AS (${'('.repeat(100)}1${')'.repeat(100)}) VIRTUAL`), /too many parentheses/],
     [inside('NOT NULL CHECK (((1)'), /not closed/],

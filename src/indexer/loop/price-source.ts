@@ -2,6 +2,7 @@ import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
 import { MEDIAN_BLOCKS, medianTime } from '../../consensus/median-time.ts';
 import { checkBase, type DatabaseBase } from '../../db/core/base.ts';
 import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
+import { inSnapshot } from '../../db/core/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { ChainBlock, SettledPrices } from '../block/block.ts';
@@ -53,7 +54,7 @@ export class PriceSource {
   }
 
   /**
-   * Adds to blocks that follow each other the prices that count in them.
+   * Adds to blocks that follow each other the prices that count in them, as they all stand at one moment.
    *
    * @param times  of the blocks below them, as many as a median takes
    * @param last   the Bitcoin block whose prices the block below them had; null for none
@@ -61,6 +62,14 @@ export class PriceSource {
    */
   async price(blocks: readonly ChainBlock[], times: readonly number[], last: BlockRef | null): Promise<PricedBlocks> {
     this.#medians = new Map();
+    return await this.#guarded(() => inSnapshot(this.#connection, () => this.#price(blocks, times, last)));
+  }
+
+  close(): void {
+    this.#connection.destroy();
+  }
+
+  async #price(blocks: readonly ChainBlock[], times: readonly number[], last: BlockRef | null): Promise<PricedBlocks> {
     const priced: ChainBlock[] = [];
     const waiting = (waitReason: string): PricedBlocks => ({ blocks: priced, waitReason });
     const range = await this.#readRange();
@@ -82,10 +91,6 @@ export class PriceSource {
       priced.push({ ...block, prices: await this.#pricesAt(at) });
     }
     return { blocks: priced, waitReason: null };
-  }
-
-  close(): void {
-    this.#connection.destroy();
   }
 
   async #stillHas({ height, hash }: BlockRef): Promise<boolean> {

@@ -10,6 +10,8 @@ export { readIndex };
 
 const MAX_MEMO = 250;
 const MAX_PLACES = 18;
+/** What the column of a ticker holds; a decoder that bounds its texts stores none that is longer. */
+const MOST_TICK_BYTES = 65_535;
 
 /** The highest cap that an issuer may set: 10^21. */
 export const HIGHEST_CAP = parseAmount(`1${'0'.repeat(21)}`)!;
@@ -174,7 +176,8 @@ export function tickColumn(
 ): string | number | null {
   if (token) return token.tick;
   const tick = ledger.tickOf(field);
-  if (!tick || tick.startsWith('^') || !rules.isActive('REFUSED_TICKERS', action.block.height)) return null;
+  if (!tick || tick.startsWith('^') || Buffer.byteLength(tick) > MOST_TICK_BYTES) return null;
+  if (!rules.isActive('REFUSED_TICKERS', action.block.height)) return null;
   return ledger.tickerId(tick);
 }
 

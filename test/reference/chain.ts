@@ -99,7 +99,7 @@ export class ChainMaker {
     const addresses = addressesOf(scene.season);
     return Array.from({ length: this.#random.below(MOST_TRANSACTIONS + 1) }, () => {
       const source = this.#random.one(addresses);
-      const isPayment = this.#random.below(12) === 0;
+      const isPayment = this.#random.below(6) === 0;
       const amount = this.#random.one(['0', '1', '2', '4', '20']);
       return [source, isPayment ? `PAY|${writer.payee()}|${amount}` : writer.text(source)] as const;
     });

@@ -396,16 +396,16 @@ export class Writer {
     const address = this.#rarely(4) ? this.#address() : '';
     const fiat = this.#rarely(3)
       ? [
-          this.#one('USD', 'USD', 'usd', 'EUR', 'x', ''),
-          this.#one('1.50', '3', '60000', '0', '', '1.505'),
-          this.#rarely(6) ? this.#address() : ''
+          this.#rarely(8) ? this.#one('x', '') : this.#one('USD', 'USD', 'usd', 'EUR'),
+          this.#rarely(8) ? this.#one('0', '', '1.505') : this.#one('1.50', '3', '60000'),
+          this.#rarely(8) ? this.#address() : ''
         ]
       : ['', '', ''];
     return [
       ...['DISPENSER', '0', 'BTC', give, this.#one('1', '2'), this.#one('', '0'), this.#one('10', '4', '3', '')],
       ...[
         'BTC',
-        get,
+        fiat[0] === '' || this.#rarely(8) ? get : '',
         this.#one('2', '4', '1'),
         address,
         ...fiat,

@@ -166,8 +166,8 @@ export class MemoryServer {
   #answerItself(sql: string): MemoryResult | null {
     if (/^(SET|USE|DO) /.test(sql)) return NOTHING;
     if (sql === "SHOW GLOBAL VARIABLES LIKE 'server_uid'") return [{ Variable_name: 'server_uid', Value: 'simulated' }];
-    if (sql === "SELECT @@max_allowed_packet AS bytes, SHA2('abc', 256) AS hash")
-      return [{ bytes: MAX_PACKET, hash: sha256('abc') }];
+    if (sql.endsWith("@@max_allowed_packet AS bytes, SHA2('abc', 256) AS hash"))
+      return [{ kind: 2, version: '10.11.0-MariaDB', bytes: MAX_PACKET, hash: sha256('abc') }];
     const [, variable = '', as = ''] = /^SELECT @@(?:GLOBAL\.)?(\w+) AS (\w+)$/.exec(sql) ?? [];
     if (variable in VARIABLES) return [{ [as]: VARIABLES[variable] }];
     const [, used] = /^SELECT IS_USED_LOCK\('([^']*)'\)/.exec(sql) ?? [];

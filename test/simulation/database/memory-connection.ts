@@ -54,6 +54,10 @@ export class MemoryConnection extends EventEmitter {
     return format(sql, values as SqlValue[]);
   }
 
+  async ping(): Promise<void> {
+    await this.query('DO 0');
+  }
+
   destroy(): void {
     this.#hangUp(lost('the connection was ended here'));
   }

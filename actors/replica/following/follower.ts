@@ -96,6 +96,9 @@ export class ReplicaFollower {
   async #follow(signal: AbortSignal): Promise<Outcome> {
     const subscription = await this.#replica.stream.subscription();
     this.#pending.clear();
+    const { complete, misses, amendments } = this.#replica.store.state;
+    // A snapshot brought the block before its source had looked at everything: amendments follow it as they follow a message.
+    if (!complete && !misses && amendments !== null) this.#settlingSince ??= performance.now();
     let ahead: ServerMessage | null = null;
     for (let idle = 0; !signal.aborted; idle++) {
       const isBetween = this.#pending.isEmpty;

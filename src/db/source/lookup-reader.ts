@@ -9,6 +9,8 @@ import type { TablePlan } from '../tables/classify.ts';
  * one, because ids are dealt before the commit, and a reorg may take rows of a branch that was left long ago.
  */
 const RECENT_IDS = 2_000;
+/** Ids below those that are missing, so that a transaction may still commit them: as many are looked for with each group. */
+const MISSING_IDS = 10_000;
 /** As many of them are sent again where it is not known which were. */
 const LATE_IDS = 200;
 /** Far below what `group_concat_max_len` of our connections allows. */
@@ -22,6 +24,8 @@ export interface LookupMemory {
   readonly lastId: number;
   /** Which of the ids up to there, as far as they are looked at again, were sent; null: that is not known. */
   readonly recentIds: ReadonlySet<number> | null;
+  /** Ids below the watermark that were dealt since the start and had no row, the newest of them, ascending; absent: none. */
+  readonly missingIds?: readonly number[];
 }
 
 /** What changed in lookup tables. */
@@ -126,7 +130,8 @@ export class LookupReader {
       if (found.length === 0) continue;
       const ids = found.map(({ id }) => Number(id));
       const recentIds = new Set([...(known.recentIds ?? []), ...ids].slice(-RECENT_IDS));
-      keep(plan, { lastId: ids.at(-1)!, recentIds }, found);
+      const missingIds = [...(known.missingIds ?? []), ...missingAmong(known.lastId, ids)].slice(-MISSING_IDS);
+      keep(plan, { lastId: ids.at(-1)!, recentIds, missingIds }, found);
       room -= found.length;
     }
     return { rows: taken, memory: changed };
@@ -143,16 +148,35 @@ export class LookupReader {
 
   /** Compares the ids up to the watermark with those that were sent. @returns null when they are the same */
   async #lookBack(plan: TablePlan): Promise<LateIds | null> {
-    const { lastId, recentIds } = this.#memory.get(plan.name) ?? NOTHING;
+    const { lastId, recentIds, missingIds = [] } = this.#memory.get(plan.name) ?? NOTHING;
     const heldId = Math.max(lastId, this.#heldIds.get(plan.name) ?? 0);
     const from = Math.max(0, lastId - RECENT_IDS);
     const present = await readIds(this.#statements, plan, from, heldId);
     this.#findVanished(plan, { from, lastId, heldId, recentIds }, new Set(present));
     const below = present.filter((id) => id <= lastId);
-    const late = below.filter((id) => (recentIds ? !recentIds.has(id) : id > lastId - LATE_IDS));
+    const recent = below.filter((id) => (recentIds ? !recentIds.has(id) : id > lastId - LATE_IDS));
+    const late = [
+      ...(await this.#filled(
+        plan,
+        missingIds.filter((id) => id <= from)
+      )),
+      ...recent
+    ];
     if (late.length === 0 && recentIds?.size === below.length) return null;
-    const next = { lastId, recentIds: new Set(below) };
+    const isLate = new Set(late);
+    const next = {
+      lastId,
+      recentIds: new Set(below),
+      missingIds: missingIds.filter((id) => id <= lastId && !isLate.has(id))
+    };
     return { next, found: late.length === 0 ? [] : await this.#read(plan, 'id IN (?) ORDER BY id', [late]) };
+  }
+
+  /** Which of these ids have a row now. */
+  async #filled(plan: TablePlan, ids: readonly number[]): Promise<number[]> {
+    if (ids.length === 0) return [];
+    const sql = `SELECT id FROM ${quoteName(plan.name)} WHERE id IN (?) ORDER BY id`;
+    return (await rows<LookupRow>(this.#statements, sql, [ids])).map(({ id }) => Number(id));
   }
 
   #findVanished(
@@ -187,6 +211,17 @@ interface LateIds {
 }
 
 const NOTHING: LookupMemory = { lastId: 0, recentIds: new Set() };
+
+/** The newest ids above `after` that are not among these, ascending. @param ids ascending, above `after` */
+function missingAmong(after: number, ids: readonly number[]): number[] {
+  const missing: number[] = [];
+  for (let place = ids.length - 1; place >= 0; place -= 1)
+    for (let id = ids[place]! - 1; id > (ids[place - 1] ?? after); id -= 1) {
+      if (missing.length === MISSING_IDS) return missing.reverse();
+      missing.push(id);
+    }
+  return missing.reverse();
+}
 
 /** The whole numbers above `after`, up to `last`. */
 function range(after: number, last: number): number[] {

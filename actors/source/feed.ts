@@ -166,7 +166,7 @@ export class SourceFeed {
     if (before !== (await this.#engineState())) return false;
     if (before !== null) log.warn('inconsistent-engine: tables outside InnoDB are read only while nothing changes');
     this.#memory = memory;
-    this.#settler.begin(memory);
+    this.#settler.begin(memory, this.#binlog.report.used);
     await this.#keep();
     this.readers.serve();
     return true;

@@ -88,13 +88,15 @@ export class Settler {
     return { height, tables, left: pass.left.size, table: pass.table, sinceMs };
   }
 
-  /** Takes up what a predecessor left. */
-  begin(memory: SourceMemory): void {
+  /** Takes up what a predecessor left. @param isLogged a binary log names what changes from now on */
+  begin(memory: SourceMemory, isLogged: boolean): void {
     this.#look = null;
     this.#held = null;
     this.#settledHeight = null;
     // What it looked at is not known, and another snapshot is needed: all tables are looked at in that one.
     if (!memory.isSettled) memory.unlook();
+    // Without a log a change is found only in rows that were looked at before it.
+    else if (!isLogged) memory.unlook((watch) => watch.unknownSpans.length > 0);
   }
 
   /** A group was broadcast. @param connection in its snapshot, which stays open if there is more to look at */

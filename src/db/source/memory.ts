@@ -164,9 +164,9 @@ export class SourceMemory {
     this.#again = this.#again.slice(-AGAIN_MAX);
   }
 
-  /** Nothing that changed since the last block's snapshot counts as looked at. */
-  unlook(): void {
-    for (const watch of this.watches.values()) watch.isLooked = false;
+  /** Nothing that changed since the last block's snapshot counts as looked at. @param which default: in any table */
+  unlook(which: (watch: TableWatch) => boolean = () => true): void {
+    for (const watch of this.watches.values()) if (which(watch)) watch.isLooked = false;
   }
 
   /** Remembers that a block was broadcast. */

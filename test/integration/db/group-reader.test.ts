@@ -235,6 +235,23 @@ test('a lookup row that commits below the watermark is not lost', async (t) => {
   assert.equal(next?.rows['index_things'], undefined);
 });
 
+test('a lookup row that commits thousands of ids below the watermark is not lost', async (t) => {
+  const { database, connection } = await open('indexer', ...CHAIN);
+  t.after(() => connection.destroy());
+  const memory = await startAtTip(connection, 'indexer');
+  await run(database, block(2), "INSERT INTO index_things SELECT 10 + seq, CONCAT('thing ', seq) FROM seq_1_to_3000");
+  await takeGroup(connection, 'indexer', memory);
+  await run(database, block(3), "INSERT INTO index_things VALUES (7, 'late')");
+  const [read] = await takeGroup(connection, 'indexer', memory);
+  assert.deepEqual(
+    read?.rows['index_things']?.map((row) => row['id']),
+    [7]
+  );
+  await run(database, block(4));
+  const [next] = await takeGroup(connection, 'indexer', memory);
+  assert.equal(next?.rows['index_things'], undefined, 'it is sent once');
+});
+
 test('a row that changes without its digest seeing it: two rows that swap a value', async (t) => {
   const { database, connection } = await open(
     'indexer',

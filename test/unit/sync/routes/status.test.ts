@@ -51,6 +51,8 @@ test('200: all databases nested by chain, network and type, and one', async () =
     poll_error_count: 0,
     phase: 'polling.caughtUp',
     waiting: null,
+    settled_height: null,
+    settling: null,
     last_error: null,
     subscribers: []
   });
@@ -82,6 +84,8 @@ test('200: a client shows the state of its replica', async () => {
     percent: 41,
     rows_per_second: 90_000,
     eta_seconds: 60,
+    settled_height: null,
+    settling: false,
     last_error: null,
     halted: true,
     reason: 'hash mismatch',

@@ -34,8 +34,9 @@ async function startBareHub(tree: () => object) {
 
 test('databases appear and go without a restart, hubs are tried in their order, and hubs that go away change nothing', async (t) => {
   const source = await createDatabase('watched');
-  await createDecoder(source, { seed: 'watch', blocks: 5, rows: 50 });
-  let tree: object = { ...decoderOf('litecoin', source), ...decoderOf('dogecoin', source) };
+  const other = await createDatabase('watched_too');
+  for (const database of [source, other]) await createDecoder(database, { seed: 'watch', blocks: 5, rows: 50 });
+  let tree: object = { ...decoderOf('litecoin', source), ...decoderOf('dogecoin', other) };
   const first = await openTestHub();
   const second = await startBareHub(() => tree);
   t.after(second.stop);
@@ -58,7 +59,7 @@ test('databases appear and go without a restart, hubs are tried in their order, 
   await first.stop();
   await answers('dogecoin', 200);
   await answers('litecoin', 200);
-  tree = decoderOf('dogecoin', source);
+  tree = decoderOf('dogecoin', other);
   await answers('litecoin', 404);
   assert.match(server.log(), /no longer names this database/);
 

@@ -20,7 +20,7 @@ const SPECIFIED = ['type', 'chain', 'network', 'block_index', 'block_time', 'dat
 /** Fields that a client of another make passes over. */
 const ADDED = new Set(
   `dbType schema_version group previous_hash state_hash balances_root block_merkle_root state_root updated_rows
-   deleted_rows whole rescoped ranges schema_fingerprint`.split(/\s+/)
+   deleted_rows whole rescoped ranges schema_fingerprint amended_before settling unsettled`.split(/\s+/)
 );
 /**
  * Rows of these vanish: balances at zero, the others with a reorg, which takes back more than rows of its blocks. Emissions are told

@@ -138,7 +138,7 @@ export async function startPlatform(key = KEY): Promise<Platform> {
     decoder: { ...nodeEnv(node), ...decoder, DECODER_POLL_INTERVAL: '50' },
     indexer: { INDEXER_COIN: 'LTC', INDEXER_NETWORK: 'regtest', ...decoder, ...indexer, INDEXER_POLL_INTERVAL: '50' },
     tracker: { ...nodeEnv(node), ...tracker, UTXO_TRACKER_POLL_INTERVAL: '50' },
-    encoder: nodeEnv(node),
+    encoder: { ...nodeEnv(node), ENCODER_RATE_LIMIT_RPM: '1000' }, // each call of a batch counts
     miner: nodeEnv(node),
     explorer: { NETWORK: 'RLTC', ...decoder, ...indexer },
     sync: { ...atHub, SYNC_MODE: 'server', SYNC_STATE_DIR: temporaryDirectory('state') }

@@ -111,7 +111,8 @@ function replicaTable(plan: TablePlan, table: TypedTable): ReplicaTable {
 }
 
 function shapeOf({ columns, keys }: TypedTable): string {
-  const unique = keys.filter((key) => key.unique).map((key) => key.columns);
+  // A server lists keys in an order of its own.
+  const unique = keys.flatMap((key) => (key.unique ? [JSON.stringify(key.columns)] : [])).sort();
   const facts = columns.map(({ name, type, nullable, collation, generated }) => [
     name,
     type,

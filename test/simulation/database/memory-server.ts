@@ -178,6 +178,8 @@ export class MemoryServer {
     const [, asked] = /^SELECT INFO AS info FROM information_schema.PROCESSLIST WHERE ID = (\d+)/.exec(sql) ?? [];
     if (asked !== undefined)
       return this.running.filter(({ id }) => id === Number(asked)).map(({ statement }) => ({ info: statement }));
+    // Who holds a lock is another account's, which this one may not see.
+    if (/^SELECT USER AS user, HOST AS host, TIME AS seconds FROM information_schema.PROCESSLIST/.test(sql)) return [];
     const [, killed] = /^KILL CONNECTION (\d+)/.exec(sql) ?? [];
     if (killed === undefined) return null;
     for (const connection of [...this.#connections].filter(({ id }) => id === Number(killed))) {

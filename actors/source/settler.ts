@@ -60,7 +60,7 @@ export class Settler {
   #held: { readonly connection: Connection; readonly layout: SourceLayout } | null = null;
   #look: Look | null = null;
   #settledHeight: number | null = null;
-  /** What was sent of rows that were looked at was not known, and no subscriber heard of it yet. */
+  /** True when rows were looked at whose broadcast state is not known, and no subscriber heard of it yet. */
   #isUnknown = false;
   #rows = FIRST_ROWS;
   #restUntil = 0;
@@ -79,7 +79,7 @@ export class Settler {
     return this.#settledHeight;
   }
 
-  /** How far the look is; null when there is none. */
+  /** The progress of the look; null when there is none. */
   get report(): SettlingReport | null {
     const look = this.#look;
     if (!look) return null;

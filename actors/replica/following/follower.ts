@@ -176,7 +176,7 @@ export class ReplicaFollower {
     return message.block_index < height || (message.block_index === height && isSame(hashes, this.#hashes(message)));
   }
 
-  /** What was sent of a lower block is in the blocks above it. */
+  /** Takes amendments of the replica's block; those of a lower block came again with the blocks above it. */
   async #amend(messages: readonly AmendmentMessage[]): Promise<Outcome | null> {
     const { height } = this.#applied;
     if (!messages.every((message) => this.#isOfOurs(message))) return { kind: 'behind' };

@@ -78,7 +78,7 @@ export class SourceSet {
     return this.#records.map(({ client }) => client.url);
   }
 
-  /** What is reported of each. */
+  /** The facts that are reported of each source. */
   get records() {
     return this.#records.map((record) => {
       const { client, state, height, error, dissents, digests } = record;

@@ -60,7 +60,7 @@ export class ReplicaAudit {
     return this.#unconfirmed;
   }
 
-  /** How the last comparison ended; one of long ago says nothing. */
+  /** The end of the last comparison; `unverified` once it is older than VERIFY_MAX_AGE. */
   get state(): Verification {
     return this.#state === 'verified' && this.#age() > this.#maxAgeMs ? 'unverified' : this.#state;
   }

@@ -101,7 +101,7 @@ function findDatabaseFaults(values: ExplorerConfig): string[] {
       ];
 }
 
-/** Where it listens for HTTPS; null where no certificate is set. */
+/** The address and files of HTTPS; null where no certificate is set. */
 export function httpsPlaceOf(config: ExplorerConfig) {
   const { EXPLORER_TLS_CERT: certificate, EXPLORER_TLS_KEY: key } = config;
   if (certificate === undefined || key === undefined) return null;

@@ -172,7 +172,7 @@ export class LookupReader {
     return { next, found: late.length === 0 ? [] : await this.#read(plan, 'id IN (?) ORDER BY id', [late]) };
   }
 
-  /** Which of these ids have a row now. */
+  /** Returns those of the ids that have a row now. */
   async #filled(plan: TablePlan, ids: readonly number[]): Promise<number[]> {
     if (ids.length === 0) return [];
     const sql = `SELECT id FROM ${quoteName(plan.name)} WHERE id IN (?) ORDER BY id`;

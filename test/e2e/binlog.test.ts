@@ -7,6 +7,7 @@ import { sql } from '../support/sql.ts';
 import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';
+import { multiply } from '../support/tables-in-use/multiply.ts';
 
 /** Tables in which indexers in use change rows of older blocks. */
 const CHANGED = ['stakes', 'orders', 'dispensers', 'bets'];
@@ -25,8 +26,8 @@ before(async () => {
   source = await createDatabase('binlog', server.root);
   writer = await connect(source);
   ledger = await createLedger(writer, { dbType: 'indexer', seed: 'binlog', size: 'small', chain: 'litecoin' });
-  for (const table of CHANGED) await multiply(table, LARGE);
-  await multiply('credits', LARGER);
+  for (const table of CHANGED) await multiply(writer, table, LARGE);
+  await multiply(writer, 'credits', LARGER);
   await writer.query('CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)');
   await writer.query(`INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${LARGER}`);
   await writer.query(
@@ -40,25 +41,6 @@ before(async () => {
 });
 
 after(() => writer.destroy());
-
-/** Repeats rows of a table until it has about so many. */
-async function multiply(table: string, count: number): Promise<void> {
-  const [found] = await rows(writer, `SELECT COUNT(*) AS n FROM ${table}`);
-  const [columns] = await rows(
-    writer,
-    `SELECT GROUP_CONCAT(CONCAT('t.', column_name)) AS list FROM information_schema.columns
-     WHERE table_schema = DATABASE() AND table_name = '${table}' AND column_name <> 'id'`
-  );
-  const list = String(columns!['list']);
-  const times = Math.ceil(count / Math.max(1, Number(found!['n'])));
-  const keys = await rows(writer, `SHOW KEYS FROM ${table} WHERE Non_unique = 0 AND Column_name = 'action_index'`);
-  const values = keys.length > 0 ? list.replace('t.action_index', '1000000 + t.action_index * 10000 + s.seq') : list;
-  await rows(
-    writer,
-    `INSERT INTO ${table} (${list.replaceAll('t.', '')}) SELECT ${values} FROM ${table} t JOIN seq_1_to_${times} s`
-  );
-  await rows(writer, `ANALYZE TABLE ${table}`);
-}
 
 /** Changes rows, writes the block that shows it, and waits until the replica is equal at that block; no other block follows. */
 async function equalAfter(change: () => Promise<unknown>): Promise<void> {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
@@ -259,6 +259,7 @@ function report(): void {
  * between two blocks; with the schema a moment later.
  */
 async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<SnapshotOrder> {
+  if (feed.learned === undefined) await feed.readers.reached(-1); // what it learns at its start goes with the snapshot
   const { heads, fingerprint } = await schema.recentLayout();
   const { reorgs } = feed;
   const tip = await questions.use((connection) => readTip(connection, heads));
@@ -266,11 +267,15 @@ async function describeSnapshot({ query }: { query: SnapshotQuery }): Promise<Sn
   if (query.inclusive && query.since !== null && query.since > tip.height) {
     throw new PlatformError('BLOCKS_CAUGHT_UP', { reason: `No data available after block ${query.since}` });
   }
+  // Before its start it may learn that it does not know what it sent.
+  const learned = feed.learned === undefined ? { height: tip.height, id: randomUUID() } : feed.learned;
   // What else a mark holds is of the time when it was read.
   const { place, server, created } = feed.mark ?? { place: coordinates.name, server: null, created: null };
   const key = createHash('sha256')
-    .update(JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query]))
+    .update(
+      JSON.stringify([id, place, server, created, reorgs, tip.height, tip.hashes, fingerprint, query, learned?.id])
+    )
     .digest('hex');
   const behind = query.since === null ? {} : { behind: Math.min(tip.height, query.until ?? tip.height) - query.since };
-  return { key, id, coordinates, query, localTables, finderKey, ...behind };
+  return { key, id, coordinates, query, localTables, finderKey, ...(learned && { learned }), ...behind };
 }

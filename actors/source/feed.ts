@@ -18,6 +18,7 @@ import type { BroadcastBlock, LoggedBlock } from '../../src/db/tables/transparen
 import type { Logger } from '../../src/log.ts';
 import type { Broadcast } from '../../src/wire/data/broadcast.ts';
 import { sameBlock } from '../../src/wire/data/database.ts';
+import type { Learned } from '../../src/wire/data/messages.ts';
 import type { MissedChanges } from '../../src/wire/data/snapshot.ts';
 import type { BinlogReport, SettlingReport, SweepReport } from '../../src/wire/state/report.ts';
 import type { SourceRoots } from '../commitment/source-roots.ts';
@@ -116,6 +117,11 @@ export class SourceFeed {
     return this.#memory && this.#memory.height >= 0 ? this.#memory : null;
   }
 
+  /** What this source learned as its base; null: nothing, undefined: it has not begun. */
+  get learned(): Learned | null | undefined {
+    return this.#memory && (this.#memory.learned ?? null);
+  }
+
   get tip(): BlockHead | null {
     return this.#tip;
   }
@@ -159,8 +165,8 @@ export class SourceFeed {
         const resume = other ? null : data.resume;
         if (other) this.served.forget();
         await this.served.check(connection, layout);
-        await this.#binlog.begin(connection, layout, resume?.binlog ?? null);
-        return resume ? resumeMemory(connection, layout, resume) : memoryAtTip(connection, layout, this.#tip);
+        const isLogged = await this.#binlog.begin(connection, layout, resume?.binlog ?? null);
+        return resume ? resumeMemory(connection, layout, resume, isLogged) : memoryAtTip(connection, layout, this.#tip);
       })
     );
     if (before !== (await this.#engineState())) return false;
@@ -296,6 +302,7 @@ export class SourceFeed {
 
   async #tellSettled(height: number, isUnknown: boolean): Promise<void> {
     const memory = this.#started();
+    if (isUnknown) memory.learn();
     const hashes =
       height === memory.height ? memory.hashes : memory.recent.find((each) => each.height === height)?.hashes;
     if (!hashes) return;

@@ -168,7 +168,8 @@ function isPoint({
   forks = [],
   lookupIds,
   watches = {},
-  served = {}
+  served = {},
+  learned
 }: ResumePoint): boolean {
   const isRecord = (value: unknown) => typeof value === 'object' && value !== null;
   const isSpan = (span: unknown) => span === null || (Array.isArray(span) && span.every(Number.isSafeInteger));
@@ -194,6 +195,7 @@ function isPoint({
     [hashes, lookupIds, watches, served].every(isRecord) &&
     Object.values(served).every(Array.isArray) &&
     Object.values(watches).every((watch) => isRecord(watch) && isWatch(watch)) &&
+    (learned === undefined || (Number.isSafeInteger(learned.height) && typeof learned.id === 'string')) &&
     recent.every(isBlock) &&
     forks.every(isFork)
   );

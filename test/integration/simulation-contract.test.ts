@@ -310,7 +310,7 @@ test('a source reads the same blocks in one group, with what changed beside them
     // Replicas undo what the group changed: a successor must say it again.
     memory.rollBack(next.height, layout);
     assert.deepEqual([isTold, memory.watches.get('tokens')!.pending.length > 0], [true, true]);
-    const resumed = await resumeMemory(writer, layout, before);
+    const resumed = await resumeMemory(writer, layout, before, false);
     await writer.query('DELETE FROM merkle_epochs WHERE epoch = 2');
     const open = await readOpenEpochs(writer, EPOCH_SIZE, last.height);
     const point = resumed.point(false);

@@ -3,6 +3,7 @@ import { refuseLoss } from '../../../src/db/replica/apply/adoption.ts';
 import { planRollback, rollBack } from '../../../src/db/replica/apply/rollback.ts';
 import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { hasCode } from '../../../src/errors.ts';
+import { heedLearned } from '../parts/learned.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import type { SourceQuorum } from '../quorum/source-quorum.ts';
@@ -39,7 +40,9 @@ export class ReplicaChain {
   async catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
     const { client: source } = this.#replica.sources;
     const subscription = await this.#replica.stream.subscription();
-    let state = await this.#replica.store.reloadState();
+    await this.#replica.store.reloadState();
+    await heedLearned(this.#replica, await subscription.learned(signal));
+    let { state } = this.#replica.store;
     let mustReconcile = reconcile || state.phase === 'reconciling';
     const from = state.height ?? 0;
     const tip = { height: -1, since: 0 };

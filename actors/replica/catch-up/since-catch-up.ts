@@ -10,6 +10,7 @@ import { steadily } from '../../../src/sync/client/steady.ts';
 import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
 import { unknownHashes } from '../../../src/wire/data/database.ts';
 import { withinHeap } from '../../runtime/thread/heap-share.ts';
+import { heedLearned } from '../parts/learned.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import { followSourceSchema } from '../parts/source-schema.ts';
@@ -74,6 +75,8 @@ export class SinceCatchUp {
     try {
       const head = readSnapshotHead(response.headers, source.id.dbType);
       if (head.height <= since) return 'agreed';
+      await heedLearned(this.#replica, head.learned);
+      const { misses } = this.#replica.store.state;
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
       const verdict = far ? 'agreed' : await this.#sourceQuorum.confirm(head.height, hashes, signal);
       if (verdict !== 'agreed') return verdict;
@@ -85,13 +88,13 @@ export class SinceCatchUp {
         await followSourceSchema(this.#replica, head.fingerprint, signal);
       }
       const farPhase = state.phase === 'adopting' ? 'adopting' : whole ? 'reconciling' : 'catchingUp';
-      const isComplete = !far && head.isSettled !== false && !state.misses;
+      const isComplete = !far && head.isSettled !== false && !misses;
       const { amendments } = head;
       const ends = {
         complete: isComplete,
         phase: far ? farPhase : 'following',
         amendments,
-        misses: state.misses
+        misses
       } as const;
       const target = { first: since + 1, last: head.height, hashes, source: source.url, ...ends };
       const { maxRowBytes } = this.#replica.data;

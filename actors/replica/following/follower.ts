@@ -8,6 +8,7 @@ import type {
   SettledMessage,
   StatusMessage
 } from '../../../src/wire/data/messages.ts';
+import { heedLearned } from '../parts/learned.ts';
 import { ownHashes } from '../parts/own-hashes.ts';
 import type { Replica } from '../parts/replica.ts';
 import type { SourceQuorum, Verdict } from '../quorum/source-quorum.ts';
@@ -125,6 +126,7 @@ export class ReplicaFollower {
       switch (message.type) {
         case 'status':
           this.#replica.sources.standsAt(message.block_height);
+          if (await heedLearned(this.#replica, message.learned)) this.#audit.scheduleNow();
           this.#announced = message.block_height ?? -1;
           if (!this.#pending.hasBegun && this.#isOtherTip(message)) return { kind: 'behind' };
           break;

@@ -176,6 +176,7 @@ export class ReplicaBootstrap {
       amendments: null,
       misses: false,
       settledHeight: null,
+      learned: head.learned?.id ?? null,
       complete: this.#isSettled
     });
     await writer.query(`SET SESSION max_statement_time = ${STATEMENT_LIMIT_S}`);

@@ -241,8 +241,9 @@ export class ReplicaAudit {
   /** A message that did not bring all that changed left the replica incomplete; now it is equal. */
   async #settled(): Promise<void> {
     const { writer, state } = this.#replica.store;
+    const { learned } = this.#replica.sources;
     if ((state.complete && !state.misses) || state.phase !== 'following') return;
-    await writeReplicaState(writer, { complete: true, misses: false, settledHeight: state.height });
+    await writeReplicaState(writer, { complete: true, misses: false, settledHeight: state.height, learned });
     await this.#replica.store.reloadState();
   }
 

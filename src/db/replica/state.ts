@@ -57,6 +57,8 @@ export interface ReplicaState {
   readonly misses: boolean;
   /** The last height at which the replica had everything that changed up to it; null: not known. */
   readonly settledHeight: number | null;
+  /** What its source had learned as its base when the replica was made of it, or compared equal; null: not known. @see LearnedSchema */
+  readonly learned: string | null;
 }
 
 const TABLES = [
@@ -66,6 +68,7 @@ const TABLES = [
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
     floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL, ids TEXT NULL, not_replicated LONGTEXT NULL,
     amendments BIGINT NULL, misses TINYINT(1) NOT NULL DEFAULT 0, settled_height BIGINT NULL,
+    learned VARCHAR(64) NULL,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
   // For replicas that were made before there were comparisons and parts.
@@ -78,7 +81,8 @@ const TABLES = [
     ADD COLUMN IF NOT EXISTS not_replicated LONGTEXT NULL AFTER ids,
     ADD COLUMN IF NOT EXISTS amendments BIGINT NULL AFTER not_replicated,
     ADD COLUMN IF NOT EXISTS misses TINYINT(1) NOT NULL DEFAULT 0 AFTER amendments,
-    ADD COLUMN IF NOT EXISTS settled_height BIGINT NULL AFTER misses`,
+    ADD COLUMN IF NOT EXISTS settled_height BIGINT NULL AFTER misses,
+    ADD COLUMN IF NOT EXISTS learned VARCHAR(64) NULL AFTER settled_height`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -190,7 +194,8 @@ export async function readReplicaState(connection: Statements): Promise<ReplicaS
     notReplicated: json<Record<string, string>>(row['not_replicated']) ?? {},
     amendments: number(row['amendments']),
     misses: Number(row['misses']) === 1,
-    settledHeight: number(row['settled_height'])
+    settledHeight: number(row['settled_height']),
+    learned: row['learned'] as string | null
   };
 }
 
@@ -213,7 +218,8 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   notReplicated: 'not_replicated',
   amendments: 'amendments',
   misses: 'misses',
-  settledHeight: 'settled_height'
+  settledHeight: 'settled_height',
+  learned: 'learned'
 };
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */

@@ -10,7 +10,7 @@ import { readLookupMemory } from './lookup-reader.ts';
 import { SourceMemory } from './memory.ts';
 import { RECENT_BLOCKS, type ResumePoint, SUM_ALGORITHM } from './resume-point.ts';
 
-/** Everything up to the tip counts as broadcast. Call it inside a snapshot. @param tip null: there is no block yet */
+/** Everything up to the tip counts as broadcast, and a replica of an earlier time compares itself. Call it inside a snapshot. @param tip null: there is no block yet */
 export async function memoryAtTip(
   connection: Connection,
   layout: SourceLayout,
@@ -28,6 +28,7 @@ export async function memoryAtTip(
     recent: heads.map((head) => ({ height: head.height, hashes: head.hashes })),
     openGroup: null
   });
+  memory.learn();
   const facts = await readTableFacts(connection);
   memory.blocksTime = facts.get('blocks')?.updateTime ?? null;
   const bounds = await readBounds(connection, layout, height);
@@ -38,11 +39,16 @@ export async function memoryAtTip(
   return memory;
 }
 
-/** As the predecessor left it; what changed since is unknown and goes with the next group. Call it inside a snapshot. */
+/**
+ * As the predecessor left it; what changed since goes with the next group. Call it inside a snapshot.
+ *
+ * @param isLogged a binary log names what changed since; without one the old rows of large tables are learned as they are
+ */
 export async function resumeMemory(
   connection: Connection,
   layout: SourceLayout,
-  point: ResumePoint
+  point: ResumePoint,
+  isLogged: boolean
 ): Promise<SourceMemory> {
   // An earlier version did not record it: a reader at one of its blocks may be on another branch with the same hashes.
   const forks = point.forks ?? [{ fork: 0, height: point.height }];
@@ -65,5 +71,6 @@ export async function resumeMemory(
     if (kept) watch.lastId = kept.lastId;
     watch.isLooked = point.unsettled !== undefined && !point.unsettled.includes(name);
   }
+  if (!isLogged && [...memory.watches.values()].some(({ unknownSpans }) => unknownSpans.length > 0)) memory.learn();
   return memory;
 }

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { type BlockHashes, type DbType, sameBlock, unknownHashes } from '../../wire/data/database.ts';
+import type { Learned } from '../../wire/data/messages.ts';
 import type { MissedChanges } from '../../wire/data/snapshot.ts';
 import type { Connection } from '../core/connection.ts';
 import type { BlockHead } from '../tables/block-hashes.ts';
@@ -62,13 +64,17 @@ export class SourceMemory {
   >();
   #lookupsBefore: Record<string, number> = {};
   readonly #steps = new ResumeSteps();
+  #learned: Learned | undefined;
   /** Parts that amendments brought, with their rows: the next blocks send them once more to subscribers without amendments. */
   #again: { readonly table: string; readonly spans: readonly Span[]; readonly rows: number }[] = [];
 
   /** @see memory-start.ts, which fills it from a database */
   constructor(
     dbType: DbType,
-    start: Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs' | 'forks'>
+    start: Pick<
+      ResumePoint,
+      'height' | 'blockTime' | 'hashes' | 'recent' | 'openGroup' | 'reorgs' | 'forks' | 'learned'
+    >
   ) {
     this.#dbType = dbType;
     this.height = start.height;
@@ -78,6 +84,19 @@ export class SourceMemory {
     this.reorgs = start.reorgs ?? 0;
     this.#recent = [...start.recent];
     this.#forks = start.forks ?? [];
+    this.#learned = start.learned;
+  }
+
+  /** What counts as broadcast up to a height although nobody knows; undefined: nothing. */
+  get learned(): Learned | undefined {
+    return this.#learned;
+  }
+
+  /** Rows that are there count as broadcast up to the last block, and whether they were is not known. */
+  learn(): void {
+    // Who has none of its blocks takes a snapshot.
+    if (this.height < 0) return;
+    this.#learned = { height: this.height, id: randomUUID() };
   }
 
   /** Adds new tables, and forgets tables whose columns or class changed. */
@@ -413,6 +432,7 @@ export class SourceMemory {
       reorgs: this.reorgs,
       forks: this.#forks,
       unsettled: this.unsettled,
+      ...(this.#learned && { learned: this.#learned }),
       lookupIds: Object.fromEntries([...this.lookups].map(([name, { lastId }]) => [name, lastId])),
       watches: Object.fromEntries(watches)
     };

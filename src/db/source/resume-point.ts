@@ -1,4 +1,5 @@
 import type { BlockHashes } from '../../wire/data/database.ts';
+import type { Learned } from '../../wire/data/messages.ts';
 import type { ServerPosition } from './binlog/position.ts';
 import type { Span } from './changes/spans.ts';
 import type { KeptWatch } from './changes/table-watch.ts';
@@ -64,6 +65,8 @@ export interface ResumePoint {
   readonly watches: Readonly<Record<string, KeptWatch>>;
   /** Tables of which not all rows that changed up to the last block were sent; absent in files of an earlier version: any. */
   readonly unsettled?: readonly string[];
+  /** What this source, or a predecessor, last learned as its base without knowing what it had sent; absent: nothing. */
+  readonly learned?: Learned;
   /** Position in the binary log up to which changes were broadcast; null or absent: not known. */
   readonly binlog?: ServerPosition | null;
   /** The tables that were served; absent in files of an earlier version. */
@@ -74,7 +77,16 @@ export interface ResumePoint {
 export interface ResumeStep
   extends Pick<
     ResumePoint,
-    'height' | 'blockTime' | 'hashes' | 'openGroup' | 'forks' | 'lookupIds' | 'unsettled' | 'binlog' | 'served'
+    | 'height'
+    | 'blockTime'
+    | 'hashes'
+    | 'openGroup'
+    | 'forks'
+    | 'lookupIds'
+    | 'unsettled'
+    | 'learned'
+    | 'binlog'
+    | 'served'
   > {
   /** The last block of the point before, where amendments changed what is known of it. */
   readonly amendedLast?: RecentBlock;

@@ -38,7 +38,7 @@ export class ResumeSteps {
    * @param isScoped whether a table's rows have blocks
    */
   tell(point: ResumePoint, isUncertain: boolean, isScoped: (table: string) => boolean): ResumePoint | ResumeStep {
-    const { height, blockTime, hashes, openGroup, forks, lookupIds, unsettled, recent, watches } = point;
+    const { height, blockTime, hashes, openGroup, forks, lookupIds, unsettled, learned, recent, watches } = point;
     const known = this.#isAmended ? this.#added + 1 : this.#added;
     const told = listOlder(known === 0 ? [] : recent.slice(-known), isScoped);
     const [amendedLast, added] = this.#isAmended ? [told[0], told.slice(1)] : [undefined, told];
@@ -55,7 +55,8 @@ export class ResumeSteps {
       openGroup,
       lookupIds,
       ...(forks && { forks }),
-      ...(unsettled && { unsettled })
+      ...(unsettled && { unsettled }),
+      ...(learned && { learned })
     };
     return { ...facts, ...(amendedLast && { amendedLast }), added, watches: Object.fromEntries(changed) };
   }

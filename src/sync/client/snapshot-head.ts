@@ -1,5 +1,6 @@
 import { PlatformError } from '../../errors.ts';
 import { type BlockHashes, blockText, type DbType, hashesOf, SCHEMA_VERSION } from '../../wire/data/database.ts';
+import type { Learned } from '../../wire/data/messages.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/data/snapshot.ts';
 
 /** Asks for a snapshot's body as zstd, which is smaller and costs less; a source that has none sends gzip. */
@@ -21,6 +22,8 @@ export interface SnapshotHead {
   readonly amendments: number | null;
   /** False: amendments of the block may follow. Null: the source does not say. */
   readonly isSettled: boolean | null;
+  /** Null: the source knows what it sent, or does not say. */
+  readonly learned: Learned | null;
   readonly fingerprint: string | null;
   /** Estimate of the rows in the body. */
   readonly rows: number | null;
@@ -52,9 +55,15 @@ export function readSnapshotHead(headers: Readonly<Record<string, string>>, dbTy
     firstBlock: wholeNumber(text('firstBlock')),
     amendments: wholeNumber(text('amendments')),
     isSettled: text('settled') === undefined ? null : text('settled') === '1',
+    learned: learnedOf(text('learned')),
     fingerprint: text('fingerprint') ?? null,
     rows: wholeNumber(text('rows'))
   };
+}
+
+function learnedOf(text = ''): Learned | null {
+  const [, height, id] = /^(\d{1,15}) ([\w-]{1,64})$/.exec(text) ?? [];
+  return height === undefined || id === undefined ? null : { height: Number(height), id };
 }
 
 const named = (hashes: BlockHashes): BlockHashes | null => (blockText(hashes) === null ? null : hashes);

@@ -5,9 +5,11 @@ import { count } from '../../observe/counters.ts';
 import {
   type Announcement,
   AnnouncementSchema,
+  type Learned,
   MAX_MESSAGE_BYTES,
   type ServerMessage,
-  ServerMessageSchema
+  ServerMessageSchema,
+  StatusMessageSchema
 } from '../../wire/data/messages.ts';
 import { type Shape, shapeOf } from '../../wire/data/shape.ts';
 import { envelopeOf } from '../../wire/envelope.ts';
@@ -25,6 +27,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A server pings every 30 seconds; this long without any sign it counts as gone. */
 const SILENCE_LIMIT_MS = 90_000;
 const WATCH_MS = 1_000;
+/** A server sends its status at once. */
+const STATUS_WAIT_MS = 1_000;
 
 /** A message as a subscription reads it. */
 type Heard = Announcement | ServerMessage;
@@ -52,6 +56,8 @@ const ENVELOPES: Reading<Announcement> = {
 /** The first fields of a message with its source's position. */
 const HEAD = /^\{"type":"(block|reorg)"[^{[]*?"block_index":(\d{1,15})\b/;
 const HEAD_BYTES = 512;
+const STATUS_HEAD = '{"type":"status"';
+const isStatus = shapeOf(StatusMessageSchema);
 
 const weightOf = ({ length }: Buffer): number => Math.max(length, LEAST_BYTES);
 
@@ -67,6 +73,8 @@ export class Subscription<M extends Heard = ServerMessage> {
   #fault: PlatformError | undefined;
   #heardAt = performance.now();
   #newest: number | null = null;
+  /** Of the newest status, taken or not; undefined: nothing came. */
+  #learned: Learned | null | undefined;
   /** Host and port that were asked for, where the server understands an `auth` that names it. */
   serverName: string | undefined;
   /** Called when a message came. */
@@ -166,6 +174,12 @@ export class Subscription<M extends Heard = ServerMessage> {
     return this.#newest;
   }
 
+  /** What the source says that it learned, in the newest status that came; waits a moment for the first message. Null: nothing. */
+  async learned(signal: AbortSignal): Promise<Learned | null> {
+    if (this.#learned === undefined && !this.#fault) await this.#arrival(STATUS_WAIT_MS, signal);
+    return this.#learned ?? null;
+  }
+
   /** What ended the connection. */
   get fault(): PlatformError | undefined {
     return this.#fault;
@@ -224,7 +238,9 @@ export class Subscription<M extends Heard = ServerMessage> {
     }
     this.#queue.push(data);
     this.#queuedBytes += weightOf(data);
-    const [, type, height] = HEAD.exec(data.toString('latin1', 0, HEAD_BYTES)) ?? [];
+    const head = data.toString('latin1', 0, HEAD_BYTES);
+    this.#learned = head.startsWith(STATUS_HEAD) ? learnedOf(data) : (this.#learned ?? null);
+    const [, type, height] = HEAD.exec(head) ?? [];
     if (height !== undefined) this.#newest = type === 'block' ? Number(height) : Number(height) - 1;
     this.onArrival();
     this.#wake?.();
@@ -270,5 +286,15 @@ export class Subscription<M extends Heard = ServerMessage> {
       })
     );
     this.#socket.terminate();
+  }
+}
+
+/** Whether a status fits its schema is told to whoever takes it. */
+function learnedOf(status: Buffer): Learned | null {
+  try {
+    const message: unknown = parseJson(status);
+    return isStatus.Check(message) ? (message.learned ?? null) : null;
+  } catch {
+    return null;
   }
 }

@@ -15,8 +15,8 @@ import { ValidatorBook } from './validators.ts';
 
 export type { SubscriberView } from './subscriber.ts';
 
-/** The block that a `status` message names: the last one broadcast. */
-export type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes'>;
+/** What a `status` message says: the last block that was broadcast, and what its source does not know. */
+export type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'learned'>;
 
 export interface FanOutOptions {
   readonly config: Pick<
@@ -120,7 +120,9 @@ export class FanOut {
     this.#timers = [
       setInterval(() => this.#eachSubscriber((subscriber) => subscriber.measure()), measureMs),
       setInterval(() => this.#eachSubscriber((subscriber) => subscriber.ping()), config.WS_PING_INTERVAL),
-      setInterval(() => this.#sendStatus(), config.WS_STATUS_INTERVAL)
+      setInterval(() => {
+        for (const topic of this.#topics.values()) this.#sendStatus(topic);
+      }, config.WS_STATUS_INTERVAL)
     ];
     for (const timer of this.#timers) timer.unref();
   }
@@ -157,11 +159,13 @@ export class FanOut {
     if (waiting >= MAX_QUEUED) throw new PlatformError('ACTOR_BUSY', { reason: `${waiting} messages wait to be sent` });
   }
 
-  /** What a new subscriber's status says, where no message tells of it. */
+  /** What a new subscriber's status says, where no message tells of it; the others hear at once what its source does not know. */
   setPoint(id: DatabaseId, point: BroadcastPoint): void {
     const topic = this.#topic(id);
+    const isNews = point.learned !== undefined && point.learned.id !== topic.point?.learned?.id;
     topic.point = point;
     topic.revision += 1;
+    if (isNews) this.#sendStatus(topic);
   }
 
   /** Whether some subscribers take no amendments. */
@@ -270,12 +274,10 @@ export class FanOut {
   }
 
   /** Status messages wait their turn behind the blocks that they count. */
-  #sendStatus(): void {
-    for (const topic of this.#topics.values()) {
-      const text = JSON.stringify(this.#status(topic));
-      topic.queue.push({ targets: everyone(topic), full: text, infra: text, height: undefined });
-      void this.#drain(topic);
-    }
+  #sendStatus(topic: Topic): void {
+    const text = JSON.stringify(this.#status(topic));
+    topic.queue.push({ targets: everyone(topic), full: text, infra: text, height: undefined });
+    void this.#drain(topic);
   }
 
   /** Sends the queue; several callers keep the order by waiting for each other. */
@@ -310,7 +312,8 @@ export class FanOut {
       dbType,
       block_height: height == null || height < 0 ? null : height, // -1: a source without a block
       block_time: blockTime ?? null,
-      ...(hashes ?? unknownHashes(dbType))
+      ...(hashes ?? unknownHashes(dbType)),
+      ...(point?.learned && { learned: point.learned })
     };
   }
 

@@ -13,7 +13,7 @@ const HASH_HEADERS: Readonly<Record<string, string>> = {
 
 /** The facts in a snapshot's response headers, all read in the snapshot's own transaction. */
 export function snapshotHeaders(
-  { id, query }: Pick<SnapshotOrder, 'id' | 'query'>,
+  { id, query, learned }: Pick<SnapshotOrder, 'id' | 'query' | 'learned'>,
   plan: SnapshotPlan
 ): ArtifactHeaders {
   const headers: Record<string, string> = {
@@ -25,6 +25,7 @@ export function snapshotHeaders(
     const header = HASH_HEADERS[name];
     if (header !== undefined && hash !== null) headers[header] = hash;
   }
+  if (learned) headers[SNAPSHOT_HEADERS.learned] = `${learned.height} ${learned.id}`;
   if (query.since !== null) {
     headers[SNAPSHOT_HEADERS.since] = String(query.since);
     headers[SNAPSHOT_HEADERS.wholeTables] = plan.wholeTables.join(',');

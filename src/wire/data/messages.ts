@@ -15,13 +15,22 @@ export type WireRow = Record<string, unknown>;
 export type WireRows = Record<string, WireRow[]>;
 const Rows = ByName(Type.Array(ByName(Type.Unknown())));
 
-/** Sent on connection and every 60 seconds. */
+/**
+ * A source that cannot tell what changed of some older rows, before or while it learned them as its base: a replica that stands at
+ * `height` or below it, and was not compared with the source since, compares itself. `id` names the learning.
+ */
+export const LearnedSchema = Type.Object({ height: Height, id: Type.String({ minLength: 1, maxLength: 64 }) });
+export type Learned = Static<typeof LearnedSchema>;
+
+/** Sent on connection, every 60 seconds, and when `learned` is another. */
 export const StatusMessageSchema = Type.Object({
   type: Type.Literal('status'),
   ...DatabaseIdSchema.properties,
   block_height: Type.Union([Height, Type.Null()]),
   block_time: Type.Union([Type.Number(), Type.Null()]),
-  ...HASH_FIELDS
+  ...HASH_FIELDS,
+  /** Absent: the source knows what it sent. */
+  learned: Type.Optional(LearnedSchema)
 });
 export type StatusMessage = Static<typeof StatusMessageSchema>;
 

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { ByName } from '../by-name.ts';
 import type { DatabaseCoordinates, DatabaseId } from './database.ts';
-import { TableRangesMessageSchema } from './messages.ts';
+import { type Learned, TableRangesMessageSchema } from './messages.ts';
 
 const Tables = ByName(Type.Array(ByName(Type.Unknown())));
 
@@ -43,6 +43,8 @@ export const SNAPSHOT_HEADERS = {
   amendments: 'x-amendments',
   /** With `older`: 1 when everything that changed up to the snapshot's block is in it; else amendments may follow. */
   settled: 'x-settled',
+  /** Height and id of what the source learned, as in a status message: `841 5f0c…`. */
+  learned: 'x-learned',
   /** Schema fingerprint of the build's own read. */
   fingerprint: 'x-schema-fingerprint',
   /** Full snapshots: the server's estimate of the rows in the body, for a percentage and for no check. */
@@ -92,6 +94,8 @@ export interface SnapshotOrder {
   readonly localTables: readonly string[];
   /** Under which the snapshot's state is read; never written down. */
   readonly finderKey: string;
+  /** What the source learned before the build begins; absent: it knows what it sent. */
+  readonly learned?: Learned;
   /** Blocks that a since-snapshot holds; absent of a full one. */
   readonly behind?: number;
 }

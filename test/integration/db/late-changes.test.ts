@@ -73,7 +73,7 @@ async function checkLateChanges(t: TestContext, isResumed: boolean): Promise<voi
       const { changes } = await ledger.writeBlock({ actions: 1, late: [{ kind, depth }] });
       if (isResumed) {
         const point = memory.point();
-        memory = await inSnapshot(reader, () => resumeMemory(reader, layout, point));
+        memory = await inSnapshot(reader, () => resumeMemory(reader, layout, point, false));
       }
       let message: BlockMessage | undefined;
       for await (const block of readGroup(reader, 'indexer', [], memory)) {

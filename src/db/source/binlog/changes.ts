@@ -76,17 +76,20 @@ export class BinlogChanges {
    *
    * @param statements of the snapshot with that state
    * @param kept where the predecessor was, if its state is the broadcast one; null: the snapshot's is
+   * @returns whether the log names all that changed since the predecessor
    */
-  async begin(statements: Statements, layout: SourceLayout, kept: ServerPosition | null): Promise<void> {
+  async begin(statements: Statements, layout: SourceLayout, kept: ServerPosition | null): Promise<boolean> {
     this.stop();
-    if (this.#options.mode === 'off') return;
+    if (this.#options.mode === 'off') return false;
     this.align(layout);
     const here = await readSnapshotPosition(statements);
     // Without the predecessor's position, what changed after its last group is known by checksums alone.
-    this.#done = kept && here && isOfOneLog(kept, here) ? kept : here;
+    const isOfOne = kept !== null && here !== null && isOfOneLog(kept, here);
+    this.#done = isOfOne ? kept : here;
     this.#hasGap = false;
     if (!here) this.#without(NO_POSITION);
     else if (await this.#follow(here)) this.#reason = null;
+    return isOfOne && this.#reason === null;
   }
 
   /** Takes over the columns that divide the tables, and their foreign keys. */

@@ -86,7 +86,7 @@ test('a successor continues a group of which only a part was broadcast', async (
   assert.deepEqual([point.height, point.openGroup], [121, 120]);
   await addEmptyBlock(database);
   const successor = await inSnapshot(connection, async () =>
-    resumeMemory(connection, await readLayout(connection, 'indexer'), JSON.parse(JSON.stringify(point)))
+    resumeMemory(connection, await readLayout(connection, 'indexer'), JSON.parse(JSON.stringify(point)), false)
   );
   const groups = [];
   for await (const block of readGroup(connection, 'indexer', [], successor)) {
@@ -117,7 +117,7 @@ test('a successor that knows nothing sends everything once: after its first grou
     memoryAtTip(connection, layout, layout.heads && (await readTip(connection, layout.heads)))
   );
   const point = JSON.parse(JSON.stringify(memory.point(true)));
-  const successor = await inSnapshot(connection, () => resumeMemory(connection, layout, point));
+  const successor = await inSnapshot(connection, () => resumeMemory(connection, layout, point, false));
   const unsettled = () =>
     inSnapshot(connection, async () => {
       const found: string[] = [];

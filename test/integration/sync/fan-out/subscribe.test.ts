@@ -353,3 +353,20 @@ test('amendments go to those that ask for them, also to those that come after th
   assert.deepEqual(heights(plain), [8, 9]);
   await house.app.close();
 });
+
+test('a status says what the source learned, to who comes and at once to who is there', async () => {
+  const house = await openHouse();
+  const place = await listen(house);
+  const point = { height: BASE_HEIGHT, blockTime: 1, hashes: INDEXER_HASHES };
+  const early = await subscribe(place);
+  const words = ({ heard }: Listener) =>
+    heard
+      .filter(({ type }) => type === 'status')
+      .map((message) => (message as { learned?: { readonly id: string } }).learned?.id ?? null);
+  await until(() => words(early).length === 1, 'a status');
+  for (const id of ['one', 'one', 'two'])
+    house.fanOut.setPoint(INDEXER, { ...point, learned: { height: BASE_HEIGHT, id } });
+  const late = await subscribe(place);
+  await until(() => words(early).length >= 3 && words(late).length === 1, 'what was learned');
+  assert.deepEqual([words(early), words(late)], [[null, 'one', 'two'], ['two']]);
+});

@@ -45,6 +45,8 @@ const NODE_LOCAL = new Set([
   'dispenser_extension_undo',
   'lookup_undo',
   'balance_undo',
+  'market_undo',
+  'open_orders',
   'price_blocks',
   'ledger_base',
   'decoder_base',

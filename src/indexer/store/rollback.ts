@@ -8,6 +8,7 @@ import { RELEASED } from '../staking/release.ts';
 import { LOCKS, type LockName, type Token } from '../state/token.ts';
 import { readToken } from './facts/tokens.ts';
 import { linkedActions, remapFiles } from './file-mappings.ts';
+import { readMarketUndo, undoMarkets } from './market-undo.ts';
 import { readDecimal, readWhole } from './read-decimal.ts';
 import { checkSanity } from './sanity.ts';
 import { writeTokens } from './token-rows.ts';
@@ -104,6 +105,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
   const action = first?.action ?? null;
   const undo = action === null ? null : await readUndo(connection, action);
   const linked = action === null ? [] : await linkedActions(connection, action);
+  const markets = await readMarketUndo(connection, height, action);
   if (action !== null) {
     await reopenMatches(connection, action);
     for (const table of BY_ACTION) await connection.query(`DELETE FROM ${table} WHERE action_index >= ?`, [action]);
@@ -116,6 +118,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
   await undoSlashes(connection, height);
   await reopenStakes(connection, height, rules.stakeDelay);
   await restoreHeldOwnerships(connection);
+  await undoMarkets(connection, height, markets);
   await remapFiles(connection, linked, rules.coin);
   await retractPushes(connection, action);
   await connection.query(

@@ -15,13 +15,14 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 };
 
 /**
- * Keys that tables in use lack, by which an indexer reads the newest SLEEP of a ticker, and an explorer the newest rows of an address or a ticker without sorting all of
+ * Keys that tables in use lack, by which an indexer reads the newest SLEEP of a ticker and the matches of a market, and an explorer the newest rows of an address or a ticker without sorting all of
  * them, and the actions of one kind of an address without reading all of its actions. Tables whose rows are stored by
  * `action_index` need none: it is the end of each of their keys.
  */
 const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   actions: [['source_id', 'action_id']],
   balances: [['tick_id', 'address_id']],
+  blocks: [['block_time', 'block_index']],
   credits: [['address_id', 'action_index']],
   debits: [['address_id', 'action_index']],
   escrows: [['address_id', 'action_index']],
@@ -30,6 +31,8 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
     ['tick_id', 'action_index']
   ],
   destroys: [['tick_id', 'action_index']],
+  markets: [['last_updated']],
+  order_matches: [['give_tick_id', 'get_tick_id', 'status_id']],
   sleeps: [['tick_id', 'status_id']],
   mappings_actions: [['type_id', 'id', 'action_index']],
   state_tree_roots: [['block_index']]
@@ -61,6 +64,24 @@ const BALANCE_UNDO = `CREATE TABLE IF NOT EXISTS balance_undo (
   id BIGINT UNSIGNED NOT NULL,
   PRIMARY KEY (address_id, tick_id, block_index),
   KEY (block_index)
+) ENGINE=InnoDB`;
+
+/** Refreshes of `markets`, each with the time of the one before it; NULL: the block made the row. */
+const MARKET_UNDO = `CREATE TABLE IF NOT EXISTS market_undo (
+  block_index BIGINT UNSIGNED NOT NULL,
+  market_id BIGINT UNSIGNED NOT NULL,
+  last_updated BIGINT UNSIGNED NULL,
+  PRIMARY KEY (block_index, market_id)
+) ENGINE=InnoDB`;
+
+/** Orders that are open, each with its price seen from both sides: digits of a count of 10^-8, sorted as numbers are. */
+const OPEN_ORDERS = `CREATE TABLE IF NOT EXISTS open_orders (
+  order_action_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
+  market_id BIGINT UNSIGNED NOT NULL,
+  price1 CHAR(80) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  price2 CHAR(80) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  KEY (market_id, price1),
+  KEY (market_id, price2)
 ) ENGINE=InnoDB`;
 
 /** Bitcoin blocks whose prices are in use, each with the first block that used them. On Bitcoin there are none. */
@@ -159,6 +180,8 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
   await connection.query(CHAIN_BLOCKS);
   await connection.query(LOOKUP_UNDO);
   await connection.query(BALANCE_UNDO);
+  await connection.query(MARKET_UNDO);
+  await connection.query(OPEN_ORDERS);
   await connection.query(PRICE_BLOCKS);
   await connection.query(LEDGER_BASE);
   await reconcileColumns(connection, TABLES);

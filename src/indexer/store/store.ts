@@ -14,6 +14,8 @@ import { plainText } from './ascii.ts';
 import { bindLedgerBase, noteFirst, refuseForeignBlocks } from './ledger-base.ts';
 import { isNoted, undoDealtIds, writeDealtIds } from './lookup-undo.ts';
 import { Lookups } from './lookups.ts';
+import { fillMarkets } from './market-fill.ts';
+import { writeMarkets } from './markets.ts';
 import { migrateRows } from './migrations.ts';
 import { type PreparedBlocks, Preparer } from './preparer.ts';
 import { findRefusedRows, refusedStatement } from './refused-rows.ts';
@@ -137,6 +139,7 @@ export class IndexerStore {
       await createIndexerTables(connection);
       if (extras.base) await bindLedgerBase(connection, extras.base);
       await migrateRows(connection, rules.coin);
+      await fillMarkets(connection);
       await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
       const reader = await connect(database, { statementLimitS });
       opened.push(reader);
@@ -381,6 +384,7 @@ export class IndexerStore {
       ended.filter(({ height }) => isNoted(height, decoderTip))
     );
     await writeBalances(batch, balances);
+    await writeMarkets(batch, executed);
     await batch.query('DO 0'); // what no answer was asked for is carried out by now
     const isGroup = executed.length > 1; // then the server has the next blocks to read for as well
     const checkers = isGroup ? [this.#connection] : [this.#connection, this.#checker];

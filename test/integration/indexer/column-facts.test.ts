@@ -44,8 +44,16 @@ const TEXTS = [
   'DISPENSER|1|18',
   'ISSUE|0|GAS|1000||8',
   'MINT|0|GAS|100',
-  'SWEEP|0|H|0|0'
+  'SWEEP|0|H|0|0',
+  'ISSUE|0|TOKB|||1||100',
+  'ISSUE|0|TOKC|||0||100',
+  'ORDER|0|BTC|TOKB|10|0|BTC|TOKC|40',
+  'ORDER|0|BTC|TOKB|3|0|BTC|TOKC|6',
+  'ORDER|0|BTC|TOKC|20|0|BTC||0.5',
+  'SEND|0|TOKC|10|K'
 ] as const;
+/** Of the block above, by somebody else: it takes a part of what action 27 gives. */
+const TAKER = 'ORDER|0|BTC|TOKC|4|0|BTC|TOKB|2';
 
 let database: DatabaseCoordinates;
 let store: IndexerStore;
@@ -56,6 +64,8 @@ before(async () => {
     ...{ hash: String(place + 1).padStart(64, '0'), source: 'A', fee: 10, data }
   }));
   await store.addBlocks([{ height: 1, time: TIME, hash: 'a'.repeat(64), transactions }]);
+  const taking = [{ hash: 'b'.repeat(64), source: 'K', fee: 10, data: TAKER }];
+  await store.addBlocks([{ height: 2, time: TIME + 60, hash: 'b'.repeat(64), transactions: taking }]);
 });
 after(() => store.close());
 
@@ -159,7 +169,34 @@ const QUERIES: readonly (readonly [fact: string, query: string, expected: readon
      JOIN index_tickers i ON i.id = t.tick_id LEFT ${SOURCE} = t.destination_id`,
     ['23 GAS 0.05 2 2 2 5000 0.00001 0.05 2 null null null D']
   ],
-  ['markets: no rows, as docs/indexer.md says', 'SELECT COUNT(*) FROM markets', ['0']]
+  [
+    'markets: a row a pair of valid orders; side 1 is what the first one gets, 0 the coin; both coins',
+    `SELECT m.id, a.tick AS one, b.tick AS two, m.tick1_id = 0, c.coin, d.coin AS other FROM markets m
+     LEFT JOIN index_tickers a ON a.id = m.tick1_id LEFT JOIN index_tickers b ON b.id = m.tick2_id
+     JOIN index_coins c ON c.id = m.coin1_id JOIN index_coins d ON d.id = m.coin2_id ORDER BY m.id`,
+    ['1 TOKC TOKB 0 BTC BTC', '2 null TOKC 1 BTC BTC']
+  ],
+  [
+    'markets: the price of the last valid match, and its inverse',
+    'SELECT tick1_price, tick2_price FROM markets ORDER BY id',
+    ['0.5 2', '0 0']
+  ],
+  [
+    'markets: the highest and the lowest price of open valid orders',
+    'SELECT tick1_bid, tick1_ask, tick2_bid, tick2_ask FROM markets ORDER BY id',
+    ['0.5 0.25 4 2', '40 40 0.025 0.025']
+  ],
+  [
+    'markets: price a day ago, highest and lowest of a day, volume of the ticker, change in percent',
+    `SELECT tick1_24hr_price, tick1_24hr_high, tick1_24hr_low, tick1_24hr_change, tick1_24hr_volume, tick2_24hr_volume
+     FROM markets ORDER BY id`,
+    ['0 0.5 0.5 0 4 2', '0 0 0 0 0 0']
+  ],
+  [
+    'markets: the time of the block that refreshed them last',
+    'SELECT last_updated FROM markets ORDER BY id',
+    [`${TIME + 60}`, `${TIME}`]
+  ]
 ];
 
 describe('what columns hold in databases in use', () => {
@@ -256,7 +293,6 @@ test('each fact that an example shows is shown by one that is there', () => {
 
 /** What no ledger here writes, with the tables that stay empty for it. */
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
-  'figures of markets': ['markets'],
   'keys of addresses, which the decoder keeps': ['pubkeys'],
   'pictures, which each node fetches for itself': ['icons'],
   'contracts: DEPLOY, EXECUTE, their stakes, what they take from a stake': [

@@ -1,0 +1,198 @@
+import { rows } from '../../db/core/connection.ts';
+import { chunks, type Statements, write } from '../../db/core/statement-batch.ts';
+import { DAY_S, figuresOf, formatPrice, type PairTrade, priceOf } from './market-figures.ts';
+import { type Market, marketKey, type Pair } from './market-refreshes.ts';
+import { readDecimal } from './read-decimal.ts';
+import { tupleOf } from './row-encoder.ts';
+import { insert } from './row-writer.ts';
+import { VALID_STATUS } from './valid-status.ts';
+
+/** A valid order, as its newest status leaves it. */
+export interface MarketOrder extends Pair {
+  readonly index: number;
+  /** Its amounts of both sides; null where one is an ownership, which has no price. */
+  readonly amounts: { readonly get: bigint; readonly give: bigint } | null;
+  readonly isOpen: boolean;
+}
+
+const PER_STATEMENT = 2_000;
+/** Markets whose figures are read in one go. */
+const MARKETS_AT_ONCE = 200;
+const PRICE_DIGITS = 80;
+const MATCHES_OF_PAIR = 'give_tick_id_get_tick_id_status_id';
+
+/** The valid orders among some, the oldest first. */
+export async function readMarketOrders(from: Statements, indexes: readonly number[]): Promise<MarketOrder[]> {
+  const orders: MarketOrder[] = [];
+  const sorted = [...new Set(indexes)].sort((a, b) => a - b);
+  for (let at = 0; at < sorted.length; at += PER_STATEMENT) {
+    const found = await rows<Record<string, string | number | null>>(
+      from,
+      `SELECT o.action_index, COALESCE(o.get_tick_id, 0) AS tick1, COALESCE(o.give_tick_id, 0) AS tick2, o.get_coin_id AS coin,
+         o.get_amount, o.give_amount, o.get_ownership + o.give_ownership AS ownerships,
+         (SELECT i.status FROM order_statuses s JOIN index_statuses i ON i.id = s.status_id
+          WHERE s.order_action_index = o.action_index ORDER BY s.action_index DESC LIMIT 1) AS status
+       FROM orders o WHERE o.action_index IN (?) AND o.status_id = ${VALID_STATUS} AND o.give_coin_id = o.get_coin_id
+       ORDER BY o.action_index`,
+      [sorted.slice(at, at + PER_STATEMENT)]
+    );
+    for (const row of found)
+      orders.push({
+        index: Number(row['action_index']),
+        tick1: Number(row['tick1']),
+        tick2: Number(row['tick2']),
+        coin: Number(row['coin']),
+        amounts:
+          Number(row['ownerships']) > 0
+            ? null
+            : { get: readDecimal(row['get_amount']), give: readDecimal(row['give_amount']) },
+        isOpen: row['status'] === 'open'
+      });
+  }
+  return orders;
+}
+
+/** The markets of pairs that have rows. */
+export async function readMarkets(from: Statements, pairs: readonly Pair[]): Promise<Market[]> {
+  const wanted = [...new Map(pairs.map((pair) => [marketKey(pair), pair])).values()];
+  const found: Market[] = [];
+  for (let at = 0; at < wanted.length; at += PER_STATEMENT) {
+    const tuples = wanted
+      .slice(at, at + PER_STATEMENT)
+      .flatMap(({ tick1, tick2 }) => [tupleOf([tick1, tick2]), tupleOf([tick2, tick1])]);
+    found.push(...(await selectMarkets(from, `WHERE (tick1_id, tick2_id) IN (${tuples.join(',')})`)));
+  }
+  return found;
+}
+
+/** The markets that were not refreshed since a time, the oldest first. */
+export async function readStaleMarkets(from: Statements, time: number, most: number): Promise<Market[]> {
+  return await selectMarkets(from, 'WHERE last_updated < ? ORDER BY last_updated, id LIMIT ?', [time, most]);
+}
+
+/** The markets of some rows. */
+export async function readMarketsById(from: Statements, ids: readonly number[]): Promise<Market[]> {
+  return ids.length === 0 ? [] : await selectMarkets(from, 'WHERE id IN (?)', [ids]);
+}
+
+async function selectMarkets(from: Statements, where: string, values: readonly unknown[] = []): Promise<Market[]> {
+  const found = await rows<Record<string, number>>(
+    from,
+    `SELECT id, tick1_id AS tick1, tick2_id AS tick2, coin1_id AS coin, last_updated AS updated FROM markets ${where}`,
+    values
+  );
+  return found.map(({ id, tick1, tick2, coin, updated }) => ({
+    ...{ id: Number(id), tick1: Number(tick1), tick2: Number(tick2), coin: Number(coin), updated: Number(updated) }
+  }));
+}
+
+/** Notes which of some orders are open. @param markets those of their pairs */
+export async function writeOpenOrders(
+  to: Statements,
+  orders: readonly MarketOrder[],
+  markets: readonly Market[]
+): Promise<void> {
+  const byKey = new Map(markets.map((market) => [marketKey(market), market]));
+  const closed = orders.filter(({ isOpen }) => !isOpen).map(({ index }) => String(index));
+  for (const slice of chunks(closed, (text) => text))
+    await write(to, `DELETE FROM open_orders WHERE order_action_index IN (${slice.join(',')})`);
+  const opened = orders.flatMap((order) => {
+    const { index, tick1, amounts, isOpen } = order;
+    if (!isOpen || amounts === null) return [];
+    const market = byKey.get(marketKey(order))!;
+    const [own, other] = market.tick1 === tick1 ? [amounts.get, amounts.give] : [amounts.give, amounts.get];
+    const prices = [priceOf(other, own), priceOf(own, other)];
+    return prices.includes(0n) ? [] : [tupleOf([index, market.id, ...prices.map(digitsOf)])];
+  });
+  const columns = ['order_action_index', 'market_id', 'price1', 'price2'];
+  await insert(to, 'open_orders', columns, opened, 'ON DUPLICATE KEY UPDATE market_id = VALUES(market_id)');
+}
+
+const digitsOf = (price: bigint) => price.toString().padStart(PRICE_DIGITS, '0');
+
+/** Writes the rows of markets as the ledger and the time of their last refresh tell them. */
+export async function writeMarketRows(to: Statements, markets: readonly Market[]): Promise<void> {
+  for (let at = 0; at < markets.length; at += MARKETS_AT_ONCE) {
+    const some = markets.slice(at, at + MARKETS_AT_ONCE);
+    const times = [...new Set(some.map(({ updated }) => updated ?? 0))];
+    const firsts = new Map(
+      await Promise.all(times.map(async (time) => [time, await firstActionSince(to, time - DAY_S)] as const))
+    );
+    const figures = await Promise.all(some.map((market) => readFigures(to, market, firsts.get(market.updated ?? 0)!)));
+    const columns = ['id', 'tick1_id', 'tick2_id', 'coin1_id', 'coin2_id', 'last_updated', ...Object.keys(figures[0]!)];
+    const tuples = some.map(({ id, tick1, tick2, coin, updated }, place) =>
+      tupleOf([id, tick1, tick2, coin, coin, updated ?? 0, ...Object.values(figures[place]!)])
+    );
+    const overwrite = columns.slice(5).map((column) => `${column} = VALUES(${column})`);
+    await insert(to, 'markets', columns, tuples, `ON DUPLICATE KEY UPDATE ${overwrite.join(', ')}`);
+  }
+}
+
+/** The first action of the first block that is not older than a time; null when there is none, or nothing was refreshed. */
+async function firstActionSince(from: Statements, time: number): Promise<{ readonly action: number | null }> {
+  if (time < 0) return { action: null };
+  const [first] = await rows<{ action: number }>(
+    from,
+    `SELECT action_index AS action FROM actions WHERE block_index >=
+       (SELECT MIN(block_index) FROM blocks WHERE block_time >= ?) ORDER BY block_index, action_index LIMIT 1`,
+    [time]
+  );
+  return { action: first ? Number(first.action) : null };
+}
+
+/** All columns of a market's row that are figures. @param first  the action from which on matches may be of its last day */
+async function readFigures(
+  from: Statements,
+  market: Market,
+  first: { readonly action: number | null }
+): Promise<Record<string, string>> {
+  const [trades, quotes] = await Promise.all([readTrades(from, market, first.action), readQuotes(from, market)]);
+  const newest = (part: string) => trades.find((trade) => trade.part === part) ?? null;
+  const day = trades.filter(({ part }) => part === 'day');
+  return { ...figuresOf({ last: newest('last'), dayAgo: newest('before'), day }), ...quotes };
+}
+
+/** Matches of a market that its figures are about, the newest first. */
+async function readTrades(
+  from: Statements,
+  { tick1, tick2, updated }: Market,
+  first: number | null
+): Promise<(PairTrade & { readonly part: string })[]> {
+  const dayAgo = (updated ?? 0) - DAY_S;
+  const ways =
+    tick1 === tick2
+      ? [[tick1, tick2]]
+      : [
+          [tick1, tick2],
+          [tick2, tick1]
+        ];
+  const parts = ways.flatMap(([give, get]) => {
+    const select = (part: string, rest: string) =>
+      `(SELECT '${part}' AS part, m.action_index AS at, m.give_tick_id AS given, m.give_amount, m.get_amount
+        FROM order_matches m FORCE INDEX (${MATCHES_OF_PAIR})
+        STRAIGHT_JOIN actions a ON a.action_index = m.action_index STRAIGHT_JOIN blocks b ON b.block_index = a.block_index
+        WHERE m.give_tick_id = ${give} AND m.get_tick_id = ${get} AND m.status_id = ${VALID_STATUS}
+          AND m.give_coin_id = m.get_coin_id AND m.give_amount IS NOT NULL AND m.get_amount IS NOT NULL ${rest})`;
+    return [
+      select('last', 'ORDER BY m.action_index DESC LIMIT 1'),
+      select('before', `AND b.block_time <= ${dayAgo} ORDER BY m.action_index DESC LIMIT 1`),
+      ...(first === null ? [] : [select('day', `AND m.action_index >= ${first} AND b.block_time >= ${dayAgo}`)])
+    ];
+  });
+  const found = await rows<Record<string, string | number>>(from, `${parts.join(' UNION ALL ')} ORDER BY at DESC`);
+  return found.map((row) => {
+    const [give, get] = [readDecimal(row['give_amount']), readDecimal(row['get_amount'])];
+    const [amount1, amount2] = Number(row['given']) === tick1 ? [give, get] : [get, give];
+    return { part: String(row['part']), amount1, amount2 };
+  });
+}
+
+/** What open orders ask and bid, of both directions together. */
+async function readQuotes(from: Statements, { id }: Market): Promise<Record<string, string>> {
+  const [found] = await rows<Record<string, string | null>>(
+    from,
+    `SELECT MAX(price1) AS tick1_bid, MIN(price1) AS tick1_ask, MAX(price2) AS tick2_bid, MIN(price2) AS tick2_ask
+     FROM open_orders WHERE market_id = ${id}`
+  );
+  return Object.fromEntries(Object.entries(found!).map(([name, price]) => [name, formatPrice(BigInt(price ?? 0))]));
+}

@@ -2,7 +2,7 @@ import { rows } from '../../db/core/connection.ts';
 import { chunks, type Statements, write } from '../../db/core/statement-batch.ts';
 import { DAY_S, figuresOf, formatPrice, type PairTrade, priceOf } from './market-figures.ts';
 import { type Market, marketKey, type Pair } from './market-refreshes.ts';
-import { readDecimal } from './read-decimal.ts';
+import { readDecimal, readWholeOrNull } from './read-decimal.ts';
 import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';
 import { VALID_STATUS } from './valid-status.ts';
@@ -20,6 +20,8 @@ const PER_STATEMENT = 2_000;
 const MARKETS_AT_ONCE = 200;
 const PRICE_DIGITS = 80;
 const MATCHES_OF_PAIR = 'give_tick_id_get_tick_id_status_id';
+const BLOCKS = `STRAIGHT_JOIN actions a ON a.action_index = m.action_index
+  STRAIGHT_JOIN blocks b FORCE INDEX (block_index) ON b.block_index = a.block_index`;
 
 /** The valid orders among some, the oldest first. */
 export async function readMarketOrders(from: Statements, indexes: readonly number[]): Promise<MarketOrder[]> {
@@ -147,43 +149,36 @@ async function readFigures(
   first: { readonly action: number | null }
 ): Promise<Record<string, string>> {
   const [trades, quotes] = await Promise.all([readTrades(from, market, first.action), readQuotes(from, market)]);
-  const newest = (part: string) => trades.find((trade) => trade.part === part) ?? null;
-  const day = trades.filter(({ part }) => part === 'day');
-  return { ...figuresOf({ last: newest('last'), dayAgo: newest('before'), day }), ...quotes };
+  const dayAgo = (market.updated ?? 0) - DAY_S;
+  const day = trades.filter(({ time }) => time !== null && time >= dayAgo);
+  const before = trades.find(({ time }) => time === null || time <= dayAgo);
+  return { ...figuresOf({ last: trades[0] ?? null, dayAgo: before ?? null, day }), ...quotes };
 }
 
-/** Matches of a market that its figures are about, the newest first. */
-async function readTrades(
-  from: Statements,
-  { tick1, tick2, updated }: Market,
-  first: number | null
-): Promise<(PairTrade & { readonly part: string })[]> {
-  const dayAgo = (updated ?? 0) - DAY_S;
-  const ways =
-    tick1 === tick2
-      ? [[tick1, tick2]]
-      : [
-          [tick1, tick2],
-          [tick2, tick1]
-        ];
+/** A match and the time of its block; null: it is more than a day old. */
+type TimedTrade = PairTrade & { readonly time: number | null };
+
+/** The matches of a market from an action on and the newest one below it of each direction, the newest first. */
+async function readTrades(from: Statements, { tick1, tick2 }: Market, first: number | null): Promise<TimedTrade[]> {
+  const ways = [[tick1, tick2], ...(tick1 === tick2 ? [] : [[tick2, tick1]])];
   const parts = ways.flatMap(([give, get]) => {
-    const select = (part: string, rest: string) =>
-      `(SELECT '${part}' AS part, m.action_index AS at, m.give_tick_id AS given, m.give_amount, m.get_amount
-        FROM order_matches m FORCE INDEX (${MATCHES_OF_PAIR})
-        STRAIGHT_JOIN actions a ON a.action_index = m.action_index STRAIGHT_JOIN blocks b ON b.block_index = a.block_index
+    const select = (time: string, joined: string, rest: string) =>
+      `(SELECT m.action_index AS at, ${time} AS time, m.give_tick_id AS given, m.give_amount, m.get_amount
+        FROM order_matches m FORCE INDEX (${MATCHES_OF_PAIR}) ${joined}
         WHERE m.give_tick_id = ${give} AND m.get_tick_id = ${get} AND m.status_id = ${VALID_STATUS}
           AND m.give_coin_id = m.get_coin_id AND m.give_amount IS NOT NULL AND m.get_amount IS NOT NULL ${rest})`;
-    return [
-      select('last', 'ORDER BY m.action_index DESC LIMIT 1'),
-      select('before', `AND b.block_time <= ${dayAgo} ORDER BY m.action_index DESC LIMIT 1`),
-      ...(first === null ? [] : [select('day', `AND m.action_index >= ${first} AND b.block_time >= ${dayAgo}`)])
-    ];
+    const below = first === null ? '' : `AND m.action_index < ${first}`;
+    const older = select('NULL', '', `${below} ORDER BY m.action_index DESC LIMIT 1`);
+    return first === null ? [older] : [older, select('b.block_time', BLOCKS, `AND m.action_index >= ${first}`)];
   });
-  const found = await rows<Record<string, string | number>>(from, `${parts.join(' UNION ALL ')} ORDER BY at DESC`);
+  const found = await rows<Record<string, string | number | null>>(
+    from,
+    `${parts.join(' UNION ALL ')} ORDER BY at DESC`
+  );
   return found.map((row) => {
     const [give, get] = [readDecimal(row['give_amount']), readDecimal(row['get_amount'])];
     const [amount1, amount2] = Number(row['given']) === tick1 ? [give, get] : [get, give];
-    return { part: String(row['part']), amount1, amount2 };
+    return { time: readWholeOrNull(row['time']), amount1, amount2 };
   });
 }
 

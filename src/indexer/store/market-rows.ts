@@ -118,7 +118,7 @@ export async function writeMarketRows(to: Statements, markets: readonly Market[]
     const some = markets.slice(at, at + MARKETS_AT_ONCE);
     const times = [...new Set(some.map(({ updated }) => updated ?? 0))];
     const firsts = new Map(
-      await Promise.all(times.map(async (time) => [time, await firstActionSince(to, time - DAY_S)] as const))
+      await Promise.all(times.map(async (time) => [time, await firstActionOfDay(to, time)] as const))
     );
     const figures = await Promise.all(some.map((market) => readFigures(to, market, firsts.get(market.updated ?? 0)!)));
     const columns = ['id', 'tick1_id', 'tick2_id', 'coin1_id', 'coin2_id', 'last_updated', ...Object.keys(figures[0]!)];
@@ -130,14 +130,14 @@ export async function writeMarketRows(to: Statements, markets: readonly Market[]
   }
 }
 
-/** The first action of the first block that is not older than a time; null when there is none, or nothing was refreshed. */
-async function firstActionSince(from: Statements, time: number): Promise<{ readonly action: number | null }> {
-  if (time < 0) return { action: null };
+/** The first action of the first block that is of the day before a time; null when there is none, and for 0: nothing was refreshed. */
+async function firstActionOfDay(from: Statements, time: number): Promise<{ readonly action: number | null }> {
+  if (time === 0) return { action: null };
   const [first] = await rows<{ action: number }>(
     from,
     `SELECT action_index AS action FROM actions WHERE block_index >=
        (SELECT MIN(block_index) FROM blocks WHERE block_time >= ?) ORDER BY block_index, action_index LIMIT 1`,
-    [time]
+    [Math.max(0, time - DAY_S)]
   );
   return { action: first ? Number(first.action) : null };
 }

@@ -180,3 +180,16 @@ test('a ledger of an earlier release gets its markets at the start, and their fi
   store.close();
   assert.deepEqual(await marketsOf(database), [], 'a pair whose first order is taken back has no row');
 });
+
+test('behind a rollback of more blocks than are noted markets are made anew, and filled by the next block', async () => {
+  const empty = Array.from({ length: 1_010 }, (_, at): readonly [number] => [700 + at]);
+  const chain = blocksOf(1, ISSUED, [600, GIVES_A('10', '40'), GIVES_B('20', '5')], [700, GIVES_A('1', '1')], ...empty);
+  const database = await indexed(chain, 200);
+  const store = await IndexerStore.open(database, TEST_RULES, 30);
+  await store.rollBack(3);
+  await store.addBlocks(blocksOf(3, [650]));
+  store.close();
+  assert.deepEqual(await marketsOf(database), [
+    { id: 1, updated: 650, TOKB: '0.25 0.25 0.25 0 0.25 0.25 0 20', TOKA: '4 4 4 0 4 4 0 5' }
+  ]);
+});

@@ -5,7 +5,7 @@ import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts'
 
 const ROWS_PER_STATEMENT = 1_000;
 /** Rows of these change: each group of blocks writes over what it changed. */
-const WRITTEN_OVER: ReadonlySet<string> = new Set(['balances', 'tokens']);
+const WRITTEN_OVER: ReadonlySet<string> = new Set(['balances', 'markets', 'tokens']);
 /** The clock of each run is in them. */
 const NOT_COPIED: ReadonlySet<string> = new Set(['events', 'schema_migrations']);
 const NAMES = [...TABLES.keys(), 'chain_blocks'].filter((name) => !NOT_COPIED.has(name));
@@ -83,6 +83,10 @@ export class SameRows {
           SELECT tick_id, -amount FROM debits WHERE ${actions} UNION ALL
           SELECT tick_id, amount + 0 FROM escrows WHERE ${actions}) moved GROUP BY tick_id HAVING SUM(sum) <> 0)
         OR tick_id IN (SELECT tick_id FROM issues WHERE ${actions})`);
+    if (name === 'markets')
+      return await select(
+        `last_updated IN (SELECT block_time FROM blocks WHERE block_index BETWEEN ${first} AND ${last})`
+      );
     if (columns.includes('block_index')) return await select(`block_index BETWEEN ${first} AND ${last}`);
     if (columns.includes('action_index')) return await select(actions);
     return name.startsWith('index_') ? await this.#readTexts(name, { first, last }) : [];

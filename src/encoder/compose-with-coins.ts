@@ -95,7 +95,7 @@ function composeOrSay(
     if (!hasCode(caught, 'COINS_INSUFFICIENT')) throw caught;
     if (others.length > 0) return composeOrSay(order, others, tell);
     const reason = [String(caught.detail['reason']), ...tell()].join('; ');
-    throw new PlatformError('COINS_INSUFFICIENT', { reason }, { cause: caught });
+    throw new PlatformError('COINS_INSUFFICIENT', { ...caught.detail, reason }, { cause: caught });
   }
 }
 

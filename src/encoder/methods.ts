@@ -12,6 +12,7 @@ import { type Bumped, BumpParams, bumpTransaction } from './bump-transaction.ts'
 import { CancelledSchema, CancelParams, cancelEnvelope } from './cancel-envelope.ts';
 import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
+import { operationalData } from './operational.ts';
 import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
 import { type TrackerHealth, TrackerHealthSchema } from './tracker-health.ts';
 import { TRACKER_ERRORS } from './tracker-standing.ts';
@@ -45,6 +46,7 @@ const QuoteSchema = Type.Object({
 });
 const UtxoSchema = Type.Object({
   txid: TXID,
+  fullTxid: Type.String({ description: 'the same' }),
   vout: Type.Integer(),
   value: Type.String({ description: 'satoshis' }),
   amount: Type.String({ description: 'coins, 8 decimal places' }),
@@ -167,6 +169,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: CreatedSchema,
       write: true,
       errors: CREATE_ERRORS,
+      operational: operationalData,
       run: (request, caller) => {
         const holder = holderOf(caller);
         const make = () => createTransaction(request, paidBy(caller), holder);
@@ -180,6 +183,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: BumpedSchema,
       write: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT', 'COIN_UNUSABLE', 'RESERVATIONS_FULL', 'SELF_CHECK_FAILED'],
+      operational: operationalData,
       run: (request, caller) => {
         const holder = holderOf(caller);
         const make = () => bumpTransaction(request, paidBy(caller), holder);
@@ -256,6 +260,7 @@ async function listUtxos(address: string, { network, coins }: EncoderDeps): Prom
   const spendable = await coins.spendable(largest);
   return spendable.map(({ txid, vout, amount, confirmations, height }) => ({
     txid,
+    fullTxid: txid,
     vout,
     value: String(amount),
     amount: toDecimal(amount),

@@ -47,6 +47,7 @@ const LimitSchema = Type.Union([Type.Integer({ minimum: 1, maximum: MAX_PAGE }),
 export const AfterSchema = Type.String({ maxLength: 72, description: 'nextCursor of the page before' });
 const CoinSchema = Type.Object({
   txid: Type.String(),
+  fullTxid: Type.String({ description: 'the same' }),
   vout: Type.Integer(),
   value: Type.String({ description: 'base units' }),
   height: Type.Union([Type.Integer(), Type.Null()], { description: 'null: in no block yet' }),

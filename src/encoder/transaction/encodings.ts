@@ -8,11 +8,14 @@ export type Encoding = (typeof ENCODINGS)[number];
 /** The order where a request names none, as clients in use rely on it. */
 const USUAL_ORDER: readonly Encoding[] = ['OP_RETURN', 'P2SH', 'P2WSH', 'TAPROOT', 'MULTISIGN'];
 
+/** AUTO for a plain address, whose signers and clients expect it. */
+const PLAIN_ORDER: readonly Encoding[] = ['OP_RETURN', 'TAPROOT', 'P2SH', 'P2WSH', 'MULTISIGN'];
+
 /** What decides which encodings there are. */
 export interface EncodingFacts {
   /** Of the framed action. */
   readonly frameBytes: number;
-  readonly sender: Pick<Sender, 'keyHash' | 'publicKey' | 'address' | 'isSegwit'>;
+  readonly sender: Pick<Sender, 'keyHash' | 'publicKey' | 'address' | 'isSegwit' | 'covers'>;
   /** What the coin node relays. */
   readonly relay: {
     /** Bytes of an OP_RETURN script; 0: none at all. */
@@ -31,7 +34,7 @@ const MAGIC_BYTES = 4;
 
 /** The first encoding that can carry the payload. @throws {PlatformError} ENCODING_UNAVAILABLE with the reason */
 export function chooseEncoding(wanted: Encoding | 'AUTO' | undefined, facts: EncodingFacts): Encoding {
-  const tried = wanted === undefined ? USUAL_ORDER : wanted === 'AUTO' ? ENCODINGS : [wanted];
+  const tried = wanted === undefined ? USUAL_ORDER : wanted === 'AUTO' ? autoOrder(facts.sender) : [wanted];
   const reasons = tried.map((encoding) => [encoding, obstacle(encoding, facts)] as const);
   const fitting = reasons.find(([, reason]) => reason === undefined);
   if (fitting) return fitting[0];
@@ -39,6 +42,8 @@ export function chooseEncoding(wanted: Encoding | 'AUTO' | undefined, facts: Enc
     reason: reasons.map(([encoding, reason]) => `${encoding}: ${reason}`).join('; ')
   });
 }
+
+const autoOrder = ({ covers }: EncodingFacts['sender']) => (covers === 'no amount' ? PLAIN_ORDER : ENCODINGS);
 
 /** Why an encoding cannot carry the payload; undefined when it can. */
 function obstacle(

@@ -79,18 +79,24 @@ export function selectCoins<C extends Coin>(coins: readonly C[], payment: Paymen
     } else least = paid + payment.fee({ inputs, outputs });
   }
   if (leftOver) return leftOver;
-  const missing = paid + payment.fee({ inputs, outputs }) - total;
+  const fee = payment.fee({ inputs, outputs });
+  const missing = paid + fee - total;
   const reason = `the coins of the address hold ${total} satoshis that can be spent now; ${missing} more are needed`;
-  throw new PlatformError('COINS_INSUFFICIENT', { reason });
+  throw new PlatformError('COINS_INSUFFICIENT', { reason, ...amountsOf({ available: total, outputs: paid, fee }) });
+}
+
+function amountsOf({ available, outputs, fee }: Readonly<Record<'available' | 'outputs' | 'fee', bigint>>) {
+  return { required: Number(outputs + fee), available: Number(available), outputs: Number(outputs), fee: Number(fee) };
 }
 
 /** Says how much is missing with one coin. */
-function nothingToSpend({ outputsFor, inputOf, fee }: Payment): PlatformError {
+function nothingToSpend({ outputsFor, inputOf, fee: feeOf }: Payment): PlatformError {
   const coin = { txid: '00'.repeat(32), vout: 0, amount: 0n };
   const outputs = outputsFor(coin.txid);
-  const missing = outputs.reduce((sum, { amount }) => sum + amount, fee({ inputs: [inputOf(coin)], outputs }));
-  const reason = `the address has no coin that can be spent now; ${missing} satoshis are needed`;
-  return new PlatformError('COINS_INSUFFICIENT', { reason });
+  const fee = feeOf({ inputs: [inputOf(coin)], outputs });
+  const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
+  const reason = `the address has no coin that can be spent now; ${paid + fee} satoshis are needed`;
+  return new PlatformError('COINS_INSUFFICIENT', { reason, ...amountsOf({ available: 0n, outputs: paid, fee }) });
 }
 
 /**

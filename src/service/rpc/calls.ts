@@ -7,6 +7,7 @@ import { isExactNumber } from './exact-body.ts';
 import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
 import { needsKey, RpcAnswer, type RpcCaller, type RpcMethod } from './method.ts';
+import { readPlainly } from './plain-values.ts';
 import { failure, failureOf, type Id, type Reply } from './replies.ts';
 import { type Piece, StreamedResult } from './streamed-result.ts';
 
@@ -82,8 +83,10 @@ async function run(
   if (!method)
     return { status: 200, reply: failure(id, 'METHOD_NOT_FOUND', `method not found: ${call.method.slice(0, 64)}`) };
   const given = call.params === undefined || isEmptyArray(call.params) ? {} : call.params;
-  const params = isObject(given) ? withoutNulls(given, method.nullable) : given;
-  const [fault] = method.validator?.Check(params) === false ? method.validator.Errors(params) : [];
+  const written = isObject(given) ? withoutNulls(given, method.nullable) : given;
+  const isValid = (value: unknown) => method.validator?.Check(value) !== false;
+  const params = isValid(written) ? written : readPlainly(written, method.params);
+  const [fault] = isValid(params) ? [] : method.validator!.Errors(params);
   if (fault) {
     const at = fault.instancePath.slice(0, 200);
     const reason = reasonOf(fault);
@@ -97,7 +100,7 @@ async function run(
   } catch (caught) {
     const isOurs = !(caught instanceof PlatformError) || caught.status >= 500;
     if (isOurs) log.error({ err: caught, method: call.method }, `${call.method} failed`);
-    return { status: 200, reply: failureOf(id, caught) };
+    return { status: 200, reply: failureOf(id, caught, method.operational) };
   }
 }
 

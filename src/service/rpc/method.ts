@@ -1,8 +1,9 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
-import type { ErrorCode } from '../../errors.ts';
+import type { ErrorCode, PlatformError } from '../../errors.ts';
 import type { Cost } from '../ingress/work-budget.ts';
 import type { JsonResult } from './json-result.ts';
 import type { KeptResult } from './kept-result.ts';
+import type { OperationalData } from './replies.ts';
 import type { StreamedResult } from './streamed-result.ts';
 
 /** Who calls a method. */
@@ -33,6 +34,8 @@ export interface RpcMethod {
   readonly isProbe?: boolean;
   /** What it may be refused with, beside the codes of every method. */
   readonly errors?: readonly ErrorCode[];
+  /** What clients in use read of a failure that they know as -32010; undefined for others. */
+  readonly operational?: (failure: PlatformError) => OperationalData | undefined;
   /**
    * @returns the result, a `KeptResult` of which many get the same bytes, a `JsonResult`, a long one as a `StreamedResult`, or an `RpcAnswer` when the HTTP status is not 200
    * @throws {PlatformError} below 500 it becomes -32602, all else -32603; what the caller reads of it is `publicFailure`

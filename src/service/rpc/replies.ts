@@ -15,9 +15,22 @@ export interface FailureData {
   readonly retry_after_s?: number;
 }
 
+/** How clients in use know a failure of a method: their word in place of the reason, and amounts of satoshis. */
+export interface OperationalData {
+  readonly reason: string;
+  readonly required?: number;
+  readonly available?: number;
+  readonly outputs?: number;
+  readonly fee?: number;
+}
+
 export interface Failure {
   readonly jsonrpc: '2.0';
-  readonly error: { readonly code: number; readonly message: string; readonly data: FailureData };
+  readonly error: {
+    readonly code: number;
+    readonly message: string;
+    readonly data: FailureData & Partial<OperationalData>;
+  };
   readonly id: Id;
 }
 
@@ -31,21 +44,34 @@ export const RPC_CODES = {
   INVALID_PARAMS: -32602,
   INTERNAL_ERROR: -32603,
   UNAUTHORIZED: -32001,
+  OPERATIONAL: -32010,
   RATE_LIMITED: -32029
 } as const;
 export type RpcCode = keyof typeof RPC_CODES;
 
 /** An error reply. @param data its `code` is the name of the RPC code unless it says another */
-export function failure(id: Id, code: RpcCode, message: string, data: Partial<FailureData> = {}): Failure {
+export function failure(
+  id: Id,
+  code: RpcCode,
+  message: string,
+  data: Partial<FailureData & OperationalData> = {}
+): Failure {
   return { jsonrpc: '2.0', error: { code: RPC_CODES[code], message, data: { code, ...data } }, id };
 }
 
 /** What a call that failed is answered: the reason where it is the caller's to know, else the remedy of the table alone. */
-export function failureOf(id: Id, caught: unknown): Failure {
+export function failureOf(
+  id: Id,
+  caught: unknown,
+  operational: (failure: PlatformError) => OperationalData | undefined = () => undefined
+): Failure {
   if (!(caught instanceof PlatformError)) return failure(id, 'INTERNAL_ERROR', 'internal error', { code: 'INTERNAL' });
   const { code } = caught;
   const reason = publicFailure(caught);
-  return failure(id, kindOf(caught), reason, { code, reason });
+  const known = operational(caught);
+  return known
+    ? failure(id, 'OPERATIONAL', reason, { code, ...known })
+    : failure(id, kindOf(caught), reason, { code, reason });
 }
 
 /** What the chain refuses is no fault of a call: the same call may succeed later. @see the section "Errors" of the specification */

@@ -1,7 +1,7 @@
 import { HASH_BYTES, OUTPOINT_BYTES } from './records.ts';
 
 /** Bytes of one coin at most, without its script. */
-export const COIN_JSON_BYTES = 340;
+export const COIN_JSON_BYTES = 420;
 const DECIMALS = 8;
 const FIRST_COINS = 32;
 const GROWTH = 8;
@@ -14,6 +14,7 @@ const text = (value: string): Buffer => Buffer.from(value);
 /** What stands before each value of a coin. */
 const BEFORE = {
   id: text('{"txid":"'),
+  fullId: text('","fullTxid":"'),
   vout: text('","vout":'),
   value: text(',"value":"'),
   height: text('","height":'),
@@ -78,6 +79,9 @@ export class CoinJson {
     if (this.#count > 0) to[end++] = COMMA;
     end = copy(BEFORE.id, 0, BEFORE.id.length, to, end);
     end = writeId(bytes, outpointAt, to, end);
+    const id = end - 2 * HASH_BYTES;
+    end = copy(BEFORE.fullId, 0, BEFORE.fullId.length, to, end);
+    end = copy(to, id, id + 2 * HASH_BYTES, to, end);
     end = copy(BEFORE.vout, 0, BEFORE.vout.length, to, end);
     end = writeNumber(bytes.readUInt32LE(outpointAt + HASH_BYTES), to, end);
     end = copy(BEFORE.value, 0, BEFORE.value.length, to, end);

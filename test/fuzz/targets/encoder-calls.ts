@@ -207,7 +207,7 @@ export const encoderCalls = target<Call>({
       error?: { code: number; message: string; data?: { code?: string } };
     };
     if (error) {
-      assert.ok([-32602, -32603].includes(error.code), JSON.stringify(error));
+      assert.ok([-32602, -32603, -32010].includes(error.code), JSON.stringify(error));
       const { code } = error.data ?? {};
       assert.ok(
         code !== undefined && !['INTERNAL', 'SELF_CHECK_FAILED', 'NODE_REFUSED'].includes(code),

@@ -80,7 +80,7 @@ function checkReply(reply: Record<string, unknown>): void {
   if (!('error' in reply)) return;
   const { code, message, data } = reply['error'] as { code: number; message: string; data?: { code: string } };
   assert.ok(code !== -32603 || !['INTERNAL', undefined].includes(data?.code), message);
-  assert.ok([-32700, -32600, -32601, -32602, -32603, -32001, -32029].includes(code), `${code} ${message}`);
+  assert.ok([-32700, -32600, -32601, -32602, -32603, -32001, -32010, -32029].includes(code), `${code} ${message}`);
   assert.ok(message.length < 4_000);
 }
 

@@ -141,7 +141,7 @@ test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; 
   const refused = replies.flatMap(({ error }) => (error ? [error] : []));
   assert.deepEqual(
     new Set(refused.map(({ code, data }) => `${code} ${data['code']}`)),
-    new Set(['-32603 COINS_INSUFFICIENT'])
+    new Set(['-32010 COINS_INSUFFICIENT'])
   );
   assert.equal(encoder.reservations.count - before, COINS);
   for (const { message } of refused) {

@@ -5,7 +5,7 @@ import { chooseEncoding, ENCODINGS, type EncodingFacts } from '../../../src/enco
 const key = Buffer.alloc(33, 2);
 const FACTS: EncodingFacts = {
   frameBytes: 76,
-  sender: { keyHash: Buffer.alloc(20), publicKey: key, address: 'rltc1q', isSegwit: true },
+  sender: { keyHash: Buffer.alloc(20), publicKey: key, address: 'rltc1q', isSegwit: true, covers: 'own amount' },
   relay: { dataCarrierBytes: 83, permitsBareMultisig: true },
   active: { segwit: true, envelope: true },
   signer: { scripts: true, tapscript: true }
@@ -30,9 +30,12 @@ test('absent: P2SH where one output does not do, as clients in use expect', () =
 });
 
 test('a plain address whose key is not known gets no P2WSH: with an uncompressed key nobody relays its reveal', () => {
-  const plain = { ...long, signer: { scripts: true, tapscript: false }, sender: { ...FACTS.sender, isSegwit: false } };
+  const sender = { ...FACTS.sender, isSegwit: false, covers: 'no amount' } as const;
+  const plain = { ...long, signer: { scripts: true, tapscript: false }, sender };
   const keyless = { ...plain, sender: { ...plain.sender, publicKey: null } };
-  assert.equal(chooseEncoding('AUTO', plain), 'P2WSH');
+  assert.equal(chooseEncoding('AUTO', plain), 'P2SH', 'as its clients expect');
+  assert.equal(chooseEncoding('AUTO', { ...plain, sender: { ...sender, covers: 'own amount' } }), 'P2WSH', 'nested');
+  assert.equal(chooseEncoding('P2WSH', plain), 'P2WSH');
   assert.equal(chooseEncoding('AUTO', keyless), 'P2SH');
   assert.throws(() => chooseEncoding('P2WSH', keyless), {
     message: /may be an uncompressed one: send compressedPubKey/

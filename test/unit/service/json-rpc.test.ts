@@ -159,6 +159,36 @@ test('-32602: params that break the schema, or that the method refuses', async (
   assert.deepEqual(called, []);
 });
 
+test('texts of numbers are numbers and numbers are texts where the schema says so; nothing else is guessed', async () => {
+  const called: unknown[] = [];
+  const params = Type.Object({
+    count: Type.Optional(Type.Integer()),
+    id: Type.Optional(Type.String({ pattern: '^[0-9]+$' })),
+    isOn: Type.Optional(Type.Boolean()),
+    either: Type.Optional(Type.Union([Type.Integer(), Type.String()])),
+    coins: Type.Optional(Type.Array(Type.Object({ vout: Type.Integer() })))
+  });
+  const note = rpcMethod({
+    ...{ summary: 'Notes', params, result: Type.Null(), write: false },
+    run: (given) => {
+      called.push(given);
+      return null;
+    }
+  });
+  const { app } = service({ methods: { note } });
+  const ask = async (given: object) => (await post(app, call('note', given))).json;
+  await ask({ count: '-7', id: 12, isOn: 'true', either: '7', coins: [{ vout: '1', more: '2' }], other: '3' });
+  assert.deepEqual(called, [
+    { count: -7, id: '12', isOn: true, either: '7', coins: [{ vout: 1, more: '2' }], other: '3' }
+  ]);
+  for (const given of [
+    ...['', '1e3', '0x1', ' 1', '01', '1.5', '9007199254740993'].map((count) => ({ count })),
+    ...[1e21, -1, true, [1]].map((id) => ({ id })),
+    ...[{ isOn: 1 }, { isOn: 'yes' }, { coins: { vout: 1 } }, { count: {} }]
+  ])
+    assert.equal((await ask(given)).error?.code, -32602, JSON.stringify(given));
+});
+
 test('-32602: a number that a double would round', async () => {
   const { app, called } = service();
   const { json } = await post(app, '{"jsonrpc":"2.0","method":"store","params":{"value":9007199254740993},"id":1}');

@@ -1,0 +1,20 @@
+import type { PlatformError } from '../errors.ts';
+import type { OperationalData } from '../service/rpc/replies.ts';
+
+/** Words of clients in use for what keeps a transaction from being built now. */
+const WORDS = {
+  TRACKER_UNAVAILABLE: 'UTXO_TRACKER_ERROR',
+  TRACKER_BEHIND: 'UTXO_TRACKER_STALE',
+  TRACKER_NOT_READY: 'UTXO_TRACKER_NOT_READY',
+  TRACKER_HALTED: 'UTXO_TRACKER_HALTED'
+} as const;
+
+/** Returns what clients in use read of a failure to build a transaction, with amounts in satoshis; undefined for what they know no word for. */
+export function operationalData({ code, detail }: PlatformError): OperationalData | undefined {
+  if (code !== 'COINS_INSUFFICIENT')
+    return Object.hasOwn(WORDS, code) ? { reason: WORDS[code as keyof typeof WORDS] } : undefined;
+  const { available, required, outputs, fee } = detail as Partial<Record<keyof OperationalData, number>>;
+  if (available === undefined) return { reason: 'INSUFFICIENT_FUNDS' };
+  const amounts = { required: required!, available, outputs: outputs!, fee: fee! };
+  return { reason: available === 0 ? 'NO_UTXOS' : 'INSUFFICIENT_FUNDS', ...amounts };
+}

@@ -1,0 +1,41 @@
+/** What of a JSON schema decides how a value may be written. */
+interface Schema {
+  readonly type?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+}
+
+const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$/;
+
+/**
+ * Returns parameters with numbers where texts of numbers stand for them, texts where numbers stand for texts, and booleans likewise:
+ * clients in use send either. What has no such meaning stays as it is, for the check to refuse.
+ */
+export function readPlainly(value: unknown, schema: Schema = {}): unknown {
+  const { properties, items } = schema;
+  if (Array.isArray(value)) return items ? value.map((each) => readPlainly(each, items)) : value;
+  if (typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype)
+    return properties
+      ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inside(name, each, properties)]))
+      : value;
+  const types = (schema.anyOf ?? [schema]).map(({ type }) => type);
+  if (types.includes(typeof value)) return value;
+  if (typeof value === 'string') return readText(value, types);
+  return typeof value === 'number' && Number.isFinite(value) && types.includes('string') ? plainText(value) : value;
+}
+
+const inside = (name: string, value: unknown, properties: Readonly<Record<string, Schema>>): unknown =>
+  Object.hasOwn(properties, name) ? readPlainly(value, properties[name]) : value;
+
+function readText(text: string, types: readonly (string | undefined)[]): unknown {
+  const isNumber = types.includes('integer') || types.includes('number');
+  if (isNumber && NUMBER.test(text) && String(Number(text)) === text) return Number(text);
+  return types.includes('boolean') && (text === 'true' || text === 'false') ? text === 'true' : text;
+}
+
+/** Without an exponent: decimals are read digit by digit. */
+function plainText(number: number): unknown {
+  const text = String(number);
+  return text.includes('e') ? number : text;
+}

@@ -337,6 +337,12 @@ export const ERRORS = {
   ORIGIN_REFUSED: { status: 403, policy: 'restart', hint: 'list the origin in CORS_ORIGINS of the service' },
   /** No reply within the caller's deadline; the actor may still be working. */
   ACTOR_TIMEOUT: { status: 504, policy: 'restart', hint: 'see mailbox depth in GET /debug/actors' },
+  /** An action takes too long to be judged ahead of its block. */
+  TRIAL_TOO_LONG: {
+    status: 422,
+    policy: 'restart',
+    hint: 'send it without a trial, or ask for its fee without source'
+  },
   /** The thread ended with requests in flight. */
   ACTOR_EXITED: { status: 503, policy: 'restart', hint: 'the supervisor is restarting it' },
   /** The mailbox is full. */

@@ -5,6 +5,7 @@ import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts
 import { PRICE_CHAIN } from '../../src/coin/foreign-prices.ts';
 import type { Profile } from '../../src/coin/profile.ts';
 import { databaseError, openPool } from '../../src/db/core/connection.ts';
+import { PlatformError } from '../../src/errors.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
 import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
 import { Progress } from '../../src/indexer/block/progress.ts';
@@ -17,6 +18,8 @@ import { rulesOf } from '../../src/indexer/rules/rules.ts';
 import { refusedStatement } from '../../src/indexer/store/refused-rows.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import { recordTimeout } from '../../src/indexer/store/timeouts.ts';
+import type { Trial, TrialQuestion } from '../../src/indexer/trial/trial.ts';
+import { Trials } from '../../src/indexer/trial/trials.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
@@ -49,6 +52,7 @@ export interface IndexerActorData {
 export type IndexerAsks = {
   findAction: { request: { readonly actionIndex: number }; reply: ActionPlace };
   findStakes: { request: StakeQuestion; reply: SignerStakes };
+  tryAction: { request: TrialQuestion; reply: Trial };
 };
 
 /** What an indexer actor tells the main thread. */
@@ -56,6 +60,7 @@ export type IndexerNotices = { report: IndexerReport };
 
 const RETRY_DELAY_MS = 3_000;
 const REPORT_INTERVAL_MS = 250;
+const TRIAL_STATEMENT_S = 2;
 const BREAKER = { failureThreshold: 5, cooldownMs: 10_000, trialTimeoutMs: 60_000 } as const;
 
 /** What the indexer waits for in a state. */
@@ -80,11 +85,23 @@ const log = createLogger('indexer', data.logLevel).child({ database: data.indexe
 const network = chainNetwork(data.chain, data.network);
 /** What callers ask has a connection of its own: blocks wait for none of it. */
 const readers = openPool(data.indexer, 1);
+const rules = rulesOf(data.profile, network, data.commitmentDomain);
+const trialReaders = [data.indexer, ...(data.prices ? [data.prices] : [])].map((place) =>
+  openPool(place, 1, { statementLimitS: TRIAL_STATEMENT_S, fewRows: true })
+);
+let store: IndexerStore | undefined;
+const trials = new Trials({
+  pool: trialReaders[0]!,
+  prices: trialReaders[1] ?? null,
+  rules,
+  tickers: () => store?.tickers
+});
 const stopping = new AbortController();
 const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
   handlers: {
     findAction: ({ actionIndex }) => answer(readConfirmations(readers, actionIndex)),
-    findStakes: (question) => answer(readStakes(readers, question))
+    findStakes: (question) => answer(readStakes(readers, question)),
+    tryAction: (question) => answer(trials.run(question))
   },
   stop: async () => {
     stopping.abort();
@@ -133,13 +150,15 @@ const progress: Progress = new Progress((height) => loop.blockDone(height));
 const loop: IndexerLoop = new IndexerLoop({
   work: new IndexerWork({
     openSource: () => DecoderSource.open(data.decoder, network, statementLimitS),
-    openStore: () =>
-      IndexerStore.open(data.indexer, rulesOf(data.profile, network, data.commitmentDomain), statementLimitS, {
+    openStore: async () => {
+      store = await IndexerStore.open(data.indexer, rules, statementLimitS, {
         roots: { names: data, balances },
         progress,
         base: ledgerBaseOf(data.profile, network, data.commitmentDomain),
         ...(sender ? { pushes: { network: data.network, onQueued } } : {})
-      }),
+      });
+      return store;
+    },
     ...(prices ? { openPrices: () => PriceSource.open(prices, priceBase, statementLimitS) } : {}),
     setPace: (pace) => setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT[pace]}`),
     rest: (height) => balances.rest(height),
@@ -162,7 +181,8 @@ await report();
 
 async function release(): Promise<void> {
   await sender?.stop();
-  await Promise.all([readers.end(), pushPool.end(), tops.release()]);
+  await Promise.all([readers, pushPool, ...trialReaders].map((pool) => pool.end()));
+  await tops.release();
 }
 
 function onQueued(lost: number): void {
@@ -188,6 +208,7 @@ async function answer<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;
   } catch (caught) {
+    if (caught instanceof PlatformError) throw caught;
     throw refusedStatement(caught) ?? databaseError(caught, { database: data.indexer.name });
   }
 }

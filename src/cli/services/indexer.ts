@@ -39,6 +39,8 @@ export const indexerCommand = {
 } satisfies Command<typeof indexerVariables>;
 
 const ANSWER_LIMIT_MS = 5_000;
+/** Some questions may wait for others. */
+const TRIAL_LIMIT_MS = 10_000;
 /** V8's own bound is a little faster and takes more memory: `npm run bench -- indexer` shows both. */
 const YOUNG_GENERATION_MB = 16;
 
@@ -77,6 +79,7 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
         network,
         profile: config.PLATFORM_PROFILE,
         findStakes: (question) => supervisor.handle(id).ask('findStakes', question, { deadlineMs: ANSWER_LIMIT_MS }),
+        tryAction: (question) => supervisor.handle(id).ask('tryAction', question, { deadlineMs: TRIAL_LIMIT_MS }),
         findAction: (actionIndex) =>
           supervisor.handle(id).ask('findAction', { actionIndex }, { deadlineMs: ANSWER_LIMIT_MS })
       })

@@ -1,72 +1,279 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { ACTIONS, findAction } from '../../coin/action/names.ts';
+import { toDecimal } from '../../coin/amount.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
+import { costsGas } from '../../coin/foreign-prices.ts';
 import { gasOf } from '../../coin/gas.ts';
-import { GAS_ITEMS, type Profile } from '../../coin/profile.ts';
-import { formatAmount } from '../../consensus/amount.ts';
-import { PlatformError } from '../../errors.ts';
+import { activationHeight, GAS_ITEMS, type Profile } from '../../coin/profile.ts';
+import { parseAmount } from '../../consensus/amount.ts';
+import { hasCode } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { ByName } from '../../wire/by-name.ts';
 import { feeOf } from '../fees/amount.ts';
+import { LEAST_PERCENT, nativeFee, OLDEST_PRICE_S } from '../fees/native.ts';
+import { COINPAY, isBuilt } from '../rules/handlers.ts';
+import type { Trial, TrialQuestion } from '../trial/trial.ts';
 
-const Gas = Type.Integer({ minimum: 0 });
-const Amount = Type.String({ description: 'units of the gas token' });
-const Whether = Type.Optional(Type.Boolean({ description: 'default: false' }));
+/** What the methods about fees answer from. */
+export interface FeeMethodDeps {
+  readonly profile: Profile;
+  readonly network: ChainNetwork;
+  /** @throws {PlatformError} ACTOR_BUSY, ACTOR_TIMEOUT, ACTOR_NOT_READY, TRIAL_TOO_LONG, DATABASE_UNAVAILABLE */
+  readonly tryAction: (question: TrialQuestion) => Promise<Trial>;
+}
+
+const Dec8 = Type.String({ description: 'decimal, 8 places' });
+const OrNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const IntOrNull = OrNull(Type.Integer());
+const Whether = Type.Optional(Type.Boolean({ description: 'where nothing is tried; default: false' }));
 const Many = Type.Optional(
-  Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'default: as few as there are' })
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'where nothing is tried; default: as few as there are' })
 );
-const Common = {
-  gas_tick: Type.String(),
-  gas_price: Type.String({ description: 'of one gas, in units of the gas token' }),
-  fee_destination: Type.Union([Type.String(), Type.Null()], {
-    description: 'address that is paid in the coin; null: fees are paid in the gas token'
-  })
+/** Of `ACTION|` and what follows. */
+const MOST_LETTERS = 390_000;
+const Action = Type.String({ minLength: 1, maxLength: 32, description: 'in any case, or an alias' });
+const Params = Type.Union([Type.String({ maxLength: MOST_LETTERS }), Type.Array(Type.String(), { maxItems: 10_000 })], {
+  description: 'what follows the name on the wire, the version first: `0|TOK|5|…`, or its fields'
+});
+const Source = Type.String({ maxLength: 4_096, description: 'who acts; without it nothing is tried' });
+const Verdict = {
+  action: Type.String(),
+  coin: Type.String(),
+  supported: Type.Boolean(),
+  valid: OrNull(Type.Boolean({ description: 'as the next block would judge it; null: nobody tried' })),
+  status: Type.Optional(Type.String({ description: 'as its row would have it' })),
+  error: OrNull(Type.String({ description: 'why there is no quote, or it is not complete' })),
+  guardInert: Type.Boolean(),
+  guardInertReason: Type.Null(),
+  feeExempt: Type.Boolean({ description: 'it costs no gas' }),
+  denied: Type.Boolean(),
+  busy: Type.Boolean({ description: 'too many ask: send it again' }),
+  retryable: Type.Boolean(),
+  retryAfterMs: Type.Optional(Type.Integer()),
+  xchainFee: OrNull(Dec8),
+  blockIndex: IntOrNull,
+  blockTime: IntOrNull,
+  note: Type.Optional(Type.String())
 };
+const QuoteSchema = Type.Object({
+  ...Verdict,
+  feeDestination: OrNull(Type.String()),
+  toleranceMin: Type.String(),
+  toleranceMax: Type.String(),
+  validated: Type.Boolean(),
+  staticQuote: Type.Boolean({ description: 'by the schedule alone' }),
+  gasCost: Type.Integer(),
+  ...Type.Partial(
+    Type.Object({
+      ...{ expectedNative: Dec8, minAcceptable: Dec8, maxAcceptable: Dec8, requiredFeeNative: Dec8 },
+      ...{ requiredFeeSats: Type.Integer(), xchainUsdPrice: Dec8, coinUsdPrice: Dec8, oracleRound: Type.Integer() }
+    })
+  ).properties
+});
+const PreflightSchema = Type.Object({
+  ...Verdict,
+  feeMode: Type.Union([Type.Literal('xchain'), Type.Literal('native')]),
+  feeTick: Type.String(),
+  feeTokenBalance: OrNull(Dec8),
+  feeAffordable: OrNull(Type.Boolean()),
+  subCommands: Type.Array(
+    Type.Object({
+      position: Type.Integer(),
+      action: Type.String(),
+      status: Type.String(),
+      refused: OrNull(Type.String())
+    })
+  ),
+  oracleFeesOwed: Type.Object({})
+});
+const ScheduleSchema = Type.Object({
+  coin: Type.String(),
+  network: Type.String(),
+  nativeFeeEnabled: Type.Boolean(),
+  feeDestination: OrNull(Type.String({ description: 'who is paid in the coin; null: the gas token alone pays' })),
+  gasTick: Type.String(),
+  gasPrice: OrNull(Type.String({ description: 'of one gas, in the gas token' })),
+  gasSchedule: OrNull(ByName(Type.Integer())),
+  ...{ toleranceMin: Type.String(), toleranceMax: Type.String(), maxPriceAgeSeconds: Type.Integer() },
+  ...{ blockIndex: IntOrNull, blockTime: IntOrNull },
+  prices: Type.Object({
+    available: Type.Boolean(),
+    ...Type.Partial(Type.Object({ error: Type.String(), xchainUsd: Dec8, coinUsd: Dec8, oracleRound: Type.Integer() }))
+      .properties
+  }),
+  priceSource: Type.Object({ hubDb: Type.Boolean(), database: OrNull(Type.String()) })
+});
 
-/** The methods that say what actions cost, by the profile of the deployment. */
-export function feeMethods(
-  { gas, gasPrice, gasTick, roles }: Pick<Profile, 'gas' | 'gasPrice' | 'gasTick' | 'roles'>,
-  network: Pick<ChainNetwork, 'name'>
-): Readonly<Record<string, RpcMethod>> {
-  const common = {
-    gas_tick: gasTick,
-    gas_price: gasPrice,
-    fee_destination: roles[network.name]?.FEE_DESTINATION ?? null
-  };
-  const feeText = (cost: number): string => formatAmount(feeOf(cost, { price: gasPrice }));
+const TOLERANCE = { toleranceMin: (Number(LEAST_PERCENT) / 100).toFixed(2), toleranceMax: '1.10' } as const;
+const MOST_TENTHS = 11n;
+const SATOSHI = 10n ** 10n;
+/** So that a trial is never refused for its fee: all the coins that there may be. */
+const PLENTY_SATS = String(21_000_000n * 10n ** 8n);
+const RETRY_AFTER_MS = 1_000;
+const ERRORS = ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT', 'ACTOR_NOT_READY', 'TRIAL_TOO_LONG'] as const;
+const NOTHING: TrialQuestion = { source: null, data: '', feeSats: null };
+const dec8 = (amount: bigint): string => toDecimal(amount / SATOSHI);
+const amountOf = (text: string): bigint => parseAmount(text)!;
+
+/** The methods that say what actions cost and whether the next block would take them, in the forms that clients in use read. */
+export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Readonly<Record<string, RpcMethod>> {
+  const { gas, gasPrice, gasTick, roles } = profile;
+  const feeDestination = roles[network.name]?.FEE_DESTINATION ?? null;
+  const coin = network.ticker;
+  const pricesOf = ({ prices }: Trial) =>
+    typeof prices === 'string'
+      ? { available: false, error: prices }
+      : {
+          available: true,
+          ...{ xchainUsd: dec8(prices.gasToken), coinUsd: dec8(prices.coin), oracleRound: prices.round }
+        };
+
+  /** What both methods say of an action; a trial where a source is given, the schedule alone where none is. */
+  async function judge({ action: written, params = '', source }: Asked, feeSats: string | null, subject: object = {}) {
+    const action = findAction(written) ?? written.trim().toUpperCase();
+    const isKnown =
+      ACTIONS.has(action) && isBuilt(action) && Number.isFinite(activationHeight(profile, network, action));
+    const isTried = isKnown && source !== undefined && source !== '' && action !== COINPAY;
+    const fields = typeof params === 'string' ? params : params.join('|');
+    const asked = isTried ? { source, data: `${action}|${fields}`, feeSats } : NOTHING;
+    const trial = await tryAction(asked).catch((caught: unknown) => {
+      if (hasCode(caught, 'ACTOR_BUSY') || hasCode(caught, 'ACTOR_TIMEOUT')) return null;
+      throw caught;
+    });
+    const isCharged = isTried && trial !== null && trial.gas > 0;
+    const gasCost = isCharged ? trial.gas : gasOf(profile, action, subject);
+    const amount = isCharged ? amountOf(trial.fee) : feeOf(gasCost, { price: gasPrice });
+    const refused = trial?.commands.find(({ status }) => status !== 'valid');
+    const told: Static<typeof PreflightVerdict> = {
+      ...{ action, coin, supported: isKnown, guardInert: false, guardInertReason: null, denied: false },
+      valid: isTried && trial ? refused === undefined : null,
+      ...(isTried && trial ? { status: refused?.status ?? 'valid' } : {}),
+      error: isKnown ? null : `this indexer does not carry out ${action}`,
+      feeExempt: gasCost === 0,
+      ...(trial ? { busy: false, retryable: false } : { busy: true, retryable: true, retryAfterMs: RETRY_AFTER_MS }),
+      xchainFee: isKnown ? dec8(amount) : null,
+      ...{ blockIndex: trial?.blockIndex ?? null, blockTime: trial?.blockTime ?? null },
+      ...(action === COINPAY ? { note: 'what a COINPAY does is decided by the outputs of its transaction' } : {})
+    };
+    return { told, trial, isTried, gasCost, amount };
+  }
+
   return {
     feeschedule: rpcMethod({
-      summary: 'What each thing that costs gas costs',
-      result: Type.Object({
-        ...Common,
-        items: Type.Array(Type.Object({ item: Type.String(), gas: Gas, fee: Amount }))
-      }),
+      summary: 'What each thing that costs gas costs, and the prices by which it is paid in the coin',
+      result: ScheduleSchema,
       write: false,
-      run: () => ({ ...common, items: GAS_ITEMS.map((item) => ({ item, gas: gas[item], fee: feeText(gas[item]) })) })
+      errors: ERRORS,
+      async run() {
+        const trial = await tryAction(NOTHING);
+        const isCosting = costsGas(profile);
+        return {
+          ...{ coin, network: network.network, nativeFeeEnabled: feeDestination !== null && isCosting, feeDestination },
+          ...{ gasTick, gasPrice: isCosting ? gasPrice : null },
+          gasSchedule: isCosting ? Object.fromEntries(GAS_ITEMS.map((item) => [item, gas[item]])) : null,
+          ...{ ...TOLERANCE, maxPriceAgeSeconds: OLDEST_PRICE_S },
+          ...{ blockIndex: trial.blockIndex, blockTime: trial.blockTime, prices: pricesOf(trial) },
+          priceSource: { hubDb: false, database: null }
+        };
+      }
     }),
     feequote: rpcMethod({
-      summary: 'What one action costs',
+      summary: 'What one action costs, and with its source whether the next block would take it',
       params: Type.Object({
-        action: Type.String({ minLength: 1, maxLength: 32, description: 'in any case, or an alias' }),
-        subtoken: Whether,
-        recipients: Many,
-        items: Many,
-        days: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, description: 'for which an offer is open' })),
-        ownership: Whether,
-        edit: Whether,
-        shared: Whether
+        ...{ action: Action, params: Type.Optional(Params), source: Type.Optional(Source) },
+        feeOutputSats: Type.Optional(
+          Type.String({ pattern: '^[0-9]{1,16}$', description: 'what feeDestination is paid' })
+        ),
+        ...{ subtoken: Whether, recipients: Many, items: Many, ownership: Whether, edit: Whether, shared: Whether },
+        days: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, description: 'for which an offer is open' }))
       }),
-      result: Type.Object({ ...Common, action: Type.String(), gas_cost: Gas, fee: Amount }),
-      errors: ['REQUEST_INVALID'],
+      result: QuoteSchema,
       write: false,
-      run: ({ action: written, ...subject }) => {
-        const action = findAction(written);
-        if (!action)
-          throw new PlatformError('REQUEST_INVALID', {
-            reason: `action ${JSON.stringify(written)} is none of ${[...ACTIONS].join(', ')}`
-          });
-        const cost = gasOf({ gas }, action, subject);
-        return { ...common, action, gas_cost: cost, fee: feeText(cost) };
+      errors: ERRORS,
+      async run({ feeOutputSats, action, params, source, ...subject }) {
+        const feeSats = feeOutputSats ?? (feeDestination === null ? null : PLENTY_SATS);
+        const { told, trial, isTried, gasCost, amount } = await judge({ action, params, source }, feeSats, subject);
+        const prices = trial?.prices;
+        const quoted = typeof prices === 'object' ? { ...nativeFee(amount, prices), prices } : undefined;
+        return {
+          ...told,
+          ...(typeof prices === 'string' && amount > 0n && feeDestination !== null
+            ? { error: told.error ?? prices }
+            : {}),
+          ...{ feeDestination, ...TOLERANCE, validated: isTried && trial !== null, staticQuote: !isTried, gasCost },
+          ...(quoted && {
+            ...{ expectedNative: dec8(quoted.expected), minAcceptable: dec8(quoted.least) },
+            maxAcceptable: dec8((quoted.expected * MOST_TENTHS) / 10n),
+            ...{ requiredFeeNative: dec8(quoted.expected), requiredFeeSats: Number(quoted.expected / SATOSHI) },
+            ...{ xchainUsdPrice: dec8(quoted.prices.gasToken), coinUsdPrice: dec8(quoted.prices.coin) },
+            oracleRound: quoted.prices.round
+          })
+        };
+      }
+    }),
+    preflight: rpcMethod({
+      summary:
+        'Whether the next block would take an action, each command of a BATCH by itself, and whether its fee can be paid',
+      params: Type.Object({
+        ...{ action: Action, params: Type.Optional(Params), source: Type.Optional(Source) },
+        feeMode: Type.Optional(Type.Union([Type.Literal('xchain'), Type.Literal('native')]))
+      }),
+      result: PreflightSchema,
+      write: false,
+      errors: ERRORS,
+      async run({ feeMode: wanted, ...asked }) {
+        const feeMode = wanted ?? (coin === 'BTC' ? 'xchain' : 'native');
+        const { told, trial, isTried, amount } = await judge(asked, feeMode === 'native' ? PLENTY_SATS : null);
+        const balance = isTried && trial ? amountOf(trial.gasBalance) : null;
+        return {
+          ...told,
+          ...{ feeMode, feeTick: feeMode === 'native' ? coin : gasTick },
+          feeTokenBalance: balance === null ? null : dec8(balance),
+          feeAffordable: feeMode === 'native' || balance === null ? null : balance >= amount,
+          subCommands: (trial?.commands.slice(1) ?? []).map(({ action, status }, position) => ({
+            ...{ position, action, status, refused: status === 'valid' ? null : status }
+          })),
+          oracleFeesOwed: {}
+        };
+      }
+    }),
+    oraclefeequote: rpcMethod({
+      summary: 'What a dispenser that costs what an oracle says owes that oracle',
+      params: Type.Object({
+        oracleAddress: Type.String({ minLength: 1, maxLength: 256 }),
+        giveTick: Type.String({ minLength: 1, maxLength: 250 }),
+        fiatCode: Type.String({ pattern: '^[A-Z]{3,5}$' }),
+        ...{ giveCoin: Type.Optional(Type.String()), getCoin: Type.Optional(Type.String()) },
+        giveEscrow: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' })),
+        blockTime: Type.Optional(Type.Integer({ minimum: 0 }))
+      }),
+      result: Type.Object({
+        ...{
+          valid: Type.Boolean(),
+          error: Type.Optional(Type.String()),
+          oracleAddress: Type.String(),
+          blockTime: IntOrNull
+        },
+        ...{ requiredFeeNative: Dec8, requiredFeeSats: Type.Integer(), belowDust: Type.Boolean(), note: Type.String() }
+      }),
+      write: false,
+      errors: ERRORS,
+      async run({ oracleAddress, blockTime }) {
+        const time = blockTime ?? (await tryAction(NOTHING)).blockTime;
+        return {
+          ...{ valid: false, error: 'ORACLE_ADDRESS (no effective oracle price)', oracleAddress, blockTime: time },
+          ...{ requiredFeeNative: dec8(0n), requiredFeeSats: 0, belowDust: true },
+          note: 'this ledger takes no dispensers that cost what an oracle says'
+        };
       }
     })
   };
+}
+
+const PreflightVerdict = Type.Object(Verdict);
+
+interface Asked {
+  readonly action: string;
+  readonly params?: string | readonly string[] | undefined;
+  readonly source?: string | undefined;
 }

@@ -5,13 +5,13 @@ import { parseAmount } from '../../consensus/amount.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { CAPABILITIES } from '../staking/validators.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
-import { feeMethods } from './fees.ts';
+import { type FeeMethodDeps, feeMethods } from './fees.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
 import { SignerStakeSchema, type SignerStakes, type StakeQuestion } from './stakes.ts';
 
 /** What the methods of an indexer answer from. */
 export interface IndexerMethodDeps {
-  readonly network: Pick<ChainNetwork, 'ticker' | 'network' | 'name'>;
+  readonly network: ChainNetwork;
   /** What is known of the loop at this moment. */
   readonly view: () => IndexerView;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
@@ -19,6 +19,7 @@ export interface IndexerMethodDeps {
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findStakes: (question: StakeQuestion) => Promise<SignerStakes>;
   readonly profile: Profile;
+  readonly tryAction: FeeMethodDeps['tryAction'];
 }
 
 const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
@@ -26,9 +27,9 @@ const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** The methods of an indexer. */
 export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
-  const { network, view, findAction, findStakes, profile } = deps;
+  const { network, view, findAction, findStakes } = deps;
   return {
-    ...feeMethods(profile, network),
+    ...feeMethods(deps),
     ping: pingMethod,
     health: rpcMethod({
       isProbe: true,

@@ -1,5 +1,5 @@
 import { type GasSubject, gasOf } from '../../coin/gas.ts';
-import { formatAmount, multiplyRatio, parseAmount, roundHalfUp } from '../../consensus/amount.ts';
+import { formatAmount } from '../../consensus/amount.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
@@ -8,6 +8,7 @@ import type { Output, OutputsPaid, PaidFee } from '../state/payment.ts';
 import type { Token } from '../state/token.ts';
 import { feeOf } from './amount.ts';
 import { gasPlaces } from './gas-places.ts';
+import { coinPrices, nativeFee, OLDEST_PRICE_S } from './native.ts';
 import { priceTime, roundsOf } from './rounds.ts';
 
 /** What a valid leg pays gas for. */
@@ -24,12 +25,6 @@ interface FeeStep {
   readonly payment: OutputsPaid;
 }
 
-/** A price that is older counts no more. */
-const OLDEST_PRICE_S = 1_800;
-/** What of the coin that is expected suffices, in hundredths: prices move while a transaction waits. */
-const LEAST_PERCENT = 95n;
-const COIN_PLACES = 8;
-const PRICE_PLACES = 18;
 const PREFERENCE = { destroy: 1, donate: 2 } as const;
 const NATIVE_MODE = 1;
 const BALANCE_MODE = 2;
@@ -40,7 +35,7 @@ export const FEE_STATUSES = [
   'insufficient fee (native coin output required)',
   'insufficient funds (FEE)',
   'fee output has zero value',
-  'no current oracle price for X/USD (missing or stale beyond 1800s)',
+  `no current oracle price for X/USD (missing or stale beyond ${OLDEST_PRICE_S}s)`,
   'invalid oracle price for X/USD',
   'insufficient native coin fee (paid: a, expected: b, min: c)'
 ] as const;
@@ -96,19 +91,9 @@ function payBalance({ gas, amount, spends }: Due & { readonly spends: bigint }, 
 function payNative({ vout, amount: paid, address }: Output, { gas, amount }: Due, step: FeeStep): string | undefined {
   const { ledger, rules, payment } = step;
   if (paid === 0n) return 'fee output has zero value';
-  const [round] = roundsOf(step);
-  const isCurrent = round !== undefined && priceTime(step) - round.timestamp <= OLDEST_PRICE_S;
-  const prices: bigint[] = [];
-  for (const ticker of [rules.gasTick, rules.coin]) {
-    const text = isCurrent ? round.pairs.find(({ pair }) => pair === `${ticker}/USD`)?.price : undefined;
-    if (text === undefined)
-      return `no current oracle price for ${ticker}/USD (missing or stale beyond ${OLDEST_PRICE_S}s)`;
-    const price = parseAmount(text);
-    if (!price) return `invalid oracle price for ${ticker}/USD`;
-    prices.push(price);
-  }
-  const expected = roundHalfUp(multiplyRatio(amount, prices[0]!, prices[1]!, PRICE_PLACES), COIN_PLACES);
-  const least = roundHalfUp((expected * LEAST_PERCENT) / 100n, COIN_PLACES);
+  const prices = coinPrices(roundsOf(step), { rules, at: priceTime(step) });
+  if (typeof prices === 'string') return prices;
+  const { expected, least } = nativeFee(amount, prices);
   const spentKey = `${payment.txid}|${vout}`;
   const spent = ledger.get('spent', spentKey);
   const left = paid - spent;
@@ -118,7 +103,7 @@ function payNative({ vout, amount: paid, address }: Output, { gas, amount }: Due
   }
   const used = left < expected ? left : expected;
   ledger.set('spent', spentKey, spent + used);
-  const native = { amount: used, round: round!.round };
+  const native = { amount: used, round: prices.round };
   note(ledger, { gas, amount, preference: preferenceOf(step), destination: address, native });
   return undefined;
 }

@@ -79,6 +79,11 @@ export class Preparer {
     this.#progress = progress;
   }
 
+  /** Ids of the tickers of all tokens, by `tickKey`. */
+  get tickers(): ReadonlyMap<string, number> {
+    return this.#tickers;
+  }
+
   /** Forgets all that is in memory; what was prepared and not written never was. */
   async restart(reader: Query): Promise<void> {
     this.#view = new View({ isWhole: false });

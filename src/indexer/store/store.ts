@@ -160,6 +160,11 @@ export class IndexerStore {
     }
   }
 
+  /** Ids of the tickers of all tokens, by `tickKey`, those of blocks that are being written too. */
+  get tickers(): ReadonlyMap<string, number> {
+    return this.#preparer.tickers;
+  }
+
   /** The newest blocks, highest first. */
   async readNewest(limit: number): Promise<readonly BlockRef[]> {
     return await this.#query<{ height: number; hash: string }>(

@@ -1,0 +1,184 @@
+import { parseCommand } from '../../coin/action/command.ts';
+import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
+import { formatAmount } from '../../consensus/amount.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
+import { inSnapshot } from '../../db/core/in-snapshot.ts';
+import { PlatformError } from '../../errors.ts';
+import { ActionRunner } from '../block/action-runner.ts';
+import { timesOf } from '../block/execution.ts';
+import type { CommandUnit, Outcome } from '../block/unit.ts';
+import { type CoinPrices, coinPrices } from '../fees/native.ts';
+import { isRefusal, VALID } from '../rules/action-definition.ts';
+import type { Rules } from '../rules/rules.ts';
+import { Effects, noLooks, type Used } from '../state/effects.ts';
+import { type FactKey, Missing, type PriceRound } from '../state/facts.ts';
+import { pairKey, tickKey } from '../state/keys.ts';
+import type { Output } from '../state/payment.ts';
+import { Scouting } from '../state/scouting.ts';
+import { View } from '../state/view.ts';
+import { factLoader } from '../store/facts/loader.ts';
+import { readTimes } from '../store/facts/offers.ts';
+import { readRounds } from '../store/facts/signers.ts';
+
+/** What is judged as if the next block had it. */
+export interface TrialQuestion {
+  /** Who acts; null: nothing is tried, height and prices alone are told. */
+  readonly source: string | null;
+  /** `NAME|field|…` */
+  readonly data: string;
+  /** Satoshis that its transaction pays to FEE_DESTINATION, digits; null: it pays nothing there. */
+  readonly feeSats: string | null;
+}
+
+/** What became of one command. */
+export interface TriedCommand {
+  readonly action: string;
+  /** `valid`, or why the first part of it that is refused is refused. */
+  readonly status: string;
+}
+
+/** An action as the next block would judge it; amounts are decimals of the gas token. */
+export interface Trial {
+  /** The newest block; null while there is none. */
+  readonly blockIndex: number | null;
+  readonly blockTime: number | null;
+  /** The command, then those that it runs. */
+  readonly commands: readonly TriedCommand[];
+  /** Of all commands together. */
+  readonly gas: number;
+  readonly fee: string;
+  /** What the source has of the gas token. */
+  readonly gasBalance: string;
+  /** What a unit of the gas token and one of the coin cost; a text says why they are not known. */
+  readonly prices: CoinPrices | string;
+}
+
+/** What a trial reads, and by which rules. */
+export interface TrialParts {
+  /** Destroyed by its owner when the trial fails. */
+  readonly connection: Connection;
+  readonly rules: Rules;
+  /** Ids of the tickers of all tokens, by `tickKey`. */
+  readonly tickers: ReadonlyMap<string, number>;
+  /** Rounds of prices in the ledger of another chain; undefined: the ledger has its own. */
+  readonly rounds: readonly PriceRound[] | undefined;
+}
+
+const COUNTERS = (['address', 'ticker', 'action', 'transaction'] as const).map(
+  (key) => ({ kind: 'counter', key }) as const
+);
+/** For how long one caller's question may keep the thread of the indexer. */
+const MOST_MS = 2_000;
+const SATOSHI = 10n ** 10n;
+
+/**
+ * Judges an action on what the database holds at one moment, in a view of its own, and leaves everything as it is.
+ *
+ * What follows by itself from an action, such as a dispense or a match, is not carried out.
+ *
+ * @throws {PlatformError} TRIAL_TOO_LONG, and what the driver throws
+ */
+export async function tryAction(
+  question: TrialQuestion,
+  { connection, rules, tickers, rounds }: TrialParts
+): Promise<Trial> {
+  return await inSnapshot(connection, async () => {
+    const [tip] = await rows<{ height: number; time: number }>(
+      connection,
+      'SELECT block_index AS height, block_time AS time FROM blocks ORDER BY block_index DESC LIMIT 1'
+    );
+    const height = tip ? Number(tip.height) + 1 : 0;
+    const now = Math.max(Number(tip?.time ?? 0), Math.floor(Date.now() / 1_000));
+    const times = timesOf([...(await readTimes(connection, height)), now]);
+    const block = { height, ...times, ...(rounds ? { rounds } : {}), newAddresses: new Set<string>() };
+    const view = new View({ isWhole: false });
+    const run = new TrialRun(view, new ActionRunner(rules, block), factLoader([connection], view, { ids: tickers }));
+    const tried = question.source === null ? NOTHING : await run.all(unitOf(question.source, question, rules));
+    const priced = rounds ?? (await readRounds(connection));
+    return {
+      ...{ blockIndex: tip ? Number(tip.height) : null, blockTime: tip ? Number(tip.time) : null, ...tried },
+      gasBalance: question.source === null ? '0' : await run.balance(rules.gasTick, question.source),
+      prices: coinPrices(priced, { rules, at: rounds ? times.time - PRICE_SETTLEMENT_S : times.time })
+    };
+  });
+}
+
+const NOTHING = { commands: [], gas: 0, fee: '0' } as const;
+
+function unitOf(source: string, { data, feeSats }: TrialQuestion, { fees }: Rules): CommandUnit {
+  const address = fees.destination;
+  const outputs: Output[] =
+    feeSats === null || address === undefined ? [] : [{ vout: 0, address, amount: BigInt(feeSats) * SATOSHI }];
+  const transaction = { hash: '0'.repeat(64), source, fee: null, data, outputs };
+  return { kind: 'command', transaction, command: parseCommand(data), txIndex: 0 };
+}
+
+/** Commands that are carried out one after the other, in memory. */
+class TrialRun {
+  readonly #view: View;
+  readonly #runner: ActionRunner;
+  readonly #load: (keys: readonly FactKey[]) => Promise<void>;
+  readonly #used: Used = { units: 0, looks: noLooks() };
+  readonly #until = performance.now() + MOST_MS;
+
+  constructor(view: View, runner: ActionRunner, load: (keys: readonly FactKey[]) => Promise<void>) {
+    this.#view = view;
+    this.#runner = runner;
+    this.#load = load;
+  }
+
+  async all(first: CommandUnit): Promise<Pick<Trial, 'commands' | 'gas' | 'fee'>> {
+    await this.#load(COUNTERS);
+    const pending: CommandUnit[] = [first];
+    const commands: TriedCommand[] = [];
+    let [gas, fee] = [0, 0n];
+    for (let unit = pending.shift(); unit; unit = pending.shift()) {
+      const { effects, outcome } = await this.#carryOut(unit);
+      this.#view.commit(effects.changes);
+      this.#used.units += effects.used;
+      commands.push({ action: unit.command.name, status: verdictOf(effects) });
+      gas += effects.fee?.gas ?? 0;
+      fee += effects.fee?.amount ?? 0n;
+      pending.unshift(...outcome.next.filter((next) => next.kind === 'command'));
+    }
+    return { commands, gas, fee: formatAmount(fee) };
+  }
+
+  async balance(tick: string, address: string): Promise<string> {
+    const fact = { kind: 'balance', key: pairKey(tickKey(tick), address) } as const;
+    await this.#load(this.#view.missing([fact]));
+    return formatAmount(this.#view.get(fact.kind, fact.key));
+  }
+
+  async #carryOut(unit: CommandUnit): Promise<{ readonly effects: Effects; readonly outcome: Outcome }> {
+    for (;;) {
+      if (performance.now() > this.#until)
+        throw new PlatformError('TRIAL_TOO_LONG', { reason: `the action takes more than ${MOST_MS} ms to judge` });
+      const effects = new Effects(this.#view, this.#used);
+      try {
+        return { effects, outcome: this.#runner.command(unit, effects) };
+      } catch (caught) {
+        if (!(caught instanceof Missing)) throw caught;
+        await this.#load([...caught.keys, ...this.#lackedBy(unit)]);
+      }
+    }
+  }
+
+  /** What else it lacks, so that one load brings it. */
+  #lackedBy(unit: CommandUnit): readonly FactKey[] {
+    const scouting = new Scouting(this.#view, this.#used);
+    try {
+      this.#runner.command(unit, scouting);
+    } catch (caught) {
+      if (!(caught instanceof Missing)) throw caught;
+    }
+    return scouting.lacking;
+  }
+}
+
+function verdictOf({ rows: made, refusals }: Effects): string {
+  const statuses = made.flatMap(({ table, columns }) =>
+    'status_id' in columns && table !== 'fees' && !table.endsWith('_statuses') ? [String(columns['status_id'])] : []
+  );
+  return [...refusals.map(({ status }) => status), ...statuses].find(isRefusal) ?? VALID;
+}

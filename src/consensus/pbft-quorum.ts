@@ -11,6 +11,12 @@ export function pbftQuorum(validators: number): number {
   return Math.max(2 * faulty + 1, Math.ceil((validators + 1) / 2));
 }
 
+/** Votes that decide among `validators` so that two quorums always share a hub that does not lie: ceil((N+f+1)/2). */
+export function byzantineQuorum(validators: number): number {
+  const faulty = Math.floor((validators - 1) / 3);
+  return Math.ceil((validators + faulty + 1) / 2);
+}
+
 /** Signatures of equal weight that satisfy every reader of a checkpoint: more than two thirds. @see isQuorum */
 export function checkpointQuorum(validators: number): number {
   return Math.floor((2 * validators) / 3) + 1;

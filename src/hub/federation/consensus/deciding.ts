@@ -1,0 +1,87 @@
+import type { Batch } from './messages.ts';
+import { MOST_BATCH_LENGTH, MOST_OPERATIONS, MOST_SKEW_MS, WINDOW } from './rules.ts';
+import type { Slot } from './state.ts';
+import { bindVote, castVote, committedDigest, precedingOf, putSlot, slotAt, type Turn } from './turn.ts';
+
+/** Accepts proposals, then commits what is prepared, both in the order of places, and notes what is committed. */
+export function walkSlots(turn: Turn): void {
+  const { state } = turn;
+  if (state.isChanging) return;
+  let mayCommit = true;
+  for (let seq = state.stable.seq + 1; seq <= state.stable.seq + WINDOW; seq++) {
+    const slot = state.slots.get(seq);
+    if (!slot) return;
+    acceptProposal(turn, slot);
+    mayCommit = commitSlot(turn, slotAt(turn, seq), mayCommit);
+    noteCommitted(turn, slotAt(turn, seq));
+    mayCommit ||= slotAt(turn, seq).committed !== null;
+  }
+}
+
+/** Prepares a leader's proposal that fits. */
+function acceptProposal(turn: Turn, slot: Slot): void {
+  const { proposal, accepted, seq } = slot;
+  if (!proposal || accepted !== null || proposal.sender === turn.rules.self) return;
+  const { digest, batch } = proposal.message;
+  if (!isFitting(turn, batch, digest) || !bindVote(turn, 'prepare', seq, digest)) return;
+  putSlot(turn, { ...slot, accepted: digest });
+  castVote(turn, { kind: 'prepare', view: turn.state.view, seq, digest });
+}
+
+/** Returns whether a proposal is what the view began with, or follows the log and holds only what submitters numbered next. */
+function isFitting(turn: Turn, batch: Batch, digest: string): boolean {
+  const { carried, carriedTo, now } = turn.state;
+  if (batch.seq <= carriedTo) {
+    const wanted = carried.get(batch.seq);
+    return wanted !== undefined && turn.rules.digestOf(wanted) === digest;
+  }
+  const before = precedingOf(turn, batch.seq);
+  if (!before || before.digest !== batch.previous || batch.time <= before.time) return false;
+  if (Math.abs(batch.time - now) > MOST_SKEW_MS) return false;
+  const { operations } = batch;
+  const length = operations.reduce((sum, { body }) => sum + body.length, 0);
+  if (operations.length === 0 || operations.length > MOST_OPERATIONS) return false;
+  if (operations.length > 1 && length > MOST_BATCH_LENGTH) return false;
+  const next = new Map(before.next);
+  return operations.every((operation) => {
+    const { submitter, number } = operation;
+    if (!turn.rules.keys.includes(submitter) || number !== (next.get(submitter) ?? 0)) return false;
+    next.set(submitter, number + 1);
+    return turn.rules.isWellFormed(operation);
+  });
+}
+
+/** Commits a place that a quorum has prepared, where all before it are committed here. @returns whether the next one may be */
+function commitSlot(turn: Turn, slot: Slot, mayCommit: boolean): boolean {
+  const { proposal, accepted, committing, seq } = slot;
+  if (committing !== null) return mayCommit;
+  if (!mayCommit || !proposal || accepted === null || proposal.message.digest !== accepted) return false;
+  const votes = [...slot.prepares.values()].filter(
+    ({ sender, message }) => message.digest === accepted && sender !== proposal.sender
+  );
+  if (1 + votes.length < turn.rules.quorum) return false;
+  const prepared = { proposal, votes };
+  if (!bindVote(turn, 'commit', seq, accepted)) return false;
+  putSlot(turn, { ...slot, committing: accepted, prepared });
+  castVote(turn, { kind: 'commit', view: turn.state.view, seq, digest: accepted }, prepared);
+  return true;
+}
+
+/** Notes a batch that a quorum has committed, after the one before it. */
+function noteCommitted(turn: Turn, slot: Slot): void {
+  const { proposal, commits, committed, seq } = slot;
+  if (committed || !proposal) return;
+  const { digest, batch } = proposal.message;
+  const votes = [...commits.values()].filter(({ message }) => message.digest === digest);
+  if (votes.length < turn.rules.quorum || committedDigest(turn, seq - 1) !== batch.previous) return;
+  putSlot(turn, { ...slot, committed: { batch, votes } });
+}
+
+/** Has the next committed batch written, one at a time. */
+export function applyNext(turn: Turn): void {
+  const { applied, applying, slots } = turn.state;
+  const committed = slots.get(applied.seq + 1)?.committed;
+  if (!committed || applying !== null) return;
+  turn.state.applying = committed.batch.seq;
+  turn.effects.push({ type: 'apply', batch: committed.batch, committed });
+}

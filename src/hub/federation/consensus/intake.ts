@@ -1,0 +1,56 @@
+import type { Checkpoint, Message, PrePrepare, Signed, Vote } from './messages.ts';
+import { CHECKPOINT_INTERVAL, leaderOf, WINDOW } from './rules.ts';
+import { setStable } from './standing.ts';
+import { keepOwn, putSlot, slotAt, type Turn } from './turn.ts';
+
+/** Keeps the leader's first proposal for a place; a second one is evidence. */
+export function takeProposal(turn: Turn, signed: Signed<PrePrepare>): void {
+  const { view, seq, digest, batch } = signed.message;
+  if (signed.sender !== leaderOf(turn.rules, view) || !isOpen(turn, view, seq)) return;
+  if (batch.seq !== seq || turn.rules.digestOf(batch) !== digest) return;
+  const slot = slotAt(turn, seq);
+  if (slot.proposal) noteEquivocation(turn, slot.proposal, signed, slot.proposal.message.digest === digest);
+  else putSlot(turn, { ...slot, proposal: signed });
+  keepOwn(turn, signed);
+}
+
+/** Keeps the first vote of each hub for a place; a second one is evidence. */
+export function takeVote(turn: Turn, signed: Signed<Vote>): void {
+  const { kind, view, seq, digest } = signed.message;
+  if (!isOpen(turn, view, seq)) return;
+  const slot = slotAt(turn, seq);
+  const field = kind === 'prepare' ? 'prepares' : 'commits';
+  const first = slot[field].get(signed.sender);
+  if (first) noteEquivocation(turn, first, signed, first.message.digest === digest);
+  else putSlot(turn, { ...slot, [field]: new Map(slot[field]).set(signed.sender, signed) });
+  keepOwn(turn, signed);
+}
+
+/** Counts states after a batch; a quorum of equal ones is stable. */
+export function takeCheckpoint(turn: Turn, signed: Signed<Checkpoint>): void {
+  const { stable, checkpoints } = turn.state;
+  const { seq, digest, state } = signed.message;
+  if (seq <= stable.seq || seq > stable.seq + 2 * WINDOW || seq % CHECKPOINT_INTERVAL !== 0) return;
+  const of = checkpoints.get(seq) ?? new Map<string, Signed<Checkpoint>>();
+  const first = of.get(signed.sender);
+  if (first) {
+    noteEquivocation(turn, first, signed, first.message.digest === digest && first.message.state === state);
+    return;
+  }
+  const all = new Map(of).set(signed.sender, signed);
+  turn.state.checkpoints = new Map(checkpoints).set(seq, all);
+  keepOwn(turn, signed);
+  const same = [...all.values()].filter(({ message }) => message.digest === digest && message.state === state);
+  if (same.length >= turn.rules.quorum) setStable(turn, { seq, digest, state, votes: same });
+}
+
+/** Reports a hub that signed two things for one place. */
+function noteEquivocation(turn: Turn, first: Signed<Message>, second: Signed<Message>, isSame: boolean): void {
+  if (!isSame) turn.effects.push({ type: 'evidence', first, second });
+}
+
+/** Returns whether votes for a place count now. */
+function isOpen(turn: Turn, view: number, seq: number): boolean {
+  const { state } = turn;
+  return view === state.view && !state.isChanging && seq > state.stable.seq && seq <= state.stable.seq + WINDOW;
+}

@@ -1,0 +1,42 @@
+import type { Batch, Message, Operation, Signed } from './messages.ts';
+
+/** What all hubs of a set have in common, and this hub's key. */
+export interface Rules {
+  readonly self: string;
+  /** Keys of the set, in ascending order. */
+  readonly keys: readonly string[];
+  /** Votes that decide. */
+  readonly quorum: number;
+  /** Hubs that may lie. */
+  readonly faulty: number;
+  /** Whether a message in a certificate was signed by its sender. */
+  readonly isSigned: (signed: Signed<Message>) => boolean;
+  /** SHA-256 over the canonical JSON of a batch, hex. */
+  readonly digestOf: (batch: Batch) => string;
+  /** Whether an operation has the form that all hubs takeEvent; what it does is judged when it is applied. */
+  readonly isWellFormed: (operation: Operation) => boolean;
+}
+
+/** Batches between two checkpoints. */
+export const CHECKPOINT_INTERVAL = 100;
+/** Places above the stable checkpoint that are open: a hub that is slower by one interval still takes part. */
+export const WINDOW = 2 * CHECKPOINT_INTERVAL;
+/** Batches that a leader proposes precedingOf the first of them is applied. */
+export const MOST_IN_FLIGHT = 8;
+export const MOST_OPERATIONS = 1_000;
+/** Characters of all operations of a batch. */
+export const MOST_BATCH_LENGTH = 262_144;
+/** How far a proposal's time may be from a hub's own clock. */
+export const MOST_SKEW_MS = 30_000;
+/** Time that a leader has for an operation that it could propose. */
+export const ROUND_TIMEOUT_MS = 2_000;
+export const LONGEST_TIMEOUT_MS = 60_000;
+/** Batches of one view after which the time-out is the shortest again. */
+export const CALM_BATCHES = 10;
+/** After so long without progress a hub sends its last messages once more. */
+export const RESEND_MS = 500;
+
+/** Key of the hub that leads a view. */
+export function leaderOf({ keys }: Pick<Rules, 'keys'>, view: number): string {
+  return keys[view % keys.length]!;
+}

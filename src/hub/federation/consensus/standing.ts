@@ -1,0 +1,80 @@
+import { isCommitted, isStable } from './certificates.ts';
+import type { Committed, Stable } from './messages.ts';
+import { CALM_BATCHES, ROUND_TIMEOUT_MS } from './rules.ts';
+import { type ConsensusState, operationKey } from './state.ts';
+import { castVote, committedDigest, putSlot, slotAt, type Turn } from './turn.ts';
+
+/** Moves the window to a checkpoint that a quorum signed. */
+export function setStable(turn: Turn, stable: Stable): void {
+  const { state } = turn;
+  if (state.checkpointState?.seq === stable.seq) checkState(turn, stable, state.checkpointState.state);
+  state.stable = stable;
+  state.checkpoints = new Map([...state.checkpoints].filter(([seq]) => seq > stable.seq));
+  state.own = new Map([...state.own].filter(([, { message }]) => !('seq' in message) || message.seq > stable.seq));
+  state.slots = new Map([...state.slots].filter(([seq]) => seq > Math.min(stable.seq, state.applied.seq)));
+}
+
+/** Notes a batch that is in the database, and signs the state where a checkpoint is due. */
+export function noteApplied(turn: Turn, seq: number, digestOfState: string | null): void {
+  const { state } = turn;
+  const committed = state.slots.get(seq)?.committed;
+  if (!committed || seq !== state.applied.seq + 1) return;
+  const { batch } = committed;
+  const next = new Map(state.applied.next);
+  const advanced = new Map(state.advanced);
+  const pending = new Map(state.pending);
+  for (const operation of batch.operations) {
+    next.set(operation.submitter, operation.number + 1);
+    advanced.set(operation.submitter, state.now);
+    pending.delete(operationKey(operation));
+  }
+  const digest = turn.rules.digestOf(batch);
+  Object.assign(state, { advanced, pending, applying: null });
+  if (digestOfState !== null) state.checkpointState = { seq, state: digestOfState };
+  state.applied = { seq, digest, time: batch.time, next };
+  state.calmBatches += 1;
+  if (state.calmBatches >= CALM_BATCHES) state.timeoutMs = ROUND_TIMEOUT_MS;
+  if (seq <= state.stable.seq) {
+    state.slots = new Map([...state.slots].filter(([at]) => at > seq));
+    if (seq === state.stable.seq && digestOfState !== null) checkState(turn, state.stable, digestOfState);
+  } else if (digestOfState !== null) castVote(turn, { kind: 'checkpoint', seq, digest, state: digestOfState });
+}
+
+/** Halts where the state is not the one that a quorum signed. */
+function checkState(turn: Turn, { seq, state }: Stable, own: string): void {
+  if (own === state) return;
+  turn.state.isHalted = true;
+  turn.effects.push({ type: 'halt', seq, state: own, signed: state });
+}
+
+/** Compares how far another hub is: fetches from it, or sends it what it lacks. */
+export function hear(turn: Turn, from: string, view: number, seq: number): void {
+  const { state } = turn;
+  if (from === turn.rules.self) return;
+  if (seq > state.applied.seq && state.applying === null)
+    turn.effects.push({ type: 'fetch', from, seq: state.applied.seq + 1 });
+  if (seq < state.applied.seq) turn.effects.push({ type: 'tellStanding', to: from });
+  if (view >= state.view) return;
+  if (state.newView) turn.effects.push({ type: 'send', to: from, signed: state.newView });
+  const change = state.own.get('viewChange');
+  if (change) turn.effects.push({ type: 'send', to: from, signed: change });
+}
+
+/** Takes batches that follow the last one that it has, each with the commits of a quorum. */
+export function takeLog(turn: Turn, entries: readonly Committed[]): void {
+  for (const entry of entries) {
+    const { batch } = entry;
+    if (batch.seq <= turn.state.applied.seq || turn.state.slots.get(batch.seq)?.committed) continue;
+    if (batch.previous !== committedDigest(turn, batch.seq - 1) || !isCommitted(turn.rules, entry)) return;
+    putSlot(turn, { ...slotAt(turn, batch.seq), committed: entry });
+  }
+}
+
+/** Goes on from a state that replaced the database. */
+export function takeState(turn: Turn, stable: Stable, applied: ConsensusState['applied']): void {
+  if (stable.seq <= turn.state.applied.seq || !isStable(turn.rules, stable)) return;
+  turn.state.applied = applied;
+  turn.state.applying = null;
+  if (stable.seq > turn.state.stable.seq) setStable(turn, stable);
+  turn.state.slots = new Map([...turn.state.slots].filter(([seq]) => seq > stable.seq));
+}

@@ -1,0 +1,179 @@
+import type {
+  Batch,
+  Checkpoint,
+  Committed,
+  Message,
+  NewView,
+  Operation,
+  PrePrepare,
+  Prepared,
+  Signed,
+  Stable,
+  ViewChange,
+  Vote
+} from './messages.ts';
+import { EMPTY_LOG } from './messages.ts';
+import { ROUND_TIMEOUT_MS } from './rules.ts';
+
+/** A place of the log that is not yet below a stable checkpoint. All but the last two fields are of the present view. */
+export interface Slot {
+  readonly seq: number;
+  /** The leader's first proposal. */
+  readonly proposal: Signed<PrePrepare> | null;
+  /** Digest that this hub prepares or proposes; null before. */
+  readonly accepted: string | null;
+  /** Digest that this hub commits; null before. */
+  readonly committing: string | null;
+  /** By sender, the first of each. */
+  readonly prepares: ReadonlyMap<string, Signed<Vote>>;
+  readonly commits: ReadonlyMap<string, Signed<Vote>>;
+  /** Of the highest view in which this hub saw a quorum for the place. */
+  readonly prepared: Prepared | null;
+  readonly committed: Committed | null;
+}
+
+/** How far this hub's database is. */
+export interface Applied {
+  readonly seq: number;
+  readonly digest: string;
+  /** Clock of the log. */
+  readonly time: number;
+  /** By submitter, the number of its next operation. */
+  readonly next: ReadonlyMap<string, number>;
+}
+
+/** An operation that waits, and since when: epoch milliseconds. */
+export interface Pending {
+  readonly operation: Operation;
+  readonly since: number;
+}
+
+/** All that a hub knows of the log. Values are replaced, never changed. */
+export interface ConsensusState {
+  readonly now: number;
+  readonly view: number;
+  /** Whether it asks for `view`, which has not begun. */
+  readonly isChanging: boolean;
+  /** When the view began or was asked for. */
+  readonly viewSince: number;
+  readonly timeoutMs: number;
+  /** Batches applied since the view began. */
+  readonly calmBatches: number;
+  readonly stable: Stable;
+  readonly applied: Applied;
+  /** The place that is being written to the database; null for none. */
+  readonly applying: number | null;
+  readonly slots: ReadonlyMap<number, Slot>;
+  /** Batches that the view began with, by their places: only these may stand there. */
+  readonly carried: ReadonlyMap<number, Batch>;
+  /** Places up to here were decided before the view. */
+  readonly carriedTo: number;
+  /** By submitter and number. */
+  readonly pending: ReadonlyMap<string, Pending>;
+  /** By submitter, when an operation of it was applied. */
+  readonly advanced: ReadonlyMap<string, number>;
+  /** By sender, its wish for the highest view. */
+  readonly changes: ReadonlyMap<string, Signed<ViewChange>>;
+  /** By place and sender. */
+  readonly checkpoints: ReadonlyMap<number, ReadonlyMap<string, Signed<Checkpoint>>>;
+  /** What began the view; null for view 0, and after a restart until another hub sends it. */
+  readonly newView: Signed<NewView> | null;
+  /** Own votes of this view, those from before a restart included: a digest by kind and place. */
+  readonly bound: ReadonlyMap<string, string>;
+  /** Own messages that are signed and stored, by kind and place: they are sent again where nothing moves. */
+  readonly own: ReadonlyMap<string, Signed<Message>>;
+  /** When they were last sent again. */
+  readonly resentAt: number;
+  /** Digest of the tables at the last checkpoint that this hub made. */
+  readonly checkpointState: { readonly seq: number; readonly state: string } | null;
+  readonly isHalted: boolean;
+}
+
+/** An own message as it is stored before it is sent. */
+export interface StoredVote {
+  readonly signed: Signed<Message>;
+  /** What a commit rests on. */
+  readonly prepared: Prepared | null;
+}
+
+/** What a database of a hub says at its start. */
+export interface Restored {
+  readonly now: number;
+  readonly stable: Stable;
+  readonly applied: Applied;
+  /** Batches above the checkpoint that are applied. */
+  readonly log: readonly Committed[];
+  readonly votes: readonly StoredVote[];
+  readonly pending: readonly Operation[];
+}
+
+/** What a hub without a past has. */
+export const NOTHING_RESTORED: Restored = {
+  now: 0,
+  stable: EMPTY_LOG,
+  applied: { seq: 0, digest: '', time: 0, next: new Map() },
+  log: [],
+  votes: [],
+  pending: []
+};
+
+/** Returns the key of an operation among those that wait. */
+export function operationKey({ submitter, number }: Pick<Operation, 'submitter' | 'number'>): string {
+  return `${submitter}/${number}`;
+}
+
+/** Returns an empty place. */
+export function emptySlot(seq: number): Slot {
+  return {
+    ...{ seq, proposal: null, accepted: null, committing: null, prepared: null, committed: null },
+    ...{ prepares: new Map(), commits: new Map() }
+  };
+}
+
+/**
+ * Returns the state of a hub that starts.
+ *
+ * It votes in no view below the highest one that it has voted in. It takes part in that view when another hub has sent what began it.
+ */
+export function restore({ now, stable, applied, log, votes, pending }: Restored): ConsensusState {
+  const view = Math.max(0, ...votes.map(({ signed: { message } }) => ('view' in message ? message.view : 0)));
+  const slots = new Map<number, Slot>();
+  for (const committed of log) slots.set(committed.batch.seq, { ...emptySlot(committed.batch.seq), committed });
+  const bound = new Map<string, string>();
+  const own = new Map<string, Signed<Message>>();
+  const changes = new Map<string, Signed<ViewChange>>();
+  for (const { signed, prepared } of votes) {
+    const { message } = signed;
+    if (prepared) {
+      const { seq, view: at } = prepared.proposal.message;
+      const slot = slots.get(seq) ?? emptySlot(seq);
+      if (seq > stable.seq && at > (slot.prepared?.proposal.message.view ?? -1)) slots.set(seq, { ...slot, prepared });
+    }
+    if (message.kind === 'checkpoint') own.set(`checkpoint/${message.seq}`, signed);
+    if (!('view' in message) || message.view !== view) continue;
+    if (message.kind === 'viewChange') {
+      own.set(message.kind, signed);
+      changes.set(signed.sender, signed as Signed<ViewChange>);
+    }
+    if (!('seq' in message)) continue;
+    bound.set(`${message.kind}/${message.seq}`, message.digest);
+    own.set(`${message.kind}/${message.seq}`, signed);
+    if (message.kind !== 'prePrepare') continue;
+    const slot = slots.get(message.seq) ?? emptySlot(message.seq);
+    slots.set(message.seq, { ...slot, proposal: signed as Signed<PrePrepare>, accepted: message.digest });
+  }
+  return {
+    ...{ now, view, isChanging: view > 0, viewSince: now, timeoutMs: ROUND_TIMEOUT_MS, calmBatches: 0 },
+    ...{ stable, applied, applying: null, slots, carried: new Map(), carriedTo: 0, bound, own },
+    pending: new Map(pending.map((operation) => [operationKey(operation), { operation, since: now }])),
+    ...{
+      advanced: new Map(),
+      changes: new Map(),
+      checkpoints: new Map(),
+      newView: null,
+      resentAt: now,
+      checkpointState: null,
+      isHalted: false
+    }
+  };
+}

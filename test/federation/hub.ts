@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto';
+import type { ConsensusEvent, Effect } from '../../src/hub/federation/consensus/events.ts';
+import {
+  type Committed,
+  EMPTY_LOG,
+  type Message,
+  type Operation,
+  type Signed,
+  type Stable
+} from '../../src/hub/federation/consensus/messages.ts';
+import { CHECKPOINT_INTERVAL, type Rules } from '../../src/hub/federation/consensus/rules.ts';
+import {
+  type Applied,
+  type ConsensusState,
+  restore,
+  type StoredVote
+} from '../../src/hub/federation/consensus/state.ts';
+import { step } from '../../src/hub/federation/consensus/step.ts';
+import type { Keys } from './keys.ts';
+import type { SeededRandom } from './random.ts';
+import { Violation } from './violation.ts';
+
+/** What hubs send one another. */
+export type Sent =
+  | { readonly kind: 'signed'; readonly signed: Signed<Message> }
+  | { readonly kind: 'operation'; readonly operation: Operation }
+  | { readonly kind: 'standing'; readonly view: number; readonly seq: number }
+  | { readonly kind: 'ask'; readonly seq: number }
+  | { readonly kind: 'log'; readonly entries: readonly Committed[] }
+  | { readonly kind: 'state'; readonly stable: Stable; readonly applied: Applied; readonly tables: string };
+
+export interface World {
+  readonly keys: Keys;
+  readonly random: SeededRandom;
+  readonly now: () => number;
+  after(delayMs: number, run: () => void): void;
+  send(from: string, to: string, sent: Sent): void;
+  /** Called when a hub has a batch in its database. */
+  applied(hub: string, committed: Committed): void;
+  evidence(by: string, against: string): void;
+}
+
+/** Batches of one answer. */
+const MOST_ENTRIES = 32;
+/** Batches below a stable checkpoint that a hub keeps. */
+const KEPT_BATCHES = 150;
+
+interface Disk {
+  stable: Stable;
+  applied: Applied;
+  /** Digest of the tables. */
+  tables: string;
+  tablesAtStable: { readonly applied: Applied; readonly tables: string };
+  log: Committed[];
+  votes: StoredVote[];
+  pending: Operation[];
+}
+
+/** A hub of the simulation: the product's core, and a disk that a crash leaves with what was written. */
+export class Hub {
+  readonly key: string;
+  readonly rules: Rules;
+  readonly #world: World;
+  readonly disk: Disk = {
+    stable: EMPTY_LOG,
+    applied: { seq: 0, digest: '', time: 0, next: new Map() },
+    tables: '',
+    tablesAtStable: { applied: { seq: 0, digest: '', time: 0, next: new Map() }, tables: '' },
+    log: [],
+    votes: [],
+    pending: []
+  };
+  /** Clock of the machine, against that of the world. */
+  skewMs = 0;
+  #state: ConsensusState | null = null;
+  /** Of the process: what an earlier one had under way is lost. */
+  #life = 0;
+  #numbers = 0;
+
+  constructor(key: string, world: World) {
+    this.key = key;
+    this.#world = world;
+    this.rules = world.keys.rulesOf(key);
+  }
+
+  get isRunning(): boolean {
+    return this.#state !== null;
+  }
+
+  get state(): ConsensusState | null {
+    return this.#state;
+  }
+
+  start(): void {
+    const { stable, applied, log, votes, pending } = this.disk;
+    const above = log.filter(({ batch }) => batch.seq > stable.seq);
+    this.#state = restore({ now: this.#now(), stable, applied, log: above, votes, pending });
+    this.#life += 1;
+    this.#tick(this.#life);
+    this.#beat(this.#life);
+    for (const operation of pending) this.toOthers({ kind: 'operation', operation });
+  }
+
+  crash(): void {
+    this.#state = null;
+  }
+
+  /** Takes a write. @returns its operation, which is on disk */
+  submit(body: string): Operation {
+    this.#numbers = Math.max(this.#numbers, this.disk.applied.next.get(this.key) ?? 0);
+    const operation = { submitter: this.key, number: this.#numbers++, body };
+    this.disk.pending.push(operation);
+    this.step({ type: 'operation.submitted', operation });
+    this.toOthers({ kind: 'operation', operation });
+    return operation;
+  }
+
+  receive(from: string, sent: Sent): void {
+    switch (sent.kind) {
+      case 'signed':
+        if (this.rules.isSigned(sent.signed)) this.step({ type: 'message.received', signed: sent.signed });
+        return;
+      case 'operation':
+        this.step({ type: 'operation.submitted', operation: sent.operation });
+        return;
+      case 'standing':
+        this.step({ type: 'peer.heard', from, view: sent.view, seq: sent.seq });
+        return;
+      case 'ask':
+        this.answer(from, sent.seq);
+        return;
+      case 'log':
+        this.step({ type: 'log.fetched', entries: sent.entries });
+        return;
+      case 'state':
+        this.#takeState(sent);
+        return;
+    }
+  }
+
+  /** Hands out its log, or its state where that is pruned. */
+  answer(to: string, seq: number): void {
+    const { log, stable, tablesAtStable } = this.disk;
+    const first = log[0]?.batch.seq ?? Number.POSITIVE_INFINITY;
+    if (seq >= first) {
+      const entries = log.filter(({ batch }) => batch.seq >= seq).slice(0, MOST_ENTRIES);
+      if (entries.length > 0) this.#world.send(this.key, to, { kind: 'log', entries });
+    } else if (stable.seq >= seq) this.#world.send(this.key, to, { kind: 'state', stable, ...tablesAtStable });
+  }
+
+  step(event: ConsensusEvent): void {
+    if (!this.#state) return;
+    const life = this.#life;
+    const { state, effects } = step(this.#state, event, this.rules);
+    this.#state = state;
+    if (state.stable.seq > this.disk.stable.seq && this.disk.applied.seq >= state.stable.seq)
+      this.#keepStable(state.stable);
+    for (const effect of effects) this.carryOut(effect, life);
+  }
+
+  carryOut(effect: Effect, life = this.#life): void {
+    switch (effect.type) {
+      case 'vote':
+        this.#after(this.#world.random.between(0, 3), life, () => this.#store(effect));
+        return;
+      case 'apply':
+        this.#after(this.#world.random.between(1, 5), life, () => this.#apply(effect.committed));
+        return;
+      case 'send':
+        this.#world.send(this.key, effect.to, { kind: 'signed', signed: effect.signed });
+        return;
+      case 'sendAgain':
+        for (const signed of effect.messages) this.toOthers({ kind: 'signed', signed });
+        for (const operation of this.disk.pending) this.toOthers({ kind: 'operation', operation });
+        return;
+      case 'tellStanding':
+        if (effect.to === null) this.toOthers(this.#standing());
+        else this.#world.send(this.key, effect.to, this.#standing());
+        return;
+      case 'fetch':
+        this.#world.send(this.key, effect.from, { kind: 'ask', seq: effect.seq });
+        return;
+      case 'evidence':
+        this.#world.evidence(this.key, effect.first.sender);
+        return;
+      case 'halt':
+        throw new Violation(`${this.key} halts at ${effect.seq}: ${effect.state} is not ${effect.signed}`);
+    }
+  }
+
+  toOthers(sent: Sent): void {
+    for (const to of this.rules.keys) if (to !== this.key) this.#world.send(this.key, to, sent);
+  }
+
+  #standing(): Sent {
+    const { view, isChanging, applied } = this.#state!;
+    return { kind: 'standing', view: isChanging ? view - 1 : view, seq: applied.seq };
+  }
+
+  #store({ message, prepared }: Extract<Effect, { type: 'vote' }>): void {
+    const signed = this.#world.keys.sign(this.key, message);
+    const place = (one: Message) => `${one.kind}/${'view' in one ? one.view : ''}/${'seq' in one ? one.seq : ''}`;
+    const before = this.disk.votes.find(({ signed: { message: one } }) => place(one) === place(message));
+    if (
+      before &&
+      'digest' in message &&
+      'digest' in before.signed.message &&
+      before.signed.message.digest !== message.digest
+    )
+      throw new Violation(`${this.key} votes twice at ${place(message)}`);
+    this.disk.votes.push({ signed, prepared });
+    this.step({ type: 'vote.stored', signed });
+    this.toOthers({ kind: 'signed', signed });
+  }
+
+  #apply(committed: Committed): void {
+    const { batch } = committed;
+    const { disk } = this;
+    if (batch.seq !== disk.applied.seq + 1)
+      throw new Violation(`${this.key} applies ${batch.seq} after ${disk.applied.seq}`);
+    const next = new Map(disk.applied.next);
+    for (const { submitter, number } of batch.operations) next.set(submitter, number + 1);
+    disk.applied = { seq: batch.seq, digest: this.rules.digestOf(batch), time: batch.time, next };
+    const texts = batch.operations.map(({ body }) => body).join();
+    disk.tables = createHash('sha256').update(`${disk.tables}|${texts}`).digest('hex').slice(0, 16);
+    disk.log.push(committed);
+    disk.pending = disk.pending.filter(({ number }) => number >= (next.get(this.key) ?? 0));
+    this.#world.applied(this.key, committed);
+    const isDue = batch.seq % CHECKPOINT_INTERVAL === 0;
+    if (isDue) this.#atCheckpoint = { applied: disk.applied, tables: disk.tables };
+    this.step({ type: 'batch.applied', seq: batch.seq, state: isDue ? disk.tables : null });
+  }
+
+  #atCheckpoint = this.disk.tablesAtStable;
+
+  #keepStable(stable: Stable): void {
+    const { disk } = this;
+    disk.stable = stable;
+    if (this.#atCheckpoint.applied.seq === stable.seq) disk.tablesAtStable = this.#atCheckpoint;
+    disk.log = disk.log.filter(({ batch }) => batch.seq > stable.seq - KEPT_BATCHES);
+    disk.votes = disk.votes.filter(({ signed: { message } }) => !('seq' in message) || message.seq > stable.seq);
+  }
+
+  #takeState({ stable, applied, tables }: Extract<Sent, { kind: 'state' }>): void {
+    const { disk } = this;
+    if (stable.seq <= disk.applied.seq || stable.state !== tables || stable.seq !== applied.seq) return;
+    const before = this.#state!.applied.seq;
+    this.step({ type: 'state.replaced', stable, applied });
+    if (this.#state!.applied.seq === before) return;
+    Object.assign(disk, { stable, applied, tables, tablesAtStable: { applied, tables }, log: [] });
+    disk.votes = disk.votes.filter(({ signed: { message } }) => !('seq' in message) || message.seq > stable.seq);
+    disk.pending = disk.pending.filter(({ number }) => number >= (applied.next.get(this.key) ?? 0));
+    this.#life += 1; // what was under way is of another state
+    this.#tick(this.#life);
+    this.#beat(this.#life);
+  }
+
+  #tick(life: number): void {
+    this.#after(50, life, () => {
+      this.step({ type: 'clock.ticked', now: Math.max(this.#state!.now, this.#now()) });
+      this.#tick(this.#life);
+    });
+  }
+
+  #beat(life: number): void {
+    this.#after(1_000, life, () => {
+      this.toOthers(this.#standing());
+      this.#beat(this.#life);
+    });
+  }
+
+  #after(delayMs: number, life: number, run: () => void): void {
+    this.#world.after(delayMs, () => {
+      if (this.#state && life === this.#life) run();
+    });
+  }
+
+  #now(): number {
+    return this.#world.now() + this.skewMs;
+  }
+}

@@ -1,0 +1,2 @@
+/** A promise that the simulation saw broken. */
+export class Violation extends Error {}

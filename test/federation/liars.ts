@@ -66,6 +66,13 @@ export class Liar extends Hub {
           return;
         }
         break;
+      case 'replays all':
+        if (message?.kind === 'prePrepare' && this.disk.log.length > 0) {
+          const [old] = random.pick(this.disk.log).batch.operations;
+          this.#propose(message, { operations: old ? [old, ...message.batch.operations] : message.batch.operations });
+          return;
+        }
+        break;
       case 'censors':
         if (message?.kind === 'prePrepare') {
           const operations = message.batch.operations.filter(({ submitter }) => submitter !== this.#victim);

@@ -19,8 +19,11 @@ test('honest hubs agree and lose no write through crashes, partitions and lost m
 
 for (const [place, behaviour] of BEHAVIOURS.entries())
   test(`one hub of four ${behaviour}: the others agree, lose no write and name no honest hub`, () => {
-    const { operations } = new Simulation({ seed: 100 + place, hubs: 4, behaviour, steps: STEPS }).run();
-    assert.ok(operations > 20, String(operations));
+    for (const round of [1, 2, 3]) {
+      const seed = round * BEHAVIOURS.length + place;
+      const { operations } = new Simulation({ seed, hubs: 4, behaviour, steps: STEPS / 2 }).run();
+      assert.ok(operations > 20, String(operations));
+    }
   });
 
 test('a hub that signs two proposals for one place is named', () => {

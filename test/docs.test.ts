@@ -37,7 +37,7 @@ test('every link between documents leads somewhere, and docs/README.md names eve
       if (/^[a-z]+:/.test(target)) continue;
       assert.ok(existsSync(join(dirname(path), target)), `${path} links to ${target}`);
     }
-    if (/^docs\/(?:decisions\/)?[^/]+\.md$/.test(path) && path !== 'docs/README.md')
+    if (/^docs\/(?:(?:decisions|operating)\/)?[^/]+\.md$/.test(path) && path !== 'docs/README.md')
       assert.ok(index.includes(`(${path.slice('docs/'.length)})`), `docs/README.md does not name ${path}`);
   }
 });

@@ -55,6 +55,12 @@ export const ERRORS = {
   },
   /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
   DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
+  /** MariaDB answers and refuses to write. */
+  DATABASE_READ_ONLY: {
+    status: 503,
+    policy: 'restart',
+    hint: 'make room on the disk of MariaDB, or end its read_only; reads go on, and writes once it takes them'
+  },
   /** A migration differs from the one that was applied under its name. */
   MIGRATION_CHANGED: {
     status: 409,

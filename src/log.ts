@@ -1,5 +1,6 @@
 import { isMainThread, threadId } from 'node:worker_threads';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
+import { PlatformError } from './errors.ts';
 
 export type { Logger } from 'pino';
 
@@ -7,6 +8,19 @@ export type { Logger } from 'pino';
 const SECRET_FIELDS = ['pass', 'password', 'apiKey', 'authorization', 'secret', 'token', 'key', 'x-api-key'];
 
 const redact = { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '[redacted]' };
+
+/** A failure that this system names is told by its code and reason: its stack is for those who look for a fault of the program. */
+function shortOf(caught: unknown): unknown {
+  if (!(caught instanceof PlatformError)) return caught instanceof Error ? stdSerializers.err(caught) : caught;
+  const { code, message, detail } = caught;
+  return { type: 'PlatformError', code, message, detail };
+}
+
+/** The parts that all loggers share. `LOG_LEVEL=debug` adds stacks. */
+const optionsOf = (level: string) => ({
+  ...{ level, redact },
+  serializers: { err: ['debug', 'trace'].includes(level) ? stdSerializers.err : shortOf }
+});
 
 let terminal: DestinationStream | undefined;
 
@@ -23,9 +37,9 @@ export async function logToTerminal(): Promise<void> {
  */
 export function createLogger(service: string, level = 'info'): Logger {
   const base = { service, ...(isMainThread ? {} : { thread: threadId }) };
-  if (terminal) return pino({ level, base, redact }, terminal);
+  if (terminal) return pino({ ...optionsOf(level), base }, terminal);
   return pino(
-    { level, base, redact, timestamp: pino.stdTimeFunctions.isoTime },
+    { ...optionsOf(level), base, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ sync: true, fd: 1 })
   );
 }
@@ -37,7 +51,7 @@ export const silentLogger: Logger = pino({ level: 'silent' });
 export function createFileLogger(service: string, path: string, level = 'info'): Logger {
   const base = { service };
   return pino(
-    { level, base, redact, timestamp: pino.stdTimeFunctions.isoTime },
+    { ...optionsOf(level), base, timestamp: pino.stdTimeFunctions.isoTime },
     pino.destination({ sync: true, dest: path })
   );
 }

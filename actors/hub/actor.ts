@@ -44,11 +44,11 @@ const host = hostActor<HubAsks, Record<never, never>, HubNotices>({
 });
 const database = openHubDatabase(data.database, {
   ...{ log, breaker: data.breaker, inspect: host.observe('circuitBreaker') },
-  onCircuit: () => tellState()
+  onChange: () => tellState()
 });
 
 function tellState(): void {
-  host.tell('state', { isReady: database.isReady(), circuit: database.circuit() });
+  host.tell('state', { isReady: database.isReady(), circuit: database.circuit(), takesWrites: database.takesWrites() });
 }
 
 tellState();

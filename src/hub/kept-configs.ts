@@ -1,3 +1,4 @@
+import { PlatformError } from '../errors.ts';
 import { KeptResult } from '../service/rpc/kept-result.ts';
 import { SharedReads } from '../service/shared-reads.ts';
 import { buildTree, MASK } from './store/config-tree.ts';
@@ -6,6 +7,9 @@ import type { HubDatabase } from './store/database.ts';
 
 /** Answers that are kept; services ask with the few watermarks that they saw last. */
 const MOST_ANSWERS = 16;
+
+/** Services give a hub five seconds: who waits for the next look fails before, although that begins after the one under way. */
+const PATIENCE_MS = 4_500;
 
 /** A removal by hand moves neither `seq` nor the watermark: entries are counted again after so long. */
 const RECOUNT_MS = 1_000;
@@ -35,7 +39,10 @@ export class KeptConfigs {
    * @throws as the database
    */
   async read(since = 0, masked = false): Promise<KeptResult<ConfigEnvelope>> {
-    const { head, entries, answers } = await this.#looks.read('configs', () => this.#look());
+    const { head, entries, answers } = await within(
+      PATIENCE_MS,
+      this.#looks.read('configs', () => this.#look())
+    );
     const name = `${since} ${masked}`;
     const kept = answers.get(name);
     if (kept) return kept;
@@ -62,5 +69,17 @@ export class KeptConfigs {
     if (performance.now() - kept.countedAt < RECOUNT_MS) return true;
     kept.countedAt = performance.now();
     return (await this.#database.readOnce('countConfigs')) === kept.head.entries;
+  }
+}
+
+/** @throws {PlatformError} DATABASE_UNAVAILABLE when it takes longer; and what the work throws */
+async function within<T>(patienceMs: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const reason = `no answer within ${patienceMs} ms`;
+  const timer = setTimeout(() => late.reject(new PlatformError('DATABASE_UNAVAILABLE', { reason })), patienceMs);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }

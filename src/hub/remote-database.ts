@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import type { HubAsks, HubDatabaseState, Way } from './store/asks.ts';
-import { CALL_LIMIT_MS, type HubDatabase } from './store/database.ts';
+import { CALL_LIMITS_MS, type HubDatabase } from './store/database.ts';
 import type { RunStatement } from './store/statements.ts';
 
 /** The way to the actor that has the database. */
@@ -16,12 +16,12 @@ export interface DatabaseActor {
 }
 
 /** Of a question, beside what the statement may take. */
-const PATIENCE_MS = 1_000;
-const PROBE_LIMIT_MS = 3_000;
+const PATIENCE_MS = 500;
+const PROBE_LIMIT_MS = 4_500;
 
 /** The hub's database as its main thread has it: each statement is run by the actor. */
 export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
-  const deadlineMs = CALL_LIMIT_MS + PATIENCE_MS;
+  const deadlineOf = (way: Way) => ({ deadlineMs: CALL_LIMITS_MS[way] + PATIENCE_MS });
   const checkReady = () => {
     if (!state().isReady)
       throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
@@ -29,18 +29,20 @@ export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
   const run = (way: Way): RunStatement => {
     const statement = async (name: Parameters<RunStatement>[0], ...given: unknown[]) => {
       checkReady();
-      return await ask('statement', { way, name, given }, { deadlineMs });
+      return await ask('statement', { way, name, given }, deadlineOf(way));
     };
     return statement as RunStatement;
   };
   return {
     isReady: () => state().isReady,
     circuit: () => state().circuit,
+    takesWrites: () => state().takesWrites,
     probe: async () => state().isReady && (await ask('probe', {}, { deadlineMs: PROBE_LIMIT_MS }).catch(() => false)),
     page: async (name, ...given) => {
       checkReady();
-      return await ask('page', { name, given }, { deadlineMs });
+      return await ask('page', { name, given }, deadlineOf('readOnce'));
     },
-    ...{ read: run('read'), readOnce: run('readOnce'), write: run('write'), push: run('push') }
+    ...{ read: run('read'), readOnce: run('readOnce'), write: run('write'), push: run('push') },
+    survey: run('survey')
   };
 }

@@ -61,7 +61,7 @@ export async function startHub(
   signal.addEventListener('abort', () => ready.reject(signal.reason));
   // Whoever waits for them is told; they may end while nobody does.
   for (const { promise } of [ended, ready]) promise.catch(() => undefined);
-  let state: HubDatabaseState = { isReady: false, circuit: 'closed' };
+  let state: HubDatabaseState = { isReady: false, circuit: 'closed', takesWrites: true };
   let wasReady = false;
   let pricing: PricesState | undefined;
   const reportNow = (id: ActorName): ActorReport | undefined => {

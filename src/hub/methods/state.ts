@@ -12,6 +12,7 @@ const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
   db: Type.Boolean({ description: 'whether the database answers' }),
   dbCircuit: Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half-open')]),
+  writes: Type.Boolean({ description: 'false: MariaDB is read-only, or its disk is full; reads go on' }),
   oracle_last_finalized_age_s: Type.Union([Type.Number(), Type.Null()], {
     description: 'below 0 when the clock was set back since: stale too'
   }),
@@ -57,11 +58,13 @@ async function readHealth(
   const db = await database.probe();
   const dbCircuit = database.circuit();
   const prices = await readPriceHealth(database, db ? oracle : null);
-  const isHealthy = db && dbCircuit !== 'open' && !prices.oracle_stale;
+  const writes = database.takesWrites();
+  const isHealthy = db && writes && dbCircuit !== 'open' && !prices.oracle_stale;
   return new RpcAnswer(isHealthy ? 200 : 503, {
     status: isHealthy ? 'healthy' : 'degraded',
     db,
     dbCircuit,
+    writes,
     ...prices,
     oracle_staleness_threshold_s: oracle?.thresholdS ?? null
   });

@@ -5,8 +5,8 @@ import type { HubDatabase } from './database.ts';
 import type { PagedName, RowPage } from './row-page.ts';
 import type { StatementName } from './statements.ts';
 
-/** How a statement is run: one of the four ways of a HubDatabase. */
-export type Way = keyof Pick<HubDatabase, 'read' | 'readOnce' | 'write' | 'push'>;
+/** How a statement is run: one of the ways of a HubDatabase. */
+export type Way = keyof Pick<HubDatabase, 'read' | 'readOnce' | 'write' | 'push' | 'survey'>;
 
 /** What the actor that has the database is asked. */
 export type HubAsks = {
@@ -22,6 +22,7 @@ export type HubAsks = {
 export interface HubDatabaseState {
   readonly isReady: boolean;
   readonly circuit: Circuit;
+  readonly takesWrites: boolean;
 }
 
 /** What it tells: each change, and a refusal at the first start, which waiting does not mend. */

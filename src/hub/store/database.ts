@@ -1,9 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent } from 'xstate';
 import { type BreakerInput, circuitBreakerMachine } from '../../../machines/runtime/circuit-breaker.ts';
-import { type Connection, databaseError, isConnectionLoss, openPool, rows } from '../../db/core/connection.ts';
-import { hasCode, PlatformError } from '../../errors.ts';
+import {
+  type Connection,
+  databaseError,
+  isConnectionLoss,
+  openPool,
+  type Pool,
+  rows
+} from '../../db/core/connection.ts';
+import { ERRORS, type ErrorCode, hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { SparseLines } from '../../sparse-lines.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { Circuit } from '../../wire/state/report.ts';
 import { pageOfRows, type ReadPage } from './row-page.ts';
@@ -23,6 +31,8 @@ export interface HubDatabase {
   /** False when the database does not answer within 2 seconds, or the circuit is open. */
   probe(): Promise<boolean>;
   circuit(): Circuit;
+  /** False while MariaDB refuses to write: it is read-only, or its disk is full. Reads go on. */
+  takesWrites(): boolean;
   /** Reads in one consistent snapshot. */
   readonly read: RunStatement;
   /** Runs one statement that reads; it needs no transaction to see one state. */
@@ -33,6 +43,8 @@ export interface HubDatabase {
   readonly write: RunStatement;
   /** The same without a `seq`: for what indexers push with each block. */
   readonly push: RunStatement;
+  /** Reads much in one snapshot, one after another on a connection of their own: what is late says nothing of the database. */
+  readonly survey: RunStatement;
 }
 
 /** The database in the thread that has its connections. */
@@ -49,14 +61,22 @@ export interface OpenHubDatabase extends HubDatabase {
 
 /** Callers' statements under way: fewer than there are connections, so that none waits for one behind another caller's. */
 export const STATEMENTS_AT_ONCE = 4;
-const POOL_SIZE = 10;
-/** Of one statement, the wait for a connection included. */
-export const CALL_LIMIT_MS = 30_000;
+/** Of one statement, the wait for a connection included. Services give a hub five seconds for what they read and write. */
+export const CALL_LIMITS_MS = {
+  ...{ read: 4_000, readOnce: 4_000, write: 4_000 },
+  ...{ push: 30_000, survey: 30_000 }
+} as const;
+const READERS = 6;
+/** Who waits for another writer takes no reader's place. */
+const WRITERS = 4;
 const PROBE_LIMIT_MS = 2_000;
-const WRITE_LOCK_WAIT_S = 10;
+/** MariaDB ends a statement by itself so long before its call is given up. */
+const AHEAD_MS = 500;
+/** Another writer is given so long. */
+const WRITE_LOCK_WAIT_S = 3;
 const RETRY_FIRST_MS = 500;
 const RETRY_MOST_MS = 30_000;
-const BREAKER: BreakerInput = { failureThreshold: 10, cooldownMs: 30_000, trialTimeoutMs: CALL_LIMIT_MS + 1_000 };
+const BREAKER: BreakerInput = { failureThreshold: 10, cooldownMs: 30_000, trialTimeoutMs: CALL_LIMITS_MS.push + 1_000 };
 
 const SNAPSHOT = ['START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY'];
 /** The second statement locks the row until the commit: writers take turns, in this process and in others. */
@@ -74,34 +94,65 @@ export interface HubDatabaseOptions {
   /** When the database is taken for down. */
   readonly breaker?: BreakerInput | undefined;
   readonly inspect?: (inspection: InspectionEvent) => void;
-  /** Called after each change of the circuit. */
-  readonly onCircuit?: () => void;
+  /** Called after each change of the circuit, and of whether MariaDB takes writes. */
+  readonly onChange?: () => void;
 }
+
+/** A pool, and how many of its connections work has. */
+interface Connections {
+  readonly pool: Pool;
+  readonly size: number;
+  used: number;
+}
+
+/** It changes no row: a server that is read-only refuses it all the same. */
+const WRITE_TRIAL = "UPDATE consensus_state SET value = value WHERE key_name = 'nothing'";
 
 /** Opens no connection yet. */
 export function openHubDatabase(
   database: DatabaseCoordinates,
-  { log, breaker: input = BREAKER, inspect = () => undefined, onCircuit = () => undefined }: HubDatabaseOptions
+  { log, breaker: input = BREAKER, inspect = () => undefined, onChange = () => undefined }: HubDatabaseOptions
 ): OpenHubDatabase {
-  const pool = openPool(database, POOL_SIZE);
+  const opened = (size: number, limitMs: number): Connections => {
+    const pool = openPool(database, size, { statementLimitS: (limitMs - AHEAD_MS) / 1_000 });
+    return { pool, size, used: 0 };
+  };
+  const readers = opened(READERS, CALL_LIMITS_MS.read);
+  const writers = opened(WRITERS, CALL_LIMITS_MS.push);
+  const surveys = opened(1, CALL_LIMITS_MS.survey);
   /** Whether the database answers is asked on a connection of its own: it waits for no caller's statements. */
-  const probes = openPool(database, 1);
-  pool.pool.on('connection', (raw) => {
+  const probes = opened(1, PROBE_LIMIT_MS);
+  writers.pool.pool.on('connection', (raw) => {
     raw.query(`SET SESSION innodb_lock_wait_timeout = ${WRITE_LOCK_WAIT_S}`, () => undefined);
-    raw.query(`SET SESSION max_statement_time = ${CALL_LIMIT_MS / 1000}`, () => undefined); // MySQL has none: `run` has a limit too
   });
   const breaker = createActor(circuitBreakerMachine, { input, inspect });
-  breaker.subscribe(onCircuit);
+  breaker.subscribe(onChange);
+  const complaints = new SparseLines();
   let isReady = false;
+  /** MariaDB's number for why it does not write; null: it does. */
+  let writeFault: number | null = null;
+  const noteWrites = (fault: number | null) => {
+    if ((fault === null) !== (writeFault === null)) {
+      if (fault === null) log.info('MariaDB takes writes again');
+      else log.error(`MariaDB takes no writes (${fault}): ${ERRORS.DATABASE_READ_ONLY.hint}`);
+    }
+    writeFault = fault;
+    onChange();
+  };
 
   /** Does work on a connection of a pool. Work that fails or is late takes its connection with it. */
-  const onConnection = async <T>(work: Work<T>, deadline: Promise<never>, from: typeof pool): Promise<T> => {
-    const acquiring = from.getConnection();
+  const onConnection = async <T>(work: Work<T>, late: Promise<never>, from: Connections): Promise<T> => {
+    const acquiring = from.pool.getConnection();
     try {
-      const connection = await Promise.race([acquiring, deadline]);
-      const value = await Promise.race([work(connection), deadline]);
-      connection.release();
-      return value;
+      const connection = await Promise.race([acquiring, late]);
+      from.used++;
+      try {
+        const value = await Promise.race([work(connection), late]);
+        connection.release();
+        return value;
+      } finally {
+        from.used--;
+      }
     } catch (caught) {
       const fault = asRefusal(caught);
       // Its own failure is `caught`.
@@ -113,40 +164,65 @@ export function openHubDatabase(
   };
 
   /** Runs work behind the breaker. Connections that MariaDB ended while they rested are given up: one more than there are is new. */
-  const run = async <T>(limitMs: number, work: Work<T>, from = pool): Promise<T> => {
+  const run = async <T>(limitMs: number, work: Work<T>, from: Connections): Promise<T> => {
     if (!isReady) throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
     if (breaker.getSnapshot().hasTag('refuse')) {
       throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'circuit breaker open for the hub database' });
     }
     breaker.send({ type: 'call.started' });
-    const { promise: deadline, reject } = Promise.withResolvers<never>();
-    const late = () => reject(new PlatformError('DATABASE_UNAVAILABLE', { reason: `no answer within ${limitMs} ms` }));
-    const timer = setTimeout(late, limitMs);
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    late.catch(() => undefined);
+    let hasConnection = false;
+    const timer = setTimeout(() => {
+      const isCrowd = !hasConnection && from.used === from.size;
+      const reason = isCrowd ? `no connection was free within ${limitMs} ms` : `no answer within ${limitMs} ms`;
+      reject(new PlatformError(isCrowd ? 'ANSWERS_WAITING' : 'DATABASE_UNAVAILABLE', { reason }));
+    }, limitMs);
+    const begin: Work<T> = (connection) => {
+      hasConnection = true;
+      return work(connection);
+    };
     try {
-      for (let left = POOL_SIZE; ; left--) {
+      for (let left = from.size; ; left--) {
         try {
-          const value = await onConnection(work, deadline, from);
+          const value = await onConnection(begin, late, from);
           breaker.send({ type: 'call.succeeded' });
+          if (from === writers && writeFault !== null) noteWrites(null);
           return value;
         } catch (caught) {
           if (left === 0 || !isConnectionLoss(caught)) throw caught;
         }
       }
     } catch (fault) {
-      breaker.send({ type: isRefusal(fault) || isReadOnly(fault) ? 'call.succeeded' : 'call.failed' });
-      throw databaseError(fault, { database: database.name });
+      const isDown = from !== surveys && !isAnswer(fault);
+      breaker.send({ type: isDown ? 'call.failed' : 'call.succeeded' });
+      const errno = numberOf(fault);
+      if (NO_WRITES.has(errno)) noteWrites(errno);
+      throw named(fault, limitMs, database.name);
     } finally {
       clearTimeout(timer);
     }
   };
+  /** Finds that MariaDB became read-only, or is no more, although nobody writes. */
+  const tryToWrite = async () => {
+    const trial = run(PROBE_LIMIT_MS, (connection) => connection.query(WRITE_TRIAL), probes);
+    await trial.then(
+      () => writeFault !== null && READ_ONLY.has(writeFault) && noteWrites(null),
+      () => undefined // `run` has noted it
+    );
+  };
   const statement =
-    (begin: readonly string[]): RunStatement =>
+    (way: keyof typeof CALL_LIMITS_MS, from: Connections, begin: readonly string[] = []): RunStatement =>
     (name, ...given) =>
-      run(CALL_LIMIT_MS, (connection) =>
-        begin.length === 0
-          ? runStatement(connection, name, given)
-          : inTransaction(connection, begin, () => runStatement(connection, name, given))
+      run(
+        CALL_LIMITS_MS[way],
+        (connection) =>
+          begin.length === 0
+            ? runStatement(connection, name, given)
+            : inTransaction(connection, begin, () => runStatement(connection, name, given)),
+        from
       );
+  const readOnce = statement('readOnce', readers);
 
   return {
     async prepare(signal) {
@@ -168,11 +244,13 @@ export function openHubDatabase(
     async probe() {
       try {
         await run(PROBE_LIMIT_MS, (connection) => rows(connection, 'SELECT 1'), probes);
-        return true;
       } catch (caught) {
-        log.warn({ err: caught }, 'the database does not answer');
+        const more = complaints.take('the database does not answer');
+        if (more !== null) log.warn({ err: caught, more }, 'the database does not answer');
         return false;
       }
+      await tryToWrite();
+      return true;
     },
 
     circuit() {
@@ -180,15 +258,18 @@ export function openHubDatabase(
       return state === 'open' ? 'open' : state === 'closed' ? 'closed' : 'half-open';
     },
 
-    read: statement(SNAPSHOT),
-    readOnce: statement([]),
-    page: async (name, ...given) => pageOfRows(await statement([])(name, ...given)),
-    write: statement(WRITE),
-    push: statement(PUSH),
+    takesWrites: () => writeFault === null,
+
+    read: statement('read', readers, SNAPSHOT),
+    readOnce,
+    page: async (name, ...given) => pageOfRows(await readOnce(name, ...given)),
+    write: statement('write', writers, WRITE),
+    push: statement('push', writers, PUSH),
+    survey: statement('survey', surveys, SNAPSHOT),
 
     async close() {
       breaker.stop();
-      await Promise.all([pool.end(), probes.end()]);
+      await Promise.all([readers, writers, surveys, probes].map(({ pool }) => pool.end()));
     }
   };
 }
@@ -213,12 +294,35 @@ function asRefusal(caught: unknown): unknown {
   );
 }
 
-/** MariaDB's words for a full disk, a full table, and a server that is read-only: it answers, and reads go on. */
-const NO_WRITES = new Set<unknown>([3, 1021, 1114, 1290, 1792, 1836]);
-const isReadOnly = (caught: unknown): boolean => NO_WRITES.has((Object(caught) as { errno?: number }).errno);
+/** MariaDB's numbers for a server that is read-only, which says so to whatever would write. */
+const READ_ONLY = new Set([1290, 1792, 1836]);
+/** And for a full disk and a full table. */
+const NO_WRITES = new Set([...READ_ONLY, 3, 1021, 1114]);
+/** Another writer has what this one waits for. */
+const LOCKED = new Set([1205, 1213]);
+const STATEMENT_TIMEOUT = 1969;
+
+const numberOf = (caught: unknown): number => (Object(caught) as { errno?: number }).errno ?? 0;
 
 /** Whether work refused what its caller asked for; the database is well then. */
 const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError && caught.status < 500;
+
+/** Whether MariaDB answered, if not what was wanted, or was not even asked: it is not down. */
+function isAnswer(caught: unknown): boolean {
+  const errno = numberOf(caught);
+  if (NO_WRITES.has(errno) || LOCKED.has(errno) || errno === STATEMENT_TIMEOUT) return true;
+  return isRefusal(caught) || hasCode(caught, 'ANSWERS_WAITING');
+}
+
+/** What a caller is told of a failure. */
+function named(caught: unknown, limitMs: number, database: string): PlatformError {
+  const errno = numberOf(caught);
+  const as = (code: ErrorCode, reason: string) => new PlatformError(code, { reason, database }, { cause: caught });
+  if (errno === STATEMENT_TIMEOUT) return as('QUESTION_TOO_HEAVY', `it took longer than ${limitMs} ms`);
+  if (NO_WRITES.has(errno)) return as('DATABASE_READ_ONLY', `MariaDB refuses to write (${errno})`);
+  if (LOCKED.has(errno)) return as('ANSWERS_WAITING', `another writer held the database for ${WRITE_LOCK_WAIT_S} s`);
+  return databaseError(caught, { database });
+}
 
 /** A connection whose work failed otherwise is ended by the caller, and MariaDB rolls back. */
 async function inTransaction<T>(connection: Connection, begin: readonly string[], work: () => Promise<T>): Promise<T> {

@@ -3,6 +3,7 @@ import type { TObject } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError } from 'typebox/error';
 import { PlatformError } from '../../errors.ts';
+import { SparseLines } from '../../sparse-lines.ts';
 import { isExactNumber } from './exact-body.ts';
 import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
@@ -98,10 +99,18 @@ async function run(
     const { status, result } = returned instanceof RpcAnswer ? returned : { status: 200, result: returned };
     return { status, reply: { jsonrpc: '2.0', result: result ?? null, id } };
   } catch (caught) {
-    const isOurs = !(caught instanceof PlatformError) || caught.status >= 500;
-    if (isOurs) log.error({ err: caught, method: call.method }, `${call.method} failed`);
+    tellFailure(log, call.method, caught);
     return { status: 200, reply: failureOf(id, caught, method.operational) };
   }
+}
+
+const failures = new SparseLines();
+
+/** Logs what is no caller's fault: each cause once in a while, since callers choose how often they ask. */
+function tellFailure(log: FastifyBaseLogger, method: string, caught: unknown): void {
+  if (caught instanceof PlatformError && caught.status < 500) return;
+  const more = failures.take(caught instanceof PlatformError ? `${method} ${caught.code}` : `${method} ${caught}`);
+  if (more !== null) log.error({ err: caught, method, more }, `${method} failed`);
 }
 
 function nullableParams({ properties = {} }: Partial<TObject> = {}): ReadonlySet<string> {

@@ -5,7 +5,7 @@ import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit } from '../limits.ts';
-import type { Turns } from '../turns.ts';
+import { Turns } from '../turns.ts';
 import { isLocalRequest } from './caller.ts';
 import { hasReply, type InTurn, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
@@ -50,6 +50,9 @@ const BATCH_LIMIT = 50;
 /** JSON's own types alone: a browser can send any other one across origins without asking. */
 const MEDIA_TYPES = ['application/json', 'application/json-rpc', 'application/jsonrequest'];
 
+/** They may wait for each other, and take no reader's turn meanwhile. */
+const WRITES_AT_ONCE = 4;
+
 const CallsSchema = Type.Unsafe<unknown>({
   description: 'a call `{"jsonrpc": "2.0", "method", "params", "id"}`, or an array of calls'
 });
@@ -92,6 +95,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     if (status === 500) request.log.error({ err: caught }, 'request failed');
     return reply.code(status).send(body);
   });
+  const writeTurns = new Turns({ atOnce: WRITES_AT_ONCE });
   const limit = createLimit(app, { name: 'rpc', max: rpc.requestsPerMinute, windowMs: 60_000, addressOf });
 
   const checkCode = ({ params }: FastifyRequest) => {
@@ -130,7 +134,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       };
       try {
         if (table.isProbe(call)) return await work();
-        return await turns.take({ address, isGone: () => isGone() && !table.isWrite(call) }, work);
+        return await (table.isWrite(call) ? writeTurns.take({ address }, work) : turns.take({ address, isGone }, work));
       } catch (caught) {
         return { status: 200, reply: hasReply(call) ? failureOf(idOf(call), caught) : undefined };
       }

@@ -50,8 +50,8 @@ const open = async () => {
   const run: RunStatement = (name, ...given) =>
     runStatement(connection as unknown as Parameters<typeof runStatement>[0], name, given);
   const database: HubDatabase = {
-    ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' },
-    ...{ read: run, readOnce: run, write: run, push: run },
+    ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed', takesWrites: () => true },
+    ...{ read: run, readOnce: run, write: run, push: run, survey: run },
     page: async (name, ...given) => pageOfRows(await run(name, ...given))
   };
   const settings = {

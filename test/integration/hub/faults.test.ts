@@ -211,6 +211,83 @@ test('RHH-02, RHH-03, RHH-07: MariaDB comes, freezes, goes and comes back: ready
   assert.equal((await ask(hub.port, 'getallconfigs')).json.result.configs.bitcoin.mainnet.m.host, 'kept');
 });
 
+test('DATABASE_READ_ONLY: while MariaDB takes no writes reads go on, no ping is lost in silence, and health says so', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const server = await startMariaDb(directory);
+  t.after(async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const admin = await connect(server.root);
+  t.after(() => admin.end());
+  await admin.query("CREATE USER 'hub'@'127.0.0.1' IDENTIFIED BY 'password-of-a-hub'");
+  await admin.query("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON `hub`.* TO 'hub'@'127.0.0.1'");
+  const database = { host: '127.0.0.1', port: server.port, user: 'hub', pass: HUB_PASSWORD, name: 'hub' };
+  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
+  t.after(hub.stop);
+  const write = (host: string) => ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host } } } } });
+  const kept = async () => (await ask(hub.port, 'getallconfigs')).json.result?.configs.bitcoin.mainnet.m.host;
+  await write('before');
+  await admin.query('SET GLOBAL read_only = 1');
+  const unwritten = await ask(hub.port, 'health');
+  assert.deepEqual([unwritten.status, unwritten.json.result.writes], [503, false], 'although nobody wrote');
+  for (let n = 0; n < 10; n++) {
+    const ping = { method: 'POST', headers: { 'content-type': 'application/json' } };
+    const body = JSON.stringify({ install_id: `0000000${n}-1111-4111-8111-111111111111` });
+    assert.equal((await fetch(`http://127.0.0.1:${hub.port}/telemetry`, { ...ping, body })).status, 503);
+  }
+  for (let n = 0; n < 12; n++) {
+    const { error } = (await write('during')).json;
+    assert.equal(error.data.code, 'DATABASE_READ_ONLY', error.message);
+    assert.match(error.message, /read.only/);
+  }
+  assert.equal(await kept(), 'before');
+  const { status, json } = await ask(hub.port, 'health');
+  const { db, dbCircuit, writes } = json.result;
+  assert.deepEqual([status, db, dbCircuit, writes], [503, true, 'closed', false]);
+  await admin.query('SET GLOBAL read_only = 0');
+  await eventually('health sees it', async () => (await ask(hub.port, 'health')).status === 200);
+  await write('after');
+  assert.equal(await kept(), 'after');
+});
+
+test('while MariaDB hangs, what services read and write fails before they give up, and the log is short', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const server = await startMariaDb(directory);
+  t.after(async () => {
+    thaw(server.pid);
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const port = await freePort();
+  const hub = spawnHub(t, { host: '127.0.0.1', port: server.port, ...PRIVATE_ACCOUNT, name: 'hub' }, port);
+  await eventually('it is ready', () => hub.said.out.includes('hub ready'));
+  const write = () => ask(port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });
+  await write();
+  await freeze(server.pid);
+  const began = performance.now();
+  const read = () => ask(port, 'getallconfigs');
+  const answers = await Promise.all([read(), sleep(100).then(read), write()]);
+  const tookMs = performance.now() - began;
+  for (const { json } of answers) assert.equal(json.error.data.code, 'DATABASE_UNAVAILABLE');
+  assert.ok(tookMs < 5_000, `${tookMs} ms`);
+  const before = hub.said.out.length;
+  const batch = Array.from({ length: 50 }, () => ({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'getprice',
+    params: { pair: 'BTC/USD' }
+  }));
+  for (let n = 0; n < 4; n++)
+    void fetch(`http://127.0.0.1:${port}/`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(batch) }
+    }).catch(() => undefined);
+  await sleep(10_000);
+  const lines = hub.said.out.slice(before);
+  assert.ok(lines.length < 4_000, `${lines.length} bytes: ${lines.slice(0, 2_000)}`);
+  assert.ok(!hub.said.out.includes('"stack"'), 'stacks are for LOG_LEVEL=debug');
+});
+
 test('connections that the database kills cost a request at most', async (t) => {
   const database = await createDatabase('hub');
   const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });

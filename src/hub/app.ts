@@ -76,7 +76,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
       app.register(streamRoutes, { database, stream, addressOf, budget, turns, requestsPerMinute });
       keepPruned(app, database, config);
-      app.register(telemetryRoutes, { database, config, addressOf, placeOf });
+      app.register(telemetryRoutes, { database, config, addressOf, budget, turns, placeOf });
     },
     rpc: {
       methods: hubMethods(database, config, () => stream.changed(), askChains(database, deps.log)),

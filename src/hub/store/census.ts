@@ -1,7 +1,6 @@
-import { CHAINS, NETWORKS } from '../../coin/chains.ts';
-import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
-import type { PingModule } from '../../wire/telemetry.ts';
-import type { StoredPing } from './pings.ts';
+import { type Connection, rows } from '../../db/core/connection.ts';
+import { OTHER } from './known-values.ts';
+import { modulesOf, type StoredInstallation } from './pings.ts';
 
 /** How many installations have something in common. */
 export interface Group {
@@ -11,99 +10,116 @@ export interface Group {
 
 /** A smaller group could be somebody; so many addresses must have told of it. */
 const SMALLEST_GROUP = 5;
-const OTHER = 'other';
 const UNKNOWN = 'unknown';
+const ROWS_AT_ONCE = 500;
 
-/** What an installation can be counted under: a sender's text that is none of these is told to nobody. */
-const SYSTEMS = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'openbsd', 'sunos', 'win32'];
-const PROCESSORS = ['arm', 'arm64', 'ia32', 'loong64', 'mips', 'mipsel', 'ppc64', 'riscv64', 's390x', 'x64'];
-const SERVICES = ['sync', 'hub', 'decoder', 'indexer', 'explorer', 'encoder', 'utxo', 'tracker', 'miner'];
-/** Versions are numbers: three of up to three digits, of a container engine the first two. */
-const VERSION = '^v?[0-9]{1,3}[.][0-9]{1,3}[.][0-9]{1,3}$';
-const ENGINE = '^[0-9]{1,2}[.][0-9]{1,2}';
+/** An installation as it is counted. One without an address stands for one. */
+interface Counted extends StoredInstallation {
+  readonly sender: string;
+}
 
-const among = (column: string, values: readonly string[]) =>
-  `CASE WHEN ${column} IS NULL THEN '${UNKNOWN}' WHEN LOWER(${column}) IN (${values.map((value) => `'${value}'`).join(', ')}) THEN LOWER(${column}) ELSE '${OTHER}' END`;
-const matched = (column: string, pattern: string, found: string) =>
-  `CASE WHEN ${column} IS NULL THEN '${UNKNOWN}' WHEN ${column} REGEXP '${pattern}' THEN ${found} ELSE '${OTHER}' END`;
-const COIN = among('m.coin', CHAINS);
-const NETWORK = among('m.network', NETWORKS);
-const MODULE = `CASE WHEN REGEXP_REPLACE(LOWER(m.module), '^.*-', '') IN (${SERVICES.map((name) => `'${name}'`).join(', ')}) THEN LOWER(m.module) ELSE '${OTHER}' END`;
-const onChain = (found: string) => `CASE WHEN '${OTHER}' IN (${COIN}, ${NETWORK}) THEN '${OTHER}' ELSE ${found} END`;
-
-/** What installations are counted by: an expression over their newest ping `p`, or over each of its modules `m`. */
-const COUNTED = {
-  byVersion: { key: matched('p.node_version', VERSION, 'p.node_version') },
-  byOs: { key: among('p.os_platform', SYSTEMS) },
-  byCountry: { key: `COALESCE(p.country, '${UNKNOWN}')` },
-  byArch: { key: among('p.arch', PROCESSORS) },
-  byDocker: { key: matched('p.docker_version', ENGINE, `REGEXP_SUBSTR(p.docker_version, '${ENGINE}')`) },
-  modules: { key: MODULE, from: 'modules' },
-  chains: { key: onChain(`CONCAT_WS('-', ${COIN}, ${NETWORK})`), from: 'chains' },
-  chainModules: { key: onChain(`CONCAT_WS(' ', ${COIN}, ${NETWORK}, ${MODULE})`), from: 'chains' }
+/** What installations are counted by: an installation may have several keys, and each of them more than once. */
+const KEYS = {
+  byVersion: ({ node_version }: Counted) => [node_version ?? UNKNOWN],
+  byOs: ({ os_platform }: Counted) => [os_platform ?? UNKNOWN],
+  byCountry: ({ country }: Counted) => [country ?? UNKNOWN],
+  byArch: ({ arch }: Counted) => [arch ?? UNKNOWN],
+  byDocker: ({ docker_version }: Counted) => [docker_version ?? UNKNOWN],
+  modules: (counted: Counted) => modulesOf(counted).map(({ module }) => module),
+  chains: (counted: Counted) => onChains(counted, '-', () => []),
+  chainModules: (counted: Counted) => onChains(counted, ' ', (module) => [module])
 } as const;
 
-/** The newest ping of each installation, and each of its modules. An installation without an address stands for one. */
-const NEWEST = `newest AS (
-  SELECT t.*, COALESCE(t.ip_hash, t.install_id) AS sender FROM telemetry_pings t JOIN (
-    SELECT MAX(id) AS id FROM telemetry_pings WHERE created_at >= NOW() - INTERVAL ? DAY GROUP BY install_id) n ON n.id = t.id)`;
-const MODULES = `JOIN JSON_TABLE(p.modules, '$[*]' COLUMNS (
-  module VARCHAR(64) PATH '$.module', coin VARCHAR(16) PATH '$.coin', network VARCHAR(24) PATH '$.network')) m`;
+function onChains(counted: Counted, between: string, more: (module: string) => readonly string[]): string[] {
+  return modulesOf(counted).flatMap(({ coin, network, module }) => {
+    if (coin == null) return [];
+    const names = [coin, network ?? UNKNOWN];
+    return [names.includes(OTHER) ? OTHER : [...names, ...more(module)].join(between)];
+  });
+}
+
+/** Installations with a key. */
+class Tally {
+  count = 0;
+  /** Some of their addresses: as many as decide whether the group is told. */
+  readonly senders = new Set<string>();
+  /** Their ids, while it is not told. */
+  ids: number[] = [];
+
+  add(id: number, sender: string, isTold: boolean): void {
+    this.count++;
+    if (this.senders.size < SMALLEST_GROUP) this.senders.add(sender);
+    if (isTold && this.isLarge) this.ids = [];
+    else this.ids.push(id);
+  }
+
+  get isLarge(): boolean {
+    return this.senders.size >= SMALLEST_GROUP;
+  }
+}
+
+/** Counts installations by one of the lists. */
+class Tallies {
+  readonly #tallies = new Map<string, Tally>();
+
+  add(keys: readonly string[], { id, sender }: Counted): void {
+    for (const key of new Set(keys)) {
+      const tally = this.#tallies.get(key) ?? new Tally();
+      this.#tallies.set(key, tally);
+      tally.add(id, sender, key !== OTHER);
+    }
+  }
+
+  /** The groups of five addresses and more, the largest first; then all others together, each installation once. */
+  groups(): Group[] {
+    const all = [...this.#tallies];
+    const told = all.filter(([key, tally]) => key !== OTHER && tally.isLarge);
+    const others = all.filter(([key, tally]) => key === OTHER || !tally.isLarge).map(([, tally]) => tally);
+    const groups = told.map(([key, { count }]) => ({ key, count }));
+    groups.sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1));
+    const senders = new Set(others.flatMap((tally) => [...tally.senders]));
+    if (senders.size < SMALLEST_GROUP) return groups;
+    return [...groups, { key: OTHER, count: new Set(others.flatMap((tally) => tally.ids)).size }];
+  }
+}
 
 /** What is told to everybody of the installations that were heard of within some days. */
 export type Census = Awaited<ReturnType<typeof takeCensus>>;
 
-/** Counts installations, and tells of no fewer than five addresses: smaller groups are counted together, or not at all. */
+/**
+ * Counts installations, and tells of no fewer than five addresses: smaller groups are counted together, or not at all. It reads
+ * some rows at a time, which the caller's transaction makes one state.
+ */
 export async function takeCensus(connection: Connection, days: number) {
-  const [all] = await rows<{ operators: number; pings: number }>(
-    connection,
-    `SELECT COUNT(DISTINCT install_id) AS operators, COUNT(*) AS pings FROM telemetry_pings
-      WHERE created_at >= NOW() - INTERVAL ? DAY`,
-    [days]
-  );
-  const groups: Record<string, Group[]> = {};
-  for (const [name, { key, ...of }] of Object.entries(COUNTED))
-    groups[name] = await groupsOf(connection, days, key, 'from' in of ? of.from : undefined);
-  const { chainModules, ...others } = groups as Record<keyof typeof COUNTED, Group[]>;
+  const names = Object.keys(KEYS) as (keyof typeof KEYS)[];
+  const lists = Object.fromEntries(names.map((name) => [name, new Tallies()])) as Record<keyof typeof KEYS, Tallies>;
+  const all = new Tally();
+  for (let after = 0, isOver = false; !isOver; ) {
+    const found = await rows<Counted>(
+      connection,
+      `SELECT id, COALESCE(ip_hash, install_id) AS sender, country, node_version, os_platform, arch, docker_version, modules
+         FROM telemetry_pings WHERE id > ? AND last_seen >= NOW() - INTERVAL ? DAY ORDER BY id LIMIT ${ROWS_AT_ONCE}`,
+      [after, days]
+    );
+    for (const counted of found) {
+      all.add(counted.id, counted.sender, true);
+      for (const name of names) lists[name].add(KEYS[name](counted), counted);
+    }
+    after = found.at(-1)?.id ?? after;
+    isOver = found.length < ROWS_AT_ONCE;
+  }
+  const { chainModules, ...others } = lists;
   return {
-    ...{ operators: Number(all?.operators), pings: Number(all?.pings), ...others },
-    chainModules: chainModules.map(({ key, count }) => {
+    ...(all.isLarge ? { operators: all.count } : {}),
+    ...mapped(others),
+    chainModules: chainModules.groups().map(({ key, count }) => {
       const [coin = OTHER, network = OTHER, module = OTHER] = key.split(' ');
       return { coin, network, module, count };
     })
   };
 }
 
-/** The modules of a stored ping. */
-export function modulesOf({ modules }: Pick<StoredPing, 'modules'>): readonly PingModule[] {
-  return JSON.parse(modules) as PingModule[];
-}
-
-interface CountedGroup extends SqlRow, Group {
-  readonly senders: number;
-}
-
-/** An installation counts once for each of its keys, and once among the others. */
-async function groupsOf(
-  connection: Connection,
-  days: number,
-  key: string,
-  from: 'modules' | 'chains' | undefined
-): Promise<Group[]> {
-  const source = `FROM newest p ${from ? MODULES : ''} ${from === 'chains' ? 'WHERE m.coin IS NOT NULL' : ''}`;
-  const counts = 'COUNT(DISTINCT install_id) AS count, COUNT(DISTINCT sender) AS senders';
-  const keyed = `WITH ${NEWEST}, keyed AS (SELECT ${key} AS \`key\`, p.install_id, p.sender ${source})`;
-  const isTold = (group: CountedGroup) => group.key !== OTHER && Number(group.senders) >= SMALLEST_GROUP;
-  const found = await rows<CountedGroup>(
-    connection,
-    `${keyed} SELECT \`key\`, ${counts} FROM keyed GROUP BY \`key\` ORDER BY count DESC, \`key\``,
-    [days]
-  );
-  const told = found.filter(isTold).map((group) => ({ key: group.key, count: Number(group.count) }));
-  const [rest] = await rows<CountedGroup>(connection, `${keyed} SELECT ${counts} FROM keyed WHERE \`key\` NOT IN (?)`, [
-    days,
-    told.length > 0 ? told.map((group) => group.key) : ['']
-  ]);
-  const others = { key: OTHER, count: Number(rest?.count ?? 0) };
-  return Number(rest?.senders ?? 0) >= SMALLEST_GROUP ? [...told, others] : told;
+function mapped<K extends string>(lists: Readonly<Record<K, Tallies>>): Record<K, Group[]> {
+  const groups = Object.entries<Tallies>(lists).map(([name, tallies]) => [name, tallies.groups()]);
+  return Object.fromEntries(groups) as Record<K, Group[]>;
 }

@@ -1,31 +1,6 @@
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
-import { PING_EVENTS, type Ping } from '../../wire/telemetry.ts';
-
-/** A stored ping, without what only the database needs. */
-export interface StoredPing extends SqlRow {
-  readonly install_id: string;
-  readonly country: string | null;
-  readonly region: string | null;
-  readonly ip_hash: string | null;
-  readonly node_version: string | null;
-  readonly os_platform: string | null;
-  readonly os_release: string | null;
-  readonly arch: string | null;
-  readonly docker_version: string | null;
-  /** JSON of the ping's modules. */
-  readonly modules: string;
-}
-
-/** The newest ping of an installation, and when it was heard of. */
-export interface Operator extends StoredPing {
-  readonly first_seen: string;
-  readonly last_seen: string;
-  readonly pings: number;
-}
-
-const PRUNED_AT_ONCE = 5_000;
-const COLUMNS =
-  't.install_id, t.country, t.region, t.ip_hash, t.node_version, t.os_platform, t.os_release, t.arch, t.docker_version, t.modules';
+import { PING_EVENTS, type Ping, type PingModule } from '../../wire/telemetry.ts';
+import { knownFacts } from './known-values.ts';
 
 /** What is kept of a sender's address. */
 export interface Sender {
@@ -37,42 +12,123 @@ export interface Sender {
   readonly ip_hash: string | null;
 }
 
-/** Keeps a ping. */
+/** An installation as its newest ping says it; its modules are JSON. */
+export interface StoredInstallation extends SqlRow, Sender {
+  readonly id: number;
+  readonly install_id: string;
+  readonly first_seen: string;
+  readonly last_seen: string;
+  /** How many pings came of it. */
+  readonly pings: number;
+  readonly node_version: string | null;
+  readonly os_platform: string | null;
+  readonly os_release: string | null;
+  readonly arch: string | null;
+  readonly docker_version: string | null;
+  readonly modules: string;
+}
+
+/** The same as it is told. */
+export interface Installation {
+  readonly id: number;
+  readonly modules: readonly PingModule[];
+  /** Its chains and their networks, such as `litecoin-mainnet`. */
+  readonly chains: readonly string[];
+}
+
+/** Installations that are kept; of more those go that were heard of longest ago. */
+export const MOST_INSTALLATIONS = 20_000;
+/** The same of one address. */
+export const MOST_OF_ADDRESS = 100;
+const PRUNED_AT_ONCE = 5_000;
+const FACTS = ['country', 'region', 'ip_hash', 'node_version', 'os_platform', 'os_release'] as const;
+const KEPT = [...FACTS, 'arch', 'docker_version', 'modules', 'event'] as const;
+const COLUMNS = `id, install_id, first_seen, last_seen, pings, ${FACTS.join(', ')}, arch, docker_version, modules`;
+
+/** Keeps a ping: in place of what the installation said before, with its text reduced to known values. */
 export async function insertPing(connection: Connection, ping: Ping, sender: Sender): Promise<void> {
   const event = PING_EVENTS.find((known) => known === ping.event) ?? 'heartbeat';
-  await connection.query('INSERT INTO telemetry_pings SET ?', {
-    install_id: ping.install_id,
-    ...sender,
-    node_version: ping.node_version ?? null,
-    os_platform: ping.os_platform ?? null,
-    os_release: ping.os_release ?? null,
-    arch: ping.arch ?? null,
-    docker_version: ping.docker_version ?? null,
-    modules: JSON.stringify(ping.modules ?? []),
-    event
+  const facts = knownFacts(ping);
+  const kept = { ...sender, ...facts, modules: JSON.stringify(facts.modules), event };
+  const updates = KEPT.map((column) => `${column} = VALUES(${column})`).join(', ');
+  const [{ affectedRows }] = (await connection.query(
+    `INSERT INTO telemetry_pings SET ?, first_seen = NOW(), last_seen = NOW()
+       ON DUPLICATE KEY UPDATE ${updates}, last_seen = NOW(), pings = pings + 1`,
+    [{ install_id: ping.install_id, ...kept }]
+  )) as unknown as [{ affectedRows: number }];
+  if (affectedRows !== 1) return; // it was known
+  if (sender.ip_hash !== null) await dropOldest(connection, MOST_OF_ADDRESS, 'ip_hash = ?', [sender.ip_hash]);
+  await dropOldest(connection, MOST_INSTALLATIONS, 'TRUE', []);
+}
+
+async function dropOldest(
+  connection: Connection,
+  most: number,
+  where: string,
+  values: readonly string[]
+): Promise<void> {
+  const [counted] = await rows<{ n: number }>(
+    connection,
+    `SELECT COUNT(*) AS n FROM telemetry_pings WHERE ${where}`,
+    values
+  );
+  const surplus = Number(counted?.n ?? 0) - most;
+  if (surplus <= 0) return;
+  const oldest = `DELETE FROM telemetry_pings WHERE ${where} ORDER BY last_seen, id LIMIT ?`;
+  await connection.query(oldest, [...values, surplus]);
+}
+
+/** Installations that were heard of within some days, those that were heard of first last. @param before ids are less; null: the newest */
+export async function pageOfInstallations(
+  connection: Connection,
+  days: number,
+  before: number | null,
+  limit: number
+): Promise<Installation[]> {
+  const found = await rows<StoredInstallation>(
+    connection,
+    `SELECT ${COLUMNS} FROM telemetry_pings
+      WHERE last_seen >= NOW() - INTERVAL ? DAY AND (? IS NULL OR id < ?) ORDER BY id DESC LIMIT ?`,
+    [days, before, before, limit]
+  );
+  return found.map((stored) => {
+    const modules = modulesOf(stored);
+    const chains = modules.flatMap(({ coin, network }) => (coin ? [`${coin}-${network ?? ''}`] : []));
+    return { ...stored, modules, chains: [...new Set(chains)] };
   });
 }
 
-/** Installations that are told at once. */
-export const MOST_OPERATORS = 1_000;
+/** The modules of a stored ping. */
+export function modulesOf({ modules }: Pick<StoredInstallation, 'modules'>): readonly PingModule[] {
+  return JSON.parse(modules) as PingModule[];
+}
 
-/** The newest ping of each installation within some days, the one heard of last first; the newest of them. */
-export const selectOperators = (connection: Connection, days: number): Promise<Operator[]> =>
-  rows<Operator>(
-    connection,
-    `SELECT ${COLUMNS}, n.first_seen, n.last_seen, n.pings
-       FROM telemetry_pings t JOIN (
-         SELECT MAX(id) AS id, MIN(created_at) AS first_seen, MAX(created_at) AS last_seen, COUNT(*) AS pings
-           FROM telemetry_pings WHERE created_at >= NOW() - INTERVAL ? DAY GROUP BY install_id) n ON n.id = t.id
-      ORDER BY t.id DESC LIMIT ${MOST_OPERATORS}`,
-    [days]
-  );
-
-/** Deletes a batch of the pings that are older. @returns whether there may be more */
+/** Deletes a batch of the installations that were not heard of for longer. @returns whether there may be more */
 export async function prunePings(connection: Connection, days: number): Promise<boolean> {
   const [{ affectedRows }] = (await connection.query(
-    `DELETE FROM telemetry_pings WHERE created_at < NOW() - INTERVAL ? DAY ORDER BY id LIMIT ${PRUNED_AT_ONCE}`,
+    `DELETE FROM telemetry_pings WHERE last_seen < NOW() - INTERVAL ? DAY ORDER BY id LIMIT ${PRUNED_AT_ONCE}`,
     [days]
   )) as unknown as [{ affectedRows: number }];
   return affectedRows === PRUNED_AT_ONCE;
+}
+
+const REDUCED_AT_ONCE = 500;
+
+/** Reduces what an older version stored of pings as their senders wrote it. */
+export async function reduceStoredPings(connection: Connection): Promise<void> {
+  for (let after = 0; ; ) {
+    const found = await rows<StoredInstallation>(
+      connection,
+      `SELECT id, node_version, os_platform, os_release, arch, docker_version, modules FROM telemetry_pings
+        WHERE id > ? ORDER BY id LIMIT ${REDUCED_AT_ONCE}`,
+      [after]
+    );
+    for (const { id, ...stored } of found) {
+      const facts = knownFacts({ ...stored, modules: [...modulesOf(stored)] });
+      const reduced = { ...facts, modules: JSON.stringify(facts.modules) };
+      await connection.query('UPDATE telemetry_pings SET ? WHERE id = ?', [reduced, id]);
+      after = id;
+    }
+    if (found.length < REDUCED_AT_ONCE) return;
+  }
 }

@@ -4,7 +4,7 @@ import { selectTips, upsertTip } from './chain-tips.ts';
 import { applyConfigEdits, countConfigs, selectConfigMark, selectConfigState } from './configs.ts';
 import { attest, initiateSwap, selectAttestation, selectAttestations, selectSwap, selectSwaps } from './cross-chain.ts';
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
-import { insertPing, prunePings, selectOperators } from './pings.ts';
+import { insertPing, pageOfInstallations, prunePings } from './pings.ts';
 import { selectFeePrices } from './prices/fee-prices.ts';
 import { insertOraclePrice, latestOraclePrices } from './prices/oracle-prices.ts';
 import { changesAfter, hasMoreAfter, highestMarks } from './prices/price-changes.ts';
@@ -30,7 +30,7 @@ export const STATEMENTS = {
   ...{ attest, initiateSwap, selectAttestation, selectAttestations, selectSwap, selectSwaps },
   ...{ selectFeePrices },
   ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
-  ...{ insertPing, prunePings, selectOperators, takeCensus },
+  ...{ insertPing, pageOfInstallations, prunePings, takeCensus },
   ...{ changesAfter, hasMoreAfter, highestMarks },
   ...{ ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf, retractPrices },
   ...{ insertReorg, selectReorgs },

@@ -1,5 +1,6 @@
 import { type Connection, connect, databaseError, quoteName, rows, type SqlRow } from '../../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
+import { reduceStoredPings } from './pings.ts';
 
 const CREATED_AND_UPDATED = `created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP`;
@@ -189,9 +190,12 @@ const TABLES: Readonly<Record<string, string>> = {
     docker_version VARCHAR(32) NULL,
     modules TEXT NOT NULL,
     event ENUM('install', 'update', 'start', 'heartbeat') NOT NULL,
-    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    KEY telemetry_pings_install (install_id, id),
-    KEY telemetry_pings_created (created_at)`
+    first_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    pings INT UNSIGNED NOT NULL DEFAULT 1,
+    UNIQUE KEY telemetry_pings_install (install_id),
+    KEY telemetry_pings_seen (last_seen),
+    KEY telemetry_pings_address (ip_hash, last_seen)`
 };
 
 /** A change of a table that an older version made: due where the column is missing, or lacks a word in its type. */
@@ -199,7 +203,8 @@ interface Migration {
   readonly table: string;
   readonly column: string;
   readonly type?: string;
-  readonly changes: readonly string[];
+  /** Each may be carried out again, after a start that ended before the last of them. */
+  readonly changes: readonly (string | ((connection: Connection) => Promise<void>))[];
 }
 
 const TRUSTED = 'ADD COLUMN trusted BOOLEAN NOT NULL DEFAULT 0';
@@ -234,6 +239,26 @@ const MIGRATIONS: readonly Migration[] = [
     changes: [
       `ALTER TABLE reorg_attestations
          MODIFY status ENUM('reported', 'confirmed', 'rejected', 'expired', 'unverified') NOT NULL`
+    ]
+  },
+  {
+    // A row for each ping before: an installation keeps its newest one. Another hub may still add rows of the older form.
+    ...{ table: 'telemetry_pings', column: 'last_seen' },
+    changes: [
+      `ALTER TABLE telemetry_pings ADD COLUMN IF NOT EXISTS first_seen TIMESTAMP NULL,
+         ADD COLUMN IF NOT EXISTS pings INT UNSIGNED NOT NULL DEFAULT 1`,
+      `UPDATE telemetry_pings t JOIN (
+         SELECT MAX(id) AS id, MIN(created_at) AS first_seen, COUNT(*) AS pings FROM telemetry_pings GROUP BY install_id) n
+           ON n.id = t.id
+         SET t.pings = GREATEST(t.pings, n.pings), t.first_seen = LEAST(COALESCE(t.first_seen, n.first_seen), n.first_seen)`,
+      `DELETE t FROM telemetry_pings t LEFT JOIN (
+         SELECT MAX(id) AS id FROM telemetry_pings GROUP BY install_id) n ON n.id = t.id WHERE n.id IS NULL`,
+      reduceStoredPings,
+      `ALTER IGNORE TABLE telemetry_pings DROP KEY telemetry_pings_install, DROP KEY telemetry_pings_created,
+         CHANGE created_at last_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+         MODIFY first_seen TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+         ADD UNIQUE KEY telemetry_pings_install (install_id), ADD KEY telemetry_pings_seen (last_seen),
+         ADD KEY telemetry_pings_address (ip_hash, last_seen)`
     ]
   }
 ];
@@ -293,5 +318,5 @@ async function migrate(
 ): Promise<void> {
   const own = columns.filter((each) => each.table === table);
   if (own.length === 0 || own.some((each) => each.column === column && each.type.includes(type))) return;
-  for (const change of changes) await connection.query(change);
+  for (const change of changes) await (typeof change === 'string' ? connection.query(change) : change(connection));
 }

@@ -3,31 +3,34 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import type { HubConfig } from '../../config/services/hub.ts';
 import { PlatformError } from '../../errors.ts';
-import type { AddressReader } from '../../service/address.ts';
 import { createAuthenticator } from '../../service/auth.ts';
+import type { FrameParts } from '../../service/frame.ts';
 import { createLimit } from '../../service/limits.ts';
 import { wholeNumber } from '../../service/parameters.ts';
-import { SharedReads } from '../../service/shared-reads.ts';
+import { type InTurn, partsOf } from '../../service/rpc/calls.ts';
+import { sendPieces } from '../../service/rpc/sending.ts';
+import { StreamedResult } from '../../service/rpc/streamed-result.ts';
 import { PingSchema } from '../../wire/telemetry.ts';
-import { type Census, modulesOf } from '../store/census.ts';
+import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { MOST_OPERATORS } from '../store/pings.ts';
+import { MOST_INSTALLATIONS } from '../store/pings.ts';
+import { KeptCensus, WINDOWS, type Window } from './kept-census.ts';
 import type { PlaceOf } from './places.ts';
 
 /** What the collector reads of the hub's settings. */
 export type TelemetrySettings = Pick<HubConfig, 'TELEMETRY_ENABLED' | 'TELEMETRY_IP_SALT' | 'TELEMETRY_ADMIN_KEY'>;
 
-interface TelemetryDeps {
+interface TelemetryDeps extends Pick<FrameParts, 'addressOf' | 'budget' | 'turns'> {
   readonly database: HubDatabase;
   readonly config: TelemetrySettings;
-  readonly addressOf: AddressReader;
   readonly placeOf: PlaceOf;
 }
 
 const BODY_LIMIT_BYTES = 8_192;
 const PER_MINUTE = 10;
-/** Of those that are kept; an installation sends one. */
+/** An installation sends one. */
 const PINGS_PER_DAY = 50;
+const PAGE_ROWS = 100;
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 365;
 
@@ -35,13 +38,21 @@ const tag = 'Telemetry';
 const DaysSchema = Type.Object({
   days: Type.Optional(wholeNumber({ min: 1, digits: 3, default: DEFAULT_DAYS, note: `at most ${MAX_DAYS}` }))
 });
+const WindowSchema = Type.Object({
+  days: Type.Optional(
+    wholeNumber({ min: 1, digits: 3, default: DEFAULT_DAYS, note: `counted are the next of ${WINDOWS.join(', ')}` })
+  )
+});
 const Groups = Type.Array(Type.Object({ key: Type.String(), count: Type.Integer() }));
 const Counted = Type.Optional(Groups);
 const CensusSchema = Type.Object({
   enabled: Type.Boolean(),
   window_days: Type.Optional(Type.Integer()),
-  operators: Type.Optional(Type.Integer({ description: 'installations that were heard of' })),
-  pings: Type.Optional(Type.Integer()),
+  operators: Type.Optional(
+    Type.Integer({
+      description: 'installations that were heard of; absent where fewer than five addresses told of them'
+    })
+  ),
   ...{ byVersion: Counted, byOs: Counted, byCountry: Counted, byArch: Counted, byDocker: Counted },
   ...{ modules: Counted, chains: Counted },
   chainModules: Type.Optional(
@@ -65,7 +76,7 @@ const OperatorsSchema = Type.Object({
  */
 export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
   app,
-  { database, config, addressOf, placeOf }
+  { database, config, addressOf, budget, turns, placeOf }
 ) => {
   const limit = createLimit(app, { name: 'telemetry', max: PER_MINUTE, windowMs: 60_000, addressOf });
   const daily = createLimit(app, { name: 'telemetry-day', max: PINGS_PER_DAY, windowMs: 86_400_000, addressOf });
@@ -73,13 +84,13 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     readers: config.TELEMETRY_ADMIN_KEY === undefined ? [] : [config.TELEMETRY_ADMIN_KEY]
   });
   const enabled = config.TELEMETRY_ENABLED;
-  const looks = new SharedReads<Census>();
+  const census = new KeptCensus((days) => database.survey('takeCensus', days));
 
   app.post(
     '/telemetry',
     {
       bodyLimit: BODY_LIMIT_BYTES,
-      config: { open: true, doc: { tag, summary: 'Takes a usage ping', statuses: [403, 413, 429] } },
+      config: { open: true, doc: { tag, summary: 'Takes a usage ping', statuses: [403, 413, 429, 503] } },
       schema: { body: PingSchema, response: { 200: statusOf('success'), 403: statusOf('disabled') } },
       onRequest: async (request, reply) => {
         if (!enabled) return await reply.code(403).send({ status: 'disabled' });
@@ -90,10 +101,8 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     async ({ body, raw }) => {
       const address = addressOf(raw);
       const sender = { ...placeOf(address), ip_hash: hashOf(address, config.TELEMETRY_IP_SALT) };
-      await database
-        .push('insertPing', body, sender)
-        .catch((caught) => app.log.warn({ err: caught }, 'a usage ping could not be stored'));
-      return { status: 'success' as const }; // whatever became of it: a sender has nothing to do about it
+      await database.push('insertPing', body, sender);
+      return { status: 'success' as const };
     }
   );
   app.get(
@@ -101,16 +110,15 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     {
       config: {
         open: true,
-        doc: { tag, summary: 'How many run what; no group of fewer than five is told', statuses: [429] }
+        doc: { tag, summary: 'How many run what; no group of fewer than five is told', statuses: [429, 503] }
       },
-      schema: { querystring: DaysSchema, response: { 200: CensusSchema } },
+      schema: { querystring: WindowSchema, response: { 200: CensusSchema } },
       onRequest: async (request, reply) => await limit.take(request, reply)
     },
     async ({ query }) => {
       if (!enabled) return { enabled };
-      const days = daysOf(query.days);
-      const census = await looks.read(String(days), () => database.read('takeCensus', days));
-      return { enabled, window_days: days, ...census };
+      const days = windowOf(daysOf(query.days));
+      return { enabled, window_days: days, ...(await census.read(days)) };
     }
   );
   app.get(
@@ -120,7 +128,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
         open: true,
         doc: {
           tag,
-          summary: `Each installation, the ${MOST_OPERATORS} heard of last; needs TELEMETRY_ADMIN_KEY`,
+          summary: 'Each installation, those heard of first last; needs TELEMETRY_ADMIN_KEY',
           statuses: [401]
         }
       },
@@ -130,22 +138,35 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
           throw new PlatformError('UNAUTHORIZED', { reason: 'send TELEMETRY_ADMIN_KEY as X-API-Key' });
       }
     },
-    async ({ query }) => {
-      const days = daysOf(query.days);
-      const found = await database.read('selectOperators', days);
-      const operators = found.map((operator) => {
-        const modules = modulesOf(operator);
-        const chains = [...new Set(modules.flatMap(({ coin, network }) => (coin ? [`${coin}-${network ?? ''}`] : [])))];
-        return { ...operator, modules, chains };
-      });
-      return { enabled, window_days: days, operators };
+    async (request, reply) => {
+      const days = daysOf(request.query.days);
+      const address = addressOf(request.raw);
+      const isGone = () => request.raw.socket.destroyed;
+      const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
+      const pages = () =>
+        pagesOf(MOST_INSTALLATIONS, PAGE_ROWS, (last, atOnce) =>
+          database.page('pageOfInstallations', days, last ?? null, atOnce)
+        );
+      const before = `{"enabled":${enabled},"window_days":${days},"operators":`;
+      const parts = partsOf(StreamedResult.ofRows(pages, { before, after: '}' }).pieces(), inTurn);
+      return await sendPieces(reply, parts, (cost) => budget.pace(address, cost));
     }
   );
 };
 
 /** Without a salt anyone could try all addresses, so nothing is kept. */
 function hashOf(address: string, salt: string | undefined): string | null {
-  return salt === undefined ? null : createHmac('sha256', salt).update(address).digest('hex');
+  return salt === undefined ? null : createHmac('sha256', salt).update(networkOf(address)).digest('hex');
+}
+
+/** Of an IPv6 prefix the first 48 bits: an ordinary line has 256 prefixes of 64. */
+function networkOf(address: string): string {
+  const groups = address.split(':');
+  return groups.length > 3 ? `${groups.slice(0, 3).join(':')}::/48` : address;
+}
+
+function windowOf(days: number): Window {
+  return WINDOWS.find((window) => window >= days) ?? MAX_DAYS;
 }
 
 function daysOf(text: string | undefined): number {

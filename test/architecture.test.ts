@@ -229,6 +229,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'ws',
       'package.json',
       ...FASTIFY,
+      'src/sparse-lines.ts',
       'src/observe/tracing.ts',
       'src/observe/',
       'src/process/',
@@ -279,11 +280,12 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // Loaded by a dynamic import, and only where it is wanted.
   'src/observe/tracing.ts': ['@fastify/otel', '@opentelemetry/', 'type fastify', 'type src/observe/', 'src/wire/'],
   'src/observe/': [],
-  'src/log.ts': ['node:', 'pino', 'pino-pretty'],
+  'src/log.ts': ['node:', 'pino', 'pino-pretty', 'src/errors.ts'],
   // `node:` is for one file: what a thread may hold is its own to say.
   'src/wire/': ['node:', 'typebox', 'src/errors.ts'],
   'src/consensus/': ['node:crypto', 'src/errors.ts'],
   'src/transient-map.ts': [],
+  'src/sparse-lines.ts': [],
   'src/errors.ts': []
 };
 const ROOMS = Object.keys(MAY_IMPORT);

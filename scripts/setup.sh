@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes this directory ready to run: npm packages of the lockfile, the pinned Node, MariaDB's and litecoind's programs.
-# With --with-browser the tests' Chromium and Prometheus too, with --with-build-tools what the single-file program is made with; with --packages-only no program but Node is asked for. Idempotent: what is there is left alone. No system service is started or touched.
+# With --with-browser the tests' Chromium, Prometheus and Python too, with --with-build-tools what the single-file program is made with; with --packages-only no program but Node is asked for. Idempotent: what is there is left alone. No system service is started or touched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
@@ -60,6 +60,7 @@ missing_packages() {
   fi
   if [[ $options == *' --with-browser '* ]]; then
     has_program chromium || has_program chromium-browser || has_program google-chrome || echo chromium
+    has_program python3 || echo python3-minimal
     has_program prometheus && has_program promtool || echo prometheus
     has_program systemd-analyze || echo systemd
     has_program curl || echo curl

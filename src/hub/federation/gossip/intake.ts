@@ -1,0 +1,154 @@
+import { type Envelope, type EnvelopeFault, readEnvelope } from './envelope.ts';
+
+/** Why a message goes no further. */
+export type GossipFault =
+  | EnvelopeFault
+  | 'another time'
+  | 'own message'
+  | 'seen before'
+  | 'too many'
+  | 'wrong signature'
+  | 'no member';
+
+/** A connection, as its messages are counted. */
+export interface Link {
+  /** Key that the other side has proved; null before. */
+  readonly peer: string | null;
+}
+
+export interface GossipLimits {
+  /** How far a message's clock may be from this one, in milliseconds. */
+  readonly skewMs: number;
+  /** How long a message is remembered, in milliseconds; at least the skew. */
+  readonly rememberMs: number;
+  readonly mostRemembered: number;
+  /** Messages a minute over a connection without a proved key. */
+  readonly perStranger: number;
+  /** Messages a minute that one member signs, and, times the members, those over a member's connection. */
+  readonly perMember: number;
+  /** Wrong signatures a minute by which a member's connection is denied. */
+  readonly mostForged: number;
+  readonly denyMs: number;
+}
+
+export const GOSSIP_LIMITS: GossipLimits = {
+  ...{ skewMs: 30_000, rememberMs: 60_000, mostRemembered: 100_000 },
+  ...{ perStranger: 100, perMember: 2_000, mostForged: 100, denyMs: 600_000 }
+};
+
+const MINUTE_MS = 60_000;
+
+/** Name under which a message is remembered. */
+function nameOf({ id, sig }: Envelope): string {
+  return `${id} ${sig}`;
+}
+
+/** Messages of a running minute. */
+interface Minute {
+  since: number;
+  count: number;
+}
+
+/**
+ * Decides which messages of other hubs are handed on, in an order in which each check costs no more than what was sent for it.
+ *
+ * `admit` takes what arrives; `judge` takes the outcome of the signature check, which is the dear one and may run elsewhere. A message is
+ * remembered when it is genuine, by its id and its signature together: who sends another's id keeps the genuine message from nobody, and
+ * strangers fill no memory. Only genuine messages count for their sender, so nobody spends the share of another.
+ */
+export class GossipIntake {
+  readonly #own: string;
+  readonly #members: () => ReadonlySet<string>;
+  readonly #limits: GossipLimits;
+  /** By id and signature, when it came; the oldest first. */
+  readonly #seen = new Map<string, number>();
+  readonly #byLink = new WeakMap<Link, Minute>();
+  readonly #bySender = new Map<string, Minute>();
+  readonly #forged = new Map<string, Minute>();
+  readonly #deniedUntil = new Map<string, number>();
+  #forgotten = 0;
+
+  /** @param own  this hub's key  @param members  keys of the set */
+  constructor(own: string, members: () => ReadonlySet<string>, limits = GOSSIP_LIMITS) {
+    this.#own = own;
+    this.#members = members;
+    this.#limits = limits;
+  }
+
+  /** Messages that were forgotten before their time, because too many came. */
+  get forgotten(): number {
+    return this.#forgotten;
+  }
+
+  /** Returns a message whose signature is to be checked, or why it goes no further. @param now  epoch milliseconds */
+  admit(text: string, link: Link, now: number): Envelope | GossipFault {
+    if (link.peer !== null && this.isDenied(link.peer, now)) return 'too many';
+    const envelope = readEnvelope(text);
+    if (typeof envelope === 'string') return this.#charge(link, now) ? envelope : 'too many';
+    if (Math.abs(now - envelope.timestamp) > this.#limits.skewMs)
+      return this.#charge(link, now) ? 'another time' : 'too many';
+    if (envelope.sender === this.#own) return 'own message';
+    if (this.#seen.has(nameOf(envelope))) return 'seen before';
+    return this.#charge(link, now) ? envelope : 'too many';
+  }
+
+  /** Returns null for a message that is to be carried out and relayed, else why not. @param isGenuine  what the signature check found */
+  judge(envelope: Envelope, link: Link, isGenuine: boolean, now: number): GossipFault | null {
+    if (!isGenuine) {
+      if (link.peer !== null) this.#noteForged(link.peer, now);
+      return 'wrong signature';
+    }
+    if (!this.#members().has(envelope.sender)) return 'no member';
+    if (this.#seen.has(nameOf(envelope))) return 'seen before'; // it came twice while the first was checked
+    if (this.#count(this.#bySender, envelope.sender, now) > this.#limits.perMember) return 'too many';
+    this.#forget(now);
+    this.#seen.set(nameOf(envelope), now);
+    return null;
+  }
+
+  /** Returns whether messages of a member's connection are refused for now. */
+  isDenied(peer: string, now: number): boolean {
+    const until = this.#deniedUntil.get(peer);
+    if (until === undefined) return false;
+    if (now < until) return true;
+    this.#deniedUntil.delete(peer);
+    return false;
+  }
+
+  /** Counts a message of a connection. @returns whether it may have one more */
+  #charge(link: Link, now: number): boolean {
+    const minute = this.#byLink.get(link);
+    const most = link.peer === null ? this.#limits.perStranger : this.#limits.perMember * this.#members().size;
+    if (!minute || now >= minute.since + MINUTE_MS) {
+      this.#byLink.set(link, { since: now, count: 1 });
+      return true;
+    }
+    minute.count += 1;
+    return minute.count <= most;
+  }
+
+  #noteForged(peer: string, now: number): void {
+    if (this.#count(this.#forged, peer, now) >= this.#limits.mostForged)
+      this.#deniedUntil.set(peer, now + this.#limits.denyMs);
+  }
+
+  #count(of: Map<string, Minute>, key: string, now: number): number {
+    const minute = of.get(key);
+    if (!minute || now >= minute.since + MINUTE_MS) {
+      of.set(key, { since: now, count: 1 });
+      return 1;
+    }
+    minute.count += 1;
+    return minute.count;
+  }
+
+  #forget(now: number): void {
+    for (const [key, at] of this.#seen) {
+      const isFull = this.#seen.size >= this.#limits.mostRemembered;
+      const isOld = at <= now - this.#limits.rememberMs;
+      if (!isFull && !isOld) return;
+      if (!isOld) this.#forgotten += 1;
+      this.#seen.delete(key);
+    }
+  }
+}

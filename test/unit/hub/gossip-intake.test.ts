@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { signingKey } from '../../../src/consensus/auth-signature.ts';
+import { type Envelope, signEnvelope } from '../../../src/hub/federation/gossip/envelope.ts';
+import { GOSSIP_LIMITS, GossipIntake, type Link } from '../../../src/hub/federation/gossip/intake.ts';
+
+const OWN = signingKey('01'.repeat(32));
+const ALICE = signingKey('02'.repeat(32));
+const BOB = signingKey('03'.repeat(32));
+const STRANGER = signingKey('04'.repeat(32));
+const NOW = 1_700_000_000_000;
+const MEMBERS = new Set([OWN, ALICE, BOB].map(({ pubkey }) => pubkey));
+
+function messageOf(key = ALICE, id = 'a', timestamp = NOW): Envelope {
+  return signEnvelope({ type: 'HEARTBEAT', id, timestamp, data: {} }, key);
+}
+
+function intake(limits: Partial<typeof GOSSIP_LIMITS> = {}): GossipIntake {
+  return new GossipIntake(OWN.pubkey, () => MEMBERS, { ...GOSSIP_LIMITS, ...limits });
+}
+
+/** Sends a message through both halves. @returns why it goes no further; null: it does */
+function pass(into: GossipIntake, message: Envelope, link: Link, now = NOW, isGenuine = true) {
+  const admitted = into.admit(JSON.stringify(message), link, now);
+  return typeof admitted === 'string' ? admitted : into.judge(admitted, link, isGenuine, now);
+}
+
+test('a genuine message of a member is handed on once, over whichever connection', () => {
+  const into = intake();
+  assert.equal(pass(into, messageOf(), { peer: BOB.pubkey }), null);
+  assert.equal(pass(into, messageOf(), { peer: ALICE.pubkey }), 'seen before');
+  assert.equal(pass(into, messageOf(ALICE, 'b'), { peer: BOB.pubkey }), null);
+});
+
+test('refused by name: another time, an own message, a wrong signature, no member', () => {
+  const into = intake();
+  const link = { peer: BOB.pubkey };
+  assert.equal(pass(into, messageOf(ALICE, 'a', NOW - 30_001), link), 'another time');
+  assert.equal(pass(into, messageOf(ALICE, 'a', NOW + 30_001), link), 'another time');
+  assert.equal(pass(into, messageOf(OWN), link), 'own message');
+  assert.equal(pass(into, messageOf(), link, NOW, false), 'wrong signature');
+  assert.equal(pass(into, messageOf(STRANGER), link), 'no member');
+});
+
+test('a forged message with the id of a genuine one does not take its place', () => {
+  const into = intake();
+  const genuine = messageOf();
+  const forged = { ...genuine, sig: '0'.repeat(128) };
+  assert.equal(pass(into, forged, { peer: null }, NOW, false), 'wrong signature');
+  assert.equal(pass(into, genuine, { peer: ALICE.pubkey }), null);
+});
+
+test('a stranger has a hundred messages a minute for each connection, and spends nothing of a member', () => {
+  const into = intake();
+  const stranger = { peer: null };
+  const sent = Array.from({ length: 150 }, (_, number) => {
+    const forged = { ...messageOf(ALICE, String(number)), sig: '0'.repeat(128) };
+    return pass(into, forged, stranger, NOW, false);
+  });
+  assert.deepEqual([sent.filter((fault) => fault === 'wrong signature').length, sent.at(-1)], [100, 'too many']);
+  assert.equal(pass(into, messageOf(), { peer: ALICE.pubkey }), null);
+  assert.equal(pass(into, messageOf(ALICE, 'later', NOW + 60_000), stranger, NOW + 60_000), null);
+});
+
+test('a member that signs too much is bounded, whoever brings its messages', () => {
+  const into = intake({ perMember: 3 });
+  const faults = ['a', 'b', 'c', 'd'].map((id, place) =>
+    pass(into, messageOf(ALICE, id), { peer: [ALICE, BOB][place % 2]!.pubkey })
+  );
+  assert.deepEqual(faults, [null, null, null, 'too many']);
+  assert.equal(pass(into, messageOf(BOB, 'e'), { peer: BOB.pubkey }), null);
+});
+
+test('a member whose connection brings wrong signatures is denied for ten minutes', () => {
+  const into = intake({ mostForged: 3 });
+  const link = { peer: BOB.pubkey };
+  for (const id of ['a', 'b', 'c']) assert.equal(pass(into, messageOf(ALICE, id), link, NOW, false), 'wrong signature');
+  assert.equal(pass(into, messageOf(ALICE, 'd'), link), 'too many');
+  assert.equal(pass(into, messageOf(ALICE, 'd'), { peer: ALICE.pubkey }), null);
+  const later = NOW + GOSSIP_LIMITS.denyMs;
+  assert.equal(pass(into, messageOf(ALICE, 'e', later), link, later), null);
+});
+
+test('no more is remembered than the bound, and for no longer than a minute', () => {
+  const into = intake({ mostRemembered: 2 });
+  const link = { peer: ALICE.pubkey };
+  for (const id of ['a', 'b', 'c']) assert.equal(pass(into, messageOf(ALICE, id), link), null);
+  assert.equal(into.forgotten, 1);
+  assert.equal(pass(into, messageOf(ALICE, 'c'), link), 'seen before');
+  const later = NOW + 29_000;
+  assert.equal(pass(into, messageOf(ALICE, 'c'), link, later), 'seen before');
+});

@@ -11,6 +11,7 @@ import type { BinlogChanges, BinlogRead } from './binlog/changes.ts';
 import { findChanges } from './changes/change-finder.ts';
 import type { Checksum, Value } from './changes/checksum-map.ts';
 import type { FoundChanges } from './changes/found-changes.ts';
+import { readOldestWriter, withOpenWriters } from './changes/open-writers.ts';
 import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
 import { type Ranging, rangingOf } from './changes/ranging.ts';
 import type { Span } from './changes/spans.ts';
@@ -63,9 +64,11 @@ async function* readVisible(
   keepsOpen = false
 ): AsyncGenerator<GroupBlock> {
   const statements = new StatementBatch(connection);
+  // Where a log names what changed, times are not asked.
+  const oldestWriter = binlog?.report.used ? undefined : await readOldestWriter(connection);
   // Alone: nothing says that MariaDB moves a table's time of change before snapshots see the commit.
   await statements.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
-  const facts = await readTableFacts(statements);
+  const facts = withOpenWriters(await readTableFacts(statements), oldestWriter);
   const layout = await memory.layouts.read(connection, dbType, localTables, facts);
   await served?.check(connection, layout);
   const { previous, heads } = await readNewHeads(connection, layout, memory);

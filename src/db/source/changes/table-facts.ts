@@ -9,6 +9,8 @@ export interface TableFacts {
   readonly rows: number;
   /** A change that is committed moves this, within a second; null: not since the server started, or forgotten. */
   readonly updateTime: string | null;
+  /** The same as Unix time in seconds. */
+  readonly changedAt: number | null;
   /** Whether a change that is committed later may show the same time. */
   readonly isFresh: boolean;
   /** Moved by every change of the definition. */
@@ -41,7 +43,7 @@ export function isSettled({ updateTime, isFresh }: TableFacts, before: string | 
 export async function readTableFacts(connection: Statements): Promise<ReadonlyMap<string, TableFacts>> {
   const found = await rows(
     connection,
-    `SELECT TABLE_NAME AS name, TABLE_ROWS AS n, UPDATE_TIME AS t, CREATE_TIME AS c, AUTO_INCREMENT AS i,
+    `SELECT TABLE_NAME AS name, TABLE_ROWS AS n, UPDATE_TIME AS t, CREATE_TIME AS c, AUTO_INCREMENT AS i, UNIX_TIMESTAMP(UPDATE_TIME) AS u,
        UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(UPDATE_TIME) AS age, UNIX_TIMESTAMP(NOW()) - UNIX_TIMESTAMP(CREATE_TIME) AS made, ${FINDER_KEY} IS NULL AS keyless
      FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()`
   );
@@ -56,7 +58,8 @@ export async function readTableFacts(connection: Statements): Promise<ReadonlyMa
       const nextId = row['i'] === null ? null : Number(row['i']);
       const isNew = row['made'] === null || Number(row['made']) <= FRESH_S;
       const times = { updateTime: text(row['t']), createTime: text(row['c']) };
-      return [name, { name, rows: Number(row['n'] ?? 0), ...times, isFresh, isNew, nextId }];
+      const changedAt = row['u'] === null ? null : Math.floor(Number(row['u']));
+      return [name, { name, rows: Number(row['n'] ?? 0), ...times, changedAt, isFresh, isNew, nextId }];
     })
   );
 }

@@ -46,8 +46,19 @@ test('tables that no replica can make are left out by name on both sides, and co
   await verifiedAt(22);
   assert.deepEqual(Object.keys(await told(client)), [BACKUP]);
   await sql(source, `DROP TABLE \`${BACKUP}\``);
+  await sql(
+    source,
+    'CREATE TABLE __proto__ (id INT PRIMARY KEY)',
+    'CREATE TABLE getters (id INT PRIMARY KEY, __proto__ INT NULL)',
+    'INSERT INTO __proto__ VALUES (1)',
+    'INSERT INTO getters VALUES (1, 2)'
+  );
   await addBlock(23);
   await verifiedAt(23);
+  for (const side of [pair.server, client]) assert.deepEqual(Object.keys(await told(side)), ['__proto__', 'getters']);
+  await sql(source, 'DROP TABLE __proto__', 'DROP TABLE getters');
+  await addBlock(24);
+  await verifiedAt(24);
   for (const side of [pair.server, client]) assert.deepEqual(await told(side), {});
   const verdict = await compareDatabases(source, pair.replica);
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));

@@ -5,6 +5,8 @@ import { quoteText } from '../core/sql-literal.ts';
 import { reprintDefault, reprintExpression, reprintMoment, unescapeText } from './sql-expression.ts';
 
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
+/** Rows and lists by name are objects, in which these mean something else; the driver refuses columns of these names, too. */
+const NAMES_OF_OBJECTS = /^__(proto|defineGetter|defineSetter|lookupGetter|lookupSetter)__$/;
 /** Those that MariaDB has. A name of any other form would be printed as a word of SQL. */
 const CHARSETS: ReadonlySet<string> = new Set(
   (
@@ -181,6 +183,12 @@ function checkName(name: string, table: string): string {
       table,
       'a name',
       `${JSON.stringify(name.slice(0, 80))} holds other characters than [A-Za-z0-9_]: rename it, or name the table in SYNC_LOCAL_TABLES of the server`
+    );
+  if (NAMES_OF_OBJECTS.test(name))
+    refuse(
+      table,
+      'a name',
+      `${name} cannot be carried: rename it, or name the table in SYNC_LOCAL_TABLES of the server`
     );
   return quoteName(name);
 }

@@ -290,8 +290,13 @@ export class ReplicaAudit {
     const isLate = this.#schedule.getSnapshot().context.misses + 1 >= MAX_MISSES;
     this.#ended('comparison.missed');
     // What was verified before says nothing of a replica that differs now, or that was not compared for long.
-    if (isLate) this.#setUnverified();
-    else if (unsettled) this.#forgetVerdict();
+    if (isLate) {
+      log.warn(
+        { height, sourceHeight, tries: MAX_MISSES },
+        'unverified: the source was never at the block of the replica when it was compared; trying again at the next epoch'
+      );
+      this.#setUnverified();
+    } else if (unsettled) this.#forgetVerdict();
   }
 
   /** Waiting blocks are more urgent; the last result stays valid if the comparison was not due yet. */

@@ -5,6 +5,7 @@ import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import type { ServiceActors } from '../service/routes/debug.ts';
 import type { RpcAppDeps } from '../service/rpc-frame.ts';
 import { askChains } from './chain-facts.ts';
+import { chainRegistryRoute } from './chain-registry.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import { keepPruned, type PruningSettings } from './pruning.ts';
@@ -75,6 +76,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     routes: (app, { addressOf, budget, turns }) => {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
       app.register(streamRoutes, { database, stream, addressOf, budget, turns, requestsPerMinute });
+      app.register(chainRegistryRoute, { profile: config.PLATFORM_PROFILE, addressOf, requestsPerMinute });
       keepPruned(app, database, config);
       app.register(telemetryRoutes, { database, config, addressOf, budget, turns, placeOf });
     },

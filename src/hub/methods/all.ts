@@ -7,10 +7,12 @@ import { configMethods } from './config.ts';
 import { crossChainMethods } from './cross-chain.ts';
 import { feeMethods } from './fees.ts';
 import { governanceMethods } from './governance.ts';
+import { inactiveMethods } from './inactive.ts';
 import { type PriceSettings, priceMethods } from './prices.ts';
 import { pushRules } from './pushes.ts';
 import { reorgMethods } from './reorgs.ts';
 import { type OracleHealth, stateMethods } from './state.ts';
+import { tellFailures } from './told-failures.ts';
 import { validatorMethods } from './validators.ts';
 
 /** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, how long voting takes, whether prices are found here, and what fees and stakes are made of. */
@@ -35,7 +37,8 @@ export function hubMethods(
   facts: ChainFacts
 ): Readonly<Record<string, RpcMethod>> {
   const push = pushRules(settings);
-  return {
+  return tellFailures({
+    ...inactiveMethods(),
     ...stateMethods(database, oracleHealthOf(settings)),
     ...configMethods(database, {
       hasKey: settings.HUB_API_KEY !== undefined,
@@ -48,7 +51,7 @@ export function hubMethods(
     ...crossChainMethods(database, facts),
     ...reorgMethods(database, facts),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD, settings })
-  };
+  });
 }
 
 /** Prices are stale after two rounds, unless the settings say otherwise. */

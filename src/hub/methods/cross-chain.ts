@@ -14,25 +14,29 @@ import {
   Nullable,
   OneOf,
   Success,
-  success
+  success,
+  TimeSchema
 } from './common.ts';
 
+const Stamps = { id: CountSchema, created_at: TimeSchema, updated_at: TimeSchema };
 const AttestationSchema = Type.Object({
-  attestationId: Type.String(),
-  sourceChain: Type.String(),
-  sourceActionIndex: CountSchema,
-  destChain: Type.String(),
+  ...Stamps,
+  attestation_id: Type.String(),
+  source_chain: Type.String(),
+  source_action_index: CountSchema,
+  dest_chain: Type.String(),
   confirmations: Nullable(Type.Integer({ description: "as the chain's indexer says; null: none was asked" })),
   status: OneOf(ATTESTATION_STATES),
-  validatorCount: Type.Integer({ description: '0: a hub without consensus decided directly' }),
-  consensusProof: Nullable(Type.String())
+  validator_count: Type.Integer({ description: '0: a hub without consensus decided directly' }),
+  consensus_proof: Nullable(Type.String())
 });
 const SwapSchema = Type.Object({
-  sourceChain: Type.String(),
-  sourceActionIndex: CountSchema,
-  destChain: Type.String(),
-  destActionIndex: Nullable(CountSchema),
-  attestationId: Nullable(Type.String()),
+  ...Stamps,
+  source_chain: Type.String(),
+  source_action_index: CountSchema,
+  dest_chain: Type.String(),
+  dest_action_index: Nullable(CountSchema),
+  attestation_id: Nullable(Type.String()),
   status: OneOf(SWAP_STATES)
 });
 const Action = {
@@ -52,7 +56,7 @@ export function crossChainMethods(database: HubDatabase, facts: ChainFacts): Rea
       errors: DATABASE_ERRORS,
       async run(params) {
         const action = actionOf(params);
-        const confirmations = await facts.confirmationsOf(action.sourceChain, action.sourceActionIndex);
+        const confirmations = await facts.confirmationsOf(action.source_chain, action.source_action_index);
         return await database.write('attest', action, confirmations);
       }
     }),
@@ -62,8 +66,8 @@ export function crossChainMethods(database: HubDatabase, facts: ChainFacts): Rea
       result: Success,
       write: true,
       errors: [...DATABASE_ERRORS, 'SWAP_DIFFERS'],
-      async run({ dest_action_index: destActionIndex = null, ...params }) {
-        const action = { ...actionOf(params), destActionIndex };
+      async run({ dest_action_index = null, ...params }) {
+        const action = { ...actionOf(params), dest_action_index };
         await database.write('initiateSwap', action);
         return success;
       }
@@ -77,12 +81,23 @@ export function crossChainMethods(database: HubDatabase, facts: ChainFacts): Rea
       run: ({ status = null, limit = DEFAULT_LIMIT }) => database.read('selectAttestations', { status, limit })
     }),
     getattestation: rpcMethod({
-      summary: 'One attestation',
-      params: Type.Object({ attestation_id: Type.String({ minLength: 1, maxLength: 64 }) }),
+      summary: 'The newest attestation of an action, or the one with an id',
+      params: Type.Object({
+        source_chain: Type.Optional(ChainSchema),
+        source_action_index: Type.Optional(CountSchema),
+        attestation_id: Type.Optional(Type.String({ minLength: 1, maxLength: 64 }))
+      }),
       result: AttestationSchema,
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
-      run: ({ attestation_id }) => database.read('selectAttestation', attestation_id)
+      async run({ attestation_id, source_chain: chain, source_action_index: index }) {
+        if (attestation_id !== undefined) return await database.read('selectAttestation', attestation_id);
+        if (chain === undefined || index === undefined)
+          throw new PlatformError('REQUEST_INVALID', { reason: 'send source_chain and source_action_index' });
+        const found = await database.read('selectAttestationOf', chain, index);
+        if (found) return found;
+        throw new PlatformError('RECORD_UNKNOWN', { reason: `the action ${chain}:${index} has no attestation` });
+      }
     }),
     getswaps: rpcMethod({
       summary: 'The newest swaps',
@@ -119,5 +134,5 @@ function actionOf({
 }) {
   if (source_chain === dest_chain)
     throw new PlatformError('REQUEST_INVALID', { reason: `source_chain and dest_chain are both ${dest_chain}` });
-  return { sourceChain: source_chain, sourceActionIndex: source_action_index, destChain: dest_chain };
+  return { source_chain, source_action_index, dest_chain };
 }

@@ -9,7 +9,7 @@ import { ChainSchema, CountSchema, DATABASE_ERRORS, Nullable } from './common.ts
 import { feeAmounts } from './fee-amounts.ts';
 
 /** A price that is older says nothing of a fee. */
-const OLDEST_PRICE_S = 1_800;
+export const OLDEST_PRICE_S = 1_800;
 
 const Amount = Type.String({ description: 'decimal with 8 places' });
 const Many = Type.Optional(
@@ -43,6 +43,8 @@ export function feeMethods(database: HubDatabase, profile: Profile): Readonly<Re
         gasPrice: Type.String({ description: 'of one gas, in the gas token' }),
         gasTokenAmount: Amount,
         gasTokenUsd: Nullable(Type.String({ description: 'null: not known' })),
+        xchainAmount: Type.String({ description: 'gasTokenAmount' }),
+        xchainUsd: Nullable(Type.String({ description: 'gasTokenUsd' })),
         feeUsd: Type.Optional(Amount),
         coinUsd: Type.Optional(Amount),
         nativeCoinAmount: Type.Optional(Amount),
@@ -62,7 +64,8 @@ export function feeMethods(database: HubDatabase, profile: Profile): Readonly<Re
         const { gasTokenUsd, coinUsd } = await database.read('selectFeePrices', asked);
         const gasCost = gasOf(profile, action, subject);
         const amounts = feeAmounts({ gasCost, gasPrice, gasTokenUsd, coinUsd, coin: chain });
-        return { action, chain, gasCost, gasPrice, ...amounts };
+        const { gasTokenAmount: xchainAmount, gasTokenUsd: xchainUsd } = amounts;
+        return { action, chain, gasCost, gasPrice, ...amounts, xchainAmount, xchainUsd };
       }
     })
   };

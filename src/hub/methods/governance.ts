@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import type { HubDatabase } from '../store/database.ts';
-import { PROPOSAL_STATES, THIS_HUB } from '../store/governance.ts';
+import { PROPOSAL_STATES, type Proposal, THIS_HUB } from '../store/governance.ts';
 import {
   CountSchema,
   checkTexts,
@@ -10,7 +10,8 @@ import {
   DEFAULT_LIMIT,
   LimitSchema,
   Nullable,
-  OneOf
+  OneOf,
+  TimeSchema
 } from './common.ts';
 
 const Parameter = Type.String({ pattern: '^[\\x21-\\x7e]{1,255}$' });
@@ -19,16 +20,18 @@ const ProposalId = Type.String({ minLength: 1, maxLength: 288 });
 const VoteWord = OneOf(['approve', 'reject']);
 
 const ProposalSchema = Type.Object({
-  proposalId: ProposalId,
+  id: CountSchema,
+  proposer_pubkey: Type.String(),
+  proposal_id: ProposalId,
   parameter: Parameter,
-  currentValue: Nullable(Value),
-  proposedValue: Value,
+  current_value: Nullable(Value),
+  proposed_value: Value,
   rationale: Nullable(Type.String()),
   status: OneOf(PROPOSAL_STATES),
-  votingStart: CountSchema,
-  votingEnd: Type.Integer({ description: 'epoch milliseconds' }),
-  decidedAt: Nullable(CountSchema),
-  activationBlock: Nullable(CountSchema),
+  voting_start: TimeSchema,
+  voting_end: TimeSchema,
+  decided_at: Nullable(TimeSchema),
+  activation_block: Nullable(CountSchema),
   approvals: CountSchema,
   rejections: CountSchema
 });
@@ -56,38 +59,42 @@ export function governanceMethods(
         },
         closed
       ),
-      result: Type.Pick(ProposalSchema, ['proposalId', 'parameter', 'status', 'votingEnd', 'activationBlock']),
+      result: Type.Pick(ProposalSchema, ['proposal_id', 'parameter', 'status', 'voting_end', 'activation_block']),
       write: true,
       errors: [...DATABASE_ERRORS, 'PROPOSAL_REFUSED'],
       async run({ parameter, current_value = null, proposed_value, rationale = null }) {
         checkTexts({ current_value, proposed_value, rationale });
         const proposal = {
-          ...{ parameter, currentValue: current_value, proposedValue: proposed_value, rationale },
+          ...{ parameter, current_value, proposed_value, rationale },
           ...{ at: Date.now(), votingPeriodMs, setting: numbers.get(parameter.toUpperCase())?.toString() ?? null }
         };
-        const { proposalId, status, votingEnd, activationBlock } = await database.write('insertProposal', proposal);
-        return { proposalId, parameter, status, votingEnd, activationBlock };
+        const { proposal_id, status, voting_end, activation_block } = await database.write('insertProposal', proposal);
+        return { proposal_id, parameter, status, voting_end: timeText(voting_end), activation_block };
       }
     }),
     vote: rpcMethod({
       summary: 'Votes on a proposal',
       params: Type.Object({ proposal_id: ProposalId, vote: VoteWord }, closed),
-      result: Type.Object({ proposalId: ProposalId, vote: VoteWord, voter: Type.String() }),
+      result: Type.Object({ proposal_id: ProposalId, vote: VoteWord, voter_pubkey: Type.String() }),
       write: true,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN', 'PROPOSAL_REFUSED'],
-      async run({ proposal_id: proposalId, vote }) {
-        await database.write('insertVote', proposalId, vote, Date.now());
-        return { proposalId, vote, voter: THIS_HUB };
+      async run({ proposal_id, vote }) {
+        await database.write('insertVote', proposal_id, vote, Date.now());
+        return { proposal_id, vote, voter_pubkey: THIS_HUB };
       }
     }),
     getproposals: rpcMethod({
       summary: 'The newest proposals',
-      params: Type.Object({ status: Type.Optional(OneOf(PROPOSAL_STATES)), limit: LimitSchema }),
+      params: Type.Object({
+        status: Type.Optional(OneOf(PROPOSAL_STATES)),
+        parameter: Type.Optional(Parameter),
+        limit: LimitSchema
+      }),
       result: Type.Array(ProposalSchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ status = null, limit = DEFAULT_LIMIT }) =>
-        database.read('selectProposals', { status, limit, at: Date.now() })
+      run: async ({ status = null, parameter = null, limit = DEFAULT_LIMIT }) =>
+        (await database.read('selectProposals', { status, parameter, limit, at: Date.now() })).map(withTimes)
     }),
     getproposal: rpcMethod({
       summary: 'One proposal',
@@ -95,15 +102,36 @@ export function governanceMethods(
       result: ProposalSchema,
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
-      run: ({ proposal_id }) => database.read('selectProposal', proposal_id, Date.now())
+      run: async ({ proposal_id }) => withTimes(await database.read('selectProposal', proposal_id, Date.now()))
     }),
     getvotes: rpcMethod({
       summary: 'The votes on a proposal, in their order',
-      params: Type.Object({ proposal_id: ProposalId }),
-      result: Type.Array(Type.Object({ proposalId: ProposalId, voter: Type.String(), vote: VoteWord })),
+      params: Type.Object({
+        proposal_id: Type.Optional(ProposalId),
+        voter_pubkey: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
+        limit: LimitSchema
+      }),
+      result: Type.Array(
+        Type.Object({
+          ...{ id: CountSchema, proposal_id: ProposalId, voter_pubkey: Type.String(), vote: VoteWord },
+          ...{ signature: Nullable(Type.String()), created_at: TimeSchema }
+        })
+      ),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ proposal_id }) => database.read('selectVotes', proposal_id)
+      run: ({ proposal_id = null, voter_pubkey = null, limit = DEFAULT_LIMIT }) =>
+        database.read('selectVotes', { proposal_id, voter_pubkey, limit })
     })
+  };
+}
+
+/** Milliseconds as MariaDB prints a time, UTC. */
+const timeText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
+
+function withTimes({ voting_start, voting_end, decided_at, ...proposal }: Proposal) {
+  return {
+    ...proposal,
+    ...{ voting_start: timeText(voting_start), voting_end: timeText(voting_end) },
+    decided_at: decided_at === null ? null : timeText(decided_at)
   };
 }

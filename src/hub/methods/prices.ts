@@ -20,6 +20,7 @@ import {
   SecondsSchema,
   TimeSchema
 } from './common.ts';
+import { OLDEST_PRICE_S } from './fees.ts';
 import { Outcome, type PushSettings } from './pushes.ts';
 
 const Pair = Type.String({ pattern: '^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$', maxLength: 16, description: 'such as BTC/USD' });
@@ -90,13 +91,15 @@ export function priceMethods(
   return {
     getprice: rpcMethod({
       summary: 'The last finalized price of a pair',
-      params: Type.Object({ pair: Pair }),
-      result: SnapshotSchema,
+      params: Type.Object({ coin_pair: Type.Optional(Pair), pair: Type.Optional(Pair) }),
+      result: Type.Object({ ...SnapshotSchema.properties, oracleMaxPriceAgeSeconds: CountSchema }),
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
-      async run({ pair }) {
+      async run({ coin_pair, pair = coin_pair }) {
+        if (pair === undefined)
+          throw new PlatformError('REQUEST_INVALID', { reason: 'send coin_pair, such as BTC/USD' });
         const price = await database.read('currentPrice', pair);
-        if (price) return price;
+        if (price) return { ...price, oracleMaxPriceAgeSeconds: OLDEST_PRICE_S };
         throw new PlatformError('RECORD_UNKNOWN', { reason: `no price of ${pair} is finalized yet` });
       }
     }),
@@ -105,11 +108,15 @@ export function priceMethods(
       params: Type.Object({
         limit: LimitSchema,
         status: Type.Optional(OneOf(['finalized', 'all'])),
-        with_watermark: Type.Optional(Type.Boolean({ description: 'true: {rows, watermark} and not the rows alone' }))
+        with_watermark: Type.Optional(
+          Type.Boolean({ description: 'true: {snapshots, watermark} and not the rows alone' })
+        )
       }),
       result: Type.Union([
         Type.Array(SnapshotSchema),
-        Type.Object({ rows: Type.Array(SnapshotSchema), watermark: CountSchema })
+        Type.Object({
+          ...{ snapshots: Type.Array(SnapshotSchema), watermark: CountSchema, oracleMaxPriceAgeSeconds: CountSchema }
+        })
       ]),
       write: false,
       errors: DATABASE_ERRORS,
@@ -121,9 +128,9 @@ export function priceMethods(
             caller.charge({ rows: page.count });
             return page;
           });
-        const after = `,"watermark":${Math.floor(Date.now() / 1000)}}`;
+        const after = `,"watermark":${Math.floor(Date.now() / 1000)},"oracleMaxPriceAgeSeconds":${OLDEST_PRICE_S}}`;
         return withWatermark
-          ? StreamedResult.ofRows(pages, { before: '{"rows":', after })
+          ? StreamedResult.ofRows(pages, { before: '{"snapshots":', after })
           : StreamedResult.ofRows(pages);
       }
     }),

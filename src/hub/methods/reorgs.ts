@@ -12,21 +12,26 @@ import {
   DEFAULT_LIMIT,
   HashSchema,
   LimitSchema,
+  Nullable,
   OneOf,
   SecondsSchema,
   Success,
-  success
+  success,
+  TimeSchema
 } from './common.ts';
 
 const ReorgSchema = Type.Object({
-  reorgId: Type.String(),
-  chain: Type.String(),
-  reorgHeight: CountSchema,
-  timestamp: CountSchema,
-  oldHash: HashSchema,
-  newHash: HashSchema,
-  affectedChains: Type.String({ description: 'tickers, with commas' }),
-  validatorCount: Type.Integer({ description: '0: a hub without consensus decided directly' }),
+  reorg_id: Type.String(),
+  id: CountSchema,
+  source_chain: Type.String(),
+  reorg_height: CountSchema,
+  reorg_timestamp: CountSchema,
+  consensus_proof: Nullable(Type.String()),
+  created_at: TimeSchema,
+  old_hash: HashSchema,
+  new_hash: HashSchema,
+  affected_chains: Type.String({ description: 'tickers, with commas' }),
+  validator_count: Type.Integer({ description: '0: a hub without consensus decided directly' }),
   status: OneOf(REORG_STATES)
 });
 
@@ -48,11 +53,11 @@ export function reorgMethods(database: HubDatabase, facts: ChainFacts): Readonly
       result: Success,
       write: true,
       errors: [...DATABASE_ERRORS, 'REORG_DIFFERS'],
-      async run({ chain, reorg_height: reorgHeight, timestamp, old_hash: oldHash, new_hash: newHash }) {
-        if (oldHash.toLowerCase() === newHash.toLowerCase())
+      async run({ chain, reorg_height, timestamp, old_hash, new_hash }) {
+        if (old_hash.toLowerCase() === new_hash.toLowerCase())
           throw new PlatformError('REQUEST_INVALID', { reason: 'old_hash and new_hash are the same: nothing changed' });
-        const report = { chain, reorgHeight, timestamp, oldHash, newHash };
-        const isSeen = await facts.hasBlock(chain, reorgHeight, newHash);
+        const report = { chain, reorg_height, timestamp, old_hash, new_hash };
+        const isSeen = await facts.hasBlock(chain, reorg_height, new_hash);
         await database.write('insertReorg', report, isSeen);
         return success;
       }

@@ -9,6 +9,8 @@ import {
   CountSchema,
   closed,
   DATABASE_ERRORS,
+  DEFAULT_LIMIT,
+  LimitSchema,
   Nullable,
   OneOf,
   PubkeySchema,
@@ -34,6 +36,9 @@ const ValidatorSchema = Type.Object({
   status: OneOf(['active', 'suspended', 'removed']),
   created_at: TimeSchema,
   updated_at: TimeSchema
+});
+const RewardSchema = Type.Object({
+  ...{ round_number: CountSchema, reward_type: Type.String(), amount: Type.String(), block_index: CountSchema }
 });
 const CapabilitySchema = Type.Object({
   signing_pubkey: PubkeySchema,
@@ -65,35 +70,57 @@ export function validatorMethods(
       run: () => database.read('selectValidators')
     }),
     getvalidatorstatus: rpcMethod({
-      summary: 'One validator, active or not',
+      summary: 'One validator, active or not, and its newest rewards',
       params: Type.Object({ signing_pubkey: PubkeySchema }),
-      result: ValidatorSchema,
+      result: Type.Object({
+        validator: ValidatorSchema,
+        unclaimedRewards: Type.String({ description: 'all that was told: no hub learns what COLLECT paid' }),
+        recentRewards: Type.Array(RewardSchema),
+        slashProposals: Type.Array(Type.Unknown(), { description: 'none: this hub has no consensus' })
+      }),
       write: false,
       errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
       async run({ signing_pubkey: pubkey }) {
         const found = await database.read('selectValidator', pubkey.toLowerCase());
-        if (found) return found;
+        if (found) {
+          const { total, newest } = await database.read('selectRewards', pubkey.toLowerCase());
+          return { validator: found, unclaimedRewards: total, recentRewards: newest, slashProposals: [] };
+        }
         throw new PlatformError('RECORD_UNKNOWN', { reason: `no validator has the key ${pubkey}` });
       }
     }),
     getvalidatorcapabilities: rpcMethod({
       summary: 'What validators are qualified for, and how their self-tests ended',
-      params: Type.Object({ signing_pubkey: Type.Optional(PubkeySchema) }),
+      params: Type.Object({
+        signing_pubkey: Type.Optional(PubkeySchema),
+        capability: Type.Optional(OneOf(CAPABILITIES)),
+        limit: LimitSchema
+      }),
       result: Type.Array(CapabilitySchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: ({ signing_pubkey: pubkey }) => database.read('selectCapabilities', pubkey?.toLowerCase() ?? null)
+      run: async ({ signing_pubkey: pubkey, capability, limit = DEFAULT_LIMIT }) =>
+        (await database.read('selectCapabilities', pubkey?.toLowerCase() ?? null))
+          .filter((row) => capability === undefined || row.capability === capability)
+          .slice(0, limit)
     }),
     getcapabilitythresholds: rpcMethod({
       summary: 'The stake that a validator needs for each capability',
-      result: Type.Array(
-        Type.Object({
-          capability: OneOf(CAPABILITIES),
-          min_stake: Nullable(Type.String({ description: 'units of the gas token; null: it qualifies nobody' }))
-        })
-      ),
+      result: Type.Object({
+        thresholds: Type.Array(
+          Type.Object({
+            capability: OneOf(CAPABILITIES),
+            min_stake: Nullable(Type.String({ description: 'units of the gas token; null: it qualifies nobody' })),
+            disabled: Type.Boolean()
+          })
+        )
+      }),
       write: false,
-      run: () => CAPABILITIES.map((capability) => ({ capability, min_stake: minimumStakes[capability] ?? null }))
+      run: () => ({
+        thresholds: CAPABILITIES.map((capability) => {
+          return { capability, min_stake: minimumStakes[capability] ?? null, disabled: false };
+        })
+      })
     }),
     registervalidator: rpcMethod({
       summary: 'Makes a validator active; another key at the same address is removed',
@@ -105,6 +132,35 @@ export function validatorMethods(
         if (!isSigningKey(signing_pubkey))
           throw new PlatformError('REQUEST_INVALID', { reason: 'signing_pubkey is no key of Ed25519' });
         await database.write('upsertValidator', signing_pubkey.toLowerCase(), addr);
+        return success;
+      }
+    }),
+    rotatevalidator: rpcMethod({
+      summary: 'Gives the validator at an address another key',
+      params: Type.Object({ addr: Address, new_signing_pubkey: PubkeySchema }, closed),
+      result: Success,
+      write: true,
+      errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
+      async run({ addr, new_signing_pubkey: pubkey }) {
+        if (!isSigningKey(pubkey))
+          throw new PlatformError('REQUEST_INVALID', { reason: 'new_signing_pubkey is no key of Ed25519' });
+        if (!(await database.read('selectValidators')).some((validator) => validator.addr === addr))
+          throw new PlatformError('RECORD_UNKNOWN', { reason: `no active validator has the address ${addr}` });
+        await database.write('upsertValidator', pubkey.toLowerCase(), addr);
+        return success;
+      }
+    }),
+    deregistervalidator: rpcMethod({
+      summary: 'Removes a validator, by its key or its address',
+      params: Type.Object({ signing_pubkey: Type.Optional(PubkeySchema), addr: Type.Optional(Address) }, closed),
+      result: Success,
+      write: true,
+      errors: [...DATABASE_ERRORS, 'RECORD_UNKNOWN'],
+      async run({ signing_pubkey: pubkey, addr }) {
+        if ((pubkey === undefined) === (addr === undefined))
+          throw new PlatformError('REQUEST_INVALID', { reason: 'send either signing_pubkey or addr' });
+        const named = { pubkey: pubkey?.toLowerCase() ?? null, addr: addr ?? null };
+        await database.write('removeValidator', named);
         return success;
       }
     }),

@@ -1,5 +1,6 @@
 import { attestationMachine } from '../../../machines/hub/attestation.ts';
 import { swapMachine } from '../../../machines/hub/swap.ts';
+import { CHAINS, chainNetwork } from '../../coin/chains.ts';
 import { findNetwork } from '../../coin/find-network.ts';
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
@@ -8,39 +9,47 @@ import { stateAfter } from './decide.ts';
 export const ATTESTATION_STATES = ['pending', 'attested', 'rejected', 'expired', 'unverified'] as const;
 export const SWAP_STATES = ['initiated', 'attested', 'executed', 'settled', 'failed'] as const;
 
+/** What each row says of itself. */
+interface Stamps {
+  readonly id: number;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
 /** An attestation as methods answer with it. */
-export interface Attestation extends SqlRow {
+export interface Attestation extends SqlRow, Stamps {
   /** `BTC:5:LTC`. */
-  readonly attestationId: string;
-  readonly sourceChain: string;
-  readonly sourceActionIndex: number;
-  readonly destChain: string;
+  readonly attestation_id: string;
+  readonly source_chain: string;
+  readonly source_action_index: number;
+  readonly dest_chain: string;
   /** Of the source action, as its indexer said; null: none was asked. */
   readonly confirmations: number | null;
   readonly status: (typeof ATTESTATION_STATES)[number];
   /** Who signed; 0 where a hub without consensus decided directly. */
-  readonly validatorCount: number;
-  readonly consensusProof: string | null;
+  readonly validator_count: number;
+  readonly consensus_proof: string | null;
 }
 
 /** A swap as methods answer with it. */
-export interface Swap extends SqlRow {
-  readonly sourceChain: string;
-  readonly sourceActionIndex: number;
-  readonly destChain: string;
-  readonly destActionIndex: number | null;
-  readonly attestationId: string | null;
+export interface Swap extends SqlRow, Stamps {
+  readonly source_chain: string;
+  readonly source_action_index: number;
+  readonly dest_chain: string;
+  readonly dest_action_index: number | null;
+  readonly attestation_id: string | null;
   readonly status: (typeof SWAP_STATES)[number];
 }
 
 /** An action of one chain that another chain is to know of. */
-export type CrossChainAction = Pick<Attestation, 'sourceChain' | 'sourceActionIndex' | 'destChain'>;
+export type CrossChainAction = Pick<Attestation, 'source_chain' | 'source_action_index' | 'dest_chain'>;
 
-const ATTESTATION = `SELECT attestation_id AS attestationId, source_chain AS sourceChain,
-       source_action_index AS sourceActionIndex, dest_chain AS destChain, confirmations, status,
-       validator_count AS validatorCount, consensus_proof AS consensusProof FROM attestations`;
-const SWAP = `SELECT source_chain AS sourceChain, source_action_index AS sourceActionIndex, dest_chain AS destChain,
-       dest_action_index AS destActionIndex, attestation_id AS attestationId, status FROM swap_records`;
+const DESTINATIONS = CHAINS.map((chain) => chainNetwork(chain, 'mainnet').ticker);
+const ATTESTATION = `SELECT id, created_at, updated_at, attestation_id, source_chain,
+       source_action_index, dest_chain, confirmations, status,
+       validator_count, consensus_proof FROM attestations`;
+const SWAP = `SELECT id, created_at, updated_at, source_chain, source_action_index, dest_chain,
+       dest_action_index, attestation_id, status FROM swap_records`;
 
 export const selectAttestations = (
   connection: Connection,
@@ -50,6 +59,20 @@ export const selectAttestations = (
     ...[status, status],
     limit
   ]);
+
+/** The newest one of an action; undefined: there is none. */
+export async function selectAttestationOf(
+  connection: Connection,
+  chain: string,
+  actionIndex: number
+): Promise<Attestation | undefined> {
+  const found = await rows<Attestation>(
+    connection,
+    `${ATTESTATION} WHERE attestation_id IN (?) ORDER BY id DESC LIMIT 1`,
+    [DESTINATIONS.map((ticker) => `${chain}:${actionIndex}:${ticker}`)]
+  );
+  return found[0];
+}
 
 /** @throws {PlatformError} RECORD_UNKNOWN */
 export async function selectAttestation(connection: Connection, id: string): Promise<Attestation> {
@@ -86,18 +109,18 @@ export async function attest(
   action: CrossChainAction,
   confirmations: number | null
 ): Promise<Attestation> {
-  const { sourceChain, sourceActionIndex, destChain } = action;
-  const id = `${sourceChain}:${sourceActionIndex}:${destChain}`;
-  const status = verdictOf(confirmations, findNetwork(sourceChain)?.confirmations ?? Number.MAX_SAFE_INTEGER);
+  const { source_chain, source_action_index, dest_chain } = action;
+  const id = `${source_chain}:${source_action_index}:${dest_chain}`;
+  const status = verdictOf(confirmations, findNetwork(source_chain)?.confirmations ?? Number.MAX_SAFE_INTEGER);
   await connection.query(
     `INSERT INTO attestations (attestation_id, source_chain, source_action_index, dest_chain, confirmations, status, validator_count)
      VALUES (?) ON DUPLICATE KEY UPDATE confirmations = IF(status = 'attested', confirmations, VALUES(confirmations)),
        status = IF(status = 'attested', status, VALUES(status))`,
-    [[id, sourceChain, sourceActionIndex, destChain, confirmations, status, 0]]
+    [[id, source_chain, source_action_index, dest_chain, confirmations, status, 0]]
   );
   if ((await selectAttestation(connection, id)).status !== 'attested') return await selectAttestation(connection, id);
-  const swap = await selectSwap(connection, sourceChain, sourceActionIndex);
-  if (swap?.status === 'initiated' && swap.destChain === destChain) await followAttestation(connection, action, id);
+  const swap = await selectSwap(connection, source_chain, source_action_index);
+  if (swap?.status === 'initiated' && swap.dest_chain === dest_chain) await followAttestation(connection, action, id);
   return await selectAttestation(connection, id);
 }
 
@@ -115,19 +138,19 @@ function verdictOf(confirmations: number | null, needed: number): Attestation['s
  */
 export async function initiateSwap(
   connection: Connection,
-  action: CrossChainAction & Pick<Swap, 'destActionIndex'>
+  action: CrossChainAction & Pick<Swap, 'dest_action_index'>
 ): Promise<void> {
-  const { sourceChain, sourceActionIndex, destChain, destActionIndex } = action;
-  const known = await selectSwap(connection, sourceChain, sourceActionIndex);
+  const { source_chain, source_action_index, dest_chain, dest_action_index } = action;
+  const known = await selectSwap(connection, source_chain, source_action_index);
   if (known) return await addToSwap(connection, known, action);
   await connection.query('INSERT INTO swap_records SET ?', {
-    source_chain: sourceChain,
-    source_action_index: sourceActionIndex,
-    dest_chain: destChain,
-    dest_action_index: destActionIndex,
+    source_chain,
+    source_action_index,
+    dest_chain,
+    dest_action_index,
     status: 'initiated'
   });
-  const id = `${sourceChain}:${sourceActionIndex}:${destChain}`;
+  const id = `${source_chain}:${source_action_index}:${dest_chain}`;
   const attested = await rows(
     connection,
     "SELECT 1 FROM attestations WHERE attestation_id = ? AND status = 'attested'",
@@ -139,29 +162,34 @@ export async function initiateSwap(
 async function addToSwap(
   connection: Connection,
   known: Swap,
-  { sourceChain, sourceActionIndex, destChain, destActionIndex }: CrossChainAction & Pick<Swap, 'destActionIndex'>
+  {
+    source_chain,
+    source_action_index,
+    dest_chain,
+    dest_action_index
+  }: CrossChainAction & Pick<Swap, 'dest_action_index'>
 ): Promise<void> {
   const refuse = (goesTo: string | number, asked: string | number) => {
-    const reason = `the swap of ${sourceChain}:${sourceActionIndex} goes to ${goesTo} already, not to ${asked}`;
+    const reason = `the swap of ${source_chain}:${source_action_index} goes to ${goesTo} already, not to ${asked}`;
     throw new PlatformError('SWAP_DIFFERS', { reason });
   };
-  if (known.destChain !== destChain) refuse(known.destChain, destChain);
-  if (destActionIndex === null || known.destActionIndex === destActionIndex) return;
-  if (known.destActionIndex !== null) refuse(`action ${known.destActionIndex}`, `action ${destActionIndex}`);
+  if (known.dest_chain !== dest_chain) refuse(known.dest_chain, dest_chain);
+  if (dest_action_index === null || known.dest_action_index === dest_action_index) return;
+  if (known.dest_action_index !== null) refuse(`action ${known.dest_action_index}`, `action ${dest_action_index}`);
   await connection.query(
     'UPDATE swap_records SET dest_action_index = ? WHERE source_chain = ? AND source_action_index = ?',
-    [destActionIndex, sourceChain, sourceActionIndex]
+    [dest_action_index, source_chain, source_action_index]
   );
 }
 
 async function followAttestation(
   connection: Connection,
-  { sourceChain, sourceActionIndex }: CrossChainAction,
-  attestationId: string
+  { source_chain, source_action_index }: CrossChainAction,
+  attestation_id: string
 ): Promise<void> {
   const status = stateAfter(swapMachine, undefined, [{ type: 'attestation.attested' }]);
   await connection.query(
     'UPDATE swap_records SET status = ?, attestation_id = ? WHERE source_chain = ? AND source_action_index = ?',
-    [status, attestationId, sourceChain, sourceActionIndex]
+    [status, attestation_id, source_chain, source_action_index]
   );
 }

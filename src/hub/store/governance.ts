@@ -10,32 +10,44 @@ export const PROPOSAL_STATES = ['voting', 'passed', 'failed', 'expired'] as cons
 
 /** A proposal as methods answer with it. */
 export interface Proposal extends SqlRow {
-  readonly proposalId: string;
+  readonly id: number;
+  readonly proposer_pubkey: string;
+  readonly proposal_id: string;
   readonly parameter: string;
-  readonly currentValue: string | null;
-  readonly proposedValue: string;
+  readonly current_value: string | null;
+  readonly proposed_value: string;
   readonly rationale: string | null;
   readonly status: (typeof PROPOSAL_STATES)[number];
   /** Epoch milliseconds, as the times below. */
-  readonly votingStart: number;
-  readonly votingEnd: number;
-  readonly decidedAt: number | null;
+  readonly voting_start: number;
+  readonly voting_end: number;
+  readonly decided_at: number | null;
   /** Of Bitcoin; null when its tip is not known. */
-  readonly activationBlock: number | null;
+  readonly activation_block: number | null;
   readonly approvals: number;
   readonly rejections: number;
 }
 
 export interface Vote extends SqlRow {
-  readonly proposalId: string;
-  readonly voter: string;
+  readonly proposal_id: string;
+  readonly id: number;
+  readonly voter_pubkey: string;
   readonly vote: 'approve' | 'reject';
+  readonly signature: string | null;
+  readonly created_at: string;
+}
+
+/** Which votes are asked for. */
+export interface VotesAsked {
+  readonly proposal_id: string | null;
+  readonly voter_pubkey: string | null;
+  readonly limit: number;
 }
 
 export interface NewProposal {
   readonly parameter: string;
-  readonly currentValue: string | null;
-  readonly proposedValue: string;
+  readonly current_value: string | null;
+  readonly proposed_value: string;
   readonly rationale: string | null;
   readonly at: number;
   readonly votingPeriodMs: number;
@@ -51,9 +63,9 @@ const BITCOIN_BLOCK_MS = 600_000;
 /** Proposals that are read at once, as some may be left out. */
 const LEAST_AT_ONCE = 100;
 
-const SELECT = `SELECT proposal_id AS proposalId, parameter, current_value AS currentValue, proposed_value AS proposedValue,
-       rationale, status, voting_start AS votingStart, voting_end AS votingEnd, decided_at AS decidedAt,
-       activation_block AS activationBlock,
+const SELECT = `SELECT id, proposal_id, proposer_pubkey, parameter, current_value, proposed_value,
+       rationale, status, voting_start, voting_end, decided_at,
+       activation_block,
        (SELECT COUNT(*) FROM governance_votes v WHERE v.proposal_id = p.proposal_id AND v.vote = 'approve') AS approvals,
        (SELECT COUNT(*) FROM governance_votes v WHERE v.proposal_id = p.proposal_id AND v.vote = 'reject') AS rejections
   FROM governance_proposals p`;
@@ -61,7 +73,17 @@ const SELECT = `SELECT proposal_id AS proposalId, parameter, current_value AS cu
 /** The newest ones as they are at a time, whether or not their end was written down yet. */
 export async function selectProposals(
   connection: Connection,
-  { status, limit, at }: { readonly status: Proposal['status'] | null; readonly limit: number; readonly at: number }
+  {
+    status,
+    parameter = null,
+    limit,
+    at
+  }: {
+    readonly status: Proposal['status'] | null;
+    readonly parameter?: string | null;
+    readonly limit: number;
+    readonly at: number;
+  }
 ): Promise<Proposal[]> {
   const found: Proposal[] = [];
   const atOnce = Math.max(limit, LEAST_AT_ONCE);
@@ -69,8 +91,9 @@ export async function selectProposals(
     // Of those that it has as open, the database does not know yet which are over.
     const page = await rows<Proposal>(
       connection,
-      `${SELECT} WHERE ? IS NULL OR status IN (?, 'voting') ORDER BY id DESC LIMIT ? OFFSET ?`,
-      [status, status, atOnce, offset]
+      `${SELECT} WHERE (? IS NULL OR status IN (?, 'voting')) AND (? IS NULL OR UPPER(parameter) = UPPER(?))
+       ORDER BY id DESC LIMIT ? OFFSET ?`,
+      [status, status, parameter, parameter, atOnce, offset]
     );
     const settled = page.map((proposal) => asOf(proposal, at));
     found.push(...settled.filter((proposal) => status === null || proposal.status === status));
@@ -79,33 +102,38 @@ export async function selectProposals(
 }
 
 /** @throws {PlatformError} RECORD_UNKNOWN */
-export async function selectProposal(connection: Connection, proposalId: string, at: number): Promise<Proposal> {
-  const [found] = await rows<Proposal>(connection, `${SELECT} WHERE proposal_id = ?`, [proposalId]);
+export async function selectProposal(connection: Connection, proposal_id: string, at: number): Promise<Proposal> {
+  const [found] = await rows<Proposal>(connection, `${SELECT} WHERE proposal_id = ?`, [proposal_id]);
   if (found) return asOf(found, at);
-  throw new PlatformError('RECORD_UNKNOWN', { reason: `no proposal has the id ${proposalId}` });
+  throw new PlatformError('RECORD_UNKNOWN', { reason: `no proposal has the id ${proposal_id}` });
 }
 
-export const selectVotes = (connection: Connection, proposalId: string): Promise<Vote[]> =>
+/** Those on one proposal, or of one voter; null: on or of any. */
+export const selectVotes = (
+  connection: Connection,
+  { proposal_id, voter_pubkey, limit }: VotesAsked
+): Promise<Vote[]> =>
   rows<Vote>(
     connection,
-    'SELECT proposal_id AS proposalId, voter_pubkey AS voter, vote FROM governance_votes WHERE proposal_id = ? ORDER BY id',
-    [proposalId]
+    `SELECT id, proposal_id, voter_pubkey, vote, signature, created_at FROM governance_votes
+     WHERE (? IS NULL OR proposal_id = ?) AND (? IS NULL OR voter_pubkey = ?) ORDER BY id LIMIT ?`,
+    [proposal_id, proposal_id, voter_pubkey, voter_pubkey, limit]
   );
 
 /** Opens the voting. @throws {PlatformError} PROPOSAL_REFUSED */
 export async function insertProposal(connection: Connection, proposal: NewProposal): Promise<Proposal> {
-  const { parameter, proposedValue, rationale, at, votingPeriodMs } = proposal;
+  const { parameter, proposed_value, rationale, at, votingPeriodMs } = proposal;
   const earlier = await settleEarlier(connection, parameter, at);
-  const inForce = earlier.find(({ status }) => status === 'passed')?.proposedValue ?? proposal.setting ?? undefined;
+  const inForce = earlier.find(({ status }) => status === 'passed')?.proposed_value ?? proposal.setting ?? undefined;
   checkNew(proposal, earlier, inForce);
   const height = await selectBitcoinHeight(connection);
-  const proposalId = `gov:${parameter}:${at}`;
+  const proposal_id = `gov:${parameter}:${at}`;
   await connection.query('INSERT INTO governance_proposals SET ?', {
-    proposal_id: proposalId,
+    proposal_id,
     proposer_pubkey: THIS_HUB,
     parameter,
-    current_value: inForce ?? proposal.currentValue,
-    proposed_value: proposedValue,
+    current_value: inForce ?? proposal.current_value,
+    proposed_value,
     rationale,
     status: 'voting',
     voting_start: at,
@@ -113,25 +141,25 @@ export async function insertProposal(connection: Connection, proposal: NewPropos
     activation_block: height === null ? null : height + Math.ceil(votingPeriodMs / BITCOIN_BLOCK_MS),
     validator_snapshot: JSON.stringify(ELECTORATE)
   });
-  return await selectProposal(connection, proposalId, at);
+  return await selectProposal(connection, proposal_id, at);
 }
 
 /** Counts a vote, and decides when it can. @throws {PlatformError} RECORD_UNKNOWN, PROPOSAL_REFUSED */
 export async function insertVote(
   connection: Connection,
-  proposalId: string,
+  proposal_id: string,
   vote: Vote['vote'],
   at: number
 ): Promise<Proposal> {
-  const { status } = await selectProposal(connection, proposalId, at);
+  const { status } = await selectProposal(connection, proposal_id, at);
   if (status !== 'voting')
-    throw new PlatformError('PROPOSAL_REFUSED', { reason: `${proposalId} is ${status}: there is nothing to vote on` });
+    throw new PlatformError('PROPOSAL_REFUSED', { reason: `${proposal_id} is ${status}: there is nothing to vote on` });
   await connection.query('INSERT INTO governance_votes SET ?', {
-    proposal_id: proposalId,
+    proposal_id,
     voter_pubkey: THIS_HUB,
     vote
   });
-  return await settle(connection, await selectProposal(connection, proposalId, at), at);
+  return await settle(connection, await selectProposal(connection, proposal_id, at), at);
 }
 
 /** What was proposed for a parameter before, in any case of its name, newest first, each with its end written down where it is over. */
@@ -145,27 +173,27 @@ async function settleEarlier(connection: Connection, parameter: string, at: numb
 }
 
 async function settle(connection: Connection, proposal: Proposal, at: number): Promise<Proposal> {
-  if (proposal.status === 'voting' || proposal.decidedAt !== null) return proposal;
-  const decidedAt = Math.min(at, proposal.votingEnd);
+  if (proposal.status === 'voting' || proposal.decided_at !== null) return proposal;
+  const decided_at = Math.min(at, proposal.voting_end);
   await connection.query('UPDATE governance_proposals SET status = ?, decided_at = ? WHERE proposal_id = ?', [
     proposal.status,
-    decidedAt,
-    proposal.proposalId
+    decided_at,
+    proposal.proposal_id
   ]);
-  return { ...proposal, decidedAt };
+  return { ...proposal, decided_at };
 }
 
 /** A stored proposal with the state that its votes and a time lead to. */
 function asOf(proposal: Proposal, at: number): Proposal {
   if (proposal.status !== 'voting') return proposal;
-  const { approvals, rejections, votingEnd } = proposal;
+  const { approvals, rejections, voting_end } = proposal;
   const input = { electorate: ELECTORATE.length, approvals, rejections };
-  const status = stateAfter(proposalMachine, input, at >= votingEnd ? [{ type: 'voting.ended' }] : []);
+  const status = stateAfter(proposalMachine, input, at >= voting_end ? [{ type: 'voting.ended' }] : []);
   return { ...proposal, status: status as Proposal['status'] };
 }
 
 function checkNew(
-  { parameter, currentValue, proposedValue, at }: NewProposal,
+  { parameter, current_value, proposed_value, at }: NewProposal,
   earlier: readonly Proposal[],
   inForce: string | undefined
 ): void {
@@ -174,14 +202,14 @@ function checkNew(
   };
   const dateOf = (ms: number) => new Date(ms).toISOString();
   const open = earlier.find(({ status }) => status === 'voting');
-  if (open) refuse(`${parameter} has an open proposal ${open.proposalId}, until ${dateOf(open.votingEnd)}`);
-  const rejected = earlier.find(({ status }) => status === 'failed')?.decidedAt;
+  if (open) refuse(`${parameter} has an open proposal ${open.proposal_id}, until ${dateOf(open.voting_end)}`);
+  const rejected = earlier.find(({ status }) => status === 'failed')?.decided_at;
   if (rejected && at < rejected + COOLDOWN_MS)
     refuse(`${parameter} was rejected; it can be proposed again from ${dateOf(rejected + COOLDOWN_MS)}`);
-  if (inForce !== undefined && currentValue !== null && !isSame(currentValue, inForce))
-    refuse(`current_value of ${parameter} is ${inForce}, not ${currentValue}`);
-  const from = inForce ?? currentValue;
-  const fault = from === null ? null : findChangeFault(parameter, from, proposedValue);
+  if (inForce !== undefined && current_value !== null && !isSame(current_value, inForce))
+    refuse(`current_value of ${parameter} is ${inForce}, not ${current_value}`);
+  const from = inForce ?? current_value;
+  const fault = from === null ? null : findChangeFault(parameter, from, proposed_value);
   if (fault) refuse(fault);
 }
 

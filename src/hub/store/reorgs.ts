@@ -8,21 +8,27 @@ export const REORG_STATES = ['reported', 'confirmed', 'rejected', 'expired', 'un
 /** A reported reorg as methods answer with it. */
 export interface Reorg extends SqlRow {
   /** `BTC:800000:1700000000`. */
-  readonly reorgId: string;
-  readonly chain: string;
-  readonly reorgHeight: number;
-  readonly timestamp: number;
-  readonly oldHash: string;
-  readonly newHash: string;
+  readonly reorg_id: string;
+  readonly id: number;
+  readonly source_chain: string;
+  readonly reorg_height: number;
+  readonly reorg_timestamp: number;
+  readonly consensus_proof: string | null;
+  readonly created_at: string;
+  readonly old_hash: string;
+  readonly new_hash: string;
   /** Tickers of the chains that rely on an attestation from this chain, with commas. */
-  readonly affectedChains: string;
+  readonly affected_chains: string;
   /** Who confirmed it; 0 where a hub without consensus decided directly. */
-  readonly validatorCount: number;
+  readonly validator_count: number;
   readonly status: (typeof REORG_STATES)[number];
 }
 
 /** What is reported. */
-export type ReorgReport = Pick<Reorg, 'chain' | 'reorgHeight' | 'timestamp' | 'oldHash' | 'newHash'>;
+export interface ReorgReport extends Pick<Reorg, 'reorg_height' | 'old_hash' | 'new_hash'> {
+  readonly chain: string;
+  readonly timestamp: number;
+}
 
 /** Between two reports about one chain. */
 const PAUSE_S = 60;
@@ -31,9 +37,9 @@ const PAUSE_S = 60;
 export const selectReorgs = (connection: Connection, chain: string | null, limit: number): Promise<Reorg[]> =>
   rows<Reorg>(
     connection,
-    `SELECT reorg_id AS reorgId, source_chain AS chain, reorg_height AS reorgHeight, reorg_timestamp AS timestamp,
-            old_hash AS oldHash, new_hash AS newHash, affected_chains AS affectedChains,
-            validator_count AS validatorCount, status
+    `SELECT reorg_id, id, source_chain, reorg_height, reorg_timestamp, consensus_proof, created_at,
+            old_hash, new_hash, affected_chains,
+            validator_count, status
        FROM reorg_attestations WHERE ? IS NULL OR source_chain = ? ORDER BY id DESC LIMIT ?`,
     [chain, chain, limit]
   );
@@ -45,25 +51,25 @@ export const selectReorgs = (connection: Connection, chain: string | null, limit
  * @throws {PlatformError} RATE_LIMITED, REORG_DIFFERS
  */
 export async function insertReorg(connection: Connection, report: ReorgReport, isSeen: boolean | null): Promise<void> {
-  const { chain, reorgHeight, timestamp } = report;
-  const [oldHash, newHash] = [report.oldHash.toLowerCase(), report.newHash.toLowerCase()];
-  const reorgId = `${chain}:${reorgHeight}:${timestamp}`;
-  const [known] = await rows<Pick<Reorg, 'oldHash' | 'newHash'>>(
+  const { chain, reorg_height, timestamp } = report;
+  const [old_hash, new_hash] = [report.old_hash.toLowerCase(), report.new_hash.toLowerCase()];
+  const reorg_id = `${chain}:${reorg_height}:${timestamp}`;
+  const [known] = await rows<Pick<Reorg, 'old_hash' | 'new_hash'>>(
     connection,
-    'SELECT old_hash AS oldHash, new_hash AS newHash FROM reorg_attestations WHERE reorg_id = ?',
-    [reorgId]
+    'SELECT old_hash, new_hash FROM reorg_attestations WHERE reorg_id = ?',
+    [reorg_id]
   );
   const status = verdictOf(isSeen);
-  if (known?.oldHash === oldHash && known.newHash === newHash) {
+  if (known?.old_hash === old_hash && known.new_hash === new_hash) {
     await connection.query("UPDATE reorg_attestations SET status = ? WHERE reorg_id = ? AND status = 'unverified'", [
       status,
-      reorgId
+      reorg_id
     ]);
     return;
   }
   if (known)
     throw new PlatformError('REORG_DIFFERS', {
-      reason: `${reorgId} was reported from ${known.oldHash} to ${known.newHash}, not from ${oldHash} to ${newHash}`
+      reason: `${reorg_id} was reported from ${known.old_hash} to ${known.new_hash}, not from ${old_hash} to ${new_hash}`
     });
   const [last] = await rows<{ age: number | null }>(
     connection,
@@ -83,12 +89,12 @@ export async function insertReorg(connection: Connection, report: ReorgReport, i
     [chain]
   );
   await connection.query('INSERT INTO reorg_attestations SET ?', {
-    reorg_id: reorgId,
+    reorg_id,
     source_chain: chain,
-    reorg_height: reorgHeight,
+    reorg_height,
     reorg_timestamp: timestamp,
-    old_hash: oldHash,
-    new_hash: newHash,
+    old_hash,
+    new_hash,
     affected_chains: affected.map((row) => row.chain).join(','),
     validator_count: 0,
     status

@@ -2,7 +2,15 @@ import type { Connection } from '../../db/core/connection.ts';
 import { takeCensus } from './census.ts';
 import { selectTips, upsertTip } from './chain-tips.ts';
 import { applyConfigEdits, countConfigs, selectConfigMark, selectConfigState } from './configs.ts';
-import { attest, initiateSwap, selectAttestation, selectAttestations, selectSwap, selectSwaps } from './cross-chain.ts';
+import {
+  attest,
+  initiateSwap,
+  selectAttestation,
+  selectAttestationOf,
+  selectAttestations,
+  selectSwap,
+  selectSwaps
+} from './cross-chain.ts';
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
 import { insertPing, pageOfInstallations, prunePings } from './pings.ts';
 import { selectFeePrices } from './prices/fee-prices.ts';
@@ -16,7 +24,9 @@ import { insertReorg, selectReorgs } from './reorgs.ts';
 import { pruneOld } from './retention.ts';
 import {
   insertRewards,
+  removeValidator,
   selectCapabilities,
+  selectRewards,
   selectValidator,
   selectValidators,
   upsertValidator,
@@ -27,7 +37,7 @@ import {
 export const STATEMENTS = {
   ...{ selectTips, upsertTip },
   ...{ applyConfigEdits, countConfigs, selectConfigMark, selectConfigState },
-  ...{ attest, initiateSwap, selectAttestation, selectAttestations, selectSwap, selectSwaps },
+  ...{ attest, initiateSwap, selectAttestation, selectAttestationOf, selectAttestations, selectSwap, selectSwaps },
   ...{ selectFeePrices },
   ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
   ...{ insertPing, pageOfInstallations, prunePings, takeCensus },
@@ -36,6 +46,7 @@ export const STATEMENTS = {
   ...{ insertReorg, selectReorgs },
   ...{ pruneOld },
   ...{ keepRound, recordRound },
+  ...{ removeValidator, selectRewards },
   ...{ insertRewards, selectCapabilities, selectValidator, selectValidators, upsertValidator, upsertValidators }
 } as const;
 

@@ -1,4 +1,6 @@
+import { formatAmount, parseAmount } from '../../consensus/amount.ts';
 import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
 
 /** A row of `validators`. */
 export interface Validator extends SqlRow {
@@ -31,6 +33,21 @@ export interface Rewards {
   readonly rewards: readonly { readonly pubkey: string; readonly amount: string }[];
 }
 
+/** One reward of a validator. */
+export interface EarnedReward extends SqlRow {
+  readonly round_number: number;
+  readonly reward_type: string;
+  readonly amount: string;
+  readonly block_index: number;
+}
+
+/** @see selectRewards */
+export interface EarnedRewards {
+  readonly total: string;
+  readonly newest: EarnedReward[];
+}
+
+const NEWEST_REWARDS = 100;
 const COLUMNS = 'signing_pubkey, addr, chains, status, created_at, updated_at';
 
 /** The active ones, by their keys. */
@@ -53,6 +70,35 @@ export async function upsertValidator(connection: Connection, pubkey: string, ad
      ON DUPLICATE KEY UPDATE addr = VALUES(addr), status = 'active'`,
     [pubkey, addr]
   );
+}
+
+/** Takes an active validator out, by its key or its address. @throws {PlatformError} RECORD_UNKNOWN */
+export async function removeValidator(
+  connection: Connection,
+  { pubkey, addr }: { readonly pubkey: string | null; readonly addr: string | null }
+): Promise<void> {
+  const [{ affectedRows }] = (await connection.query(
+    "UPDATE validators SET status = 'removed' WHERE (signing_pubkey = ? OR addr = ?) AND status = 'active'",
+    [pubkey, addr]
+  )) as unknown as [{ affectedRows: number }];
+  if (affectedRows === 0)
+    throw new PlatformError('RECORD_UNKNOWN', { reason: `no active validator has ${pubkey ?? addr}` });
+}
+
+/** What a validator earned: all of it, and the newest rewards. */
+export async function selectRewards(connection: Connection, pubkey: string): Promise<EarnedRewards> {
+  const [sum] = await rows<{ total: string }>(
+    connection,
+    'SELECT CAST(COALESCE(SUM(CAST(amount AS DECIMAL(58, 18))), 0) AS CHAR) AS total FROM validator_rewards WHERE validator_pubkey = ? AND NOT claimed',
+    [pubkey]
+  );
+  const newest = await rows<EarnedReward>(
+    connection,
+    `SELECT round_number, reward_type, CAST(amount AS CHAR) AS amount, block_index FROM validator_rewards
+     WHERE validator_pubkey = ? ORDER BY id DESC LIMIT ${NEWEST_REWARDS}`,
+    [pubkey]
+  );
+  return { total: formatAmount(parseAmount(sum!.total)!), newest };
 }
 
 /** Makes each of them active. @see upsertValidator */

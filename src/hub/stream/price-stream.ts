@@ -6,14 +6,15 @@ import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream
 import type { HubDatabase } from '../store/database.ts';
 import { type PriceChanges, STREAM_PARTS, type StreamMarks } from '../store/prices/price-changes.ts';
 import { KEPT_REMOVALS, type RemovedRows } from '../store/prices/price-removals.ts';
-import { STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
+import { EMPTY_TABLES, STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { untilTaken } from './until-taken.ts';
 
 /** Of the rows that messages and snapshots carry. */
-export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION = 4;
 /** Rows that one snapshot, or one resumption, has at most. */
 export const MAX_ROWS = 10_000;
 
+const EMPTY_IDS = Object.fromEntries(EMPTY_TABLES.map((table) => [table, 0]));
 const WATERMARK_INTERVAL_MS = 10_000;
 const PING_INTERVAL_MS = 30_000;
 const MAX_SUBSCRIBERS = 1_000;
@@ -110,7 +111,11 @@ export class PriceStream {
       subscriber.drop(NO_DATABASE);
       throw caught;
     }
-    const ready = { max_ids: this.#sent, watermark: nowS(), watermark_interval_ms: WATERMARK_INTERVAL_MS };
+    const ready = {
+      max_ids: { ...EMPTY_IDS, ...this.#sent },
+      watermark: nowS(),
+      watermark_interval_ms: WATERMARK_INTERVAL_MS
+    };
     subscriber.send(JSON.stringify({ type: 'ready', ...ready }));
     void this.#resume(subscriber, connection, this.#sent).catch((caught) => {
       subscriber.drop(NO_DATABASE);

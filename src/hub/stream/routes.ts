@@ -14,7 +14,7 @@ import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
 import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { STREAM_PARTS } from '../store/prices/price-changes.ts';
-import { STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
+import { EMPTY_TABLES, STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { MAX_ROWS, type PriceStream, type ResumeIds, SCHEMA_VERSION } from './price-stream.ts';
 
 interface StreamDeps extends Pick<FrameParts, 'addressOf' | 'budget' | 'turns'> {
@@ -29,7 +29,7 @@ const PAGE_ROWS = { price_snapshots: 100, oracle_prices: 1_000 } as const;
 const LATEST_PAGE_ROWS = 2_500;
 
 const SnapshotSchema = Type.Object({
-  table: oneOf(STREAMED_TABLES),
+  table: oneOf([...STREAMED_TABLES, ...EMPTY_TABLES]),
   rows: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true })),
   count: Type.Integer(),
   watermark: Type.Integer({ description: 'epoch seconds' }),
@@ -108,16 +108,28 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       schema: {
         querystring: Type.Object({
           ...Page,
-          latest: Type.Optional(oneOf(['0', '1'], '; 1: of each feed the row that holds'))
+          latest: Type.Optional(oneOf(['0', '1', 'false', 'true'], '; 1 or true: of each feed the row that holds'))
         }),
         response: { 200: SnapshotSchema }
       }
     },
     async (request, reply) => {
-      const latest = request.query.latest === '1';
+      const latest = ['1', 'true'].includes(request.query.latest ?? '');
       return await sendPage(request, reply, 'oracle_prices', { ...request.query, latest });
     }
   );
+  for (const table of EMPTY_TABLES)
+    app.get(
+      `/hub-db/snapshot/${table}`,
+      {
+        config: { doc: { tag, summary: 'No rows: this hub runs without consensus' } },
+        schema: { querystring: Type.Object(Page), response: { 200: SnapshotSchema } }
+      },
+      async () => {
+        const watermark = Math.floor(Date.now() / 1000);
+        return { table, rows: [], count: 0, watermark, schema_version: SCHEMA_VERSION };
+      }
+    );
   app.get(
     '/hub-db/subscribe',
     {

@@ -42,6 +42,8 @@ const CALLS: readonly (readonly [method: string, params?: object])[] = [
   ['getvalidatorstatus', { signing_pubkey: KEY }],
   ['getvalidatorcapabilities', {}],
   ['getcapabilitythresholds'],
+  ['rotatevalidator', { addr: 'validator.example:10001', new_signing_pubkey: KEY }],
+  ['deregistervalidator', { signing_pubkey: KEY }],
   ['pushvalidatorrewards', REWARDS],
   ['pushchaintip', { coin: 'bitcoin', block_height: 800_000, block_time: 1_700_000_000 }],
   ['getchaintips'],
@@ -68,11 +70,13 @@ describe('the methods of a hub', () => {
   let hub: RunningHub;
   const result = async (method: string, params: object = {}) => {
     const { json } = await hub.call(method, params);
-    assert.ok(!json.error, `${method}: ${JSON.stringify(json.error)}`);
+    assert.ok(!json.error && !json.result?.error, `${method}: ${JSON.stringify(json)}`);
     return json.result;
   };
   const refusal = async (method: string, params: object) => {
     const { json } = await hub.call(method, params);
+    const told = json.result?.error;
+    if (told !== undefined) return `${json.result.code} ${told}`;
     assert.ok(json.error, `${method} ${JSON.stringify(json.result)}`);
     return `${json.error.code} ${json.error.data.code} ${json.error.message}`;
   };
@@ -95,7 +99,7 @@ describe('the methods of a hub', () => {
       return answered;
     };
     for (const [name, params] of CALLS) await callAndCheck(name, params);
-    const [{ proposalId: proposal_id }] = await result('getproposals');
+    const [{ proposal_id }] = await result('getproposals');
     await callAndCheck('getproposal', { proposal_id });
     await callAndCheck('vote', { proposal_id, vote: 'approve' });
     await callAndCheck('getvotes', { proposal_id });
@@ -103,7 +107,13 @@ describe('the methods of a hub', () => {
       hub.database,
       "INSERT INTO price_snapshots SET round_number = 99, coin_pair = 'LTC/EUR', price = 80, block_timestamp = 1, validator_count = 0, status = 'finalized'"
     );
-    await callAndCheck('getprice', { pair: 'LTC/EUR' });
+    await callAndCheck('getprice', { coin_pair: 'LTC/EUR' });
+    for (const { name } of methods) {
+      if (called.has(name)) continue;
+      const told = (await hub.call(name, {})).json.result;
+      assert.ok(told.error || told.active === false || told.effectors, `${name} ${JSON.stringify(told)}`);
+      called.add(name);
+    }
     assert.deepEqual([...called].sort(), methods.map(({ name }) => name).sort());
     for (const name of [...WRITES.split(' '), ...PUSHES.split(' ')]) assert.ok(called.has(name), name);
   });
@@ -124,7 +134,7 @@ describe('the methods of a hub', () => {
     await result('registervalidator', { signing_pubkey: fresh, addr: 'same.example:1' });
     const active = (await result('getvalidators')).map((row: { signing_pubkey: string }) => row.signing_pubkey);
     assert.ok(active.includes(fresh) && !active.includes(old));
-    assert.equal((await result('getvalidatorstatus', { signing_pubkey: old })).status, 'removed');
+    assert.equal((await result('getvalidatorstatus', { signing_pubkey: old })).validator.status, 'removed');
     const noKeys = ['f'.repeat(64), '0'.repeat(64), `01${'0'.repeat(62)}`]; // no points, and one under which all is signed
     for (const key of noKeys)
       assert.match(await refusal('registervalidator', { signing_pubkey: key, addr: 'x:1' }), /no key of Ed25519/);
@@ -152,13 +162,18 @@ describe('the methods of a hub', () => {
     await result('initiateswap', first);
     assert.equal((await result('getswap', first)).status, 'initiated');
     await result('requestattestation', first);
-    assert.deepEqual(await result('getswap', first), {
-      ...{ sourceChain: 'LTC', sourceActionIndex: 1, destChain: 'DOGE', destActionIndex: null },
-      ...{ attestationId: null, status: 'initiated' }
+    const { id: swapId, created_at: begun, updated_at: _changed, ...swap } = await result('getswap', first);
+    assert.match(`${swapId} ${begun}`, /^\d+ \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    assert.deepEqual(swap, {
+      ...{ source_chain: 'LTC', source_action_index: 1, dest_chain: 'DOGE', dest_action_index: null },
+      ...{ attestation_id: null, status: 'initiated' }
     });
-    assert.deepEqual(await result('getattestation', { attestation_id: 'LTC:1:DOGE' }), {
-      ...{ attestationId: 'LTC:1:DOGE', sourceChain: 'LTC', sourceActionIndex: 1, destChain: 'DOGE' },
-      ...{ confirmations: null, status: 'unverified', validatorCount: 0, consensusProof: null }
+    const named = await result('getattestation', { attestation_id: 'LTC:1:DOGE' });
+    assert.deepEqual(await result('getattestation', { source_chain: 'LTC', source_action_index: '1' }), named);
+    const { id: _id, created_at: _created, updated_at: _updated, ...attested } = named;
+    assert.deepEqual(attested, {
+      ...{ attestation_id: 'LTC:1:DOGE', source_chain: 'LTC', source_action_index: 1, dest_chain: 'DOGE' },
+      ...{ confirmations: null, status: 'unverified', validator_count: 0, consensus_proof: null }
     });
     const second = { ...first, source_action_index: 2 };
     const attestation = await result('requestattestation', second);
@@ -166,9 +181,9 @@ describe('the methods of a hub', () => {
     await result('initiateswap', { ...second, dest_action_index: 9 });
     assert.equal((await result('getswap', second)).status, 'initiated');
     await result('initiateswap', second);
-    assert.equal((await result('getswap', second)).destActionIndex, 9);
+    assert.equal((await result('getswap', second)).dest_action_index, 9);
     await result('initiateswap', { ...first, dest_action_index: 7 });
-    assert.equal((await result('getswap', first)).destActionIndex, 7);
+    assert.equal((await result('getswap', first)).dest_action_index, 7);
     assert.match(
       await refusal('initiateswap', { ...first, dest_action_index: 8 }),
       /SWAP_DIFFERS .*LTC:1 goes to action 7 already, not to action 8/
@@ -188,7 +203,7 @@ describe('the methods of a hub', () => {
     await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at - INTERVAL 2 MINUTE');
     await result('reportreorg', { ...report, reorg_height: 9 });
     const [newest] = await result('getreorghistory', { chain: 'LTC' });
-    assert.deepEqual([newest.reorgHeight, newest.status, newest.affectedChains], [9, 'unverified', '']);
+    assert.deepEqual([newest.reorg_height, newest.status, newest.affected_chains], [9, 'unverified', '']);
     // The clock stepped back an hour since.
     await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at + INTERVAL 1 HOUR');
     await result('reportreorg', { ...report, reorg_height: 10 });
@@ -203,14 +218,14 @@ describe('the methods of a hub', () => {
     });
     for (const value of ['151', '66'])
       assert.match(await refusal('propose', propose(value, '100')), /PROPOSAL_REFUSED .*by \+50 % or -33 % at most/);
-    const { proposalId, status, votingEnd } = await result('propose', propose('150', '100'));
+    const { proposal_id, status, voting_end } = await result('propose', propose('150', '100'));
     assert.equal(status, 'voting');
-    assert.ok(Math.abs(votingEnd - Date.now() - 7 * 86_400_000) < 60_000);
+    assert.ok(Math.abs(Date.parse(`${voting_end}Z`) - Date.now() - 7 * 86_400_000) < 60_000);
     assert.match(await refusal('propose', propose('120', '100')), /has an open proposal gov:RATE:/);
-    const cast = await result('vote', { proposal_id: proposalId, vote: 'approve' });
-    assert.deepEqual(cast, { proposalId, vote: 'approve', voter: 'standalone' });
-    assert.equal((await result('getproposal', { proposal_id: proposalId })).status, 'passed');
-    assert.match(await refusal('vote', { proposal_id: proposalId, vote: 'reject' }), /is passed: there is nothing/);
+    const cast = await result('vote', { proposal_id, vote: 'approve' });
+    assert.deepEqual(cast, { proposal_id, vote: 'approve', voter_pubkey: 'standalone' });
+    assert.equal((await result('getproposal', { proposal_id })).status, 'passed');
+    assert.match(await refusal('vote', { proposal_id, vote: 'reject' }), /is passed: there is nothing/);
     assert.match(await refusal('propose', propose('120', '100')), /current_value of RATE is 150, not 100/);
     assert.match(await refusal('propose', propose('300')), /from 150 by/);
 
@@ -222,21 +237,21 @@ describe('the methods of a hub', () => {
     assert.match(await refusal('propose', { ...own, current_value: '5000000' }), /is 600000, not 5000000/);
 
     const next = await result('propose', propose('200'));
-    await result('vote', { proposal_id: next.proposalId, vote: 'reject' });
+    await result('vote', { proposal_id: next.proposal_id, vote: 'reject' });
     assert.match(await refusal('propose', propose('200')), /was rejected; it can be proposed again from 20/);
     await sql(
       hub.database,
       "UPDATE governance_proposals SET decided_at = decided_at - 15 * 86400000 WHERE status = 'failed'"
     );
     const last = await result('propose', propose('200'));
-    await sql(hub.database, `UPDATE governance_proposals SET voting_end = 5 WHERE proposal_id = '${last.proposalId}'`);
-    assert.equal((await result('getproposal', { proposal_id: last.proposalId })).status, 'expired');
+    await sql(hub.database, `UPDATE governance_proposals SET voting_end = 5 WHERE proposal_id = '${last.proposal_id}'`);
+    assert.equal((await result('getproposal', { proposal_id: last.proposal_id })).status, 'expired');
     assert.deepEqual(await result('getproposals', { status: 'voting' }), []);
-    assert.equal((await result('getproposals', { status: 'expired', limit: 1 }))[0].proposalId, last.proposalId);
+    assert.equal((await result('getproposals', { status: 'expired', limit: 1 }))[0].proposal_id, last.proposal_id);
     const open = await result('propose', propose('200'));
     const [newestExpired] = await result('getproposals', { status: 'expired', limit: 1 });
-    assert.equal(newestExpired.proposalId, last.proposalId, 'the newest proposal is open');
-    assert.equal((await result('getproposals', { status: 'voting', limit: 1 }))[0].proposalId, open.proposalId);
+    assert.equal(newestExpired.proposal_id, last.proposal_id, 'the newest proposal is open');
+    assert.equal((await result('getproposals', { status: 'voting', limit: 1 }))[0].proposal_id, open.proposal_id);
   });
 
   test('EHM-14, ST-35: a round of prices needs a quorum of validators; again it is a duplicate, later generations replace it', async () => {
@@ -373,8 +388,15 @@ test('SVC-15, CF-30, ST-25, ST-26: a fee is quoted by the schedule of the profil
   const hub = await runHub({ PLATFORM_PROFILE: profile, HUB_CAPABILITY_CONFIG: capabilities });
   t.after(hub.stop);
   const quote = async (params: object) => (await hub.call('getfeequote', { chain: 'LTC', ...params })).json;
-  const issue = { action: 'ISSUE', chain: 'LTC', gasCost: 100_000, gasPrice: '0.00001', gasTokenAmount: '1.00000000' };
-  assert.deepEqual((await quote({ action: 'Issue' })).result, { ...issue, gasTokenUsd: null });
+  const issue = {
+    action: 'ISSUE',
+    chain: 'LTC',
+    gasCost: 100_000,
+    gasPrice: '0.00001',
+    gasTokenAmount: '1.00000000',
+    xchainAmount: '1.00000000'
+  };
+  assert.deepEqual((await quote({ action: 'Issue' })).result, { ...issue, gasTokenUsd: null, xchainUsd: null });
   const feed = { ...PRICE, source_chain: 'BTC', coin: 'BTC', tick: 'FUEL', value: '2.5' };
   await hub.call('pushoracleprice', { ...feed, source_address: 'stranger', value: '9', action_index: 1 });
   await hub.call('pushoracleprice', { ...feed, source_address: 'issuer', action_index: 2 });
@@ -385,7 +407,12 @@ test('SVC-15, CF-30, ST-25, ST-26: a fee is quoted by the schedule of the profil
     block_time: now(),
     action_index: 3
   });
-  assert.deepEqual((await quote({ action: 'ISSUE' })).result, { ...issue, gasTokenUsd: '2.5', feeUsd: '2.50000000' });
+  assert.deepEqual((await quote({ action: 'ISSUE' })).result, {
+    ...issue,
+    gasTokenUsd: '2.5',
+    xchainUsd: '2.5',
+    feeUsd: '2.50000000'
+  });
   const round = (number: number, timestamp: number, pair: string, price: number) =>
     sql(
       hub.database,
@@ -395,7 +422,7 @@ test('SVC-15, CF-30, ST-25, ST-26: a fee is quoted by the schedule of the profil
   assert.equal((await quote({ action: 'ISSUE' })).result.coinUsd, undefined, 'an hour old');
   await round(2, now(), 'LTC/USD', 80);
   assert.deepEqual((await quote({ action: 'ISSUE' })).result, {
-    ...{ ...issue, gasTokenUsd: '2.5', feeUsd: '2.50000000' },
+    ...{ ...issue, gasTokenUsd: '2.5', xchainUsd: '2.5', feeUsd: '2.50000000' },
     ...{ coinUsd: '80.00000000', nativeCoinAmount: '0.03125000', nativeCoin: 'LTC' }
   });
   await round(2, now(), 'FUEL/USD', 4);
@@ -405,10 +432,14 @@ test('SVC-15, CF-30, ST-25, ST-26: a fee is quoted by the schedule of the profil
     ['AIRDROP', 3_000, '4.00000000', '0.00150000']
   );
   assert.match((await quote({ action: 'ISSUES' })).error.message, /unknown action "ISSUES"/);
-  const { result: thresholds } = (await hub.call('getcapabilitythresholds')).json;
+  const { thresholds } = (await hub.call('getcapabilitythresholds')).json.result;
   assert.deepEqual(thresholds, [
-    { capability: 'price', min_stake: '1000' },
-    ...['cross_chain', 'oracle_publish', 'attestation'].map((capability) => ({ capability, min_stake: null }))
+    { capability: 'price', min_stake: '1000', disabled: false },
+    ...['cross_chain', 'oracle_publish', 'attestation'].map((capability) => ({
+      capability,
+      min_stake: null,
+      disabled: false
+    }))
   ]);
 });
 

@@ -48,11 +48,17 @@ async function start(t: TestContext, env: Record<string, string> = {}) {
   return hub;
 }
 
+/** Tables of which a hub without consensus has no rows. */
+const EMPTY = {
+  ...{ cross_chain_matches: 0, capability_snapshots: 0, cross_chain_calls: 0, state_checkpoints: 0 },
+  anchor_reward_attestations: 0
+};
+
 test('EHD-03: a subscriber is told where it begins, gets each row once and in order, and what a later generation replaced', async (t) => {
   const hub = await start(t);
   await push(hub, 1);
   const { messages, ids, until } = await subscribe(t, hub);
-  assert.deepEqual(messages[0]?.max_ids, { removals: 0, price_snapshots: 0, oracle_prices: 1 });
+  assert.deepEqual(messages[0]?.max_ids, { ...EMPTY, removals: 0, price_snapshots: 0, oracle_prices: 1 });
   await Promise.all(Array.from({ length: 20 }, (_, at) => push(hub, at + 2)));
   await until('all rows', () => ids().length >= 20);
   assert.deepEqual(
@@ -136,10 +142,15 @@ test('EHD-01, EHD-02: snapshots page by id; latest=1 is of each feed the row tha
   const page = (await get('oracle_prices?since_id=1&limit=2')).json;
   assert.deepEqual(
     [page.table, page.count, page.mode, page.schema_version, idsOf(page)],
-    ['oracle_prices', 2, 'page', 1, [2, 3]]
+    ['oracle_prices', 2, 'page', 4, [2, 3]]
   );
+  for (const table of Object.keys(EMPTY)) {
+    const { watermark, ...none } = (await get(table)).json;
+    assert.ok(Math.abs(watermark - Date.now() / 1_000) < 60);
+    assert.deepEqual(none, { table, rows: [], count: 0, schema_version: 4 });
+  }
   assert.equal(page.rows[0].value, '2');
-  assert.deepEqual(idsOf((await get('oracle_prices?latest=1')).json), [3]);
+  for (const latest of ['1', 'true']) assert.deepEqual(idsOf((await get(`oracle_prices?latest=${latest}`)).json), [3]);
   assert.deepEqual((await get('price_snapshots')).json.rows, []);
   for (const query of ['limit=10001', 'limit=0', 'limit=x', 'since_id=-1', 'latest=2'])
     assert.equal((await get(`oracle_prices?${query}`)).status, 400, query);
@@ -191,7 +202,7 @@ test('a subscriber that was away is told of removals too, whichever hub took the
   t.after(second.stop);
   await push(hub, 5);
   const away = await subscribe(t, hub);
-  assert.deepEqual(away.messages[0]?.max_ids, { removals: 0, price_snapshots: 0, oracle_prices: 1 });
+  assert.deepEqual(away.messages[0]?.max_ids, { ...EMPTY, removals: 0, price_snapshots: 0, oracle_prices: 1 });
   away.socket.close();
   await once(away.socket, 'close');
   await push(second, 5, { value: '9', push_generation: 1 });

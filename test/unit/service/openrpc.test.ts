@@ -91,7 +91,7 @@ const hub = createHubApp({
 });
 
 const HUB_METHODS =
-  'ping health getallconfigs updateconfig getvalidators getvalidatorstatus getvalidatorcapabilities getcapabilitythresholds registervalidator syncvalidators pushvalidatorrewards getchaintips pushchaintip getprice getpricesnapshots getfeequote pushpriceround pushoracleprice pushpricereorg requestattestation initiateswap getattestations getattestation getswaps getswap reportreorg getreorghistory propose vote getproposals getproposal getvotes';
+  'ping health getallconfigs updateconfig getvalidators getvalidatorstatus getvalidatorcapabilities getcapabilitythresholds registervalidator rotatevalidator deregistervalidator syncvalidators pushvalidatorrewards getchaintips pushchaintip getprice getpricesnapshots getfeequote pushpriceround pushoracleprice pushpricereorg requestattestation initiateswap getattestations getattestation getswaps getswap reportreorg getreorghistory propose vote getproposals getproposal getvotes getoraclesubmissions getattestationstats getcrosschaincallstats getcrosschaincall getxcall listxcall getcheckpointstats getslashproposals anchorflush proposeslashpenalty pauseeffectorspend resumeeffectorspend pushxcallreorg pushdexreorg getanchorstatus getoraclepublisherstatus geteffectorspendstatus';
 
 for (const [name, app, methods] of [
   ['hub', hub, HUB_METHODS.split(' ').sort()],

@@ -26,6 +26,9 @@ export const devnetCommand: Command = {
     `--dir <path>         where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`,
     '--fresh              begin with an empty directory',
     '--interval <ms>      mean time between blocks; default 3000',
+    '--quiet              no payments and reorgs of its own: blocks hold what callers send',
+    '--profile <file>     PLATFORM_PROFILE of every service; default: the default profile',
+    '--json               the first line on standard output has all addresses and keys as JSON; all else goes to standard error',
     '--hub-port <n>, and so for miner, decoder, indexer, tracker, encoder, explorer, server and client   default: free ports'
   ],
 
@@ -41,8 +44,9 @@ export const devnetCommand: Command = {
       seed: options.seed,
       ports: await choosePorts(options.ports),
       apiKey: newApiKey(),
+      profile: options.profile,
       shell: env,
-      tell: options.once ? console.error : console.log
+      tell: options.once || options.json ? console.error : console.log
     };
     let isNeeded = false; // to find out what went wrong
     try {
@@ -73,6 +77,9 @@ function readDevnetOptions(argv: readonly string[]) {
     dir: { type: 'string', default: DIRECTORY },
     fresh: { type: 'boolean', default: false },
     interval: { type: 'string', default: '3000' },
+    quiet: { type: 'boolean', default: false },
+    profile: { type: 'string' },
+    json: { type: 'boolean', default: false },
     'hub-port': port,
     'miner-port': port,
     'decoder-port': port,
@@ -95,7 +102,12 @@ function readDevnetOptions(argv: readonly string[]) {
     seed: options.seed,
     directory: options.dir,
     blocks: readNumber('--blocks', options.blocks, MIN_BLOCKS, 100_000),
-    intervalMs: readNumber('--interval', options.interval, 10, 3_600_000),
+    pace: {
+      blockIntervalMs: readNumber('--interval', options.interval, 10, 3_600_000),
+      isBusy: !options.quiet
+    },
+    profile: options.profile === undefined ? undefined : resolve(options.profile),
+    json: options.json && !options.once,
     ports: Object.fromEntries(ports) as Partial<DevnetSettings['ports']>
   };
 }
@@ -107,11 +119,12 @@ async function runPlatform(
   interrupted: AbortSignal
 ): Promise<number> {
   const platform = await startPlatform(settings, interrupted);
+  if (options.json) console.log(JSON.stringify(platform.addresses));
   const ending = new AbortController();
   const signal = AbortSignal.any([interrupted, ending.signal]);
   const work = options.once
     ? prove(platform, settings, options.blocks, signal)
-    : runLive(platform, settings, options.intervalMs, signal);
+    : runLive(platform, settings, options.pace, signal);
   try {
     return (await Promise.race([work, platform.death])) ?? 0;
   } catch (caught) {

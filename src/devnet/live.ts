@@ -5,16 +5,24 @@ import { readPlatformState, stateLine } from './platform-state.ts';
 import { fundWallet, type MinedNode, mineRound, planRounds, type Round } from './processes/miner.ts';
 import type { DevnetSettings } from './settings.ts';
 
+/** What happens by itself. */
+export interface LivePace {
+  /** Mean milliseconds between blocks. */
+  readonly blockIntervalMs: number;
+  /** Whether blocks have payments and reorgs of the devnet's own; else only what callers send is mined. */
+  readonly isBusy: boolean;
+}
+
 const STATUS_INTERVAL_MS = 5_000;
 
 /** Mines and reports until the signal; never ends by itself. */
 export async function runLive(
   platform: Platform,
   settings: DevnetSettings,
-  blockIntervalMs: number,
+  pace: LivePace,
   signal: AbortSignal
 ): Promise<void> {
-  await Promise.all([mine(platform, settings, blockIntervalMs, signal), report(platform, settings, signal)]);
+  await Promise.all([mine(platform, settings, pace, signal), report(platform, settings, signal)]);
 }
 
 /**
@@ -24,20 +32,22 @@ export async function runLive(
 async function mine(
   { node }: Platform,
   { seed, tell }: DevnetSettings,
-  blockIntervalMs: number,
+  { blockIntervalMs, isBusy }: LivePace,
   signal: AbortSignal
 ): Promise<void> {
   const accounts = await fundWallet(node);
   for (const round of planRounds(`${seed} ${await node.getHeight()}`, accounts)) {
     await sleep(blockIntervalMs * round.pause, undefined, { signal });
     try {
-      await play(node, round, tell);
+      await play(node, isBusy ? round : { ...round, ...QUIET }, tell);
     } catch (caught) {
       if (!hasCode(caught, 'NODE_REFUSED') && !hasCode(caught, 'NODE_UNREACHABLE')) throw caught;
       tell(`no block this time: ${caught.message}`);
     }
   }
 }
+
+const QUIET = { payments: [], reorgDepth: 0 } as const;
 
 async function play(node: MinedNode, round: Round, tell: DevnetSettings['tell']): Promise<void> {
   if (round.reorgDepth > 0) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { connect } from '../db/core/connection.ts';
 import type { ProbeAddress } from '../service/probe.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
-import { registerDatabases } from './hub-config.ts';
+import { registerModules } from './hub-config.ts';
 import type { Watched } from './platform-state.ts';
 import { startMariaDb } from './processes/mariadb.ts';
 import type { MinedNode } from './processes/miner.ts';
@@ -21,7 +21,21 @@ import {
   serverOrder,
   trackerOrder
 } from './services.ts';
-import { type DevnetSettings, databaseOn, logPath } from './settings.ts';
+import { DEVNET, type DevnetSettings, databaseOn, HOST, logPath } from './settings.ts';
+
+/** Where everything of a devnet is, with its keys, for programs that use it. */
+export interface DevnetAddresses {
+  readonly network: string;
+  /** `RLTC` */
+  readonly code: string;
+  /** The file of the profile; null: the default one. */
+  readonly profile: string | null;
+  readonly apiKey: string;
+  /** URLs by name. */
+  readonly services: Readonly<Record<string, string>>;
+  readonly node: NodeAddress;
+  readonly database: Omit<DatabaseCoordinates, 'name'>;
+}
 
 /** A running devnet: every service of the platform on one machine. */
 export interface Platform {
@@ -32,6 +46,7 @@ export interface Platform {
   readonly indexer: ProbeAddress;
   readonly server: ProbeAddress;
   readonly client: ProbeAddress;
+  readonly addresses: DevnetAddresses;
   readonly watched: Watched;
   /** Rejects with PROCESS_EXITED when a part ends by itself; never resolves. */
   readonly death: Promise<never>;
@@ -99,9 +114,9 @@ async function startParts(
   const minerUrl = `http://127.0.0.1:${ports.miner}`;
   const node = await coinNode.minedBy(minerUrl);
   await service(hubOrder(settings, database));
-  await registerDatabases(`http://127.0.0.1:${ports.hub}/`, apiKey, {
-    decoder: databaseOn(database, 'decoder'),
-    indexer: databaseOn(database, 'indexer')
+  await registerModules(`http://${HOST}:${ports.hub}/`, apiKey, {
+    ...{ ports, node: coinNode.address },
+    databases: { decoder: databaseOn(database, 'decoder'), indexer: databaseOn(database, 'indexer') }
   });
   await service(decoderOrder(settings, database, coinNode.address));
   await service(indexerOrder(settings, database));
@@ -124,6 +139,7 @@ async function startParts(
   tell(`tracker: http://127.0.0.1:${ports.tracker} (the coins of an address)`);
   tell(`encoder: http://127.0.0.1:${ports.encoder}`);
   tell(`explorer: http://127.0.0.1:${ports.explorer}`);
+  tell(`hub: http://127.0.0.1:${ports.hub} (where each of these is)`);
   tell(
     `consoles: indexer ${indexer.url}, server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`
   );
@@ -136,6 +152,11 @@ async function startParts(
     indexer,
     server,
     client,
+    addresses: {
+      ...{ network: DEVNET.name, code: DEVNET.code, profile: settings.profile ?? null, apiKey },
+      services: Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, `http://${HOST}:${port}`])),
+      ...{ node: coinNode.address, database }
+    },
     watched: { node, connection, server, client },
     death,
     stop: () => parts.disposeAsync()

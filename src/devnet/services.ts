@@ -3,7 +3,15 @@ import type { Environment } from '../config/variables.ts';
 import { SELF } from '../process/program.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import type { ServiceOrder } from './processes/process.ts';
-import { DATABASE_NAMES, DEVNET, type DevnetSettings, logPath, REPLICA_PREFIX, TRACKER_DATABASE } from './settings.ts';
+import {
+  DATABASE_NAMES,
+  DEVNET,
+  type DevnetSettings,
+  HOST,
+  logPath,
+  REPLICA_PREFIX,
+  TRACKER_DATABASE
+} from './settings.ts';
 
 type Server = Omit<DatabaseCoordinates, 'name'>;
 
@@ -15,7 +23,6 @@ export interface NodeAddress {
   readonly password: string;
 }
 
-const HOST = '127.0.0.1';
 const JSON_BODY = { 'content-type': 'application/json' };
 const PROBE_TIMEOUT_MS = 2_000;
 
@@ -201,8 +208,8 @@ function order(
   probe: Request,
   variables: Readonly<Record<string, string | number>>
 ): ServiceOrder {
-  const { directory, shell } = settings;
-  const env: Record<string, string | undefined> = { PLATFORM_NODE_NO_TELEMETRY: '1' };
+  const { directory, shell, profile } = settings;
+  const env: Record<string, string | undefined> = { PLATFORM_NODE_NO_TELEMETRY: '1', PLATFORM_PROFILE: profile };
   for (const variable of INHERITED) env[variable] = shell[variable];
   const all = { ...variables, ...consoleVariables(settings) };
   for (const [variable, value] of Object.entries(all)) env[variable] = String(value);

@@ -8,6 +8,8 @@ import { freePort } from './processes/free-port.ts';
 
 /** The network that a devnet runs on. */
 export const DEVNET = chainNetwork('litecoin', 'regtest');
+/** Where all of it listens. */
+export const HOST = '127.0.0.1';
 export const REPLICA_PREFIX = 'replica_';
 export const DATABASE_NAMES: Readonly<Record<DbType, string>> = {
   decoder: databaseName(DEVNET, 'Decoder'),
@@ -41,6 +43,8 @@ export interface DevnetSettings {
   readonly ports: DevnetPorts;
   /** Asked of whoever talks to the hub's writes and to the sync services; new at every start. */
   readonly apiKey: string;
+  /** The file of PLATFORM_PROFILE, the same for every service; absent: the default profile. */
+  readonly profile?: string | undefined;
   /** PATH and the like; the services' own variables are not taken from it. */
   readonly shell: Environment;
   /** The command that starts a service; this process's own program when absent. */

@@ -26,8 +26,23 @@ test('indexer: 60 blocks that the indexer itself writes, under kills and cuts, e
 
 test('tables of 5,000 and 25,000 rows, read with the binary log, are equal at each of 30 blocks', async () => {
   const { root } = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
-  const of = { seed: 'of the suite', blocks: 30, binlog: 'on', sizes: [5_000, 25_000], without: [] } as const;
+  const of = {
+    seed: 'of the suite',
+    blocks: 30,
+    binlog: 'on',
+    sizes: [5_000, 25_000],
+    without: [],
+    isLiedTo: false
+  } as const;
   const { failure, comparisons } = await runSized(of, root);
   assert.equal(failure, null);
   assert.ok(comparisons > 30);
+});
+
+test('a replica of three sources is equal at each of 20 blocks, though the one that it follows lies of schema, hashes and reorgs', async () => {
+  const { root } = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const of = { seed: 'lies', blocks: 20, binlog: 'on', sizes: [1_000, 5_000], without: [], isLiedTo: true } as const;
+  const { failure, comparisons } = await runSized(of, root);
+  assert.equal(failure, null);
+  assert.ok(comparisons > 20);
 });

@@ -12,7 +12,7 @@ import { SIZES } from './sized/tables.ts';
 
 /*
  * npm run torture -- --blocks N --seed S [--seeds COUNT] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all|sized]
- *                    [--binlog on|off|both] [--sizes 5000,25000,250000,2000000] [--without a,b] [--shrink] [--keep]
+ *                    [--binlog on|off|both] [--sizes 5000,25000,250000,2000000] [--without a,b] [--liar] [--shrink] [--keep]
  *
  * `--seeds` runs so many cases, with the seeds S, S + 1, …; with `--db both` every third is a decoder's. With `--tables both` every
  * second has an invented schema, the others the tables of databases in use; with `all` every fourth is written by the indexer
@@ -21,14 +21,15 @@ import { SIZES } from './sized/tables.ts';
  * a comparison, when the replica stops, and when it had to mend itself by a repair or a new bootstrap.
  *
  * With `--tables sized` tables of several sizes get rows of their own and changes of old ones in every block, and the replica is
- * compared at every block as soon as it says that it is complete there; `--binlog` says whether the server reads the binary log.
+ * compared at every block as soon as it says that it is complete there; `--binlog` says whether the server reads the binary log. With
+ * `--liar` the replica has three sources, of which the first lies of the schema, of hashes and of reorgs.
  *
  * The writer of invented schemas keeps to what real sources do; it does not, for now: change or delete scoped rows of blocks that lie more than
  * 1000 below the tip; change lookup rows in place; write scoped rows whose parent row is missing; write -0; name members of ENUM
  * or SET with four-byte text, which MariaDB itself tells as '?'; drop tables and columns.
  */
 const options = readArguments(
-  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 4] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all|sized] [--binlog both] [--sizes 5000,25000,250000,2000000] [--without a,b] [--shrink] [--keep]',
+  'npm run torture -- [--blocks 100] [--seed 1] [--seeds 4] [--db indexer|decoder|both] [--tables in-use|invented|ledger|both|all|sized] [--binlog both] [--sizes 5000,25000,250000,2000000] [--without a,b] [--liar] [--shrink] [--keep]',
   {
     blocks: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
@@ -38,6 +39,7 @@ const options = readArguments(
     binlog: { type: 'string', default: 'both' },
     sizes: { type: 'string', default: SIZES.join(',') },
     without: { type: 'string', default: '' },
+    liar: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false }
   },
@@ -135,7 +137,8 @@ async function torturedSizes(): Promise<void> {
     for (const binlog of modes) {
       const seed = options.seeds === 1 ? options.seed : String(Number(options.seed) + index);
       const { blocks, sizes } = options;
-      const found = await runSized({ seed, blocks, binlog, sizes, without }, mariadb.root, (line) => console.log(line));
+      const of = { seed, blocks, binlog, sizes, without, isLiedTo: options.liar };
+      const found = await runSized(of, mariadb.root, (line) => console.log(line));
       const what = `sized tables, seed ${seed}, binary log ${binlog}`;
       if (found.failure) {
         process.exitCode = 1;

@@ -4,11 +4,13 @@ import { compareDatabases } from '../../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { openLink } from '../../support/link.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { startLyingSource } from '../../support/sync/lying-source.ts';
 import { differences, REPLICA_PREFIX, startPair } from '../../support/sync/sync-pair.ts';
 import { eventually, replicasAt, type SyncProcess, temporaryDirectory } from '../../support/sync/sync-process.ts';
 import { BlockComparison } from './compare.ts';
 import { drawEvent, type SizedEvent } from './events.ts';
 import { SizedHistory } from './history.ts';
+import { startLiar } from './liar.ts';
 
 /** Time until a replica is complete at a block: without a binary log the largest table is looked through first. */
 const COMPLETE_DEADLINE_MS = 300_000;
@@ -30,6 +32,8 @@ export interface SizedCase {
   readonly sizes: readonly number[];
   /** Events that are left out. */
   readonly without: readonly string[];
+  /** The replica has three sources, and the one that it follows first lies now and then. */
+  readonly isLiedTo: boolean;
 }
 
 export interface SizedOutcome {
@@ -63,9 +67,15 @@ export async function runSized(
     for (let block = 1; block <= of.blocks; block += 1) {
       const event = drawEvent(history.random('event', block), of.without);
       events[event] = (events[event] ?? 0) + 1;
+      const { waited, compared } = stage.spent; // an event may wait and compare by itself
+      const since = performance.now() - waited - compared;
       await stage.carryOut(event);
+      stage.spent.written += performance.now() - since - stage.spent.waited - stage.spent.compared;
       await stage.compare(event, block % WHOLE_EVERY === 0 || block === of.blocks);
-      if (block % 50 === 0) tell(`block ${block} of ${of.blocks}: equal; slowest ${Math.round(stage.slowestMs)} ms`);
+      if (block % 10 === 0)
+        tell(
+          `block ${block} of ${of.blocks}: equal; slowest ${Math.round(stage.slowestMs)} ms; ${JSON.stringify(stage.spent, (_, value) => (typeof value === 'number' ? Math.round(value) : value))}`
+        );
     }
     await stage.compareDefinitions();
   } catch (caught) {
@@ -111,6 +121,8 @@ async function grantTables(source: DatabaseCoordinates): Promise<DatabaseCoordin
 class SizedStage {
   comparisons = 0;
   slowestMs = 0;
+  /** Time so far in which the source was written, the replica was waited for, and both were compared; ms. */
+  readonly spent = { written: 0, waited: 0, compared: 0 };
   /** Tables that were mended by a comparison, where there is no log. */
   compared = 0;
   readonly #binlog: SizedCase['binlog'];
@@ -158,9 +170,15 @@ class SizedStage {
       SYNC_BINLOG: of.binlog === 'on' ? 'required' : 'off'
     });
     const link = await openLink(pair.server.url);
+    const liar = of.isLiedTo ? await startLiar(pair.server.url, of.seed) : null;
     const clientEnv = {
       LOG_LEVEL: process.env['TORTURE_LEVEL'] ?? 'info',
-      SYNC_SOURCES: link.url,
+      ...(liar
+        ? {
+            SYNC_SOURCES: `${liar.url},${link.url},${(await startLyingSource(pair.server.url)).url}`,
+            VERIFY_HASHES: 'true'
+          }
+        : { SYNC_SOURCES: link.url }),
       SYNC_STATE_DIR: temporaryDirectory('client-state'),
       ...replicasAt(source)
     };
@@ -193,8 +211,10 @@ class SizedStage {
     const waited = performance.now() - since;
     if (waited > SLOW_MS) this.#tell(`after ${what}: complete at block ${tip.height} after ${Math.round(waited)} ms`);
     this.slowestMs = Math.max(this.slowestMs, waited);
+    this.spent.waited += waited;
     const found = await this.#comparison.differences(this.#history.tables, tip, isWhole ? undefined : touched);
     this.comparisons += 1;
+    this.spent.compared += performance.now() - since - waited;
     if (found.length > 0) throw new Error(`after ${what}, block ${tip.height}: ${found.join('; ')}`);
     this.#checkRepairs(what);
   }

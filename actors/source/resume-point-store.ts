@@ -181,9 +181,11 @@ function isPoint({
     [lastId, shift].every(Number.isSafeInteger) &&
     (sums === null || isRecord(sums)) &&
     areSpans(pending);
-  const isBlock = ({ height: at, hashes: named, older, scoped = {}, within = 0 }: RecentBlock) =>
+  const isId = (id: unknown) => Number.isInteger(id) || (typeof id === 'string' && /^-?\d{1,20}$/.test(id));
+  const isBlock = ({ height: at, hashes: named, older, scoped = {}, within = 0, lookupsBefore = {} }: RecentBlock) =>
     [at, within].every(Number.isSafeInteger) &&
-    [named, scoped].every(isRecord) &&
+    [named, scoped, lookupsBefore].every(isRecord) &&
+    Object.values(lookupsBefore).every(isId) &&
     Object.values(scoped).every(areSpans) &&
     (older === undefined || older === null || isOlder(older));
   const isFork = (reorg: Fork) => isRecord(reorg) && [reorg.fork, reorg.height].every(Number.isSafeInteger);
@@ -193,6 +195,7 @@ function isPoint({
     (of === undefined || isMark(of)) &&
     [height, reorgs].every(Number.isSafeInteger) &&
     [hashes, lookupIds, watches, served].every(isRecord) &&
+    Object.values(lookupIds).every(isId) &&
     Object.values(served).every(Array.isArray) &&
     Object.values(watches).every((watch) => isRecord(watch) && isWatch(watch)) &&
     (learned === undefined || (Number.isSafeInteger(learned.height) && typeof learned.id === 'string')) &&

@@ -169,7 +169,7 @@ export class SinceCatchUp {
       if (plan.class !== 'lookup') continue;
       const [row] = await rows(writer, `SELECT MAX(id) AS id FROM ${quoteName(name)}`);
       if (row?.['id'] == null) continue;
-      const id = Number(row['id']);
+      const id = row['id'] as number | string;
       stated.push(`${name}:${id}:${await lookupDigest(writer, plan, id)}`);
     }
     return stated;

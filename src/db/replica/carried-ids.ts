@@ -68,8 +68,9 @@ export class CarriedIds {
 
 /** Rows without an id come last, in the order given. */
 function inSourceOrder({ surrogate }: ReplicaTable, list: readonly CanonicalRow[]): readonly CanonicalRow[] {
-  const order = (row: CanonicalRow) => (row[surrogate!] === null ? Number.POSITIVE_INFINITY : Number(row[surrogate!]));
-  return list.toSorted((a, b) => (order(a) === order(b) ? 0 : order(a) - order(b)));
+  const order = (row: CanonicalRow) => (row[surrogate!] === null ? null : BigInt(row[surrogate!]!));
+  const isBefore = (a: bigint | null, b: bigint | null) => a !== null && (b === null || a < b);
+  return list.toSorted((a, b) => Number(isBefore(order(b), order(a))) - Number(isBefore(order(a), order(b))));
 }
 
 async function readHighest(connection: Statements, { name, codecs, surrogate }: ReplicaTable): Promise<bigint> {

@@ -6,7 +6,8 @@ import { chunks, type Statements } from '../core/statement-batch.ts';
 import { selectWhere } from './row-statements.ts';
 import type { CanonicalRow, ReplicaTable } from './schema.ts';
 
-const [LOWEST, HIGHEST] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+/** Spans that reach one of them have no bound there: all values beyond it count as this one. */
+export const [LOWEST, HIGHEST] = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 
 /**
  * The rows of this database that lie in some spans of a column, or of the slots.
@@ -45,11 +46,12 @@ function joined(spans: readonly Span[]): Span[] {
 
 /** Single values together, so that a thousand of them are one lookup in the index. */
 function conditions(value: string, spans: readonly Span[]): string[] {
-  const single = spans.filter((span) => span !== null && span[0] === span[1]).map((span) => span![0]);
+  const isSingle = (span: Span) => span !== null && span[0] === span[1] && span[0] > LOWEST && span[0] < HIGHEST;
+  const single = spans.filter(isSingle).map((span) => span![0]);
   const found = [...chunks(single, String)].map((part) => `${value} IN (${part.join(',')})`);
   for (const span of spans) {
     if (span === null) found.push(`${value} IS NULL`);
-    else if (span[0] < span[1]) found.push(between(value, span));
+    else if (!isSingle(span)) found.push(between(value, span));
   }
   return found;
 }

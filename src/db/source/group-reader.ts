@@ -13,11 +13,12 @@ import type { Checksum, Value } from './changes/checksum-map.ts';
 import type { FoundChanges } from './changes/found-changes.ts';
 import { readOldestWriter, withOpenWriters } from './changes/open-writers.ts';
 import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
-import { type Ranging, rangingOf } from './changes/ranging.ts';
-import type { Span } from './changes/spans.ts';
+import { type Ranging, rangingOf, toValue } from './changes/ranging.ts';
+import { isEnd, type Span } from './changes/spans.ts';
 import { isSettled, readTableFacts, type TableFacts } from './changes/table-facts.ts';
 import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
 import type { GroupBlock } from './group-block.ts';
+import { type JsonId, toId, toJsonId } from './lookup-id.ts';
 import { LookupReader } from './lookup-reader.ts';
 import { AGAIN_ROWS, type SourceMemory } from './memory.ts';
 import { isDenied, type ServedTables } from './served-tables.ts';
@@ -135,7 +136,7 @@ class GroupReader {
   readonly #others: readonly Scoped[];
   readonly #lookups: LookupReader;
   /** By lookup table: the highest id that was broadcast before the group. */
-  readonly #lastIds: ReadonlyMap<string, number>;
+  readonly #lastIds: ReadonlyMap<string, bigint>;
   readonly #touched: TouchedKeys;
   readonly #logged: BinlogRead | null;
   readonly #own = new OwnValues();
@@ -255,7 +256,8 @@ class GroupReader {
       if (!watch || watch.ranging.column === null) continue;
       for (const span of values.of(plan)) {
         const [first] = span ? watch.fine.entries(span[0], span[1]) : [];
-        if (first) this.#stale.set(plan.name, [...(this.#stale.get(plan.name) ?? []), span]);
+        // Of values that stand for many, an amendment brings the rows.
+        if (first && !isEnd(first[0])) this.#stale.set(plan.name, [...(this.#stale.get(plan.name) ?? []), span]);
       }
     }
   }
@@ -283,7 +285,7 @@ class GroupReader {
       const numbers = list
         .map((row) => row[column])
         .filter((value) => value !== null)
-        .map(Number);
+        .map((value) => toValue(value)!);
       if (numbers.length === 0) continue;
       const bounds: [number, number] = [Math.min(...numbers), Math.max(...numbers)];
       parentsOf.set(height, { ...parentsOf.get(height), [column]: bounds });
@@ -353,7 +355,7 @@ class GroupReader {
       }
       if (!plan.columns.some(({ name }) => name === 'block_index')) return;
       const sql = `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE block_index BETWEEN ? AND ? AND id <= ? ORDER BY id`;
-      const list = await rows(this.#statements, sql, [first, last, lastId]);
+      const list = await rows(this.#statements, sql, [first, last, toJsonId(lastId)]);
       if (list.length > 0) found.set(plan.name, toWireRows(list, plan.columns));
     };
     await Promise.all(this.#layout.plans.map(readOf));
@@ -361,16 +363,17 @@ class GroupReader {
   }
 
   /** The rows up to the watermark that the binary log names, as they are now; those that are gone are noted. */
-  async #readLogged(plan: TablePlan, lastId: number): Promise<SqlRow[]> {
-    const named = [...this.#logged!.touched.values(plan.name)].filter((id) => id !== null && id <= lastId);
+  async #readLogged(plan: TablePlan, lastId: bigint): Promise<SqlRow[]> {
+    const logged = this.#logged!.touched.values(plan.name);
+    const named = [...logged].flatMap((id) => (id !== null && id <= lastId ? [BigInt(id)] : []));
     const list: SqlRow[] = [];
     for (let at = 0; at < named.length; at += LOOKUP_IDS) {
       const sql = `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE id IN (?) ORDER BY id`;
-      const part = await rows(this.#statements, sql, [named.slice(at, at + LOOKUP_IDS)]);
+      const part = await rows(this.#statements, sql, [named.slice(at, at + LOOKUP_IDS).map(toJsonId)]);
       for (const row of toWireRows(part, plan.columns)) list.push(row);
     }
-    const present = new Set(list.map((row) => Number(row['id'])));
-    const gone = named.filter((id): id is number => id !== null && !present.has(id));
+    const present = new Set(list.map((row) => toId(row['id'] as JsonId)));
+    const gone = named.filter((id) => !present.has(id));
     if (gone.length > 0) this.#lookups.vanishedIds.set(plan.name, gone);
     return list;
   }

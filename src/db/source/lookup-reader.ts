@@ -3,12 +3,17 @@ import { quoteName, rows } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import type { Statements } from '../core/statement-batch.ts';
 import type { TablePlan } from '../tables/classify.ts';
+import { type JsonId, larger, toId, toJsonId } from './lookup-id.ts';
 
 /**
- * Ids below the watermark that are looked at again with each group: a transaction may commit a lower id later than a higher
- * one, because ids are dealt before the commit, and a reorg may take rows of a branch that was left long ago.
+ * The newest rows, whose ids are looked at again with each group: a transaction may commit a lower id later than a higher one,
+ * because ids are dealt before the commit, rows may be deleted, and a reorg may take rows of a branch that was left long ago.
  */
-const RECENT_IDS = 2_000;
+const RECENT_ROWS = 20_000;
+/** Where it is not known which of them were sent, ids so far below the watermark. */
+const UNKNOWN_IDS = 2_000;
+/** Below every id. */
+const BEFORE_ALL = -(2n ** 63n) - 1n;
 /** Ids below those that are missing, so that a transaction may still commit them: as many are looked for with each group. */
 const MISSING_IDS = 10_000;
 /** As many of them are sent again where it is not known which were. */
@@ -21,11 +26,13 @@ const VANISHED_IDS = 200_000;
 /** The state of one lookup table. */
 export interface LookupMemory {
   /** The watermark: the highest id that was sent. */
-  readonly lastId: number;
-  /** Which of the ids up to there, as far as they are looked at again, were sent; null: that is not known. */
-  readonly recentIds: ReadonlySet<number> | null;
+  readonly lastId: bigint;
+  /** Which of the ids up to there, as far as they are looked at again, were sent, ascending; null: that is not known. */
+  readonly recentIds: ReadonlySet<bigint> | null;
+  /** They are all of those above this one; absent: all there are. */
+  readonly recentFrom?: bigint;
   /** Ids below the watermark that were dealt since the start and had no row, the newest of them, ascending; absent: none. */
-  readonly missingIds?: readonly number[];
+  readonly missingIds?: readonly bigint[];
 }
 
 /** What changed in lookup tables. */
@@ -38,51 +45,57 @@ export interface LookupPage {
 /** The state of a lookup table whose present rows count as sent. */
 export async function readLookupMemory(statements: Statements, plan: TablePlan): Promise<LookupMemory> {
   const table = quoteName(plan.name);
-  const found = await rows<{ id: number }>(statements, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${RECENT_IDS}`);
-  const ids = found.map(({ id }) => Number(id)).reverse();
-  return { lastId: ids.at(-1) ?? 0, recentIds: new Set(ids) };
+  const found = await rows<LookupRow>(statements, `SELECT id FROM ${table} ORDER BY id DESC LIMIT ${RECENT_ROWS}`);
+  const ids = found.map(({ id }) => toId(id)).reverse();
+  return { lastId: ids.at(-1) ?? 0n, ...recentOf(ids, BEFORE_ALL) };
+}
+
+/** The highest id of a lookup table; 0 where it has none. */
+export async function readHighestId(statements: Statements, plan: TablePlan): Promise<bigint> {
+  const [row] = await rows<{ id: JsonId | null }>(statements, `SELECT MAX(id) AS id FROM ${quoteName(plan.name)}`);
+  return toId(row?.id);
 }
 
 /** Whether a lookup table has the rows that were sent, as far as they are looked at again, and no others. */
 export async function holdsLookups(
   statements: Statements,
   plan: TablePlan,
-  { lastId, recentIds }: LookupMemory = NOTHING
+  known: LookupMemory = NOTHING
 ): Promise<boolean> {
-  const [row] = await rows(statements, `SELECT MAX(id) AS id FROM ${quoteName(plan.name)}`);
-  if (Number(row?.['id'] ?? 0) > lastId) return false;
+  const { lastId, recentIds } = known;
+  if ((await readHighestId(statements, plan)) > lastId) return false;
   if (recentIds === null) return true;
-  const from = Math.max(0, lastId - RECENT_IDS);
+  const from = lookedFrom(known);
   const present = await readIds(statements, plan, from, lastId);
   const sent = [...recentIds].filter((id) => id > from);
   return present.length === sent.length && present.every((id) => recentIds.has(id));
 }
 
 /** The ids above `from`, up to `to`, ascending: in texts of many, which cost a fraction of a row for each. */
-async function readIds(statements: Statements, plan: TablePlan, from: number, to: number): Promise<number[]> {
+async function readIds(statements: Statements, plan: TablePlan, from: bigint, to: bigint): Promise<bigint[]> {
   const found = await rows<{ ids: string }>(
     statements,
     `SELECT id DIV ${IDS_PER_TEXT} AS part, GROUP_CONCAT(id ORDER BY id) AS ids FROM ${quoteName(plan.name)}
      WHERE id > ? AND id <= ? GROUP BY part ORDER BY part`,
-    [from, to]
+    [from, to].map(toJsonId)
   );
-  return found.flatMap(({ ids }) => ids.split(',').map(Number));
+  return found.flatMap(({ ids }) => ids.split(',').map(BigInt));
 }
 
 /** Reads what changed in lookup tables, in pages that may be taken one at a time; all of one snapshot. */
 export class LookupReader {
   /** By table: ids that replicas may hold and the table does not have; whole when every page is taken. */
-  readonly vanishedIds = new Map<string, readonly number[]>();
+  readonly vanishedIds = new Map<string, readonly bigint[]>();
   /** What could not be carried, in sentences. */
   readonly gaps: string[] = [];
   readonly #statements: Statements;
   readonly #waiting: TablePlan[];
   readonly #memory: Map<string, LookupMemory>;
-  readonly #heldIds: ReadonlyMap<string, number>;
+  readonly #heldIds: ReadonlyMap<string, bigint>;
   /** Tables whose ids up to the watermark are known to be those that were sent. */
   readonly #settled: ReadonlySet<string>;
   /** By table, the highest id there is; empty before the first page. */
-  readonly #highest = new Map<string, number>();
+  readonly #highest = new Map<string, bigint>();
 
   /**
    * @param plans the lookup tables, in the order in which they travel
@@ -93,7 +106,7 @@ export class LookupReader {
     statements: Statements,
     plans: readonly TablePlan[],
     memory: ReadonlyMap<string, LookupMemory>,
-    heldIds: ReadonlyMap<string, number>,
+    heldIds: ReadonlyMap<string, bigint>,
     settled: ReadonlySet<string> = new Set()
   ) {
     this.#statements = statements;
@@ -125,13 +138,13 @@ export class LookupReader {
         continue;
       }
       const pageSize = Math.min(room, 1_000_000);
-      const found = await this.#read(plan, 'id > ? ORDER BY id LIMIT ?', [known.lastId, pageSize]);
+      const found = await this.#read(plan, 'id > ? ORDER BY id LIMIT ?', [toJsonId(known.lastId), pageSize]);
       if (found.length < pageSize) this.#waiting.shift();
       if (found.length === 0) continue;
-      const ids = found.map(({ id }) => Number(id));
-      const recentIds = new Set([...(known.recentIds ?? []), ...ids].slice(-RECENT_IDS));
+      const ids = found.map(({ id }) => toId(id));
+      const recent = recentOf([...(known.recentIds ?? []), ...ids], lookedFrom(known));
       const missingIds = [...(known.missingIds ?? []), ...missingAmong(known.lastId, ids)].slice(-MISSING_IDS);
-      keep(plan, { lastId: ids.at(-1)!, recentIds, missingIds }, found);
+      keep(plan, { lastId: ids.at(-1)!, ...recent, missingIds }, found);
       room -= found.length;
     }
     return { rows: taken, memory: changed };
@@ -139,22 +152,25 @@ export class LookupReader {
 
   /** Looks whether a table has new ids, and what became of those up to the watermark. */
   async #begin(plan: TablePlan): Promise<{ readonly plan: TablePlan; readonly late: LateIds | null }> {
-    const sql = `SELECT MAX(id) AS id FROM ${quoteName(plan.name)}`;
     const isSettled = this.#settled.has(plan.name);
-    const [[row], late] = await Promise.all([rows(this.#statements, sql), isSettled ? null : this.#lookBack(plan)]);
-    this.#highest.set(plan.name, Number(row?.['id'] ?? 0));
+    const [highest, late] = await Promise.all([
+      readHighestId(this.#statements, plan),
+      isSettled ? null : this.#lookBack(plan)
+    ]);
+    this.#highest.set(plan.name, highest);
     return { plan, late };
   }
 
   /** Compares the ids up to the watermark with those that were sent. @returns null when they are the same */
   async #lookBack(plan: TablePlan): Promise<LateIds | null> {
-    const { lastId, recentIds, missingIds = [] } = this.#memory.get(plan.name) ?? NOTHING;
-    const heldId = Math.max(lastId, this.#heldIds.get(plan.name) ?? 0);
-    const from = Math.max(0, lastId - RECENT_IDS);
+    const known = this.#memory.get(plan.name) ?? NOTHING;
+    const { lastId, recentIds, missingIds = [] } = known;
+    const heldId = larger(lastId, this.#heldIds.get(plan.name) ?? lastId);
+    const from = lookedFrom(known);
     const present = await readIds(this.#statements, plan, from, heldId);
     this.#findVanished(plan, { from, lastId, heldId, recentIds }, new Set(present));
     const below = present.filter((id) => id <= lastId);
-    const recent = below.filter((id) => (recentIds ? !recentIds.has(id) : id > lastId - LATE_IDS));
+    const recent = below.filter((id) => (recentIds ? !recentIds.has(id) : id > lastId - BigInt(LATE_IDS)));
     const late = [
       ...(await this.#filled(
         plan,
@@ -166,32 +182,35 @@ export class LookupReader {
     const isLate = new Set(late);
     const next = {
       lastId,
-      recentIds: new Set(below),
+      ...recentOf(below, from),
       missingIds: missingIds.filter((id) => id <= lastId && !isLate.has(id))
     };
-    return { next, found: late.length === 0 ? [] : await this.#read(plan, 'id IN (?) ORDER BY id', [late]) };
+    return {
+      next,
+      found: late.length === 0 ? [] : await this.#read(plan, 'id IN (?) ORDER BY id', [late.map(toJsonId)])
+    };
   }
 
   /** Returns those of the ids that have a row now. */
-  async #filled(plan: TablePlan, ids: readonly number[]): Promise<number[]> {
+  async #filled(plan: TablePlan, ids: readonly bigint[]): Promise<bigint[]> {
     if (ids.length === 0) return [];
     const sql = `SELECT id FROM ${quoteName(plan.name)} WHERE id IN (?) ORDER BY id`;
-    return (await rows<LookupRow>(this.#statements, sql, [ids])).map(({ id }) => Number(id));
+    return (await rows<LookupRow>(this.#statements, sql, [ids.map(toJsonId)])).map(({ id }) => toId(id));
   }
 
   #findVanished(
     plan: TablePlan,
-    { from, lastId, heldId, recentIds }: LookupMemory & { readonly from: number; readonly heldId: number },
-    present: ReadonlySet<number>
+    { from, lastId, heldId, recentIds }: LookupMemory & { readonly from: bigint; readonly heldId: bigint },
+    present: ReadonlySet<bigint>
   ): void {
     if (heldId - lastId > VANISHED_IDS) {
       this.gaps.push(
-        `table ${plan.name}: ids from ${lastId + 1} to ${heldId} are too many to be compared: replicas find the difference by digest`
+        `table ${plan.name}: ids from ${lastId + 1n} to ${heldId} are too many to be compared: replicas find the difference by digest`
       );
       return;
     }
     // Ids that may never have been there are reported as gone too: that changes nothing.
-    const below = recentIds ? [...recentIds].filter((id) => id > from) : range(from, lastId);
+    const below = recentIds ? [...recentIds].filter((id) => id > from) : range(larger(from, 0n), lastId);
     const gone = [...below, ...range(lastId, heldId)].filter((id) => !present.has(id));
     if (gone.length > 0) this.vanishedIds.set(plan.name, gone);
   }
@@ -202,7 +221,7 @@ export class LookupReader {
   }
 }
 
-type LookupRow = { readonly id: number };
+type LookupRow = { readonly id: JsonId };
 
 /** Rows below the watermark that were not sent, and the state of their table with them. */
 interface LateIds {
@@ -210,13 +229,25 @@ interface LateIds {
   readonly found: LookupRow[];
 }
 
-const NOTHING: LookupMemory = { lastId: 0, recentIds: new Set() };
+const NOTHING: LookupMemory = { lastId: 0n, recentIds: new Set() };
+
+/** The ids above this one are looked at again. */
+function lookedFrom({ lastId, recentIds, recentFrom = BEFORE_ALL }: LookupMemory): bigint {
+  if (recentIds !== null) return recentFrom;
+  return lastId > UNKNOWN_IDS ? lastId - BigInt(UNKNOWN_IDS) : BEFORE_ALL;
+}
+
+/** The newest of the ids. @param ids ascending, all above `from` that were sent */
+function recentOf(ids: readonly bigint[], from: bigint): Pick<LookupMemory, 'recentIds' | 'recentFrom'> {
+  const newest = ids.slice(-RECENT_ROWS);
+  return { recentIds: new Set(newest), recentFrom: newest.length < RECENT_ROWS ? from : newest[0]! - 1n };
+}
 
 /** The newest ids above `after` that are not among these, ascending. @param ids ascending, above `after` */
-function missingAmong(after: number, ids: readonly number[]): number[] {
-  const missing: number[] = [];
+function missingAmong(after: bigint, ids: readonly bigint[]): bigint[] {
+  const missing: bigint[] = [];
   for (let place = ids.length - 1; place >= 0; place -= 1)
-    for (let id = ids[place]! - 1; id > (ids[place - 1] ?? after); id -= 1) {
+    for (let id = ids[place]! - 1n; id > (ids[place - 1] ?? after); id -= 1n) {
       if (missing.length === MISSING_IDS) return missing.reverse();
       missing.push(id);
     }
@@ -224,6 +255,6 @@ function missingAmong(after: number, ids: readonly number[]): number[] {
 }
 
 /** The whole numbers above `after`, up to `last`. */
-function range(after: number, last: number): number[] {
-  return Array.from({ length: last - after }, (_, index) => after + 1 + index);
+function range(after: bigint, last: bigint): bigint[] {
+  return Array.from({ length: Number(last - after) }, (_, index) => after + 1n + BigInt(index));
 }

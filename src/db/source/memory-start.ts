@@ -6,6 +6,7 @@ import { HIGHEST } from './changes/spans.ts';
 import { readTableFacts } from './changes/table-facts.ts';
 import { differingSpans, sumsOf } from './changes/table-watch.ts';
 import { isWatched, readBounds, readWatch } from './changes/watch-reader.ts';
+import { toId } from './lookup-id.ts';
 import { readLookupMemory } from './lookup-reader.ts';
 import { SourceMemory } from './memory.ts';
 import { RECENT_BLOCKS, type ResumePoint, SUM_ALGORITHM } from './resume-point.ts';
@@ -58,7 +59,7 @@ export async function resumeMemory(
   const watches = point.algorithm === SUM_ALGORITHM ? point.watches : {};
   for (const plan of layout.plans) {
     const { name } = plan;
-    if (plan.class === 'lookup') memory.lookups.set(name, { lastId: point.lookupIds[name] ?? 0, recentIds: null });
+    if (plan.class === 'lookup') memory.lookups.set(name, { lastId: toId(point.lookupIds[name]), recentIds: null });
     if (!isWatched(plan)) continue;
     const kept = watches[name];
     const watch = await readWatch(connection, layout, plan, facts, bounds, kept?.from);

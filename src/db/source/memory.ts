@@ -7,12 +7,13 @@ import type { BlockHead } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import { planSignature, type SourceLayout } from '../tables/source-layout.ts';
 import type { TableFound } from './changes/found-changes.ts';
-import { HIGHEST, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './changes/spans.ts';
+import { HIGHEST, isEnd, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './changes/spans.ts';
 import type { TableFacts } from './changes/table-facts.ts';
 import { RANGE_WIDTH, START_ROWS, TableWatch } from './changes/table-watch.ts';
 import { holdsRows, isWatched } from './changes/watch-reader.ts';
 import type { GroupBlock } from './group-block.ts';
 import { LayoutCache } from './layout-cache.ts';
+import { type JsonId, larger, toId, toJsonId } from './lookup-id.ts';
 import { holdsLookups, type LookupMemory } from './lookup-reader.ts';
 import { addFork, listOlder, missedSince } from './older-changes.ts';
 import {
@@ -29,7 +30,7 @@ import { ResumeSteps } from './resume-steps.ts';
 import type { SnapshotChecksums } from './snapshot-checksums.ts';
 
 /** Lookup ids that are sent again after a reorg of blocks which were never broadcast from here. */
-const UNKNOWN_IDS = 5_000;
+const UNKNOWN_IDS = 5_000n;
 
 /** Parts of amendments that are remembered to be sent once more, and the rows of them that one block brings. */
 const AGAIN_MAX = 1_000;
@@ -52,7 +53,7 @@ export class SourceMemory {
   /** By derived table: keys that a reorg may have undone at the replicas; the next group sends their rows. */
   readonly forced = new Map<string, Set<string>>();
   /** By lookup table, the highest id that the reader of a snapshot may hold since the last group. */
-  readonly heldIds = new Map<string, number>();
+  readonly heldIds = new Map<string, bigint>();
   readonly #dbType: DbType;
   #recent: RecentBlock[];
   /** Reorgs that a reader of these blocks may not have noticed. */
@@ -60,11 +61,13 @@ export class SourceMemory {
   /** By height of a group's last block: the derived keys that it sent, and ids that snapshot readers held. */
   readonly #told = new Map<
     number,
-    { readonly keys: Map<string, ReadonlySet<string>>; readonly held: Map<string, number> }
+    { readonly keys: Map<string, ReadonlySet<string>>; readonly held: Map<string, bigint> }
   >();
-  #lookupsBefore: Record<string, number> = {};
+  #lookupsBefore: Record<string, JsonId> = {};
   readonly #steps = new ResumeSteps();
   #learned: Learned | undefined;
+  /** By table: values beyond the safe integers at which rows of the open group stand; others may stand there too. */
+  readonly #shared = new Map<string, Span[]>();
   /** Parts that amendments brought, with their rows: the next blocks send them once more to subscribers without amendments. */
   #again: { readonly table: string; readonly spans: readonly Span[]; readonly rows: number }[] = [];
 
@@ -192,13 +195,16 @@ export class SourceMemory {
   accept(block: GroupBlock): void {
     const { head, group, lookups, own, parents, changes } = block;
     for (const [table, next] of lookups) {
-      this.#lookupsBefore[table] ??= this.lookups.get(table)?.lastId ?? 0;
+      this.#lookupsBefore[table] ??= toJsonId(this.lookups.get(table)?.lastId ?? 0n);
       this.lookups.set(table, next);
     }
     for (const [table, sums] of own) {
       const watch = this.watches.get(table);
-      for (const [value, checksum] of sums)
-        watch?.replace([value === null ? null : [value, value]], new Map([[value, checksum]]));
+      for (const [value, checksum] of sums) {
+        const span: Span = value === null ? null : [value, value];
+        if (isEnd(value)) this.#shared.set(table, [...(this.#shared.get(table) ?? []), span]);
+        else watch?.replace([span], new Map([[value, checksum]]));
+      }
     }
     this.height = head.height;
     this.blockTime = head.blockTime;
@@ -252,8 +258,10 @@ export class SourceMemory {
     for (const [table, watch] of this.watches) {
       watch.trim();
       watch.isLooked = !unlooked.has(table);
-      watch.isOwing = (tables.get(table)?.left.length ?? 0) > 0;
+      watch.require(this.#shared.get(table) ?? []);
+      watch.isOwing = (tables.get(table)?.left.length ?? 0) > 0 || this.#shared.has(table);
     }
+    this.#shared.clear();
     this.lookupTimes.clear();
     for (const [table, time] of lookupTimes) this.lookupTimes.set(table, time);
     this.#told.set(last, { keys, held: new Map(this.heldIds) });
@@ -277,11 +285,11 @@ export class SourceMemory {
     this.lookupTimes.clear();
     // Blocks that were there at the start: how many ids they dealt is not known, so more than enough are sent again.
     if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) {
-      for (const [table, { lastId }] of this.lookups) this.#lowerLookup(table, Math.max(0, lastId - UNKNOWN_IDS));
+      for (const [table, { lastId }] of this.lookups) this.#lowerLookup(table, larger(0n, lastId - UNKNOWN_IDS));
     }
     for (const plan of layout?.plans ?? []) this.#cut(plan, fork, orphaned);
     for (const block of orphaned.toReversed()) {
-      for (const [table, lastId] of Object.entries(block.lookupsBefore ?? {})) this.#lowerLookup(table, lastId);
+      for (const [table, lastId] of Object.entries(block.lookupsBefore ?? {})) this.#lowerLookup(table, toId(lastId));
       const told = this.#told.get(block.height);
       // The rows of derived tables go by their keys, as far as those are known.
       if (block.older !== undefined) this.#undoOlder(block.older, told?.keys);
@@ -334,7 +342,8 @@ export class SourceMemory {
       const spans: Span[] = [[start, to ?? HIGHEST], ...(from === null ? [null] : [])];
       watch.require(spansOf(watch.changed(spans, within)));
     }
-    for (const [name, lastId] of Object.entries(lookups)) {
+    for (const [name, id] of Object.entries(lookups)) {
+      const lastId = toId(id);
       // A source that undoes its blocks before the ids that they dealt shows ids which the next group may not have.
       this.#hold(name, lastId);
       this.#lowerLookup(name, lastId);
@@ -349,11 +358,11 @@ export class SourceMemory {
     return await holdsRows(connection, plan, watch);
   }
 
-  #hold(table: string, id: number): void {
-    this.heldIds.set(table, Math.max(id, this.heldIds.get(table) ?? 0));
+  #hold(table: string, id: bigint): void {
+    this.heldIds.set(table, larger(id, this.heldIds.get(table) ?? id));
   }
 
-  #lowerLookup(table: string, lastId: number): void {
+  #lowerLookup(table: string, lastId: bigint): void {
     const known = this.lookups.get(table);
     if (known && lastId < known.lastId) this.lookups.set(table, { lastId, recentIds: null });
   }
@@ -433,7 +442,7 @@ export class SourceMemory {
       forks: this.#forks,
       unsettled: this.unsettled,
       ...(this.#learned && { learned: this.#learned }),
-      lookupIds: Object.fromEntries([...this.lookups].map(([name, { lastId }]) => [name, lastId])),
+      lookupIds: Object.fromEntries([...this.lookups].map(([name, { lastId }]) => [name, toJsonId(lastId)])),
       watches: Object.fromEntries(watches)
     };
   }

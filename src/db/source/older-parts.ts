@@ -3,7 +3,7 @@ import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { selectList } from '../core/row-codec.ts';
 import type { TableRead } from '../core/row-stream.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
-import { inSpansSql, rangingOf } from './changes/ranging.ts';
+import { inSpansSql, rangingOf, toValue } from './changes/ranging.ts';
 import { type Span, withoutSpans } from './changes/spans.ts';
 
 /** Parts of a scoped table that changed in older blocks. */
@@ -60,7 +60,7 @@ async function valuesOf(
     `SELECT MIN(${name}) AS low, MAX(${name}) AS high FROM ${quoteName(parent)} WHERE block_index BETWEEN ? AND ?`,
     [from, last]
   );
-  return row?.['low'] == null ? [] : [[Number(row['low']), Number(row['high'])]];
+  return row?.['low'] == null ? [] : [[toValue(row['low'])!, toValue(row['high'])!]];
 }
 
 function notWithin(

@@ -4,6 +4,7 @@ import type { ServerPosition } from './binlog/position.ts';
 import type { Span } from './changes/spans.ts';
 import type { KeptWatch } from './changes/table-watch.ts';
 import type { DatabaseMark } from './database-mark.ts';
+import type { JsonId } from './lookup-id.ts';
 import type { TableColumns } from './served-tables.ts';
 
 export type { KeptWatch } from './changes/table-watch.ts';
@@ -13,7 +14,7 @@ export interface RecentBlock {
   readonly height: number;
   readonly hashes: BlockHashes;
   /** Lookup tables that had gained ids in its group by then, and their highest id before the group; absent: not known. */
-  readonly lookupsBefore?: Readonly<Record<string, number>>;
+  readonly lookupsBefore?: Readonly<Record<string, JsonId>>;
   /** By scope column of a parent: the lowest and highest value of the block; absent: not known. */
   readonly parents?: Readonly<Record<string, readonly [number, number]>>;
   /** On the last block of a group: the older rows that it sent, sent again when a reorg undoes it; null: too much to list. */
@@ -60,7 +61,7 @@ export interface ResumePoint {
   /** First height of a group that was broadcast in part: the successor's next message continues it. */
   readonly openGroup: number | null;
   /** Highest id broadcast, by lookup table. */
-  readonly lookupIds: Readonly<Record<string, number>>;
+  readonly lookupIds: Readonly<Record<string, JsonId>>;
   /** By table whose changes are found by content: sums of its broadcast rows. */
   readonly watches: Readonly<Record<string, KeptWatch>>;
   /** Tables of which not all rows that changed up to the last block were sent; absent in files of an earlier version: any. */

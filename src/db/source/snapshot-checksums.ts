@@ -2,10 +2,12 @@ import { type Connection, rows } from '../core/connection.ts';
 import type { BlockHead } from '../tables/block-hashes.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 import type { Checksum, Value } from './changes/checksum-map.ts';
-import { rangingOf, readChecksums } from './changes/ranging.ts';
+import { rangingOf, readChecksums, toValue } from './changes/ranging.ts';
 import { HIGHEST, LOWEST, type Span } from './changes/spans.ts';
 import { readTableFacts } from './changes/table-facts.ts';
-import { isWatched, readLastId, windowStart } from './changes/watch-reader.ts';
+import { isWatched, windowStart } from './changes/watch-reader.ts';
+import { type JsonId, toJsonId } from './lookup-id.ts';
+import { readHighestId } from './lookup-reader.ts';
 
 /** Rows of one table that a snapshot's end is compared by, where the table is larger only its newest ones. */
 const COMPARED_ROWS = 4_096;
@@ -29,7 +31,7 @@ export interface SnapshotChecksums {
   readonly height: number;
   readonly tables: Readonly<Record<string, TableChecksums>>;
   /** Lookup tables: their highest id. */
-  readonly lookups: Readonly<Record<string, number>>;
+  readonly lookups: Readonly<Record<string, JsonId>>;
 }
 
 /** Reads the state that a snapshot at the tip holds, in the snapshot's own transaction. @param first its lowest block */
@@ -40,12 +42,12 @@ export async function readSnapshotChecksums(
   first = 0
 ): Promise<SnapshotChecksums> {
   const tables: Record<string, TableChecksums> = {};
-  const lookups: Record<string, number> = {};
+  const lookups: Record<string, JsonId> = {};
   const facts = await readTableFacts(connection);
   const lowest = first > 0 ? await lowestValues(connection, layout, first) : null;
   for (const plan of layout.plans) {
     const { name } = plan;
-    if (plan.class === 'lookup') lookups[name] = await readLastId(connection, plan);
+    if (plan.class === 'lookup') lookups[name] = toJsonId(await readHighestId(connection, plan));
     if (!isWatched(plan)) continue;
     const ranging = rangingOf(plan, layout.tables);
     const isLarge = ranging.isIndexed && (facts.get(name)?.rows ?? 0) > COMPARED_ROWS;
@@ -75,7 +77,7 @@ async function lowestValues(
       `SELECT MIN(${scope.column}) AS v FROM ${scope.parent} WHERE block_index >= ?`,
       [first]
     );
-    found[scope.column] = row?.['v'] == null ? undefined : Number(row['v']);
+    found[scope.column] = row?.['v'] == null ? undefined : toValue(row['v'])!;
   }
   return found;
 }

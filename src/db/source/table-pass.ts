@@ -107,7 +107,7 @@ async function stretchBelow({ connection, plan, watch, stepRows }: Stretch, belo
   const value = valueSql(watch.ranging, plan);
   const [row] = await rows(
     connection,
-    `SELECT ${value} AS v FROM ${quoteName(plan.name)} r WHERE ${value} <= ${below === HIGHEST ? below : below - 1} ORDER BY ${value} DESC LIMIT 1 OFFSET ${stepRows - 1}`
+    `SELECT ${value} AS v FROM ${quoteName(plan.name)} r WHERE ${value} ${below === HIGHEST ? 'IS NOT NULL' : `< ${below}`} ORDER BY ${value} DESC LIMIT 1 OFFSET ${stepRows - 1}`
   );
   return row ? (toValue(row['v']) ?? LOWEST) : LOWEST;
 }

@@ -12,7 +12,7 @@ const DIGEST_ROWS = 1000;
  *
  * @returns 64 hex digits; the same on both sides exactly when those rows are equal
  */
-export async function lookupDigest(connection: Connection, plan: TablePlan, upToId: number): Promise<string> {
+export async function lookupDigest(connection: Connection, plan: TablePlan, upToId: number | string): Promise<string> {
   const columns = [...plan.storedColumns].sort((a, b) => (a.name < b.name ? -1 : 1));
   const found = await rows<{ text: string | null }>(
     connection,

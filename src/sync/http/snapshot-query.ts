@@ -65,6 +65,13 @@ function readHeight(name: string, text: string): number {
   return height;
 }
 
+/** An id of 64 bits at most; as text where a number is not exact. */
+function readId(text: string): number | string {
+  if (!/^-?\d{1,20}$/.test(text))
+    throw new PlatformError('REQUEST_INVALID', { reason: 'an id of lookups must be an integer' });
+  return Number.isSafeInteger(Number(text)) ? Number(text) : text;
+}
+
 /** `<table>:<id>:<digest>,...`, sorted by table. */
 function readLookups(text: string): SnapshotQuery['lookups'] {
   const entries = text === '' ? [] : text.split(',');
@@ -74,7 +81,7 @@ function readLookups(text: string): SnapshotQuery['lookups'] {
       new RegExp(IDENTIFIER_PATTERN).test(table) && /^[0-9a-f]{64}$/.test(digest) && rest.length === 0;
     if (!isWellFormed)
       throw new PlatformError('REQUEST_INVALID', { reason: 'lookups must be <table>:<id>:<digest>,...' });
-    return [table, { id: readHeight('lookups', id), digest }] as const;
+    return [table, { id: readId(id), digest }] as const;
   });
   return Object.fromEntries(read.sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -45,7 +45,7 @@ interface ReadChanges {
   /** By lookup table: rows that were sent before and got their block now. */
   readonly stamped: ReadonlyMap<string, WireRow[]>;
   /** By lookup table: ids that replicas may hold and the database does not have. */
-  readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
+  readonly vanishedIds: ReadonlyMap<string, readonly bigint[]>;
   /** What could not be found. */
   readonly gaps: readonly string[];
   /** Tables that were not looked at whole. */
@@ -140,6 +140,11 @@ export function settledMessage(
   return { ...head, ...(isUnknown ? { unknown: true as const } : {}) } as SettledMessage;
 }
 
+/** As a row has it: a number, or text where a number is not exact. */
+function wireId(id: bigint): number | string {
+  return Number.isSafeInteger(Number(id)) ? Number(id) : String(id);
+}
+
 function unsettledOf({ tables, gaps }: ReadChanges): Pick<BlockMessage, 'unsettled'> {
   if (gaps.length > 0) return { unsettled: 'unknown' };
   return [...tables.values()].some(({ left }) => left.length > 0) ? { unsettled: 'rest' } : {};
@@ -167,7 +172,7 @@ function changedRows({
       ranges[table] = { ...change.ranges, spans: change.ranges.spans.map((span) => span && [...span]) };
   }
   for (const [table, list] of stamped) updated[table] = list;
-  for (const [table, ids] of vanishedIds) deleted[table] = ids.map((id) => ({ id }));
+  for (const [table, ids] of vanishedIds) deleted[table] = ids.map((id) => ({ id: wireId(id) }));
   return {
     updated_rows: updated,
     ...(Object.keys(deleted).length > 0 ? { deleted_rows: deleted } : {}),

@@ -62,7 +62,7 @@ export interface SnapshotQuery {
   readonly until: number | null;
   readonly skipLookups: boolean;
   /** Highest ids that the client holds, by lookup table, with the digest of its last 1000 rows. */
-  readonly lookups: Readonly<Record<string, { readonly id: number; readonly digest: string }>>;
+  readonly lookups: Readonly<Record<string, { readonly id: number | string; readonly digest: string }>>;
   readonly infraOnly: boolean;
   /** SYNC_SINCE_INCLUSIVE=1: blocks at and above `since`. */
   readonly inclusive: boolean;

@@ -4,7 +4,7 @@ import type { Statements } from '../../core/statement-batch.ts';
 import { type CarriedIds, mayOwnIds } from '../carried-ids.ts';
 import { heightsOf, type Span } from '../heights.ts';
 import { differ, isNamed, NO_DIFFERENCE, type RowDifference, union } from '../row-difference.ts';
-import { selectSpans } from '../row-spans.ts';
+import { HIGHEST, LOWEST, selectSpans } from '../row-spans.ts';
 import { deleteRows, insertRows, selectByKey, selectWhere } from '../row-statements.ts';
 import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from '../schema.ts';
 import { ParentBlocks } from './parent-blocks.ts';
@@ -280,11 +280,12 @@ function onlyOnce(table: ReplicaTable, lists: readonly (readonly CanonicalRow[])
   return [...new Map(named.map((row) => [keyText(row, identity), row])).values(), ...unnamed];
 }
 
+/** A span with all of these integers. */
 function extent(values: ReadonlySet<string>): [number, number] {
-  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  let [from, to] = [HIGHEST, LOWEST];
   for (const value of values) {
-    from = Math.min(from, Number(value));
-    to = Math.max(to, Number(value));
+    from = Math.min(from, Math.max(LOWEST, Number(value)));
+    to = Math.max(to, Math.min(HIGHEST, Number(value)));
   }
   return [from, to];
 }

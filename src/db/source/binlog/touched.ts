@@ -1,4 +1,4 @@
-import type { Value } from '../changes/checksum-map.ts';
+import { toValue } from '../changes/ranging.ts';
 import { type Span, spansOf } from '../changes/spans.ts';
 import { type BinlogPosition, isAtLeast } from './position.ts';
 
@@ -7,18 +7,21 @@ const MAX_VALUES = 100_000;
 /** Transactions kept apart from each other; older ones are joined. */
 const MAX_ENTRIES = 4_096;
 
+/** A value as the log has it: exact, also beyond the safe integers. */
+export type LoggedValue = number | bigint | null;
+
 /** Rows that transactions changed, by the value that divides their table. */
 export class TouchedTables {
-  readonly #values = new Map<string, Set<Value>>();
+  readonly #values = new Map<string, Set<LoggedValue>>();
   readonly #whole = new Set<string>();
   readonly #replaced = new Set<string>();
   /** Every table may have changed in any part. */
   isAll = false;
 
   /** Adds one value of a table. */
-  add(table: string, value: Value): void {
+  add(table: string, value: LoggedValue): void {
     if (this.isWhole(table)) return;
-    const values = this.#values.get(table) ?? new Set<Value>();
+    const values = this.#values.get(table) ?? new Set<LoggedValue>();
     this.#values.set(table, values.add(value));
     if (values.size > MAX_VALUES) this.addWhole(table);
   }
@@ -69,13 +72,13 @@ export class TouchedTables {
   }
 
   /** The changed values of a table that did not change as a whole. */
-  values(table: string): ReadonlySet<Value> {
+  values(table: string): ReadonlySet<LoggedValue> {
     return this.#values.get(table) ?? new Set();
   }
 
   /** The same as spans. */
   spans(table: string): readonly Span[] {
-    return spansOf(this.values(table));
+    return spansOf(Array.from(this.values(table), toValue));
   }
 }
 

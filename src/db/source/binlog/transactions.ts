@@ -1,8 +1,7 @@
 import type ZongJi from '@vlasky/zongji';
-import { toValue } from '../changes/ranging.ts';
 import type { BinlogPosition } from './position.ts';
 import { tablesOfStatement } from './statement.ts';
-import { type TouchedLog, TouchedTables } from './touched.ts';
+import { type LoggedValue, type TouchedLog, TouchedTables } from './touched.ts';
 
 /** Prepared XA transactions whose rows are kept until they commit; rows of more count as unknown. */
 const MAX_PREPARED = 256;
@@ -108,10 +107,10 @@ export class LogTransactions {
       return;
     }
     for (const row of event['rows'] as RowChange[]) {
-      if (!isUpdate(event, row)) this.#current.add(tableName, toValue(row[column] ?? null));
+      if (!isUpdate(event, row)) this.#current.add(tableName, exactly(row[column] ?? null));
       else {
-        this.#current.add(tableName, toValue(row.before[column] ?? null));
-        if (images[1]) this.#current.add(tableName, toValue(row.after[column] ?? null));
+        this.#current.add(tableName, exactly(row.before[column] ?? null));
+        if (images[1]) this.#current.add(tableName, exactly(row.after[column] ?? null));
       }
     }
   }
@@ -165,4 +164,11 @@ function isUpdate(event: LogEvent, row: RowChange): row is { readonly before: Ro
 
 function hasColumn(bits: unknown, at: number): boolean {
   return at >= 0 && bits instanceof Uint8Array && ((bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0;
+}
+
+/** An integer of the log: text or a BIGINT where a number is not exact. */
+function exactly(read: unknown): LoggedValue {
+  if (read === null || Number.isSafeInteger(read)) return read as number | null;
+  const id = BigInt(read as number | string | bigint);
+  return Number.isSafeInteger(Number(id)) ? Number(id) : id;
 }

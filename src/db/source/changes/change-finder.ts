@@ -4,7 +4,7 @@ import { lookAtCorrelated } from './correlated.ts';
 import type { LoggedChanges, TableFound } from './found-changes.ts';
 import { beginLook, type Look, lookAround, lookAtWhole, noteLastIds, requireUnknown } from './looking.ts';
 import type { OwnValues } from './own-rows.ts';
-import type { Span } from './spans.ts';
+import { reachesEnd, type Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
 import type { TableWatch } from './table-watch.ts';
 import { ChangeTaker, type NamedRows } from './taking.ts';
@@ -84,8 +84,9 @@ export async function findChanges(
   const others = looks.filter(({ plan }) => plan.scope === null);
   const named = await Promise.all(others.map((look) => taker.readNamed(look, touched)));
   for (const [index, look] of others.entries()) await take(look, named[index]);
-  const isUnlooked = ({ plan: { name }, watch, notes }: Look) =>
-    !notes.isWhole && (notes.isLooked || logged?.isWhole(name) || !watch.isLooked);
+  const isUnlooked = ({ plan: { name }, watch, own, notes }: Look) =>
+    own.some(reachesEnd) || // rows of other blocks may stand at the same value
+    (!notes.isWhole && (notes.isLooked || logged?.isWhole(name) || !watch.isLooked));
   return { tables: found, gaps, unlooked: new Set(looks.filter(isUnlooked).map(({ plan }) => plan.name)) };
 }
 

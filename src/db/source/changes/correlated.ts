@@ -4,7 +4,7 @@ import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, together } from './checksum-map.ts';
 import type { Look } from './looking.ts';
 import { condition, findTables } from './own-rows.ts';
-import { inSpansSql, type Ranging, readChecksums } from './ranging.ts';
+import { inSpansSql, type Ranging, readChecksums, toValue } from './ranging.ts';
 import { isWithin, mergeSpans, type Span, spansOf } from './spans.ts';
 import { RANGE_WIDTH } from './table-watch.ts';
 
@@ -50,7 +50,7 @@ async function actionsWithin(statements: Statements, { plan, watch }: Look, span
     statements,
     `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(spans))} LIMIT ${CORRELATED}`
   );
-  return found.map((row) => Number(row['a']));
+  return found.map((row) => toValue(row['a'])!);
 }
 
 /** Actions of changed rows in tables whose rows name their blocks directly. */
@@ -63,7 +63,7 @@ async function actionsOfChangedBlocks(statements: Statements, looks: readonly Lo
       statements,
       `SELECT DISTINCT action_index AS a FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(watch.ranging, plan, condition(wanted))} AND action_index IS NOT NULL LIMIT ${CORRELATED}`
     );
-    for (const row of list) found.push(Number(row['a']));
+    for (const row of list) found.push(toValue(row['a'])!);
   }
   return found;
 }

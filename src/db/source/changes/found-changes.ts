@@ -56,7 +56,7 @@ export interface FoundChanges {
   /** By lookup table: rows that were sent before and got their block now. */
   readonly stamped: ReadonlyMap<string, SqlRow[]>;
   /** By lookup table: ids that replicas may hold and the database does not have. */
-  readonly vanishedIds: ReadonlyMap<string, readonly number[]>;
+  readonly vanishedIds: ReadonlyMap<string, readonly bigint[]>;
   /** By lookup table: UPDATE_TIME when it was read, where a later change shows another one. */
   readonly lookupTimes: ReadonlyMap<string, string>;
   /** UPDATE_TIME of `blocks`; null: not known. */

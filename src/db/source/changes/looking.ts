@@ -221,12 +221,12 @@ async function lookAtIds(statements: Statements, look: Look): Promise<void> {
     isSeen
       ? []
       : rows(statements, `SELECT DISTINCT ${valueSql(watch.ranging, plan)} AS v ${from} WHERE ${id} > ?`, [
-          watch.lastId
+          Math.min(watch.lastId, HIGHEST - 1) // ids from there on count as one
         ]),
     rows(statements, `SELECT MAX(${id}) AS id ${from}`)
   ]);
   const values = late.map((each) => toValue(each['v'])).filter((value) => !isWithin(value, own));
   const older = values.filter((value) => value !== null && value < watch.lookFrom);
   look.wanted = mergeSpans([...look.wanted, ...spansOf(older)]);
-  look.notes.lastId = Number(row?.['id'] ?? 0);
+  look.notes.lastId = toValue(row?.['id'] ?? 0)!;
 }

@@ -67,7 +67,10 @@ export function inSpansSql(ranging: Ranging, plan: TablePlan, spans: readonly Sp
   return parts.length === 0 ? 'FALSE' : `(${parts.join(' OR ')})`;
 }
 
-/** A value as read; one beyond the safe integers counts as the largest of them. */
+/** A value as read, or an id; one beyond the safe integers counts as the largest of them. */
+export function toValue(read: null): null;
+export function toValue(read: string | number | bigint): number;
+export function toValue(read: unknown): Value;
 export function toValue(read: unknown): Value {
   return read === null ? null : Math.max(LOWEST, Math.min(HIGHEST, Number(read)));
 }
@@ -108,6 +111,11 @@ export async function readChecksums(
   return found;
 }
 
+/** SQL for the value of a row, one beyond the safe integers as the largest of them. */
+function boundedSql(ranging: Ranging, plan: TablePlan): string {
+  return `LEAST(GREATEST(CAST(${valueSql(ranging, plan)} AS DECIMAL(20)), ${LOWEST}), ${HIGHEST})`;
+}
+
 /** Checksums of `width` values each, by the number of the range: a value divided by the width. */
 export async function readRangeChecksums(
   statements: Statements,
@@ -117,7 +125,7 @@ export async function readRangeChecksums(
   width: number
 ): Promise<Map<number, Checksum>> {
   const found = new Map<Value, Checksum>();
-  const sql = `SELECT FLOOR(CAST(${valueSql(ranging, plan)} AS SIGNED) / ${width}) AS v, SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n
+  const sql = `SELECT FLOOR(${boundedSql(ranging, plan)} / ${width}) AS v, SUM(${finderWordSql(plan)}) AS s, COUNT(*) AS n
     FROM ${quoteName(plan.name)} r WHERE ${inSpansSql(ranging, plan, [[from, to]])} GROUP BY 1`;
   for (const row of await rows(statements, sql)) add(found, row);
   return found as Map<number, Checksum>;

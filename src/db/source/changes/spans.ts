@@ -1,10 +1,26 @@
 import type { Value } from './checksum-map.ts';
 
-/** Values from and to, inclusive; null: NULL. The largest safe integers stand for no bound. */
+/** Values from and to, inclusive; null: NULL. The largest safe integers stand for no bound: all values from there on count as one. */
 export type Span = readonly [number, number] | null;
 
 export const LOWEST = -Number.MAX_SAFE_INTEGER;
 export const HIGHEST = Number.MAX_SAFE_INTEGER;
+
+/** The values that stand for many: of a span that reaches one, the rows are sent as a part of the table, never named one by one. */
+export const ENDS: readonly Span[] = [
+  [LOWEST, LOWEST],
+  [HIGHEST, HIGHEST]
+];
+
+/** True when a value stands for all beyond it. */
+export function isEnd(value: Value): boolean {
+  return value === LOWEST || value === HIGHEST;
+}
+
+/** True when a span covers a value that stands for many. */
+export function reachesEnd(span: Span): boolean {
+  return span !== null && (isEnd(span[0]) || isEnd(span[1]));
+}
 
 /** The same values in as few spans as there can be, ascending, NULL last; none reaches beyond the bounds. */
 export function mergeSpans(spans: readonly Span[]): Span[] {

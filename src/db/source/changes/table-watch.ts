@@ -194,6 +194,8 @@ export class TableWatch {
 
   /** Rows of these values and above are gone, here and at the replicas: their blocks were orphaned. */
   cut(from: number): void {
+    // Rows of blocks that stay may stand beyond the safe integers, too.
+    if (from === HIGHEST) this.require([[HIGHEST, HIGHEST]]);
     if (from >= this.from) {
       this.fine.delete(from, HIGHEST);
       return;

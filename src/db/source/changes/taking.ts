@@ -10,7 +10,7 @@ import type { TableFound } from './found-changes.ts';
 import type { Look } from './looking.ts';
 import { type ReadRow, readRows } from './own-rows.ts';
 import { inSpansSql } from './ranging.ts';
-import { commonSpans, HIGHEST, isWithin, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
+import { commonSpans, ENDS, HIGHEST, isEnd, isWithin, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
 import type { TableWatch } from './table-watch.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
@@ -68,9 +68,12 @@ export class ChangeTaker {
     if (plan.scope) touched.note(plan, list);
     if (watch.isSingle) {
       // Replicas may hold rows that are unknown here: a part is sent whole, a single value is reported as gone.
-      const unknown = commonSpans(done, required);
-      const parts = unknown.filter((span) => span !== null && span[0] < span[1]);
-      const values = [...absentOf(unknown, entries), ...goneOf(watch, withoutSpans(done, unknown), entries)];
+      const unknown = commonSpans(done, [...required, ...ENDS]);
+      const parts = unknown.filter((span) => span !== null && (span[0] < span[1] || isEnd(span[0])));
+      const values = [
+        ...absentOf(withoutSpans(unknown, parts), entries),
+        ...goneOf(watch, withoutSpans(done, unknown), entries)
+      ];
       const gone = values.map((value) => ({ [watch.ranging.column!]: value }));
       const inParts = read.flatMap(({ row, value }) => (isWithin(value, parts) ? [row] : []));
       const ranges = parts.length === 0 ? null : { column: watch.ranging.column, spans: parts, rows: inParts };
@@ -109,11 +112,11 @@ export class ChangeTaker {
     const seen = new Set(updated.map((row) => JSON.stringify(key.map((name) => row[name]))));
     for (const { row, value, checksum } of read) {
       if (seen.has(JSON.stringify(key.map((name) => row[name]))) && entries.has(value)) continue;
-      const isKnown = watch.ranging.isUnique && value !== null && value >= watch.from;
+      const isKnown = watch.ranging.isUnique && value !== null && !isEnd(value) && value >= watch.from;
       if (!isDerived && isKnown && isSame(watch.fine.get(value), checksum)) continue;
       updated.push(row);
       // Where a value names several rows, the look at all of them finds the present ones.
-      if (value === null || !watch.ranging.isUnique) continue;
+      if (value === null || isEnd(value) || !watch.ranging.isUnique) continue;
       entries.set(value, checksum);
       spans.push([value, value]);
     }

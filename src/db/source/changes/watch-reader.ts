@@ -26,7 +26,7 @@ export async function readBounds(connection: Connection, { plans }: SourceLayout
       `SELECT MIN(${quoteName(scope.column)}) AS v FROM ${quoteName(scope.parent)} WHERE block_index > ?`,
       [height]
     );
-    if (row?.['v'] != null) bounds[scope.column] = Number(row['v']);
+    if (row?.['v'] != null) bounds[scope.column] = toValue(row['v'])!;
   }
   return bounds;
 }
@@ -74,12 +74,12 @@ export async function windowStart(connection: Connection, plan: TablePlan, rangi
   return found === null ? LOWEST : Math.floor(found / RANGE_WIDTH) * RANGE_WIDTH;
 }
 
-/** The highest value of the table's AUTO_INCREMENT column; 0 where there is none. */
+/** The highest value of the table's AUTO_INCREMENT column, at most the largest safe integer; 0 where there is none. */
 export async function readLastId(connection: Statements, plan: TablePlan): Promise<number> {
   const counter = plan.columns.find(({ autoIncrement }) => autoIncrement)?.name;
   if (counter === undefined) return 0;
   const [row] = await rows(connection, `SELECT MAX(${quoteName(counter)}) AS id FROM ${quoteName(plan.name)}`);
-  return Number(row?.['id'] ?? 0);
+  return toValue(row?.['id'] ?? 0)!;
 }
 
 /** Whether a table's rows are those that its watch knows. Call it inside a snapshot. */

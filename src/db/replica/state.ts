@@ -237,7 +237,13 @@ export async function moveReplicaState(
   const { list, values } = assignments(change);
   const sql = `UPDATE sync_state SET ${list} WHERE id = 1 AND height <=> ?`;
   const [result] = await batch.along(sql, [...values, expected]);
-  return (result as { affectedRows: number }).affectedRows;
+  return matchedRows(result);
+}
+
+/** The rows that an UPDATE found; those that it had to change may be fewer. */
+export function matchedRows(result: unknown): number {
+  const { info = '' } = result as { info?: string };
+  return Number(/Rows matched: (\d+)/.exec(info)?.[1] ?? 0);
 }
 
 function assignments(change: Partial<ReplicaState>): { list: string; values: unknown[] } {

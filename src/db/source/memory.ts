@@ -102,8 +102,13 @@ export class SourceMemory {
     this.#learned = { height: this.height, id: randomUUID() };
   }
 
-  /** Adds new tables, and forgets tables whose columns or class changed. */
+  /** Adds new tables, and forgets tables that are gone, or whose columns or class changed. */
   align(layout: SourceLayout, facts: ReadonlyMap<string, TableFacts>): void {
+    const carried = layout.plans.filter((plan) => isWatched(plan) || plan.class === 'lookup');
+    const present = new Set(carried.map(({ name }) => name));
+    // Replicas put a table aside that is gone: what comes under its name is new to them.
+    for (const tables of [this.watches, this.lookups, this.lookupTimes, this.forced, this.heldIds])
+      for (const name of [...tables.keys()]) if (!present.has(name)) tables.delete(name);
     for (const plan of layout.plans.filter(isWatched)) {
       const known = this.watches.get(plan.name);
       if (known?.signature === planSignature(plan)) continue;

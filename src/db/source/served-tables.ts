@@ -43,11 +43,13 @@ export class ServedTables {
     if (fingerprint === this.#fingerprint) return;
     const now = new Map(plans.map((plan) => [plan.name, plan]));
     for (const [table, columns] of Object.entries(this.#columns)) {
-      const there = new Set(now.get(table)?.columns.map(({ name }) => name));
+      // MariaDB knows a column by its name in any case.
+      const there = new Set(now.get(table)?.columns.map(({ name }) => name.toLowerCase()));
       if (there.size === 0) await this.#checkTable(connection, table);
       else {
         this.#away.delete(table);
-        for (const column of columns) if (!there.has(column)) await checkColumn(connection, table, column);
+        for (const column of columns)
+          if (!there.has(column.toLowerCase())) await checkColumn(connection, table, column);
       }
     }
     const served = plans.filter((plan) => !UNSEEN.has(plan.class));

@@ -72,3 +72,40 @@ for (const isPrivileged of [true, false])
     await late.query('COMMIT');
     assert.match(JSON.stringify(await next()), /late/);
   });
+
+test('a table that was gone with one block and is back with a later one is sent whole, though its rows are the same', async (t) => {
+  const database = await createDatabase('table_back');
+  const open = async (): Promise<Connection> => {
+    const connection = await connect(database, { finderKey: TEST_KEY, several: true });
+    t.after(() => connection.destroy());
+    return connection;
+  };
+  const [writer, reader] = [await open(), await open()];
+  await writer.query(
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)'
+  );
+  await writer.query('CREATE TABLE index_words (id INT AUTO_INCREMENT PRIMARY KEY, word VARCHAR(20) NOT NULL)');
+  await writer.query('CREATE TABLE accounts (id INT PRIMARY KEY, note VARCHAR(20) NOT NULL)');
+  await writer.query("INSERT INTO accounts SELECT seq, 'first' FROM seq_1_to_6000");
+  await writer.query("INSERT INTO index_words (word) SELECT CONCAT('word ', seq) FROM seq_1_to_3000");
+  await writer.query("INSERT INTO blocks (block_index, block_hash) VALUES (1, 'h1')");
+  const layout = await readLayout(reader, 'decoder');
+  const memory = await inSnapshot(reader, async () =>
+    memoryAtTip(reader, layout, await readTip(reader, layout.heads!))
+  );
+  const next = async (height: number): Promise<BlockMessage> => {
+    await writer.query(`INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
+    let message: BlockMessage | undefined;
+    for await (const block of readGroup(reader, 'decoder', [], memory)) {
+      message = blockMessage(ID, block);
+      memory.accept(block);
+    }
+    return message!;
+  };
+  await writer.query('RENAME TABLE accounts TO _aside, index_words TO _words');
+  await next(2);
+  await writer.query('RENAME TABLE _aside TO accounts, _words TO index_words');
+  const { data, ranges } = await next(3);
+  assert.equal((data['accounts'] ?? ranges?.['accounts']?.rows ?? []).length, 6_000);
+  assert.equal(data['index_words']?.length, 3_000);
+});

@@ -7,7 +7,7 @@ import type { Span } from '../heights.ts';
 import { heightsOf, runsOf } from '../heights.ts';
 import { deleteReceived, insertEarlierRows, insertRows } from '../row-statements.ts';
 import type { ReplicaSchema, ReplicaTable } from '../schema.ts';
-import { type ReplicaState, writeReplicaState } from '../state.ts';
+import { matchedRows, type ReplicaState, writeReplicaState } from '../state.ts';
 import { logAnew } from '../written-blocks.ts';
 import type { WriterContext } from './block-writer.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
@@ -79,7 +79,7 @@ async function moveBack(connection: Statements, expected: number | null): Promis
     'UPDATE sync_state SET complete = 0, phase = ? WHERE id = 1 AND height <=> ?',
     ['rollingBack', expected]
   );
-  if ((result as { affectedRows: number }).affectedRows !== 1) {
+  if (matchedRows(result) !== 1) {
     throw new PlatformError('REPLICA_MOVED', { reason: `the replica is no longer at block ${expected ?? 'none'}` });
   }
 }

@@ -83,6 +83,29 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'remove the reason that the message names, or set SYNC_BINLOG=auto; docs/grants.md has the rights'
   },
+  /** A statement names a table or column that the database does not have: another release, or another program, made it. */
+  TABLE_LACKING: {
+    status: 503,
+    policy: 'restart',
+    hint: 'let a release write the database that has what is missing, or run the release that fits it; reads go on by themselves',
+    isReasonPublic: true
+  },
+  /** MariaDB refuses a statement that only reads: a fault of this program. */
+  STATEMENT_REFUSED: { status: 503, policy: 'restart', hint: 'report the message of the log; MariaDB is well' },
+  /** No validator signed the block. */
+  CHECKPOINT_UNKNOWN: { status: 404, policy: 'restart', hint: 'ask for a block of GET /{COIN}/api/checkpoints' },
+  /** No validator signed any block of the network, so nothing can be proved against one. */
+  CHECKPOINT_MISSING: { status: 404, policy: 'restart', hint: 'validators have to sign blocks first' },
+  /** Heights that are no range, or too far apart. */
+  RANGE_INVALID: { status: 400, policy: 'restart', hint: 'send from and to, two heights less than 500 apart' },
+  /** Validators stake on another chain. */
+  STAKES_ELSEWHERE: { status: 400, policy: 'restart', hint: 'ask the explorer of Bitcoin' },
+  /** An explorer passes a question on to an indexer, and knows none. */
+  INDEXER_UNNAMED: {
+    status: 501,
+    policy: 'restart',
+    hint: 'ask the indexer itself: fees and preflight are methods of it'
+  },
   /** The named database is not served by this process. */
   DATABASE_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /status lists the databases served here' },
   /** Two chains would use one database. */

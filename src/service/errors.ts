@@ -28,8 +28,8 @@ export function errorHandler({ withCode, names = {} }: HandlerOptions) {
     const { text, ...own } = describe(caught);
     const { code: known, status = own.status } = (own.code && names[own.code]) ?? own;
     const code = known ?? (withCode === 'always' ? codeOfStatus(status) : undefined);
-    if (status === 500) request.log.error({ err: caught }, 'request failed');
-    else if (status > 500) request.log.debug({ err: caught }, 'request refused');
+    if (own.status === 500) request.log.error({ err: caught }, 'request failed');
+    else if (status >= 500) request.log.debug({ err: caught }, 'request refused');
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     reply.header('cache-control', 'no-store');
     if (status === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S);

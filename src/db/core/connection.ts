@@ -268,6 +268,27 @@ export function databaseError(caught: unknown, detail: Record<string, unknown> =
   return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
 }
 
+/** What MariaDB says of a table or column that a database lacks, without the database's name. */
+const LACKING: Readonly<Record<number, readonly [message: RegExp, what: string]>> = {
+  1054: [/column '([^']+)'/i, 'column'],
+  1146: [/Table '(?:[^'.]+\.)?([^']+)'/i, 'table']
+};
+
+/** Whether a statement named a table or column that the database lacks. */
+export const isLacking = (caught: unknown): boolean => Number((Object(caught) as { errno?: number }).errno) in LACKING;
+
+/** A failure of a statement that only reads: TABLE_LACKING, STATEMENT_REFUSED, or what `databaseError` makes of it. */
+export function readFault(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
+  const error = databaseError(caught, detail);
+  const refusal = error.code === 'DATABASE_UNAVAILABLE' && !(caught instanceof PlatformError) && refusalOf(caught);
+  if (!refusal) return error;
+  const { errno = 0 } = caught as { errno?: number };
+  const [message, what] = LACKING[errno] ?? [];
+  if (!message) return new PlatformError('STATEMENT_REFUSED', { reason: refusal, errno, ...detail }, { cause: caught });
+  const reason = `the database has no ${what} ${message.exec(refusal)?.[1] ?? ''}`.trim();
+  return new PlatformError('TABLE_LACKING', { reason, errno, ...detail }, { cause: caught });
+}
+
 /** Rows of a text-protocol query. @throws whatever the driver throws; wrap with `databaseError` at the edge */
 export async function rows<T extends SqlRow = SqlRow>(
   connection: Pick<Connection, 'query'>,

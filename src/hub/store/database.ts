@@ -5,8 +5,10 @@ import {
   type Connection,
   databaseError,
   isConnectionLoss,
+  isLacking,
   openPool,
   type Pool,
+  readFault,
   rows
 } from '../../db/core/connection.ts';
 import { ERRORS, type ErrorCode, hasCode, PlatformError } from '../../errors.ts';
@@ -311,7 +313,7 @@ const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError 
 function isAnswer(caught: unknown): boolean {
   const errno = numberOf(caught);
   if (NO_WRITES.has(errno) || LOCKED.has(errno) || errno === STATEMENT_TIMEOUT) return true;
-  return isRefusal(caught) || hasCode(caught, 'ANSWERS_WAITING');
+  return isRefusal(caught) || hasCode(caught, 'ANSWERS_WAITING') || isLacking(caught);
 }
 
 /** What a caller is told of a failure. */
@@ -321,7 +323,7 @@ function named(caught: unknown, limitMs: number, database: string): PlatformErro
   if (errno === STATEMENT_TIMEOUT) return as('QUESTION_TOO_HEAVY', `it took longer than ${limitMs} ms`);
   if (NO_WRITES.has(errno)) return as('DATABASE_READ_ONLY', `MariaDB refuses to write (${errno})`);
   if (LOCKED.has(errno)) return as('ANSWERS_WAITING', `another writer held the database for ${WRITE_LOCK_WAIT_S} s`);
-  return databaseError(caught, { database });
+  return isLacking(caught) ? readFault(caught, { database }) : databaseError(caught, { database });
 }
 
 /** A connection whose work failed otherwise is ended by the caller, and MariaDB rolls back. */

@@ -1,5 +1,12 @@
 import type { Pool } from 'mysql2/promise';
-import { type Connection, databaseError, isDriverError, rows, type SqlRow } from '../../db/core/connection.ts';
+import {
+  type Connection,
+  databaseError,
+  isDriverError,
+  readFault,
+  rows,
+  type SqlRow
+} from '../../db/core/connection.ts';
 import { inSnapshot } from '../../db/core/in-snapshot.ts';
 import { pages } from '../../db/core/pages.ts';
 import { streamRowBytes, type TakeRowBytes } from '../../db/core/row-stream.ts';
@@ -77,7 +84,7 @@ export class CoinReader {
       return found;
     } catch (caught) {
       connection.destroy();
-      throw isDriverError(caught) ? databaseError(caught) : caught;
+      throw isDriverError(caught) ? readFault(caught) : caught;
     }
   }
 
@@ -152,7 +159,7 @@ export class CoinView {
     try {
       return await rows<T & SqlRow>(this.#connection, sql, values);
     } catch (caught) {
-      throw databaseError(caught);
+      throw readFault(caught);
     }
   }
 }

@@ -1,12 +1,12 @@
 import type { Coin } from '../coins.ts';
 import type { Question } from '../question.ts';
 
-/** A row of a list, as it is told. */
+/** A row of a list as it is told, but for the number of its block. */
 export type Row = Readonly<Record<string, unknown>> & { readonly block_index: number };
 
 /** Whose actions a subscriber wants besides blocks. */
 export interface Subject {
-  readonly type: 'address' | 'token';
+  readonly type: 'address' | 'token' | 'recent';
   readonly query: string;
 }
 
@@ -49,7 +49,8 @@ export async function readAdvance(
     const read = async (asked: Pick<Question, 'method' | 'limit'> & Partial<Subject>) => {
       const { body, mark } = await coin.read({ ...PAGE, ...asked });
       marks.add(mark);
-      return (JSON.parse(body) as { data: Row[] }).data;
+      const { data } = JSON.parse(body) as { data: readonly (Omit<Row, 'block_index'> & { block_index: string })[] };
+      return data.map((row): Row => ({ ...row, block_index: Number(row.block_index) }));
     };
     const standing = await read({ method: 'blocks', limit: MAX_BLOCKS });
     const { fork, skippedTo, blocks } = compare(known, standing, coin.network.undoDepth);

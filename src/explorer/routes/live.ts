@@ -8,10 +8,12 @@ import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { AddressReader } from '../../service/address.ts';
 import { errorHandler } from '../../service/errors.ts';
+import type { RouteDoc } from '../../service/route-doc.ts';
 import { readSendBuffer, type SendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { Subject } from '../live/advance.ts';
+import { ChannelStream } from '../live/channel-stream.ts';
 import { LiveStream } from '../live/live-stream.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
 import { type ApiDeps, ONE_NETWORK } from './api.ts';
@@ -28,47 +30,91 @@ const DOC = {
   statuses: [101, 400, 404, 429, 503]
 } as const;
 
-type LiveDeps = Pick<ApiDeps, 'coins' | 'limit'> & { readonly addressOf: AddressReader; readonly log: Logger };
+const CHANNEL_DOC = {
+  tag: 'Blocks',
+  summary: 'What is new, by the channels that a client follows, by WebSocket',
+  description:
+    'The server sends `WELCOME`. The client sends `{"action": "subscribe", "channels": [...], "params": {...}}`, `unsubscribe`, `list_subscriptions` or `ping`.',
+  statuses: [101, 400, 404, 429, 503]
+} as const;
 
-/** `/{COIN}/api/websocket`: what is new, as it comes. */
-export function liveRoutes(app: FastifyInstance, { coins, limit, addressOf, log }: LiveDeps): void {
+type LiveDeps = Pick<ApiDeps, 'coins' | 'limit' | 'version'> & {
+  readonly addressOf: AddressReader;
+  readonly log: Logger;
+};
+
+/** `/{COIN}/api/stream`: what is new, as it comes; `/{COIN}/api/websocket`: the same by channels, as clients in use ask for it. */
+export function liveRoutes(app: FastifyInstance, { coins, limit, addressOf, log, version }: LiveDeps): void {
   void app.register(async (plugin) => {
     const sockets = acceptWebSockets(plugin);
-    const streams = new Map<Coin, LiveStream>();
-    const streamOf = (coin: Coin): LiveStream => {
-      const known = streams.get(coin);
-      if (known) return known;
-      const stream = new LiveStream(coin, log);
-      streams.set(coin, stream);
-      coin.gone.addEventListener('abort', () => {
-        streams.delete(coin);
-        stream.close();
-      });
-      return stream;
-    };
+    const streams = new StreamsByCoin((coin) => new LiveStream(coin, log));
+    const channels = new StreamsByCoin((coin) => new ChannelStream(coin, log, version));
     plugin.addHook('preClose', async () => {
-      for (const stream of streams.values()) stream.close();
+      streams.close();
+      channels.close();
     });
     plugin.setErrorHandler(errorHandler({ withCode: 'always', names: PUBLIC_NAMES }));
     plugin.addHook('onRequest', limit.take);
-    const subscribe = (request: FastifyRequest, reply: FastifyReply) => {
+    const admit = (request: FastifyRequest): Coin => {
       const coin = findCoin(coins(), (request.params as { coin?: string }).coin);
-      const stream = streamOf(coin);
       sockets.check(request);
-      const { addresses } = coin.network;
-      const subject = readSubject(request.query as Readonly<Partial<Record<Subject['type'], string>>>, addresses);
+      return coin;
+    };
+    const subscribe = (request: FastifyRequest, reply: FastifyReply) => {
+      const coin = admit(request);
+      const subject = readSubject(
+        request.query as Readonly<{ address?: string; token?: string }>,
+        coin.network.addresses
+      );
       const address = addressOf(request.raw);
       sockets.open(request, reply, (socket, connection) =>
-        stream.subscribe(socket, { address, subject, sendBuffer: bufferOf(socket, connection) })
+        streams.of(coin).subscribe(socket, { address, subject, sendBuffer: bufferOf(socket, connection) })
+      );
+    };
+    const follow = (request: FastifyRequest, reply: FastifyReply) => {
+      const coin = admit(request);
+      const address = addressOf(request.raw);
+      sockets.open(request, reply, (socket, connection) =>
+        channels.of(coin).take(socket, { address, sendBuffer: bufferOf(socket, connection) })
       );
     };
     for (const coin of [{ coin: CoinSchema }, {}]) {
       const isNamed = 'coin' in coin;
-      const config = { open: true, doc: isNamed ? DOC : { ...DOC, tag: ONE_NETWORK } };
-      const schema = { params: Type.Object(coin), querystring: SubjectSchema };
-      plugin.get(`${isNamed ? '/:coin' : ''}/api/websocket`, { exposeHeadRoute: false, config, schema }, subscribe);
+      const base = isNamed ? '/:coin' : '';
+      const configOf = (doc: RouteDoc) => ({ open: true, doc: isNamed ? doc : { ...doc, tag: ONE_NETWORK } });
+      const params = Type.Object(coin);
+      const options = { exposeHeadRoute: false } as const;
+      const own = { ...options, config: configOf(DOC), schema: { params, querystring: SubjectSchema } };
+      plugin.get(`${base}/api/stream`, own, subscribe);
+      plugin.get(`${base}/api/websocket`, { ...options, config: configOf(CHANNEL_DOC), schema: { params } }, follow);
     }
   });
+}
+
+/** The streams of networks, made when somebody follows one, and closed with it. */
+class StreamsByCoin<S extends { close(): void }> {
+  readonly #make: (coin: Coin) => S;
+  readonly #streams = new Map<Coin, S>();
+
+  constructor(make: (coin: Coin) => S) {
+    this.#make = make;
+  }
+
+  of(coin: Coin): S {
+    const known = this.#streams.get(coin);
+    if (known) return known;
+    const stream = this.#make(coin);
+    this.#streams.set(coin, stream);
+    coin.gone.addEventListener('abort', () => {
+      this.#streams.delete(coin);
+      stream.close();
+    });
+    return stream;
+  }
+
+  close(): void {
+    for (const stream of this.#streams.values()) stream.close();
+  }
 }
 
 /** What TLS holds back is in no socket's own count. */
@@ -79,7 +125,7 @@ function bufferOf(socket: WebSocket, connection: Socket): () => SendBuffer {
 
 /** @throws {PlatformError} REQUEST_INVALID */
 function readSubject(
-  { address, token }: Readonly<Partial<Record<Subject['type'], string>>>,
+  { address, token }: Readonly<{ address?: string; token?: string }>,
   versions: AddressVersions
 ): Subject | null {
   if (address !== undefined && token !== undefined)
@@ -90,5 +136,5 @@ function readSubject(
 
 /** True for the upgrade requests that an explorer serves. */
 export function isLiveRequest(url = '', upgrade = ''): boolean {
-  return upgrade.toLowerCase() === 'websocket' && /^(?:\/[A-Za-z]{1,10})?\/api\/websocket(?:\?|$)/.test(url);
+  return upgrade.toLowerCase() === 'websocket' && /^(?:\/[A-Za-z]{1,10})?\/api\/(?:websocket|stream)(?:\?|$)/.test(url);
 }

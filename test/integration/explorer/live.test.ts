@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => explored.store.close());
 
-const urlOf = (query: string) => `ws://127.0.0.1:${explorer.port}/RBTC/api/websocket${query}`;
+const urlOf = (query: string) => `ws://127.0.0.1:${explorer.port}/RBTC/api/stream${query}`;
 
 async function subscribe(t: TestContext, query = '') {
   const socket = new WebSocket(urlOf(query));
@@ -82,7 +82,7 @@ test('what is no subscription is refused before the upgrade; who talks or comes 
   assert.equal(await refused('?address=A&token=TOKA'), 400);
   assert.equal(await refused(`?address=${'x'.repeat(251)}`), 400);
   assert.equal(await refused(urlOf('').replace('RBTC', 'XYZ')), 404);
-  assert.equal((await fetch(`${explorer.url}/api/websocket`)).status, 400);
+  assert.equal((await fetch(`${explorer.url}/api/stream`)).status, 400);
   const talker = await subscribe(t);
   talker.socket.send('hello');
   const [code] = (await once(talker.socket, 'close')) as [number];
@@ -100,7 +100,7 @@ test('a subscriber that sends junk in place of frames harms nobody', async (t) =
   const socket = connectSocket(explorer.port, '127.0.0.1');
   socket.on('error', () => undefined);
   socket.write(
-    'GET /api/websocket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n'
+    'GET /api/stream HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n'
   );
   await once(socket, 'data');
   socket.write(Buffer.alloc(64 * 1024, 0xff));

@@ -61,7 +61,7 @@ test('LI-30: networks that the hub names later are served without a restart, and
   assert.equal(await status('/RBTC/api/blocks'), 200);
   assert.equal(await status('/api/blocks'), 404, 'of two networks one is to be named');
 
-  const socket = new WebSocket(`${explorer.url.replace('http', 'ws')}/RLTC/api/websocket`);
+  const socket = new WebSocket(`${explorer.url.replace('http', 'ws')}/RLTC/api/stream`);
   await once(socket, 'message');
   await name('litecoin', 'regtest', null);
   const [code] = await once(socket, 'close');

@@ -1,0 +1,398 @@
+import type { WebSocket } from 'ws';
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { SendBuffer } from '../../service/stream/send-buffer.ts';
+import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
+import type { Coin } from '../coins.ts';
+import type { Question } from '../question.ts';
+import { type Advance, type Row, readAdvance, type Subject } from './advance.ts';
+import { CHANNELS, ChannelFault, readSubscriptions, type Subscription, TYPES } from './channels.ts';
+
+/** As clients in use know them, and are told in WELCOME. */
+const LIMITS = { subscriptions: 25, messagesPerS: 10, messageBytes: 1_024, perAddress: 5 } as const;
+const SEND_LIMITS = { sends: 200, bytes: 64 * 1_024 } as const;
+/** Of one network: connections, and what is read for each block. */
+const MAX_CLIENTS = 1_000;
+const MAX_SUBJECTS = 500;
+const LOOK_INTERVAL_MS = 500;
+const PING_INTERVAL_MS = 30_000;
+/** A client that follows nothing for so long is let go. */
+const IDLE_MS = 300_000;
+const KEPT_BLOCKS = 100;
+/** Actions that a client may have missed, and those that are sent again. */
+const CATCH_UP_DEPTH = 1_000;
+const CATCH_UP_EVENTS = 100;
+const SCHEMA_VERSION = 2;
+const CLOSE = { stop: 1001, idle: 4000, busy: 1013, many: 1008 } as const;
+const EVERYTHING: Subject = { type: 'recent', query: 'all' };
+/** Channels that are sent each action of theirs. */
+const OF_ACTIONS: Readonly<Record<string, Subject['type']>> = { address: 'address', token: 'token' };
+
+interface Client {
+  readonly subscriber: StreamSubscriber;
+  readonly subscriptions: Map<string, Subscription>;
+  readonly since: number;
+  /** Messages of this second. */
+  second: number;
+  messages: number;
+  isCatchingUp: boolean;
+}
+
+interface Connection {
+  /** Under which it is counted. */
+  readonly address: string;
+  readonly sendBuffer: () => SendBuffer;
+}
+
+/** What is new in one network, by the channels that each client follows. */
+export class ChannelStream {
+  readonly #coin: Coin;
+  readonly #log: Logger;
+  readonly #version: string;
+  readonly #clients = new Map<StreamSubscriber, Client>();
+  readonly #timers: NodeJS.Timeout[];
+  /** Newest first; empty while nobody listens. */
+  #known: readonly Row[] = [];
+  #mark: string | null = null;
+  #isLooking = false;
+
+  constructor(coin: Coin, log: Logger, version: string) {
+    this.#coin = coin;
+    this.#log = log;
+    this.#version = version;
+    this.#timers = [
+      setInterval(() => void this.#look(), LOOK_INTERVAL_MS),
+      setInterval(() => this.#keepUp(), PING_INTERVAL_MS)
+    ];
+  }
+
+  /** Takes a connection: WELCOME, then what it asks for. */
+  take(socket: WebSocket, { address, sendBuffer }: Connection): void {
+    const own = [...this.#clients.keys()].filter((each) => each.address === address).length;
+    if (this.#clients.size >= MAX_CLIENTS) socket.close(CLOSE.busy, 'too many connections');
+    else if (own >= LIMITS.perAddress) socket.close(CLOSE.many, `at most ${LIMITS.perAddress} of one address`);
+    else this.#begin(socket, { address, sendBuffer });
+  }
+
+  #begin(socket: WebSocket, { address, sendBuffer }: Connection): void {
+    const subscriber = new StreamSubscriber(socket, address, sendBuffer, SEND_LIMITS);
+    const client: Client = {
+      ...{ subscriber, subscriptions: new Map(), since: performance.now(), second: 0, messages: 0, isCatchingUp: false }
+    };
+    socket.on('error', () => socket.terminate());
+    socket.on('close', () => this.#clients.delete(subscriber));
+    socket.on('message', (data) => void this.#answer(client, data as Buffer));
+    if (this.#clients.size === 0) {
+      this.#known = [];
+      this.#mark = null;
+    }
+    this.#clients.set(subscriber, client);
+    void this.#welcome(client);
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    for (const { socket } of this.#clients.keys()) socket.close(CLOSE.stop, 'the service stops');
+  }
+
+  #send({ subscriber }: Client, type: string, data: object, more: object = {}): void {
+    const { chain, network } = this.#coin.network;
+    const frame = { type, chain, network, timestamp: Date.now(), data, ...more, schema_version: SCHEMA_VERSION };
+    subscriber.send(JSON.stringify(frame));
+  }
+
+  async #welcome(client: Client): Promise<void> {
+    const newest = await this.#newest().catch(() => null);
+    const report = this.#coin.report();
+    this.#send(client, 'WELCOME', {
+      version: this.#version,
+      server_time: Date.now(),
+      latest_block_index: String(newest?.block_index ?? report?.height ?? 0),
+      latest_action_index: String(newest?.['action_index'] ?? 0),
+      limits: {
+        max_subscriptions: LIMITS.subscriptions,
+        max_message_rate: LIMITS.messagesPerS,
+        max_message_size: LIMITS.messageBytes,
+        max_connections_per_ip: LIMITS.perAddress
+      },
+      channels: CHANNELS,
+      types: TYPES,
+      features: ['snapshot', 'once', 'fields', 'batch', 'catch_up'],
+      ...(report?.state === 'stale' ? { stale: true } : {})
+    });
+    client.subscriber.begin();
+  }
+
+  async #newest(): Promise<Row | null> {
+    return (await this.#read('actions', { limit: 1 }))[0] ?? null;
+  }
+
+  async #read(method: string, asked: Partial<Question>): Promise<readonly Row[]> {
+    const { body } = await this.#coin.read({
+      ...{ method, parameters: {}, page: 1, limit: 100, order: 'desc', format: 'json' },
+      ...asked
+    });
+    return (JSON.parse(body) as { data: Row[] }).data;
+  }
+
+  async #answer(client: Client, data: Buffer): Promise<void> {
+    let id: unknown;
+    try {
+      const message = readMessage(client, data);
+      ({ id } = message);
+      await this.#serve(client, message);
+    } catch (caught) {
+      const fault =
+        caught instanceof ChannelFault ? caught : new ChannelFault('INTERNAL_ERROR', 'it cannot be answered now');
+      if (!(caught instanceof ChannelFault))
+        this.#log.debug({ err: PlatformError.from(caught) }, 'no answer to a message');
+      this.#send(client, 'error', { code: fault.code, message: fault.message }, withId(id));
+    }
+  }
+
+  async #serve(client: Client, message: Readonly<Record<string, unknown>>): Promise<void> {
+    const { action, id } = message;
+    if (action === 'ping') return this.#send(client, 'pong', {}, withId(id));
+    if (action === 'subscribe') return await this.#subscribe(client, message);
+    if (action === 'unsubscribe') {
+      for (const { key, channel, about } of readSubscriptions(message)) {
+        client.subscriptions.delete(key);
+        this.#send(client, 'UNSUBSCRIBED', { channel, ...about }, withId(id));
+      }
+      return;
+    }
+    if (action === 'list_subscriptions') {
+      const subscriptions = [...client.subscriptions.values()].map(({ channel, about, filters }) => {
+        return { channel, ...about, filters };
+      });
+      const counted = { count: subscriptions.length, limit: LIMITS.subscriptions, subscriptions };
+      return this.#send(client, 'SUBSCRIPTION_LIST', counted, withId(id));
+    }
+    throw new ChannelFault('INVALID_ACTION', 'action must be ping, subscribe, unsubscribe or list_subscriptions');
+  }
+
+  async #subscribe(client: Client, message: Readonly<Record<string, unknown>>): Promise<void> {
+    const asked = readSubscriptions(message);
+    const { id, params } = message;
+    const added = asked.filter(({ key }) => !client.subscriptions.has(key));
+    if (client.subscriptions.size + added.length > LIMITS.subscriptions)
+      throw new ChannelFault('SUBSCRIPTION_LIMIT', `at most ${LIMITS.subscriptions} subscriptions of one connection`);
+    if (this.#subjects().length + added.length > MAX_SUBJECTS)
+      throw new ChannelFault('SUBSCRIPTION_LIMIT', 'the server follows no more: try again later');
+    for (const { channel, about, filters, key } of asked) {
+      client.subscriptions.set(key, { channel, about, filters, key });
+      const ignored = Object.keys(about).length === 0 ? { ignored_filters: [] } : {};
+      this.#send(client, 'SUBSCRIBED', { channel, ...about, filters, active_filters: filters, ...ignored }, withId(id));
+    }
+    const { since_action_index: since, snapshot } = Object(params) as Readonly<Record<string, unknown>>;
+    if (since !== undefined && since !== null) await this.#catchUp(client, asked, Number(since), id);
+    if (snapshot === true) for (const each of asked) await this.#sendState(client, each, 'SNAPSHOT');
+  }
+
+  /** Sends what a client missed since an action; the newest are left out where they are too many. */
+  async #catchUp(client: Client, asked: readonly Subscription[], since: number, id: unknown): Promise<void> {
+    if (!Number.isSafeInteger(since) || since < 0)
+      throw new ChannelFault('INVALID_PARAMS', 'since_action_index must be an action index');
+    if (client.isCatchingUp) throw new ChannelFault('CATCH_UP_IN_PROGRESS', 'one at a time');
+    const latest = Number((await this.#newest())?.['action_index'] ?? 0);
+    if (latest - since > CATCH_UP_DEPTH)
+      throw new ChannelFault(
+        'CATCH_UP_TOO_OLD',
+        `at most ${CATCH_UP_DEPTH} actions back: read the others from history`
+      );
+    client.isCatchingUp = true;
+    try {
+      const found = new Map<number, Row>();
+      for (const { channel, about, filters } of asked) {
+        const subject = subjectOf(channel, about);
+        if (!subject) continue;
+        for (const row of await this.#read('history', subject)) {
+          const index = Number(row['action_index']);
+          if (index > since && isWanted(filters, row)) found.set(index, row);
+        }
+      }
+      const missed = [...found.keys()].sort((a, b) => a - b);
+      for (const index of missed.slice(0, CATCH_UP_EVENTS))
+        this.#send(client, 'NEW_ACTION', actionOf(found.get(index)!), { catch_up: true });
+      const sent = Math.min(missed.length, CATCH_UP_EVENTS);
+      const done = {
+        events_replayed: sent,
+        latest_action_index: String(latest),
+        truncated: missed.length >= CATCH_UP_EVENTS
+      };
+      this.#send(client, 'CATCH_UP_COMPLETE', done, withId(id));
+    } finally {
+      client.isCatchingUp = false;
+    }
+  }
+
+  /** How what a channel is about stands now. */
+  async #sendState(client: Client, { channel, about, filters }: Subscription, type: string): Promise<void> {
+    const state = await this.#stateOf(channel, about);
+    if (state) this.#send(client, type, project({ channel, ...about, ...state }, filters.fields));
+  }
+
+  async #stateOf(channel: string, about: Readonly<Record<string, string>>): Promise<object | null> {
+    const newest = await this.#newest();
+    const last = { last_action_index: String(newest?.['action_index'] ?? 0) };
+    const height = String(this.#coin.report()?.height ?? 0);
+    if (channel === 'blocks') return { latest_block_index: height, block_index: height };
+    if (channel === 'network') return { block_height: height, total_actions: last.last_action_index };
+    if (channel === 'address')
+      return { balances: await this.#read('balances', { query: about['address']!, order: 'asc' }), ...last };
+    if (channel === 'token') return last;
+    if (channel === 'market') return await this.#record('market', about);
+    if (channel === 'dispenser') return await this.#record('action', {}, about['action_index']);
+    return channel === 'bet_feed' ? {} : null;
+  }
+
+  async #record(method: string, parameters: Readonly<Record<string, string>>, query?: string): Promise<object> {
+    const asked: Question = {
+      ...{
+        method,
+        parameters,
+        page: 1,
+        limit: 1,
+        order: 'desc',
+        format: 'json',
+        ...(query === undefined ? {} : { query })
+      }
+    };
+    const {
+      runtime: _,
+      state,
+      ...record
+    } = JSON.parse((await this.#coin.read(asked)).body) as Row & { state?: object };
+    const stood = state as { give_remaining?: string; status?: string } | undefined;
+    return stood ? { ...record, ...stood, escrow_remaining: stood.give_remaining } : record;
+  }
+
+  async #look(): Promise<void> {
+    const mark = this.#coin.report()?.mark ?? null;
+    if (this.#isLooking || this.#clients.size === 0 || mark === null || mark === this.#mark) return;
+    this.#isLooking = true;
+    try {
+      const isFirst = this.#known.length === 0;
+      const advance = await readAdvance(this.#coin, this.#known, isFirst ? [] : this.#subjects());
+      if (advance) {
+        const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
+        this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
+        if (!isFirst) for (const client of this.#clients.values()) await this.#tell(client, advance);
+      }
+      this.#mark = mark;
+    } catch (caught) {
+      // It looks again; whether the database answers is in the report.
+      this.#log.debug({ err: PlatformError.from(caught) }, 'new blocks cannot be read');
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /** What is read of each advance, each once. */
+  #subjects(): Subject[] {
+    const subjects = new Map<string, Subject>();
+    for (const { subscriptions } of this.#clients.values())
+      for (const { channel, about } of subscriptions.values()) {
+        const subject = subjectOf(channel, about);
+        if (subject) subjects.set(nameOf(subject), subject);
+      }
+    return [...subjects.values()];
+  }
+
+  async #tell(client: Client, advance: Advance): Promise<void> {
+    const found = new Map([...advance.actions].map(([subject, { rows }]) => [nameOf(subject), rows]));
+    for (const subscription of [...client.subscriptions.values()]) {
+      const { channel, about, filters, key } = subscription;
+      const subject = subjectOf(channel, about);
+      const rows = (subject ? (found.get(nameOf(subject)) ?? []) : []).filter((row) => isWanted(filters, row));
+      const isTold = await this.#tellChannel(client, subscription, advance, rows);
+      if (!isTold || !filters.once) continue;
+      client.subscriptions.delete(key);
+      this.#send(client, 'UNSUBSCRIBED', { channel, ...about, reason: 'once' });
+    }
+  }
+
+  async #tellChannel(
+    client: Client,
+    subscription: Subscription,
+    { blocks }: Advance,
+    rows: readonly Row[]
+  ): Promise<boolean> {
+    const { channel, filters } = subscription;
+    const send = (type: string, data: object) => this.#send(client, type, project(data, filters.fields));
+    if (channel === 'blocks') for (const block of blocks) send('NEW_BLOCK', blockOf(block));
+    else if (channel === 'network') await this.#sendState(client, subscription, 'NETWORK_STATS');
+    else if (channel === 'actions') for (const row of rows) send('NEW_ACTION', actionOf(row));
+    else if (rows.length === 0 && channel in OF_ACTIONS) return false;
+    else if (channel in UPDATES) await this.#sendState(client, subscription, UPDATES[channel]!);
+    else return false;
+    return blocks.length > 0 && (channel !== 'actions' || rows.length > 0);
+  }
+
+  /** Ends connections that do not answer, and those that follow nothing. */
+  #keepUp(): void {
+    for (const { subscriber, subscriptions, since } of this.#clients.values()) {
+      subscriber.ping();
+      if (subscriptions.size === 0 && performance.now() - since > IDLE_MS)
+        subscriber.socket.close(CLOSE.idle, 'no subscriptions');
+    }
+  }
+}
+
+/** The frames that tell how something stands after a block. */
+const UPDATES: Readonly<Record<string, string>> = {
+  address: 'ADDRESS_UPDATE',
+  token: 'TOKEN_UPDATE',
+  dispenser: 'DISPENSER_UPDATE',
+  market: 'MARKET_UPDATE'
+};
+
+const withId = (id: unknown): object => (id === undefined ? {} : { id });
+const nameOf = ({ type, query }: Subject): string => JSON.stringify([type, query]);
+
+/** Whose actions a channel hangs on; null: on blocks alone. */
+function subjectOf(channel: string, about: Readonly<Record<string, string>>): Subject | null {
+  if (channel === 'actions') return EVERYTHING;
+  const type = OF_ACTIONS[channel];
+  return type ? { type, query: (about['address'] ?? about['tick'])! } : null;
+}
+
+const isWanted = ({ types }: Subscription['filters'], { action }: Row): boolean =>
+  types === null || types.includes(String(action));
+
+const project = (data: object, fields: readonly string[] | null): object =>
+  fields === null ? data : Object.fromEntries(Object.entries(data).filter(([name]) => fields.includes(name)));
+
+const actionOf = ({ action_index, action, tx_hash, block_index, source }: Row) => ({
+  ...{ action_index, action, tx_hash: tx_hash ?? null, block_index: String(block_index), source: source ?? null },
+  status: null
+});
+
+function blockOf({ block_index, block_hash, timestamp, actions }: Row) {
+  const counts = Object.values((actions ?? {}) as Readonly<Record<string, string>>).map(Number);
+  const count = counts.reduce((sum, each) => sum + each, 0);
+  return {
+    ...{ block_index: String(block_index), block_hash: block_hash ?? null, block_time: Number(timestamp) },
+    ...{ tx_count: count, action_count: count }
+  };
+}
+
+/** A message of a client. @throws {ChannelFault} RATE_LIMITED, INVALID_PARAMS, INVALID_ACTION */
+function readMessage(client: Client, data: Buffer): Readonly<Record<string, unknown>> {
+  const second = Math.floor(performance.now() / 1_000);
+  client.messages = client.second === second ? client.messages + 1 : 1;
+  client.second = second;
+  if (client.messages > LIMITS.messagesPerS)
+    throw new ChannelFault('RATE_LIMITED', `at most ${LIMITS.messagesPerS} messages a second`);
+  if (data.length > LIMITS.messageBytes)
+    throw new ChannelFault('INVALID_PARAMS', `a message has at most ${LIMITS.messageBytes} bytes`);
+  try {
+    const message: unknown = JSON.parse(String(data));
+    if (typeof message === 'object' && message !== null && !Array.isArray(message))
+      return message as Readonly<Record<string, unknown>>;
+  } catch {
+    // It is told below.
+  }
+  throw new ChannelFault('INVALID_ACTION', 'a message is a JSON object with an action');
+}

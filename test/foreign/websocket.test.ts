@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { createExplored } from '../support/explorer-database.ts';
+import { startExplorer } from '../support/explorer-process.ts';
+import { faultsOf } from './shape.ts';
+
+interface Frame {
+  readonly type: string;
+  readonly id?: unknown;
+  readonly catch_up?: boolean;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+let explored: Awaited<ReturnType<typeof createExplored>>;
+let explorer: Awaited<ReturnType<typeof startExplorer>>;
+before(async () => {
+  explored = await createExplored();
+  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
+});
+after(() => explored.store.close());
+
+async function connect(t: TestContext) {
+  const socket = new WebSocket(`ws://127.0.0.1:${explorer.port}/RBTC/api/websocket`);
+  const frames: Frame[] = [];
+  socket.on('message', (data) => frames.push(JSON.parse(String(data)) as Frame));
+  t.after(() => socket.terminate());
+  await once(socket, 'open');
+  const until = async (type: string, isWanted: (frame: Frame) => boolean = () => true): Promise<Frame> => {
+    for (const end = Date.now() + 20_000; ; await sleep(20)) {
+      const found = frames.find((frame) => frame.type === type && isWanted(frame));
+      if (found) return found;
+      assert.ok(Date.now() < end, `${type}: ${JSON.stringify(frames)}`);
+    }
+  };
+  return { socket, frames, until, send: (message: object) => socket.send(JSON.stringify(message)) };
+}
+
+test('WELCOME first, then what the client subscribes to, each with its id', async (t) => {
+  const client = await connect(t);
+  const welcome = await client.until('WELCOME');
+  assert.equal(client.frames[0], welcome);
+  const fields =
+    'type:text! chain:text! network:text! timestamp:int! schema_version:int! data.version:text! data.server_time:int! data.latest_block_index:digits! data.latest_action_index:digits! data.limits.max_subscriptions:int! data.channels:list:text! data.types:list:text! data.features:list:text!';
+  assert.deepEqual(faultsOf(welcome, fields), []);
+  client.send({ action: 'ping', id: 1 });
+  assert.equal((await client.until('pong')).id, 1);
+  client.send({ action: 'subscribe', id: 2, channels: ['blocks', 'actions', 'mempool', 'network', 'attestation'] });
+  client.send({ action: 'subscribe', id: 3, channels: ['address'], params: { addresses: ['A', 'B'], snapshot: true } });
+  client.send({ action: 'subscribe', channels: ['token'], params: { tick: 'TOKA' } });
+  client.send({ action: 'subscribe', channels: ['market'], params: { pairs: [['TOKA', 'TOKB']], snapshot: true } });
+  client.send({ action: 'subscribe', channels: ['dispenser', 'bet_feed'], params: { action_index: '7' } });
+  await client.until('SNAPSHOT', ({ data }) => data['channel'] === 'market');
+  client.send({ action: 'list_subscriptions', id: 'x' });
+  const list = await client.until('SUBSCRIPTION_LIST');
+  assert.deepEqual([list.id, list.data['count'], list.data['limit']], ['x', 11, 25]);
+  const held = await client.until('SNAPSHOT', ({ data }) => data['address'] === 'A');
+  assert.ok((held.data['balances'] as unknown[]).length > 0);
+
+  const tip = explored.blocks.length;
+  await explored.store.rollBack(tip);
+  await sleep(3_000);
+  await explored.store.addBlocks(explored.blocks.slice(-1));
+  const block = await client.until('NEW_BLOCK', ({ data }) => data['block_index'] === String(tip));
+  assert.deepEqual(faultsOf(block.data, 'block_hash:text! block_time:int! tx_count:int! action_count:int!'), []);
+  const action = await client.until('NEW_ACTION', ({ data }) => data['block_index'] === String(tip));
+  assert.deepEqual(faultsOf(action.data, 'action_index:digits! action:text! tx_hash:hash source:text status:any'), []);
+  await client.until('NETWORK_STATS');
+  client.send({ action: 'unsubscribe', channels: ['actions'] });
+  await client.until('UNSUBSCRIBED');
+});
+
+test('after a cut a client gets what it missed, and is told when that is all', async (t) => {
+  const client = await connect(t);
+  const { latest_action_index: latest } = (await client.until('WELCOME')).data;
+  const since = Number(latest) - 5;
+  client.send({ action: 'subscribe', id: 9, channels: ['actions'], params: { since_action_index: since } });
+  const done = await client.until('CATCH_UP_COMPLETE');
+  assert.deepEqual([done.id, done.data], [9, { events_replayed: 5, latest_action_index: latest, truncated: false }]);
+  const missed = client.frames.filter(({ type }) => type === 'NEW_ACTION');
+  assert.deepEqual(
+    missed.map(({ data, catch_up }) => [data['action_index'], catch_up]),
+    Array.from({ length: 5 }, (_, n) => [String(since + 1 + n), true])
+  );
+});
+
+test('what is wrong is an error frame with a code, and the connection stays; an address has five', async (t) => {
+  const client = await connect(t);
+  await client.until('WELCOME');
+  const many = Array.from({ length: 26 }, (_, n) => `A${n}`);
+  for (const [message, code] of [
+    [{ action: 'sing' }, 'INVALID_ACTION'],
+    [{ action: 'subscribe', channels: ['songs'] }, 'INVALID_CHANNEL'],
+    [{ action: 'subscribe', channels: ['actions'], params: { types: ['SONG'] } }, 'INVALID_TYPE'],
+    [{ action: 'subscribe', channels: ['address'] }, 'INVALID_PARAMS'],
+    [{ action: 'subscribe', channels: ['dispenser'], params: { action_index: '07' } }, 'INVALID_PARAMS'],
+    [{ action: 'subscribe', channels: ['address'], params: { addresses: many } }, 'SUBSCRIPTION_LIMIT']
+  ] as const) {
+    client.send({ ...message, id: code });
+    assert.equal((await client.until('error', ({ id, data }) => id === code && data['code'] === code)).id, code);
+  }
+  for (let n = 0; n < 30; n++) client.send({ action: 'ping' });
+  await client.until('error', ({ data }) => data['code'] === 'RATE_LIMITED');
+  client.socket.send('{');
+  assert.equal(client.socket.readyState, WebSocket.OPEN);
+  const crowd = await Promise.all(Array.from({ length: 4 }, () => connect(t)));
+  for (const each of crowd) await each.until('WELCOME');
+  const sixth = new WebSocket(`ws://127.0.0.1:${explorer.port}/RBTC/api/websocket`);
+  const [code] = (await once(sixth, 'close')) as [number];
+  assert.equal(code, 1008);
+});

@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { availabilityMachine } from '../../machines/explorer/availability.ts';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
-import { PlatformError } from '../../src/errors.ts';
+import { hasCode, PlatformError } from '../../src/errors.ts';
 import type { Question, Reply } from '../../src/explorer/question.ts';
 import { answerQuestion } from '../../src/explorer/read/answer.ts';
 import { cursorsOf } from '../../src/explorer/read/cursor.ts';
@@ -44,6 +44,9 @@ const PROBE_CONNECTIONS = 1;
 const SNAPSHOT_MS = 100;
 const OPENING = { indexer: NEWEST_BLOCK, decoder: DECODER_TIP } as const;
 const PROBE_INTERVAL_MS = 1_000;
+/** Faults of statements that the log tells. */
+const MOST_NOTED = 100;
+const noted = new Set<string>();
 const BREAKER = { failureThreshold: 5, cooldownMs: 2_000, trialTimeoutMs: 10_000 } as const;
 
 const data = workerData as ExplorerActorData;
@@ -54,7 +57,7 @@ const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
     read: async (question) => {
       const reason = await foreignReason();
       if (reason !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason });
-      return await answerQuestion(databases, question);
+      return await answerQuestion(databases, question).catch(noteFault);
     }
   },
   stop: async () => {
@@ -99,6 +102,17 @@ const availability = createActor(availabilityMachine, { inspect: host.observe('a
 const writer = new LedgerWriter(data.indexer);
 await watch();
 
+/** Says once of each fault of a statement what it was: callers may ask again and again. */
+function noteFault(caught: unknown): never {
+  if (hasCode(caught, 'TABLE_LACKING') || hasCode(caught, 'STATEMENT_REFUSED')) {
+    const { code, detail } = caught as PlatformError;
+    const reason = `${code}: ${String(detail['reason'])}`;
+    if (!noted.has(reason) && noted.size < MOST_NOTED) log.error({ err: caught }, reason);
+    if (noted.size < MOST_NOTED) noted.add(reason);
+  }
+  throw caught;
+}
+
 /** Looks at both tips and tells the main thread, until the end. */
 async function watch(): Promise<void> {
   while (!stopping.signal.aborted) {
@@ -133,7 +147,8 @@ async function look(): Promise<ExplorerReport> {
     }),
     probes.decoder.read(async (_, [tip]) => (tip?.['height'] ?? null) as number | null)
   ]);
-  const { height, mark } = (ledger.status === 'fulfilled' ? ledger.value : null) ?? { height: null, mark: null };
+  const newest = ledger.status === 'fulfilled' ? ledger.value : null;
+  const { height, mark } = newest ?? { height: null, mark: null };
   const decoderTip = tip.status === 'fulfilled' ? tip.value : null;
   if (ledger.status === 'fulfilled' && wrong === null)
     availability.send({
@@ -147,6 +162,7 @@ async function look(): Promise<ExplorerReport> {
     state: availability.getSnapshot().value,
     circuit: circuits.indexer.state,
     height,
+    time: newest?.time ?? null,
     mark,
     decoderTip,
     lastError: wrong ?? (fault ? reasonOf(fault.reason) : null),

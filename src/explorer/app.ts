@@ -3,6 +3,7 @@ import type { ExplorerConfig } from '../config/services/explorer.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';
 import type { Readiness } from '../service/readiness.ts';
+import { pingMethod } from '../service/rpc/method.ts';
 import type { Coin } from './coins.ts';
 import { FairReads } from './fair-reads.ts';
 import { MAX_PER_ADDRESS } from './live/live-stream.ts';
@@ -20,6 +21,8 @@ export interface ExplorerAppDeps
 }
 
 const WINDOW_MS = 60_000;
+/** Of JSON-RPC, which has `ping` alone. */
+const RPC_BODY_BYTES = 4_096;
 const DESCRIPTION = `Reads what an indexer has written: balances, tokens, actions, blocks.
 
 Everything below \`/{COIN}/api/\` is open; where one network is served, \`{COIN}\` may be left out. Amounts and indexes are decimal texts. \`next\` of a page is the cursor of the one after it, at any depth at the same cost; a reorg ends it with CURSOR_STALE.`;
@@ -37,6 +40,12 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
       tags: ['State', 'Blocks', 'Actions', 'Pages', 'Operator', 'Documentation', ONE_NETWORK],
       codesAlways: true,
       keys: 'EXPLORER_API_KEY, when it is set'
+    },
+    rpc: {
+      methods: { ping: pingMethod },
+      requestsPerMinute: config.EXPLORER_RATE_LIMIT_RPM,
+      bodyLimitBytes: RPC_BODY_BYTES,
+      serves: (code) => coins().some(({ network }) => network.code === code.toUpperCase())
     },
     readiness: () => readinessOf(coins()),
     consolePath: '/console',

@@ -9,6 +9,8 @@ export interface ExplorerReport {
   /** The newest block of the ledger and of the decoder; null while not known. */
   readonly height: number | null;
   readonly decoderTip: number | null;
+  /** Time of the newest block of the ledger in Unix seconds; null while not known. */
+  readonly time?: number | null;
   /** Tells the newest block of the ledger from others of its height. */
   readonly mark: string | null;
   readonly lastError: string | null;

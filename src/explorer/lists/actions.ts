@@ -1,66 +1,38 @@
-import {
-  address,
-  amountOrNull,
-  big,
-  bigOrNull,
-  type Columns,
-  flag,
-  integer,
-  integerOrNull,
-  looked,
-  textOrNull,
-  ticker
-} from './columns.ts';
-import type { List } from './list.ts';
+import { address, amountOrNull, bigOrNull, type Columns, integerOrNull, textOrNull, ticker } from './columns.ts';
+import type { List, Way } from './list.ts';
 import { actionsBy, every, mapped, waysOf } from './ways.ts';
+import { ACTION_COLUMNS, LIST, memo, status, written } from './written.ts';
 
-/** What every action has, over `actions a`. */
-export const ACTION_COLUMNS: Columns = {
-  action: looked('index_actions', 'a.action_id'),
-  action_index: big('a.action_index'),
-  action_format: integerOrNull('a.action_format'),
-  source: address('a.source_id'),
-  block_index: integer('a.block_index'),
-  timestamp: integerOrNull(
-    '(SELECT b.block_time FROM blocks b WHERE b.block_index = a.block_index LIMIT 1)',
-    'time of its block in Unix seconds'
-  ),
-  tx_hash: textOrNull(
-    '(SELECT i.hash FROM transactions x JOIN index_transactions i ON i.id = x.tx_hash_id WHERE x.tx_index = a.tx_index)',
-    'null for what the system does by itself'
-  ),
-  tx_index: bigOrNull('a.tx_index')
-};
-
-const memo = looked('index_memos', 't.memo_id');
-const status = looked('index_statuses', 't.status_id', '`valid`, or why it was refused');
 const amount = amountOrNull('t.amount');
 
-const LIST = { tag: 'Actions', database: 'indexer' } as const;
-/** Later blocks leave their rows as they are. Credits are not among them: what is released late counts to the action that held it. */
-const SETTLED = new Set(['sends', 'mints', 'issues', 'destroys', 'debits', 'escrows', 'dispenses']);
-const joinsOf = (table: string) =>
-  `STRAIGHT_JOIN ${table} t ON t.action_index = k.k STRAIGHT_JOIN actions a ON a.action_index = k.k`;
+const FIRST_LEG = 't.leg_ordinal = 0';
 
-/** A list of what actions of one kind wrote into their table. */
-function written(
-  table: string,
-  summary: string,
-  columns: Columns,
-  lists: Omit<List, 'tag' | 'summary' | 'columns' | 'database' | 'joins' | 'within'>,
-  within: readonly string[] = []
-): List {
-  const settled = SETTLED.has(table) ? ({ isSettled: true } as const) : {};
-  return {
-    ...LIST,
-    ...settled,
-    summary,
-    columns: { ...ACTION_COLUMNS, ...columns },
-    joins: joinsOf(table),
-    within,
-    ...lists
-  };
-}
+/** What an action paid, over `fees t`. */
+export const FEE_COLUMNS: Columns = {
+  tick: ticker('t.tick_id'),
+  amount,
+  destination: address('t.destination_id'),
+  method: bigOrNull('t.method', '1: destroyed, 2: donated'),
+  gas_cost: bigOrNull('t.gas_cost'),
+  gas_price: amountOrNull('t.gas_price'),
+  xchain_amount: amountOrNull('t.xchain_amount'),
+  payment_mode: integerOrNull('t.payment_mode', '1: by an output of the transaction, 2: from the balance'),
+  native_coin_amount: amountOrNull('t.native_coin_amount'),
+  native_coin: textOrNull('t.native_coin'),
+  oracle_round: bigOrNull('t.oracle_round'),
+  fee_preference: integerOrNull('t.fee_preference'),
+  fee_version: integerOrNull('t.fee_version')
+};
+
+/** Any action may pay a fee, so those of a source are all looked at: their keys alone, newest first. */
+const PAYER: Way = {
+  from: 'actions a',
+  indexes: ['source_id'],
+  key: 'a.action_index',
+  isUnique: true,
+  where: 'a.source_id = ? AND EXISTS (SELECT 1 FROM fees t WHERE t.action_index = a.action_index)',
+  rows: 'a.source_id = ?'
+};
 
 /** What was moved on an address. */
 function movement(table: 'credits' | 'debits' | 'escrows', summary: string): List {
@@ -77,55 +49,12 @@ function movement(table: 'credits' | 'debits' | 'escrows', summary: string): Lis
   );
 }
 
-const OFFERED: Columns = {
-  give_coin: looked('index_coins', 't.give_coin_id'),
-  give_tick: ticker('t.give_tick_id'),
-  give_amount: amountOrNull('t.give_amount'),
-  give_ownership: flag('t.give_ownership'),
-  get_coin: looked('index_coins', 't.get_coin_id'),
-  get_tick: ticker('t.get_tick_id'),
-  get_amount: amountOrNull('t.get_amount'),
-  get_address: address('t.get_address_id'),
-  expiration: bigOrNull('t.expiration'),
-  allow_list: bigOrNull('t.allow_list'),
-  block_list: bigOrNull('t.block_list'),
-  memo,
-  status
-};
-
-/** Where an offer stands: its newest status. */
-const stateOf = (kind: 'order' | 'swap' | 'dispenser') =>
-  textOrNull(
-    `(SELECT i.status FROM ${kind}_statuses s JOIN index_statuses i ON i.id = s.status_id
-      WHERE s.${kind}_action_index = a.action_index ORDER BY s.action_index DESC LIMIT 1)`,
-    'its newest status; null for an offer that was refused'
-  );
-
-function offers(kind: 'order' | 'swap', summary: string): List {
-  const table = `${kind}s`;
-  const { own, block, source, address: anyAddress } = waysOf(table);
-  return written(
-    table,
-    summary,
-    { ...OFFERED, get_ownership: flag('t.get_ownership'), state: stateOf(kind) },
-    {
-      types: {
-        address: anyAddress('get_address_id'),
-        block,
-        source,
-        token: own('ticker', 'give_tick_id', 'get_tick_id')
-      }
-    }
-  );
-}
-
-const [sends, mints, issues, destroys, dispensers, dispenses] = [
+const [sends, mints, issues, destroys, fees] = [
   waysOf('sends'),
   waysOf('mints'),
   waysOf('issues'),
   waysOf('destroys'),
-  waysOf('dispensers'),
-  waysOf('dispenses')
+  waysOf('fees')
 ];
 const transfer: Columns = { destination: address('t.destination_id'), tick: ticker('t.tick_id'), amount, memo, status };
 /** The actions of a block have consecutive indexes. */
@@ -135,16 +64,25 @@ const ofBlock = {
 };
 const HISTORY = { address: mapped('address'), block: ofBlock, token: mapped('ticker') };
 const everyAction = every('actions a', 'a.action_index', { isDense: true });
+/** The BATCH of a transaction is its first action. */
+const PARENT = bigOrNull(
+  `(SELECT IF(p.action_index < a.action_index AND p.action_id = (SELECT n.id FROM index_actions n WHERE n.action = 'BATCH' LIMIT 1),
+      p.action_index, NULL) FROM actions p WHERE p.tx_index = a.tx_index ORDER BY p.action_index LIMIT 1)`,
+  'the BATCH that it is part of'
+);
+const ACTED = {
+  ...LIST,
+  columns: ACTION_COLUMNS,
+  isSettled: true,
+  joins: 'STRAIGHT_JOIN actions a ON a.action_index = k.k',
+  within: []
+} as const;
 
-/** The lists of actions, by their methods. */
+/** The lists of actions and of what they moved, by their methods. */
 export const ACTION_LISTS = {
   actions: {
-    ...LIST,
+    ...ACTED,
     summary: 'Actions',
-    columns: ACTION_COLUMNS,
-    isSettled: true,
-    joins: 'STRAIGHT_JOIN actions a ON a.action_index = k.k',
-    within: [],
     all: everyAction,
     types: {},
     parameters: {
@@ -158,12 +96,10 @@ export const ACTION_LISTS = {
     }
   },
   history: {
-    ...LIST,
+    ...ACTED,
     summary: 'What happened to an address or a token, in a block, or lately',
-    columns: ACTION_COLUMNS,
-    isSettled: true,
-    joins: 'STRAIGHT_JOIN actions a ON a.action_index = k.k',
-    within: [],
+    columns: { ...ACTION_COLUMNS, parent_batch_action_index: PARENT },
+    hasLaterFields: true,
     types: { ...HISTORY, recent: everyAction }
   },
   sends: written(
@@ -177,7 +113,8 @@ export const ACTION_LISTS = {
         source: sends.source,
         destination: sends.own('address', 'destination_id'),
         token: sends.own('ticker', 'tick_id')
-      }
+      },
+      first: FIRST_LEG
     },
     ['t.leg_ordinal']
   ),
@@ -203,6 +140,20 @@ export const ACTION_LISTS = {
       mint_supply: amountOrNull('t.mint_supply'),
       transfer: address('t.transfer_id', 'the new owner'),
       transfer_supply: address('t.transfer_supply_id', 'who gets what is minted'),
+      ...Object.fromEntries(
+        ['max_supply', 'mint', 'mint_supply', 'max_mint', 'description', 'sleep', 'callback'].map((lock) => [
+          `lock_${lock}`,
+          textOrNull(`t.lock_${lock}`)
+        ])
+      ),
+      callback_block: textOrNull('t.callback_block'),
+      callback_tick: ticker('t.callback_tick_id'),
+      callback_amount: amountOrNull('t.callback_amount'),
+      allow_list: bigOrNull('t.allow_list'),
+      block_list: bigOrNull('t.block_list'),
+      mint_address_max: amountOrNull('t.mint_address_max'),
+      mint_start_block: textOrNull('t.mint_start_block'),
+      mint_stop_block: textOrNull('t.mint_stop_block'),
       memo,
       status
     },
@@ -222,57 +173,21 @@ export const ACTION_LISTS = {
     { tick: ticker('t.tick_id'), amount, memo, status },
     {
       types: { address: destroys.source, block: destroys.block, token: destroys.own('ticker', 'tick_id') },
-      usual: 'address'
+      usual: 'address',
+      first: FIRST_LEG
     },
     ['t.leg_ordinal']
   ),
   credits: movement('credits', 'What was added to balances'),
   debits: movement('debits', 'What was taken from balances'),
   escrows: movement('escrows', 'What was put into escrow, and, below zero, let go'),
-  dispensers: written(
-    'dispensers',
-    'Dispensers',
-    {
-      ...OFFERED,
-      give_escrow: amountOrNull('t.give_escrow'),
-      fiat: looked('index_fiats', 't.fiat_id'),
-      fiat_amount: amountOrNull('t.fiat_amount'),
-      oracle_address: address('t.oracle_address_id'),
-      state: stateOf('dispenser')
-    },
-    {
-      types: {
-        address: dispensers.address('get_address_id'),
-        block: dispensers.block,
-        source: dispensers.source,
-        token: dispensers.own('ticker', 'give_tick_id', 'get_tick_id')
-      }
+  fees: written('fees', 'Fees that actions paid', FEE_COLUMNS, {
+    types: {
+      block: fees.block,
+      address: { takes: 'address', ways: [PAYER, ...fees.own('address', 'destination_id').ways] },
+      source: { takes: 'address', ways: [PAYER] },
+      destination: fees.own('address', 'destination_id'),
+      token: fees.own('ticker', 'tick_id')
     }
-  ),
-  dispenses: written(
-    'dispenses',
-    'What dispensers gave',
-    {
-      dispenser: bigOrNull('t.dispenser_action_index'),
-      give_coin: looked('index_coins', 't.give_coin_id'),
-      give_tick: ticker('t.give_tick_id'),
-      give_amount: amountOrNull('t.give_amount'),
-      get_coin: looked('index_coins', 't.get_coin_id'),
-      get_tick: ticker('t.get_tick_id'),
-      get_amount: amountOrNull('t.get_amount'),
-      destination: address('t.destination_id'),
-      status
-    },
-    {
-      types: {
-        address: dispenses.address('destination_id'),
-        block: dispenses.block,
-        dispenser: dispenses.own('action', 'dispenser_action_index'),
-        token: dispenses.own('ticker', 'give_tick_id', 'get_tick_id')
-      },
-      usual: 'address'
-    }
-  ),
-  orders: offers('order', 'Orders'),
-  swaps: { ...offers('swap', 'Swaps'), usual: 'address' }
+  })
 } as const satisfies Readonly<Record<string, List>>;

@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 
-/** How a value is told: `big` and `amount` as decimal text, since neither fits a double. */
-type Kind = 'text' | 'amount' | 'big' | 'integer' | 'flag';
+/** How a value is told: `big`, `amount` and `sum` as decimal text, since none fits a double; a sum without the zeros that SQL puts behind it. */
+type Kind = 'text' | 'amount' | 'sum' | 'big' | 'integer' | 'flag';
 
 /** One field of an answer: where its value comes from, and how it is told. */
 export interface Column {
@@ -20,11 +20,14 @@ const column =
 export const text = column('text', false);
 export const textOrNull = column('text', true);
 export const amountOrNull = column('amount', true);
+export const sumOrNull = column('sum', true);
 export const big = column('big', false);
 export const bigOrNull = column('big', true);
 export const integer = column('integer', false);
 export const integerOrNull = column('integer', true);
 export const flag = column('flag', false);
+/** 0 or 1. */
+export const flagNumber = (sql: string): Column => integer(`COALESCE(${sql}, 0)`);
 
 /** Tables of texts by their ids, with the column that holds the text. */
 const TEXTS = {
@@ -33,6 +36,8 @@ const TEXTS = {
   index_coins: 'coin',
   index_fiats: 'code',
   index_memos: 'memo',
+  index_mime_types: 'type',
+  index_pubkeys: 'pubkey',
   index_statuses: 'status',
   index_tickers: 'tick',
   index_transactions: 'hash'
@@ -60,12 +65,17 @@ export function readRow(columns: Columns, row: RawRow): Record<string, unknown> 
 function tell(kind: Kind, value: unknown): unknown {
   if (kind === 'integer') return Number(value);
   if (kind === 'flag') return Number(value) !== 0;
+  if (kind === 'sum')
+    return String(value)
+      .replace(/(\.\d*?)0+$/, '$1')
+      .replace(/\.$/, '');
   return String(value);
 }
 
 const SCHEMAS: Readonly<Record<Kind, () => TSchema>> = {
   text: () => Type.String(),
   amount: () => Type.String({ description: 'a decimal number' }),
+  sum: () => Type.String({ description: 'a decimal number' }),
   big: () => Type.String({ pattern: '^-?\\d+$', description: 'a whole number' }),
   integer: () => Type.Integer(),
   flag: () => Type.Boolean()

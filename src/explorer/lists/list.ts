@@ -1,9 +1,15 @@
+import type { TProperties } from 'typebox';
+import type { Query } from '../read/reader.ts';
 import type { Columns } from './columns.ts';
+
+/** A row as it is told. */
+export type Row = Record<string, unknown>;
 
 /** What the text of `{query}` names. @see readSubject */
 export type Subject =
   | 'address'
   | 'ticker'
+  | 'side'
   | 'height'
   | 'action'
   | 'pattern'
@@ -47,12 +53,33 @@ export interface List {
   readonly joins: string;
   /** Orders the rows of one key among themselves; empty where a key has one row. */
   readonly within: readonly string[];
+  /** Tells the first row of a key, where a key may have very many. */
+  readonly first?: string;
   /** What a block wrote into it never changes, and nothing is added later. */
   readonly isSettled?: true;
+  /** Later blocks change fields of its rows, so that no answer is kept for long, whether or not it is settled which rows there are. */
+  readonly hasLaterFields?: true;
   /** Keys are texts and not numbers. */
   readonly textKeys?: true;
   /** It can be had as it was after a past block, by the parameter `height`: the column of what was moved that its filter names. */
   readonly past?: 'address_id' | 'tick_id';
+  /** Rows of a page at most, and of one without a limit; default 100. */
+  readonly most?: number;
+  /** The order of a page that names none; default `desc`. */
+  readonly usualOrder?: 'asc' | 'desc';
+  /** Rows are in the order of this expression, then of their keys; only in a page that names no past height. @see readRanked */
+  readonly rank?: Rank;
+  /** What the rows of a page have besides, read by a bounded number of statements; absent: nothing. */
+  readonly more?: {
+    readonly schema: TProperties;
+    readonly read: (query: Query, rows: readonly Row[]) => Promise<readonly Row[]>;
+  };
+  /** What stands beside the rows, by what `{query}` names. */
+  readonly beside?: Beside;
+  /** It stands in no database that an explorer reads: it has no rows. */
+  readonly isElsewhere?: true;
+  /** Its paths behind `/{COIN}/api/`, where they are not its method's. */
+  readonly paths?: readonly string[];
   /** All rows, for the list without `{query}`. */
   readonly all?: Filter;
   /** By the names of `{type}`. */
@@ -61,4 +88,19 @@ export interface List {
   readonly usual?: string;
   /** Which rows of the whole list a query parameter leaves, by its name; only where there is `all`. */
   readonly parameters?: Readonly<Record<string, Filter>>;
+}
+
+/** Fields of a list's answer beside its rows. */
+export interface Beside {
+  readonly schema: TProperties;
+  /** @param value what `{query}` names: an id or a spelled address; null: nothing that is known @param text as it was asked */
+  readonly read: (query: Query, value: string | number | null, text: string) => Promise<Row>;
+}
+
+/** What rows are ranked by. */
+export interface Rank {
+  /** An expression over `t`. */
+  readonly by: string;
+  /** A parameter that is compared with it. */
+  readonly bound: string;
 }

@@ -1,18 +1,27 @@
+import Type from 'typebox';
 import {
   address,
   amountOrNull,
   big,
+  bigOrNull,
   type Columns,
-  flag,
-  integer,
+  flagNumber,
   integerOrNull,
   looked,
+  readRow,
+  rowSchema,
+  selectList,
   text,
   textOrNull,
   ticker
 } from './columns.ts';
-import type { List, Way } from './list.ts';
+import { pluralOf } from './details.ts';
+import type { List, Row, Way } from './list.ts';
 import { every, keyed, named } from './ways.ts';
+import { timeOf } from './written.ts';
+
+const MAX_HEIGHTS = 100;
+const HEIGHTS = Array.from({ length: MAX_HEIGHTS }, () => '?').join(', ');
 
 /** Which block of the chain it is. */
 const blockHash = textOrNull(
@@ -24,8 +33,8 @@ const LIST = { tag: 'State', database: 'indexer', within: [] } as const;
 
 /** What a block has, over `blocks b`. */
 export const BLOCK_COLUMNS: Columns = {
-  block_index: integer('b.block_index'),
-  timestamp: integerOrNull('b.block_time', 'Unix seconds'),
+  block_index: big('b.block_index'),
+  timestamp: bigOrNull('b.block_time', 'Unix seconds'),
   block_hash: blockHash,
   ledger_hash: hash('ledger'),
   actions_hash: hash('actions'),
@@ -33,15 +42,45 @@ export const BLOCK_COLUMNS: Columns = {
   state_hash: hash('state')
 };
 
+const LOCKS = ['max_supply', 'mint', 'mint_supply', 'max_mint', 'description', 'sleep', 'callback'];
+const issuedBy = (column: string) => `(SELECT a.${column} FROM actions a WHERE a.action_index = t.action_index)`;
 const TOKEN_COLUMNS: Columns = {
+  id: big('t.id'),
   tick: ticker('t.tick_id'),
   owner: address('t.owner_id'),
   supply: amountOrNull('t.supply'),
   max_supply: amountOrNull('t.max_supply'),
   decimals: integerOrNull('t.decimals'),
   description: textOrNull('t.description'),
-  lock_mint: flag('t.lock_mint'),
-  action_index: big('t.action_index', 'the ISSUE that made it')
+  max_mint: amountOrNull('t.max_mint'),
+  ...Object.fromEntries(LOCKS.map((lock) => [`lock_${lock}`, flagNumber(`t.lock_${lock}`)])),
+  action_index: big('t.action_index', 'the ISSUE that made it'),
+  block_index: bigOrNull(issuedBy('block_index')),
+  timestamp: timeOf(issuedBy('block_index')),
+  tx_index: bigOrNull(issuedBy('tx_index')),
+  tx_hash: textOrNull(
+    `(SELECT i.hash FROM actions a JOIN transactions x ON x.tx_index = a.tx_index
+      JOIN index_transactions i ON i.id = x.tx_hash_id WHERE a.action_index = t.action_index)`
+  )
+};
+
+/** Actions of blocks by their kinds, as the methods of their lists. */
+const COUNTS: NonNullable<List['more']> = {
+  schema: { actions: Type.Unsafe<Row>({ type: 'object', description: 'how many of each kind, as decimal texts' }) },
+  read: async (query, blocks) => {
+    const heights = blocks.map(({ block_index }) => Number(block_index));
+    const found = await query<{ height: number; kind: string; count: number }>(
+      `SELECT a.block_index AS height, n.action AS kind, COUNT(*) AS count FROM actions a FORCE INDEX (block_index)
+       JOIN index_actions n ON n.id = a.action_id WHERE a.block_index IN (${HEIGHTS}) GROUP BY a.block_index, a.action_id`,
+      Array.from({ length: MAX_HEIGHTS }, (_, place) => heights[place] ?? heights[0]!)
+    );
+    const byHeight = Map.groupBy(found, ({ height }) => Number(height));
+    return blocks.map((block) => {
+      const counts = byHeight.get(Number(block['block_index'])) ?? [];
+      const actions = Object.fromEntries(counts.map(({ kind, count }) => [pluralOf(kind), String(count)]));
+      return { ...block, actions };
+    });
+  }
 };
 
 const field = (place: number) => `SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(t.data, '|'), '|', ${place}), '|', -1)`;
@@ -66,6 +105,16 @@ const HOLDING: Way = {
   rows: 't.tick_id = ?'
 };
 
+const DECIMALS = 'DECIMAL(58,18)';
+
+/** What stands beside the holders of a token. */
+const OF_TICKER: Columns = {
+  tick: textOrNull('i.tick'),
+  supply: amountOrNull('t.supply'),
+  decimals: integerOrNull('t.decimals'),
+  coin_price: textOrNull('t.coin_price')
+};
+
 /** The lists of what stands now, by their methods. */
 export const STATE_LISTS = {
   blocks: {
@@ -73,6 +122,7 @@ export const STATE_LISTS = {
     tag: 'Blocks',
     summary: 'Blocks of the ledger',
     columns: BLOCK_COLUMNS,
+    more: COUNTS,
     joins: 'STRAIGHT_JOIN blocks b ON b.block_index = k.k',
     all: every('blocks b', 'b.block_index', { isDense: true }),
     types: {}
@@ -110,7 +160,14 @@ export const STATE_LISTS = {
     },
     joins: 'STRAIGHT_JOIN balances t ON t.tick_id = k.k LEFT JOIN tokens o ON o.tick_id = t.tick_id',
     types: { address: { takes: 'address', ways: [HELD] } },
-    usual: 'address'
+    usual: 'address',
+    most: 500,
+    usualOrder: 'asc',
+    rank: { by: '(SELECT i.tick FROM index_tickers i WHERE i.id = t.tick_id)', bound: '?' },
+    beside: {
+      schema: { address: Type.String() },
+      read: async (_, value, text) => ({ address: value === null ? text : String(value) })
+    }
   },
   holders: {
     ...LIST,
@@ -119,7 +176,19 @@ export const STATE_LISTS = {
     columns: { address: address('t.address_id'), amount: amountOrNull('t.amount') },
     joins: 'STRAIGHT_JOIN balances t ON t.address_id = k.k',
     types: { token: { takes: 'ticker', ways: [HOLDING] } },
-    usual: 'token'
+    usual: 'token',
+    most: 500,
+    rank: { by: `CAST(t.amount AS ${DECIMALS})`, bound: `CAST(? AS ${DECIMALS})` },
+    beside: {
+      schema: rowSchema(OF_TICKER).properties,
+      read: async (query, value) => {
+        const [found] = await query<Row>(
+          `SELECT ${selectList(OF_TICKER)} FROM index_tickers i LEFT JOIN tokens t ON t.tick_id = i.id WHERE i.id = ? LIMIT 1`,
+          [value]
+        );
+        return readRow(OF_TICKER, found ?? {});
+      }
+    }
   },
   mempool: {
     ...LIST,

@@ -3,15 +3,29 @@ import type { Filter, Subject, Way } from './list.ts';
 /** By the column, then by the key; or by the column alone, where rows are stored in the order of the key. */
 const indexesOf = (column: string) => [`${column}_action_index`, column];
 
-/** Ways to the rows of a table that hang on an action; the rows are `t`, their actions `a`. */
-export function waysOf(table: string) {
-  /** By a column of the table itself. */
-  const own = (column: string): Way => ({
+interface Keyed {
+  /** The column that tells the rows apart and gives their order; default the action that wrote them. */
+  readonly key?: string;
+  /** The name of the actions that write into the table; default the table's in the singular. */
+  readonly action?: string;
+}
+
+/** The id of a text that a statement looks up itself. */
+export const idOf = {
+  status: '(SELECT i.id FROM index_statuses i WHERE i.status = ?)',
+  pubkey: '(SELECT i.id FROM index_pubkeys i WHERE i.pubkey = ?)',
+  coin: '(SELECT i.id FROM index_coins i WHERE i.coin = ?)'
+} as const;
+
+/** Ways to the rows of a table that hang on an action, or have a key of their own; the rows are `t`, their actions `a`. */
+export function waysOf(table: string, { key = 'action_index', action }: Keyed = {}) {
+  /** By a column of the table itself. @param value of the column, by what is asked for */
+  const own = (column: string, value = '?'): Way => ({
     from: `${table} t`,
     indexes: column === 'tick_id' ? [`${table}_tick_action_amount`, ...indexesOf(column)] : indexesOf(column),
-    key: 't.action_index',
-    where: `t.${column} = ?`,
-    rows: `t.${column} = ?`
+    key: `t.${key}`,
+    where: `t.${column} = ${value}`,
+    rows: `t.${column} = ${value}`
   });
   /** By a condition on `actions`. @param indexes the best first */
   const acted = (rows: string, indexes: readonly string[], more = ''): Way => ({
@@ -23,18 +37,24 @@ export function waysOf(table: string) {
     rows
   });
   // Only actions of the name of the table write into it; without their name all actions of a source would be read.
-  const kind = `(SELECT n.id FROM index_actions n WHERE n.action = '${table.slice(0, -1).toUpperCase()}' LIMIT 1)`;
+  const name = action ?? table.slice(0, -1).toUpperCase();
+  const kind = `(SELECT n.id FROM index_actions n WHERE n.action = '${name}' LIMIT 1)`;
   const source = acted('a.source_id = ?', ['source_id_action_id', 'source_id'], ` AND a.action_id = ${kind}`);
   return {
-    own: (takes: Subject, ...columns: readonly string[]): Filter => ({ takes, ways: columns.map(own) }),
+    own: (takes: Subject, ...columns: readonly string[]): Filter => ({ takes, ways: columns.map((each) => own(each)) }),
+    /** By a column that holds the id of a text. */
+    texts: (column: string, of: keyof typeof idOf): Filter => ({ takes: 'text', ways: [own(column, idOf[of])] }),
     block: { takes: 'height', ways: [acted('a.block_index = ?', ['block_index'])] } satisfies Filter,
     action: { takes: 'action', ways: [own('action_index')] } satisfies Filter,
     source: { takes: 'address', ways: [source] } satisfies Filter,
     /** The source of an action, or an address in one of the columns. */
     address: (...columns: readonly string[]): Filter => ({
       takes: 'address',
-      ways: [source, ...columns.map(own)]
-    })
+      ways: [source, ...columns.map((each) => own(each))]
+    }),
+    all: every(`${table} t`, `t.${key}`),
+    /** All rows of a table in which several have one key. */
+    shared: every(`${table} t`, `t.${key}`, { isShared: true })
   };
 }
 
@@ -64,8 +84,10 @@ export function keyed(takes: Subject, from: string, key: string, where: string, 
 /** Tokens by their names, which no index finds. @see readNamed */
 export const named = (takes: 'pattern' | 'children'): Filter => ({ takes, ways: [] });
 
-/** Every row, of which each has a key of its own. @param options `isDense`: the keys have no gaps, so they tell how many there are */
-export function every(from: string, key: string, { isDense = false } = {}): Filter {
+/** Every row. @param options `isDense`: the keys have no gaps, so they tell how many there are; `isShared`: rows may have one key */
+export function every(from: string, key: string, { isDense = false, isShared = false } = {}): Filter {
   const total = { total: `SELECT MAX(${key}) - MIN(${key}) + 1 AS total FROM ${from}` };
-  return { ...keyed('everything', from, key, 'TRUE'), ...(isDense ? total : {}) };
+  const { takes, ways } = keyed('everything', from, key, 'TRUE');
+  const shared = ways.map(({ isUnique: _, ...way }) => way);
+  return { takes, ways: isShared ? shared : ways, ...(isDense ? total : {}) };
 }

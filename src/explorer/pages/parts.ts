@@ -59,8 +59,8 @@ export function linksIn(base: string): LinkTo {
 
 /** A time in Unix seconds. */
 export function timeOf(seconds: unknown): Html {
-  if (typeof seconds !== 'number') return html`<span class="none">unknown</span>`;
-  const text = new Date(seconds * 1000).toISOString();
+  if (!/^\d{1,11}$/.test(String(seconds))) return html`<span class="none">unknown</span>`;
+  const text = new Date(Number(seconds) * 1000).toISOString();
   return html`<time datetime="${text}">${text.slice(0, 16).replace('T', ' ')} UTC</time>`;
 }
 

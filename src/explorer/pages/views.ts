@@ -1,3 +1,4 @@
+import { PlatformError } from '../../errors.ts';
 import { type Html, html } from './html.ts';
 import {
   actionsSection,
@@ -34,6 +35,9 @@ interface Asked {
 
 const rowsOf = (data: unknown) => data as readonly Row[];
 const rowOf = (data: unknown) => data as Row;
+/** A page of what the ledger does not have. */
+const unnamed = (what: string, name: string, why: string | false = false) =>
+  new PlatformError('RECORD_UNKNOWN', { reason: why ? `${what} "${name}": ${why}` : `there is no ${what} "${name}"` });
 const textOf = (value: unknown) => (value === null || value === undefined ? null : String(value));
 
 async function homeView({ read, linkTo }: Asked): Promise<View> {
@@ -62,7 +66,8 @@ async function addressView({ name, cursor, read, linkTo }: Asked): Promise<View>
     read('balances', { query: name, limit: 100 }),
     read('history', { query: name, type: 'address', limit: 25, ...(cursor === undefined ? {} : { cursor }) })
   ]);
-  const { block_index: first, pubkey } = rowOf(address.data);
+  const { block_index: first, pubkey, info, type } = rowOf(address.data);
+  if (rowOf(info)['address_id'] === null) throw unnamed('address', name, type !== null && 'it has done nothing yet');
   const held = rowsOf(balances.data).map(({ tick, amount, supply }) => [
     linkTo('token', tick),
     html`<span class="amount">${textOf(amount)}</span>`,
@@ -75,7 +80,7 @@ ${facts([
   ['first seen in block', linkTo('block', first)],
   ['public key', textOf(pubkey) && html`<code>${textOf(pubkey)}</code>`]
 ])}
-${section(balances.next === null ? 'Balances' : 'Balances (the newest 100)', ['Token', 'Amount', 'Supply'], held)}
+${section(balances.next === null ? 'Balances' : 'Balances (the first 100)', ['Token', 'Amount', 'Supply'], held)}
 ${actionsSection(linkTo, 'History', rowsOf(history.data), history.next)}`
   };
 }
@@ -107,7 +112,7 @@ ${facts([
   ['locked', locked.length === 0 ? 'nothing' : locked.join(', ')]
 ])}
 ${activityChart(rowsOf(newest.data))}
-${section('Newest holders', ['Address', 'Amount'], held)}
+${section('Largest holders', ['Address', 'Amount'], held)}
 ${actionsSection(linkTo, 'History', rowsOf(history.data), history.next)}`
   };
 }
@@ -138,6 +143,7 @@ ${actionsSection(linkTo, 'Actions', rowsOf(data), next)}`
 
 async function transactionView({ name, read, linkTo }: Asked): Promise<View> {
   const transaction = rowOf((await read('transaction', { query: name })).data);
+  if (transaction['tx_index'] === undefined) throw unnamed('transaction', name);
   const actions = rowsOf(transaction['actions']).map(({ action_index, action }) => [
     linkTo('action', action_index),
     html`<b>${textOf(action)}</b>`
@@ -156,6 +162,7 @@ ${section('Actions', ['Action', 'Kind'], actions)}`
 
 async function actionView({ name, read, linkTo }: Asked): Promise<View> {
   const action = rowOf((await read('action', { query: name })).data);
+  if (action['action_index'] === undefined) throw unnamed('action', name);
   const statuses = action['statuses'] as readonly string[];
   return {
     title: `${textOf(action['action'])} ${name}`,
@@ -176,14 +183,14 @@ ${facts([
 function movesOf(action: Row, linkTo: LinkTo): Html {
   const move = ({ address, tick, amount }: Row, sign: string, where = '') =>
     html`<li>${linkTo('address', address)} <span class="amount">${sign}${textOf(amount)?.replace('-', '')}</span> ${linkTo('token', tick)}${where}</li>`;
-  const escrows = rowsOf(action['escrows']);
+  const escrows = rowsOf(action['escrows'] ?? []);
   const isReleased = ({ amount }: Row) => String(amount).startsWith('-');
   const from = [
-    ...rowsOf(action['debits']).map((row) => move(row, '−')),
+    ...rowsOf(action['debits'] ?? []).map((row) => move(row, '−')),
     ...escrows.filter(isReleased).map((row) => move(row, '−', ' in escrow'))
   ];
   const into = [
-    ...rowsOf(action['credits']).map((row) => move(row, '+')),
+    ...rowsOf(action['credits'] ?? []).map((row) => move(row, '+')),
     ...escrows.filter((row) => !isReleased(row)).map((row) => move(row, '+', ' in escrow'))
   ];
   if (from.length + into.length === 0) return html`<p class="none">It moved nothing.</p>`;

@@ -9,6 +9,7 @@ import { markOf } from './cursor.ts';
 import { fill, type Page, type ReadPage, readPage } from './list-reader.ts';
 import { readNamed, wantedNames } from './named-tokens.ts';
 import { checkHeight, readPast } from './past.ts';
+import { readRanked } from './ranked.ts';
 import type { Query } from './reader.ts';
 import { findAddress, readSubject } from './subject.ts';
 import { checkStanding, findBlock, type Tip } from './tip.ts';
@@ -17,7 +18,7 @@ import { checkStanding, findBlock, type Tip } from './tip.ts';
 export async function answerQuestion(databases: Databases, question: Question): Promise<Reply> {
   const began = performance.now();
   const list = LISTS[question.method];
-  if (!list) return await answerRecord(databases, question);
+  if (!list) return await answerRecord(databases, question, began);
   const read = async (query: Query, tip: Tip | null) =>
     await readList({ query, list, question, tip, began, databases });
   if (list.database === 'indexer') return await databases.indexer(read);
@@ -25,18 +26,25 @@ export async function answerQuestion(databases: Databases, question: Question): 
   return await databases.decoder((query) => read(query, tip));
 }
 
-async function answerRecord(databases: Databases, question: Question): Promise<Reply> {
+async function answerRecord(databases: Databases, question: Question, began: number): Promise<Reply> {
   const record = RECORDS[question.method];
   if (!record) throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no method ${question.method}` });
   return await databases.indexer(async (query, tip) => {
     const names = () => databases.names.at(query, tip);
-    const data = await record.read({ query, names, question, databases });
+    const data = await record.read({ query, tip, names, question, databases });
     const height = record.isSettled ? Number(data['block_index']) : Number.NaN;
     const isSettled = tip !== null && height <= tip.height - databases.network.undoDepth;
-    return { body: JSON.stringify({ data }), ...placeOf(tip), isSettled, isProvisional: false, next: null };
+    return {
+      body: JSON.stringify({ ...data, runtime: runtimeSince(began) }),
+      ...placeOf(tip),
+      isSettled,
+      isProvisional: false,
+      next: null
+    };
   });
 }
 
+const runtimeSince = (began: number) => `${Math.round(performance.now() - began)}ms`;
 const placeOf = (tip: Tip | null) => ({ height: tip?.height ?? null, mark: tip?.mark ?? null });
 
 interface ListRead {
@@ -59,14 +67,17 @@ async function readList(asked: ListRead): Promise<Reply> {
   if (cursor && list.database === 'indexer') await checkStanding(query, cursor.block);
   if (question.height !== undefined) await checkHeight(query, question.height, tip);
   const names = () => databases.names.at(query, tip);
-  const value = await readSubject(query, names, filter.takes, text, databases.network.addresses);
+  const isKnown = !list.isElsewhere;
+  const value = isKnown ? await readSubject(query, names, filter.takes, text, databases.network.addresses) : null;
   const { limit, page, format } = question;
   const wanted = {
     ...{ filter, limit, cursor, value: value ?? '' },
     ...{ offset: cursor ? 0 : (page - 1) * limit, isDescending: question.order === 'desc' }
   };
   const found = value === null ? NO_PAGE : await readRows(asked, wanted);
-  const { data, end } = found;
+  const { end } = found;
+  const data = list.more && found.data.length > 0 ? await list.more.read(query, found.data) : found.data;
+  const beside = list.beside ? await list.beside.read(query, value, text) : {};
   const isCounted = format === 'json' && value !== null;
   const total = value === null ? 0 : isCounted ? (found.total ?? (await readTotal(asked, wanted, found))) : null;
   // The pages of a past block go on as long as it stands, whatever comes above it.
@@ -74,15 +85,17 @@ async function readList(asked: ListRead): Promise<Reply> {
   const next = end && begun ? databases.cursors.write(mark(), begun, end) : null;
   const body =
     format === 'csv'
-      ? writeCsv(Object.keys(list.columns), data)
+      ? writeCsv(Object.keys(list.columns), found.data)
       : JSON.stringify({
           data,
-          total: total === null ? null : String(total),
-          runtime: `${Math.round(performance.now() - began)}ms`,
+          total,
+          ...beside,
+          runtime: runtimeSince(began),
           next
         });
   // Of several pages of now none is: a cursor ends with the tip that it was made at.
-  const height = question.height ?? (filter.takes === 'height' && list.isSettled ? Number(value) : null);
+  const height =
+    question.height ?? (filter.takes === 'height' && list.isSettled && !list.hasLaterFields ? Number(value) : null);
   const isSettled =
     height !== null &&
     tip !== null &&
@@ -93,10 +106,13 @@ async function readList(asked: ListRead): Promise<Reply> {
 }
 
 const NO_PAGE: ReadPage & { readonly total?: number } = { data: [], end: null };
+/** In place of `{query}` where a client has none. */
+const ABSENT = 'null';
 
 async function readRows(asked: ListRead, page: Page): Promise<typeof NO_PAGE> {
   const { query, list, tip, databases } = asked;
   const { height } = asked.question;
+  if (list.rank !== undefined && height === undefined) return await readRanked(query, list, page);
   const wanted = wantedNames(page);
   if (wanted) return await readNamed(query, list, page, await databases.names.at(query, tip), wanted);
   if (height === undefined) return await readPage(query, list, page);
@@ -133,7 +149,7 @@ function findFilter(
   { types, usual, all, parameters = {} }: List,
   question: Question
 ): { filter: Filter; text: string } {
-  if (question.query !== undefined) {
+  if (question.query !== undefined && !(question.query === ABSENT && all)) {
     const filter = types[question.type ?? usual ?? ''];
     if (filter) return { filter, text: question.query };
   }

@@ -1,5 +1,5 @@
 import { type RawRow, readRow, selectList } from '../lists/columns.ts';
-import type { Filter, List, Way } from '../lists/list.ts';
+import type { Filter, List, Row, Way } from '../lists/list.ts';
 import type { Cursor, Position } from './cursor.ts';
 import type { Query } from './reader.ts';
 import { ADDRESS_ID } from './subject.ts';
@@ -18,7 +18,7 @@ export interface Page {
 
 /** Rows of a page, and where it ended; null: nothing is left. */
 export interface ReadPage {
-  readonly data: readonly Readonly<Record<string, unknown>>[];
+  readonly data: readonly Row[];
   readonly end: Position | null;
 }
 

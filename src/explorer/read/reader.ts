@@ -1,10 +1,11 @@
 import type { PoolConnection } from 'mysql2/promise';
 import {
-  databaseError,
   isConnectionLoss,
   openPool,
   type Pool,
   preparedRows,
+  readFault,
+  refusalOf,
   type SqlRow
 } from '../../db/core/connection.ts';
 import { PlatformError } from '../../errors.ts';
@@ -67,7 +68,7 @@ export class Reader {
     this.#pool = openPool(options.database, options.connections, settings);
   }
 
-  /** @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, QUESTION_TOO_HEAVY, or what `work` throws */
+  /** @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, TABLE_LACKING, STATEMENT_REFUSED, QUESTION_TOO_HEAVY, or what `work` throws */
   async read<T>(work: Work<T>): Promise<T> {
     const { breaker, database, limitMs } = this.#options;
     if (breaker.refuses)
@@ -82,8 +83,9 @@ export class Reader {
       return result;
     } catch (caught) {
       const isHeavy = (caught as { errno?: number }).errno === STATEMENT_TIMEOUT;
-      breaker.tell(isHeavy || caught instanceof PlatformError ? 'call.succeeded' : 'call.failed');
-      if (!isHeavy) throw databaseError(caught, { database: database.name });
+      const isAnswer = isHeavy || caught instanceof PlatformError || refusalOf(caught) !== null;
+      breaker.tell(isAnswer ? 'call.succeeded' : 'call.failed');
+      if (!isHeavy) throw readFault(caught, { database: database.name });
       throw new PlatformError('QUESTION_TOO_HEAVY', { reason: `it took longer than ${limitMs} ms` }, { cause: caught });
     }
   }

@@ -9,6 +9,11 @@ const MAX_DIGITS = 15;
 const HASH = /^[0-9a-fA-F]{64}$/;
 /** Columns of addresses hold ASCII; MariaDB does not compare them with anything else. */
 const ADDRESS = /^[\x21-\x7e]{1,120}$/;
+/** An address or a ticker by its id, as actions may name it. */
+const BY_ID = /^\^(\d{1,15})$/;
+const COIN = /^[A-Za-z]{1,10}$/;
+/** The ticker of the chain's coin in pairs. */
+const COIN_SIDE = 0;
 
 /** The id of an address that a statement looks up itself, which spares a round trip. @see readSubject */
 export const ADDRESS_ID = '(SELECT id FROM index_addresses WHERE address = ?)';
@@ -31,9 +36,11 @@ export async function readSubject(
 ): Promise<string | number | null> {
   switch (subject) {
     case 'address':
-      return ADDRESS.test(text) ? await spellAddress(query, text, versions) : null;
+      return isAddressText(text) ? await spellAddress(query, text, versions) : null;
     case 'ticker':
       return await findTicker(query, names, text);
+    case 'side':
+      return await findSide(query, names, text);
     case 'height':
       return readHeight(text);
     case 'action':
@@ -53,6 +60,9 @@ export function readHash(text: string): string | null {
   return HASH.test(text) ? text.toLowerCase() : null;
 }
 
+/** Whether a text can be compared with addresses. */
+export const isAddressText = (text: string): boolean => ADDRESS.test(text);
+
 /** The id of an address. */
 export async function findAddress(query: Query, address: string): Promise<number | null> {
   if (!ADDRESS.test(address)) return null;
@@ -65,13 +75,30 @@ export async function findAddress(query: Query, address: string): Promise<number
  * for; else as it is written, for older rows.
  */
 export async function spellAddress(query: Query, asked: string, versions: AddressVersions): Promise<string> {
+  const id = BY_ID.exec(asked)?.[1];
+  if (id !== undefined) {
+    const [found] = await query<{ address: string }>('SELECT address FROM index_addresses WHERE id = ?', [Number(id)]);
+    return found?.address ?? asked;
+  }
   const usual = canonicalAddress(asked, versions);
   if (usual === undefined || usual === asked || (await findAddress(query, usual)) !== null) return usual ?? asked;
   return (await findAddress(query, asked)) === null ? usual : asked;
 }
 
-/** The id of a ticker, which is looked up as it is written, then, among those of tokens, without regard to case. */
+/** The id of a side of a market: of a ticker, or 0 for the coin of a chain. */
+export async function findSide(query: Query, names: ReadNames, name: string): Promise<number | null> {
+  const isCoin =
+    COIN.test(name) && (await query('SELECT 1 FROM index_coins WHERE coin = ?', [name.toUpperCase()])).length > 0;
+  return isCoin ? COIN_SIDE : await findTicker(query, names, name);
+}
+
+/** The id of a ticker, by `^id`, or as it is written, then, among those of tokens, without regard to case. */
 export async function findTicker(query: Query, names: ReadNames, tick: string): Promise<number | null> {
+  const id = BY_ID.exec(tick)?.[1];
+  if (id !== undefined) {
+    const [known] = await query<{ id: number }>('SELECT id FROM index_tickers WHERE id = ?', [Number(id)]);
+    return known ? Number(known.id) : null;
+  }
   const found = await query<{ id: number; tick: string }>(
     'SELECT id, tick FROM index_tickers WHERE tick IN (?, ?, ?)',
     [tick, tick.toUpperCase(), tick.toLowerCase()]

@@ -10,6 +10,8 @@ import type { Query } from './reader.ts';
 export interface Tip {
   readonly height: number;
   readonly mark: string;
+  /** Unix seconds. */
+  readonly time?: number;
 }
 
 const MARK_DIGITS = 16;
@@ -59,5 +61,5 @@ function tipOf({ height, ...named }: BlockRow): Tip {
   const digest = createHash('sha256').update(
     JSON.stringify([height, named.chain, named.time, named.ledger, named.actions, named.contract])
   );
-  return { height, mark: digest.digest('hex').slice(0, MARK_DIGITS) };
+  return { height, mark: digest.digest('hex').slice(0, MARK_DIGITS), time: Number(named.time) };
 }

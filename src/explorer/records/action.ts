@@ -1,8 +1,25 @@
 import Type from 'typebox';
-import { ACTION_COLUMNS } from '../lists/actions.ts';
-import { address, amountOrNull, big, type Columns, rowSchema, textOrNull, ticker } from '../lists/columns.ts';
+import { FEE_COLUMNS } from '../lists/actions.ts';
+import {
+  address,
+  amountOrNull,
+  big,
+  type Columns,
+  readRow,
+  rowSchema,
+  selectList,
+  textOrNull,
+  ticker
+} from '../lists/columns.ts';
+import { listsOf, VOTE_KINDS } from '../lists/details.ts';
+import type { List, Row } from '../lists/list.ts';
+import { DETAILS, LISTS } from '../lists/lists.ts';
+import { POLL_DETAILS } from '../lists/votes.ts';
+import { ACTION_COLUMNS } from '../lists/written.ts';
+import type { Query } from '../read/reader.ts';
 import { readActionIndex } from '../read/subject.ts';
-import { MAX_ROWS, type RecordMethod, readRows, unknown } from './record.ts';
+import { readListOf, readOfferState, type Stated } from './action-parts.ts';
+import { MAX_ROWS, type RecordMethod, readRows } from './record.ts';
 
 const MOVED: Columns = {
   address: address('t.address_id'),
@@ -10,9 +27,8 @@ const MOVED: Columns = {
   amount: amountOrNull('t.amount')
 };
 const FEE: Columns = {
-  tick: ticker('t.tick_id'),
-  amount: amountOrNull('t.amount'),
-  destination: address('t.destination_id')
+  source: address('(SELECT a.source_id FROM actions a WHERE a.action_index = t.action_index)'),
+  ...FEE_COLUMNS
 };
 const TABLES = ['credits', 'debits', 'escrows'] as const;
 const TOTALS: Columns = Object.fromEntries(
@@ -24,62 +40,160 @@ const TOTALS: Columns = Object.fromEntries(
 /** Their tables have no key of their own. */
 const ORDER = 't.address_id, t.tick_id, t.amount';
 const firstOf = (table: string, columns: Columns) =>
-  Type.Array(rowSchema(columns), { description: `the first ${MAX_ROWS} of \`${table}_total\`` });
+  Type.Union([
+    Type.Array(rowSchema(columns), { description: `the first ${MAX_ROWS} of \`${table}_total\`` }),
+    Type.Null()
+  ]);
+const SAID = '(SELECT x.data FROM transactions x WHERE x.tx_index = a.tx_index)';
 const ACTION: Columns = {
   ...ACTION_COLUMNS,
-  data: textOrNull('(SELECT x.data FROM transactions x WHERE x.tx_index = a.tx_index)', 'what its transaction said')
+  data: textOrNull(SAID, 'what its transaction said'),
+  tx_data: textOrNull(SAID, 'the same')
 };
-/** Tables whose rows hold the verdict on an action. */
-const JUDGED = [
-  ...['addresses', 'airdrops', 'batches', 'broadcasts', 'callbacks', 'coinpays', 'destroys', 'dispenser_cancels'],
-  ...[
-    'dispenser_closes',
-    'dispenser_edits',
-    'dispensers',
-    'dispenses',
-    'dividends',
-    'files',
-    'issues',
-    'links',
-    'lists'
-  ],
-  ...['messages', 'mints', 'order_cancels', 'order_edits', 'orders', 'sends', 'sleeps', 'swap_cancels', 'swap_edits'],
-  ...['swaps', 'sweeps']
-];
-const VERDICTS = JUDGED.map((table) => `SELECT status_id FROM ${table} WHERE action_index = ?`).join(' UNION ');
+/** Columns of a kind's table that the record has under another name: its own is that of what every action has. */
+const RENAMED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  BROADCAST: { fee: 'broadcast_fee' },
+  PRICE: { fee: 'oracle_fee' },
+  DISPENSER: { fiat: 'fiat_code' }
+};
+/** Rows of the kinds that may have several, by the name under which the record has them all. */
+const LEGS: Readonly<Record<string, string>> = { SEND: 'sends', DESTROY: 'destroys', AIRDROP: 'airdrops' };
+const LEG_FIELDS = ['destination', 'tick', 'amount', 'memo', 'status'];
+/** Kinds whose state changes later. */
+const STATED: Readonly<Record<string, Stated>> = { ORDER: 'order', SWAP: 'swap', DISPENSER: 'dispenser' };
+/** Kinds that are about an offer, by the column that names it. */
+const ABOUT: Readonly<Record<string, Stated>> = {
+  ...{ ORDER_CANCEL: 'order', ORDER_EDIT: 'order', ORDER_EXPIRE: 'order' },
+  ...{ SWAP_CANCEL: 'swap', SWAP_EDIT: 'swap', SWAP_EXPIRE: 'swap' }
+};
+const OFFER_FIELDS = ['give_coin', 'give_tick', 'give_amount', 'get_coin', 'get_tick', 'get_amount'];
+const pick = (row: Row, names: readonly string[]): Row =>
+  Object.fromEntries(names.flatMap((name) => (name in row ? [[name, row[name]] as const] : [])));
+
+/** What is told of an action that does not exist: it moved nothing. */
+const NOTHING = { credits: null, debits: null, escrows: null, fee: null };
 
 export const action: RecordMethod = {
   summary: 'An action: what it did, what it moved, and why it was refused',
   tag: 'Actions',
   takes: 'action index',
   schema: Type.Object({
-    ...rowSchema(ACTION).properties,
-    statuses: Type.Array(Type.String(), { description: '`valid`, or why it was refused; several for several legs' }),
+    ...Type.Partial(rowSchema(ACTION)).properties,
+    status: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: '`valid`, or why it was refused' })),
+    statuses: Type.Optional(Type.Array(Type.String(), { description: 'several for several legs' })),
     credits: firstOf('credits', MOVED),
     debits: firstOf('debits', MOVED),
     escrows: firstOf('escrows', MOVED),
-    fees: Type.Array(rowSchema(FEE)),
-    ...rowSchema(TOTALS).properties
+    fee: Type.Union([rowSchema(FEE), Type.Null()]),
+    ...Type.Partial(rowSchema(TOTALS)).properties
   }),
   read: async ({ query, question: { query: name = '' } }) => {
     const index = readActionIndex(name);
     const [found] = await readRows(query, ACTION, 'actions a WHERE a.action_index = ?', [index]);
-    if (!found) return unknown('action', name);
-    const statuses = await query<{ status: string }>(
-      `SELECT i.status FROM (${VERDICTS}) v JOIN index_statuses i ON i.id = v.status_id ORDER BY i.status LIMIT ${MAX_ROWS}`,
-      JUDGED.map(() => index)
-    );
-    const rowsOf = (columns: Columns, table: string, order = ORDER) =>
-      readRows(query, columns, `${table} t WHERE t.action_index = ? ORDER BY ${order} LIMIT ${MAX_ROWS}`, [index]);
-    const [totals] = await readRows(query, TOTALS, 'actions a WHERE a.action_index = ?', [index]);
-    return {
-      ...found,
-      statuses: statuses.map(({ status }) => status),
-      credits: await rowsOf(MOVED, 'credits'),
-      debits: await rowsOf(MOVED, 'debits'),
-      escrows: await rowsOf(MOVED, 'escrows'),
-      fees: await rowsOf(FEE, 'fees', 't.tick_id'),
-      ...totals
-    };
+    if (!found) return NOTHING;
+    const kind = String(found['action']);
+    return { ...found, ...(await readKind(query, kind, index)), ...(await readMoves(query, index)) };
   }
 };
+
+/** What it moved, and what it paid. */
+async function readMoves(query: Query, index: number): Promise<Row> {
+  const rowsOf = async (table: string) => {
+    const rows = await readRows(
+      query,
+      MOVED,
+      `${table} t WHERE t.action_index = ? ORDER BY ${ORDER} LIMIT ${MAX_ROWS}`,
+      [index]
+    );
+    return rows.length === 0 ? null : rows;
+  };
+  const [fee = null] = await readRows(query, FEE, 'fees t WHERE t.action_index = ? LIMIT 1', [index]);
+  const [totals] = await readRows(query, TOTALS, 'actions a WHERE a.action_index = ?', [index]);
+  return {
+    credits: await rowsOf('credits'),
+    debits: await rowsOf('debits'),
+    escrows: await rowsOf('escrows'),
+    fee,
+    ...totals
+  };
+}
+
+/** The rows that it wrote into the table of its kind, at most 100, and the method of its list. */
+async function readWritten(query: Query, kind: string, index: number) {
+  for (const method of listsOf(LISTS, kind)) {
+    const list = LISTS[method]!;
+    const columns = method === 'polls' ? { ...list.columns, ...POLL_DETAILS } : list.columns;
+    const rows = await readRowsOf(query, { ...list, columns }, index);
+    if (rows.length > 0) return { method, rows };
+  }
+  return { method: '', rows: [] as readonly Row[] };
+}
+
+async function readRowsOf(query: Query, { columns, joins, within }: List, index: number): Promise<readonly Row[]> {
+  const order = within.length === 0 ? '' : ` ORDER BY ${within.join(', ')}`;
+  const rows = await query<Row>(
+    `SELECT ${selectList(columns)} FROM (SELECT ? AS k) k ${joins}${order} LIMIT ${MAX_ROWS}`,
+    [index]
+  );
+  return rows.map((row) => readRow(columns, row));
+}
+
+/** What actions of a kind alone have. */
+async function readKind(query: Query, kind: string, index: number): Promise<Row> {
+  const { method, rows } = await readWritten(query, kind, index);
+  const [first = {}] = rows;
+  const names = RENAMED[kind] ?? {};
+  const own = Object.fromEntries(
+    Object.entries(first)
+      .filter(([field]) => !(field in ACTION_COLUMNS))
+      .map(([field, value]) => [names[field] ?? field, value])
+  );
+  const statuses = [...new Set(rows.map((row) => String(row['status'])))];
+  const told = { ...own, status: first['status'] ?? null, statuses };
+  const legs = LEGS[kind];
+  if (legs) return { ...told, [legs]: rows.map((row) => pick(row, LEG_FIELDS)) };
+  const stated = STATED[kind];
+  if (stated)
+    return { ...told, cancelled_by: null, state: first['status'] ? await readOfferState(query, stated, index) : null };
+  const about = ABOUT[kind];
+  if (about) {
+    const [offer = {}] = await readRowsOf(query, LISTS[`${about}s`]!, Number(first[`${about}_action_index`] ?? -1));
+    return { ...told, ...pick(offer, OFFER_FIELDS) };
+  }
+  if (kind === 'LIST') return { ...told, ...(await readListOf(query, index, first)) };
+  if (kind === 'BATCH') return { ...told, actions: await readParts(query, index) };
+  if (kind === 'VOTE') return { ...told, ...voteOf(method, rows) };
+  return told;
+}
+
+function voteOf(method: string, rows: readonly Row[]): Row {
+  const [first = {}] = rows;
+  const kind = { vote_kind: VOTE_KINDS[method] ?? null };
+  if (method === 'polls') return { ...kind, options: optionsIn(first['options']) };
+  if (method !== 'votes') return kind;
+  const ballot = rows.map((row) => pick(row, ['choice', 'share']));
+  return { ...kind, options: null, poll_ref: first['poll_index'], ballot };
+}
+
+/** The options of a poll, which its row has as JSON. */
+export function optionsIn(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text)) as unknown;
+  } catch {
+    return null;
+  }
+}
+
+/** The actions of a BATCH: those of its transaction behind it. */
+async function readParts(query: Query, index: number): Promise<readonly Row[]> {
+  const parts = await readRows(
+    query,
+    ACTION_COLUMNS,
+    `actions a WHERE a.tx_index = (SELECT b.tx_index FROM actions b WHERE b.action_index = ?) AND a.action_index > ?
+     ORDER BY a.action_index LIMIT ${MAX_ROWS}`,
+    [index, index]
+  );
+  if (parts.length === 0) return parts;
+  const told = await DETAILS.read(query, parts);
+  return told.map(({ details, ...part }) => ({ ...part, summary: details }));
+}

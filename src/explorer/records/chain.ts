@@ -1,6 +1,8 @@
 import Type from 'typebox';
-import { address, big, bigOrNull, type Columns, integerOrNull, looked, rowSchema, text } from '../lists/columns.ts';
+import { address, big, bigOrNull, type Columns, looked, rowSchema, textOrNull } from '../lists/columns.ts';
+import { DETAILS } from '../lists/lists.ts';
 import { BLOCK_COLUMNS } from '../lists/state.ts';
+import { ACTION_COLUMNS } from '../lists/written.ts';
 import type { Query } from '../read/reader.ts';
 import { readHash, readHeight } from '../read/subject.ts';
 import { type Databases, MAX_ROWS, type RecordMethod, readRows, unknown } from './record.ts';
@@ -64,26 +66,25 @@ export async function findHeight(
 const TRANSACTION: Columns = {
   tx_index: big('x.tx_index'),
   tx_hash: looked('index_transactions', 'x.tx_hash_id'),
-  block_index: integerOrNull('x.block_index'),
-  timestamp: integerOrNull('(SELECT b.block_time FROM blocks b WHERE b.block_index = x.block_index LIMIT 1)'),
-  source: address('x.source_id')
+  block_index: bigOrNull('x.block_index'),
+  timestamp: bigOrNull('(SELECT b.block_time FROM blocks b WHERE b.block_index = x.block_index LIMIT 1)'),
+  source: address('x.source_id'),
+  tx_data: textOrNull('x.data', 'what it said'),
+  actions_total: big('(SELECT COUNT(*) FROM actions a WHERE a.tx_index = x.tx_index)')
 };
-const ACTIONS_OF = { actions_total: big('(SELECT COUNT(*) FROM actions a WHERE a.tx_index = x.tx_index)') };
-const OF_TRANSACTION: Columns = {
-  action_index: big('a.action_index'),
-  action: looked('index_actions', 'a.action_id')
-};
+/** What is told of a transaction that the ledger does not have: it may come. */
+const NOT_YET = { actions: [], tx_data: null };
 
 export const transaction: RecordMethod = {
-  summary: 'A transaction with its actions, by its hash or its index',
+  summary: 'A transaction with its actions, by its hash or its index; without a `tx_index` while the ledger has none',
   tag: 'Actions',
   takes: '64 hex digits, or a transaction index',
   types: ['tx_hash', 'tx_index'],
-  isSettled: true,
   schema: Type.Object({
-    ...rowSchema({ ...TRANSACTION, ...ACTIONS_OF }).properties,
-    actions: Type.Array(rowSchema(OF_TRANSACTION), {
-      description: `the first ${MAX_ROWS} of \`actions_total\`; \`actions?txid=\` has all`
+    ...Type.Partial(rowSchema(TRANSACTION)).properties,
+    tx_data: rowSchema(TRANSACTION).properties['tx_data']!,
+    actions: Type.Array(Type.Object({ ...rowSchema(ACTION_COLUMNS).properties, ...DETAILS.schema }), {
+      description: `the newest ${MAX_ROWS} of \`actions_total\``
     })
   }),
   read: async ({ query, question: { query: name = '', type } }) => {
@@ -91,63 +92,10 @@ export const transaction: RecordMethod = {
     const index = type !== 'tx_hash' && /^\d{1,15}$/.test(name) ? Number(name) : null;
     const where =
       hash === null ? 'x.tx_index = ?' : 'x.tx_hash_id = (SELECT i.id FROM index_transactions i WHERE i.hash = ?)';
-    const [found] = await readRows(query, { ...TRANSACTION, ...ACTIONS_OF }, `transactions x WHERE ${where} LIMIT 1`, [
-      hash ?? index
-    ]);
-    if (!found) return unknown('transaction', name);
-    const from = `actions a WHERE a.tx_index = ? ORDER BY a.action_index LIMIT ${MAX_ROWS}`;
-    return { ...found, actions: await readRows(query, OF_TRANSACTION, from, [Number(found['tx_index'])]) };
-  }
-};
-
-/** The newest number of tables whose numbers are dealt without gaps. */
-const TOTALS: Columns = {
-  actions: big('(SELECT COALESCE(MAX(action_index), 0) FROM actions)'),
-  transactions: big('(SELECT COALESCE(MAX(tx_index), 0) FROM transactions)'),
-  addresses: big('(SELECT COALESCE(MAX(id), 0) FROM index_addresses)'),
-  tickers: big('(SELECT COALESCE(MAX(id), 0) FROM index_tickers)')
-};
-
-const PRICE: Columns = {
-  pair: text('p.coin_pair'),
-  price: text('p.price'),
-  round: big('p.round_number'),
-  reference_block: bigOrNull('p.reference_block', 'the block that the round was of'),
-  timestamp: integerOrNull('p.block_timestamp', 'Unix seconds')
-};
-
-/** Prices of the newest round that validators agreed on. */
-async function readPrices(query: Query) {
-  const from = "price_snapshots p WHERE p.status = 'finalized' ORDER BY p.round_number DESC, p.coin_pair DESC LIMIT ?";
-  const newest = await readRows(query, PRICE, from, [MAX_ROWS]);
-  return newest.filter(({ round }) => round === newest[0]?.['round']).reverse();
-}
-
-export const network: RecordMethod = {
-  summary: 'The network: its newest block, how much there is, prices, and when an action is final',
-  tag: 'State',
-  schema: Type.Object({
-    coin: Type.String(),
-    chain: Type.String(),
-    network: Type.String(),
-    tip: Type.Union([rowSchema(BLOCK_COLUMNS), Type.Null()]),
-    totals: rowSchema(TOTALS),
-    prices: Type.Array(rowSchema(PRICE), { description: 'of the newest round that validators agreed on' }),
-    finality: Type.Object({
-      confirmations: Type.Integer({ description: 'after which other chains rely on an action' }),
-      undo_depth: Type.Integer({ description: 'blocks that a reorg can replace' })
-    })
-  }),
-  read: async ({
-    query,
-    databases: {
-      network: { code, chain, network: name, confirmations, undoDepth }
-    }
-  }) => {
-    const [tip] = await readRows(query, BLOCK_COLUMNS, 'blocks b ORDER BY b.block_index DESC LIMIT 1', []);
-    const [totals] = await readRows(query, TOTALS, 'DUAL', []);
-    const finality = { confirmations, undo_depth: undoDepth };
-    const prices = await readPrices(query);
-    return { coin: code, chain, network: name, tip: tip ?? null, totals, prices, finality };
+    const [found] = await readRows(query, TRANSACTION, `transactions x WHERE ${where} LIMIT 1`, [hash ?? index]);
+    if (!found) return NOT_YET;
+    const from = `actions a WHERE a.tx_index = ? ORDER BY a.action_index DESC LIMIT ${MAX_ROWS}`;
+    const actions = await readRows(query, ACTION_COLUMNS, from, [Number(found['tx_index'])]);
+    return { ...found, actions: actions.length === 0 ? [] : await DETAILS.read(query, actions) };
   }
 };

@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox';
+import type { TObject } from 'typebox';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { PlatformError } from '../../errors.ts';
 import { type Columns, readRow, selectList } from '../lists/columns.ts';
@@ -27,6 +27,8 @@ export interface Databases {
 /** What a record is read by. */
 export interface RecordRead {
   readonly query: Query;
+  /** The newest block of the snapshot. */
+  readonly tip: Tip | null;
   readonly names: ReadNames;
   readonly question: Question;
   readonly databases: Databases;
@@ -40,7 +42,13 @@ export interface RecordMethod {
   readonly takes?: string;
   /** What `{type}` may be; a path may leave it out. */
   readonly types?: readonly string[];
-  readonly schema: TSchema;
+  readonly schema: TObject;
+  /** Its paths behind `/{COIN}/api/`, where they are not its method's; other parameters than `query` and `type` are `parameters`. */
+  readonly paths?: readonly string[];
+  /** It takes the paging of a list. */
+  readonly isPaged?: { readonly most?: number; readonly usualRows?: number };
+  /** Query parameters that it takes besides. */
+  readonly parameters?: readonly string[];
   /** Part of the answer is the decoder's, and changes between blocks of the ledger. */
   readonly asksDecoder?: true;
   /** The answer tells its `block_index`, and stays as it is once no reorg can reach that block. */

@@ -1,7 +1,12 @@
 import { action } from './action.ts';
-import { block, network, transaction } from './chain.ts';
+import { block, transaction } from './chain.ts';
+import { COMMITMENT_RECORDS } from './commitments.ts';
+import { market, marketHistory, marketOrders, orderbook } from './market.ts';
+import { network } from './network.ts';
 import type { RecordMethod } from './record.ts';
+import { ROW_RECORDS } from './rows.ts';
 import { search } from './search.ts';
+import { oracle, staking, validator } from './stakers.ts';
 import { address, pubkey, token } from './state.ts';
 
 /** What has one answer and no list, by its method. */
@@ -13,5 +18,14 @@ export const RECORDS: Readonly<Record<string, RecordMethod>> = {
   token,
   pubkey,
   address,
-  search
+  search,
+  staking,
+  validator,
+  oracle,
+  market,
+  market_history: marketHistory,
+  market_orders: marketOrders,
+  market_orderbook: orderbook,
+  ...ROW_RECORDS,
+  ...COMMITMENT_RECORDS
 };

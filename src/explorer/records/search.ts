@@ -6,13 +6,33 @@ import { findHeight } from './chain.ts';
 import type { RecordMethod, RecordRead } from './record.ts';
 
 const FOUND = ['address', 'token', 'transaction', 'block', 'action'] as const;
+/** What clients in use ask for besides; no key finds the words of messages. */
+const ASKED = [...FOUND, 'broadcast'] as const;
+
+const FoundSchema = Type.Object(
+  Object.fromEntries(
+    ['address', 'hash', 'tick', 'description'].map((name) => [
+      name,
+      Type.Optional(Type.Union([Type.String(), Type.Null()]))
+    ])
+  )
+);
 
 export const search: RecordMethod = {
   summary: 'What a text names: an address, tokens that begin so, a transaction, a block, an action',
   tag: 'State',
   takes: 'text',
-  types: FOUND,
+  types: ASKED,
+  isPaged: { usualRows: 10 },
   schema: Type.Object({
+    data: Type.Array(FoundSchema, { description: 'the same, in a form of their own each' }),
+    total: Type.Integer(),
+    totals: Type.Object({
+      addresses: Type.Integer(),
+      tokens: Type.Integer(),
+      transactions: Type.Integer(),
+      broadcasts: Type.Integer()
+    }),
     results: Type.Array(
       Type.Object({
         type: Type.Unsafe<string>({ type: 'string', enum: [...FOUND] }),
@@ -29,9 +49,52 @@ export const search: RecordMethod = {
     for (const each of FOUND.filter((found) => type === undefined || found === type))
       for (const value of await FINDERS[each](asked, name)) results.push({ type: each, value });
     const address = canonicalAddress(name, asked.databases.network.addresses) ?? null;
-    return { results, unused_address: results.length === 0 ? address : null };
+    const kept = results.slice(0, asked.question.limit);
+    return {
+      ...(await inUse(asked.query, kept)),
+      results: kept,
+      unused_address: results.length === 0 ? address : null
+    };
   }
 };
+
+interface Found {
+  readonly type: string;
+  readonly value: string;
+}
+
+/** What was found as clients in use read it: the fields of its kind. */
+async function inUse(query: Query, results: readonly Found[]) {
+  const described = await describe(
+    query,
+    results.flatMap(({ type, value }) => (type === 'token' ? [value] : []))
+  );
+  const data: Record<string, string | null>[] = [];
+  for (const { type, value } of results) {
+    if (type === 'address') data.push({ address: value });
+    if (type === 'transaction') data.push({ hash: value });
+    if (type === 'token') data.push({ tick: value, description: described.get(value) ?? null });
+  }
+  const count = (wanted: string) => results.filter(({ type }) => type === wanted).length;
+  const totals = {
+    addresses: count('address'),
+    tokens: count('token'),
+    transactions: count('transaction'),
+    broadcasts: 0
+  };
+  return { data, total: data.length, totals };
+}
+
+/** The descriptions of tokens by their tickers: one statement, which a connection prepares once. */
+async function describe(query: Query, ticks: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
+  if (ticks.length === 0) return new Map();
+  const found = await query<{ tick: string; description: string | null }>(
+    `SELECT i.tick, t.description FROM index_tickers i JOIN tokens t ON t.tick_id = i.id
+     WHERE i.tick IN (${Array.from({ length: MAX_TICKERS }, () => '?').join(', ')})`,
+    Array.from({ length: MAX_TICKERS }, (_, place) => ticks[place] ?? ticks[0]!)
+  );
+  return new Map(found.map(({ tick, description }) => [tick, description]));
+}
 
 type Finder = (asked: RecordRead, name: string) => Promise<readonly string[]>;
 

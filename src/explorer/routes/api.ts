@@ -1,9 +1,9 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { errorHandler } from '../../service/errors.ts';
 import type { Limit } from '../../service/limits.ts';
-import { oneOf } from '../../service/parameters.ts';
+import { oneOf, refuseInvalid } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
@@ -16,7 +16,8 @@ import { RECORDS } from '../records/records.ts';
 import { prefersCsv } from './accept.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { isCurrent, questionKey, tellFreshness } from './freshness.ts';
-import { CoinSchema, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
+import { otherRoutes } from './others.ts';
+import { CoinSchema, type Paged, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
 import { StatusSchema, statusOf } from './status.ts';
 
 /** What the routes of an explorer answer from. */
@@ -35,10 +36,10 @@ export interface ApiDeps {
   readonly hubAgeS: () => number | null;
 }
 
-/** One path of a method: the parts behind its name. */
+/** One path of a method. */
 interface Path {
-  readonly method: string;
-  readonly parts: '' | '/:query' | '/:query/:type';
+  /** Behind `/{COIN}/api/`. */
+  readonly path: string;
   readonly params?: TProperties;
   readonly querystring?: TSchema;
   readonly response?: TSchema;
@@ -53,6 +54,11 @@ const OF_SERVICE: ReadonlySet<string | undefined> = new Set(['/api/ping', '/api/
 interface Reading extends Pick<ApiDeps, 'reads' | 'version'> {
   readonly cacheOf: (coin: Coin) => AnswerCache;
 }
+
+const RuntimeSchema = Type.String({ pattern: '^\\d+ms$', description: 'how long it took' });
+const PingSchema = Type.Object({ status: Type.Literal('success') });
+/** That the service answers. */
+export const PING = { status: 'success' } as const;
 
 /** The part of the documentation with the paths that need no code of a network. */
 export const ONE_NETWORK = 'One network';
@@ -92,13 +98,14 @@ export function apiRoutes(app: FastifyInstance, deps: ApiDeps): void {
       ...Object.entries(RECORDS).flatMap((record) => recordPaths(record, reading)),
       ...Object.entries(LISTS).flatMap((list) => listPaths(list, reading))
     ];
-    for (const { method, parts, params = {}, querystring, response, doc, answer } of paths) {
+    for (const { path, params = {}, querystring, response, doc, answer } of paths) {
       for (const coin of [{ coin: CoinSchema }, {}]) {
-        const url = `${'coin' in coin ? '/:coin' : ''}/api/${method}${parts}`;
+        const url = `${'coin' in coin ? '/:coin' : ''}/api/${path}`;
         const isOfOne = !('coin' in coin || OF_SERVICE.has(url));
         plugin.get(
           url,
           {
+            schemaErrorFormatter: refusePath,
             config: { open: true, ...(doc ? { doc: isOfOne ? { ...doc, tag: ONE_NETWORK } : doc } : {}) },
             schema: {
               params: Type.Object({ ...coin, ...params }),
@@ -110,6 +117,7 @@ export function apiRoutes(app: FastifyInstance, deps: ApiDeps): void {
         );
       }
     }
+    otherRoutes(plugin, deps);
     for (const rest of ['/:coin/api', '/:coin/api/*', '/api', '/api/*'])
       plugin.get(rest, { config: { open: true } }, async () => {
         throw new PlatformError('RECORD_UNKNOWN', { reason: 'there is no such method; /openapi.json lists them' });
@@ -117,44 +125,68 @@ export function apiRoutes(app: FastifyInstance, deps: ApiDeps): void {
   });
 }
 
+/** A `{type}` that a method does not have is no path of it. */
+const refusePath: NonNullable<RouteShorthandOptions['schemaErrorFormatter']> = (faults, part) =>
+  faults.some(({ instancePath }) => part === 'params' && instancePath === '/type')
+    ? new PlatformError('RECORD_UNKNOWN', { reason: 'the method has no such {type}; /openapi.json lists them' })
+    : refuseInvalid(faults, part);
+
 function statePaths(coins: ApiDeps['coins'], hubAgeS: ApiDeps['hubAgeS']): Path[] {
   const doc = { tag: 'State', headers: LIMIT_HEADERS, statuses: STATUSES } as const;
-  const PingSchema = Type.Object({ status: Type.Literal('success') });
   return [
     {
-      ...{ method: 'ping', parts: '', response: PingSchema, doc: { ...doc, summary: 'Whether the service answers' } },
-      answer: () => ({ status: 'success' })
+      ...{ path: 'ping', response: PingSchema, doc: { ...doc, summary: 'Whether the service answers' } },
+      answer: () => PING
     },
     {
-      ...{ method: 'status', parts: '', response: StatusSchema, doc: { ...doc, summary: 'How every network stands' } },
+      ...{ path: 'status', response: StatusSchema, doc: { ...doc, summary: 'How every network stands' } },
       answer: () => statusOf(coins(), hubAgeS())
     }
   ];
 }
 
-function recordPaths(
-  [method, { takes, types, schema, summary, tag }]: [string, (typeof RECORDS)[string]],
-  reading: Reading
-): Path[] {
-  const path = {
-    method,
-    response: Type.Object({ data: schema }),
-    doc: { tag, summary, headers: HEADERS, statuses: READ_STATUSES },
-    answer: reader(reading, method)
+/** What each named part of a path is. */
+const PARTS: Readonly<Record<string, string>> = {
+  tick1: 'ticker, or the coin of the chain',
+  tick2: 'ticker, or the coin of the chain',
+  address: 'address'
+};
+
+function recordPaths([method, record]: [string, (typeof RECORDS)[string]], reading: Reading): Path[] {
+  const { takes, types, schema, summary, tag, paths, isPaged, parameters = [] } = record;
+  const named = Object.fromEntries(parameters.map((name) => [name, Type.Optional(QuerySchema(name))]));
+  const paged: Paged = {
+    ...isPaged,
+    areAll: true,
+    parameters: Object.fromEntries(parameters.map((name) => [name, true]))
   };
-  if (takes === undefined) return [{ ...path, parts: '' }];
-  const query = QuerySchema(takes);
-  return [
-    missing(method, '', '{query}'),
-    { ...path, parts: '/:query', params: { query } },
-    ...(types ? [{ ...path, parts: '/:query/:type' as const, params: { query, type: oneOf(types) } }] : [])
-  ];
+  const query = QuerySchema(takes ?? '');
+  const whole: Omit<Path, 'path'> = {
+    response: Type.Object({ ...schema.properties, runtime: RuntimeSchema }),
+    ...(isPaged
+      ? { querystring: pagingSchema(paged) }
+      : parameters.length > 0
+        ? { querystring: Type.Object(named) }
+        : {}),
+    doc: { tag, summary, headers: HEADERS, statuses: READ_STATUSES },
+    answer: reader(reading, method, paged)
+  };
+  const made = (path: string): Path => {
+    const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+    const params = names.map((name) => {
+      if (name === 'query') return [name, query] as const;
+      return [name, name === 'type' && types ? oneOf(types) : QuerySchema(PARTS[name] ?? name)] as const;
+    });
+    return { ...whole, path, params: Object.fromEntries(params) };
+  };
+  if (paths) return paths.map(made);
+  if (takes === undefined) return [made(method)];
+  return [missing(method, '{query}'), made(`${method}/:query`), ...(types ? [made(`${method}/:query/:type`)] : [])];
 }
 
 function listPaths([method, list]: [string, List], reading: Reading): Path[] {
   const types = Object.keys(list.types);
-  const path = {
-    method,
+  const whole: Omit<Path, 'path'> = {
     querystring: pagingSchema(list),
     response: listSchema(list),
     doc: {
@@ -168,44 +200,58 @@ function listPaths([method, list]: [string, List], reading: Reading): Path[] {
   };
   const query = QuerySchema('an address, a ticker, a block or an action, as the type says');
   const usual = QuerySchema(`of the type ${list.usual}`);
+  const made = (path: string): Path => {
+    const params = path.endsWith('/:type')
+      ? { query, type: oneOf(types) }
+      : path.includes(':query')
+        ? { query: usual }
+        : {};
+    return { ...whole, path, params };
+  };
+  if (list.paths) return list.paths.map(made);
   return [
-    list.all ? { ...path, parts: '' } : missing(method, '', '{query}'),
-    ...(needsType(list) ? [missing(method, '/:query', `{type}: ${types.join(', ')}`)] : []),
-    ...(list.usual === undefined ? [] : [{ ...path, parts: '/:query' as const, params: { query: usual } }]),
-    ...(types.length === 0 ? [] : [{ ...path, parts: '/:query/:type' as const, params: { query, type: oneOf(types) } }])
+    list.all ? made(method) : missing(method, '{query}'),
+    ...(needsType(list) ? [missing(`${method}/:query`, `{type}: ${types.join(', ')}`)] : []),
+    ...(list.usual === undefined ? [] : [made(`${method}/:query`)]),
+    ...(types.length === 0 ? [] : [made(`${method}/:query/:type`)])
   ];
 }
 
-function listSchema({ columns }: List) {
+function listSchema({ columns, more, beside }: List) {
+  const row = rowSchema(columns);
   return Type.Object({
-    data: Type.Array(rowSchema(columns)),
-    total: Type.Union([Type.String({ pattern: '^\\d+$' }), Type.Null()], {
+    data: Type.Array(more ? Type.Object({ ...row.properties, ...more.schema }) : row),
+    total: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
       description: 'how many rows there are; null while a long list is being counted: ask again'
     }),
-    runtime: Type.String({ pattern: '^\\d+ms$' }),
+    ...(beside?.schema ?? {}),
+    runtime: RuntimeSchema,
     next: Type.Union([Type.String(), Type.Null()], { description: 'cursor of the next page; null: this is the last' })
   });
 }
 
 /** A path that lacks a part. */
-function missing(method: string, parts: Path['parts'], what: string): Path {
+function missing(path: string, what: string): Path {
   return {
-    method,
-    parts,
+    path,
     answer: () => {
-      throw new PlatformError('PARAMETER_MISSING', { reason: `${method} needs ${what} in its path` });
+      throw new PlatformError('PARAMETER_MISSING', { reason: `${path.split('/')[0]} needs ${what} in its path` });
     }
   };
 }
 
 /** Answers from the cache of the network, else from its actor. */
-function reader({ cacheOf, reads, version }: Reading, method: string, list?: List): Path['answer'] {
+function reader({ cacheOf, reads, version }: Reading, method: string, paged: Paged): Path['answer'] {
+  const isList = method in LISTS;
   return async (request, reply, coinOf) => {
     const coin = coinOf();
     const { params, query, headers } = request;
-    const format: Question['format'] = list && prefersCsv(headers.accept) ? 'csv' : 'json';
-    const question = { ...readQuestion(method, list, params as object, query as Record<string, string>), format };
-    if (list) varyBy(reply, 'accept');
+    const format: Question['format'] = isList && prefersCsv(headers.accept) ? 'csv' : 'json';
+    const question = {
+      ...readQuestion(method, paged, params as Record<string, string>, query as Record<string, string>),
+      format
+    };
+    if (isList) varyBy(reply, 'accept');
     const cache = cacheOf(coin);
     const key = questionKey(question);
     const { mark } = cache;

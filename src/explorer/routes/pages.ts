@@ -5,6 +5,7 @@ import { PlatformError } from '../../errors.ts';
 import { publicFailure } from '../../service/errors.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
+import { LISTS } from '../lists/lists.ts';
 import { layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
 import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
@@ -76,10 +77,11 @@ export function pageRoutes(
 
 function readerOf(coin: Coin, request: FastifyRequest, reads: FairReads): ReadAnswer {
   return async (method, { limit = 10, ...asked } = {}) => {
-    const question = { method, parameters: {}, page: 1, limit, order: 'desc', format: 'json', ...asked } as const;
+    const order = LISTS[method]?.usualOrder ?? 'desc';
+    const question = { method, parameters: {}, page: 1, limit, order, format: 'json', ...asked } as const;
     const { body, next } = await reads.take(coin, request, () => coin.read(question));
-    const { data } = JSON.parse(body) as { data: unknown };
-    return { data, next };
+    const answer = JSON.parse(body) as { data: unknown };
+    return { data: method in LISTS ? answer.data : answer, next };
   };
 }
 

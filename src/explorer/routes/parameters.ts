@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import { oneOf, wholeNumber } from '../../service/parameters.ts';
+import { wholeNumber } from '../../service/parameters.ts';
 import type { List } from '../lists/list.ts';
 import type { Question } from '../question.ts';
 
@@ -8,23 +8,20 @@ export const CoinSchema = Type.String({ description: 'public code of the network
 /** As long as the longest name of a token. */
 export const QuerySchema = (takes: string) => Type.String({ minLength: 1, maxLength: 250, description: takes });
 
-const DEFAULT_LIMIT = 10;
+const MOST_ROWS = 100;
 /** Rows before a page; a cursor goes deeper. */
 const MAX_OFFSET = 1_000_000;
+const MAX_DIGITS = 15;
 
-const PAGING = {
-  page: Type.Optional(wholeNumber({ min: 1, digits: 6, default: 1 })),
-  limit: Type.Optional(
-    Type.String({
-      pattern: '^(?:[1-9]\\d?|100)$',
-      description: `a whole number from 1 to 100; default ${DEFAULT_LIMIT}`
-    })
-  ),
-  sortorder: Type.Optional(oneOf(['asc', 'desc'], '; default desc, the newest first')),
-  cursor: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 1_024, description: '`next` of the page before, instead of a page' })
-  )
-};
+/** Any text: what is no such number counts as left out. */
+const lenient = (description: string) => Type.Optional(Type.String({ maxLength: 1_024, description }));
+
+const pagingOf = ({ most, usual, order }: { most: number; usual: number; order: 'asc' | 'desc' }) => ({
+  page: lenient('a whole number from 1; default 1'),
+  limit: lenient(`rows: 1 to ${most}; default ${usual}; more counts as ${most}, less as 1`),
+  sortorder: lenient(`asc or desc; default ${order}`),
+  cursor: lenient('`next` of the page before, instead of a page')
+});
 
 const PAST = {
   height: Type.Optional(
@@ -36,34 +33,52 @@ const PAST = {
 };
 
 /** The query string of a list. */
-export const pagingSchema = ({ parameters = {}, past }: List) => {
+export const pagingSchema = ({
+  parameters = {},
+  past,
+  most = MOST_ROWS,
+  usualRows = most,
+  usualOrder = 'desc'
+}: Paged) => {
   const own = Object.keys(parameters).map((name) => [name, Type.Optional(QuerySchema('what its actions have'))]);
-  return Type.Object({ ...PAGING, ...(past ? PAST : {}), ...Object.fromEntries(own) });
+  return Type.Object({
+    ...pagingOf({ most, usual: usualRows, order: usualOrder }),
+    ...(past ? PAST : {}),
+    ...Object.fromEntries(own)
+  });
 };
 
+/** What a list says of its pages. */
+export type Paged = Partial<Pick<List, 'past' | 'most' | 'usualOrder'>> & {
+  /** Rows of a page without a limit; default the most. */
+  readonly usualRows?: number;
+  /** Query parameters by their names. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  /** All of them may be sent; else one. */
+  readonly areAll?: boolean;
+};
 type Paging = Readonly<Partial<Record<string, string>>>;
-type PathParts = Readonly<{ query?: string; type?: string }>;
+type PathParts = Readonly<Record<string, string> & { query?: string; type?: string; coin?: string }>;
 
 /** A list's path and query string as a question. @throws {PlatformError} REQUEST_INVALID */
 export function readQuestion(
   method: string,
-  list: List | undefined,
-  path: PathParts,
+  list: Paged | undefined,
+  { query, type, coin: _, ...named }: PathParts,
   paging: Paging
 ): Omit<Question, 'format'> {
   const { page, limit, sortorder, cursor, height } = paging;
+  const { most = MOST_ROWS, usualRows = most, usualOrder = 'desc' } = list ?? {};
   const question = {
     method,
-    ...(path.query === undefined ? {} : { query: path.query }),
-    ...(path.type === undefined ? {} : { type: path.type }),
+    ...(query === undefined ? {} : { query }),
+    ...(type === undefined ? {} : { type }),
     ...(cursor === undefined ? {} : { cursor }),
     ...(height === undefined || !list?.past ? {} : { height: Number(height) }),
-    ...({
-      page: Number(page ?? 1),
-      limit: Number(limit ?? DEFAULT_LIMIT),
-      order: sortorder === 'asc' ? 'asc' : 'desc'
-    } as const),
-    parameters: readParameters(list, paging)
+    page: readWithin(page, 1, Number.MAX_SAFE_INTEGER),
+    limit: readWithin(limit, usualRows, most),
+    order: readOrder(sortorder) ?? usualOrder,
+    parameters: { ...readParameters(list ?? {}, paging), ...named }
   };
   if (height !== undefined && list && !list.past)
     throw new PlatformError('REQUEST_INVALID', { reason: `${method} has no past values: leave height out` });
@@ -76,12 +91,23 @@ export function readQuestion(
   return question;
 }
 
-function readParameters({ parameters = {} }: Pick<List, 'parameters'> = {}, paging: Paging): Record<string, string> {
+/** A whole number from 1 to a most; what is no number counts as left out. */
+function readWithin(text: string | undefined, usual: number, most: number): number {
+  if (text === undefined || !/^-?\d+$/.test(text)) return usual;
+  return text.length > MAX_DIGITS ? most : Math.min(Math.max(Number(text), 1), most);
+}
+
+const readOrder = (text: string | undefined): 'asc' | 'desc' | undefined => {
+  const word = text?.toLowerCase();
+  return word === 'asc' || word === 'desc' ? word : undefined;
+};
+
+function readParameters({ parameters = {}, areAll = false }: Paged, paging: Paging): Record<string, string> {
   const given = Object.keys(parameters).flatMap((name) => {
     const text = paging[name];
     return text === undefined ? [] : [[name, text] as const];
   });
-  if (given.length > 1)
+  if (given.length > 1 && !areAll)
     throw new PlatformError('REQUEST_INVALID', {
       reason: `send one of ${given.map(([name]) => name).join(', ')}, not all`
     });

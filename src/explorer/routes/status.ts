@@ -20,8 +20,28 @@ const CoinStatusSchema = Type.Object({
   })
 });
 
-/** Every public network by its code. */
-export const StatusSchema = Type.Object({ data: ByName(CoinStatusSchema) });
+const Heights = ByName(HeightOrNull);
+const SecondsOrNull = Type.Union([Type.Integer(), Type.Null()]);
+
+/** Every public network by its code: in `data` each whole, beside it field by field, of those that are served. */
+export const StatusSchema = Type.Object({
+  data: ByName(CoinStatusSchema),
+  supported: ByName(Type.String({ description: 'the name of the network' })),
+  available: ByName(Type.String({ description: 'the name of the network' })),
+  stale: ByName(Type.Boolean()),
+  last_block: Heights,
+  last_block_time: Heights,
+  decoder_tip: Heights,
+  decoder_lag_blocks: Heights,
+  decoder_health: ByName(Type.String({ description: 'ok, or unknown while the tip of the decoder is not known' })),
+  chain_tip: ByName(Type.Null({ description: 'an explorer has no node' })),
+  chain_lag_blocks: ByName(Type.Null()),
+  replica_halted: ByName(Type.Union([Type.String(), Type.Null()], { description: 'why the ledger does not go on' })),
+  tip_age_seconds: ByName(SecondsOrNull),
+  tip_future_seconds: ByName(SecondsOrNull),
+  hub_config_age_seconds: SecondsOrNull,
+  hub_config_fetched_at: SecondsOrNull
+});
 
 const UNSUPPORTED = {
   ...{ supported: false, available: false, stale: false, last_block: null, decoder_tip: null, decoder_lag_blocks: null }
@@ -47,5 +67,34 @@ export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static
     };
     return [code, status] as const;
   });
-  return { data: Object.fromEntries(data) };
+  const nowS = Math.floor(Date.now() / 1000);
+  return {
+    data: Object.fromEntries(data),
+    ...fieldsOf(coins, nowS),
+    supported: Object.fromEntries(CHAIN_NETWORKS.map(({ code, name }) => [code, name])),
+    hub_config_age_seconds: hubAgeS,
+    hub_config_fetched_at: hubAgeS === null ? null : nowS - hubAgeS
+  };
+}
+
+/** Of each network that is served, field by field. */
+function fieldsOf(coins: readonly Coin[], nowS: number) {
+  const known = coins.map(({ network, report }) => ({ ...network, report: report() }));
+  const of = <V>(value: (each: (typeof known)[number]) => V) =>
+    Object.fromEntries(known.map((each) => [each.code, value(each)]));
+  const answers = known.filter(({ report }) => report?.state === 'available' || report?.state === 'stale');
+  return {
+    available: Object.fromEntries(answers.map(({ code, name }) => [code, name])),
+    stale: of(({ report }) => report?.state === 'stale'),
+    last_block: of(({ report }) => report?.height ?? null),
+    last_block_time: of(({ report }) => report?.time ?? null),
+    decoder_tip: of(({ report }) => report?.decoderTip ?? null),
+    decoder_lag_blocks: of(({ report }) => (report ? lagOf(report) : null)),
+    decoder_health: of(({ report }) => (report?.decoderTip == null ? 'unknown' : 'ok')),
+    chain_tip: of(() => null),
+    chain_lag_blocks: of(() => null),
+    replica_halted: of(({ report }) => alarmText(report?.upstream)),
+    tip_age_seconds: of(({ report }) => (report?.time == null ? null : Math.max(0, nowS - report.time))),
+    tip_future_seconds: of(({ report }) => (report?.time == null ? null : Math.max(0, report.time - nowS)))
+  };
 }

@@ -22,14 +22,13 @@ test('a transaction of many actions, and an action of many credits, show the fir
        SELECT ${FIRST_ACTION}, 700001 + ${MANY} - seq, 1, '1' FROM seq_1_to_${MANY}`
   );
   const { url } = await startExplorer(explored);
-  const record = async (path: string) =>
-    ((await (await fetch(`${url}/api/${path}`)).json()) as { data: Record<string, unknown> }).data;
+  const record = async (path: string) => (await (await fetch(`${url}/api/${path}`)).json()) as Record<string, unknown>;
   const transaction = await record(`transaction/${TX}/tx_index`);
   const actions = transaction['actions'] as { readonly action_index: string }[];
   assert.equal(transaction['actions_total'], String(MANY));
   assert.deepEqual(
     actions.map(({ action_index }) => action_index),
-    Array.from({ length: SHOWN }, (_, n) => String(FIRST_ACTION + n))
+    Array.from({ length: SHOWN }, (_, n) => String(FIRST_ACTION + MANY - 1 - n))
   );
   const action = await record(`action/${FIRST_ACTION}`);
   assert.equal(action['credits_total'], String(MANY));

@@ -52,7 +52,7 @@ test('a person finds a token, its holder, an action and its block', async () => 
   const expected = await sql(
     explored.indexer,
     `SELECT i.tick, b.amount FROM balances b JOIN index_tickers i ON i.id = b.tick_id JOIN index_addresses a ON a.id = b.address_id
-     WHERE a.address = '${address}' ORDER BY b.tick_id DESC`
+     WHERE a.address = '${address}' ORDER BY i.tick`
   );
   const balances = page.locator('section', { hasText: 'Balances' }).locator('tbody tr');
   assert.deepEqual(

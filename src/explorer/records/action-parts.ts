@@ -1,0 +1,90 @@
+import type { Row } from '../lists/list.ts';
+import type { Query } from '../read/reader.ts';
+import { MAX_ROWS } from './record.ts';
+
+/** Kinds of offers whose state later actions change. */
+export type Stated = 'order' | 'swap' | 'dispenser';
+
+const VALID = "(SELECT i.id FROM index_statuses i WHERE i.status = 'valid')";
+const EXPIRED = "(SELECT i.id FROM index_statuses i WHERE i.status = 'expired')";
+const exact = (column: string) => `CAST(COALESCE(NULLIF(${column}, ''), '0') AS DECIMAL(58,18))`;
+
+/** What a trade has left to give or to get, over `o`: what the older one of a match gives is what the newer one gets. */
+export function leftOf(kind: 'order' | 'swap', side: 'give' | 'get'): string {
+  const other = side === 'give' ? 'get' : 'give';
+  // A match that nobody paid for used nothing of the order that was to pay in the chain's coin.
+  const counts = `(o.give_tick_id IS NOT NULL OR m.status_id <> COALESCE(${EXPIRED}, 0))`;
+  const used = (place: 'give' | 'get', column: string) =>
+    `COALESCE((SELECT SUM(${exact(`m.${column}_amount`)}) FROM ${kind}_matches m
+       WHERE m.${place}_action_index = o.action_index AND ${counts}), 0)`;
+  return `${exact(`o.${side}_amount`)} - ${used('give', other)} - ${used('get', side)}`;
+}
+
+/** A field of an offer after its edits, over `o`. */
+export const offerNow = (kind: Stated, column: string) =>
+  `COALESCE((SELECT e.${column} FROM ${kind}_edits e WHERE e.${kind}_action_index = o.action_index AND e.status_id = ${VALID}
+     AND e.${column} IS NOT NULL ORDER BY e.action_index DESC LIMIT 1), o.${column})`;
+const DISPENSER_LEFT = `${exact('o.give_escrow')}
+  + COALESCE((SELECT SUM(${exact('e.give_escrow')}) FROM dispenser_edits e
+      WHERE e.dispenser_action_index = o.action_index AND e.status_id = ${VALID}), 0)
+  - COALESCE((SELECT SUM(${exact('d.give_amount')}) FROM dispenses d
+      WHERE d.dispenser_action_index = o.action_index AND d.status_id = ${VALID}), 0)`;
+
+/** Where an offer stands: what it has left, its newest expiration, lists and status; all null for one that was refused. */
+export async function readOfferState(query: Query, kind: Stated, index: number): Promise<Row> {
+  const left =
+    kind === 'dispenser'
+      ? `${DISPENSER_LEFT} AS give_remaining`
+      : `${leftOf(kind, 'give')} AS give_remaining, ${leftOf(kind, 'get')} AS get_remaining`;
+  const [found = {}] = await query<Row>(
+    `SELECT ${left}, ${['expiration', 'allow_list', 'block_list'].map((column) => `${offerNow(kind, column)} AS ${column}`).join(', ')},
+       (SELECT i.status FROM ${kind}_statuses s JOIN index_statuses i ON i.id = s.status_id
+        WHERE s.${kind}_action_index = o.action_index ORDER BY s.action_index DESC LIMIT 1) AS status
+     FROM ${kind}s o WHERE o.action_index = ?`,
+    [index]
+  );
+  return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, value === null ? null : plain(value)]));
+}
+
+/** Without the zeros that SQL puts behind a sum. */
+const plain = (value: unknown): string =>
+  String(value)
+    .replace(/(\.\d*?)0+$/, '$1')
+    .replace(/\.$/, '');
+
+/** Tables of the texts of items, by the type of a list. */
+const ITEMS: Readonly<Record<string, string>> = {
+  1: '(SELECT x.tick FROM index_tickers x WHERE x.id = t.item_id)',
+  2: '(SELECT x.address FROM index_addresses x WHERE x.id = t.item_id)',
+  3: 'CAST(t.item_id AS CHAR)'
+};
+
+/** The items of a list as this action left it, what it changed, and the newest membership: each at most 100. */
+export async function readListOf(query: Query, index: number, { type, list_action_index: root }: Row): Promise<Row> {
+  const of = Number(root ?? index);
+  const [newest] = await query<{ at: number | null }>(
+    `SELECT GREATEST(?, COALESCE((SELECT MAX(l.action_index) FROM lists l WHERE l.list_action_index = ? AND l.status_id = ${VALID}), 0)) AS at`,
+    [of, of]
+  );
+  const at = Number(newest?.at ?? index);
+  const itemsOf = async (table: string, key: number) => {
+    const found = await query<{ item: string | null; status: string | null }>(
+      `SELECT ${ITEMS[String(type)] ?? ITEMS['3']} AS item,
+         ${table === 'list_edits' ? '(SELECT i.status FROM index_statuses i WHERE i.id = t.status_id)' : 'NULL'} AS status
+       FROM ${table} t WHERE t.action_index = ? ORDER BY item LIMIT ${MAX_ROWS}`,
+      [key]
+    );
+    return found;
+  };
+  const name = String(type) === '1' ? 'tick' : String(type) === '2' ? 'address' : 'list';
+  const textsOf = (rows: Awaited<ReturnType<typeof itemsOf>>) => rows.map(({ item }) => item);
+  return {
+    list: textsOf(await itemsOf('list_items', index)),
+    edits: (await itemsOf('list_edits', index)).map(({ item, status }) => ({ [name]: item, status })),
+    state: {
+      edit_resolution_active: true,
+      membership_action_index: at,
+      current_list: textsOf(await itemsOf('list_items', at))
+    }
+  };
+}

@@ -1,0 +1,210 @@
+import Type from 'typebox';
+import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { readRow, rowSchema, selectList } from '../lists/columns.ts';
+import type { Row } from '../lists/list.ts';
+import { MARKET_COLUMNS } from '../lists/markets.ts';
+import type { Query } from '../read/reader.ts';
+import { findAddress, findSide, spellAddress } from '../read/subject.ts';
+import { leftOf, offerNow } from './action-parts.ts';
+import type { RecordMethod, RecordRead } from './record.ts';
+
+/** A pair as a path names it, by the ids of its tickers; null: the coin of the chain. */
+interface Pair {
+  readonly one: number | null;
+  readonly two: number | null;
+}
+
+/** Orders of a pair that are looked at, the newest; matches that are counted; levels of a side of an order book. */
+const MAX_ORDERS = 20_000;
+const MAX_COUNTED = 10_000;
+const MAX_LEVELS = 100;
+const VALID = "(SELECT i.id FROM index_statuses i WHERE i.status = 'valid')";
+
+const PARTS = ':tick1/:tick2';
+const Text = Type.String();
+const TextOrNull = Type.Union([Text, Type.Null()]);
+const paged = (row: Parameters<typeof Type.Object>[0]) =>
+  Type.Object({ data: Type.Array(Type.Object(row)), total: Type.Union([Type.Integer(), Type.Null()]) });
+
+/** The pair of a path; null: one side is no token. */
+async function readPair({ query, names, question: { parameters } }: RecordRead): Promise<Pair | null> {
+  const one = await findSide(query, names, parameters['tick1'] ?? '');
+  const two = await findSide(query, names, parameters['tick2'] ?? '');
+  return one === null || two === null ? null : { one: one || null, two: two || null };
+}
+
+/** Both directions of a pair over a table with sides. */
+const inPair = (of: string) =>
+  `((${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?) OR (${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?))`;
+const bothWays = ({ one, two }: Pair) => [one, two, two, one];
+
+export const market: RecordMethod = {
+  summary: 'The prices of a pair, seen from its first ticker; empty for a pair that nobody traded',
+  tag: 'State',
+  paths: [`market/${PARTS}`],
+  schema: Type.Object(Type.Partial(rowSchema(MARKET_COLUMNS)).properties),
+  read: async (asked) => {
+    const pair = await readPair(asked);
+    if (!pair) return {};
+    const [one, two] = [pair.one ?? 0, pair.two ?? 0];
+    const [found] = await asked.query<Row>(
+      `SELECT ${selectList(MARKET_COLUMNS)}, t.tick1_id = ? AS is_first FROM markets t
+       WHERE (t.tick1_id = ? AND t.tick2_id = ?) OR (t.tick1_id = ? AND t.tick2_id = ?) LIMIT 1`,
+      [one, one, two, two, one]
+    );
+    if (!found) return {};
+    const row = readRow(MARKET_COLUMNS, found);
+    if (Number(found['is_first']) === 1) return row;
+    const turned = Object.entries(row).map(([name, value]) => [name.replace(/^tick([12])/, turn), value]);
+    return Object.fromEntries(turned) as Row;
+  }
+};
+const turn = (_: string, side: string) => `tick${side === '1' ? '2' : '1'}`;
+
+/** The id of the address in a path, as the value of its condition; undefined where the path has none. */
+async function readAddress({ query, question, databases }: RecordRead): Promise<number | undefined> {
+  const { address } = question.parameters;
+  if (address === undefined) return undefined;
+  return (await findAddress(query, await spellAddress(query, address, databases.network.addresses))) ?? -1;
+}
+
+export const marketHistory: RecordMethod = {
+  summary: 'Matches of a pair, or those of an address, the newest first',
+  tag: 'State',
+  paths: [`market/${PARTS}/history`, `market/${PARTS}/history/:address`],
+  isPaged: {},
+  schema: paged({
+    action_index: Text,
+    amount: TextOrNull,
+    block_index: Text,
+    price: TextOrNull,
+    timestamp: TextOrNull,
+    type: Text
+  }),
+  read: async (asked) => {
+    const pair = await readPair(asked);
+    if (!pair) return { data: [], total: 0 };
+    const owner = await readAddress(asked);
+    const { page, limit, order } = asked.question;
+    const ofOwner =
+      owner === undefined
+        ? ''
+        : 'AND ? IN (SELECT s.source_id FROM actions s WHERE s.action_index IN (m.give_action_index, m.get_action_index))';
+    const from = `order_matches m WHERE ${inPair('m')} AND m.status_id = ${VALID} ${ofOwner}`;
+    const values = [...bothWays(pair), ...(owner === undefined ? [] : [owner])];
+    const gives = 'm.give_tick_id <=> ?';
+    const [base, quote] = [`IF(${gives}, m.give_amount, m.get_amount)`, `IF(${gives}, m.get_amount, m.give_amount)`];
+    const data = await asked.query<Row>(
+      `SELECT CAST(m.action_index AS CHAR) AS action_index, ${base} AS amount, ${priceOf(base, quote)} AS price,
+         IF(${gives}, 'sell', 'buy') AS type, CAST(a.block_index AS CHAR) AS block_index,
+         CAST((SELECT b.block_time FROM blocks b WHERE b.block_index = a.block_index LIMIT 1) AS CHAR) AS timestamp
+       FROM (SELECT m.* FROM ${from} ORDER BY m.action_index ${order === 'asc' ? 'ASC' : 'DESC'} LIMIT ? OFFSET ?) m
+       JOIN actions a ON a.action_index = m.action_index ORDER BY m.action_index ${order === 'asc' ? 'ASC' : 'DESC'}`,
+      [...Array.from({ length: 4 }, () => pair.one), ...values, limit, (page - 1) * limit]
+    );
+    return { data: data.map(plainPrice), total: await countUpTo(asked.query, from, values) };
+  }
+};
+
+/** What one unit costs, at most 8 places, rounded half up. */
+const priceOf = (base: string, quote: string) =>
+  `CAST(ROUND(CAST(${quote} AS DECIMAL(58,18)) / NULLIF(CAST(${base} AS DECIMAL(58,18)), 0), 8) AS CHAR)`;
+const plain = (value: unknown) => (value === null ? null : formatAmount(parseAmount(String(value)) ?? 0n));
+const plainPrice = ({ price, amount, ...row }: Row): Row => ({ ...row, amount: plain(amount), price: plain(price) });
+
+async function countUpTo(
+  query: Query,
+  from: string,
+  values: readonly (string | number | null)[]
+): Promise<number | null> {
+  const [found] = await query<{ count: number }>(
+    `SELECT COUNT(*) AS count FROM (SELECT 1 FROM ${from} LIMIT ${MAX_COUNTED + 1}) c`,
+    values
+  );
+  const count = Number(found?.count ?? 0);
+  return count > MAX_COUNTED ? null : count;
+}
+
+/** An open order of a pair, seen from its first ticker. */
+interface OpenOrder extends Row {
+  readonly action_index: number;
+  readonly type: 'buy' | 'sell';
+  readonly amount: string | null;
+  readonly price: string | null;
+  readonly expiration: string | null;
+}
+
+/** The open ones of the newest orders of a pair. */
+async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenOrder[]> {
+  const gives = 'o.give_tick_id <=> ?';
+  const [base, quote] = [`IF(${gives}, o.give_amount, o.get_amount)`, `IF(${gives}, o.get_amount, o.give_amount)`];
+  const found = await query<Row>(
+    `SELECT o.action_index, IF(${gives}, 'sell', 'buy') AS type, ${priceOf(base, quote)} AS price,
+       CAST(IF(${gives}, ${leftOf('order', 'give')}, ${leftOf('order', 'get')}) AS CHAR) AS amount, ${offerNow('order', 'expiration')} AS expiration
+     FROM (SELECT o.* FROM orders o WHERE ${inPair('o')} AND o.status_id = ${VALID} ORDER BY o.action_index DESC LIMIT ${MAX_ORDERS}) o
+     WHERE 'open' = (SELECT i.status FROM order_statuses s JOIN index_statuses i ON i.id = s.status_id
+       WHERE s.order_action_index = o.action_index ORDER BY s.action_index DESC LIMIT 1)
+     ${owner === undefined ? '' : 'AND ? = (SELECT a.source_id FROM actions a WHERE a.action_index = o.action_index)'}`,
+    [...Array.from({ length: 4 }, () => pair.one), ...bothWays(pair), ...(owner === undefined ? [] : [owner])]
+  );
+  return found.map((row) => ({
+    action_index: Number(row['action_index']),
+    type: row['type'] === 'sell' ? 'sell' : 'buy',
+    amount: plain(row['amount']),
+    price: plain(row['price']),
+    expiration: row['expiration'] === null ? null : String(row['expiration'])
+  }));
+}
+
+export const marketOrders: RecordMethod = {
+  summary: `The open orders among the newest ${MAX_ORDERS} of a pair, or those of an address, the newest first`,
+  tag: 'State',
+  paths: [`market/${PARTS}/orders`, `market/${PARTS}/orders/:address`],
+  isPaged: {},
+  schema: paged({
+    action_index: Type.Integer(),
+    type: Text,
+    amount: TextOrNull,
+    price: TextOrNull,
+    expiration: TextOrNull
+  }),
+  read: async (asked) => {
+    const pair = await readPair(asked);
+    const { page, limit, order } = asked.question;
+    const open = pair ? await readOpen(asked.query, pair, await readAddress(asked)) : [];
+    const sign = order === 'asc' ? 1 : -1;
+    const sorted = open.toSorted((a, b) => sign * (a.action_index - b.action_index));
+    return { data: sorted.slice((page - 1) * limit, page * limit), total: open.length };
+  }
+};
+
+const LevelsSchema = Type.Array(Type.Array(TextOrNull), { description: 'price and amount, the best first' });
+
+export const orderbook: RecordMethod = {
+  summary: `The order book of a pair: the open orders among its newest ${MAX_ORDERS}, by price`,
+  tag: 'State',
+  paths: [`market/${PARTS}/orderbook`],
+  schema: Type.Object({ market: Text, bids: LevelsSchema, asks: LevelsSchema }),
+  read: async (asked) => {
+    const { tick1, tick2 } = asked.question.parameters;
+    const pair = await readPair(asked);
+    const open = pair ? await readOpen(asked.query, pair) : [];
+    const side = (type: OpenOrder['type']) =>
+      levelsOf(
+        open.filter((order) => order.type === type),
+        type === 'sell'
+      );
+    return { market: `${tick1}/${tick2}`, bids: side('buy'), asks: side('sell') };
+  }
+};
+
+/** Orders of one side by their prices. */
+function levelsOf(orders: readonly OpenOrder[], isAscending: boolean): (readonly [price: string, amount: string])[] {
+  const amounts = new Map<string, bigint>();
+  for (const { price, amount } of orders)
+    if (price !== null) amounts.set(price, (amounts.get(price) ?? 0n) + (parseAmount(amount ?? '0') ?? 0n));
+  const levels = [...amounts].map(([price, amount]) => ({ price, rank: parseAmount(price) ?? 0n, amount }));
+  const sorted = levels.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  const best = (isAscending ? sorted : sorted.reverse()).slice(0, MAX_LEVELS);
+  return best.map(({ price, amount }) => [price, formatAmount(amount)] as const);
+}

@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { PlatformError } from '../../errors.ts';
+import { type Coin, findCoin } from '../coins.ts';
+import type { FairReads } from '../fair-reads.ts';
+import type { Question } from '../question.ts';
+import type { ApiDeps } from './api.ts';
+import { CoinSchema, QuerySchema } from './parameters.ts';
+
+/** What an indexer answers, and nothing that an explorer reads. */
+const OF_INDEXER = ['feequote', 'feeschedule', 'oraclefeequote', 'preflight'] as const;
+/** Addresses of one question. */
+const MAX_ADDRESSES = 20;
+const MAX_BALANCES = 500;
+const AddressesSchema = Type.Object({
+  addresses: Type.Array(QuerySchema('an address'), { minItems: 1, maxItems: MAX_ADDRESSES })
+});
+const BalancesSchema = Type.Object({
+  data: Type.Array(Type.Unknown(), { description: 'the answer of `balances` to each address, in their order' })
+});
+
+interface Deps {
+  readonly coins: ApiDeps['coins'];
+  readonly reads: FairReads;
+}
+
+/** Paths in use that are no list and no record: a POST, and what an explorer cannot answer. */
+export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void {
+  const coinOf = ({ params }: FastifyRequest): Coin => findCoin(coins(), (params as { coin?: string }).coin);
+  for (const base of ['/:coin', '']) {
+    const coin = base === '' ? {} : { coin: CoinSchema };
+    for (const method of OF_INDEXER)
+      for (const verb of method === 'preflight' ? (['GET', 'POST'] as const) : (['GET'] as const))
+        app.route({ method: verb, url: `${base}/api/${method}`, config: { open: true }, handler: refuseIndexer });
+    app.post(`${base}/api/contract/:query/call`, { config: { open: true } }, async () => {
+      throw new PlatformError('RECORD_UNKNOWN', { reason: 'no contract runs here' });
+    });
+    const doc = {
+      tag: 'State',
+      summary: `What several addresses hold, at most ${MAX_ADDRESSES}`,
+      statuses: [400, 404, 429, 503]
+    };
+    app.post(
+      `${base}/api/balances`,
+      {
+        config: { open: true, ...(base === '' ? {} : { doc }) },
+        schema: { params: Type.Object(coin), body: AddressesSchema, response: { 200: BalancesSchema } }
+      },
+      async (request, reply) => readBalances(coinOf(request), request, reply, reads)
+    );
+  }
+}
+
+const refuseIndexer = async (): Promise<never> => {
+  throw new PlatformError('INDEXER_UNNAMED', { reason: 'this explorer asks no indexer' });
+};
+
+/** One answer after the other, each in its turn: several addresses cost what they would cost one by one. */
+async function readBalances(
+  coin: Coin,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  reads: FairReads
+): Promise<{ data: unknown[] }> {
+  const data: unknown[] = [];
+  for (const query of (request.body as { addresses: string[] }).addresses) {
+    const question: Question = {
+      ...{ method: 'balances', query, parameters: {}, page: 1, limit: MAX_BALANCES, order: 'asc', format: 'json' }
+    };
+    const { body } = await reads.take(coin, request, () => coin.read(question));
+    data.push(JSON.parse(body));
+  }
+  reply.header('cache-control', 'no-store');
+  return { data };
+}

@@ -4,7 +4,6 @@ import { PlatformError } from '../../errors.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import type { Question } from '../question.ts';
-import type { ApiDeps } from './api.ts';
 import { CoinSchema, QuerySchema } from './parameters.ts';
 
 /** What an indexer answers, and nothing that an explorer reads. */
@@ -20,7 +19,7 @@ const BalancesSchema = Type.Object({
 });
 
 interface Deps {
-  readonly coins: ApiDeps['coins'];
+  readonly coins: () => readonly Coin[];
   readonly reads: FairReads;
 }
 

@@ -8,18 +8,20 @@ import type { SourceLayout } from '../../tables/source-layout.ts';
 import { rangingOf } from '../changes/ranging.ts';
 import { commonSpans, type Span } from '../changes/spans.ts';
 import { isWatched } from '../changes/watch-reader.ts';
-import { isAtLeast, readSnapshotPosition, type ServerPosition } from './position.ts';
+import { isOfOneLog, readLogState, type ServerPosition } from './position.ts';
 import { findBinlogObstacle } from './support.ts';
 import { BinlogTail } from './tail.ts';
 import { TouchedLog, type TouchedTables } from './touched.ts';
 
 const NO_POSITION = 'the server tells no position of a snapshot: start it with log_bin; it must be a MariaDB';
+const UNSYNCED =
+  'sync_binlog is not 1, so that a crash may take the end of the binary log: after each restart of MariaDB all rows are compared; set sync_binlog = 1';
 /** Actions of a foreign key by which InnoDB changes rows of the child. */
 const CASCADES = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT']);
 /** How long a group waits for the log; it is mostly there before the snapshot. */
 const ARRIVAL_MS = 2_000;
 /** A server without what it takes is looked at again after this long. */
-const LOOK_AGAIN_MS = 30_000;
+const LOOK_AGAIN_MS = 5_000;
 
 export interface BinlogChangesOptions {
   readonly mode: BinlogMode;
@@ -47,6 +49,8 @@ export class BinlogChanges {
   #done: ServerPosition | null = null;
   #reason: string | null = 'it was not looked at yet';
   #lookAt = 0;
+  /** Connections of the tail before which the account's rights and the server's filters were looked at. */
+  #looked = 1;
   /** What changed before the next group is not known in full. */
   #hasGap = false;
   #missed = 0;
@@ -68,7 +72,8 @@ export class BinlogChanges {
 
   /** Where a successor continues; null: it is not known. */
   get kept(): ServerPosition | null {
-    return this.#done;
+    const began = this.#done && this.#tail?.beginningOf(this.#done.file);
+    return this.#done && typeof began === 'number' ? { ...this.#done, began } : this.#done;
   }
 
   /**
@@ -82,12 +87,13 @@ export class BinlogChanges {
     this.stop();
     if (this.#options.mode === 'off') return false;
     this.align(layout);
-    const here = await readSnapshotPosition(statements);
+    const { at: here, obstacle } = await readLogState(statements);
     // Without the predecessor's position, what changed after its last group is known by checksums alone.
     const isOfOne = kept !== null && here !== null && isOfOneLog(kept, here);
     this.#done = isOfOne ? kept : here;
     this.#hasGap = false;
-    if (!here) this.#without(NO_POSITION);
+    if (here && !here.isSynced) this.#options.log.warn(UNSYNCED);
+    if (obstacle !== null || !here) this.#without(obstacle ?? NO_POSITION);
     else if (await this.#follow(here)) this.#reason = null;
     return isOfOne && this.#reason === null;
   }
@@ -114,8 +120,11 @@ export class BinlogChanges {
    */
   async upTo(statements: Statements): Promise<BinlogRead | null> {
     if (this.#options.mode === 'off') return null;
-    const at = await readSnapshotPosition(statements);
-    if (!at) return this.#without(NO_POSITION);
+    const { at, obstacle } = await readLogState(statements);
+    if (obstacle !== null || !at) {
+      this.#lose();
+      return this.#without(obstacle ?? NO_POSITION);
+    }
     if (this.#done && !isOfOneLog(this.#done, at)) this.#lose();
     if (!(await this.#follow(at))) return null;
     const tail = this.#tail!;
@@ -123,6 +132,15 @@ export class BinlogChanges {
       if (tail.isLost) this.#lose();
       else tail.restart();
       return this.#without(tail.fault ?? 'the binary log did not arrive in time');
+    }
+    // Behind another connection may be another start of the server, with other filters.
+    if (tail.connections !== this.#looked) {
+      const found = await this.#findObstacle();
+      if (found !== null) {
+        this.#lose();
+        return this.#without(found);
+      }
+      this.#looked = tail.connections;
     }
     if (this.#reason !== null) this.#options.log.info(at, 'changes are read from the binary log');
     this.#reason = null;
@@ -179,9 +197,7 @@ export class BinlogChanges {
   async #follow(at: ServerPosition): Promise<boolean> {
     if (this.#tail) return true;
     if (performance.now() < this.#lookAt) return false;
-    const { coordinates, open } = this.#options;
-    const connection = await open();
-    const obstacle = await findBinlogObstacle(connection, coordinates.name).finally(() => connection.destroy());
+    const obstacle = await this.#findObstacle();
     if (obstacle !== null) {
       this.#lookAt = performance.now() + LOOK_AGAIN_MS;
       // Groups without the log go on from here.
@@ -192,8 +208,15 @@ export class BinlogChanges {
     if (this.#done === null) [this.#hasGap, this.#done] = [true, at];
     const valueColumn = (table: string) => this.#columns.get(table);
     const tables = () => this.#columns.keys();
-    this.#tail = new BinlogTail(coordinates, this.#done, this.#log, { tables, valueColumn });
+    this.#looked = 1;
+    this.#tail = new BinlogTail(this.#options.coordinates, this.#done, this.#log, { tables, valueColumn });
     return true;
+  }
+
+  async #findObstacle(): Promise<string | null> {
+    const { coordinates, open } = this.#options;
+    const connection = await open();
+    return await findBinlogObstacle(connection, coordinates.name).finally(() => connection.destroy());
   }
 
   #lose(): void {
@@ -207,9 +230,4 @@ export class BinlogChanges {
     this.#reason = reason;
     return null;
   }
-}
-
-/** Whether what stands between two positions can be read: they are of one server, and the second is not before the first. */
-function isOfOneLog(from: ServerPosition, to: ServerPosition): boolean {
-  return from.server !== null && from.server === to.server && isAtLeast(to, from);
 }

@@ -11,27 +11,32 @@ const SETTINGS = {
   wsrep_on: 'cluster'
 } as const;
 
+/** Global variables that say whether the log names every row. */
+export const LOG_SETTINGS: readonly string[] = Object.keys(SETTINGS);
+
 /**
- * Finds out whether the server's binary log names every row that changes in the connection's database.
+ * Returns why a server's log does not name every row that changes, with the remedy; null when its settings let it.
  *
- * @returns the reason why not, with its remedy; null when it does
+ * @param values  of LOG_SETTINGS  @param slavesRunning  connections to other servers whose changes are carried out now
  */
-export async function findBinlogObstacle(connection: Connection, database: string): Promise<string | null> {
-  const names = Object.keys(SETTINGS).map((name) => `'${name}'`);
-  const found = await rows<{ Variable_name: string; Value: string }>(
-    connection,
-    `SHOW GLOBAL VARIABLES WHERE Variable_name IN (${names.join(', ')})`
-  );
-  const value = (name: keyof typeof SETTINGS) =>
-    found.find(({ Variable_name }) => Variable_name.toLowerCase() === name)?.Value ?? '';
-  const [running] = await rows<{ Value: string }>(connection, "SHOW GLOBAL STATUS LIKE 'Slaves_running'");
+export function obstacleOf(values: ReadonlyMap<string, string>, slavesRunning: number): string | null {
+  const value = (name: keyof typeof SETTINGS) => values.get(name) ?? '';
   if (value('log_bin') !== 'ON') return 'the server writes no binary log: start it with log_bin';
   if (value('binlog_format') !== 'ROW') return `binlog_format is ${value('binlog_format')}: set binlog_format = ROW`;
   if (!IMAGES.has(value('binlog_row_image')))
     return `binlog_row_image is ${value('binlog_row_image')}: set binlog_row_image = FULL or NOBLOB`;
-  const isReplica = Number(running?.Value ?? 0) > 0 || value('gtid_slave_pos') !== '' || value('wsrep_on') === 'ON';
+  const isReplica = slavesRunning > 0 || value('gtid_slave_pos') !== '' || value('wsrep_on') === 'ON';
   if (isReplica && value('log_slave_updates') !== 'ON')
     return 'the server replicates another one and does not log those changes: start it with log_slave_updates';
+  return null;
+}
+
+/**
+ * Finds out what only the account's rights and the server's start decide: whether the log can be read, and leaves no database out.
+ *
+ * @returns the reason why not, with its remedy; null when it can be used
+ */
+export async function findBinlogObstacle(connection: Connection, database: string): Promise<string | null> {
   try {
     const [filter] = await rows(connection, 'SHOW MASTER STATUS');
     return filteredOut(filter, database);

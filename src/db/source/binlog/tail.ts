@@ -8,7 +8,8 @@ import type { TouchedLog } from './touched.ts';
 import { type LogEvent, LogTransactions, type ValueColumn } from './transactions.ts';
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 30_000;
+/** A right that is granted again, or a server that is back, is used within seconds. */
+const LONGEST_PAUSE_MS = 4_000;
 /** MariaDB ends the reader of a replica when another with its number comes; these numbers are far above those that people give. */
 const READER_IDS = [2 ** 31, 2 ** 32 - 2] as const;
 /** The file is gone, or the position is not in it. */
@@ -47,6 +48,8 @@ export class BinlogTail {
   #pauseMs = FIRST_PAUSE_MS;
   #waiting: (() => void)[] = [];
   #isStopped = false;
+  /** How often the server has begun to send its log. */
+  connections = 0;
   /** Why it does not follow at the moment; null while it does. */
   fault: string | null = null;
   /** The position cannot be read any more: what happened since is unknown. */
@@ -54,7 +57,7 @@ export class BinlogTail {
 
   constructor(
     to: DatabaseCoordinates,
-    start: BinlogPosition,
+    start: BinlogPosition & { readonly began?: number },
     log: TouchedLog,
     of: { readonly tables: () => Iterable<string>; readonly valueColumn: ValueColumn }
   ) {
@@ -66,7 +69,7 @@ export class BinlogTail {
   /** Waits until all transactions before a position are noted. @returns false after `deadlineMs`, or at once when that cannot happen */
   async reached(position: BinlogPosition, deadlineMs: number): Promise<boolean> {
     const end = performance.now() + deadlineMs;
-    while (!isAtLeast(this.#transactions.position, position)) {
+    while (!this.#transactions.hasHead || !isAtLeast(this.#transactions.position, position)) {
       const left = end - performance.now();
       if (left <= 0 || this.isLost || this.#isStopped) return false;
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -75,7 +78,12 @@ export class BinlogTail {
       await Promise.race([promise, sleep(left, undefined, { ref: false, signal: stop.signal }).catch(() => undefined)]);
       stop.abort();
     }
-    return true;
+    return !this.isLost;
+  }
+
+  /** Returns when a file of the log began; undefined where it was not read. */
+  beginningOf(file: string): number | undefined {
+    return this.#transactions.beginningOf(file);
   }
 
   /** Ends it. */
@@ -98,10 +106,14 @@ export class BinlogTail {
     reader.on('error', (fault: Error & { code?: string; errno?: number; fatal?: boolean }) => {
       if (reader === this.#reader) this.#onFault(fault);
     });
+    let hasBegun = false;
     reader.on('binlog', (event) => {
       if (reader !== this.#reader) return;
+      if (!hasBegun) this.connections += 1;
+      hasBegun = true;
       [this.#pauseMs, this.fault] = [FIRST_PAUSE_MS, null];
       this.#transactions.take(event as unknown as LogEvent, reader.tableMap);
+      if (this.#transactions.isOther) this.#lose('the binary log was made anew (RESET MASTER)');
       this.#wake();
     });
     // Between two definitions the second connection of the package rests, for as long as it takes.
@@ -123,12 +135,16 @@ export class BinlogTail {
       return;
     }
     if (errno === LOST_POSITION) {
-      [this.isLost, this.fault] = [true, `its position in the binary log is gone (${message})`];
-      this.#close();
-      this.#wake();
+      this.#lose(`its position in the binary log is gone (${message})`);
       return;
     }
     this.#again(message || code || 'the connection failed');
+  }
+
+  #lose(why: string): void {
+    [this.isLost, this.fault] = [true, why];
+    this.#close();
+    this.#wake();
   }
 
   #again(why: string): void {

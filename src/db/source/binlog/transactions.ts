@@ -5,6 +5,8 @@ import { type LoggedValue, type TouchedLog, TouchedTables } from './touched.ts';
 
 /** Prepared XA transactions whose rows are kept until they commit; rows of more count as unknown. */
 const MAX_PREPARED = 256;
+/** Files of the log whose beginnings are known: a position may be in one that ends. */
+const FILES_KNOWN = 4;
 
 type Row = Readonly<Record<string, unknown>>;
 type RowChange = Row | { readonly before: Row; readonly after: Row };
@@ -28,8 +30,14 @@ export class LogTransactions {
   readonly #prepared = new Map<string, TouchedTables>();
   #current = new TouchedTables();
   #isStandalone = false;
+  /** By file, the time in its head. */
+  readonly #beginnings = new Map<string, number>();
   /** The end of the last complete transaction. */
   position: BinlogPosition;
+  /** The log is not the one that it was: its files were made anew. */
+  isOther = false;
+  /** The head of a file was read: until then the log may be another one. */
+  hasHead = false;
 
   /**
    * @param start where the first event stands
@@ -37,11 +45,12 @@ export class LogTransactions {
    */
   constructor(
     log: TouchedLog,
-    start: BinlogPosition,
+    start: BinlogPosition & { readonly began?: number },
     of: { readonly database: string; readonly tables: () => Iterable<string>; readonly valueColumn: ValueColumn }
   ) {
     this.#log = log;
     this.position = start;
+    if (start.began !== undefined) this.#beginnings.set(start.file, start.began);
     this.#database = of.database;
     this.#tables = of.tables;
     this.#valueColumn = of.valueColumn;
@@ -67,8 +76,10 @@ export class LogTransactions {
       case 'XaPrepare':
         this.#prepare(event);
         return;
-      case 'Xid':
       case 'Format':
+        this.#takeHead(event);
+        return;
+      case 'Xid':
       case 'MariadbGtidList':
       case 'BinlogCheckpoint':
       case 'Heartbeat':
@@ -83,6 +94,24 @@ export class LogTransactions {
         // Data of statements, incidents: what they changed stands nowhere.
         this.takeUnknown();
     }
+  }
+
+  /** Notes when a file began. Where it is another file of the same name, `isOther` is set for good. */
+  #takeHead(event: LogEvent): void {
+    const { file } = this.position;
+    const began = Number(event['timestamp']);
+    const known = this.#beginnings.get(file);
+    if (known !== undefined && known !== began) this.isOther = true;
+    this.#beginnings.set(file, began);
+    this.hasHead = true;
+    const [oldest] = this.#beginnings.keys();
+    if (this.#beginnings.size > FILES_KNOWN) this.#beginnings.delete(oldest!);
+    this.#endAt(event);
+  }
+
+  /** Returns when a file of the log began, as its head says; undefined where it was not read. */
+  beginningOf(file: string): number | undefined {
+    return this.#beginnings.get(file);
   }
 
   /** Notes that the open transaction changed rows that nobody can name. */

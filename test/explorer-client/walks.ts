@@ -12,8 +12,9 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   text: ['TOKA']
 };
 const PAGE_ROWS = 7;
-/** Lists whose old rows come and go with later blocks: who owns a token. */
+/** Lists whose old rows come and go with later blocks: who owns a token, and lists of what stands now. */
 const OF_LATER_BLOCKS = new Set(['tokens address']);
+const STANDING = new Set(['markets']);
 
 interface Answer {
   readonly data: readonly Row[];
@@ -25,19 +26,21 @@ type Row = Readonly<Record<string, unknown>>;
 /** Every list with every subject, as paths; lists with a past at a height. */
 export function pathsAt(height: number): string[] {
   const at = (past: string | undefined) => (past ? `&height=${height}` : '');
-  return Object.entries(LISTS).flatMap(([method, { database, all, types, past, parameters = {} }]) => {
-    if (database !== 'indexer') return [];
-    const typed = Object.entries(types).flatMap(([type, { takes }]) =>
-      (OF_LATER_BLOCKS.has(`${method} ${type}`) ? [] : (SUBJECTS[takes] ?? [])).map(
-        (query) => `/api/${method}/${encodeURIComponent(query)}/${type}?${at(past)}`
-      )
-    );
-    const whole = all ? [`/api/${method}?`] : [];
-    const filtered = Object.entries(parameters).flatMap(([name, { takes }]) =>
-      (SUBJECTS[takes] ?? []).map((query) => `/api/${method}?${name}=${encodeURIComponent(query)}`)
-    );
-    return [...typed, ...whole, ...filtered];
-  });
+  return Object.entries(LISTS).flatMap(
+    ([method, { database, all, types, past, paths, isElsewhere, parameters = {} }]) => {
+      if (database !== 'indexer' || paths || isElsewhere || STANDING.has(method)) return [];
+      const typed = Object.entries(types).flatMap(([type, { takes }]) =>
+        (OF_LATER_BLOCKS.has(`${method} ${type}`) ? [] : (SUBJECTS[takes] ?? [])).map(
+          (query) => `/api/${method}/${encodeURIComponent(query)}/${type}?${at(past)}`
+        )
+      );
+      const whole = all ? [`/api/${method}?`] : [];
+      const filtered = Object.entries(parameters).flatMap(([name, { takes }]) =>
+        (SUBJECTS[takes] ?? []).map((query) => `/api/${method}?${name}=${encodeURIComponent(query)}`)
+      );
+      return [...typed, ...whole, ...filtered];
+    }
+  );
 }
 
 /**

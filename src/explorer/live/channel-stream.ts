@@ -28,7 +28,11 @@ const EVERYTHING: Subject = { type: 'recent', query: 'all' };
 /** Channels that are sent each action of theirs. */
 const OF_ACTIONS: Readonly<Record<string, Subject['type']>> = { address: 'address', token: 'token' };
 
+/** Reads for one client, in the turns of its address. @throws what the coin's `read` throws; ANSWERS_WAITING */
+type Read = Coin['read'];
+
 interface Client {
+  readonly read: Read;
   readonly subscriber: StreamSubscriber;
   readonly subscriptions: Map<string, Subscription>;
   readonly since: number;
@@ -42,6 +46,7 @@ interface Connection {
   /** Under which it is counted. */
   readonly address: string;
   readonly sendBuffer: () => SendBuffer;
+  readonly read: Read;
 }
 
 /** What is new in one network, by the channels that each client follows. */
@@ -67,17 +72,25 @@ export class ChannelStream {
   }
 
   /** Takes a connection: WELCOME, then what it asks for. */
-  take(socket: WebSocket, { address, sendBuffer }: Connection): void {
-    const own = [...this.#clients.keys()].filter((each) => each.address === address).length;
+  take(socket: WebSocket, connection: Connection): void {
+    const own = [...this.#clients.keys()].filter((each) => each.address === connection.address).length;
     if (this.#clients.size >= MAX_CLIENTS) socket.close(CLOSE.busy, 'too many connections');
     else if (own >= LIMITS.perAddress) socket.close(CLOSE.many, `at most ${LIMITS.perAddress} of one address`);
-    else this.#begin(socket, { address, sendBuffer });
+    else this.#begin(socket, connection);
   }
 
-  #begin(socket: WebSocket, { address, sendBuffer }: Connection): void {
+  #begin(socket: WebSocket, { address, sendBuffer, read }: Connection): void {
     const subscriber = new StreamSubscriber(socket, address, sendBuffer, SEND_LIMITS);
     const client: Client = {
-      ...{ subscriber, subscriptions: new Map(), since: performance.now(), second: 0, messages: 0, isCatchingUp: false }
+      ...{
+        read,
+        subscriber,
+        subscriptions: new Map(),
+        since: performance.now(),
+        second: 0,
+        messages: 0,
+        isCatchingUp: false
+      }
     };
     socket.on('error', () => socket.terminate());
     socket.on('close', () => this.#clients.delete(subscriber));
@@ -103,7 +116,7 @@ export class ChannelStream {
   }
 
   async #welcome(client: Client): Promise<void> {
-    const newest = await this.#newest().catch(() => null);
+    const newest = await newestOf(client.read).catch(() => null);
     const report = this.#coin.report();
     this.#send(client, 'WELCOME', {
       version: this.#version,
@@ -122,18 +135,6 @@ export class ChannelStream {
       ...(report?.state === 'stale' ? { stale: true } : {})
     });
     client.subscriber.begin();
-  }
-
-  async #newest(): Promise<Row | null> {
-    return (await this.#read('actions', { limit: 1 }))[0] ?? null;
-  }
-
-  async #read(method: string, asked: Partial<Question>): Promise<readonly Row[]> {
-    const { body } = await this.#coin.read({
-      ...{ method, parameters: {}, page: 1, limit: 100, order: 'desc', format: 'json' },
-      ...asked
-    });
-    return (JSON.parse(body) as { data: Row[] }).data;
   }
 
   async #answer(client: Client, data: Buffer): Promise<void> {
@@ -195,7 +196,7 @@ export class ChannelStream {
     if (!Number.isSafeInteger(since) || since < 0)
       throw new ChannelFault('INVALID_PARAMS', 'since_action_index must be an action index');
     if (client.isCatchingUp) throw new ChannelFault('CATCH_UP_IN_PROGRESS', 'one at a time');
-    const latest = Number((await this.#newest())?.['action_index'] ?? 0);
+    const latest = Number((await newestOf(client.read))?.['action_index'] ?? 0);
     if (latest - since > CATCH_UP_DEPTH)
       throw new ChannelFault(
         'CATCH_UP_TOO_OLD',
@@ -207,7 +208,7 @@ export class ChannelStream {
       for (const { channel, about, filters } of asked) {
         const subject = subjectOf(channel, about);
         if (!subject) continue;
-        for (const row of await this.#read('history', subject)) {
+        for (const row of await readRows(client.read, 'history', subject)) {
           const index = Number(row['action_index']);
           if (index > since && isWanted(filters, row)) found.set(index, row);
         }
@@ -229,43 +230,22 @@ export class ChannelStream {
 
   /** How what a channel is about stands now. */
   async #sendState(client: Client, { channel, about, filters }: Subscription, type: string): Promise<void> {
-    const state = await this.#stateOf(channel, about);
+    const state = await this.#stateOf(client.read, channel, about);
     if (state) this.#send(client, type, project({ channel, ...about, ...state }, filters.fields));
   }
 
-  async #stateOf(channel: string, about: Readonly<Record<string, string>>): Promise<object | null> {
-    const newest = await this.#newest();
+  async #stateOf(read: Read, channel: string, about: Readonly<Record<string, string>>): Promise<object | null> {
+    const newest = await newestOf(read);
     const last = { last_action_index: String(newest?.['action_index'] ?? 0) };
     const height = String(this.#coin.report()?.height ?? 0);
     if (channel === 'blocks') return { latest_block_index: height, block_index: height };
     if (channel === 'network') return { block_height: height, total_actions: last.last_action_index };
     if (channel === 'address')
-      return { balances: await this.#read('balances', { query: about['address']!, order: 'asc' }), ...last };
+      return { balances: await readRows(read, 'balances', { query: about['address']!, order: 'asc' }), ...last };
     if (channel === 'token') return last;
-    if (channel === 'market') return await this.#record('market', about);
-    if (channel === 'dispenser') return await this.#record('action', {}, about['action_index']);
+    if (channel === 'market') return await readRecord(read, 'market', about);
+    if (channel === 'dispenser') return await readRecord(read, 'action', {}, about['action_index']);
     return channel === 'bet_feed' ? {} : null;
-  }
-
-  async #record(method: string, parameters: Readonly<Record<string, string>>, query?: string): Promise<object> {
-    const asked: Question = {
-      ...{
-        method,
-        parameters,
-        page: 1,
-        limit: 1,
-        order: 'desc',
-        format: 'json',
-        ...(query === undefined ? {} : { query })
-      }
-    };
-    const {
-      runtime: _,
-      state,
-      ...record
-    } = JSON.parse((await this.#coin.read(asked)).body) as Row & { state?: object };
-    const stood = state as { give_remaining?: string; status?: string } | undefined;
-    return stood ? { ...record, ...stood, escrow_remaining: stood.give_remaining } : record;
   }
 
   async #look(): Promise<void> {
@@ -278,7 +258,7 @@ export class ChannelStream {
       if (advance) {
         const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
         this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
-        if (!isFirst) for (const client of this.#clients.values()) await this.#tell(client, advance);
+        if (!isFirst) await Promise.all([...this.#clients.values()].map((client) => this.#tell(client, advance)));
       }
       this.#mark = mark;
     } catch (caught) {
@@ -300,7 +280,14 @@ export class ChannelStream {
     return [...subjects.values()];
   }
 
+  /** A client whose reads are refused gets no more of this advance; the others do. */
   async #tell(client: Client, advance: Advance): Promise<void> {
+    await this.#tellAll(client, advance).catch((caught: unknown) =>
+      this.#log.debug({ err: PlatformError.from(caught) }, 'a client gets less of what is new')
+    );
+  }
+
+  async #tellAll(client: Client, advance: Advance): Promise<void> {
     const found = new Map([...advance.actions].map(([subject, { rows }]) => [nameOf(subject), rows]));
     for (const subscription of [...client.subscriptions.values()]) {
       const { channel, about, filters, key } = subscription;
@@ -338,6 +325,39 @@ export class ChannelStream {
         subscriber.socket.close(CLOSE.idle, 'no subscriptions');
     }
   }
+}
+
+async function readRows(read: Read, method: string, asked: Partial<Question>): Promise<readonly Row[]> {
+  const { body } = await read({
+    ...{ method, parameters: {}, page: 1, limit: 100, order: 'desc', format: 'json' },
+    ...asked
+  });
+  return (JSON.parse(body) as { data: Row[] }).data;
+}
+
+/** The newest action; null: there is none. */
+const newestOf = async (read: Read): Promise<Row | null> => (await readRows(read, 'actions', { limit: 1 }))[0] ?? null;
+
+async function readRecord(
+  read: Read,
+  method: string,
+  parameters: Readonly<Record<string, string>>,
+  query?: string
+): Promise<object> {
+  const asked: Question = {
+    ...{
+      method,
+      parameters,
+      page: 1,
+      limit: 1,
+      order: 'desc',
+      format: 'json',
+      ...(query === undefined ? {} : { query })
+    }
+  };
+  const { runtime: _, state, ...record } = JSON.parse((await read(asked)).body) as Row & { state?: object };
+  const stood = state as { give_remaining?: string; status?: string } | undefined;
+  return stood ? { ...record, ...stood, escrow_remaining: stood.give_remaining } : record;
 }
 
 /** The frames that tell how something stands after a block. */

@@ -38,13 +38,13 @@ const CHANNEL_DOC = {
   statuses: [101, 400, 404, 429, 503]
 } as const;
 
-type LiveDeps = Pick<ApiDeps, 'coins' | 'limit' | 'version'> & {
+type LiveDeps = Pick<ApiDeps, 'coins' | 'limit' | 'reads' | 'version'> & {
   readonly addressOf: AddressReader;
   readonly log: Logger;
 };
 
 /** `/{COIN}/api/stream`: what is new, as it comes; `/{COIN}/api/websocket`: the same by channels, as clients in use ask for it. */
-export function liveRoutes(app: FastifyInstance, { coins, limit, addressOf, log, version }: LiveDeps): void {
+export function liveRoutes(app: FastifyInstance, { coins, limit, reads, addressOf, log, version }: LiveDeps): void {
   void app.register(async (plugin) => {
     const sockets = acceptWebSockets(plugin);
     const streams = new StreamsByCoin((coin) => new LiveStream(coin, log));
@@ -75,7 +75,10 @@ export function liveRoutes(app: FastifyInstance, { coins, limit, addressOf, log,
       const coin = admit(request);
       const address = addressOf(request.raw);
       sockets.open(request, reply, (socket, connection) =>
-        channels.of(coin).take(socket, { address, sendBuffer: bufferOf(socket, connection) })
+        channels.of(coin).take(socket, {
+          ...{ address, sendBuffer: bufferOf(socket, connection) },
+          read: (question) => reads.take(coin, request, () => coin.read(question))
+        })
       );
     };
     for (const coin of [{ coin: CoinSchema }, {}]) {

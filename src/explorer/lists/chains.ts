@@ -49,9 +49,9 @@ export const CHAIN_LISTS = {
     },
     {
       types: {
-        pair: prices.own('text', 'coin_pair'),
+        pair: prices.own('word', 'coin_pair'),
         round: prices.own('action', 'round_number'),
-        status: prices.own('text', 'status')
+        status: prices.own('word', 'status')
       },
       all: prices.all
     }
@@ -65,7 +65,7 @@ export const CHAIN_LISTS = {
       value: amountOrNull('t.value'),
       fee: amountOrNull('t.fee')
     },
-    { types: { token: oracles.own('text', 'tick'), address: oracles.own('text', 'source_address') }, all: oracles.all }
+    { types: { token: oracles.own('word', 'tick'), address: oracles.own('word', 'source_address') }, all: oracles.all }
   ),
   cross_chain_matches: rowsById(
     'cross_chain_matches',
@@ -79,9 +79,9 @@ export const CHAIN_LISTS = {
     },
     {
       types: {
-        match: matches.own('text', 'match_id'),
+        match: matches.own('word', 'match_id'),
         block: matches.own('height', 'snapshot_block'),
-        status: matches.own('text', 'status')
+        status: matches.own('word', 'status')
       },
       all: matches.all
     }
@@ -95,7 +95,7 @@ export const CHAIN_LISTS = {
       timestamp: timeOf('t.block_index')
     },
     {
-      types: { match: settlements.own('text', 'match_id'), block: settlements.own('height', 'block_index') },
+      types: { match: settlements.own('word', 'match_id'), block: settlements.own('height', 'block_index') },
       all: settlements.all
     },
     'action_index'
@@ -114,7 +114,7 @@ export const CHAIN_LISTS = {
       types: {
         block: xcalls.own('height', 'block_index'),
         contract: xcalls.own('action', 'contract_index'),
-        status: xcalls.own('text', 'request_status')
+        status: xcalls.own('word', 'request_status')
       },
       all: xcalls.all
     }
@@ -150,7 +150,7 @@ export const CHAIN_LISTS = {
       ...text('validator_pubkey', 'provider_id', 'quality_score')
     },
     {
-      types: { pubkey: stats.own('text', 'validator_pubkey'), provider: stats.own('text', 'provider_id') },
+      types: { pubkey: stats.own('word', 'validator_pubkey'), provider: stats.own('word', 'provider_id') },
       all: stats.all
     }
   ),
@@ -167,8 +167,8 @@ export const CHAIN_LISTS = {
     {
       types: {
         block: anchors.own('height', 'block_index'),
-        chain: anchors.own('text', 'chain'),
-        network: anchors.own('text', 'network'),
+        chain: anchors.own('word', 'chain'),
+        network: anchors.own('word', 'network'),
         status: anchors.texts('status_id', 'status')
       },
       all: anchors.shared
@@ -185,9 +185,9 @@ export const CHAIN_LISTS = {
     },
     {
       types: {
-        anchor: rewards.own('text', 'doge_anchor_txid'),
+        anchor: rewards.own('word', 'doge_anchor_txid'),
         block: rewards.own('height', 'snapshot_block'),
-        pubkey: rewards.own('text', 'publisher')
+        pubkey: rewards.own('word', 'publisher')
       },
       all: rewards.all
     }

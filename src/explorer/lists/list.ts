@@ -16,6 +16,7 @@ export type Subject =
   | 'children'
   | 'hash'
   | 'text'
+  | 'word'
   | 'everything';
 
 /** One way to the rows of a filter: an index that has their keys in order, and the condition of the rows themselves. */

@@ -105,7 +105,7 @@ export const NOTE_LISTS = {
         block: files.block,
         address: files.source,
         token: { takes: 'ticker', ways: [OF_TOKEN] },
-        name: keyed('text', 'files t', 't.action_index', 't.name = ?')
+        name: keyed('text', 'files t', 't.action_index', 't.name = ?', 'name')
       }
     }
   ),

@@ -166,7 +166,7 @@ export const STAKE_LISTS = {
     {
       types: {
         block: abilities.own('height', 'block_index'),
-        capability: abilities.own('text', 'capability'),
+        capability: abilities.own('word', 'capability'),
         pubkey: byPubkey('capability_slash_events', 'signing_pubkey_id', 'id'),
         address: abilities.own('address', 'submitter_id', 'destination_id')
       },
@@ -187,9 +187,9 @@ export const STAKE_LISTS = {
     },
     {
       types: {
-        capability: shots.own('text', 'capability'),
+        capability: shots.own('word', 'capability'),
         block: shots.own('height', 'snapshot_block'),
-        pubkey: shots.own('text', 'signing_pubkey')
+        pubkey: shots.own('word', 'signing_pubkey')
       },
       all: shots.all
     }

@@ -72,7 +72,7 @@ export const VOTE_LISTS = {
     types: {
       block: polls.block,
       tick: polls.own('ticker', 'tick_id'),
-      status: polls.own('text', 'poll_status'),
+      status: polls.own('word', 'poll_status'),
       source: polls.source
     },
     all: polls.all

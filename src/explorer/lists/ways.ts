@@ -43,7 +43,7 @@ export function waysOf(table: string, { key = 'action_index', action }: Keyed = 
   return {
     own: (takes: Subject, ...columns: readonly string[]): Filter => ({ takes, ways: columns.map((each) => own(each)) }),
     /** By a column that holds the id of a text. */
-    texts: (column: string, of: keyof typeof idOf): Filter => ({ takes: 'text', ways: [own(column, idOf[of])] }),
+    texts: (column: string, of: keyof typeof idOf): Filter => ({ takes: 'word', ways: [own(column, idOf[of])] }),
     block: { takes: 'height', ways: [acted('a.block_index = ?', ['block_index'])] } satisfies Filter,
     action: { takes: 'action', ways: [own('action_index')] } satisfies Filter,
     source: { takes: 'address', ways: [source] } satisfies Filter,

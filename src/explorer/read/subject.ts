@@ -9,6 +9,8 @@ const MAX_DIGITS = 15;
 const HASH = /^[0-9a-fA-F]{64}$/;
 /** Columns of addresses hold ASCII; MariaDB does not compare them with anything else. */
 const ADDRESS = /^[\x21-\x7e]{1,120}$/;
+/** Columns of names, keys and statuses hold few signs; MariaDB does not compare some of them with anything else. */
+const WORD = /^[\x20-\x7e]{1,250}$/;
 /** An address or a ticker by its id, as actions may name it. */
 const BY_ID = /^\^(\d{1,15})$/;
 const COIN = /^[A-Za-z]{1,10}$/;
@@ -47,6 +49,8 @@ export async function readSubject(
       return readActionIndex(text);
     case 'hash':
       return readHash(text);
+    case 'word':
+      return WORD.test(text) ? text : null;
     case 'pattern':
     case 'children':
     case 'text':

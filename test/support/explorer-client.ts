@@ -55,9 +55,9 @@ function anyUrl(path: string, parameters: readonly Parameter[]): fc.Arbitrary<st
   });
 }
 
-/** Nothing of it is there yet: no validator signs, no contract runs, nobody bets. */
+/** No question has to find something: no validator signs, no contract runs, nobody bets; polls are few, and a range takes two heights. */
 const REFUSED =
-  /\/(?:proof\/.*|verify|(?:contract|bet_feed|xcall|attestation|anchor|checkpoint|validator)\/\{query\})$/;
+  /\/(?:proof\/.*|verify|range|(?:contract|bet_feed|xcall|attestation|anchor|checkpoint|validator|poll)\/\{query\})$/;
 
 /** What a check has done. */
 interface Checked {

@@ -35,6 +35,9 @@ function anyValue({ enum: words, pattern }: JsonSchema): fc.Arbitrary<string> {
   return fc.oneof({ weight: 9, arbitrary: fc.stringMatching(new RegExp(pattern), { maxLength: 6 }) }, word);
 }
 
+/** A part of a path. Dots alone would be taken for a way up by who sends it, and name another operation. */
+const partOf = (text: string): string => (/^\.{1,2}$/.test(text) ? '...' : encodeURIComponent(text));
+
 /** A path with its query string, made from what the document says of its parameters. */
 function anyUrl(path: string, parameters: readonly Parameter[]): fc.Arbitrary<string> {
   const parts = parameters.map(({ name, in: place, schema, required }) => {
@@ -47,8 +50,7 @@ function anyUrl(path: string, parameters: readonly Parameter[]): fc.Arbitrary<st
       place === 'query' && text !== undefined ? [[name, text]] : []
     );
     const filled = given.reduce(
-      (url, { name, place, text }) =>
-        place === 'path' ? url.replace(`{${name}}`, () => encodeURIComponent(text!)) : url,
+      (url, { name, place, text }) => (place === 'path' ? url.replace(`{${name}}`, () => partOf(text!)) : url),
       path
     );
     return query.length === 0 ? filled : `${filled}?${new URLSearchParams(query as [string, string][])}`;

@@ -76,7 +76,8 @@ export class SinceCatchUp {
       const head = readSnapshotHead(response.headers, source.id.dbType);
       if (head.height <= since) return 'agreed';
       await heedLearned(this.#replica, head.learned);
-      const { misses } = this.#replica.store.state;
+      // What changed in older blocks since the replica's another source knows; a comparison finds it.
+      const misses = this.#replica.store.state.misses || (isOther && head.fingerprint !== null);
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
       const verdict = far ? 'agreed' : await this.#sourceQuorum.confirm(head.height, hashes, signal);
       if (verdict !== 'agreed') return verdict;

@@ -1,5 +1,5 @@
 import type { TypedForeignKey, TypedKey, TypedTable } from '../../wire/data/schema.ts';
-import { type Connection, rows } from '../core/connection.ts';
+import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { REPLICA_COMMENT } from './ddl.ts';
 
 /** How MariaDB prints that a column is stored compressed, which says nothing of its values. */
@@ -148,29 +148,34 @@ async function readForeignKeys(connection: Connection): Promise<Map<string, Type
     COLUMN_NAME: string;
     REFERENCED_TABLE_NAME: string;
     REFERENCED_COLUMN_NAME: string;
-    DELETE_RULE: string;
-    UPDATE_RULE: string;
+    DELETE_RULE: string | null;
+    UPDATE_RULE: string | null;
   }>(
     connection,
     `
     SELECT k.TABLE_NAME, k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME, r.DELETE_RULE, r.UPDATE_RULE
     FROM information_schema.KEY_COLUMN_USAGE k
-    JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.TABLE_NAME = BINARY k.TABLE_NAME AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME
+    LEFT JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.TABLE_NAME = BINARY k.TABLE_NAME AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME
     WHERE k.TABLE_SCHEMA = DATABASE() AND k.REFERENCED_TABLE_SCHEMA = DATABASE() ORDER BY BINARY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION`
   );
   const keys = new Map<string, TypedForeignKey[]>();
+  const texts = new Map<string, string>();
   for (const row of found) {
     const ofTable = keys.get(row.TABLE_NAME) ?? [];
     keys.set(row.TABLE_NAME, ofTable);
     let key = ofTable.find(({ name }) => name === row.CONSTRAINT_NAME);
     if (!key) {
+      // MariaDB tells the actions to accounts that may do more with the table than read it; the text tells everybody.
+      if (row.DELETE_RULE === null && !texts.has(row.TABLE_NAME))
+        texts.set(row.TABLE_NAME, await readCreateTable(connection, row.TABLE_NAME));
+      const said = texts.get(row.TABLE_NAME);
       key = {
         name: row.CONSTRAINT_NAME,
         columns: [],
         referencedTable: row.REFERENCED_TABLE_NAME,
         referencedColumns: [],
-        onDelete: row.DELETE_RULE,
-        onUpdate: row.UPDATE_RULE
+        onDelete: row.DELETE_RULE ?? actionIn(said, row.CONSTRAINT_NAME, 'DELETE'),
+        onUpdate: row.UPDATE_RULE ?? actionIn(said, row.CONSTRAINT_NAME, 'UPDATE')
       };
       ofTable.push(key);
     }
@@ -178,6 +183,22 @@ async function readForeignKeys(connection: Connection): Promise<Map<string, Type
     key.referencedColumns.push(row.REFERENCED_COLUMN_NAME);
   }
   return keys;
+}
+
+async function readCreateTable(connection: Connection, table: string): Promise<string> {
+  const [found] = await rows(connection, `SHOW CREATE TABLE ${quoteName(table)}`);
+  return String(found?.['Create Table'] ?? '');
+}
+
+/** The action of a foreign key, in a table's text as MariaDB prints it: one key a line, and nothing where it is the usual one. */
+function actionIn(text: string | undefined, key: string, on: 'DELETE' | 'UPDATE'): string {
+  const line = text?.split('\n').find((each) => each.startsWith(`  CONSTRAINT ${quoteName(key)} FOREIGN KEY `)) ?? '';
+  const actions = /\)((?: ON (?:DELETE|UPDATE) (?:CASCADE|SET NULL|SET DEFAULT|NO ACTION|RESTRICT))*),?$/.exec(
+    line
+  )?.[1];
+  return (
+    new RegExp(` ON ${on} (CASCADE|SET NULL|SET DEFAULT|NO ACTION|RESTRICT)`).exec(actions ?? '')?.[1] ?? 'RESTRICT'
+  );
 }
 
 /**

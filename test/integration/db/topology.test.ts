@@ -44,6 +44,29 @@ test('columns, keys and foreign keys are described as MariaDB has them', async (
   assert.equal(child?.foreignKeys[0]?.onDelete, 'CASCADE');
 });
 
+test('an account that may only read sees the same keys and their actions', async (t) => {
+  const key = (name: string, actions: string) =>
+    `CREATE TABLE ${name} (id INT PRIMARY KEY, a INT, CONSTRAINT \`of ${name}, (x)\` FOREIGN KEY (a) REFERENCES parent (id) ${actions}) COMMENT 'ON DELETE CASCADE'`;
+  const { connection, database } = await open(
+    'CREATE TABLE parent (id INT PRIMARY KEY)',
+    key('plain', ''),
+    key('child', 'ON DELETE CASCADE'),
+    key('two', 'ON DELETE SET NULL ON UPDATE CASCADE'),
+    key('update_only', 'ON UPDATE CASCADE'),
+    key('neither', 'ON DELETE NO ACTION ON UPDATE RESTRICT'),
+    'ALTER TABLE two ADD COLUMN b INT, ADD CONSTRAINT second FOREIGN KEY (b) REFERENCES plain (id) ON DELETE CASCADE'
+  );
+  t.after(() => connection.destroy());
+  const reader = `reader_${database.name.slice(-10)}`;
+  await connection.query(`CREATE USER '${reader}'@'%' IDENTIFIED BY 'x'`);
+  await connection.query(`GRANT SELECT ON \`${database.name}\`.* TO '${reader}'@'%'`);
+  const asReader = await connect({ ...database, user: reader, pass: 'x' });
+  t.after(() => asReader.destroy());
+  const [ours, theirs] = [await readTopology(asReader), await readTopology(connection)];
+  assert.equal(theirs.tables.flatMap(({ foreignKeys }) => foreignKeys).length, 6);
+  assert.deepEqual(ours, theirs);
+});
+
 test('tables whose names differ by case alone are two, each with its own columns, keys and references', async (t) => {
   const { connection } = await open(
     'CREATE TABLE Twin (a INT PRIMARY KEY, UNIQUE KEY only_here (a))',

@@ -2,9 +2,13 @@
 export type StatementTables = ReadonlySet<string> | 'all';
 
 /** Statements that only begin, divide or end a transaction. */
-const CONTROL = /^(BEGIN|COMMIT|ROLLBACK|START TRANSACTION|SAVEPOINT|RELEASE SAVEPOINT|XA (START|BEGIN|END))\b/i;
-/** Statements that change no row, or name every table whose rows they change. */
-const DEFINITION = /^(CREATE|ALTER|DROP|TRUNCATE|RENAME|OPTIMIZE|ANALYZE|REPAIR|FLUSH|GRANT|REVOKE|SET|COMMENT)\b/i;
+const CONTROL =
+  /^(BEGIN( WORK)?;?$|(COMMIT|ROLLBACK|START TRANSACTION|SAVEPOINT|RELEASE SAVEPOINT|XA (START|BEGIN|END))\b)/i;
+/** Statements that change no row, or name every table whose rows they change. Whatever is not here may have changed any. */
+const DEFINITION =
+  /^(CREATE|ALTER|DROP|TRUNCATE|RENAME|OPTIMIZE|ANALYZE (LOCAL |NO_WRITE_TO_BINLOG )?TABLE|REPAIR|FLUSH|GRANT|REVOKE|SET (PASSWORD|ROLE|DEFAULT ROLE))\b/i;
+/** A statement within its own settings. In settings with quotes, the end of them is not looked for. */
+const WITH_SETTINGS = /^SET STATEMENT\b([^'"`]*?)\bFOR\b([\s\S]*)$/i;
 /** Those of them that change rows otherwise than the new columns of a table say. */
 const MOVES_ROWS =
   /^(TRUNCATE|RENAME|REPAIR|DROP (TEMPORARY )?TABLE|CREATE (OR REPLACE )(TEMPORARY )?TABLE|ALTER\b[\s\S]*\b(IGNORE|PARTITION|TABLESPACE|RENAME))\b/i;
@@ -25,9 +29,10 @@ export function tablesOfStatement(
   database: string,
   tables: Iterable<string>
 ): StatementTables {
-  const sql = text.replace(COMMENTS, ' ').trim();
+  const whole = text.replace(COMMENTS, ' ').replace(/\s+/g, ' ').trim();
+  const sql = WITH_SETTINGS.exec(whole)?.[2]?.trim() ?? whole;
   if (CONTROL.test(sql)) return new Set();
-  const words = new Set(Array.from(sql.matchAll(WORDS), ([word]) => plain(word)));
+  const words = new Set(Array.from(whole.matchAll(WORDS), ([word]) => plain(word)));
   if (schema !== database && !words.has(plain(database))) return new Set();
   // A statement with data instead of rows: what a function or a trigger of it wrote stands nowhere.
   if (!DEFINITION.test(sql)) return 'all';

@@ -60,7 +60,7 @@ export class LogTransactions {
   take(event: LogEvent, tableMap: ZongJi['tableMap']): void {
     switch (event.getTypeName()) {
       case 'Rotate':
-        this.#end({ file: String(event['binlogName']), offset: Number(event['position']) });
+        this.#rotate(event);
         return;
       case 'MariadbGtid':
         this.#isStandalone = event['standalone'] === true;
@@ -117,6 +117,17 @@ export class LogTransactions {
   /** Notes that the open transaction changed rows that nobody can name. */
   takeUnknown(): void {
     this.#current.isAll = true;
+  }
+
+  /**
+   * A whole file ends with the name of the next one, or with a word that the server stopped. Where neither was read before the server
+   * makes up the beginning of another file, it died, and what it lost of the file may have been committed.
+   */
+  #rotate(event: LogEvent): void {
+    const to = { file: String(event['binlogName']), offset: Number(event['position']) };
+    const isMadeUp = event.nextPosition === 0;
+    if (isMadeUp && to.file !== this.position.file) this.takeUnknown();
+    this.#end(to);
   }
 
   #takeRows(event: LogEvent, tableMap: ZongJi['tableMap']): void {

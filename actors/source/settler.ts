@@ -234,7 +234,7 @@ export class Settler {
     if (tables.size === 0) return;
     const bytes = await this.#options.amend(connection, layout, tables);
     const rows = [...tables.values()].reduce(
-      (sum, { updated, ranges }) => sum + Math.max(updated.length, ranges?.rows.length ?? 0),
+      (sum, { updated, ranges }) => sum + updated.length + (ranges?.rows.length ?? 0),
       0
     );
     if (rows < this.#rows / 2 && bytes < AMENDMENT_BYTES / 2) return;

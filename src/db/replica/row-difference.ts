@@ -16,8 +16,12 @@ export function differ(
   wanted: readonly CanonicalRow[],
   positions: readonly number[]
 ): RowDifference {
+  if (existing.length === 0 || wanted.length === 0) return { surplus: existing, missing: wanted };
   const counts = new Map<string, number>();
-  for (const row of wanted) counts.set(keyText(row, positions), (counts.get(keyText(row, positions)) ?? 0) + 1);
+  for (const row of wanted) {
+    const text = keyText(row, positions);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
   const take = (row: CanonicalRow): boolean => {
     const text = keyText(row, positions);
     const count = counts.get(text) ?? 0;
@@ -27,6 +31,47 @@ export function differ(
   const surplus = existing.filter((row) => !take(row));
   // Subtract the rows that stay; the remaining counts are the rows to insert.
   return { surplus, missing: wanted.filter(take) };
+}
+
+/**
+ * The same for rows of a table: where its identity names each of them once, only those with the same name are compared, value by
+ * value. Texts of whole rows would cost most of what a block of many changed rows does.
+ */
+export function differByName(
+  table: ReplicaTable,
+  existing: readonly CanonicalRow[],
+  wanted: readonly CanonicalRow[],
+  positions: readonly number[]
+): RowDifference {
+  const { identity } = table;
+  const isOfEquality = identity?.every((position) => positions.includes(position)) ?? false;
+  const missing = isOfEquality ? byName(table, wanted) : null;
+  if (missing === null) return differ(existing, wanted, positions);
+  const nameOf = namer(identity!);
+  const surplus: CanonicalRow[] = [];
+  for (const row of existing) {
+    const same = isNamed(table, row) ? missing.get(nameOf(row)) : undefined;
+    if (same && positions.every((at) => same[at] === row[at])) missing.delete(nameOf(row));
+    else surplus.push(row);
+  }
+  return { surplus, missing: missing.size === wanted.length ? wanted : [...missing.values()] };
+}
+
+/** Rows by the text of their identity; null where that does not name each of them once. */
+function byName(table: ReplicaTable, list: readonly CanonicalRow[]): Map<string, CanonicalRow> | null {
+  const nameOf = namer(table.identity!);
+  const named = new Map<string, CanonicalRow>();
+  for (const row of list) {
+    if (!isNamed(table, row)) return null;
+    named.set(nameOf(row), row);
+  }
+  return named.size === list.length ? named : null;
+}
+
+/** How the values of a key, none of them NULL, become one text. */
+export function namer(key: readonly number[]): (row: CanonicalRow) => string {
+  const [only, ...others] = key;
+  return only !== undefined && others.length === 0 ? (row) => row[only]! : (row) => keyText(row, key);
 }
 
 /** The rows of several readings of one table, where a row that two of them found counts once. */

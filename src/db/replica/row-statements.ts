@@ -3,6 +3,7 @@ import { quoteName, rows, type SqlRow } from '../core/connection.ts';
 import { selectList, toWireRows } from '../core/row-codec.ts';
 import { type ColumnCodec, isByteKind, quoteText, toLiteral, toTupleMember } from '../core/sql-literal.ts';
 import { chunks, type Statements, write } from '../core/statement-batch.ts';
+import { within } from '../core/within.ts';
 import { isNamed } from './row-difference.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './schema.ts';
 
@@ -106,10 +107,46 @@ async function deleteByKey(
   list: readonly CanonicalRow[],
   key: readonly number[]
 ): Promise<void> {
-  const head = `DELETE FROM ${quoteName(table.name)} WHERE ${names(table, key)} IN `;
-  for (const part of inParts(list.map((row) => keyTuple(table, row, key)))) {
-    await write(connection, `${head}(${part.join(',')})`);
+  const conditions = keyConditions(table, list, key);
+  for (const condition of conditions)
+    await write(connection, `DELETE FROM ${quoteName(table.name)} WHERE ${condition}`);
+}
+
+/** Neighbours that are asked for by their ends; fewer are named one by one. */
+const LEAST_RUN = 16;
+/** Digits of a number that is exact as one of this language. */
+const EXACT_DIGITS = 15;
+
+/** Conditions that name rows by a key, each row by one of them. Numbers next to each other are one condition, which costs half as much. */
+function* keyConditions(table: ReplicaTable, list: readonly CanonicalRow[], key: readonly number[]): Generator<string> {
+  const [only, ...others] = key;
+  const codec = others.length === 0 && only !== undefined ? table.codecs[only]! : null;
+  const { runs, rest } = codec?.kind === 'integer' ? neighbours(list, only!) : { runs: [], rest: list };
+  const name = codec && quoteName(codec.name);
+  for (const part of chunks(runs, ([from, to]) => `${name} BETWEEN ${from} AND ${to} OR `))
+    yield part.map(([from, to]) => `${name} BETWEEN ${from} AND ${to}`).join(' OR ');
+  const tuples = new Set(rest.map((row) => keyTuple(table, row, key)));
+  for (const part of inParts([...tuples])) yield `${names(table, key)} IN (${part.join(',')})`;
+}
+
+/** Rows whose number has neighbours on both sides in the list, as runs, and the others. */
+function neighbours(
+  list: readonly CanonicalRow[],
+  at: number
+): { readonly runs: readonly (readonly [number, number])[]; readonly rest: readonly CanonicalRow[] } {
+  if (list.length < LEAST_RUN) return { runs: [], rest: list };
+  const numbers: number[] = [];
+  for (const row of list) if (row[at]!.length <= EXACT_DIGITS) numbers.push(Number(row[at]!));
+  numbers.sort((a, b) => a - b);
+  const runs: [number, number][] = [];
+  for (let from = 0, to = 0; from < numbers.length; from = to) {
+    to = from + 1;
+    while (to < numbers.length && numbers[to]! - numbers[to - 1]! <= 1) to += 1;
+    if (numbers[to - 1]! - numbers[from]! >= LEAST_RUN) runs.push([numbers[from]!, numbers[to - 1]!]);
   }
+  if (runs.length === 0) return { runs, rest: list };
+  const isInRun = within(runs);
+  return { runs, rest: list.filter((row) => row[at]!.length > EXACT_DIGITS || !isInRun(Number(row[at]!))) };
 }
 
 /** The rows of this database with the identities of the given rows; for rows that no identity names, the equal rows. */
@@ -134,10 +171,7 @@ export async function selectByKey(
   key: readonly number[],
   list: readonly CanonicalRow[]
 ): Promise<CanonicalRow[]> {
-  const tuples = [...new Set(list.map((row) => keyTuple(table, row, key)))];
-  const parts = [...inParts(tuples)].map((part) =>
-    selectWhere(connection, table, `${names(table, key)} IN (${part.join(',')})`)
-  );
+  const parts = [...keyConditions(table, list, key)].map((condition) => selectWhere(connection, table, condition));
   return (await Promise.all(parts)).flat();
 }
 

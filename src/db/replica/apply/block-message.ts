@@ -1,5 +1,6 @@
 import { PlatformError } from '../../../errors.ts';
-import type { BlockMessage, WireRow } from '../../../wire/data/messages.ts';
+import type { BlockMessage, TableSpans, WireRow } from '../../../wire/data/messages.ts';
+import { within } from '../../core/within.ts';
 import type { CarriedIds } from '../carried-ids.ts';
 import type { Span } from '../heights.ts';
 import {
@@ -81,9 +82,10 @@ export class GroupIntake {
     for (const [table, list] of ordered(this.#schema, message.updated_rows)) {
       if (this.#derives && table.plan.class === 'derived') continue;
       // Rows in a part that is sent whole also stand here, for clients that know no parts: applying both would double them.
-      const isPart = message.ranges !== undefined && Object.hasOwn(message.ranges, table.name);
-      if (isPart && (table.plan.scope !== null || table.identity === null)) continue;
-      append(this.#of(table).upserts, canonicalRows(table, list));
+      const part = Object.hasOwn(message.ranges ?? {}, table.name) ? message.ranges![table.name]! : null;
+      if (part && (table.plan.scope !== null || table.identity === null)) continue;
+      const isInPart = part?.column ? inSpans(part.column, part.spans) : () => false;
+      append(this.#of(table).upserts, canonicalRows(table, part ? list.filter((row) => !isInPart(row)) : list));
     }
   }
 
@@ -119,6 +121,13 @@ export class GroupIntake {
     this.#tables.set(table.name, wants);
     return wants;
   }
+}
+
+/** A test whether a row lies in one of the spans of a column; false for a number that is not exact. */
+function inSpans(column: string, spans: TableSpans['spans']): (row: WireRow) => boolean {
+  const isWithin = within(spans);
+  return ({ [column]: value }) =>
+    value === null || Number.isSafeInteger(value) ? isWithin(value as number | null) : false;
 }
 
 /** One by one: a list of hundreds of thousands does not fit on the stack as arguments. */

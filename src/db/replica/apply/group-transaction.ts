@@ -3,7 +3,7 @@ import { quoteName, rows } from '../../core/connection.ts';
 import type { Statements } from '../../core/statement-batch.ts';
 import { type CarriedIds, mayOwnIds } from '../carried-ids.ts';
 import { heightsOf, type Span } from '../heights.ts';
-import { differ, isNamed, NO_DIFFERENCE, type RowDifference, union } from '../row-difference.ts';
+import { differ, differByName, isNamed, NO_DIFFERENCE, type RowDifference, union } from '../row-difference.ts';
 import { HIGHEST, LOWEST, selectSpans } from '../row-spans.ts';
 import { deleteRows, insertRows, selectByKey, selectWhere } from '../row-statements.ts';
 import { type CanonicalRow, keyText, type ReplicaSchema, type ReplicaTable } from '../schema.ts';
@@ -137,7 +137,7 @@ export class GroupTransaction {
     ]);
     // A lookup's id may be assigned again: the message removes the row that had it.
     if (wants.known === 'refuse') refuse(table, differ(named.surplus, vanished.flat(), table.all).surplus);
-    const within = differ(inSpans, spans?.list ?? [], this.comparison.equality(table));
+    const within = differByName(table, inSpans, spans?.list ?? [], this.comparison.equality(table));
     const told = [within.surplus, named.surplus, ...vanished];
     told.push(await this.comparison.selectMoved(table, within.missing, union(table, told)));
     const missing = onlyOnce(table, [within.missing, named.missing]);

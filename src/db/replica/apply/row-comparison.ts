@@ -1,7 +1,7 @@
 import { quoteName } from '../../core/connection.ts';
 import type { Statements } from '../../core/statement-batch.ts';
 import type { CarriedIds } from '../carried-ids.ts';
-import { differ, isNamed, type RowDifference, union } from '../row-difference.ts';
+import { differ, differByName, isNamed, namer, type RowDifference, union } from '../row-difference.ts';
 import { selectByIdentity, selectByKey, selectWhere } from '../row-statements.ts';
 import { type CanonicalRow, keyText, type ReplicaTable } from '../schema.ts';
 
@@ -65,12 +65,12 @@ export class RowComparison {
     const positions = this.equality(table);
     const named = list.filter((row) => isNamed(table, row));
     const unnamed = named.length === list.length ? [] : list.filter((row) => !isNamed(table, row));
-    const wanted = identity ? [...new Map(named.map((row) => [keyText(row, identity), row])).values()] : [];
+    const wanted = identity ? lastOfEach(identity, named) : [];
     const [existing, alike] = await Promise.all([
       selectByIdentity(this.#connection, table, wanted),
       selectByIdentity(this.#connection, table, unnamed)
     ]);
-    const { surplus, missing } = differ(existing, wanted, positions);
+    const { surplus, missing } = differByName(table, existing, wanted, positions);
     return { surplus, missing: [...missing, ...differ(alike, unnamed, positions).missing] };
   }
 
@@ -81,15 +81,26 @@ export class RowComparison {
     told: readonly CanonicalRow[]
   ): Promise<readonly CanonicalRow[]> {
     const { identity, surrogate } = table;
-    const keys = [identity, surrogate === null || this.#ids.isOwn(table) ? null : [surrogate]];
+    const isSame = identity?.length === 1 && identity[0] === surrogate;
+    const keys = [identity, surrogate === null || isSame || this.#ids.isOwn(table) ? null : [surrogate]];
     const lists = keys.map(async (key) => {
       if (key === null || missing.length === 0) return [];
-      const known = new Set(told.map((row) => keyText(row, key)));
-      const asked = missing.filter((row) => key.every((at) => row[at] !== null) && !known.has(keyText(row, key)));
+      const isWhole = (row: CanonicalRow) => key.every((at) => row[at] !== null);
+      const nameOf = namer(key);
+      const known = new Set(told.filter(isWhole).map(nameOf));
+      const asked = missing.filter((row) => isWhole(row) && !known.has(nameOf(row)));
       return asked.length === 0 ? [] : selectByKey(this.#connection, table, key, asked);
     });
     return union(table, await Promise.all(lists));
   }
+}
+
+/** Of rows with one name, the last. */
+function lastOfEach(identity: readonly number[], named: readonly CanonicalRow[]): readonly CanonicalRow[] {
+  const nameOf = namer(identity);
+  const last = new Map<string, CanonicalRow>();
+  for (const row of named) last.set(nameOf(row), row);
+  return last.size === named.length ? named : [...last.values()];
 }
 
 /** All rows of a table, in pages where its key allows it. */

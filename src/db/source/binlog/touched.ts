@@ -1,18 +1,20 @@
-import { toValue } from '../changes/ranging.ts';
-import { type Span, spansOf } from '../changes/spans.ts';
+import type { Span } from '../changes/spans.ts';
 import { type BinlogPosition, isAtLeast } from './position.ts';
+import { type LoggedValue, ValueSet } from './value-set.ts';
 
-/** Values kept of one table; a table with more counts as changed in any part. */
-const MAX_VALUES = 100_000;
+export type { LoggedValue } from './value-set.ts';
+
+/** Values kept of one table, runs of neighbours, and parts that they lie in; a table with more counts as changed in any part. */
+const MAX_VALUES = 1_000_000;
+const MAX_RUNS = 100_000;
+const MAX_PARTS = 100_000;
+const NONE = new ValueSet();
 /** Transactions kept apart from each other; older ones are joined. */
 const MAX_ENTRIES = 4_096;
 
-/** A value as the log has it: exact, also beyond the safe integers. */
-export type LoggedValue = number | bigint | null;
-
 /** Rows that transactions changed, by the value that divides their table. */
 export class TouchedTables {
-  readonly #values = new Map<string, Set<LoggedValue>>();
+  readonly #values = new Map<string, ValueSet>();
   readonly #whole = new Set<string>();
   readonly #replaced = new Set<string>();
   /** Every table may have changed in any part. */
@@ -21,9 +23,10 @@ export class TouchedTables {
   /** Adds one value of a table. */
   add(table: string, value: LoggedValue): void {
     if (this.isWhole(table)) return;
-    const values = this.#values.get(table) ?? new Set<LoggedValue>();
-    this.#values.set(table, values.add(value));
-    if (values.size > MAX_VALUES) this.addWhole(table);
+    const values = this.#values.get(table) ?? new ValueSet();
+    this.#values.set(table, values);
+    values.add(value);
+    if (values.size > MAX_VALUES || values.runs > MAX_RUNS || values.chunks > MAX_PARTS) this.addWhole(table);
   }
 
   /** Adds a table that may have changed in any part. */
@@ -72,13 +75,13 @@ export class TouchedTables {
   }
 
   /** The changed values of a table that did not change as a whole. */
-  values(table: string): ReadonlySet<LoggedValue> {
-    return this.#values.get(table) ?? new Set();
+  values(table: string): Omit<ValueSet, 'add'> {
+    return this.#values.get(table) ?? NONE;
   }
 
   /** The same as spans. */
   spans(table: string): readonly Span[] {
-    return spansOf(Array.from(this.values(table), toValue));
+    return this.values(table).spans();
   }
 }
 

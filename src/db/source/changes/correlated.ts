@@ -1,11 +1,12 @@
 import { quoteName, rows } from '../../core/connection.ts';
 import type { Statements } from '../../core/statement-batch.ts';
+import { within } from '../../core/within.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, together } from './checksum-map.ts';
 import type { Look } from './looking.ts';
 import { condition, findTables } from './own-rows.ts';
 import { inSpansSql, type Ranging, readChecksums, toValue } from './ranging.ts';
-import { isWithin, mergeSpans, type Span, spansOf } from './spans.ts';
+import { mergeSpans, type Span, spansOf } from './spans.ts';
 import { RANGE_WIDTH } from './table-watch.ts';
 
 /** In wider spans a successor knows that something changed, but not what: their rows name the possible actions. */
@@ -33,7 +34,8 @@ export async function lookAtCorrelated(statements: Statements, looks: readonly L
     ({ watch, plan }) => plan.scope?.column === 'action_index' && watch.ranging.isIndexed && !watch.isWhole
   );
   const asked = siblings.map((look) => {
-    const older = newest.filter((action) => action < look.watch.lookFrom && !isWithin(action, look.own));
+    const isOwn = within(look.own);
+    const older = newest.filter((action) => action < look.watch.lookFrom && !isOwn(action));
     return { look, plan: look.plan, ranging: look.watch.ranging, spans: spansOf(older) };
   });
   const present = await findTables(statements, asked);

@@ -1,5 +1,6 @@
 import { quoteName, rows } from '../../core/connection.ts';
 import type { Statements } from '../../core/statement-batch.ts';
+import { within } from '../../core/within.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, type Value } from './checksum-map.ts';
 import type { LookNotes } from './found-changes.ts';
@@ -13,7 +14,7 @@ import {
   toValue,
   valueSql
 } from './ranging.ts';
-import { HIGHEST, isWithin, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
+import { HIGHEST, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './spans.ts';
 import { isSettled, type TableFacts } from './table-facts.ts';
 import { RANGE_WIDTH, type TableWatch, WINDOW_ROWS } from './table-watch.ts';
 import { stampOf } from './touch-rules.ts';
@@ -184,7 +185,8 @@ async function lookAtContent(statements: Statements, look: Look, depth: Depth): 
     if (isSame(total, watch.total(spans))) return;
   }
   const now = await readChecksums(statements, plan, watch.ranging, isAll ? null : spans);
-  const changed = [...watch.changed(spans, now)].filter((value) => !isWithin(value, own));
+  const isOwn = within(own);
+  const changed = [...watch.changed(spans, now)].filter((value) => !isOwn(value));
   look.wanted = mergeSpans([...look.wanted, ...spansOf(changed)]);
 }
 
@@ -225,7 +227,8 @@ async function lookAtIds(statements: Statements, look: Look): Promise<void> {
         ]),
     rows(statements, `SELECT MAX(${id}) AS id ${from}`)
   ]);
-  const values = late.map((each) => toValue(each['v'])).filter((value) => !isWithin(value, own));
+  const isOwn = within(own);
+  const values = late.map((each) => toValue(each['v'])).filter((value) => !isOwn(value));
   const older = values.filter((value) => value !== null && value < watch.lookFrom);
   look.wanted = mergeSpans([...look.wanted, ...spansOf(older)]);
   look.notes.lastId = toValue(row?.['id'] ?? 0)!;

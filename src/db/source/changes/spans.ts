@@ -39,20 +39,22 @@ export function spansOf(values: Iterable<Value>): Span[] {
   return mergeSpans(Array.from(values, (value): Span => (value === null ? null : [value, value])));
 }
 
-/** What of some spans lies in none of the others. */
+/** What of some spans lies in none of the others: both are gone through once, for they may be hundreds of thousands. */
 export function withoutSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
   const taken = mergeSpans(others);
   const left: Span[] = [];
+  let at = 0;
   for (const span of mergeSpans(spans)) {
     if (span === null) {
-      if (!taken.includes(null)) left.push(null);
+      if (taken.at(-1) !== null) left.push(null);
       continue;
     }
     let [from, to]: readonly [number, number] = span;
-    for (const other of taken) {
-      if (other === null || other[1] < from || other[0] > to) continue;
+    for (let other = taken[at]; other != null && other[0] <= to; other = taken[at]) {
       if (other[0] > from) left.push([from, other[0] - 1]);
-      from = other[1] + 1;
+      from = Math.max(from, other[1] + 1);
+      if (other[1] > to) break; // it reaches into the next span
+      at += 1;
     }
     if (from <= to) left.push([from, to]);
   }
@@ -62,11 +64,4 @@ export function withoutSpans(spans: readonly Span[], others: readonly Span[]): S
 /** What of some spans lies in one of the others. */
 export function commonSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
   return withoutSpans(spans, withoutSpans(spans, others));
-}
-
-/** True when a value lies in one of the spans. */
-export function isWithin(value: Value, spans: readonly Span[]): boolean {
-  return spans.some((span) =>
-    span === null || value === null ? span === value : value >= span[0] && value <= span[1]
-  );
 }

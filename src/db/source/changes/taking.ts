@@ -3,6 +3,7 @@ import { quoteName, type SqlRow } from '../../core/connection.ts';
 import { BINARY_KEY } from '../../core/row-codec.ts';
 import { inCharset } from '../../core/sql-literal.ts';
 import type { Statements } from '../../core/statement-batch.ts';
+import { within } from '../../core/within.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { type Checksum, isSame, NO_ROWS, together, type Value } from './checksum-map.ts';
 import { growthOf } from './correlated.ts';
@@ -10,7 +11,7 @@ import type { TableFound } from './found-changes.ts';
 import type { Look } from './looking.ts';
 import { type ReadRow, readRows } from './own-rows.ts';
 import { inSpansSql } from './ranging.ts';
-import { commonSpans, ENDS, HIGHEST, isEnd, isWithin, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
+import { commonSpans, ENDS, HIGHEST, isEnd, LOWEST, mergeSpans, type Span, withoutSpans } from './spans.ts';
 import type { TableWatch } from './table-watch.ts';
 import type { TouchedKeys } from './touch-rules.ts';
 
@@ -32,6 +33,8 @@ export interface NamedRows {
 /** Reads what looks found, as much as one group may carry. */
 export class ChangeTaker {
   readonly #statements: Statements;
+  /** For subscribers that know parts of tables: rows in a part do not come once more alone. */
+  readonly #isAmendment: boolean;
   /** Clients that know no parts of tables get changed rows of older blocks one by one, as far as they take them. */
   readonly #isForOthers: (plan: TablePlan) => boolean;
   #room: { rows: number; bytes: number };
@@ -46,8 +49,9 @@ export class ChangeTaker {
     }: { readonly isAmendment?: boolean; readonly room?: Readonly<typeof GROUP_ROOM> } = {}
   ) {
     this.#statements = statements;
+    this.#isAmendment = isAmendment;
     // They take rows of a decoder's older blocks for new ones.
-    this.#isForOthers = ({ scope }) => scope === null || (dbType === 'indexer' && !isAmendment);
+    this.#isForOthers = ({ scope }) => !isAmendment && (scope === null || dbType === 'indexer');
     this.#room = { ...room };
   }
 
@@ -75,12 +79,14 @@ export class ChangeTaker {
         ...goneOf(watch, withoutSpans(done, unknown), entries)
       ];
       const gone = values.map((value) => ({ [watch.ranging.column!]: value }));
-      const inParts = read.flatMap(({ row, value }) => (isWithin(value, parts) ? [row] : []));
+      const isInPart = within(parts);
+      const inParts = parts.length === 0 ? [] : read.flatMap(({ row, value }) => (isInPart(value) ? [row] : []));
       const ranges = parts.length === 0 ? null : { column: watch.ranging.column, spans: parts, rows: inParts };
+      const alone = this.#isAmendment ? read.flatMap(({ row, value }) => (isInPart(value) ? [] : [row])) : list;
       const unexplained = Math.max(0, gone.length - look.notes.explained);
       look.notes.explained = Math.max(0, look.notes.explained - gone.length);
       const keys = ranges || unexplained > 0 ? null : keysOf(plan, list);
-      return { ...common, updated: list, deleted: gone, ranges, keys };
+      return { ...common, updated: alone, deleted: gone, ranges, keys };
     }
     const spans = mergeSpans([...done, ...stale]);
     const ranges = spans.length === 0 ? null : { column: watch.ranging.column, spans, rows: list };
@@ -185,10 +191,16 @@ export class ChangeTaker {
 
   #keep(found: readonly ReadRow[], read: ReadRow[]): void {
     this.#room.rows -= found.length;
+    const names = Object.keys(found[0]?.row ?? {});
+    const overhead = names.reduce((sum, { length }) => sum + length + 4, 0);
     for (const each of found) {
       read.push(each);
-      for (const [name, value] of Object.entries(each.row))
-        this.#room.bytes -= name.length + 4 + (typeof value === 'string' ? value.length : 12);
+      let bytes = overhead;
+      for (const name of names) {
+        const value = each.row[name];
+        bytes += typeof value === 'string' ? value.length : 12;
+      }
+      this.#room.bytes -= bytes;
     }
   }
 }

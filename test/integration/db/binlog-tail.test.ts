@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Connection, connect } from '../../../src/db/core/connection.ts';
-import { readSnapshotPosition } from '../../../src/db/source/binlog/position.ts';
+import { readLogState } from '../../../src/db/source/binlog/position.ts';
 import { BinlogTail } from '../../../src/db/source/binlog/tail.ts';
 import { TouchedLog } from '../../../src/db/source/binlog/touched.ts';
 import { startMariaDb } from '../../../src/devnet/processes/mariadb.ts';
@@ -14,7 +14,7 @@ const OPTIONS = ['--log-bin=binlog', '--binlog-format=ROW', '--server-id=1'];
 
 async function position(connection: Connection) {
   await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT');
-  const at = await readSnapshotPosition(connection);
+  const { at } = await readLogState(connection);
   await connection.query('COMMIT');
   return at!;
 }

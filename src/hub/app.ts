@@ -25,6 +25,8 @@ export interface HubAppDeps extends RpcAppDeps {
   readonly database: HubDatabase;
   readonly actors: Omit<ServiceActors, 'pipeline'>;
   readonly stream: PriceStream;
+  /** Milliseconds by which this machine's clock is behind, as far as sources of prices say. */
+  readonly clockOffMs: () => number;
   /** Of the senders of usage pings. */
   readonly placeOf: PlaceOf;
 }
@@ -37,7 +39,7 @@ const PROMPT_MS = 250;
 
 /** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createHubApp(deps: HubAppDeps): FastifyInstance {
-  const { config, database, serves, placeOf, stream } = deps;
+  const { config, database, serves, placeOf, stream, clockOffMs } = deps;
   const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
   let answered = false;
   let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false), isOver: true };
@@ -81,7 +83,12 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       app.register(telemetryRoutes, { database, config, addressOf, budget, turns, placeOf });
     },
     rpc: {
-      methods: hubMethods(database, config, () => stream.changed(), askChains(database, deps.log)),
+      methods: hubMethods(
+        database,
+        config,
+        { onChange: () => stream.changed(), clockOffMs },
+        askChains(database, deps.log)
+      ),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,
       bodyLimitBytes: BODY_LIMIT_BYTES,
       atOnce: STATEMENTS_AT_ONCE,

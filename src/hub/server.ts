@@ -115,7 +115,7 @@ export async function startHub(
   const limits = { sends: config.WS_BACKPRESSURE_LIMIT, bytes: config.WS_BACKPRESSURE_MAX_BYTES };
   const stream = new PriceStream(database, log, limits);
   const app = createHubApp({
-    ...{ ...base, config, log, database, stream, serves, placeOf },
+    ...{ ...base, config, log, database, stream, serves, placeOf, clockOffMs: () => pricing?.clockOffMs ?? 0 },
     actors: {
       list: () => supervisor.list(),
       timeline: supervisor.timeline,

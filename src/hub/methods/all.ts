@@ -29,25 +29,29 @@ export type HubMethodSettings = Pick<
   | 'HUB_CAPABILITY_CONFIG'
 >;
 
-/** The methods of a standalone hub. @param onChange told of prices that were pushed @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
+/** What the methods about prices tell, and are told. */
+interface PriceNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'clockOffMs'> {}
+
+/** The methods of a standalone hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
 export function hubMethods(
   database: HubDatabase,
   settings: HubMethodSettings,
-  onChange: PriceSettings['onChange'],
+  { onChange, clockOffMs }: PriceNews,
   facts: ChainFacts
 ): Readonly<Record<string, RpcMethod>> {
   const push = pushRules(settings);
+  const now = () => Date.now() + clockOffMs();
   return tellFailures({
     ...inactiveMethods(),
-    ...stateMethods(database, oracleHealthOf(settings)),
+    ...stateMethods(database, oracleHealthOf(settings, clockOffMs)),
     ...configMethods(database, {
       hasKey: settings.HUB_API_KEY !== undefined,
       readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH
     }),
     ...validatorMethods(database, { ...push, minimumStakes: settings.HUB_CAPABILITY_CONFIG }),
     ...chainTipMethods(database, push),
-    ...priceMethods(database, { ...push, onChange }),
-    ...feeMethods(database, settings.PLATFORM_PROFILE),
+    ...priceMethods(database, { ...push, onChange, now }),
+    ...feeMethods(database, settings.PLATFORM_PROFILE, now),
     ...crossChainMethods(database, facts),
     ...reorgMethods(database, facts),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD, settings })
@@ -55,8 +59,8 @@ export function hubMethods(
 }
 
 /** Prices are stale after two rounds, unless the settings say otherwise. */
-function oracleHealthOf(settings: HubMethodSettings): OracleHealth | null {
+function oracleHealthOf(settings: HubMethodSettings, clockOffMs: () => number): OracleHealth | null {
   if (!settings.PRICE_SOURCES?.length) return null;
   const thresholdS = settings.ORACLE_STALENESS_THRESHOLD_S ?? (2 * settings.ORACLE_ROUND_INTERVAL) / 1_000;
-  return { thresholdS, since: performance.now() };
+  return { thresholdS, since: performance.now(), clockOffMs };
 }

@@ -17,8 +17,12 @@ const Many = Type.Optional(
 );
 const Whether = Type.Optional(Type.Boolean({ description: 'default: false' }));
 
-/** The method that says what an action costs. @param profile its gas schedule, and who may say what the gas token costs */
-export function feeMethods(database: HubDatabase, profile: Profile): Readonly<Record<string, RpcMethod>> {
+/** The method that says what an action costs. @param profile its gas schedule, and who may say what the gas token costs @param clock epoch milliseconds */
+export function feeMethods(
+  database: HubDatabase,
+  profile: Profile,
+  clock: () => number
+): Readonly<Record<string, RpcMethod>> {
   const issuers = Object.entries(profile.roles).flatMap(([network, { GAS }]) =>
     GAS !== undefined && network.startsWith('bitcoin-') ? [GAS] : []
   );
@@ -59,7 +63,7 @@ export function feeMethods(database: HubDatabase, profile: Profile): Readonly<Re
             reason: `unknown action ${JSON.stringify(written)}: use a name or alias such as ISSUE or SEND`
           });
         const { gasPrice, gasTick } = profile;
-        const now = Math.floor(Date.now() / 1_000);
+        const now = Math.floor(clock() / 1_000);
         const asked = { gasTick, chain, issuers, now, oldest: now - OLDEST_PRICE_S };
         const { gasTokenUsd, coinUsd } = await database.read('selectFeePrices', asked);
         const gasCost = gasOf(profile, action, subject);

@@ -48,7 +48,9 @@ export const SnapshotSchema = Type.Object({
   created_at: TimeSchema,
   sources: Nullable(Type.Integer({ description: 'whose median it is; null: validators signed it' })),
   deviation: Nullable(Type.String({ description: 'percent by which the source that is furthest off differs' })),
-  age_s: Type.Integer({ description: 'seconds since block_timestamp; below 0 when the clock was set back' })
+  bounded: Type.Integer({ description: '1: the price is the bound that what the sources said was beyond', maximum: 1 }),
+  oldest_at: Nullable(Type.Integer({ description: "epoch seconds of the oldest source's price; null: not known" })),
+  age_s: Type.Integer({ description: 'seconds since oldest_at, else block_timestamp; below 0: the clock was set back' })
 });
 
 const RoundSchema = Type.Object(
@@ -76,12 +78,14 @@ const PAGE_ROWS = 100;
 export interface PriceSettings extends PushSettings {
   /** Told that a push changed prices, when it is durable. */
   readonly onChange: () => void;
+  /** Epoch milliseconds by the clock that ages are told by. */
+  readonly now: () => number;
 }
 
 /** The methods about prices. */
 export function priceMethods(
   database: HubDatabase,
-  { pushNeedsKey, isTrusted, onChange }: PriceSettings
+  { pushNeedsKey, isTrusted, onChange, now }: PriceSettings
 ): Readonly<Record<string, RpcMethod>> {
   const tell = ({ refused, ...standing }: Kept) => {
     if (refused !== null) return { accepted: false, reason: refused, ...standing };
@@ -98,7 +102,7 @@ export function priceMethods(
       async run({ coin_pair, pair = coin_pair }) {
         if (pair === undefined)
           throw new PlatformError('REQUEST_INVALID', { reason: 'send coin_pair, such as BTC/USD' });
-        const price = await database.read('currentPrice', pair);
+        const price = await database.read('currentPrice', pair, Math.floor(now() / 1_000));
         if (price) return { ...price, oracleMaxPriceAgeSeconds: OLDEST_PRICE_S };
         throw new PlatformError('RECORD_UNKNOWN', { reason: `no price of ${pair} is finalized yet` });
       }
@@ -124,7 +128,8 @@ export function priceMethods(
         const wanted = status === 'all' ? null : status;
         const pages = () =>
           pagesOf(limit, PAGE_ROWS, async (last, most) => {
-            const page = await database.page('newestSnapshots', { status: wanted, before: last ?? null }, most);
+            const asked = { now: Math.floor(now() / 1_000), status: wanted, before: last ?? null };
+            const page = await database.page('newestSnapshots', asked, most);
             caller.charge({ rows: page.count });
             return page;
           });

@@ -17,7 +17,10 @@ const HealthSchema = Type.Object({
     description: 'below 0 when the clock was set back since: stale too'
   }),
   oracle_stale: Type.Boolean({ description: 'false on hubs that run no oracle' }),
-  oracle_staleness_threshold_s: NumberOrNull
+  oracle_staleness_threshold_s: NumberOrNull,
+  clock_off_s: Type.Union([Type.Number(), Type.Null()], {
+    description: "by how much the machine's clock is behind the one in the middle of the price sources' and its own"
+  })
 });
 
 /** What a hub that finds prices says of them. */
@@ -26,6 +29,8 @@ export interface OracleHealth {
   readonly thresholdS: number;
   /** When it began to look for prices, in milliseconds of the process's clock. */
   readonly since: number;
+  /** Milliseconds by which this machine's clock is behind the one in the middle of the sources' and its own. */
+  readonly clockOffMs: () => number;
 }
 
 /** The methods that say how the hub is. @param oracle null: it finds no prices */
@@ -66,7 +71,8 @@ async function readHealth(
     dbCircuit,
     writes,
     ...prices,
-    oracle_staleness_threshold_s: oracle?.thresholdS ?? null
+    oracle_staleness_threshold_s: oracle?.thresholdS ?? null,
+    clock_off_s: oracle && Math.round(oracle.clockOffMs() / 1_000)
   });
 }
 
@@ -76,7 +82,7 @@ const MOST_AHEAD_S = 60;
 /** Before the first round has prices their age is that of the search. */
 async function readPriceHealth(database: HubDatabase, oracle: OracleHealth | null) {
   if (oracle === null) return { oracle_last_finalized_age_s: null, oracle_stale: false };
-  const age = await database.readOnce('ageOfPrices');
+  const age = await database.readOnce('ageOfPrices', Math.floor((Date.now() + oracle.clockOffMs()) / 1_000));
   const searchS = (performance.now() - oracle.since) / 1_000;
   return {
     oracle_last_finalized_age_s: age,

@@ -27,10 +27,7 @@ const LONGEST_PAUSE_MS = 5_000;
  *
  * @throws an Error that says what came instead
  */
-export async function askSource(
-  source: PriceSource,
-  options: AskOptions
-): Promise<Pick<SourceAnswer, 'servedAt' | 'said'>> {
+export async function askSource(source: PriceSource, options: AskOptions): Promise<Omit<SourceAnswer, 'source'>> {
   const [first, ...others] = source.paths;
   let response = await ask(first, source, options);
   for (const path of others) {
@@ -43,11 +40,10 @@ export async function askSource(
     throw new Error(`answered HTTP ${response.status}`);
   }
   const tooLong = () => new Error(`answered more than ${MAX_BODY_BYTES} bytes`);
-  const read = source.read(parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong)));
-  if (read.size === 0) throw new Error('answered with no price of a known pair');
+  const said = source.read(parseJson(await readBounded(response.body ?? [], MAX_BODY_BYTES, tooLong)));
+  if (said.size === 0) throw new Error('answered with no price of a known pair');
   const madeAt = readSourceTime(response.headers.get('date'));
-  const said = new Map([...read].map(([pair, { price, at }]) => [pair, { price, at: at ?? madeAt }]));
-  return { servedAt: madeAt === null ? null : madeAt + readAgeMs(response.headers), said };
+  return { servedAt: madeAt === null ? null : madeAt + readAgeMs(response.headers), madeAt, said };
 }
 
 /** How long a cache on the way has kept an answer. */

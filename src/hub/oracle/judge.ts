@@ -1,7 +1,16 @@
 import { PAIRS, type PricedCoin } from './pairs.ts';
-import { boundStep, formatPrice, isPlausible, medianPrice, type Price, widestDeviation } from './price.ts';
-import { isTimely, referenceTime } from './source-times.ts';
-import type { SourceAnswer } from './sources.ts';
+import {
+  boundTo,
+  formatPrice,
+  isPlausible,
+  MAX_STEP_ALONE_PERCENT,
+  MAX_STEP_PERCENT,
+  medianPrice,
+  type Price,
+  widestDeviation
+} from './price.ts';
+import { isTimely, LastChanges, referenceTime } from './source-times.ts';
+import type { SaidPrice, SourceAnswer } from './sources.ts';
 
 /** The rules of a round. */
 export interface RoundRules {
@@ -21,11 +30,27 @@ export interface JudgedPair {
   readonly sources: number;
   /** By how many percent of it the source that is furthest off differs; null without a price. */
   readonly deviation: string | null;
+  /** True: it is the bound that what the sources say is beyond. */
+  readonly bounded: boolean;
+  /** When the oldest of the sources' prices was found, in epoch seconds; null where no source says it, or there is no price. */
+  readonly oldestAt: number | null;
+}
+
+/** What this hub found of a pair before. */
+export interface KnownPrice {
+  /** Of the last round. */
+  readonly last: Price;
+  /** The last price that two sources carried, within the bounds; else the first one. */
+  readonly carried: Price;
+  /** Its time in epoch seconds. */
+  readonly carriedAt: number;
 }
 
 /** What sources said that is of now, by pair. */
 export interface TimelyPrices {
-  readonly byPair: ReadonlyMap<string, readonly Price[]>;
+  readonly byPair: ReadonlyMap<string, readonly SaidPrice[]>;
+  /** The time by which they were judged, in epoch milliseconds: that of the round. */
+  readonly now: number;
   /** One sentence for each source that said something old. */
   readonly faults: readonly string[];
 }
@@ -33,30 +58,41 @@ export interface TimelyPrices {
 /**
  * Sorts out what sources said of another time than now.
  *
- * @param now epoch milliseconds by this machine's clock, which may be wrong
+ * @param clock epoch milliseconds by this machine's clock, which may be wrong
+ * @param changes of the rounds before
  */
-export function timelyPrices(answers: readonly SourceAnswer[], now: number): TimelyPrices {
-  const reference = referenceTime(
-    now,
+export function timelyPrices(
+  answers: readonly SourceAnswer[],
+  clock: number,
+  changes = new LastChanges()
+): TimelyPrices {
+  const now = referenceTime(
+    clock,
     answers.flatMap(({ servedAt }) => servedAt ?? [])
   );
-  const byPair = new Map<string, Price[]>();
+  const byPair = new Map<string, SaidPrice[]>();
   const faults: string[] = [];
-  for (const { source, said } of answers) {
+  for (const { source, said, madeAt } of answers) {
     let oldest: number | null = null;
-    for (const [pair, { price, at }] of said) {
-      if (at === null || isTimely(at, reference)) byPair.set(pair, [...(byPair.get(pair) ?? []), price]);
+    const text = [...said].map(([pair, { price }]) => `${pair} ${price}`).join();
+    const since = changes.note(source, text, now);
+    const served = madeAt ?? now;
+    const undated = isTimely(served, now) ? Math.min(served, since) : served;
+    for (const [pair, { price, at: ownAt }] of said) {
+      const at = ownAt ?? undated;
+      if (isTimely(at, now)) byPair.set(pair, [...(byPair.get(pair) ?? []), { price, at }]);
       else oldest = Math.min(oldest ?? at, at);
     }
     if (oldest !== null) faults.push(`${source} told prices of ${new Date(oldest).toISOString()}`);
   }
-  return { byPair, faults };
+  return { byPair, now, faults };
 }
 
 /** The pair whose sources differ most from their median, and by how many percent. */
 export function widestOf(byPair: TimelyPrices['byPair']): { readonly pair: string; readonly percent: number } {
   let widest = { pair: '', percent: 0 };
-  for (const [pair, said] of byPair) {
+  for (const [pair, found] of byPair) {
+    const said = found.map(({ price }) => price);
     const middle = said.toSorted((a, b) => (a < b ? -1 : Number(a > b)))[said.length >> 1]!;
     const percent = Number(widestDeviation(said, middle));
     if (percent > widest.percent) widest = { pair, percent };
@@ -65,27 +101,45 @@ export function widestOf(byPair: TimelyPrices['byPair']): { readonly pair: strin
 }
 
 /**
- * The price of each pair: the median of what its sources said, a quarter above or below the last one at most, or a twentieth
- * where one source alone of several says it. The first one is within the bounds of its coin.
+ * The price of each pair: the median of what its sources said, a quarter above or below the last one at most. Where one source
+ * alone of several says it, it is also within a twentieth of the last price that two carried, for each day since then. The first
+ * one is within the bounds of its coin.
  *
- * @param last the prices of the round before, by pair
+ * @param known of each pair that has a price @param now epoch milliseconds, the time of the round
  */
 export function judgeRound(
-  byPair: TimelyPrices['byPair'],
-  last: ReadonlyMap<string, Price | null>,
+  { byPair, now }: Pick<TimelyPrices, 'byPair' | 'now'>,
+  known: ReadonlyMap<string, KnownPrice>,
   { configured, minSources }: RoundRules
 ): JudgedPair[] {
   return PAIRS.map((pair) => {
-    const said = byPair.get(pair) ?? [];
+    const found = byPair.get(pair) ?? [];
+    const said = found.map(({ price }) => price);
     const sources = said.length;
     const median = medianPrice(said);
-    const previous = last.get(pair) ?? null;
+    const before = known.get(pair);
     const isUsable =
       median !== null &&
       sources >= minSources &&
-      (previous !== null || isPlausible(pair.split('/')[0] as PricedCoin, median));
-    if (!isUsable) return { pair, price: '0', status: 'skipped', sources, deviation: null };
-    const price = boundStep(median, previous, sources === 1 && configured > 1);
-    return { pair, price: formatPrice(price), sources, deviation: widestDeviation(said, median) };
+      (before !== undefined || isPlausible(pair.split('/')[0] as PricedCoin, median));
+    if (!isUsable)
+      return { pair, price: '0', status: 'skipped', sources, deviation: null, bounded: false, oldestAt: null };
+    const price = boundPrice(median, before, sources === 1 && configured > 1, now);
+    const times = found.flatMap(({ at }) => at ?? []);
+    return {
+      ...{ pair, price: formatPrice(price), sources, deviation: widestDeviation(said, price) },
+      bounded: price !== median,
+      oldestAt: times.length === 0 ? null : Math.floor(Math.min(...times) / 1_000)
+    };
   });
+}
+
+const DAY_MS = 86_400_000;
+
+function boundPrice(median: Price, before: KnownPrice | undefined, isAlone: boolean, now: number): Price {
+  if (before === undefined) return median;
+  const { last, carried, carriedAt } = before;
+  const days = Math.max(0, Math.floor((now - carriedAt * 1_000) / DAY_MS));
+  const near = isAlone ? boundTo(median, carried, MAX_STEP_ALONE_PERCENT * (1 + days)) : median;
+  return boundTo(near, last, MAX_STEP_PERCENT);
 }

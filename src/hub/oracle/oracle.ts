@@ -5,6 +5,7 @@ import type { Logger } from '../../log.ts';
 import { reasonOf } from '../../service/rpc/call-method.ts';
 import { askSource } from './ask-source.ts';
 import { type RoundRules, type TimelyPrices, timelyPrices, widestOf } from './judge.ts';
+import { LastChanges } from './source-times.ts';
 import { PRICE_SOURCES, type SourceAnswer } from './sources.ts';
 
 /** The settings of the oracle. */
@@ -22,7 +23,7 @@ export type OracleSettings = Pick<
 
 /** What the sources said in a round. */
 export interface FoundRound {
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, by the clock in the middle of the sources' and this machine's. */
   readonly now: number;
   readonly intervalMs: number;
   /** What they said that is of now, by pair. */
@@ -53,12 +54,16 @@ export interface RoundOutcome {
   readonly deviation: number;
   /** When a round was kept last: the process's start and its clock since then, in milliseconds; null: none was. */
   readonly keptAt: number | null;
+  /** By how many milliseconds this machine's clock is behind the one in the middle of the sources' and its own. */
+  readonly clockOffMs: number;
 }
 
 /** Others' rounds begin at the same time: sources see them spread over three seconds. */
 const JITTER_MS = 3_000;
 /** Sources that are further from a price are named. */
 const MOST_APART_PERCENT = 5;
+/** A clock that is further off is warned of: HTTP says whole seconds, and an answer takes some. */
+const MOST_OFF_MS = 60_000;
 
 /**
  * Finds the prices of a standalone hub: each round asks every source once, and keeps of each pair the median. Where a source
@@ -77,26 +82,31 @@ export function startOracle({
   const names = settings.PRICE_SOURCES ?? [];
   const rules = { configured: names.length, minSources: settings.ORACLE_MIN_SOURCES };
   let byPair: TimelyPrices['byPair'] = new Map();
-  let outcome: RoundOutcome = { lastError: null, answered: 0, deviation: 0, keptAt: null };
+  let outcome: RoundOutcome = { lastError: null, answered: 0, deviation: 0, keptAt: null, clockOffMs: 0 };
+  const changes = new LastChanges();
   const machine = priceRoundMachine.provide({
     actors: {
       fetch: fromPromise(async ({ signal }) => {
         const asked = await Promise.all(names.map((name) => ask(name, settings, log, signal)));
         const answers = asked.filter((answer) => answer !== null);
-        const timely = timelyPrices(answers, Date.now());
+        const clock = Date.now();
+        const timely = timelyPrices(answers, clock, changes);
         byPair = timely.byPair;
+        const clockOffMs = answers.length > 0 ? timely.now - clock : outcome.clockOffMs;
         for (const fault of timely.faults) log.warn(`${fault}, which say nothing of now`);
         outcome = {
           ...outcome,
           answered: answers.length - timely.faults.length,
           deviation: widestOf(byPair).percent,
-          lastError: faultOf(names, answers, timely)
+          clockOffMs,
+          lastError: faultOf(names, answers, timely, clockOffMs)
         };
+        if (Math.abs(clockOffMs) > MOST_OFF_MS) log.warn(`${clockFault(clockOffMs)}: correct it`);
         return byPair.size > 0;
       }),
       record: fromPromise(async () => {
         const isNext = outcome.keptAt !== null && steadyNow() - outcome.keptAt >= intervalMs / 2;
-        await record({ now: Date.now(), intervalMs, byPair, rules, isNext });
+        await record({ now: Date.now() + outcome.clockOffMs, intervalMs, byPair, rules, isNext });
         outcome = { ...outcome, keptAt: steadyNow() };
       })
     },
@@ -121,7 +131,8 @@ const steadyNow = () => performance.timeOrigin + performance.now();
 function faultOf(
   names: readonly PriceSourceName[],
   answers: readonly SourceAnswer[],
-  { byPair, faults }: TimelyPrices
+  { byPair, faults }: TimelyPrices,
+  clockOffMs: number
 ): string | null {
   if (answers.length === 0) return 'no source gave a price';
   const silent = names.filter((name) => !answers.some(({ source }) => source === name));
@@ -129,10 +140,16 @@ function faultOf(
   const all = [
     ...(silent.length > 0 ? [`${silent.join(', ')} gave no price`] : []),
     ...faults,
+    ...(Math.abs(clockOffMs) > MOST_OFF_MS ? [clockFault(clockOffMs)] : []),
     ...(percent > MOST_APART_PERCENT ? [`sources of ${pair} differ by ${percent.toFixed(1)} %`] : [])
   ];
   if (byPair.size === 0) return `no source gave a price of now: ${all.join('; ')}`;
   return all.length > 0 ? all.join('; ') : null;
+}
+
+function clockFault(offMs: number): string {
+  const seconds = Math.round(Math.abs(offMs) / 1_000);
+  return `the clock of this machine is ${seconds} s ${offMs > 0 ? 'behind' : 'ahead of'} the one in the middle of the sources' and its own`;
 }
 
 /** What a source says; null, and a line of the log, where it does not. */

@@ -10,9 +10,9 @@ const MOST = 10n ** 10n * ONE;
 /** Two prices that are further apart than this many percent of their mean say nothing. */
 const MAX_DEVIATION_PERCENT = 5n;
 /** A round's price is at most this many percent above or below the last one. */
-const MAX_STEP_PERCENT = 25n;
-/** The same where one source of several says it alone. */
-const MAX_STEP_ALONE_PERCENT = 5n;
+export const MAX_STEP_PERCENT = 25;
+/** Where one source of several says it alone it is also at most so far from the last one that two carried, for each day since then. */
+export const MAX_STEP_ALONE_PERCENT = 5;
 /** Of a first price, from the least to the most in a currency of any worth between the dollar and the won. */
 const PLAUSIBLE: Readonly<Record<PricedCoin, readonly [Price, Price]>> = {
   BTC: [ONE, 10n ** 10n * ONE],
@@ -47,11 +47,10 @@ export function medianPrice(prices: readonly Price[]): Price | null {
   return (sum + 1n) / 2n;
 }
 
-/** A price, or the bound that it is beyond. @param last the last one; null: there is none @param isAlone nobody else says it */
-export function boundStep(price: Price, last: Price | null, isAlone = false): Price {
-  if (last === null) return price;
-  const step = isAlone ? MAX_STEP_ALONE_PERCENT : MAX_STEP_PERCENT;
-  const [least, most] = [(last * (100n - step)) / 100n, (last * (100n + step)) / 100n];
+/** A price, or the bound that it is beyond: a whole number of percent of another one. */
+export function boundTo(price: Price, other: Price, percent: number): Price {
+  const step = BigInt(Math.min(percent, 100));
+  const [least, most] = [(other * (100n - step)) / 100n, (other * (100n + BigInt(percent))) / 100n];
   return price < least ? least : price > most ? most : price;
 }
 

@@ -3,13 +3,30 @@ const MOST_OFF_MS = 1_800_000;
 
 /**
  * The time that the answers of sources are judged by: of this machine's clock and theirs the one in the middle, so that neither
- * a clock that was set wrong nor one source that stands still or lies decides. Of two, a source that is ahead is believed.
+ * a clock that was set wrong nor one source that stands still or lies decides. Of two middles it is their mean: where two clocks
+ * are more than an hour apart nobody knows which is right, and neither is timely.
  *
  * @param own epoch milliseconds, as the others @param said what the HTTP servers of the sources say
  */
 export function referenceTime(own: number, said: readonly number[]): number {
   const sorted = [own, ...said].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1]!;
+  return Math.round((sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2);
+}
+
+/**
+ * Notes since when each source has given the same prices. The time of an answer is not that of its prices: where a source does
+ * not say when it found them, they are as old as they are unchanged, as far as this process saw.
+ */
+export class LastChanges {
+  readonly #seen = new Map<string, { readonly said: string; readonly since: number }>();
+
+  /** @param said all prices of the source @param now epoch milliseconds @returns when it gave these first */
+  note(source: string, said: string, now: number): number {
+    const known = this.#seen.get(source);
+    if (known?.said === said && known.since <= now) return known.since;
+    this.#seen.set(source, { said, since: now });
+    return now;
+  }
 }
 
 /** Whether a time is near enough to now. */

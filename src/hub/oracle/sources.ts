@@ -14,6 +14,8 @@ export interface SourceAnswer {
   readonly source: PriceSourceName;
   /** By the clock of its HTTP server, in epoch milliseconds; null where it says none. */
   readonly servedAt: number | null;
+  /** The same when the answer was made, which a cache on the way may have kept. */
+  readonly madeAt: number | null;
   /** By pair. */
   readonly said: ReadonlyMap<string, SaidPrice>;
 }

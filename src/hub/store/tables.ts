@@ -73,6 +73,8 @@ const TABLES: Readonly<Record<string, string>> = {
     origin ENUM('hub', 'validators') NOT NULL DEFAULT 'hub',
     sources INT UNSIGNED NULL,
     deviation DECIMAL(12, 4) NULL,
+    bounded BOOLEAN NOT NULL DEFAULT 0,
+    oldest_at BIGINT UNSIGNED NULL,
     trusted BOOLEAN NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY price_snapshots_name (round_number, coin_pair, origin),
@@ -222,6 +224,13 @@ const MIGRATIONS: readonly Migration[] = [
          ADD KEY price_snapshots_time (coin_pair, status, origin, block_timestamp),
          ADD KEY price_snapshots_source (source_chain, source_action_index)`,
       "UPDATE price_snapshots SET origin = 'validators' WHERE source_chain IS NOT NULL"
+    ]
+  },
+  {
+    ...{ table: 'price_snapshots', column: 'bounded' },
+    changes: [
+      `ALTER TABLE price_snapshots ADD COLUMN bounded BOOLEAN NOT NULL DEFAULT 0 AFTER deviation,
+         ADD COLUMN oldest_at BIGINT UNSIGNED NULL AFTER bounded`
     ]
   },
   ...['oracle_prices', 'validator_rewards', 'chain_tips'].map((table) => ({

@@ -242,10 +242,41 @@ test('a clock that was an hour ahead and is set right stops no prices, and no ag
   assert.equal(price.round_number, before.round_number + 7);
   assert.deepEqual([price.sources, price.deviation], [1, '0.0000']);
   assert.equal((await again.call('health')).status, 200);
-  await sql(hub.database, 'UPDATE price_snapshots SET created_at = NOW() + INTERVAL 1 HOUR');
+  await sql(hub.database, 'UPDATE price_snapshots SET block_timestamp = UNIX_TIMESTAMP() + 3600');
   const { status, json } = await again.call('health');
   assert.deepEqual([status, json.result.oracle_stale], [503, true]);
   assert.ok(json.result.oracle_last_finalized_age_s < -3_000);
+});
+
+test('a clock of this machine that is an hour off is told of; rows and ages have the time of the sources', async (t) => {
+  const HOUR_S = 3_600;
+  const at = () => Math.floor(Date.now() / 1_000) + HOUR_S;
+  const say = (answer: () => object) =>
+    startPriceService((_, response) =>
+      response.setHeader('date', new Date(at() * 1_000).toUTCString()).end(JSON.stringify(answer()))
+    );
+  const gecko = await say(() => ({
+    bitcoin: { ...coingeckoAnswer(64_000).bitcoin, last_updated_at: at() - 1_000 }
+  }));
+  const kraken = await say(() => krakenAnswer(64_000));
+  const { hub } = await start(t, {
+    ...{ PRICE_SOURCES: 'coingecko,kraken', PRICE_SOURCE_COINGECKO_URL: gecko.url },
+    ...{ PRICE_SOURCE_KRAKEN_URL: kraken.url, ORACLE_ROUND_INTERVAL: '600000' }
+  });
+  const price = await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
+  const near = (seconds: number, expected: number) => assert.ok(Math.abs(seconds - expected) < 60, `${seconds} s`);
+  near(price.block_timestamp, at());
+  near(price.age_s, 1_000);
+  assert.deepEqual([price.sources, price.bounded], [2, 0]);
+  const { status, json } = await hub.call('health');
+  assert.equal(status, 200);
+  near(json.result.oracle_last_finalized_age_s, 0);
+  near(json.result.clock_off_s, HOUR_S);
+  const { databases } = (await (await fetch(`${hub.url}/debug/live`)).json()) as {
+    readonly databases: readonly Shown[];
+  };
+  const shown = databases.find(({ id }) => id.kind === 'prices')?.report?.lastError;
+  assert.match(String(shown), /the clock of this machine is 3\d\d\d s behind/);
 });
 
 test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { judgeRound, timelyPrices, widestOf } from '../../../src/hub/oracle/judge.ts';
 import { readPrice } from '../../../src/hub/oracle/price.ts';
-import { readSourceTime, referenceTime } from '../../../src/hub/oracle/source-times.ts';
+import { LastChanges, readSourceTime, referenceTime } from '../../../src/hub/oracle/source-times.ts';
 import type { SourceAnswer } from '../../../src/hub/oracle/sources.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -11,17 +11,23 @@ const priceOf = (text: string) => readPrice(text)!;
 
 /** A source that says what a bitcoin costs in dollars. */
 const answer = (source: SourceAnswer['source'], price: string, at: number | null, servedAt = NOW): SourceAnswer => ({
-  ...{ source, servedAt },
+  ...{ source, servedAt, madeAt: servedAt },
   said: new Map([['BTC/USD', { price: priceOf(price), at }]])
 });
+const found = (prices: readonly string[], at = NOW) => prices.map((price) => ({ price: priceOf(price), at }));
 const bitcoin = (
   prices: readonly string[],
   last: string | null = null,
-  rules: { configured?: number; minSources?: number } = {}
+  rules: { configured?: number; minSources?: number } = {},
+  { carried = last, now = NOW } = {}
 ) => {
   const judged = judgeRound(
-    new Map([['BTC/USD', prices.map(priceOf)]]),
-    new Map([['BTC/USD', last === null ? null : priceOf(last)]]),
+    { byPair: new Map([['BTC/USD', found(prices)]]), now },
+    new Map(
+      last === null
+        ? []
+        : [['BTC/USD', { last: priceOf(last), carried: priceOf(carried ?? last), carriedAt: NOW / 1_000 }]]
+    ),
     { configured: prices.length, minSources: 1, ...rules }
   );
   assert.equal(judged.length, 36);
@@ -34,7 +40,7 @@ test('a source that stands still counts nothing, and is named', () => {
     [answer('coingecko', '7200', frozen), answer('kraken', '64000', NOW - 60_000)],
     NOW
   );
-  assert.deepEqual(byPair.get('BTC/USD'), [priceOf('64000')]);
+  assert.deepEqual(byPair.get('BTC/USD'), found(['64000'], NOW - 60_000));
   assert.deepEqual(faults, ['coingecko told prices of 2020-01-01T00:00:00.000Z']);
   const alone = timelyPrices([answer('kraken', '7200', frozen, frozen)], NOW);
   assert.equal(alone.byPair.size, 0, 'a copy with its old Date header');
@@ -63,12 +69,20 @@ test('a clock of this machine that is an hour off stops no prices, and one sourc
 
 test('each price says on how many sources it rests and how far they are apart', () => {
   assert.deepEqual(bitcoin(['100', '103', '104']), {
-    ...{ pair: 'BTC/USD', price: '103.00000000', sources: 3, deviation: '2.9126' }
+    ...{
+      pair: 'BTC/USD',
+      price: '103.00000000',
+      sources: 3,
+      deviation: '2.9126',
+      bounded: false,
+      oldestAt: NOW / 1_000
+    }
   });
-  assert.deepEqual(widestOf(new Map([['BTC/USD', ['100', '103', '104'].map(priceOf)]])), {
+  assert.deepEqual(widestOf(new Map([['BTC/USD', found(['100', '103', '104'])]])), {
     ...{ pair: 'BTC/USD', percent: 2.9126 }
   });
-  assert.deepEqual(bitcoin([]), { pair: 'BTC/USD', price: '0', status: 'skipped', sources: 0, deviation: null });
+  const skipped = { price: '0', status: 'skipped', sources: 0, deviation: null, bounded: false, oldestAt: null };
+  assert.deepEqual(bitcoin([]), { pair: 'BTC/USD', ...skipped });
 });
 
 test('with fewer sources than ORACLE_MIN_SOURCES there is no price; one of several alone moves it by a twentieth', () => {
@@ -82,8 +96,50 @@ test('a first price is within the bounds of its coin', () => {
   assert.equal(bitcoin(['0.00000001']).status, 'skipped');
   assert.equal(bitcoin(['0.9']).status, 'skipped');
   assert.equal(bitcoin(['64000']).price, '64000.00000000');
-  const dogecoin = judgeRound(new Map([['DOGE/USD', [priceOf('9999999999')]]]), new Map(), {
+  const dogecoin = judgeRound({ byPair: new Map([['DOGE/USD', found(['9999999999'])]]), now: NOW }, new Map(), {
     ...{ configured: 1, minSources: 1 }
   });
   assert.equal(dogecoin.find(({ pair }) => pair === 'DOGE/USD')?.status, 'skipped');
+});
+
+test('a price that was bounded says so, and deviates from what its sources said', () => {
+  assert.deepEqual(
+    ['130', '110']
+      .map((price) => bitcoin([price, price], '100'))
+      .map(({ price, bounded, deviation }) => [...[price, bounded, deviation]]),
+    [
+      ['125.00000000', true, '4.0000'],
+      ['110.00000000', false, '0.0000']
+    ]
+  );
+});
+
+test('one of several sources alone moves a price by a twentieth in a day, however many rounds there are', () => {
+  let last = '50000';
+  for (let round = 0; round < 100; round++)
+    last = bitcoin(['90000'], last, { configured: 2 }, { carried: '50000' }).price;
+  assert.equal(last, '52500.00000000');
+  const later = bitcoin(['90000'], last, { configured: 2 }, { carried: '50000', now: NOW + 25 * HOUR });
+  assert.deepEqual([later.price, later.bounded], ['55000.00000000', true]);
+  const honest = bitcoin(['50000', '50000'], last, { configured: 2 }, { carried: '50000' });
+  assert.deepEqual([honest.price, honest.bounded], ['50000.00000000', false], 'two undo it at once');
+});
+
+test('prices without a time of their own are as old as they are unchanged', () => {
+  const changes = new LastChanges();
+  const kraken = (price: string, now: number) => timelyPrices([answer('kraken', price, null, now)], now, changes);
+  assert.equal(kraken('64000', NOW).faults.length, 0);
+  const half = kraken('64000', NOW + HOUR / 2);
+  assert.deepEqual(half.byPair.get('BTC/USD'), found(['64000']), 'their age is told');
+  assert.equal(kraken('64000', NOW + HOUR).byPair.size, 0, 'a ticker that stands still behind a server that lives');
+  assert.equal(kraken('64001', NOW + HOUR).faults.length, 0);
+});
+
+test('of two clocks that are far apart neither is believed', () => {
+  for (const off of [1_000_000_000, -1_000_000_000]) {
+    const { byPair, faults } = timelyPrices([answer('kraken', '64000', null, NOW + off)], NOW);
+    assert.deepEqual([byPair.size, faults.length], [0, 1]);
+  }
+  assert.equal(referenceTime(NOW, [NOW + HOUR]), NOW + HOUR / 2);
+  assert.equal(referenceTime(NOW, [NOW + HOUR, NOW + HOUR]), NOW + HOUR);
 });

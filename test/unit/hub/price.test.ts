@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FIATS } from '../../../src/hub/oracle/pairs.ts';
-import { boundStep, formatPrice, medianPrice, readPrice } from '../../../src/hub/oracle/price.ts';
+import { boundTo, formatPrice, medianPrice, readPrice } from '../../../src/hub/oracle/price.ts';
 import { PRICE_SOURCES } from '../../../src/hub/oracle/sources.ts';
 import fc from '../../support/fast-check.ts';
 
@@ -57,8 +57,8 @@ test('a price is at most 25 % above or below the last one', () => {
     ['1', '75'],
     ['80', '80']
   ] as const)
-    assert.equal(boundStep(priceOf(said), last), priceOf(kept));
-  assert.equal(boundStep(priceOf('1'), null), priceOf('1'));
+    assert.equal(boundTo(priceOf(said), last, 25), priceOf(kept));
+  assert.equal(boundTo(priceOf('0.1'), last, 500), priceOf('0.1'), 'nothing is below 0');
 });
 
 test('each source is read as its service answers; what is odd in an answer is left out', () => {

@@ -62,6 +62,7 @@ const database = openHubDatabase(
 );
 const hub = createHubApp({
   ...definitionOf(),
+  clockOffMs: () => 0,
   config: {
     ...FRAME_CONFIG,
     HUB_API_KEY: ['k'],

@@ -22,7 +22,7 @@ export interface FeePrices {
 /** What the gas token and a coin cost. */
 export async function selectFeePrices(connection: Connection, asked: FeePricesAsked): Promise<FeePrices> {
   const [token, coin] = [`${asked.gasTick}/USD`, `${asked.chain}/USD`];
-  const found = await lastPrices(connection, [token, coin], asked.oldest);
+  const found = await lastPrices(connection, [token, coin], asked.now, asked.oldest);
   const priceOf = (pair: string) => found.find(({ coin_pair }) => coin_pair === pair)?.price ?? null;
   return { gasTokenUsd: priceOf(token) ?? (await selectFeed(connection, asked)), coinUsd: priceOf(coin) };
 }

@@ -32,7 +32,11 @@ export interface JudgedSnapshot extends PriceSnapshot {
   readonly sources: number | null;
   /** By how many percent of the price the source that is furthest off differs from it. */
   readonly deviation: string | null;
-  /** Seconds since its time; below 0 when the clock was set back. */
+  /** 1: the price is the bound that what the sources said was beyond. */
+  readonly bounded: 0 | 1;
+  /** Epoch seconds of the oldest source's price; null: not known, as of rounds that validators signed. */
+  readonly oldest_at: number | null;
+  /** Seconds since the oldest source's price, else since the row's time; below 0 when the clock was set back. */
   readonly age_s: number;
 }
 
@@ -52,6 +56,8 @@ export interface PairPrice {
   /** @see JudgedSnapshot */
   readonly sources?: number;
   readonly deviation?: string | null;
+  readonly bounded?: boolean;
+  readonly oldestAt?: number | null;
 }
 /** Who found a round: this hub by its sources, or validators together. Each numbers its rounds by itself. */
 type PriceOrigin = 'hub' | 'validators';
@@ -60,18 +66,25 @@ type PriceOrigin = 'hub' | 'validators';
 const VALIDATORS_AHEAD_S = 1_800;
 const SNAPSHOT_COLUMNS = `id, round_number, coin_pair, price, reference_block, reference_chain, block_timestamp,
   validator_count, consensus_round, consensus_proof, status, source_chain, source_action_index, push_generation, created_at`;
-const JUDGED_COLUMNS = `${SNAPSHOT_COLUMNS}, sources, deviation, CAST(UNIX_TIMESTAMP() AS SIGNED) - CAST(block_timestamp AS SIGNED) AS age_s`;
+/** From when on a price is as old as it is. */
+const FOUND_AT = 'COALESCE(oldest_at, block_timestamp)';
+const JUDGED_COLUMNS = `${SNAPSHOT_COLUMNS}, sources, deviation, bounded, oldest_at,
+  CAST(? AS SIGNED) - CAST(${FOUND_AT} AS SIGNED) AS age_s`;
+
+/** The clock that ages are told by, in epoch seconds: that of the machine, corrected by what sources of prices say. */
+export type Now = number;
+
 /** Those that were kept last, the last one first. @param status null: of any @param before ids are less; null: the newest */
 export const newestSnapshots = (
   connection: Connection,
-  { status, before }: { readonly status: string | null; readonly before: number | null },
+  { now, status, before }: { readonly now: Now; readonly status: string | null; readonly before: number | null },
   limit: number
 ) =>
   rows<JudgedSnapshot>(
     connection,
     `SELECT ${JUDGED_COLUMNS} FROM price_snapshots WHERE (? IS NULL OR status = ?) AND (? IS NULL OR id < ?)
      ORDER BY id DESC LIMIT ?`,
-    [status, status, before, before, limit]
+    [now, status, status, before, before, limit]
   );
 
 /**
@@ -83,15 +96,16 @@ export const newestSnapshots = (
 export async function currentPrice(
   connection: Connection,
   pair: string,
+  now: Now,
   oldest = 0
 ): Promise<JudgedSnapshot | undefined> {
   const newestOf = async (origin: PriceOrigin) => {
     const found = await rows<JudgedSnapshot>(
       connection,
       `SELECT ${JUDGED_COLUMNS} FROM price_snapshots
-        WHERE coin_pair = ? AND status = 'finalized' AND origin = ? AND block_timestamp >= ?
+        WHERE coin_pair = ? AND status = 'finalized' AND origin = ? AND ${FOUND_AT} >= ?
         ORDER BY round_number DESC LIMIT 1`,
-      [pair, origin, oldest]
+      [now, pair, origin, oldest]
     );
     return found[0];
   };
@@ -101,30 +115,44 @@ export async function currentPrice(
 }
 
 /** The prices that count of those pairs that have one. @see currentPrice */
-export async function lastPrices(connection: Connection, pairs: readonly string[], oldest = 0) {
+export async function lastPrices(connection: Connection, pairs: readonly string[], now: Now, oldest: number) {
   const found = [];
-  for (const pair of pairs) found.push(await currentPrice(connection, pair, oldest));
+  for (const pair of pairs) found.push(await currentPrice(connection, pair, now, oldest));
   return found.filter((price) => price !== undefined);
 }
 
-/** The last price of each pair that this hub found itself. */
-export const lastOwnPrices = (connection: Connection, pairs: readonly string[]) =>
-  rows<Pick<PriceSnapshot, 'coin_pair' | 'price'>>(
-    connection,
-    `SELECT coin_pair, price FROM (
-       SELECT coin_pair, price, ROW_NUMBER() OVER (PARTITION BY coin_pair ORDER BY round_number DESC) AS place
-         FROM price_snapshots WHERE coin_pair IN (?) AND status = 'finalized' AND origin = 'hub') ranked WHERE place = 1`,
-    [pairs]
-  );
+interface OwnPrice extends SqlRow, Pick<PriceSnapshot, 'coin_pair' | 'price'> {
+  /** The last price that two sources carried, and was no bound; else the first one. */
+  readonly carried: string;
+  /** Epoch seconds. */
+  readonly carried_at: number;
+}
 
-/** Seconds since the last round that has a finalized price, by the clock of the database; below 0 when it was set back. Null: none has. */
-export async function ageOfPrices(connection: Connection): Promise<number | null> {
-  const [newest] = await rows<{ age: number }>(
+/** The last price of each pair that this hub found itself. */
+export async function lastOwnPrices(connection: Connection, pairs: readonly string[]): Promise<OwnPrice[]> {
+  const own = "FROM price_snapshots WHERE coin_pair = ? AND status = 'finalized' AND origin = 'hub'";
+  const found: OwnPrice[] = [];
+  for (const pair of pairs) {
+    const one = async (where: string, order: 'ASC' | 'DESC') => {
+      const sql = `SELECT coin_pair, price, price AS carried, block_timestamp AS carried_at ${own} ${where} ORDER BY round_number ${order} LIMIT 1`;
+      return (await rows<OwnPrice>(connection, sql, [pair]))[0];
+    };
+    const last = await one('', 'DESC');
+    if (!last) continue;
+    const carried = (await one('AND sources >= 2 AND NOT bounded', 'DESC')) ?? (await one('', 'ASC')) ?? last;
+    found.push({ ...carried, price: last.price });
+  }
+  return found;
+}
+
+/** Seconds since this hub's last round that has a finalized price; below 0 when the clock was set back. Null: none has. */
+export async function ageOfPrices(connection: Connection, now: Now): Promise<number | null> {
+  const [newest] = await rows<{ at: number }>(
     connection,
-    `SELECT UNIX_TIMESTAMP() - UNIX_TIMESTAMP(created_at) AS age FROM price_snapshots
-      WHERE status = 'finalized' ORDER BY id DESC LIMIT 1`
+    `SELECT block_timestamp AS at FROM price_snapshots
+      WHERE status = 'finalized' AND origin = 'hub' ORDER BY id DESC LIMIT 1`
   );
-  return newest ? Number(newest.age) : null;
+  return newest ? now - Number(newest.at) : null;
 }
 
 /** Keeps a round that this hub found; one that has prices replaces its own one without any, as its next generation. */
@@ -185,11 +213,11 @@ export async function replaceRound(
 ): Promise<void> {
   const { round_number: round, push_generation: generation } = shared;
   await connection.query('DELETE FROM price_snapshots WHERE round_number = ? AND origin = ?', [round, origin]);
-  for (const { pair, price, status = 'finalized', sources = null, deviation = null } of pairs)
+  for (const { pair, price, status = 'finalized', sources = null, deviation = null, bounded = false, ...at } of pairs)
     await connection.query('INSERT INTO price_snapshots SET ?', {
       ...shared,
       ...{ coin_pair: pair, price, reference_chain: 'BTC', consensus_round: round, status },
-      ...{ origin, trusted, sources, deviation }
+      ...{ origin, trusted, sources, deviation, bounded, oldest_at: at.oldestAt ?? null }
     });
   if (known) await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation);
 }

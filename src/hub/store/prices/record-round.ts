@@ -1,5 +1,5 @@
 import { type Connection, rows } from '../../../db/core/connection.ts';
-import { judgeRound } from '../../oracle/judge.ts';
+import { judgeRound, type KnownPrice } from '../../oracle/judge.ts';
 import type { FoundRound } from '../../oracle/oracle.ts';
 import { PAIRS } from '../../oracle/pairs.ts';
 import { readPrice } from '../../oracle/price.ts';
@@ -9,9 +9,11 @@ import type { Refusal } from './ranks.ts';
 
 /** Keeps of each pair the median of what the sources said; a pair without a price is `skipped`. */
 export async function recordRound(connection: Connection, found: FoundRound): Promise<Refusal> {
-  const last = new Map(
-    (await lastOwnPrices(connection, PAIRS)).map(({ coin_pair, price }) => [coin_pair, readPrice(price)])
-  );
+  const known = new Map<string, KnownPrice>();
+  for (const { coin_pair: pair, price, carried, carried_at: carriedAt } of await lastOwnPrices(connection, PAIRS)) {
+    const last = readPrice(price);
+    if (last !== null) known.set(pair, { last, carried: readPrice(carried) ?? last, carriedAt });
+  }
   return await insertOwnRound(connection, {
     round_number: await roundAt(connection, found),
     block_timestamp: Math.floor(found.now / 1_000),
@@ -21,7 +23,7 @@ export async function recordRound(connection: Connection, found: FoundRound): Pr
     source_chain: null,
     source_action_index: null,
     push_generation: 0,
-    pairs: judgeRound(found.byPair, last, found.rules)
+    pairs: judgeRound(found, known, found.rules)
   });
 }
 

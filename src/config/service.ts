@@ -60,7 +60,7 @@ export const frameVariables = {
     example: '10.0.0.1'
   }),
   PUBLIC_HOSTS: list(readHost, {
-    doc: 'public names by which callers reach this service, as in Host, *.example.com for all below one, * for any; addresses, localhost and names without a public suffix count anyway, and any name with a key',
+    doc: 'public names by which callers reach this service, as in Host, *.example.com for all below one, * for any; addresses, localhost and names without a public suffix count anyway (of the last, in a browser, only where there is a key), and any name with a key',
     example: 'hub.example.com'
   }),
   CORS_ORIGINS: list(readOrigin, {

@@ -62,6 +62,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     config: { ...config, CORS_ORIGINS: origins.length > 0 ? origins : undefined },
     name: 'hub',
     keys: { readers: config.HUB_API_KEY },
+    secrets: { TELEMETRY_ADMIN_KEY: config.TELEMETRY_ADMIN_KEY, TELEMETRY_IP_SALT: config.TELEMETRY_IP_SALT },
     documentation: {
       title: 'platform-node hub',
       description:

@@ -71,6 +71,8 @@ export interface ServiceDefinition {
   readonly config: FrameSettings;
   readonly log: Logger;
   readonly keys: AcceptedTokens;
+  /** Other secrets that nobody may guess, by their variables. */
+  readonly secrets?: Readonly<Record<string, string | undefined>>;
   readonly documentation: Documentation;
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly actors: ServiceActors;
@@ -136,7 +138,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
     }
     const isUpgrade = headers.upgrade !== undefined;
     if (authenticator.admits(headers, isUpgrade)) return; // no page of a stranger has the key
-    hosts.checkName(raw);
+    hosts.checkName(raw, authenticator.configured);
     if (isUpgrade) hosts.checkOrigin(raw);
   });
   if (service.tracing) app.register(service.tracing);
@@ -168,11 +170,15 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
 }
 
 /** Says at the start that a key can be guessed. */
-function warnOfShortKeys({ keys, documentation, log }: ServiceDefinition): void {
-  const short = [...(keys.readers ?? []), ...(keys.operators ?? [])].filter((key) => key.length < LEAST_KEY_LETTERS);
-  if (short.length === 0) return;
+function warnOfShortKeys({ keys, secrets = {}, documentation, log }: ServiceDefinition): void {
   const remedy = `set one of ${LEAST_KEY_LETTERS} or more, such as that of: openssl rand -hex 32`;
-  log.warn(`a key has ${short[0]!.length} characters, so that it can be guessed (${documentation.keys}): ${remedy}`);
+  const warn = (what: string, key: string, where: string) =>
+    log.warn(`${what} has ${key.length} characters, so that it can be guessed (${where}): ${remedy}`);
+  const isShort = (key: string) => key.length < LEAST_KEY_LETTERS;
+  const short = [...(keys.readers ?? []), ...(keys.operators ?? [])].find(isShort);
+  if (short !== undefined) warn('a key', short, documentation.keys);
+  for (const [name, secret] of Object.entries(secrets))
+    if (secret !== undefined && isShort(secret)) warn('a secret', secret, name);
 }
 
 /** Refuses what reaches no route. */

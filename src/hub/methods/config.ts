@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import Type, { type TSchema } from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
@@ -9,6 +10,16 @@ import { DATABASE_ERRORS, Success, success } from './common.ts';
 
 /** What a configuration may say of a module. @see the section "Hub configuration store" of the specification */
 const PARAM_NAMES = ['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass'];
+/** What readers must parse. User and password may be any text. */
+const GRAMMAR: Readonly<Record<string, { readonly is: (text: string) => boolean; readonly rule: string }>> = {
+  ...Object.fromEntries(['host', 'db_host'].map((name) => [name, { is: isHost, rule: 'a host name or an address' }])),
+  ...Object.fromEntries(
+    ['port', 'service_port', 'db_port'].map((name) => [name, { is: isPort, rule: 'a whole number from 1 to 65535' }])
+  ),
+  name: { is: (text) => /^[A-Za-z0-9_]{1,64}$/.test(text), rule: '1 to 64 letters, digits or _' }
+};
+/** A reader that puts a tree into plain objects must not change what all objects have. */
+const IN_EVERY_OBJECT = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MAX_VALUE_LENGTH = 1024;
 /** Epoch seconds stay below it for three thousand years; milliseconds have been above it since 1973. */
 const FIRST_MILLISECONDS = 100_000_000_000;
@@ -84,7 +95,13 @@ function* editsOf(
         checkName('module', module, 64);
         for (const [param, value] of Object.entries(params)) {
           checkParam(`${coin}/${network}/${module}`, param);
-          yield { coin, network, module, param, value: textOf(value, `${coin}/${network}/${module}/${param}`) };
+          yield {
+            coin,
+            network,
+            module,
+            param,
+            value: readValue(param, value, `${coin}/${network}/${module}/${param}`)
+          };
         }
       }
     }
@@ -92,6 +109,10 @@ function* editsOf(
 }
 
 function checkName(level: string, name: string, longest: number): void {
+  if (IN_EVERY_OBJECT.has(name)) {
+    const reason = `${level} ${shown(name)} is a name that every object of JavaScript has: choose another`;
+    throw new PlatformError('REQUEST_INVALID', { reason });
+  }
   if (name.length <= longest && /^[A-Za-z0-9_-]+$/.test(name)) return;
   throw new PlatformError('REQUEST_INVALID', {
     reason: `${level} ${shown(name)} must be 1 to ${longest} letters, digits, _ or -`
@@ -106,6 +127,22 @@ function checkParam(place: string, param: string): void {
 }
 
 const shown = (name: string) => JSON.stringify(name.slice(0, 80));
+
+function isHost(text: string): boolean {
+  return isIP(text.replace(/^\[(.*)\]$/, '$1')) > 0 || /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252})$/.test(text);
+}
+
+function isPort(text: string): boolean {
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535;
+}
+
+function readValue(param: string, value: unknown, place: string): string | null {
+  const text = textOf(value, place);
+  const { is, rule } = GRAMMAR[param] ?? {};
+  const isTyped = typeof value !== 'boolean' && (typeof value !== 'number' || is === isPort);
+  if (text === null || is === undefined || rule === undefined || (isTyped && is(text))) return text;
+  throw new PlatformError('REQUEST_INVALID', { reason: `${place} must be ${rule}; null removes it` });
+}
 
 function textOf(value: unknown, place: string): string | null {
   if (value === null) return null;

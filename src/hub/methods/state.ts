@@ -12,15 +12,22 @@ const HealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
   db: Type.Boolean({ description: 'whether the database answers' }),
   dbCircuit: Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('half-open')]),
-  writes: Type.Boolean({ description: 'false: MariaDB is read-only, or its disk is full; reads go on' }),
+  writes: Type.Optional(
+    Type.Literal(false, {
+      description: 'MariaDB is read-only, or its disk is full; reads go on. Absent where it takes writes'
+    })
+  ),
   oracle_last_finalized_age_s: Type.Union([Type.Number(), Type.Null()], {
     description: 'below 0 when the clock was set back since: stale too'
   }),
   oracle_stale: Type.Boolean({ description: 'false on hubs that run no oracle' }),
   oracle_staleness_threshold_s: NumberOrNull,
-  clock_off_s: Type.Union([Type.Number(), Type.Null()], {
-    description: "by how much the machine's clock is behind the one in the middle of the price sources' and its own"
-  })
+  clock_off_s: Type.Optional(
+    Type.Number({
+      description:
+        "by how much the machine's clock is behind the one in the middle of the price sources' and its own; absent below a minute"
+    })
+  )
 });
 
 /** What a hub that finds prices says of them. */
@@ -64,20 +71,24 @@ async function readHealth(
   const dbCircuit = database.circuit();
   const prices = await readPriceHealth(database, db ? oracle : null);
   const writes = database.takesWrites();
+  const offS = Math.round((oracle?.clockOffMs() ?? 0) / 1_000);
   const isHealthy = db && writes && dbCircuit !== 'open' && !prices.oracle_stale;
   return new RpcAnswer(isHealthy ? 200 : 503, {
     status: isHealthy ? 'healthy' : 'degraded',
     db,
     dbCircuit,
-    writes,
     ...prices,
     oracle_staleness_threshold_s: oracle?.thresholdS ?? null,
-    clock_off_s: oracle && Math.round(oracle.clockOffMs() / 1_000)
+    ...(writes ? {} : { writes }),
+    ...(Math.abs(offS) > MOST_OFF_S ? { clock_off_s: offS } : {})
   });
 }
 
 /** A price that is further ahead of the clock than this was kept before the clock was set back: nobody knows its age. */
 const MOST_AHEAD_S = 60;
+
+/** Of the machine's clock: HTTP says whole seconds, and an answer takes some. */
+const MOST_OFF_S = 60;
 
 /** Before the first round has prices their age is that of the search. */
 async function readPriceHealth(database: HubDatabase, oracle: OracleHealth | null) {

@@ -160,7 +160,9 @@ test('RHC-06: every write is one seq; null removes a parameter, and a client tha
 test('REQUEST_INVALID, RHC-02, ER-01: each wrong input is named, and leaves nothing written', async (t) => {
   const hub = await runHub(t, await createDatabase('hub'));
   const module = (params: object, name = 'm') => ({ config: { bitcoin: { mainnet: { [name]: params } } } });
-  const cases: [method: string, params: object, reason: RegExp][] = [
+  type Case = [method: string, params: object, reason: RegExp];
+  const wrong = (params: object, reason: RegExp): Case => ['updateconfig', module(params), reason];
+  const cases: Case[] = [
     ['updateconfig', module({ host: 'fine', pass: 'x'.repeat(1025) }), /bitcoin\/mainnet\/m\/pass is longer than 1024/],
     [
       'updateconfig',
@@ -172,6 +174,24 @@ test('REQUEST_INVALID, RHC-02, ER-01: each wrong input is named, and leaves noth
     ['updateconfig', module({ host: 'fine', prot: 1 }), /unknown parameter "prot"; there are host, port/],
     ['updateconfig', module({ host: 'x' }, 'a b'), /module "a b" must be 1 to 64/],
     ['updateconfig', { config: { ['c'.repeat(17)]: { n: { m: { host: 'x' } } } } }, /coin "c{17}" must be 1 to 16/],
+    ...['__proto__', 'constructor', 'toString'].flatMap((name): Case[] => {
+      const named = (config: string) => JSON.parse(`{"config":${config.replaceAll('?', name)}}`) as object;
+      const reason = new RegExp(`"${name}" is a name that every object`);
+      return [
+        ['updateconfig', named('{"?":{"n":{"m":{"host":"h"}}}}'), reason],
+        ['updateconfig', named('{"c":{"?":{"m":{"host":"h"}}}}'), reason],
+        ['updateconfig', named('{"c":{"n":{"?":{"host":"h"}}}}'), reason]
+      ];
+    }),
+    ...['', 'a b', 'h/', 'http://h', 'h;x', 'h:1', true, 1.5, '\u3002'].map((host) =>
+      wrong({ host }, /m\/host must be a host name or an address/)
+    ),
+    ...['0', '99999999', '65536', '1e3', '-1', 3.5, true, ''].map((port) =>
+      wrong({ port }, /m\/port must be a whole number from 1 to 65535/)
+    ),
+    ...['a;b', 'a`b', '', 'x'.repeat(65), 5].map((name) =>
+      wrong({ name }, /m\/name must be 1 to 64 letters, digits or _/)
+    ),
     ['updateconfig', { config: { '': { n: { m: { host: 'x' } } } } }, /coin "" must be 1 to 16/],
     ['updateconfig', { ...module({ host: 'x' }), force: true }, /params\/force is unknown here/],
     ['updateconfig', { config: { bitcoin: 'mainnet' } }, /\/config\/bitcoin/],
@@ -181,6 +201,7 @@ test('REQUEST_INVALID, RHC-02, ER-01: each wrong input is named, and leaves noth
   ];
   for (const [method, params, reason] of cases) {
     const { error } = (await hub.call(method, params)).json;
+    assert.ok(error, JSON.stringify(params));
     assert.deepEqual([error.code, error.data.code], [-32602, 'REQUEST_INVALID'], String(reason));
     assert.match(error.message, reason);
   }

@@ -99,12 +99,12 @@ test('a configuration keeps names that differ in case and values of any text', a
   const pairs = pairsOf(512);
   const modules = Object.fromEntries(
     pairs.flatMap((pair, place) =>
-      pair.map((text, half) => [`${half ? 'M' : 'm'}${place}`, { host: text, pass: text }])
+      pair.map((text, half) => [`${half ? 'M' : 'm'}${place}`, { user: text, pass: text }])
     )
   );
   const longest = {
-    ['m'.repeat(64)]: { name: 'v'.repeat(1_024) },
-    ['M'.repeat(64)]: { name: '\u{1F600}'.repeat(512) }
+    ['m'.repeat(64)]: { user: 'v'.repeat(1_024) },
+    ['M'.repeat(64)]: { user: '\u{1F600}'.repeat(512) }
   };
   await push('updateconfig', { config: { ['c'.repeat(16)]: { ['n'.repeat(16)]: { ...modules, ...longest } } } });
   const { configs } = (await push('getallconfigs', {})) as { configs: Record<string, Record<string, object>> };

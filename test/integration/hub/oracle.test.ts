@@ -226,7 +226,7 @@ test('a clock that was an hour ahead and is set right stops no prices, and no ag
   // What was kept while the clock was ahead: six rounds of ten minutes.
   await sql(
     hub.database,
-    'UPDATE price_snapshots SET round_number = round_number + 6, block_timestamp = block_timestamp + 3600, created_at = created_at + INTERVAL 1 HOUR'
+    'UPDATE price_snapshots SET round_number = round_number + 6, block_timestamp = block_timestamp + 3600, oldest_at = oldest_at + 3600, created_at = created_at + INTERVAL 1 HOUR'
   );
   const stale = await runHub({}, { database: hub.database });
   t.after(stale.stop);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hostname } from 'node:os';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { loadConfig } from '../../../src/config/load.ts';
@@ -45,6 +46,25 @@ test('HOST_UNKNOWN: 421 for a public name that is not listed; addresses, private
     assert.equal((await ask(app, { host })).statusCode, 200, host);
   const any = createFrame(definitionOf({ config: { ...FRAME_CONFIG, PUBLIC_HOSTS: ['*'] } }));
   assert.equal((await ask(any, { host: 'evil.example.org' })).statusCode, 200);
+});
+
+test('HOST_UNKNOWN: without a key, a page by a name that neighbours can give themselves; services by such names are taken', async () => {
+  const config = { ...FRAME_CONFIG, PUBLIC_HOSTS: ['node.lan'] };
+  const open = createFrame(definitionOf({ config, keys: {} }));
+  const keyed = createFrame(definitionOf({ config, keys: { readers: ['k'.repeat(16)] } }));
+  const pages = (host: string) => [
+    { host, origin: `http://${host}` },
+    { host, 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)' }
+  ];
+  for (const host of ['evil.local:24401', 'evil.lan', 'evil.internal', 'evil', 'ai:10000'])
+    for (const headers of pages(host)) {
+      assert.equal((await ask(open, headers)).statusCode, 421, JSON.stringify(headers));
+      assert.equal((await ask(keyed, headers)).statusCode, 200, 'it reads nothing of worth');
+    }
+  for (const host of ['hub:10000', 'hub.default.svc', 'utxo'])
+    assert.equal((await ask(open, { host })).statusCode, 200);
+  for (const host of ['127.0.0.1:1', '[::1]', 'localhost:10000', `${hostname()}:10000`, 'node.lan'])
+    for (const headers of pages(host)) assert.equal((await ask(open, headers)).statusCode, 200, host);
 });
 
 test('ORIGIN_REFUSED: 403 for a WebSocket of a page of another origin', async () => {

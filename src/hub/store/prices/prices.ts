@@ -129,21 +129,18 @@ interface OwnPrice extends SqlRow, Pick<PriceSnapshot, 'coin_pair' | 'price'> {
 }
 
 /** The last price of each pair that this hub found itself. */
-export async function lastOwnPrices(connection: Connection, pairs: readonly string[]): Promise<OwnPrice[]> {
-  const own = "FROM price_snapshots WHERE coin_pair = ? AND status = 'finalized' AND origin = 'hub'";
-  const found: OwnPrice[] = [];
-  for (const pair of pairs) {
-    const one = async (where: string, order: 'ASC' | 'DESC') => {
-      const sql = `SELECT coin_pair, price, price AS carried, block_timestamp AS carried_at ${own} ${where} ORDER BY round_number ${order} LIMIT 1`;
-      return (await rows<OwnPrice>(connection, sql, [pair]))[0];
-    };
-    const last = await one('', 'DESC');
-    if (!last) continue;
-    const carried = (await one('AND sources >= 2 AND NOT bounded', 'DESC')) ?? (await one('', 'ASC')) ?? last;
-    found.push({ ...carried, price: last.price });
-  }
-  return found;
-}
+export const lastOwnPrices = (connection: Connection, pairs: readonly string[]): Promise<OwnPrice[]> =>
+  rows<OwnPrice>(
+    connection,
+    `SELECT l.coin_pair, l.price, c.price AS carried, c.block_timestamp AS carried_at FROM (
+       SELECT coin_pair, MAX(round_number) AS last, MIN(round_number) AS first,
+              MAX(IF(sources >= 2 AND NOT bounded, round_number, NULL)) AS carried
+         FROM price_snapshots WHERE coin_pair IN (?) AND status = 'finalized' AND origin = 'hub' GROUP BY coin_pair) n
+       JOIN price_snapshots l ON l.round_number = n.last AND l.coin_pair = n.coin_pair AND l.origin = 'hub'
+       JOIN price_snapshots c
+         ON c.round_number = COALESCE(n.carried, n.first) AND c.coin_pair = n.coin_pair AND c.origin = 'hub'`,
+    [pairs]
+  );
 
 /** Seconds since this hub's last round that has a finalized price; below 0 when the clock was set back. Null: none has. */
 export async function ageOfPrices(connection: Connection, now: Now): Promise<number | null> {

@@ -196,7 +196,7 @@ test('REQUEST_INVALID, RHC-02, ER-01: each wrong input is named, and leaves noth
     ['updateconfig', { ...module({ host: 'x' }), force: true }, /params\/force is unknown here/],
     ['updateconfig', { config: { bitcoin: 'mainnet' } }, /\/config\/bitcoin/],
     ['updateconfig', {}, /config/],
-    ['getallconfigs', { since_updated_at: '5' }, /since_updated_at/],
+    ['getallconfigs', { since_updated_at: 'five' }, /since_updated_at/],
     ['getallconfigs', { since_updated_at: Date.now() }, /must be seconds, not milliseconds/]
   ];
   for (const [method, params, reason] of cases) {

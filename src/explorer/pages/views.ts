@@ -198,6 +198,9 @@ function movesOf(action: Row, linkTo: LinkTo): Html {
 <ul aria-label="given to">${into}</ul></div>`;
 }
 
+/** Texts that name a block, a transaction or an action, now or later. */
+const LIKE_A_FACT = /^(?:\d+|[0-9a-f]{64})$/i;
+
 interface Found {
   readonly type: Thing;
   readonly value: string;
@@ -210,7 +213,11 @@ export async function searchView({ name, read, linkTo }: Asked): Promise<View & 
     readonly unused_address: string | null;
   };
   const [first, ...others] = results;
-  const isOne = first !== undefined && (others.length === 0 || (first.value === name && first.type === 'token'));
+  const tokens = results.filter(({ type }) => type === 'token');
+  // A token may be named like a block that is still to come, or like a transaction: its page is no answer to such a question.
+  const isToken = tokens.length === results.length && !LIKE_A_FACT.test(name);
+  const isOne =
+    first?.type === 'token' ? isToken && (others.length === 0 || first.value === name) : others.length === 0;
   const found = results.map(({ type, value }) => [type, linkTo(type, value)]);
   const nothing =
     unused === null
@@ -219,7 +226,7 @@ export async function searchView({ name, read, linkTo }: Asked): Promise<View & 
   return {
     title: `Search ${name}`,
     body: html`<h2 class="name">Search <code>${name}</code></h2>${found.length === 0 ? nothing : section('Found', ['What', 'Name'], found)}`,
-    only: isOne ? first : null
+    only: isOne ? (first ?? null) : null
   };
 }
 

@@ -5,7 +5,8 @@ import { findAddress, type ReadNames, readHash, spellAddress } from '../read/sub
 import { findHeight } from './chain.ts';
 import type { RecordMethod, RecordRead } from './record.ts';
 
-const FOUND = ['address', 'token', 'transaction', 'block', 'action'] as const;
+/** Facts of the chain come first: anybody may name a token like a height or a hash. */
+const FOUND = ['transaction', 'block', 'action', 'address', 'token'] as const;
 /** What clients in use ask for besides; no key finds the words of messages. */
 const ASKED = [...FOUND, 'broadcast'] as const;
 
@@ -19,7 +20,7 @@ const FoundSchema = Type.Object(
 );
 
 export const search: RecordMethod = {
-  summary: 'What a text names: an address, tokens that begin so, a transaction, a block, an action',
+  summary: 'What a text names: a transaction, a block, an action, an address, tokens that begin so',
   tag: 'State',
   takes: 'text',
   types: ASKED,

@@ -5,6 +5,7 @@ import { openBrowser } from '../../support/browser.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { sql } from '../../support/sql.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
 
 const MAX_PAGE_BYTES = 100_000;
 let explored: Awaited<ReturnType<typeof createExplored>>;
@@ -140,4 +141,26 @@ test('what a caller writes is text on a page, and what is not there says so with
   const unused = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';
   const answer = await fetch(`${explorer.url}/search?q=${unused.toUpperCase()}`);
   assert.match(await answer.text(), /This is an address that has done nothing yet/);
+});
+
+test('a token that is named like a block or a transaction does not take its place: a search lists what there is, facts first', async () => {
+  const height = explored.blocks.length + 1;
+  const [taken] = explored.blocks.flatMap(({ transactions }) => transactions);
+  const coming = String(height + 1_000);
+  const names = ['0007', taken!.hash, coming];
+  const transactions = names.map((name, place) => ({
+    ...{ hash: `${place}`.padStart(64, 'e'), source: `S${place}`, fee: 0, data: `ISSUE|0|${name}|1|0|0||1` }
+  }));
+  await explored.store.addBlocks([{ height, time: 1_800_000_000, hash: 'f'.repeat(64), transactions }]);
+  const search = async (text: string) => await fetch(`${explorer.url}/search?q=${text}`, { redirect: 'manual' });
+  const kinds = async (text: string) => {
+    const page = await (await search(text)).text();
+    return [...page.matchAll(/<td[^>]*>(token|transaction|block|action|address)</g)].map(([, kind]) => kind);
+  };
+  await eventually('the tokens are there', 10_000, async () => (await kinds(coming)).includes('token'));
+  assert.deepEqual((await kinds('0007')).slice(0, 2), ['block', 'action']);
+  assert.ok((await kinds('0007')).includes('token'));
+  assert.deepEqual(await kinds(taken!.hash), ['transaction', 'token']);
+  assert.deepEqual(await kinds(coming), ['token'], 'the block is still to come');
+  assert.equal((await search('toka')).headers.get('location'), '/token/TOKA');
 });

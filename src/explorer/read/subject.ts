@@ -96,19 +96,24 @@ export async function findSide(query: Query, names: ReadNames, name: string): Pr
   return isCoin ? COIN_SIDE : await findTicker(query, names, name);
 }
 
-/** The id of a ticker, by `^id`, or as it is written, then, among those of tokens, without regard to case. */
+/**
+ * The id of a ticker: by `^id`; else that of the token, in whatever case it is asked for; without a token, of the text as it is written.
+ * A refused action of anybody may name a token in another case, which has an id of its own.
+ */
 export async function findTicker(query: Query, names: ReadNames, tick: string): Promise<number | null> {
   const id = BY_ID.exec(tick)?.[1];
   if (id !== undefined) {
     const [known] = await query<{ id: number }>('SELECT id FROM index_tickers WHERE id = ?', [Number(id)]);
     return known ? Number(known.id) : null;
   }
-  const found = await query<{ id: number; tick: string }>(
-    'SELECT id, tick FROM index_tickers WHERE tick IN (?, ?, ?)',
+  const found = await query<{ id: number; tick: string; token: number | null }>(
+    'SELECT i.id, i.tick, (SELECT t.id FROM tokens t WHERE t.tick_id = i.id LIMIT 1) AS token FROM index_tickers i WHERE i.tick IN (?, ?, ?)',
     [tick, tick.toUpperCase(), tick.toLowerCase()]
   );
-  const exact = found.find((each) => each.tick === tick) ?? found[0];
-  return exact ? exact.id : ((await names()).find(tick)?.tickId ?? null);
+  const tokens = found.filter(({ token }) => token !== null);
+  const token = tokens.find((each) => each.tick === tick) ?? tokens[0];
+  if (token) return token.id;
+  return (await names()).find(tick)?.tickId ?? (found.find((each) => each.tick === tick) ?? found[0])?.id ?? null;
 }
 
 /** @throws {PlatformError} BLOCK_INDEX_INVALID */

@@ -94,6 +94,17 @@ test('a name in any case, until a reorg takes its token back; another token of i
   assert.deepEqual(ticks(await ask('tokens', '*Tok')), ['OtherTok', 'DevTok']);
 });
 
+test('a token is found and spelled as its ISSUE has it, whatever a refused action of anybody called it before', async () => {
+  const height = 3;
+  await store.addBlocks([blockOf(height, 'SEND|0|zz9shadow|5|B')]);
+  await store.addBlocks([blockOf(height + 1, 'ISSUE|0|ZZ9Shadow|10|0|0||10')]);
+  for (const asked of ['zz9shadow', 'ZZ9Shadow', 'ZZ9SHADOW']) {
+    assert.equal(await tokenOf(asked), 'ZZ9Shadow', asked);
+    assert.equal((await ask('holders', asked)).total, '1', asked);
+  }
+  await store.rollBack(height);
+});
+
 test('what a pattern finds comes page after page, with its total', async () => {
   await sql(
     indexer,

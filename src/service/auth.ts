@@ -37,7 +37,7 @@ export function createAuthenticator({ readers = [], operators = [] }: AcceptedTo
     admits: (headers, upgrade) => offeredIn(headers, upgrade).some((key) => isAmong(reading, key)),
     admitsOperator: (headers) => offeredIn(headers, false).some((key) => isAmong(operating, key)),
     hasWrongKey: (headers) => {
-      const offered = offeredIn(headers, false);
+      const offered = offeredIn(headers, headers.upgrade !== undefined);
       return reading.length > 0 && offered.length > 0 && !offered.some((key) => isAmong(reading, key));
     }
   };

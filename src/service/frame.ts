@@ -35,6 +35,7 @@ import { jsonRpc, type RpcOptions } from './rpc/json-rpc.ts';
 import { describeMethods } from './rpc/openrpc.ts';
 import { ResponseBuffer } from './stream/response-buffer.ts';
 import { Turns } from './turns.ts';
+import { type CountWrongKey, countRefusedKeys, wrongKeyCounter } from './wrong-keys.ts';
 
 /** What the frame reads of a service's configuration. */
 export type FrameSettings = Pick<
@@ -55,6 +56,7 @@ export interface FrameParts {
   /** Under which address a caller's requests are counted. */
   readonly addressOf: AddressReader;
   readonly clientLimiter: ClientLimiter;
+  readonly countWrongKey: CountWrongKey;
   /** Of what each address costs. */
   readonly budget: WorkBudget;
   /** At what callers ask for. */
@@ -84,6 +86,8 @@ export interface ServiceDefinition {
   /** Where the console page is, of a service with a page of its own at `/`; `/` when absent. */
   readonly consolePath?: string;
   readonly rpc?: RpcOptions;
+  /** Without the key a path that is none looks like one that needs it; else it is 404. */
+  readonly hidesPaths?: boolean;
   /** The service's own checks, after the key and before parameters and body. */
   readonly check?: (request: FastifyRequest) => void;
   /** The requests that become WebSockets, and how many of those an address may have. */
@@ -94,8 +98,6 @@ export interface ServiceDefinition {
 
 /** Calls, and parts of long answers. */
 const AT_ONCE = 16;
-/** Under which requests with a wrong key are counted. */
-const WRONG_KEY = 'WRONG_KEY';
 const LEAST_KEY_LETTERS = 16;
 /** Letters of one part of a path; names of tokens are the longest. */
 const MAX_PART_LETTERS = 1_024;
@@ -126,16 +128,13 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
     onTurnedAway: () => metrics.refused('RATE_LIMITED')
   });
   const turns = new Turns({ atOnce: service.rpc?.atOnce ?? AT_ONCE });
-  const parts = { authenticator, addressOf, clientLimiter, budget, turns };
+  const countWrongKey = wrongKeyCounter(authenticator, clientLimiter, metrics);
+  const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
 
   const hosts = new Hosts(config.PUBLIC_HOSTS, config.CORS_ORIGINS);
   app.addHook('onRequest', async ({ raw, headers }) => {
     addressOf(raw); // it is known from here on
-    if (authenticator.hasWrongKey(headers)) {
-      clientLimiter.refuseKey(raw);
-      metrics.refused(WRONG_KEY);
-    }
     const isUpgrade = headers.upgrade !== undefined;
     if (authenticator.admits(headers, isUpgrade)) return; // no page of a stranger has the key
     hosts.checkName(raw, authenticator.configured);
@@ -147,6 +146,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   // Not before the plugins above, one of which may answer first.
   void app.after(() => {
     app.addHook('onRequest', async (request) => {
+      if (request.is404 && !service.hidesPaths) return;
       checkKey(request, authenticator);
       if (!request.routeOptions.config.open) service.check?.(request);
     });
@@ -164,6 +164,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   app.register(rateLimit, { global: false });
   registerRoutes(app, service, parts, document);
   measure(app, metrics, clientLimiter);
+  countRefusedKeys(app, countWrongKey);
   metrics.tellReadiness(READINESS, service.readiness);
   endGracefully(app, config.SHUTDOWN_GRACE_MS);
   return app;
@@ -192,7 +193,10 @@ function refuse(
   return reply.send(documentation.codesAlways ? { error, code: codeOfStatus(status) } : { error });
 }
 
-function serverOptions(service: ServiceDefinition, { authenticator, clientLimiter }: FrameParts): FastifyServerOptions {
+function serverOptions(
+  service: ServiceDefinition,
+  { authenticator, clientLimiter, countWrongKey }: FrameParts
+): FastifyServerOptions {
   const { log, config, upgrades, documentation } = service;
   return {
     loggerInstance: log,
@@ -213,11 +217,11 @@ function serverOptions(service: ServiceDefinition, { authenticator, clientLimite
     schemaController: { compilersFactory: lazyCompilers },
     schemaErrorFormatter: refuseInvalid,
     frameworkErrors: (caught, request, untyped) => {
-      // The router cannot read the path, so it is nobody's: without the key it stays unknown.
       const reply = untyped as unknown as FastifyReply;
-      if (!authenticator.configured || authenticator.admits(request.headers, false))
-        refuse(service, reply, caught.statusCode ?? 400, caught.message.slice(0, 200)); // it quotes the path
-      else refuse(service, reply.header('www-authenticate', 'Bearer'), 401, MISSING_KEY);
+      if (!service.hidesPaths || !authenticator.configured || authenticator.admits(request.headers, false))
+        return void refuse(service, reply, caught.statusCode ?? 400, caught.message.slice(0, 200)); // it quotes the path
+      countWrongKey(request.raw);
+      refuse(service, reply.header('www-authenticate', 'Bearer'), 401, MISSING_KEY);
     }
   };
 }

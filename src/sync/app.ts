@@ -40,6 +40,7 @@ export function createApp(deps: AppDeps): FastifyInstance {
     ...deps,
     name: 'sync',
     mode: config.SYNC_MODE,
+    hidesPaths: true,
     keys: { readers: config.SYNC_API_KEY, operators: config.SYNC_OPERATOR_KEY },
     documentation: SYNC_DOCUMENTATION,
     readiness: () => readiness(directory, config.READY_MAX_LAG),

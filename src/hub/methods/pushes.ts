@@ -16,7 +16,7 @@ export const pushRules = ({
   HUB_PUSH_AUTH
 }: Pick<HubConfig, 'HUB_API_KEY' | 'HUB_PUSH_AUTH'>): PushSettings => ({
   pushNeedsKey: HUB_PUSH_AUTH ?? 'remote',
-  isTrusted: ({ hasKey, isLocal }) => isLocal || (key !== undefined && hasKey)
+  isTrusted: (caller) => caller.isLocal || (key !== undefined && caller.hasKey)
 });
 
 /** What became of a push. */

@@ -129,12 +129,13 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
         doc: {
           tag,
           summary: 'Each installation, those heard of first last; needs TELEMETRY_ADMIN_KEY',
-          statuses: [401]
+          statuses: [401, 429]
         }
       },
       schema: { querystring: DaysSchema, response: { 200: OperatorsSchema } },
-      onRequest: async ({ headers }) => {
-        if (!admin.admits(headers, false))
+      onRequest: async (request, reply) => {
+        await limit.take(request, reply); // guesses count as all else does
+        if (!admin.admits(request.headers, false))
           throw new PlatformError('UNAUTHORIZED', { reason: 'send TELEMETRY_ADMIN_KEY as X-API-Key' });
       }
     },

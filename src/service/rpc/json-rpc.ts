@@ -6,6 +6,7 @@ import type { Authenticator } from '../auth.ts';
 import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit } from '../limits.ts';
 import { Turns } from '../turns.ts';
+import type { CountWrongKey } from '../wrong-keys.ts';
 import { isLocalRequest } from './caller.ts';
 import { hasReply, type InTurn, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
 import { readExactBody } from './exact-body.ts';
@@ -40,6 +41,7 @@ interface RpcDeps {
   readonly document: OpenRpc;
   readonly authenticator: Authenticator;
   readonly addressOf: AddressReader;
+  readonly countWrongKey: CountWrongKey;
   readonly budget: WorkBudget;
   readonly turns: Turns;
 }
@@ -73,7 +75,7 @@ const pathOf = (path: string) => (path.includes(':coin') ? { params: CodeSchema 
  */
 export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app,
-  { rpc, document, authenticator, addressOf, budget, turns }
+  { rpc, document, authenticator, addressOf, countWrongKey, budget, turns }
 ) => {
   const { bodyLimitBytes, batchLimit = BATCH_LIMIT, serves } = rpc;
   const discover = rpcMethod({
@@ -117,7 +119,10 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     const isKnown = authenticator.admits(request.headers, false);
     const caller: RpcCaller = {
       address,
-      hasKey: hasKey(request),
+      get hasKey() {
+        countWrongKey(request.raw);
+        return hasKey(request);
+      },
       isLocal,
       charge: (cost) => void (isKnown || budget.charge(address, cost))
     };

@@ -154,6 +154,48 @@ test('TRUST_PROXY takes the names of networks; HUB_API_KEY=OLD,NEW takes both, a
   assert.deepEqual(readKeys('old,new'), ['old', 'new', 'old,new']);
 });
 
+test('a key of another service on routes that need none costs nothing: a proxy or a library may add it to each request', async () => {
+  const refused: string[] = [];
+  const definition = definitionOf({
+    keys: { readers: ['right'] },
+    routes: (app) => void app.get('/open', { config: { open: true } }, async () => 'open')
+  });
+  const metrics = { ...definition.metrics, refused: (code: string) => void refused.push(code) };
+  const app = createFrame({ ...definition, metrics });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  try {
+    const { port } = app.server.address() as { port: number };
+    const headers = { authorization: 'Bearer of-another-service' };
+    const status = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`, { headers })).status;
+    for (let request = 0; request < 80; request++) assert.equal(await status('/open'), 200);
+    assert.equal(await status('/nowhere'), 404);
+    assert.deepEqual(refused, []);
+    assert.equal(await status('/metrics'), 401);
+    assert.deepEqual(refused, ['UNAUTHORIZED', 'WRONG_KEY']);
+    const foreign = await app.inject({ url: '/open', headers: { ...headers, host: 'evil.example.org' } });
+    assert.equal(foreign.statusCode, 421);
+    assert.deepEqual(refused.slice(2).sort(), ['HOST_UNKNOWN', 'WRONG_KEY'], 'a right key would have opened it');
+  } finally {
+    app.server.closeAllConnections();
+    await app.close();
+  }
+});
+
+test('404 for what is no path, also where a key is set; a service that hides its paths says 401 to who has none', async () => {
+  const [open, hidden] = [undefined, true].map((hidesPaths) =>
+    createFrame(definitionOf({ keys: { readers: ['right'] }, ...(hidesPaths ? { hidesPaths } : {}) }))
+  ) as [FastifyInstance, FastifyInstance];
+  for (const [method, url, status] of [
+    ['GET', '/favicon.ico', 404],
+    ['POST', '/livez', 404],
+    ['GET', '/%zz', 400],
+    ['GET', '/metrics', 401]
+  ] as const) {
+    assert.equal((await open.inject({ method, url })).statusCode, status, url);
+    assert.equal((await hidden.inject({ method, url })).statusCode, 401, url);
+  }
+});
+
 test('each wrong key costs tokens: guesses come later and later, and a key that is right does not', async (t) => {
   t.mock.method(performance, 'now', () => 1_000);
   const app = createFrame(definitionOf({ keys: { readers: ['right'] } }));

@@ -26,13 +26,18 @@ export function createAddressReader(trusted: readonly string[] = []): AddressRea
     const forwarded = String(request.headers['x-forwarded-for'] ?? '').split(',');
     // From the nearest hop backwards: each entry was written by the one after it.
     while (isProxy(address)) {
-      const previous = plain(forwarded.pop()?.trim() ?? '');
+      const previous = plain(withoutPort(forwarded.pop()?.trim() ?? ''));
       if (!isIP(previous)) break;
       address = previous;
     }
     known.set(request, counted(address));
     return counted(address);
   };
+}
+
+/** `8.8.8.8:1234`, `[2001:db8::1]:80` and `[2001:db8::1]`, as gateways write them. */
+function withoutPort(entry: string): string {
+  return /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(entry)?.[1] ?? /^\[(.*)\](?::\d+)?$/.exec(entry)?.[1] ?? entry;
 }
 
 /** Addresses that only this machine, or its own networks, can have. */

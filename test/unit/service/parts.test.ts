@@ -28,6 +28,9 @@ test('addresses: behind listed proxies the nearest entry that is none of them co
   assert.equal(read(from('::ffff:10.0.0.1', '198.51.100.1, 203.0.113.7, 172.16.5.5')), '203.0.113.7');
   assert.equal(read(from('::1', '203.0.113.7')), '203.0.113.7');
   assert.equal(read(from('192.0.2.1', '203.0.113.7')), '192.0.2.1', 'the peer is no proxy');
+  assert.equal(read(from('10.0.0.1', '203.0.113.7:1234')), '203.0.113.7', 'gateways may write the port');
+  assert.equal(read(from('10.0.0.1', '[2001:db8:1:2::7]:80, 172.16.5.5:9')), '2001:db8:1:2::/64');
+  assert.equal(read(from('10.0.0.1', '[2001:db8:1:2::7]')), '2001:db8:1:2::/64');
   assert.equal(read(from('10.0.0.1', 'garbage')), '10.0.0.1');
   assert.equal(read(from('10.0.0.1')), '10.0.0.1');
 });

@@ -14,7 +14,7 @@ export function readConfigFile(path = 'config.json'): ConfigFile {
     throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
   }
   try {
-    const parsed: unknown = JSON.parse(content);
+    const parsed: unknown = JSON.parse(content.replace(/^\uFEFF/, ''), exactNumber);
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as ConfigFile;
   } catch (caught) {
     throw PlatformError.from(caught, 'CONFIG_INVALID', { file: path });
@@ -23,6 +23,11 @@ export function readConfigFile(path = 'config.json'): ConfigFile {
     reason: 'must hold one JSON object of variable names and values',
     file: path
   });
+}
+
+/** Keeps the text of a number that no double has exactly: a key or a password of digits would become another one. */
+function exactNumber(_: string, value: unknown, ...[context]: readonly { readonly source?: string }[]): unknown {
+  return typeof value === 'number' && !Number.isSafeInteger(value) ? (context?.source ?? value) : value;
 }
 
 /**

@@ -69,6 +69,23 @@ export function readDatabaseName(name: string): string {
   return name;
 }
 
+/** Says that two databases are one; nothing while one of them is not named. @returns one sentence a fault */
+export function findSameDatabase<P extends string>(
+  config: Partial<Settings<NoInfer<P>, 'HOST' | 'NAME', string> & Settings<NoInfer<P>, 'PORT', number>>,
+  one: P,
+  other: P
+): string[] {
+  const placeOf = (prefix: P) => [
+    config[`${prefix}_DB_HOST`],
+    config[`${prefix}_DB_PORT`],
+    config[`${prefix}_DB_NAME`]
+  ];
+  const name = config[`${one}_DB_NAME`];
+  return name !== undefined && placeOf(one).join(' ') === placeOf(other).join(' ')
+    ? [`${one}_DB_NAME and ${other}_DB_NAME are both ${name}: name the database of each`]
+    : [];
+}
+
 /** Where the database of a prefix is and how to enter it; `pass` is a secret. */
 export function databaseOf<P extends string>(config: DatabaseConfig<P>, prefix: P) {
   const ca = config[`${prefix}_DB_CA`];

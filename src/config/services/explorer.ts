@@ -1,5 +1,5 @@
 import { readNetwork } from '../../coin/find-network.ts';
-import { databaseVariables } from '../database.ts';
+import { databaseVariables, findSameDatabase } from '../database.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { findNodeNetwork } from '../node.ts';
 import { serviceVariables } from '../service.ts';
@@ -86,12 +86,7 @@ function findPortFaults(values: ExplorerConfig): string[] {
 }
 
 function findDatabaseFaults(values: ExplorerConfig): string[] {
-  const placeOf = (which: 'INDEXER' | 'DECODER') =>
-    [values[`${which}_DB_HOST`], values[`${which}_DB_PORT`], values[`${which}_DB_NAME`]].join(' ');
-  if (values.NETWORK !== undefined)
-    return values.INDEXER_DB_NAME !== undefined && placeOf('INDEXER') === placeOf('DECODER')
-      ? [`INDEXER_DB_NAME and DECODER_DB_NAME are both ${values.INDEXER_DB_NAME}: name the database of each`]
-      : [];
+  if (values.NETWORK !== undefined) return findSameDatabase(values, 'INDEXER', 'DECODER');
   const alone = OF_ONE_NETWORK.filter((name) => values[name] !== undefined);
   if (alone.length > 0) return [`${alone.join(', ')}: of one network; set NETWORK too, or leave them to the hub`];
   return hubsOf(values).length > 0

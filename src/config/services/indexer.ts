@@ -1,7 +1,7 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { findNetwork, readNetwork } from '../../coin/find-network.ts';
 import { costsGas, needsForeignPrices } from '../../coin/foreign-prices.ts';
-import { databaseOf, databaseVariables } from '../database.ts';
+import { databaseOf, databaseVariables, findSameDatabase } from '../database.ts';
 import { hubClientVariables } from '../hub-client.ts';
 import { profileVariable } from '../profile.ts';
 import { serviceVariables } from '../service.ts';
@@ -81,7 +81,10 @@ export function pricesDatabase(config: IndexerConfig): ReturnType<typeof databas
 }
 
 export const indexerChecks = {
-  findFaults: findPriceFaults,
+  findFaults: (values: IndexerConfig) => [
+    ...findSameDatabase(values, 'INDEXER', 'DECODER'),
+    ...findPriceFaults(values)
+  ],
   prefixes: ['INDEXER_'],
   networkOf: (textOf: (name: string) => string | undefined): ChainNetwork | undefined =>
     findNetwork(`${textOf('INDEXER_COIN') ?? ''}:${textOf('INDEXER_NETWORK') ?? ''}`),

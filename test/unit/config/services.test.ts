@@ -105,6 +105,9 @@ test('CF-10, CF-11: INDEXER_COIN and INDEXER_NETWORK name one of nine networks',
       );
   assert.throws(() => indexer({ ...INDEXER, INDEXER_COIN: 'XMR' }), { message: /INDEXER_COIN="XMR" must be one of/ });
   assert.throws(() => indexer({ ...INDEXER, INDEXER_NETWORK: 'signet' }), { message: /INDEXER_NETWORK="signet" must/ });
+  const same = { ...INDEXER, INDEXER_DB_HOST: 'd.local', INDEXER_DB_NAME: 'D' };
+  assert.throws(() => indexer(same), { message: /INDEXER_DB_NAME and DECODER_DB_NAME are both D/ });
+  assert.ok(indexer({ ...same, INDEXER_DB_PORT: '3307' }));
 });
 
 test('CF-16: UTXO_TRACKER_URL is a host or a URL with its path; what is not used is refused by name', () => {

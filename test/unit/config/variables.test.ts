@@ -259,6 +259,12 @@ test('CONFIG_INVALID: config.json that is no object of values', () => {
     }
     writeFileSync(path, '{"PORT": 1}');
     assert.deepEqual(readConfigFile(path), { PORT: 1 });
+    writeFileSync(
+      path,
+      '\uFEFF{"KEY": 1234567890123456789, "PASS": 1.50, "PORT": 8080, "KEYS": [12345678901234567890]}'
+    );
+    const exact = { KEY: '1234567890123456789', PASS: '1.50', PORT: 8080, KEYS: ['12345678901234567890'] };
+    assert.deepEqual(readConfigFile(path), exact, 'a number that no double has would be another secret');
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

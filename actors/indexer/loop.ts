@@ -21,6 +21,8 @@ const ANSWERED = ['LEDGER_INSANE', 'ROWS_REFUSED', 'PRICES_REPLACED'] as const;
 const WRITING: ReadonlySet<string> = new Set(['write', 'rollBack']);
 /** Time without a block, while one is under way, that is told. */
 const DELAY_MS = 8_000;
+/** A look at a database that takes so long is told: while there is no block, no other statement waits. */
+const SILENCE_MS = 3_000;
 /** The longest time that a timer takes. */
 const LONGEST_LIMIT_MS = 2 ** 31 - 1;
 /** For noting that an attempt was too slow: what hangs may be the database. */
@@ -51,6 +53,8 @@ export class IndexerLoop {
   readonly #watchdog;
   #fault: { readonly effect: string; readonly alarm: Alarm } | null = null;
   #late: Alarm | null = null;
+  /** The look at a database that is under way. */
+  #look: { readonly database: Database; readonly began: number } | null = null;
   /** The highest block that was carried out, and when something was done last, as monotonicMs() tells it. */
   #furthest = -1;
   #movedAt = monotonicMs();
@@ -141,7 +145,14 @@ export class IndexerLoop {
     const isLate = facts.inFlightBlock !== null && monotonicMs() - this.#movedAt > DELAY_MS;
     const reason = `block ${facts.inFlightBlock} is late: ${this.#doing}`;
     this.#late = isLate ? { ...alarmOf(new PlatformError('BLOCK_LATE', { reason }), this.#late, this.#movedAt) } : null;
-    return this.#fault?.alarm ?? this.#late ?? work.upstreamAlarm;
+    return this.#fault?.alarm ?? this.#late ?? this.#silence ?? work.upstreamAlarm;
+  }
+
+  get #silence(): Alarm | null {
+    const { database, began } = this.#look ?? {};
+    if (began === undefined || monotonicMs() - began <= SILENCE_MS) return null;
+    const reason = `the ${database} database does not answer`;
+    return alarmOf(new PlatformError('DATABASE_UNAVAILABLE', { reason }), null, began);
   }
 
   /** What the loop is at, and what took longest since the blocks were begun. */
@@ -219,20 +230,20 @@ export class IndexerLoop {
       watchTip: effects.effect<Found>('watchTip', async (signal) => {
         blocksFinished();
         await work.wait(signal);
-        await this.#ask('indexer', () => work.keepAlive(), signal);
-        const found = await this.#ask('decoder', () => work.inspect(), signal);
+        await this.#ask('indexer', () => this.#timed('indexer', () => work.keepAlive()), signal);
+        const found = await this.#ask('decoder', () => this.#timed('decoder', () => work.inspect()), signal);
         return found === 'tip' ? null : found;
       }),
       awaitBlocks: effects.effect<Found>('awaitBlocks', async (signal) => {
         blocksFinished();
         await work.wait(signal);
-        await this.#ask('indexer', () => work.keepAlive(), signal);
-        const found = await this.#ask('decoder', () => work.inspect(), signal);
+        await this.#ask('indexer', () => this.#timed('indexer', () => work.keepAlive()), signal);
+        const found = await this.#ask('decoder', () => this.#timed('decoder', () => work.inspect()), signal);
         return found === 'behind' ? null : found;
       }),
       awaitPrices: effects.effect<void>('awaitPrices', async (signal) => {
         await work.wait(signal);
-        await this.#ask('indexer', () => work.keepAlive(), signal);
+        await this.#ask('indexer', () => this.#timed('indexer', () => work.keepAlive()), signal);
       }),
       refuse: effects.effect('refuse', (signal, refusal: Refusal) => {
         blocksFinished();
@@ -240,6 +251,16 @@ export class IndexerLoop {
       }),
       close: effects.effect('close', () => Promise.resolve(work.close()))
     };
+  }
+
+  /** A look at a database while there is no block. */
+  async #timed<T>(database: Database, look: () => Promise<T>): Promise<T> {
+    this.#look = { database, began: monotonicMs() };
+    try {
+      return await look();
+    } finally {
+      this.#look = null;
+    }
   }
 
   /** One effect on a database, behind its breaker. */

@@ -123,9 +123,11 @@ function isWaiting({ waitReason, alarm }: IndexerReport): boolean {
   return waitReason !== null || alarm?.code === 'UPSTREAM_STOPPED';
 }
 
-/** What MariaDB refuses of the next blocks, though it answers; null for nothing. */
+const OF_DATABASE: ReadonlySet<string | undefined> = new Set(['ROWS_REFUSED', 'DATABASE_UNAVAILABLE']);
+
+/** Why MariaDB takes no blocks: it refuses rows, or does not answer; null while it does. */
 function refusalOf(report: IndexerReport | null): string | null {
-  return report?.alarm?.code === 'ROWS_REFUSED' ? alarmText(report.alarm) : null;
+  return OF_DATABASE.has(report?.alarm?.code) ? alarmText(report?.alarm) : null;
 }
 
 function lagOf({ decoderBlock, lastIndexedBlock }: IndexerReport): number | null {

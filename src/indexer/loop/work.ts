@@ -53,7 +53,7 @@ export interface IndexerFacts {
 
 const BLOCKS_PER_GROUP = 200;
 /** From one use of a connection that rests to the next. */
-const KEEP_ALIVE_MS = 10_000;
+const KEEP_ALIVE_MS = 2_000;
 /** So near to the tip each block is a transaction of its own. */
 const NEAR_TIP_BLOCKS = 3;
 

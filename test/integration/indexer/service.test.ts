@@ -5,6 +5,7 @@ import { connect } from '../../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { runExplorer } from '../../support/explorer-process.ts';
 import { BOB, blocksOf, holdings, startIndexer } from '../../support/indexer-service.ts';
+import { openLink } from '../../support/link.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { databaseEnv } from '../../support/service-process.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
@@ -207,6 +208,31 @@ test('LEDGER_INSANE, ER-15: a balance changed by hand halts; a restart stays hal
     await last.exited;
   } finally {
     await hand.end();
+    await decoder.database.close();
+  }
+});
+
+test('a MariaDB that stands still is told within 10 s, though no block comes: health, readiness and the alarm', async () => {
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  const decoder = await openDecoderStore(databases.decoder);
+  try {
+    await decoder.writeBlocks(blocksOf(0, 'a', [[], []]));
+    const link = await openLink(`http://127.0.0.1:${databases.indexer.port}`);
+    const service = await startIndexer(
+      { ...databases, indexer: { ...databases.indexer, host: '127.0.0.1', port: Number(new URL(link.url).port) } },
+      { INDEXER_POLL_INTERVAL: '5000' }
+    );
+    await service.until(({ synced }) => synced === true);
+    const stoppedAt = performance.now();
+    link.hold(14_000);
+    const { alarm, error } = await service.until(({ status }) => status === 'unhealthy');
+    assert.equal((alarm as Record<string, string>)['code'], 'DATABASE_UNAVAILABLE');
+    assert.match(String(error), /^the indexer database does not answer; check MariaDB/);
+    assert.equal(await service.readiness(), 503);
+    assert.ok(performance.now() - stoppedAt < 10_000, `${performance.now() - stoppedAt} ms`);
+    await service.until(({ status, alarm: later }) => status === 'healthy' && later === undefined);
+    assert.equal(await service.readiness(), 200);
+  } finally {
     await decoder.database.close();
   }
 });

@@ -12,7 +12,7 @@ import { LedgerWriter } from '../../src/explorer/read/ledger-writer.ts';
 import { networkOf } from '../../src/explorer/read/networks.ts';
 import { READS_AT_ONCE, Reader } from '../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
-import { type ExplorerReport, lagOf } from '../../src/explorer/report.ts';
+import { distanceOf, type ExplorerReport } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
@@ -153,7 +153,7 @@ async function look(): Promise<ExplorerReport> {
   if (ledger.status === 'fulfilled' && wrong === null)
     availability.send({
       type: 'ledger.read',
-      lagBlocks: lagOf({ height, decoderTip }),
+      distanceBlocks: distanceOf({ height, decoderTip }),
       isStopped: writer.alarm !== null
     });
   else availability.send({ type: 'ledger.failed' });

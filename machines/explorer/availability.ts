@@ -3,18 +3,20 @@ import { setup } from 'xstate';
 /**
  * Whether the answers of one network can be had and are fresh: unknown -> available, stale or unavailable.
  *
- * Pure policy: each look at the database says how many blocks the ledger is behind and whether it goes on, or that it did not answer.
+ * Pure policy: each look at the databases says how far ledger and decoder are apart and whether the ledger goes on, or that
+ * it did not answer. A ledger whose age nobody knows is stale.
  */
 export const availabilityMachine = setup({
   types: {
-    /** `lagBlocks` is null where the decoder's tip is not known. */
+    /** `distanceBlocks` is null where the ledger's tip or the decoder's is not known. */
     events: {} as
-      | { type: 'ledger.read'; readonly lagBlocks: number | null; readonly isStopped: boolean }
+      | { type: 'ledger.read'; readonly distanceBlocks: number | null; readonly isStopped: boolean }
       | { type: 'ledger.failed' }
   },
   guards: {
     isBehind: ({ event }) =>
-      event.type === 'ledger.read' && (event.isStopped || (event.lagBlocks ?? 0) > SYNCED_WITHIN_BLOCKS)
+      event.type === 'ledger.read' &&
+      (event.isStopped || event.distanceBlocks === null || event.distanceBlocks > SYNCED_WITHIN_BLOCKS)
   }
 }).createMachine({
   id: 'availability',

@@ -18,9 +18,14 @@ export interface ExplorerReport {
   readonly upstream: Alarm | null;
 }
 
-/** Blocks that the ledger is behind its decoder. */
+/** Blocks that the ledger is behind its decoder; null where the decoder does not know the ledger's newest block. */
 export function lagOf({ height, decoderTip }: Pick<ExplorerReport, 'height' | 'decoderTip'>): number | null {
-  return height === null || decoderTip === null ? null : Math.max(0, decoderTip - height);
+  return height === null || decoderTip === null || decoderTip < height ? null : decoderTip - height;
+}
+
+/** Blocks between ledger and decoder, whichever is ahead; null while one of them is not known. */
+export function distanceOf({ height, decoderTip }: Pick<ExplorerReport, 'height' | 'decoderTip'>): number | null {
+  return height === null || decoderTip === null ? null : Math.abs(decoderTip - height);
 }
 
 /** What console and metrics read of it. */

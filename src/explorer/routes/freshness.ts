@@ -67,7 +67,10 @@ export function tellFreshness(
   { key, coin, version, height, mark, isSettled, isProvisional }: Told
 ): boolean {
   const etag = key === null || mark === null || isProvisional ? null : etagOf(key, coin, mark, version);
-  const lag = lagOf({ height, decoderTip: coin.report()?.decoderTip ?? null });
+  const report = coin.report();
+  // An answer may show a block that the last look at the tips had not: then it is as far behind as it was at that look.
+  const isNewer = height !== null && report !== null && height > (report.height ?? height);
+  const lag = lagOf({ height: isNewer ? report.height : height, decoderTip: report?.decoderTip ?? null });
   if (height !== null) reply.header('x-block-height', height);
   if (lag !== null) reply.header('x-lag-blocks', lag);
   const stopped = stoppedS(coin.report()?.upstream, monotonicMs());

@@ -10,7 +10,10 @@ const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
 const CoinStatusSchema = Type.Object({
   supported: Type.Boolean({ description: 'whether this service serves it' }),
   available: Type.Boolean({ description: 'whether its database answers' }),
-  stale: Type.Boolean({ description: 'whether the ledger is more than 3 blocks behind, or does not go on' }),
+  stale: Type.Boolean({
+    description:
+      'whether ledger and decoder are more than 3 blocks apart, the age of the ledger is not known, or it does not go on'
+  }),
   stopped_reason: Type.Optional(Type.String({ description: 'why the ledger does not go on' })),
   last_block: HeightOrNull,
   decoder_tip: HeightOrNull,

@@ -19,3 +19,19 @@ test('another release has another ETag for the same answer: its form may be anot
   assert.equal((await ask('1.0.0', String(etag))).statusCode, 304);
   assert.equal((await ask('1.0.1', String(etag))).statusCode, 200);
 });
+
+test('how far an answer is behind is told where the decoder knows its block, and not where it does not', async () => {
+  let tips: { height: number; decoderTip: number | null } | null = null;
+  const coin = { network: chainNetwork('bitcoin', 'regtest'), report: () => tips } as unknown as Coin;
+  const told = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
+  const app = fastify();
+  app.get('/', async (request, reply) => (tellFreshness(request, reply, { ...told, version: '1' }) ? '' : 'answer'));
+  const lag = async (height: number, decoderTip: number | null) => {
+    tips = { height, decoderTip };
+    return (await app.inject('/')).headers['x-lag-blocks'];
+  };
+  assert.equal(await lag(7, 9), '2');
+  assert.equal(await lag(7, 5), undefined, 'the decoder reads its chain again');
+  assert.equal(await lag(7, null), undefined);
+  assert.equal(await lag(6, 6), '0', 'the block came after the last look at the tips');
+});

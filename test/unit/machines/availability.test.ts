@@ -10,9 +10,13 @@ test('a network is stale from the fourth block on, and unavailable while its dat
     return actor.getSnapshot().value;
   };
   assert.equal(actor.getSnapshot().value, 'unknown');
-  assert.equal(after({ type: 'ledger.read', lagBlocks: 3, isStopped: false }), 'available');
-  assert.equal(after({ type: 'ledger.read', lagBlocks: 4, isStopped: false }), 'stale');
+  assert.equal(after({ type: 'ledger.read', distanceBlocks: 3, isStopped: false }), 'available');
+  assert.equal(after({ type: 'ledger.read', distanceBlocks: 4, isStopped: false }), 'stale');
   assert.equal(after({ type: 'ledger.failed' }), 'unavailable');
-  assert.equal(after({ type: 'ledger.read', lagBlocks: 0, isStopped: true }), 'stale');
-  assert.equal(after({ type: 'ledger.read', lagBlocks: null, isStopped: false }), 'available');
+  assert.equal(after({ type: 'ledger.read', distanceBlocks: 0, isStopped: true }), 'stale');
+  assert.equal(
+    after({ type: 'ledger.read', distanceBlocks: null, isStopped: false }),
+    'stale',
+    'nobody knows how old it is'
+  );
 });

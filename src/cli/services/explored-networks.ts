@@ -48,7 +48,7 @@ export function exploredNetworks(
   const incomplete: ChainNetwork[] = [];
   const problems: string[] = [];
   for (const network of only ? [only] : CHAIN_NETWORKS) {
-    const { texts } = pickSettings(configs, network, placesOf(local));
+    const { texts, problems: unusable } = pickSettings(configs, network, placesOf(local));
     if (!only && texts['INDEXER_DB_NAME'] === undefined && texts['DECODER_DB_NAME'] === undefined) continue;
     try {
       const { values } = loadConfig(variables, { ...local, hub: { texts } });
@@ -56,7 +56,7 @@ export function exploredNetworks(
     } catch (caught) {
       incomplete.push(network);
       const { detail } = PlatformError.from(caught);
-      problems.push(`${network.name}: ${String(detail['reason']).split('\n').join('; ')}`);
+      problems.push(`${network.name}: ${[...String(detail['reason']).split('\n'), ...unusable].join('; ')}`);
     }
   }
   return { networks, incomplete, problems };

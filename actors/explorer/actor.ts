@@ -55,7 +55,8 @@ const stopping = new AbortController();
 const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
   handlers: {
     read: async (question) => {
-      const reason = await foreignReason();
+      // A decoder that does not answer keeps nobody from the ledger.
+      const reason = (await foreignReason('indexer')) ?? foreign.get('decoder') ?? null;
       if (reason !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason });
       return await answerQuestion(databases, question).catch(noteFault);
     }
@@ -77,28 +78,30 @@ function readerOf(
   return new Reader({ database: data[database], connections, limitMs: data.readLimitMs, breaker, opening, snapshotMs });
 }
 
-function breakerOf(database: string): CircuitBreaker {
+function breakerOf(): CircuitBreaker {
   return new CircuitBreaker({
     ...BREAKER,
     inspect: host.observe('circuitBreaker'),
-    onChange: (circuit) => log.warn({ circuit }, `circuit of the ${database} database is ${circuit}`)
+    onChange: () => undefined // the looks tell why
   });
 }
 
-const circuits = { indexer: breakerOf('indexer'), decoder: breakerOf('decoder') };
+const circuits = { indexer: breakerOf(), decoder: breakerOf() };
 const indexer = readerOf('indexer', CONNECTIONS.indexer, circuits.indexer, SNAPSHOT_MS);
 const decoder = readerOf('decoder', CONNECTIONS.decoder, circuits.decoder);
 const probes = {
-  indexer: readerOf('indexer', PROBE_CONNECTIONS, breakerOf('indexer')),
-  decoder: readerOf('decoder', PROBE_CONNECTIONS, breakerOf('decoder'))
+  indexer: readerOf('indexer', PROBE_CONNECTIONS, breakerOf()),
+  decoder: readerOf('decoder', PROBE_CONNECTIONS, breakerOf())
 };
-const aside = readerOf('indexer', 1, breakerOf('indexer'));
+const aside = readerOf('indexer', 1, breakerOf());
 const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
 const network = chainNetwork(data.chain, data.network);
 const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.cursorSecret, network.name));
-/** Why the databases are not those of this network; undefined: not known yet. */
-let foreign: string | null | undefined;
+/** Why the databases are not those of this network, as far as it is known. */
+const foreign = new Map<'indexer' | 'decoder', string | null>();
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
+/** Faults of the databases that the log has, by the database. */
+const told = new Map<string, string>();
 const writer = new LedgerWriter(data.indexer);
 await watch();
 
@@ -121,24 +124,24 @@ async function watch(): Promise<void> {
   }
 }
 
-/** Why the databases may not be read: they are of another network. @throws {PlatformError} DATABASE_UNAVAILABLE */
-async function foreignReason(): Promise<string | null> {
-  if (foreign !== undefined) return foreign;
-  const [ledger, chain] = [
-    await probes.indexer.read((query) => networkOf(query, 'ledger_base')),
-    await probes.decoder.read((query) => networkOf(query, 'decoder_base'))
-  ];
-  const wrong = [
-    ...(ledger === null || ledger === network.name ? [] : [`${data.indexer.name} is a ledger of ${ledger}`]),
-    ...(chain === null || chain === network.name ? [] : [`${data.decoder.name} is a decoder's database of ${chain}`])
-  ];
-  foreign = wrong.length === 0 ? null : `${wrong.join(', ')}: name those of ${network.name}`;
-  if (foreign) log.error(foreign);
-  return foreign;
+/** Why a database may not be read: it is of another network. @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, DATABASE_UNUSABLE */
+async function foreignReason(database: 'indexer' | 'decoder'): Promise<string | null> {
+  const known = foreign.get(database);
+  if (known !== undefined) return known;
+  const table = database === 'indexer' ? 'ledger_base' : 'decoder_base';
+  const found = await probes[database].read((query) => networkOf(query, table));
+  const what = database === 'indexer' ? 'a ledger' : "a decoder's database";
+  const isOwn = found === null || found === network.name;
+  const reason = isOwn ? null : `${data[database].name} is ${what} of ${found}: name those of ${network.name}`;
+  if (reason !== null && foreign.get(database) === undefined) log.error(reason);
+  foreign.set(database, reason);
+  return reason;
 }
 
 async function look(): Promise<ExplorerReport> {
-  const wrong = await foreignReason().catch(() => null);
+  const looked = await Promise.allSettled([foreignReason('indexer'), foreignReason('decoder')]);
+  const wrong =
+    looked.map((each) => (each.status === 'fulfilled' ? each.value : null)).find((each) => each !== null) ?? null;
   const [ledger, tip] = await Promise.allSettled([
     probes.indexer.read(async (query, opened) => {
       const tip = tipIn(opened);
@@ -157,6 +160,8 @@ async function look(): Promise<ExplorerReport> {
       isStopped: writer.alarm !== null
     });
   else availability.send({ type: 'ledger.failed' });
+  tellFault(data.indexer.name, ledger);
+  tellFault(data.decoder.name, tip);
   const fault = [ledger, tip].find((each) => each.status === 'rejected');
   return {
     state: availability.getSnapshot().value,
@@ -168,6 +173,20 @@ async function look(): Promise<ExplorerReport> {
     lastError: wrong ?? (fault ? reasonOf(fault.reason) : null),
     upstream: writer.alarm
   };
+}
+
+/** Logs the reason and the remedy once, and that it is over. */
+function tellFault(database: string, looked: PromiseSettledResult<unknown>): void {
+  const fault = looked.status === 'rejected' ? PlatformError.from(looked.reason) : null;
+  const text = fault && `${database}: ${reasonOf(fault)}; ${fault.hint}`;
+  if (text === (told.get(database) ?? null)) return;
+  if (text === null) {
+    told.delete(database);
+    log.info(`${database} answers again`);
+  } else {
+    told.set(database, text);
+    log.warn({ code: fault?.code }, text);
+  }
 }
 
 function reasonOf(thrown: unknown): string {

@@ -60,6 +60,8 @@ export class Reader {
   readonly #tables = new OptionalTables();
   /** Connections that a read has. */
   #used = 0;
+  /** Why the last read failed. */
+  #failure: PlatformError | null = null;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -72,10 +74,10 @@ export class Reader {
   async read<T>(work: Work<T>): Promise<T> {
     const { breaker, database, limitMs } = this.#options;
     if (breaker.refuses)
-      throw new PlatformError('DATABASE_UNAVAILABLE', {
-        reason: 'the circuit breaker is open',
-        database: database.name
-      });
+      throw (
+        this.#failure ??
+        new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the circuit breaker is open', database: database.name })
+      );
     breaker.tell('call.started');
     try {
       const result = await this.#onAnyConnection(work);
@@ -85,7 +87,11 @@ export class Reader {
       const isHeavy = (caught as { errno?: number }).errno === STATEMENT_TIMEOUT;
       const isAnswer = isHeavy || caught instanceof PlatformError || refusalOf(caught) !== null;
       breaker.tell(isAnswer ? 'call.succeeded' : 'call.failed');
-      if (!isHeavy) throw readFault(caught, { database: database.name });
+      if (!isHeavy) {
+        const fault = readFault(caught, { database: database.name });
+        if (!isAnswer) this.#failure = fault;
+        throw fault;
+      }
       throw new PlatformError('QUESTION_TOO_HEAVY', { reason: `it took longer than ${limitMs} ms` }, { cause: caught });
     }
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
@@ -20,4 +21,45 @@ test('DATABASE_UNUSABLE: databases of another network are not served, and the lo
   const named = `${indexer.name} is a ledger of litecoin-regtest: name those of bitcoin-regtest`;
   await eventually('the log names the database', 60_000, async () => output().includes(named));
   assert.deepEqual([await ask('/api/blocks'), await ask('/readyz')], [503, 503]);
+});
+
+test('DATABASE_REFUSED: a wrong account is named once with reason and remedy, and nothing is called fresh', async () => {
+  const { indexer, decoder } = await createExplored();
+  const start = async (databases: { indexer: typeof indexer; decoder: typeof indexer }, reason: RegExp) => {
+    const port = await freePort();
+    const { output } = startServiceProcess('explorer', {
+      ...{ NETWORK: 'RBTC', EXPLORER_API_HOST: '127.0.0.1', EXPLORER_API_PORT: String(port) },
+      ...databaseEnv('DECODER', databases.decoder),
+      ...databaseEnv('INDEXER', databases.indexer)
+    });
+    await eventually('the log has the reason', 60_000, async () => reason.test(output()));
+    await sleep(5_000); // the circuit opens and is tried again meanwhile
+    const lines = output().split('\n');
+    assert.equal(lines.filter((line) => reason.test(line)).length, 1, output());
+    assert.doesNotMatch(output(), /circuit/);
+    const [ready, blocks, status] = await Promise.all(
+      ['/readyz', '/api/blocks', '/api/status'].map(async (path) => {
+        const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+        return { status: answer.status, body: await answer.text() };
+      })
+    );
+    assert.equal(ready!.status, 503);
+    return {
+      blocks: [blocks!.status, blocks!.body] as const,
+      status: (JSON.parse(status!.body) as { data: { RBTC: object } }).data.RBTC
+    };
+  };
+  const refused = { ...decoder, pass: 'wrong' };
+  const { blocks, status } = await start(
+    { indexer, decoder: refused },
+    /Access denied .*; check the database's name, the user/
+  );
+  assert.deepEqual(
+    { ...status, last_block: 0 },
+    {
+      ...{ supported: true, available: true, stale: true, last_block: 0 },
+      ...{ decoder_tip: null, decoder_lag_blocks: null, hub_config_age_seconds: null }
+    }
+  );
+  assert.equal(blocks[0], 200, 'the ledger answers');
 });

@@ -141,6 +141,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/explorer/': [
     ...['node:', 'lru-cache', ...FASTIFY, 'mysql2/promise', 'src/db/core/', 'src/coin/', 'src/service/'],
     'src/consensus/amount.ts',
+    'src/config/nearest.ts',
     'type ws',
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
@@ -267,7 +268,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'machines/hub/': ['xstate', 'src/consensus/', 'machines/runtime/'],
   'machines/runtime/': ['xstate', 'type src/wire/', 'src/errors.ts'],
   'src/process/': ['node:', 'package.json', 'src/config/', 'src/log.ts', 'src/errors.ts'],
-  'src/config/': ['node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],
+  'src/config/': ['src/config/nearest.ts', 'node:', 'src/coin/', 'type src/consensus/', 'src/errors.ts'],
   'src/coin/': [
     'node:',
     '@noble/curves/',
@@ -286,6 +287,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/wire/': ['node:', 'typebox', 'src/errors.ts'],
   'src/consensus/': ['node:crypto', 'src/errors.ts'],
   'src/transient-map.ts': [],
+  'src/config/nearest.ts': [],
   'src/sparse-lines.ts': [],
   'src/errors.ts': []
 };

@@ -16,6 +16,14 @@ export function isNearOne(name: string, known: readonly string[]): boolean {
   );
 }
 
+/** The known name that is at most so many letters from a name, without regard to case; undefined where none is. */
+export function nearestWithin(name: string, known: readonly string[], most: number): string | undefined {
+  const lower = name.toLowerCase();
+  return known.find(
+    (each) => Math.abs(each.length - lower.length) <= most && distance(lower, each.toLowerCase(), most) <= most
+  );
+}
+
 /** The known name with the smallest edit distance. */
 export function nearest(name: string, known: readonly string[]): string {
   const best = known.map((each) => [distance(name, each), each] as const).sort(([a], [b]) => a - b)[0];

@@ -85,6 +85,7 @@ const IntegerOrNull = Type.Union([Type.Integer(), Type.Null()]);
 export const network: RecordMethod = {
   summary: 'The network: its newest block, how much there is, prices, and when an action is final',
   tag: 'State',
+  changesBetweenBlocks: true,
   schema: Type.Object({
     coin: CoinSchema,
     xchain: CoinSchema,

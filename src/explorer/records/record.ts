@@ -49,8 +49,8 @@ export interface RecordMethod {
   readonly isPaged?: { readonly most?: number; readonly usualRows?: number };
   /** Query parameters that it takes besides. */
   readonly parameters?: readonly string[];
-  /** Part of the answer is the decoder's, and changes between blocks of the ledger. */
-  readonly asksDecoder?: true;
+  /** Part of the answer is the decoder's, or prices that a hub feeds, and changes between blocks of the ledger. */
+  readonly changesBetweenBlocks?: true;
   /** The answer tells its `block_index`, and stays as it is once no reorg can reach that block. */
   readonly isSettled?: true;
   /** @throws {PlatformError} RECORD_UNKNOWN, or by what was asked */

@@ -166,7 +166,7 @@ export const pubkey: RecordMethod = {
   summary: 'The public key of an address, known from its first payment',
   tag: 'State',
   takes: 'address',
-  asksDecoder: true,
+  changesBetweenBlocks: true,
   schema: Type.Object({ address: Type.String(), pubkey: Type.String() }),
   read: async ({ question: { query: asked = '' }, databases }) => {
     const name = canonicalAddress(asked, databases.network.addresses) ?? asked;
@@ -207,7 +207,7 @@ export const address: RecordMethod = {
   summary: 'What is known of an address; of one that has done nothing, its spelling',
   tag: 'State',
   takes: 'address, or `^` and its id',
-  asksDecoder: true,
+  changesBetweenBlocks: true,
   schema: Type.Object({
     ...rowSchema(ADDRESS).properties,
     type: Type.Union([Type.String(), Type.Null()], {

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { nearestWithin } from '../../config/nearest.ts';
 import { PlatformError } from '../../errors.ts';
 import { wholeNumber } from '../../service/parameters.ts';
 import type { List } from '../lists/list.ts';
@@ -9,6 +10,8 @@ export const CoinSchema = Type.String({ description: 'public code of the network
 export const QuerySchema = (takes: string) => Type.String({ minLength: 1, maxLength: 250, description: takes });
 
 const MOST_ROWS = 100;
+/** Letters that a slip of a name adds, drops or changes. */
+const MOST_EDITS = 1;
 /** Rows before a page; a cursor goes deeper. */
 const MAX_OFFSET = 1_000_000;
 const MAX_DIGITS = 15;
@@ -67,6 +70,7 @@ export function readQuestion(
   { query, type, coin: _, ...named }: PathParts,
   paging: Paging
 ): Omit<Question, 'format'> {
+  checkNames(method, list, paging);
   const { page, limit, sortorder, cursor, height } = paging;
   const { most = MOST_ROWS, usualRows = most, usualOrder = 'desc' } = list ?? {};
   const question = {
@@ -80,8 +84,6 @@ export function readQuestion(
     order: readOrder(sortorder) ?? usualOrder,
     parameters: { ...readParameters(list ?? {}, paging), ...named }
   };
-  if (height !== undefined && list && !list.past)
-    throw new PlatformError('REQUEST_INVALID', { reason: `${method} has no past values: leave height out` });
   if (page !== undefined && cursor !== undefined)
     throw new PlatformError('REQUEST_INVALID', { reason: 'send a page or a cursor, not both' });
   if ((question.page - 1) * question.limit > MAX_OFFSET) {
@@ -101,6 +103,26 @@ const readOrder = (text: string | undefined): 'asc' | 'desc' | undefined => {
   const word = text?.toLowerCase();
   return word === 'asc' || word === 'desc' ? word : undefined;
 };
+
+/**
+ * Refuses a parameter that is probably a slip of one that changes the answer; others are left alone, such as those that a browser's
+ * tools add.
+ *
+ * @throws {PlatformError} REQUEST_INVALID
+ */
+function checkNames(method: string, list: Paged | undefined, given: Paging): void {
+  if (given['height'] !== undefined && !list?.past)
+    throw new PlatformError('REQUEST_INVALID', { reason: `${method} has no past values: leave height out` });
+  if (!list) return;
+  const known = Object.keys(pagingSchema(list).properties);
+  for (const name of Object.keys(given)) {
+    if (known.includes(name)) continue;
+    const meant = nearestWithin(name.replace(/\[.*/s, ''), known, MOST_EDITS);
+    if (meant === undefined) continue;
+    const reason = `unknown parameter ${JSON.stringify(name.slice(0, 80))}: did you mean ${meant}?`;
+    throw new PlatformError('REQUEST_INVALID', { reason });
+  }
+}
 
 function readParameters({ parameters = {}, areAll = false }: Paged, paging: Paging): Record<string, string> {
   const given = Object.keys(parameters).flatMap((name) => {

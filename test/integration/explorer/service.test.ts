@@ -8,6 +8,7 @@ import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type ClientOptions, WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
@@ -144,7 +145,7 @@ test('a cursor is good at every explorer of a database, also after a restart; on
 });
 
 test('an answer is not sent again before the next block; what no reorg can reach is kept for ever', async () => {
-  for (const path of ['/api/balances/A', '/api/blocks', '/api/token/TOKA', '/api/network']) {
+  for (const path of ['/api/balances/A', '/api/blocks', '/api/token/TOKA', '/api/search/TOKA']) {
     const first = await fetch(explorer.url + path);
     const etag = first.headers.get('etag');
     assert.match(etag ?? '', /^W\/"[0-9a-f]{16}-[0-9a-f]{8}"$/);
@@ -173,11 +174,11 @@ test('an answer is not sent again before the next block; what no reorg can reach
 test('other origins that are allowed read its headers, and caches keep answers apart by origin and form', async () => {
   const origin = 'https://wallet.example';
   const open = await startExplorer(explored, { CORS_ORIGINS: origin });
-  for (const path of ['/api/blocks', '/api/history/1/block', '/api/network']) {
+  for (const path of ['/api/blocks', '/api/history/1/block', '/api/search/TOKA']) {
     const { headers } = await fetch(open.url + path, { headers: { origin } });
     assert.equal(headers.get('access-control-allow-origin'), origin);
     const vary = (headers.get('vary') ?? '').toLowerCase().split(/, */);
-    assert.deepEqual(vary.sort(), path === '/api/network' ? ['origin'] : ['accept', 'origin']);
+    assert.deepEqual(vary.sort(), path === '/api/search/TOKA' ? ['origin'] : ['accept', 'origin']);
     const exposed = (headers.get('access-control-expose-headers') ?? '').toLowerCase();
     for (const name of ['etag', 'link', 'ratelimit', 'retry-after', 'x-block-height', 'x-lag-blocks'])
       assert.ok(exposed.split(/, */).includes(name), `${name} in ${exposed}`);
@@ -276,6 +277,38 @@ test('EEX-11, AU-01: its account may SELECT alone, nobody needs a key; it reads 
     }
   const malformed = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{' };
   assert.equal((await get('/api/blocks', malformed)).body.code, 'BAD_REQUEST');
+});
+
+test('a slip of a parameter that changes the answer is refused, and what tools add is not', async () => {
+  for (const [path, meant] of [
+    ['/api/holders/TOKA?hight=1', 'height'],
+    ['/api/holders/TOKA?Height=1', 'height'],
+    ['/api/holders/TOKA?height[]=1', 'height'],
+    ['/api/blocks?limits=3', 'limit'],
+    ['/api/actions?blockindex=1', 'blockIndex']
+  ] as const) {
+    const { status, body } = await get(path);
+    assert.deepEqual([status, body.code], [400, 'BAD_REQUEST'], path);
+    assert.match(String(body.error), new RegExp(`did you mean ${meant}\\?`));
+  }
+  assert.match(String((await get('/api/token/TOKA?height=1')).body.error), /token has no past values/);
+  assert.equal((await get('/api/blocks?_=1700000000&utm_source=x')).status, 200);
+});
+
+test('prices that come between two blocks are in the next answer: network has no ETag', async () => {
+  const first = await fetch(`${explorer.url}/api/network`);
+  assert.deepEqual([first.headers.get('etag'), first.headers.get('cache-control')], [null, 'no-store']);
+  await sql(
+    explored.indexer,
+    `INSERT INTO price_snapshots (round_number, coin_pair, price, reference_block, block_timestamp, status, validator_count, consensus_round, consensus_proof)
+     VALUES (70, 'BTC/USD', '91234', 3, 1700000000, 'finalized', 4, 1, '')`
+  );
+  await sleep(1_100); // a snapshot serves for a moment
+  const { prices } = (await get('/api/network')).body as unknown as { prices: { price: string }[] };
+  assert.deepEqual(
+    prices.map(({ price }) => price),
+    ['91234']
+  );
 });
 
 test('what is refused is kept by no cache: 404, 400 and 503 say no-store', async () => {

@@ -37,7 +37,7 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     documentation: {
       title: 'platform-node explorer',
       description: DESCRIPTION,
-      tags: ['State', 'Blocks', 'Actions', 'Pages', 'Operator', 'Documentation', ONE_NETWORK],
+      tags: ['State', 'Blocks', 'Actions', 'Pages', 'JSON-RPC', 'Operator', 'Documentation', ONE_NETWORK],
       codesAlways: true,
       keys: 'EXPLORER_API_KEY, when it is set'
     },

@@ -91,7 +91,7 @@ export class Arena {
   /** What an address holds of a token, a decimal. */
   async balance(address: string, tick: string): Promise<string> {
     type Row = { readonly tick: string; readonly amount: string };
-    const rows = (await this.#ask<readonly Row[]>(`balances/${address}`)) ?? [];
+    const rows = (await this.#ask<{ readonly data: readonly Row[] }>(`balances/${address}`))?.data ?? [];
     return rows.find((row) => row.tick === tick)?.amount ?? '0';
   }
 
@@ -118,8 +118,8 @@ export class Arena {
   /** @returns undefined for what the explorer does not have */
   async #ask<T>(path: string): Promise<T | undefined> {
     const response = await fetch(`${this.doors.explorer}/api/${path}`, { signal: AbortSignal.timeout(10_000) });
-    const body = (await response.json()) as { readonly data?: T };
-    if (response.ok) return body.data;
+    const body = (await response.json()) as T;
+    if (response.ok) return body;
     if (response.status === 404) return undefined;
     throw new Error(`the explorer answered ${response.status} to ${path}: ${JSON.stringify(body)}`);
   }

@@ -79,7 +79,7 @@ test('what a stranger pushes first does not stay: a trusted indexer takes its pl
   const tip = { coin: 'bitcoin', network: 'mainnet', block_height: 9_000_000, block_time: 1_700_000_000 };
   assert.deepEqual(await ask('pushchaintip', tip, STRANGER), { status: 'success' });
   const proposal = { parameter: 'FEE', current_value: '100', proposed_value: '120' };
-  assert.equal((await ask('propose', proposal, KEY)).activationBlock, null, 'no false tip decides');
+  assert.equal((await ask('propose', proposal, KEY)).activation_block, null, 'no false tip decides');
   await ask('pushchaintip', { ...tip, block_height: 800_000 }, KEY);
   assert.equal((await ask('pushchaintip', tip, STRANGER)).accepted, false);
   assert.deepEqual(

@@ -67,7 +67,7 @@ before(async () => {
     // A replica beside its source has a prefix.
     .map((text) => text.replace('`Platform\\_%`', '`replica\\_%`'))
     .filter((text) => text !== '');
-  assert.equal(statements.length, 25);
+  assert.equal(statements.length, 26);
   await sql(asRoot('mysql'), `CREATE DATABASE ${INDEXER}`, ...statements);
   await createIndexer(asRoot(INDEXER), { seed: 'grants', blocks: 25, rows: 600 });
 });

@@ -117,7 +117,7 @@ export class SourceFeed {
     return this.#memory && this.#memory.height >= 0 ? this.#memory : null;
   }
 
-  /** What this source learned as its base; null: nothing, undefined: it has not begun. */
+  /** Base that this source learned; null: none, undefined: it has not begun. */
   get learned(): Learned | null | undefined {
     return this.#memory && (this.#memory.learned ?? null);
   }

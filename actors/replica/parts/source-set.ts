@@ -36,7 +36,7 @@ export class SourceSet {
   readonly #changed: () => void;
   readonly #records: readonly SourceRecord[];
   #followed = 0;
-  /** What the followed source said last that it had learned; null: nothing. @see LearnedSchema */
+  /** Newest word of the followed source about what it learned; null: nothing. @see LearnedSchema */
   learned: string | null = null;
 
   /** @param changed called whenever something that is reported has changed */

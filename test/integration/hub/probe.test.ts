@@ -40,7 +40,7 @@ test("writers that wait for the lock of another hub take no reader's place, and 
     const began = performance.now();
     const { json } = await hub.call('getallconfigs', {}, key);
     assert.equal(json.result?.configs.c.n.m.host, 'h0', JSON.stringify(json));
-    assert.ok(performance.now() - began < 1_000, `${performance.now() - began} ms`);
+    assert.ok(performance.now() - began < 5_000, `${performance.now() - began} ms`);
   }
   for (const { json } of await Promise.all(writes)) assert.equal(json.error.data.code, 'ANSWERS_WAITING');
   assert.equal((await hub.call('health')).json.result.dbCircuit, 'closed');

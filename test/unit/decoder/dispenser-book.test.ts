@@ -286,9 +286,9 @@ test('a payment costs no more where others opened dispensers at its address that
     for (let at = 0; at < others; at++)
       book.apply(opening(at, 'an exchange', 10_000, { source: `owner ${at}`, least: 1_000_000n }));
     book.apply(opening(others, 'an exchange', 10_000, { least: 5n }));
-    const start = performance.now();
+    const before = process.threadCpuUsage();
     for (let payment = 0; payment < 2_000; payment++) assert.ok(book.take('an exchange', 10n));
-    return performance.now() - start;
+    return process.threadCpuUsage(before).user / 1_000;
   };
   timed(1);
   const [few, many] = [timed(10), timed(30_000)];

@@ -290,9 +290,9 @@ test('hundreds of coins of one large transaction are told in no time, and no mor
     inputs: spendable.map((coin) => ({ ...coin, sequence: 0xffffffff, unlock: sender.unlock })),
     outputs: [{ amount: 1_000_000n, script: sender.script }]
   };
-  const before = process.cpuUsage();
+  const before = process.threadCpuUsage();
   const psbt = writePsbt(form, firstSpent(sender, spendable));
-  const { user } = process.cpuUsage(before);
+  const { user } = process.threadCpuUsage(before);
   assert.ok(user < 2_000_000, `${user} µs of CPU`);
   assert.ok(psbt.length < MOST_TOLD_BYTES * 1.1);
   const few = { inputs: form.inputs.slice(0, 2), outputs: [{ amount: 150_000n, script: sender.script }] };

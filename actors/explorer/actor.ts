@@ -78,22 +78,22 @@ function readerOf(
   return new Reader({ database: data[database], connections, limitMs: data.readLimitMs, breaker, opening, snapshotMs });
 }
 
-function breakerOf(): CircuitBreaker {
+function breakerOf(instance: string): CircuitBreaker {
   return new CircuitBreaker({
     ...BREAKER,
-    inspect: host.observe('circuitBreaker'),
+    inspect: host.observe('circuitBreaker', instance),
     onChange: () => undefined // the looks tell why
   });
 }
 
-const circuits = { indexer: breakerOf(), decoder: breakerOf() };
+const circuits = { indexer: breakerOf('indexer'), decoder: breakerOf('decoder') };
 const indexer = readerOf('indexer', CONNECTIONS.indexer, circuits.indexer, SNAPSHOT_MS);
 const decoder = readerOf('decoder', CONNECTIONS.decoder, circuits.decoder);
 const probes = {
-  indexer: readerOf('indexer', PROBE_CONNECTIONS, breakerOf()),
-  decoder: readerOf('decoder', PROBE_CONNECTIONS, breakerOf())
+  indexer: readerOf('indexer', PROBE_CONNECTIONS, breakerOf('probe of the indexer')),
+  decoder: readerOf('decoder', PROBE_CONNECTIONS, breakerOf('probe of the decoder'))
 };
-const aside = readerOf('indexer', 1, breakerOf());
+const aside = readerOf('indexer', 1, breakerOf('figures'));
 const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
 const network = chainNetwork(data.chain, data.network);
 const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.cursorSecret, network.name));

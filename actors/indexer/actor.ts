@@ -113,7 +113,7 @@ const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
 function breakerOf(database: string): CircuitBreaker {
   return new CircuitBreaker({
     ...BREAKER,
-    inspect: host.observe('circuitBreaker'),
+    inspect: host.observe('circuitBreaker', database),
     onChange: (circuit) => log.warn({ circuit }, `circuit of the ${database} database is ${circuit}`)
   });
 }

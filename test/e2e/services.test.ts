@@ -251,6 +251,15 @@ test('the console of a hub shows its database; of a decoder its chart', async ()
   await look(serviceOf('decoder'), '#/actor/decoder/litecoin/regtest', atWork);
 });
 
+test('the console shows the circuit breaker of each database of an actor', async () => {
+  const breakers = { explorer: ['indexer', 'decoder'], indexer: ['indexer', 'decoder'] } as const;
+  for (const [name, databases] of Object.entries(breakers))
+    for (const database of databases) {
+      const caption = `figcaption >> text=circuitBreaker (${database}): closed`;
+      await look(serviceOf(name), `#/actor/${name}/litecoin/regtest`, caption);
+    }
+});
+
 test('an operator of a decoder ends its actor, and sees it come back', async () => {
   const { url } = serviceOf('decoder');
   const live = async () => (await (await fetch(`${url}/debug/live`, { headers: WITH_KEY })).json()) as Live;

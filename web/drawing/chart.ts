@@ -1,4 +1,5 @@
 import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
+import { machineOf } from '../../src/wire/state/machine-name.ts';
 import { h, setText } from '../dom.ts';
 import { ZoomFrame } from './zoom.ts';
 
@@ -26,6 +27,7 @@ export class Chart {
   readonly #fold = h('button', { type: 'button', 'aria-pressed': 'false', click: () => this.#turnFold() });
   readonly #tools = h('div', { class: 'bar' });
   readonly #notes = h('ul', { class: 'notes' });
+  /** As it is observed: with its instance where an actor has several. */
   readonly #machine: string;
   #frame: ZoomFrame | undefined;
   #state: string | null = null;
@@ -74,7 +76,7 @@ export class Chart {
   }
 
   async #load(): Promise<void> {
-    const response = await fetch(`/console/charts/${this.#machine}.svg`);
+    const response = await fetch(`/console/charts/${machineOf(this.#machine)}.svg`);
     if (!response.ok) return;
     const parsed = new DOMParser().parseFromString(await response.text(), 'image/svg+xml');
     const drawn = document.importNode(parsed.documentElement, true) as unknown as SVGSVGElement;

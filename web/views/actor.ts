@@ -1,5 +1,7 @@
 import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
+import type { ActorKind } from '../../src/wire/state/actor.ts';
 import { waitOf } from '../../src/wire/state/condition.ts';
+import { machineOf } from '../../src/wire/state/machine-name.ts';
 import { count, duration, h, setText, Table } from '../dom.ts';
 import { Chart, eventText } from '../drawing/chart.ts';
 import { Frames } from '../drawing/frames.ts';
@@ -11,16 +13,29 @@ import { why } from './overview.ts';
 import type { View } from './view.ts';
 
 /** Charts of each kind of actor, in this order. */
-export const CHARTS: Readonly<Record<string, readonly string[]>> = {
+const CHARTS: Readonly<Record<ActorKind, readonly string[]>> = {
   source: ['source', 'balanceTree', 'epochCommit', 'circuitBreaker', 'restart'],
   replica: ['replica', 'audit', 'balanceTree', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
   decoder: ['decoder', 'mempool', 'restart'],
   tracker: ['tracker', 'mempool', 'restart'],
+  explorer: ['availability', 'circuitBreaker', 'restart'],
+  hub: ['circuitBreaker', 'restart'],
+  prices: ['priceRound', 'circuitBreaker', 'restart'],
+  encoder: [],
+  miner: [],
   indexer: ['indexer', 'watchdog', 'balanceTree', 'hubPush', 'circuitBreaker', 'restart']
 };
 /** Machines that tell nothing until they leave the state that they begin in. */
 const AT_REST: Readonly<Record<string, string>> = { restart: 'running', circuitBreaker: 'closed' };
 const SHOWN_EVENTS = 30;
+
+/** Names of an actor's machines for which there are charts: one for each instance, in the order of `CHARTS`. */
+export function chartedMachines({ kind, machines }: Pick<LiveDatabase, 'kind' | 'machines'>): string[] {
+  return CHARTS[kind].flatMap((machine) => {
+    const instances = Object.keys(machines).filter((name) => name !== machine && machineOf(name) === machine);
+    return instances.length > 0 ? instances.sort() : [machine];
+  });
+}
 
 /** One actor: its charts, what it waits for, why it was restarted, and what an operator may do. */
 export class ActorPage implements View {
@@ -66,9 +81,7 @@ export class ActorPage implements View {
     this.#lane.update(laneOf(state.last!.pipeline, this.#key));
     const own = state.entries.filter((entry) => keyOf(entry) === this.#key);
     this.#frames.run(
-      ...(CHARTS[database.kind] ?? Object.keys(database.machines)).map(
-        (machine) => () => this.#showChart(machine, database, own)
-      ),
+      ...chartedMachines(database).map((machine) => () => this.#showChart(machine, database, own)),
       () => this.#showDeaths(database),
       () => this.#stories.update(storiesOf(own)),
       () => this.#events.update(own.filter(isTold).slice(-SHOWN_EVENTS).reverse().map(describe))
@@ -141,7 +154,7 @@ export class ActorPage implements View {
   /** @param own what happened to this actor */
   #showChart(machine: string, { machines, state }: LiveDatabase, own: readonly TimelineEntry[]): void {
     const transitions = own.filter((entry) => entry.kind === 'transition' && entry.machine === machine);
-    const rest = AT_REST[machine] ?? null;
+    const rest = AT_REST[machineOf(machine)] ?? null;
     if (!machines[machine] && transitions.length === 0 && rest === null) return;
     const chart = this.#charts.get(machine) ?? new Chart(machine);
     if (!this.#charts.has(machine)) this.#chartList.append(chart.element);

@@ -5,7 +5,7 @@ import { Frames } from '../drawing/frames.ts';
 import { keyOf, Lanes, type Span } from '../drawing/lanes.ts';
 import { Stories, storiesOf } from '../drawing/story.ts';
 import type { LiveState } from '../live.ts';
-import { CHARTS } from './actor.ts';
+import { chartedMachines } from './actor.ts';
 import { why } from './overview.ts';
 import type { View } from './view.ts';
 
@@ -161,8 +161,8 @@ export class TimelinePage implements View {
   /** The charts of one actor as they were at an instant. */
   #showCharts(all: readonly TimelineEntry[], instant: number): void {
     const key = this.#charted.value;
-    const kind = this.#state?.last?.databases.find((database) => database.key === key)?.kind ?? '';
-    const machines = CHARTS[kind] ?? [];
+    const database = this.#state?.last?.databases.find((each) => each.key === key);
+    const machines = database ? chartedMachines(database) : [];
     for (const machine of machines) if (!this.#charts.has(machine)) this.#charts.set(machine, new Chart(machine));
     this.#chartList.replaceChildren(...machines.map((machine) => this.#charts.get(machine)!.element));
     for (const machine of machines) {

@@ -1,5 +1,6 @@
 import { type AnyStateMachine, type StateValue, transition } from 'xstate';
 import { MACHINES } from '../../../machines/all.ts';
+import { machineOf } from '../../../src/wire/state/machine-name.ts';
 import type { Transition } from '../notices.ts';
 import { stateText } from '../observe.ts';
 
@@ -16,7 +17,7 @@ export interface Replayed {
  * What a machine was started from is not recorded, so starts are skipped.
  */
 export function replayTransition({ machine: name, event, from, to, detail, before }: Transition): Replayed {
-  const machine = MACHINES[name];
+  const machine = MACHINES[machineOf(name)];
   if (!machine) return { outcome: 'skipped', found: `there is no machine ${name} in this version` };
   if (from === null) return { outcome: 'skipped', found: 'a start' };
   try {

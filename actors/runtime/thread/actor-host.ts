@@ -5,6 +5,7 @@ import type { InspectionEvent } from 'xstate';
 import { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
 import { count, takeCounters } from '../../../src/observe/counters.ts';
+import { machineName } from '../../../src/wire/state/machine-name.ts';
 import { type AskOptions, Channel, type Handlers, type Notices, type Protocol, portableError } from '../channel.ts';
 import { cpuMsOf } from '../cpu.ts';
 import type { Beacon, HostAsks, HostNotices, HostOrders } from '../notices.ts';
@@ -37,8 +38,12 @@ export interface ActorHost<ToMain extends Protocol, Told extends Notices> {
     options?: AskOptions
   ): Promise<ToMain[K]['reply']>;
   readonly tell: Tell<Told>;
-  /** The `inspect` option for a root machine: its changes of state reach the supervisor. */
-  observe(machine: string): (inspection: InspectionEvent) => void;
+  /**
+   * Returns the `inspect` option for a root machine: its changes of state reach the supervisor.
+   *
+   * @param instance tells several machines of one kind apart, e.g. the breakers of two databases
+   */
+  observe(machine: string, instance?: string): (inspection: InspectionEvent) => void;
   /** Says what the actor waits for from now on; null: for nothing. */
   waiting(on: string | null): void;
   /** Ends the thread with this error; the supervisor acts by its policy: restart, halt or exit. */
@@ -89,7 +94,8 @@ export function hostActor<
   return {
     ask: (type, body, askOptions) => channel.ask(type, body, askOptions),
     tell,
-    observe: (machine) => observeMachine(machine, (transition) => tell('transition', transition)),
+    observe: (machine, instance) =>
+      observeMachine(machineName(machine, instance), (transition) => tell('transition', transition)),
     waiting: (on) => tell('waiting', { on, since: Date.now() }),
     fail
   };

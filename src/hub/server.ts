@@ -12,6 +12,7 @@ import { createMetrics } from '../observe/metrics/metrics.ts';
 import { describeOracle } from '../observe/metrics/oracle.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
+import { stopInOrder } from '../service/stop-order.ts';
 import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';
@@ -123,11 +124,13 @@ export async function startHub(
       describe: (id) => ({ report: reportNow(id) ?? null })
     }
   });
-  const stop = async () => {
-    await app.close();
-    await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
-    await base.close();
-  };
+  const stop = () =>
+    stopInOrder({
+      graceMs: config.SHUTDOWN_GRACE_MS,
+      closeDoor: () => app.close(),
+      endWork: (graceMs) => supervisor.stopAll(graceMs),
+      closeRest: [() => base.close()]
+    });
   try {
     const port = await listen(app, {
       service: 'hub',

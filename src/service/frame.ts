@@ -206,6 +206,8 @@ function serverOptions(
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: MAX_PART_LETTERS },
     forceCloseConnections: 'idle',
+    // What answers ends after the front door: a request that comes while it closes gets its answer too.
+    return503OnClosing: false,
     ...ingress({
       clientLimiter,
       maxConnections: config.MAX_CONNECTIONS,

@@ -14,6 +14,7 @@ import type { Logger } from '../log.ts';
 import { createSyncMetrics } from '../observe/metrics/sync/metrics.ts';
 import { openServiceBase } from '../service/base.ts';
 import { listen } from '../service/ingress/listen.ts';
+import { stopInOrder } from '../service/stop-order.ts';
 import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import { waitOf } from '../wire/state/condition.ts';
 import { coordinatesOf } from './actor-specs.ts';
@@ -217,11 +218,12 @@ export async function startSync(
     async stop() {
       stopping.abort();
       await watching.catch(() => undefined); // `ended` has reported it already
-      await Promise.all([supervisor.stopAll(config.SHUTDOWN_GRACE_MS), app.close()]);
-      await artifacts.close();
-      await tasks.close();
-      await broadcasts.close();
-      await base.close();
+      await stopInOrder({
+        graceMs: config.SHUTDOWN_GRACE_MS,
+        closeDoor: () => app.close(),
+        endWork: (graceMs) => supervisor.stopAll(graceMs),
+        closeRest: [artifacts, tasks, broadcasts, base].map((part) => () => part.close())
+      });
       directories.release();
       fatal.resolve();
     }

@@ -34,6 +34,27 @@ async function look({ url, console }: RunningService, hash: string, selector: st
   await page.close();
 }
 
+/** Sixteen callers ask again and again until nobody answers any more. */
+function askUntilGone(url: string): { readonly isBusy: Promise<void>; readonly statuses: Promise<Set<number>> } {
+  const busy = Promise.withResolvers<void>();
+  const statuses = new Set<number>();
+  let answered = 0;
+  const ask = async () => {
+    try {
+      while (true) {
+        const { status, body } = await fetch(url, { headers: WITH_KEY });
+        await body?.cancel();
+        statuses.add(status);
+        if (++answered === 64) busy.resolve();
+      }
+    } catch {
+      // Nobody listens any more.
+    }
+  };
+  const callers = Promise.all(Array.from({ length: 16 }, ask));
+  return { isBusy: busy.promise, statuses: callers.then(() => statuses) };
+}
+
 interface Live {
   readonly service: string;
   readonly platform: PlatformView;
@@ -288,7 +309,10 @@ test('SIGTERM ends each with 0; the consoles of the others say that it does not 
     return row?.state === 'failed' && row.doing === 'does not answer' && row.reason !== null;
   });
   const others = services.filter(({ name }) => name !== 'decoder');
+  const askedMeanwhile = askUntilGone(`${serviceOf('explorer').url}/RLTC/api/blocks`);
+  await askedMeanwhile.isBusy;
   const codes = await Promise.all(others.map(end));
+  assert.deepEqual([...(await askedMeanwhile.statuses)], [200], 'a stop refuses no request that has come');
   assert.deepEqual(
     codes,
     others.map(() => 0)

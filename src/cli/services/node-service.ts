@@ -7,6 +7,7 @@ import { createMetrics } from '../../observe/metrics/metrics.ts';
 import { openServiceBase, type ServiceBase } from '../../service/base.ts';
 import { type HttpApp, type ListenPlace, listen } from '../../service/ingress/listen.ts';
 import type { RpcAppDeps } from '../../service/rpc-frame.ts';
+import { stopInOrder } from '../../service/stop-order.ts';
 import type { RunningService } from './run-service.ts';
 
 /** What a service of a coin node is made of. */
@@ -18,7 +19,7 @@ export interface NodeServiceParts extends RpcAppDeps, Pick<ServiceBase, 'trace'>
 /** A service whose work is done on its main thread, at a coin node. */
 export interface NodeService {
   readonly name: 'encoder' | 'miner';
-  readonly config: NodeConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT'>;
+  readonly config: NodeConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
   /** How often a call that got no answer is sent again. */
@@ -43,12 +44,15 @@ export async function startAtNode({ name, config, log, place, retries, open }: N
   const ended = run(stopping.signal);
   return {
     ended,
-    stop: async () => {
-      stopping.abort();
-      await ended.catch(() => undefined);
-      await app.close();
-      await rpc.close();
-      await base.close();
-    }
+    stop: () =>
+      stopInOrder({
+        graceMs: config.SHUTDOWN_GRACE_MS,
+        closeDoor: () => app.close(),
+        endWork: async () => {
+          stopping.abort();
+          await ended.catch(() => undefined);
+        },
+        closeRest: [() => rpc.close(), () => base.close()]
+      })
   };
 }

@@ -9,6 +9,7 @@ import { openServiceBase } from '../../service/base.ts';
 import { type HttpApp, type ListenPlace, listen } from '../../service/ingress/listen.ts';
 import type { ServiceActors } from '../../service/routes/debug.ts';
 import type { RpcAppDeps } from '../../service/rpc-frame.ts';
+import { stopInOrder } from '../../service/stop-order.ts';
 import { type ActorId, type ActorName, actorKey } from '../../wire/state/actor.ts';
 import type { Pipeline } from '../../wire/state/pipeline.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
@@ -157,11 +158,13 @@ export async function openSupervised<Report, Asks extends Protocol>(
       supervisor.start({ id, kind: id.kind, entry: actorEntry(id.kind), workerData, resourceLimits });
       started.add(actorKey(id));
     },
-    stop: async () => {
-      await supervisor.stopAll(config.SHUTDOWN_GRACE_MS);
-      await app.close();
-      await base.close();
-    }
+    stop: () =>
+      stopInOrder({
+        graceMs: config.SHUTDOWN_GRACE_MS,
+        closeDoor: () => app.close(),
+        endWork: (graceMs) => supervisor.stopAll(graceMs),
+        closeRest: [() => base.close()]
+      })
   };
 }
 

@@ -11,7 +11,8 @@ import {
   rows,
   type SqlRow
 } from '../db/core/connection.ts';
-import { waitingLock, writerLock } from '../db/core/writer-lock.ts';
+import { Halts } from '../db/core/halts.ts';
+import { WriterSeat } from '../db/core/writer-seat.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
@@ -24,14 +25,7 @@ export interface ChainDatabaseOptions {
   readonly prepare: (writer: Connection) => Promise<void>;
 }
 
-/** A refused rollback, as recorded. */
-export interface RollbackHalt {
-  readonly reason: string;
-  readonly block_index: number;
-}
-
 const POOL_SIZE = 10;
-const LOCK_WAIT_S = 2;
 const CLOSE_LIMIT_MS = 2_000;
 /** From one use of a connection that rests to the next. */
 const KEEP_ALIVE_MS = 10_000;
@@ -44,23 +38,22 @@ export class ChainDatabase {
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
   #usedAt = performance.now();
-  /** What the column `events.time` takes. */
-  readonly #eventTime: string;
-  readonly #waitingLock: string;
-  #isWaiting = false;
+  readonly #seat: WriterSeat;
+  /** Its durable halts, and other events. */
+  readonly halts: Halts;
 
   private constructor(
     pool: Pool,
     writer: PoolConnection,
-    service: ChainDatabaseOptions['service'],
-    database: DatabaseCoordinates,
-    limitMs: number
+    seat: WriterSeat,
+    { service, queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS }: ChainDatabaseOptions
   ) {
-    this.#waitingLock = waitingLock(service, database);
     this.pool = pool;
     this.#writer = writer;
-    this.#queryTimeoutMs = limitMs;
-    this.#eventTime = service === 'decoder' ? 'UTC_TIMESTAMP()' : 'UNIX_TIMESTAMP()';
+    this.#seat = seat;
+    this.#queryTimeoutMs = queryTimeoutMs;
+    const time = service === 'decoder' ? 'UTC_TIMESTAMP()' : 'UNIX_TIMESTAMP()';
+    this.halts = new Halts({ time, query: (sql, values) => this.query(sql, values) });
   }
 
   /**
@@ -78,14 +71,9 @@ export class ChainDatabase {
       pool = openPool(database, POOL_SIZE, { statementLimitS: queryTimeoutMs / 1000 });
       const writer = await pool.getConnection();
       writer.on('error', () => undefined); // it fails the waiting statement, or the next one
-      const [lock] = await rows(writer, 'SELECT GET_LOCK(?, ?) AS taken', [writerLock(service, database), LOCK_WAIT_S]);
-      if (lock?.['taken'] !== 1) {
-        throw new PlatformError('DATABASE_UNAVAILABLE', {
-          reason: `another ${service} holds the writer lock of this database`
-        });
-      }
+      const seat = await WriterSeat.take(writer, service, database);
       await prepare(writer);
-      return new ChainDatabase(pool, writer, service, database, queryTimeoutMs);
+      return new ChainDatabase(pool, writer, seat, options);
     } catch (caught) {
       await endPool(pool);
       throw databaseError(caught, { database: database.name });
@@ -118,10 +106,7 @@ export class ChainDatabase {
 
   /** Tells those who read the database whether the writer goes on. @see lookAtWriter */
   async tellWaiting(isWaiting: boolean): Promise<void> {
-    if (isWaiting === this.#isWaiting) return;
-    this.#isWaiting = isWaiting;
-    // Without a limit of time: it waits for the statement under way, which may have none.
-    await rows(this.#writer, `SELECT ${isWaiting ? 'GET_LOCK(?, 0)' : 'RELEASE_LOCK(?)'}`, [this.#waitingLock]);
+    await this.#seat.tellWaiting(isWaiting);
   }
 
   /** A statement of the writer that changes rows. @returns how many */
@@ -151,42 +136,6 @@ export class ChainDatabase {
     }
   }
 
-  /** Notes an event with its time. The table is `events (time, code, data)`. */
-  async recordEvent(code: string, data: readonly object[]): Promise<void> {
-    await this.query(`INSERT INTO events (time, code, data) VALUES (${this.#eventTime}, ?, ?)`, [
-      code,
-      JSON.stringify(data)
-    ]);
-  }
-
-  /** The halt that stands: the last word on it is neither an operator's nor a rollback's. */
-  async readHalt(): Promise<RollbackHalt | null> {
-    const last = await this.#lastVerdict();
-    return last?.code === 'HALT' ? (JSON.parse(last.data) as [RollbackHalt])[0] : null;
-  }
-
-  /** Whether an operator has allowed the rollback that was refused at this height. */
-  async isRollbackAllowed(height: number): Promise<boolean> {
-    const last = await this.#lastVerdict();
-    return last?.code === 'HALT_CLEARED' && (JSON.parse(last.data) as [RollbackHalt])[0].block_index === height;
-  }
-
-  async recordHalt(halt: RollbackHalt): Promise<void> {
-    await this.recordEvent('HALT', [halt]);
-  }
-
-  /** An operator's word: the rollback that was refused may happen. @returns the halt that stood, null when none did */
-  async clearHalt(): Promise<RollbackHalt | null> {
-    const halt = await this.readHalt();
-    if (halt) await this.recordEvent('HALT_CLEARED', [{ block_index: halt.block_index }]);
-    return halt;
-  }
-
-  /** The cause of the halt is gone: it no longer stands, and no rollback is allowed. */
-  async endHalt(): Promise<void> {
-    await this.recordEvent('HALT_ENDED', []);
-  }
-
   /** Whether the database answers in time, on a connection of its own. */
   async probe(limitMs: number): Promise<boolean> {
     const late = sleep(limitMs, false, { ref: false });
@@ -201,13 +150,6 @@ export class ChainDatabase {
   async close(): Promise<void> {
     this.#writer.destroy();
     await endPool(this.pool);
-  }
-
-  async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
-    const [last] = await this.query<{ code: string; data: string }>(
-      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'HALT_ENDED', 'REORG') ORDER BY id DESC LIMIT 1"
-    );
-    return last;
   }
 }
 

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fork, Found, Opened } from '../../machines/chain/chain-writer.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeNeeds, NodeTip } from '../coin/node/node-chain.ts';
+import type { WriterHalt } from '../db/core/halts.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Alarm, alarmOf } from '../wire/state/alarm.ts';
-import type { ChainDatabase, RollbackHalt } from './database.ts';
+import type { ChainDatabase } from './database.ts';
 import { monotonicMs } from './monotonic.ts';
 import { TIP_REFRESH_MS } from './report.ts';
 
@@ -85,7 +86,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   #applied: BlockRef | null = null;
   #tip: (NodeTip & { readonly polledAt: number }) | undefined;
   #isTipTrusted = false;
-  #halt: RollbackHalt | null = null;
+  #halt: WriterHalt | null = null;
   #alarm: Alarm | null = null;
   #nodeFault: Alarm | null = null;
   #download: Alarm | null = null;
@@ -142,7 +143,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const store = await this.#options.openStore();
     this.#store = store;
     this.#applied = await store.readTip();
-    this.#halt = await store.database.readHalt();
+    this.#halt = await store.database.halts.read();
     const { log } = this.#options;
     if (this.#halt) log.error({ halt: this.#halt }, `halted: ${this.#halt.reason}`);
     else log.info({ height: this.#applied?.height ?? null }, 'database ready');
@@ -216,7 +217,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
     const tip = this.#noteTip(await chain.verify(network, this.#needs, signal)); // before anything is rolled back
     if ((await this.#standingTo(tip)) === 'behind') return { depth: 0, isAllowed: false };
-    const isAllowed = await this.#openedStore.database.isRollbackAllowed(applied.height);
+    const isAllowed = await this.#openedStore.database.halts.isRollbackAllowed(applied.height);
     let lowest = applied.height + 1;
     for (;;) {
       const page = await this.#openedStore.readBlocksBelow(lowest, FORK_PAGE);
@@ -245,8 +246,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
 
   async refuse(): Promise<void> {
     const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop this service and run: platform-node ${this.#options.command} --clear-halt`;
-    const halt = { reason, block_index: this.#applied?.height ?? 0 };
-    await this.#openedStore.database.recordHalt(halt);
+    const halt = { code: 'ROLLBACK_TOO_DEEP', reason, block_index: this.#applied?.height ?? 0 };
+    await this.#openedStore.database.halts.write(halt);
     this.#halt = halt;
     this.#options.log.error({ halt }, `halted: ${reason}`);
   }
@@ -259,7 +260,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const tip = this.#noteTip(await chain.verify(network, this.#needs, signal));
     if (!applied || tip.height < applied.height) return null;
     if ((await chain.hashAt(applied.height, signal)) !== applied.hash) return null;
-    await this.#openedStore.database.endHalt();
+    await this.#openedStore.database.halts.end();
     log.warn({ halt: this.#halt }, 'the node has our newest block again: the halt is over');
     this.#halt = null;
     return true;

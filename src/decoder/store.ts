@@ -92,7 +92,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
       await this.database.query(CONFIRMED); // what waits and what is confirmed are parted at one moment
       for (const { height, findings } of blocks) {
         for (const { code, hash, reason } of [...findings, ...(more.get(height) ?? [])]) {
-          await this.database.recordEvent(code, [{ block_index: height, tx_hash: hash, reason }]);
+          await this.database.halts.note(code, [{ block_index: height, tx_hash: hash, reason }]);
         }
       }
     });
@@ -111,7 +111,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
     await this.#refuseForgotten(tip.height);
     await this.#transaction(async () => {
       await this.#blocks.undo(tip.height);
-      await this.database.recordEvent('REORG', [{ block_index: tip.height, block_hash: tip.hash }]);
+      await this.database.halts.note('REORG', [{ block_index: tip.height, block_hash: tip.hash }]);
     });
     return await this.readTip();
   }

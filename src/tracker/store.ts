@@ -172,7 +172,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
         [height, height]
       );
       for (const table of ['made', 'spent', 'blocks']) await run(`DELETE FROM ${table} WHERE block_index = ?`);
-      await this.database.recordEvent('REORG', [{ block_index: height, block_hash: tip.hash }]);
+      await this.database.halts.note('REORG', [{ block_index: height, block_hash: tip.hash }]);
     });
     return await this.readTip();
   }

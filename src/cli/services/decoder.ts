@@ -40,7 +40,7 @@ export const decoderCommand = {
       migrations: { type: 'boolean' }
     });
     const loaded = await loadSettings(decoderCommand, env);
-    if (options['clear-halt']) return await clearHalt(await openStore(loaded.values));
+    if (options['clear-halt']) return await clearHalt((await openStore(loaded.values)).database);
     if (options.migrate) return await runMigrations(databaseOf(loaded.values, 'DECODER'));
     if (options.migrations) return await listMigrations(databaseOf(loaded.values, 'DECODER'));
     return await runService('decoder', loaded, startDecoder);

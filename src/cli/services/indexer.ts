@@ -16,6 +16,7 @@ import type { IndexerReport } from '../../indexer/loop/report.ts';
 import { rulesOf } from '../../indexer/rules/rules.ts';
 import { IndexerStore } from '../../indexer/store/store.ts';
 import type { Logger } from '../../log.ts';
+import { clearHalt } from '../clear-halt.ts';
 import type { Command, Environment } from '../command.ts';
 import { readOptions } from '../options.ts';
 import { loadSettings } from '../settings.ts';
@@ -33,7 +34,7 @@ export const indexerCommand = {
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
     const loaded = await loadSettings(indexerCommand, env);
-    if (options['clear-halt']) return await clearHalt(loaded.values);
+    if (options['clear-halt']) return await clearHalt(await openStore(loaded.values));
     return await runService('indexer', loaded, startIndexer);
   }
 } satisfies Command<typeof indexerVariables>;
@@ -86,14 +87,8 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
   });
 }
 
-async function clearHalt(config: IndexerConfig): Promise<number> {
+/** Opens the store for an operator's command. */
+async function openStore(config: IndexerConfig): Promise<IndexerStore> {
   const rules = rulesOf(config.PLATFORM_PROFILE, indexedNetwork(config), config.COMMITMENT_DOMAIN);
-  const store = await IndexerStore.open(databaseOf(config, 'INDEXER'), rules, config.DB_QUERY_TIMEOUT / 1000);
-  try {
-    const halt = await store.clearHalt();
-    console.log(halt ? `cleared: ${halt.reason}` : 'no halt stands');
-    return 0;
-  } finally {
-    store.close();
-  }
+  return await IndexerStore.open(databaseOf(config, 'INDEXER'), rules, config.DB_QUERY_TIMEOUT / 1000);
 }

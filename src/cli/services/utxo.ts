@@ -28,7 +28,7 @@ export const utxoCommand = {
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
     const loaded = await loadSettings(utxoCommand, env);
-    if (options['clear-halt']) return await clearHalt(await openStore(loaded.values));
+    if (options['clear-halt']) return await clearHalt((await openStore(loaded.values)).database);
     return await runService('tracker', loaded, startTracker);
   }
 } satisfies Command<typeof trackerVariables>;

@@ -128,7 +128,7 @@ export class IndexerWork {
   }
 
   async readHalt(): Promise<Opened> {
-    const halt = await this.#store!.readHalt();
+    const halt = await this.#store!.halts.read();
     this.#haltReason = halt?.reason ?? null;
     return { isHalted: halt !== null };
   }
@@ -175,7 +175,7 @@ export class IndexerWork {
       { lowest, highest: Math.min(highest, tip.height) }
     );
     if (shared === highest) return this.#isBehind(tip);
-    const isAllowed = await store.isRollbackAllowed();
+    const isAllowed = await store.halts.isRollbackAllowed(tip.height);
     return { height: shared + 1, depth: tip.height - shared, isAllowed };
   }
 
@@ -318,7 +318,7 @@ export class IndexerWork {
   /** Makes a halt durable. */
   async refuse(refusal: Refusal): Promise<void> {
     await this.openStore(); // the one that refused is closed
-    await this.#store!.recordHalt(refusal);
+    await this.#store!.halts.write({ ...refusal, block_index: this.#tip?.height ?? null });
     this.#haltReason = refusal.reason;
     this.#options.log.error({ code: refusal.code }, `halted: ${refusal.reason}`);
   }

@@ -1,8 +1,9 @@
 import type { ChainNames } from '../../consensus/balance-leaf.ts';
 import type { DatabaseBase } from '../../db/core/base.ts';
 import { type Connection, connect, databaseError, isDriverError, quoteName, rows } from '../../db/core/connection.ts';
+import { Halts } from '../../db/core/halts.ts';
 import { StatementBatch, write } from '../../db/core/statement-batch.ts';
-import { waitingLock, writerLock } from '../../db/core/writer-lock.ts';
+import { WriterSeat } from '../../db/core/writer-seat.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
@@ -36,12 +37,6 @@ export interface BlockRef {
   readonly hash: string;
 }
 
-/** A halt that stands until an operator clears it. */
-export interface IndexerHalt {
-  readonly code: string;
-  readonly reason: string;
-}
-
 /** What a hub is told of. */
 export interface PushOptions {
   /** `mainnet`. */
@@ -66,11 +61,11 @@ interface Connections {
   readonly connection: Connection;
   readonly reader: Connection;
   readonly checker: Connection;
+  readonly seat: WriterSeat;
 }
 
 /** So far behind the decoder, the newest block is nothing to tell a hub. */
 const TIP_WITHIN_BLOCKS = 100;
-const LOCK_WAIT_S = 2;
 /** Rows that are held as text at once, beside the rows themselves. */
 const ENCODED_ROWS = 20_000;
 /** Characters of a halt's reason. The column holds 250, with the code beside it. */
@@ -92,18 +87,19 @@ export class IndexerStore {
   readonly #checker: Connection;
   readonly #preparer: Preparer;
   readonly #sanity = new SanitySchedule();
-  readonly #waitingLock: string;
-  #isWaiting = false;
+  readonly #seat: WriterSeat;
+  /** Its durable halts, and other events. */
+  readonly halts: Halts;
   /** The hashing of the last group's balances. */
   #rooting: Promise<unknown> = Promise.resolve();
 
-  private constructor(
-    { connection, reader, checker }: Connections,
-    database: DatabaseCoordinates,
-    rules: Rules,
-    extras: StoreExtras
-  ) {
-    this.#waitingLock = waitingLock('indexer', database);
+  private constructor({ connection, reader, checker, seat }: Connections, rules: Rules, extras: StoreExtras) {
+    this.#seat = seat;
+    this.halts = new Halts({
+      query: (sql, values) => this.#query(sql, values),
+      time: 'UTC_TIMESTAMP()',
+      fit: (reason) => plainText(reason, LONGEST_REASON)
+    });
     this.#connection = connection;
     this.#reader = reader;
     this.#checker = checker;
@@ -127,14 +123,7 @@ export class IndexerStore {
     try {
       const connection = await openIndexerDatabase(database);
       opened.push(connection);
-      const [lock] = await rows(connection, 'SELECT GET_LOCK(?, ?) AS taken', [
-        writerLock('indexer', database),
-        LOCK_WAIT_S
-      ]);
-      if (lock?.['taken'] !== 1)
-        throw new PlatformError('DATABASE_UNAVAILABLE', {
-          reason: 'another indexer holds the writer lock of this database'
-        });
+      const seat = await WriterSeat.take(connection, 'indexer', database);
       await refuseForeignBlocks(connection);
       await createIndexerTables(connection);
       if (extras.base) await bindLedgerBase(connection, extras.base);
@@ -146,7 +135,7 @@ export class IndexerStore {
       const checker = await connect(database, { statementLimitS });
       opened.push(checker);
       await checker.query('SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED');
-      const store = new IndexerStore({ connection, reader, checker }, database, rules, extras);
+      const store = new IndexerStore({ connection, reader, checker, seat }, rules, extras);
       await store.#lookups.restart(connection);
       await store.#lookups.prepare(connection, new Map([['index_statuses', new Set(['valid'])]]));
       if (store.#lookups.idOf('index_statuses', 'valid') !== VALID_STATUS)
@@ -275,7 +264,7 @@ export class IndexerStore {
       const firstAction = await rollBack(this.#connection, height, this.#rules);
       await undoDealtIds(this.#connection, height);
       await this.#queueRetraction(firstAction);
-      await this.#recordEvent('REORG', { block_index: height });
+      await this.halts.note('REORG', { block_index: height });
     });
     await this.discard();
     await this.#guarded(() => this.#lookups.restart(this.#connection));
@@ -299,47 +288,14 @@ export class IndexerStore {
     return block?.hash ?? null;
   }
 
-  /** The halt that stands. */
-  async readHalt(): Promise<IndexerHalt | null> {
-    const last = await this.#lastVerdict();
-    return last?.code === 'HALT' ? (JSON.parse(last.data) as IndexerHalt) : null;
-  }
-
-  /** Whether an operator has allowed the deep rollback that was refused last. */
-  async isRollbackAllowed(): Promise<boolean> {
-    const last = await this.#lastVerdict();
-    return last?.code === 'HALT_CLEARED' && (JSON.parse(last.data) as IndexerHalt).code === 'ROLLBACK_TOO_DEEP';
-  }
-
-  async #lastVerdict(): Promise<{ code: string; data: string } | undefined> {
-    const [last] = await this.#query<{ code: string; data: string }>(
-      "SELECT code, data FROM events WHERE code IN ('HALT', 'HALT_CLEARED', 'REORG') ORDER BY id DESC LIMIT 1"
-    );
-    return last;
-  }
-
-  async recordHalt({ code, reason }: IndexerHalt): Promise<void> {
-    await this.#recordEvent('HALT', { code, reason: plainText(reason, LONGEST_REASON) });
-  }
-
   /** What the watchdog ended before anything else was written. */
   async readTimeouts(): Promise<Timeouts> {
     return await this.#guarded(() => readTimeouts(this.#connection));
   }
 
-  /** @returns the halt that stood, null when none did */
-  async clearHalt(): Promise<IndexerHalt | null> {
-    const halt = await this.readHalt();
-    if (halt) await this.#recordEvent('HALT_CLEARED', { code: halt.code });
-    return halt;
-  }
-
   /** Tells those who read the database whether its writer goes on. @see lookAtWriter */
   async tellWaiting(isWaiting: boolean): Promise<void> {
-    if (isWaiting === this.#isWaiting) return;
-    this.#isWaiting = isWaiting;
-    const lock = isWaiting ? 'GET_LOCK(?, 0)' : 'RELEASE_LOCK(?)';
-    await rows(this.#connection, `SELECT ${lock}`, [this.#waitingLock]);
+    await this.#seat.tellWaiting(isWaiting);
   }
 
   /** Keeps the connections from being ended while there is no block to write. @throws {PlatformError} DATABASE_UNAVAILABLE */
@@ -409,13 +365,6 @@ export class IndexerStore {
     root.catch(() => undefined); // told where it is waited for, unless something else fails before
     this.#rooting = root;
     return root;
-  }
-
-  async #recordEvent(code: string, data: object): Promise<void> {
-    await this.#query('INSERT INTO events (time, code, data) VALUES (UTC_TIMESTAMP(), ?, ?)', [
-      code,
-      JSON.stringify(data)
-    ]);
   }
 
   /** @param explain looks for the cause of what was thrown, on the connection of the transaction, which is over then */

@@ -72,7 +72,11 @@ test('NODE_BEHIND: a node that comes back 140 blocks lower on our own chain is w
 
   // What an earlier release recorded of such a node ends by itself, for the node has our newest block.
   const store = await openDecoderStore(decoded);
-  await store.database.recordHalt({ reason: 'a reorg reaches more than 126 blocks deep', block_index: low });
+  await store.database.halts.write({
+    code: 'ROLLBACK_TOO_DEEP',
+    reason: 'a reorg reaches more than 126 blocks deep',
+    block_index: low
+  });
   await store.database.close();
   const again = startLoop({ database: decoded, node: coin.node, network: NETWORK, magic: 'TEST' });
   await again.reach(low + LOST_BLOCKS + 1, newest);

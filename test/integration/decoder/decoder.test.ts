@@ -252,7 +252,7 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator
   }
   assert.deepEqual(await query(database, "SELECT id FROM events WHERE code = 'REORG'"), []);
   const store = await openDecoderStore(database);
-  assert.ok(await store.database.clearHalt());
+  assert.ok(await store.database.halts.clear());
   await store.database.close();
   const allowed = startOn(database);
   await allowed.reach(await coin.node.height(), await tipHash());

@@ -208,10 +208,10 @@ test('LEDGER_INSANE: a balance changed by hand, named with its sums; the block i
     (await stores[1].readNewest(5)).map(({ height }) => height),
     [1]
   );
-  await stores[1].recordHalt({ code: 'LEDGER_INSANE', reason: 'by hand' });
-  assert.deepEqual(await stores[1].readHalt(), { code: 'LEDGER_INSANE', reason: 'by hand' });
-  assert.equal((await stores[1].clearHalt())?.reason, 'by hand');
-  assert.equal(await stores[1].readHalt(), null);
+  await stores[1].halts.write({ code: 'LEDGER_INSANE', reason: 'by hand', block_index: 7 });
+  assert.deepEqual(await stores[1].halts.read(), { code: 'LEDGER_INSANE', reason: 'by hand', block_index: 7 });
+  assert.equal((await stores[1].halts.clear())?.reason, 'by hand');
+  assert.equal(await stores[1].halts.read(), null);
 });
 
 test('ROWS_REFUSED: the row that MariaDB refuses is told by its table, action and transaction, in a group too', async () => {

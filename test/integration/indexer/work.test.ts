@@ -66,7 +66,7 @@ test('ROLLBACK_TOO_DEEP: a reorg is located to the block; a halt is cleared for 
     assert.deepEqual(await work.readHalt(), { isHalted: true });
     work.drop('indexer');
     const operator = await IndexerStore.open(indexerDatabase, TEST_RULES, 30);
-    await operator.clearHalt();
+    await operator.halts.clear();
     operator.close();
     await work.openStore();
     assert.deepEqual(await work.inspect(), { ...located, isAllowed: true });

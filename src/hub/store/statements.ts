@@ -16,6 +16,7 @@ import { insertPing, pageOfInstallations, prunePings } from './pings.ts';
 import { selectFeePrices } from './prices/fee-prices.ts';
 import { insertOraclePrice, latestOraclePrices } from './prices/oracle-prices.ts';
 import { changesAfter, hasMoreAfter, highestMarks } from './prices/price-changes.ts';
+import { lacksRemovals } from './prices/price-removals.ts';
 import { ageOfPrices, currentPrice, newestSnapshots, pageOf } from './prices/prices.ts';
 import { recordRound } from './prices/record-round.ts';
 import { retractPrices } from './prices/retraction.ts';
@@ -41,7 +42,7 @@ export const STATEMENTS = {
   ...{ selectFeePrices },
   ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
   ...{ insertPing, pageOfInstallations, prunePings, takeCensus },
-  ...{ changesAfter, hasMoreAfter, highestMarks },
+  ...{ changesAfter, hasMoreAfter, highestMarks, lacksRemovals },
   ...{ ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf, retractPrices },
   ...{ insertReorg, selectReorgs },
   ...{ pruneOld },

@@ -117,7 +117,9 @@ const TABLES: Readonly<Record<string, string>> = {
     to_action_index BIGINT UNSIGNED NULL,
     round_number BIGINT UNSIGNED NULL,
     retraction_generation BIGINT UNSIGNED NOT NULL,
-    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`,
+    trusted BOOLEAN NOT NULL DEFAULT 1,
+    created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    KEY price_removals_trusted (trusted, id)`,
   attestations: `
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     attestation_id VARCHAR(64) NOT NULL,
@@ -236,6 +238,14 @@ const MIGRATIONS: readonly Migration[] = [
   ...['oracle_prices', 'validator_rewards', 'chain_tips'].map((table) => ({
     ...{ table, column: 'trusted', changes: [`ALTER TABLE ${table} ${TRUSTED}`] }
   })),
+  {
+    // Removals of before, and those that a hub of an older version still writes, are kept as those by trusted callers.
+    ...{ table: 'price_removals', column: 'trusted' },
+    changes: [
+      `ALTER TABLE price_removals ADD COLUMN trusted BOOLEAN NOT NULL DEFAULT 1 AFTER retraction_generation,
+         ADD KEY price_removals_trusted (trusted, id)`
+    ]
+  },
   {
     ...{ table: 'attestations', column: 'status', type: "'unverified'" },
     changes: [

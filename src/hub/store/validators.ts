@@ -85,7 +85,7 @@ export async function removeValidator(
     throw new PlatformError('RECORD_UNKNOWN', { reason: `no active validator has ${pubkey ?? addr}` });
 }
 
-/** What a validator earned: all of it, and the newest rewards. */
+/** What a validator earned: all of it, and the newest rewards, those that trusted callers told first. */
 export async function selectRewards(connection: Connection, pubkey: string): Promise<EarnedRewards> {
   const [sum] = await rows<{ total: string }>(
     connection,
@@ -95,7 +95,7 @@ export async function selectRewards(connection: Connection, pubkey: string): Pro
   const newest = await rows<EarnedReward>(
     connection,
     `SELECT round_number, reward_type, CAST(amount AS CHAR) AS amount, block_index FROM validator_rewards
-     WHERE validator_pubkey = ? ORDER BY id DESC LIMIT ${NEWEST_REWARDS}`,
+     WHERE validator_pubkey = ? ORDER BY trusted DESC, id DESC LIMIT ${NEWEST_REWARDS}`,
     [pubkey]
   );
   return { total: formatAmount(parseAmount(sum!.total)!), newest };

@@ -125,21 +125,21 @@ export class PriceStream {
 
   /** Sends what came after the resume ids, until nothing is left of it; from then on the subscriber is live. */
   async #resume(subscriber: StreamSubscriber, { resume, sendBuffer }: StreamConnection, begun: StreamMarks) {
-    const tooFar = await this.#findTooFar(resume, begun);
+    const tooFar = await this.#findTooFar(resume);
     if (tooFar !== undefined) return subscriber.drop(tooFar);
     let at: StreamMarks = { ...begun, ...resume };
     while (isOpen(subscriber) && STREAM_PARTS.some((part) => at[part] < this.#sent[part])) {
       const end = this.#sent;
-      const changes = await this.#database.read('changesAfter', at, RESUMED_AT_ONCE);
+      const changes = await this.#database.read('changesAfter', at, RESUMED_AT_ONCE, end.removals);
       if (!(await this.#sendSlowly(subscriber, sendBuffer, messagesOf(changes, end)))) return;
-      at = marksAfter(changes, end);
+      at = marksAfter(changes, at, end);
     }
     subscriber.begin();
   }
 
   /** @returns why a subscriber must take a snapshot first; undefined when it need not */
-  async #findTooFar(resume: ResumeIds, { removals }: StreamMarks): Promise<string | undefined> {
-    if (resume.removals !== undefined && resume.removals < removals - KEPT_REMOVALS)
+  async #findTooFar(resume: ResumeIds): Promise<string | undefined> {
+    if (resume.removals !== undefined && (await this.#database.read('lacksRemovals', resume.removals)))
       return `more than ${KEPT_REMOVALS} removals: take a snapshot first`;
     for (const table of STREAMED_TABLES) {
       const since = resume[table];
@@ -249,14 +249,16 @@ function* slicesOf(messages: readonly string[], most: { readonly count: number; 
 
 /** What goes to a subscriber of some changes up to some marks. */
 const messagesOf = ({ removals, rows }: PriceChanges, end: StreamMarks): string[] => [
-  ...removals.filter(({ id }) => id <= end.removals).map(removalMessage),
+  ...removals.map(removalMessage),
   ...STREAMED_TABLES.flatMap((table) =>
     rows[table].filter(({ id }) => id <= end[table]).map((row) => rowMessage(table, row))
   )
 ];
 
-/** How far a subscriber is with a page of changes: at its end where it is full, else at the marks. */
-function marksAfter({ rows }: PriceChanges, end: StreamMarks): StreamMarks {
+/** How far a subscriber that was at some marks is with a page of changes: at its end where it is full, else at the later marks. */
+function marksAfter({ removals, rows }: PriceChanges, at: StreamMarks, end: StreamMarks): StreamMarks {
+  const lastRemoval = removals.length === RESUMED_AT_ONCE ? removals.at(-1) : undefined;
+  if (lastRemoval !== undefined) return { ...at, removals: lastRemoval.id };
   const markOf = (table: StreamedTable) => {
     const last = rows[table].length === RESUMED_AT_ONCE ? rows[table].at(-1) : undefined;
     return Math.min(last?.id ?? end[table], end[table]);

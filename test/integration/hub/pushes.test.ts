@@ -176,6 +176,31 @@ test('a round that two chains carry stays when a reorg takes it from one of them
   assert.deepEqual(await kept(), [], 'no chain carries it');
 });
 
+test('chains that strangers invent keep no place from those that trusted callers carry a round by', async (t) => {
+  const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
+  const round = (await registerSigner(hub))(50, 1_700_000_000, '65000');
+  const push = async (source_chain: string, headers: Record<string, string>) =>
+    await hub.call('pushpriceround', { ...round, source_chain, action_index: 70 }, headers);
+  for (let n = 0; n < 10; n++) await push(`X${n}`, STRANGER);
+  for (const chain of ['BTC', 'LTC']) await push(chain, KEY);
+  await hub.call('pushpricereorg', { source_chain: 'BTC', from_action_index: 0, retraction_generation: 1 }, KEY);
+  const [kept] = await sql(hub.database, 'SELECT source_chain AS chain, trusted FROM price_snapshots');
+  assert.deepEqual({ ...kept }, { chain: 'LTC', trusted: 1 });
+});
+
+test('the newest rewards of a validator are those that trusted callers told, however many strangers tell', async (t) => {
+  const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
+  await registerSigner(hub);
+  const [{ pubkey }] = (await sql(hub.database, 'SELECT signing_pubkey AS pubkey FROM validators')) as unknown as [
+    { pubkey: string }
+  ];
+  const told = (round: number, amount: string) => ({ ...REWARDS, round, rewards: [{ pubkey, amount }] });
+  await hub.call('pushvalidatorrewards', told(1, '1.5'), KEY);
+  for (let round = 2; round < 103; round++) await hub.call('pushvalidatorrewards', told(round, '9'), STRANGER);
+  const { recentRewards } = (await hub.call('getvalidatorstatus', { signing_pubkey: pubkey })).json.result;
+  assert.deepEqual([recentRewards.length, recentRewards[0].round_number], [100, 1]);
+});
+
 test('tables that strangers fill are bounded: the oldest of their rows go, and no others', async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
   await hub.call('pushoracleprice', PRICE);
@@ -262,6 +287,7 @@ test('a database of an older version is changed at the start; rows that are ther
   await sql(
     database,
     'ALTER TABLE price_snapshots DROP KEY price_snapshots_name, DROP KEY price_snapshots_time, DROP KEY price_snapshots_source, DROP COLUMN origin, DROP COLUMN sources, DROP COLUMN deviation, DROP COLUMN trusted, ADD UNIQUE KEY price_snapshots_name (round_number, coin_pair)',
+    'ALTER TABLE price_removals DROP KEY price_removals_trusted, DROP COLUMN trusted',
     ...['oracle_prices', 'validator_rewards', 'chain_tips'].map((table) => `ALTER TABLE ${table} DROP COLUMN trusted`),
     "ALTER TABLE attestations MODIFY confirmations INT UNSIGNED NOT NULL, MODIFY status ENUM('pending', 'attested', 'rejected', 'expired') NOT NULL",
     "ALTER TABLE reorg_attestations MODIFY status ENUM('reported', 'confirmed', 'rejected', 'expired') NOT NULL",

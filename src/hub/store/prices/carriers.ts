@@ -8,7 +8,7 @@ interface CarriedRound {
   readonly push_generation: number;
 }
 
-/** Chains that one round is remembered for. */
+/** Chains that one round is remembered for by trusted callers, and by all before a stranger adds one. */
 const MOST_CARRIERS = 8;
 
 /** Remembers that another chain carries a round too, for when a reorg takes away the action that the hub has it from. */
@@ -16,8 +16,8 @@ export async function rememberCarrier(connection: Connection, pushed: CarriedRou
   const { round_number, source_chain, source_action_index, push_generation } = pushed;
   const others = await rows(
     connection,
-    'SELECT 1 FROM price_carriers WHERE round_number = ? AND source_chain <> ? LIMIT ?',
-    [round_number, source_chain, MOST_CARRIERS]
+    'SELECT 1 FROM price_carriers WHERE round_number = ? AND source_chain <> ? AND trusted >= ? LIMIT ?',
+    [round_number, source_chain, trusted, MOST_CARRIERS]
   );
   if (others.length >= MOST_CARRIERS) return;
   const row = { round_number, source_chain, source_action_index, push_generation, trusted };

@@ -1,4 +1,5 @@
 import { type Connection, rows, type SqlRow } from '../../../db/core/connection.ts';
+import { insertRemovalsOfStrangers } from './price-removals.ts';
 import { judge, type Known, noteRemoval, type Outcome, outcomeOf } from './ranks.ts';
 
 /** A row of `oracle_prices`: what an address says that a token costs. */
@@ -92,7 +93,7 @@ export async function insertOraclePrice(
     if (refused) return outcomeOf(refused, known);
   }
   if (!trusted && (await isTold(connection, pushed))) return { refused: 'stale' };
-  if (known) await removePrice(connection, known, pushed.push_generation);
+  if (known) await removePrice(connection, known, trusted, pushed.push_generation);
   else if (!trusted) await makeRoom(connection);
   if (trusted) await removeStrangers(connection, pushed);
   const earlier = await rows(connection, `SELECT 1 FROM oracle_prices WHERE ${OF_FEED} AND action_index < ? LIMIT 1`, [
@@ -116,19 +117,21 @@ async function isTold(connection: Connection, feed: Feed): Promise<boolean> {
 }
 
 async function removeStrangers(connection: Connection, feed: Feed): Promise<void> {
-  const theirs = await rows<Known>(
-    connection,
-    `SELECT ${RANK} FROM oracle_prices WHERE ${OF_FEED} AND NOT trusted`,
-    namesOf(feed)
-  );
-  for (const row of theirs) await removePrice(connection, row);
+  const values = namesOf(feed);
+  await insertRemovalsOfStrangers(connection, 'oracle_prices', { where: OF_FEED, values, below: 0 });
+  await connection.query(`DELETE FROM oracle_prices WHERE ${OF_FEED} AND NOT trusted`, values);
 }
 
 /** @param generation that of what takes its place; default: the next one */
-async function removePrice(connection: Connection, row: Known, generation = row.generation + 1): Promise<void> {
+async function removePrice(
+  connection: Connection,
+  row: Known,
+  trusted: boolean,
+  generation = row.generation + 1
+): Promise<void> {
   const { chain, actionIndex } = row;
   await connection.query('DELETE FROM oracle_prices WHERE source_chain = ? AND action_index = ?', [chain, actionIndex]);
-  await noteRemoval(connection, { table: 'oracle_prices', round_number: null }, row, generation);
+  await noteRemoval(connection, { table: 'oracle_prices', round_number: null }, row, generation, trusted);
 }
 
 /**
@@ -145,7 +148,7 @@ export async function settleFeed(connection: Connection, feed: Feed): Promise<vo
     const { id, created_at, effective_at, generation, chain, actionIndex, trusted, ...said } = row;
     const holdsAt = Number(said['block_time']) + (place === 0 ? 0 : UPDATE_DELAY_S);
     if (Number(effective_at) === holdsAt) continue;
-    await removePrice(connection, row);
+    await removePrice(connection, row, Boolean(trusted));
     const settled = { ...said, created_at, effective_at: holdsAt, trusted };
     await connection.query('INSERT INTO oracle_prices SET ?', [settled]);
   }

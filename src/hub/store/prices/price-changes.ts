@@ -12,9 +12,9 @@ export type StreamMarks = Readonly<Record<(typeof STREAM_PARTS)[number], number>
 
 /** What came after some marks. Removals go first: what took the place of removed rows is among the rows. */
 export interface PriceChanges {
-  /** All that are kept. */
+  /** A page of them. */
   readonly removals: readonly RemovedRows[];
-  /** A page of each table. */
+  /** A page of each table; none while a page of removals is full. */
   readonly rows: Readonly<Record<StreamedTable, readonly (PriceSnapshot | OraclePrice)[]>>;
 }
 
@@ -33,18 +33,21 @@ export async function highestMarks(connection: Connection): Promise<StreamMarks>
   };
 }
 
-/** What came after some marks, in one consistent snapshot. @param most rows of each table */
-export const changesAfter = async (
+/** What came after some marks, in one consistent snapshot. @param most removals up to an id, and rows of each table */
+export async function changesAfter(
   connection: Connection,
   after: StreamMarks,
-  most: number
-): Promise<PriceChanges> => ({
-  removals: await removalsAfter(connection, after.removals),
-  rows: {
-    price_snapshots: await pageOf(connection, 'price_snapshots', after.price_snapshots, most),
-    oracle_prices: await pageOf(connection, 'oracle_prices', after.oracle_prices, most)
-  }
-});
+  most: number,
+  lastRemoval = Number.MAX_SAFE_INTEGER
+): Promise<PriceChanges> {
+  const removals = await removalsAfter(connection, after.removals, most, lastRemoval);
+  const page = (table: StreamedTable) =>
+    removals.length < most ? pageOf(connection, table, after[table], most) : Promise.resolve([]);
+  return {
+    removals,
+    rows: { price_snapshots: await page('price_snapshots'), oracle_prices: await page('oracle_prices') }
+  };
+}
 
 /** Whether more than `most` rows of a table come after an id. */
 export async function hasMoreAfter(

@@ -16,25 +16,62 @@ export interface RemovedRows extends SqlRow {
   readonly retraction_generation: number;
 }
 
-/** How many removals are kept, by their ids: the newest. */
+/** How many removals by trusted callers are kept, and as many by strangers: the newest. */
 export const KEPT_REMOVALS = 10_000;
 
-/** Writes down what the transaction removes, and forgets the oldest removal. */
-export async function insertRemoval(connection: Connection, removed: Omit<RemovedRows, 'id'>): Promise<void> {
-  const { table, ...place } = removed;
-  const row = { table_name: table, ...place };
-  const [{ insertId }] = (await connection.query('INSERT INTO price_removals SET ?', [row])) as unknown as [
-    { insertId: number }
-  ];
-  if (insertId > KEPT_REMOVALS)
-    await connection.query('DELETE FROM price_removals WHERE id <= ?', [insertId - KEPT_REMOVALS]);
+/** Writes down what the transaction removes. @param trusted whether the caller is, by whom it is removed */
+export async function insertRemoval(
+  connection: Connection,
+  { table, ...place }: Omit<RemovedRows, 'id'>,
+  trusted: boolean
+): Promise<void> {
+  await connection.query('INSERT INTO price_removals SET ?', [{ table_name: table, ...place, trusted }]);
+  await forgetOldest(connection, trusted);
 }
 
-/** All that are kept of those after an id, in their order. */
-export const removalsAfter = (connection: Connection, id: number): Promise<RemovedRows[]> =>
+/**
+ * Writes down that a trusted caller removes rows of strangers, each by its own generation.
+ *
+ * @param below generations that another removal tells of
+ */
+export async function insertRemovalsOfStrangers(
+  connection: Connection,
+  table: StreamedTable,
+  { where, values, below }: { readonly where: string; readonly values: readonly unknown[]; readonly below: number }
+): Promise<void> {
+  const isRound = table === 'price_snapshots';
+  const index = isRound ? 'source_action_index' : 'action_index';
+  await connection.query(
+    `INSERT INTO price_removals
+       (table_name, source_chain, from_action_index, to_action_index, round_number, retraction_generation, trusted)
+     SELECT DISTINCT ?, source_chain, ${index}, ${index}, ${isRound ? 'round_number' : 'NULL'}, push_generation + 1, TRUE
+       FROM ${table} WHERE ${where} AND push_generation >= ? AND NOT trusted`,
+    [table, ...values, below]
+  );
+  await forgetOldest(connection, true);
+}
+
+/** One more stays than is promised: it shows that there were more. */
+async function forgetOldest(connection: Connection, trusted: boolean): Promise<void> {
+  const [oldest] = await rows<{ id: number }>(
+    connection,
+    'SELECT id FROM price_removals WHERE trusted = ? ORDER BY id DESC LIMIT 1 OFFSET ?',
+    [trusted, KEPT_REMOVALS]
+  );
+  if (oldest) await connection.query('DELETE FROM price_removals WHERE trusted = ? AND id < ?', [trusted, oldest.id]);
+}
+
+/** Whether removals by trusted callers after an id may be forgotten. Those by strangers are of strangers' rows alone. */
+export async function lacksRemovals(connection: Connection, id: number): Promise<boolean> {
+  const following = 'SELECT 1 FROM price_removals WHERE trusted AND id > ? ORDER BY id LIMIT 1 OFFSET ?';
+  return (await rows(connection, following, [id, KEPT_REMOVALS])).length > 0;
+}
+
+/** Those that are kept after an id, up to another one, in their order. */
+export const removalsAfter = (connection: Connection, id: number, most: number, last: number): Promise<RemovedRows[]> =>
   rows<RemovedRows>(
     connection,
     `SELECT id, table_name AS \`table\`, source_chain, from_action_index, to_action_index, round_number,
-            retraction_generation FROM price_removals WHERE id > ? ORDER BY id`,
-    [id]
+            retraction_generation FROM price_removals WHERE id > ? AND id <= ? ORDER BY id LIMIT ?`,
+    [id, last, most]
   );

@@ -216,7 +216,8 @@ export async function replaceRound(
       ...{ coin_pair: pair, price, reference_chain: 'BTC', consensus_round: round, status },
       ...{ origin, trusted, sources, deviation, bounded, oldest_at: at.oldestAt ?? null }
     });
-  if (known) await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation);
+  if (known)
+    await noteRemoval(connection, { table: 'price_snapshots', round_number: round }, known, generation, trusted);
 }
 
 /** A decimal without zeros at its end. */

@@ -34,17 +34,19 @@ export function judge(
 /** What became of a push that changed nothing. */
 export const outcomeOf = (refused: 'duplicate' | 'stale', { generation }: Known): Outcome => ({ refused, generation });
 
-/** Tells readers that a row is gone, or that another one took its place. @param generation of what takes its place */
+/**
+ * Tells readers that a row is gone, or that another one took its place.
+ *
+ * @param generation of what takes its place @param trusted whether the caller is, by whom it goes
+ */
 export const noteRemoval = (
   connection: Connection,
   where: { readonly table: StreamedTable; readonly round_number: number | null },
   row: Known,
-  generation: number
-) =>
-  insertRemoval(connection, {
-    ...where,
-    source_chain: row.chain,
-    from_action_index: row.actionIndex,
-    to_action_index: row.actionIndex,
-    retraction_generation: Math.max(generation, row.generation + 1)
-  });
+  generation: number,
+  trusted: boolean
+) => {
+  const place = { source_chain: row.chain, from_action_index: row.actionIndex, to_action_index: row.actionIndex };
+  const retraction_generation = Math.max(generation, row.generation + 1);
+  return insertRemoval(connection, { ...where, ...place, retraction_generation }, trusted);
+};

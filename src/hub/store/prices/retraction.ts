@@ -1,8 +1,7 @@
 import { type Connection, rows } from '../../../db/core/connection.ts';
 import { retractOraclePrices } from './oracle-prices.ts';
-import { insertRemoval } from './price-removals.ts';
+import { insertRemoval, insertRemovalsOfStrangers } from './price-removals.ts';
 import { replaceRound } from './prices.ts';
-import { type Known, noteRemoval } from './ranks.ts';
 import type { StreamedTable } from './streamed-tables.ts';
 
 /** What an indexer takes back after a reorg: rows of a chain's actions that an older generation told. */
@@ -31,18 +30,10 @@ export async function retractPrices(
   const range = [chain, from, to ?? Number.MAX_SAFE_INTEGER];
   const isOld = trusted ? '(push_generation < ? OR NOT trusted)' : 'push_generation < ? AND NOT trusted';
   const values = [...range, below];
-  const note = async (table: StreamedTable, column: string, columns: string) => {
-    if (trusted) {
-      const forged = await rows<Known & { readonly round_number: number | null }>(
-        connection,
-        `SELECT DISTINCT ${columns}, push_generation AS generation, source_chain AS chain, ${column} AS actionIndex, trusted
-           FROM ${table} WHERE ${inRange(column)} AND push_generation >= ? AND NOT trusted`,
-        values
-      );
-      for (const row of forged) await noteRemoval(connection, { table, round_number: row.round_number }, row, below);
-    }
+  const note = async (table: StreamedTable, column: string) => {
+    if (trusted) await insertRemovalsOfStrangers(connection, table, { where: inRange(column), values: range, below });
     const place = { source_chain: chain, from_action_index: from, to_action_index: to, round_number: null };
-    await insertRemoval(connection, { table, ...place, retraction_generation: below });
+    await insertRemoval(connection, { table, ...place, retraction_generation: below }, trusted);
   };
   const ofRounds = `${inRange('source_action_index')} AND ${isOld}`;
   const gone = await rows<{ round: number }>(
@@ -51,7 +42,7 @@ export async function retractPrices(
     values
   );
   if (gone.length > 0) {
-    await note('price_snapshots', 'source_action_index', 'round_number');
+    await note('price_snapshots', 'source_action_index');
     await connection.query(`DELETE FROM price_snapshots WHERE ${ofRounds}`, values);
   }
   await connection.query(`DELETE FROM price_carriers WHERE ${ofRounds}`, values);
@@ -62,7 +53,7 @@ export async function retractPrices(
     `SELECT COUNT(*) AS n FROM oracle_prices WHERE ${ofFeeds}`,
     values
   );
-  if (Number(feeds?.n) > 0) await note('oracle_prices', 'action_index', 'NULL AS round_number');
+  if (Number(feeds?.n) > 0) await note('oracle_prices', 'action_index');
   return {
     price_snapshots: gone.length,
     oracle_prices: await retractOraclePrices(connection, ofFeeds, values)

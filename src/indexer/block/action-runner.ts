@@ -12,7 +12,7 @@ import type { CommandUnit, Outcome, SystemUnit } from './unit.ts';
 
 const NO_PAYMENT = { txid: '', outputs: [] } as const;
 
-/** Carries out the actions of one block, one at a time, on the effects that it is given. */
+/** Runs the actions of one block, one at a time, on the effects that it is given. */
 export class ActionRunner {
   readonly #rules: Rules;
   readonly #block: Action['block'];
@@ -24,7 +24,10 @@ export class ActionRunner {
     this.#limits = rules.limitsAt(block.height);
   }
 
-  /** What nobody asked for: what follows from another action, or is due. @returns null when it came to nothing */
+  /**
+   * Runs an action that no text asks for: it follows from another action, or is due. @returns null when nothing
+   * happened
+   */
   system({ act, txIndex }: SystemUnit, effects: Effects): Outcome | null {
     const action: Action = {
       index: effects.deal('action'),
@@ -46,7 +49,7 @@ export class ActionRunner {
     };
   }
 
-  /** One action: judged, carried out, settled. */
+  /** Runs the action of one command: judges it, applies it, and settles its movements. */
   command(unit: CommandUnit, effects: Effects): Outcome {
     const { command, siblings = [], txIndex, transaction } = unit;
     const { source } = transaction;
@@ -78,7 +81,7 @@ export class ActionRunner {
     return { next: following, ...this.#settle(action, effects) };
   }
 
-  /** An action as it was read. */
+  /** Returns the action of a parsed command. */
   actionOf({ name, format, fields, rest }: Command, index: number, txIndex: number, source: string): Action {
     const handler = HANDLERS.get(name);
     const known = handler?.formats[format ?? -1] ?? '';
@@ -94,7 +97,7 @@ export class ActionRunner {
     };
   }
 
-  /** Adds the rows of what an action moved, touched and caused. */
+  /** Adds the rows for what an action moved, touched and caused. */
   #settle(action: Action, effects: Effects): Pick<Outcome, 'actions' | 'moved'> {
     recordFee(action.index, { rules: this.#rules, ledger: effects });
     const moved = effects.settle(action.index);
@@ -122,7 +125,7 @@ export class ActionRunner {
     });
   }
 
-  /** Why an action is refused before its handler reads it. */
+  /** Returns the status of an action that is refused before its handler reads it; undefined for any other. */
   #refusalOf({ name, format }: Command): string | undefined {
     if (!ACTIONS.has(name)) return 'Unknown ACTION';
     const handler = HANDLERS.get(name);

@@ -3,7 +3,7 @@ import { type CommitmentHashes, toHex } from '../../consensus/commitment-hashes.
 import type { ActionRow, LedgerRow } from '../../consensus/ledger-hashes.ts';
 import type { Moved } from './unit.ts';
 
-/** The root over a block's movements and actions, as hex. @see src/consensus/block-root.ts */
+/** Returns the root over a block's movements and actions, as hex. @see src/consensus/block-root.ts */
 export function rootOf(hashes: CommitmentHashes, moved: Moved, actions: readonly ActionRow[]): string {
   const leavesOf = (rows: readonly LedgerRow[]) =>
     rows.map(({ action_index, ...named }) => ({ actionIndex: String(action_index), ...named }));

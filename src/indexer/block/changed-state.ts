@@ -5,7 +5,7 @@ import type { FactTable } from '../state/fact-table.ts';
 import { splitPair } from '../state/keys.ts';
 import type { View } from '../state/view.ts';
 
-/** Which balances and tokens the actions of one block changed. */
+/** Balances and tokens that the actions of one block changed. */
 export class ChangedState {
   /** Keys of `balance` facts. */
   readonly #pairs = new Set<string>();
@@ -17,12 +17,12 @@ export class ChangedState {
     for (const key of changes.of('token').keys()) this.#tokens.add(key);
   }
 
-  /** Balances as the block left them, by `pairKey`, in the order in which they changed first. */
+  /** Returns the changed balances as the block left them, by `pairKey`, in the order of their first changes. */
   balances(view: View): [pair: string, amount: bigint][] {
     return Array.from(this.#pairs, (pair) => [pair, view.get('balance', pair)]);
   }
 
-  /** The state hash of the block. @param view as the block left it */
+  /** Returns the state hash of the block. @param view the state after the block */
   hash(view: View, position: HashPosition, { roles }: Pick<Rules, 'roles'>): string {
     const balances = [...this.#pairs].map((pair) => {
       const [tick, address] = splitPair(pair);

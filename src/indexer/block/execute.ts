@@ -6,43 +6,44 @@ import type { BlockHashes, ChainBlock, ExecutedBlock } from './block.ts';
 import { BlockExecution, timesOf } from './execution.ts';
 import type { Progress } from './progress.ts';
 
-/** Puts facts into the view. It must bring every key that it is asked for, some more than once. */
+/** Puts facts into the view. It must load every key that it is given; a key may be given more than once. */
 export type FactLoader = (keys: readonly FactKey[]) => Promise<void>;
 
-/** What a block needs of those below it. */
+/** State that a block needs of those below it. */
 export interface BlocksBelow {
-  /** Of the block just below; undefined for the first block of a ledger. */
+  /** Hashes of the block just below; undefined for the first block of a ledger. */
   readonly hashes: BlockHashes | undefined;
-  /** Of as many as a median takes, oldest first, in epoch seconds. */
+  /** Times of as many blocks as a median takes, oldest first, in epoch seconds. */
   readonly times: readonly number[];
 }
 
-/** What blocks are carried out with. */
+/** View, rules and limits for the execution of blocks. */
 interface ExecutionParts {
   readonly view: View;
   readonly rules: Rules;
   readonly load: FactLoader;
-  /** Follows the work, for who watches it. */
+  /** Callback that observes the work. */
   readonly progress?: Progress | undefined;
-  /** What blocks come to before the rest of a group is left for the next one. */
+  /** Rows and time after which the rest of a group is left for the next group. */
   readonly most?: { readonly rows: number; readonly ms: number };
 }
 
-/** What a group may come to, so that it is written long before a watchdog ends it. */
+/** Limits of a group, so that it is written long before a watchdog ends it. */
 const MOST_OF_GROUP = { rows: 200_000, ms: 20_000 };
-/** What is still lacking then is loaded when a block comes to it. */
+/** Rounds of loading before the blocks run. A fact that is still missing then is loaded when a block needs it. */
 const MAX_ROUNDS = 3;
-/** Other work of the thread has its turn at least so often: between two actions. */
+/** Longest time between two turns of the thread's other work. A turn comes between two actions. */
 const TURN_AFTER_MS = 100;
-/** A load of some statements, which takes about as long as to collect as many. */
+/** Facts of one load. Some statements load them, in about the time in which as many more are collected. */
 const FACTS_PER_LOAD = 4_000;
 
 /**
- * Carries out blocks that follow each other.
+ * Executes blocks that follow each other.
  *
- * What the actions of all of them read is loaded first: each action is tried on the view, and what it lacks is collected. Then
- * they run, in order; one that lacks a fact nevertheless has the rest of its block tried again, so that one load brings
- * what they all lack. Between two blocks other work of the thread has its turn: a database that has finished gets its next statements.
+ * First it loads what the actions of all blocks read: it tries each action on the view, and collects the facts that it
+ * lacks. Then the actions run, in order. If one lacks a fact nevertheless, the rest of its block is tried again, so
+ * that one load brings what they all lack. Between two blocks other work of the thread has its turn: a database that
+ * has finished gets its next statements.
  */
 export async function executeBlocks(
   { view, rules, load, progress, most = MOST_OF_GROUP }: ExecutionParts,
@@ -76,14 +77,17 @@ function advance(execution: BlockExecution): readonly FactKey[] | null {
   return execution.advance(performance.now() + TURN_AFTER_MS);
 }
 
-/** Loads what blocks lack, and what they then lack. */
+/** Loads the facts that blocks lack, and those that they lack after that. */
 async function loadLacking(executions: readonly BlockExecution[], load: FactLoader): Promise<void> {
   for (let round = 0; round < MAX_ROUNDS; round++) {
     if ((await loadInParts(executions, load)) === 0) return;
   }
 }
 
-/** Loads what blocks lack as the view is: one part while what further blocks lack is collected. @returns how many facts */
+/**
+ * Loads the facts that blocks lack on the present view, one part while the next is collected. @returns the number of
+ * facts
+ */
 async function loadInParts(executions: readonly BlockExecution[], load: FactLoader): Promise<number> {
   const asked = new Map<Kind, Set<string>>();
   let part: FactKey[] = [];

@@ -33,30 +33,36 @@ import { keepLists } from './kept-lists.ts';
 import { Progress } from './progress.ts';
 import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Unit } from './unit.ts';
 
-/** Facts that are collected before they are loaded: thousands of actions may lack the same ones, of all holders of a token. */
+/**
+ * Most facts that are collected before they are loaded. Thousands of actions may lack the same ones: those of all
+ * holders of a token.
+ */
 const MOST_LACKING = 50_000;
 
 /** Median times of a block, in epoch seconds. */
 export type BlockTimes = Pick<Action['block'], 'time' | 'timeBelow'>;
 
-/** @param times  of a block and those below it, oldest first, as many as two medians take */
+/**
+ * Returns the median times of a block. @param times times of it and the blocks below, oldest first, as many as two
+ * medians take
+ */
 export function timesOf(times: readonly number[]): BlockTimes {
   return { time: medianTime(times), timeBelow: times.length > 1 ? medianTime(times.slice(0, -1)) : 0 };
 }
 
-/** Carries one block out, action by action, on a view that it changes. */
+/** Executes one block, action by action, on a view that it changes. */
 export class BlockExecution {
   readonly #view: View;
   readonly #rules: Rules;
   readonly #limits: Limits;
   readonly #block: ChainBlock;
   readonly #progress: Progress;
-  /** By actions so far. @see Limits.blockUnits */
+  /** Units and looks that the actions so far have used. @see Limits.blockUnits */
   readonly #used: Used = { units: 0, looks: noLooks() };
-  /** What is still to be done, the next unit last. */
+  /** Units that are still to be done, the next one last. */
   readonly #pending: Unit[];
   readonly #runner: ActionRunner;
-  /** Epoch seconds that rules count by. */
+  /** Median time by which rules count, in epoch seconds. */
   readonly #time: number;
   readonly #rows: TableRow[] = [];
   readonly #rowChanges: RowChange[] = [];
@@ -66,9 +72,12 @@ export class BlockExecution {
   readonly #newAddresses = new Set<string>();
   readonly #changed = new ChangedState();
   readonly #sums: MovedSums = new Map();
-  /** The newest edit of each list that the block edited, by the root of the list. */
+  /** Newest edit of each list that the block edited, by the root of the list. */
   readonly #editedLists = new Map<number, number>();
-  /** Transactions that need not be scouted again: what they lacked was all that they read, or they lacked nothing. */
+  /**
+   * Transactions that need no further scouting: they lacked nothing, or the facts that they lacked were all that they
+   * read.
+   */
   readonly #scouted = new Set<ChainTransaction>();
 
   constructor(view: View, rules: Rules, block: ChainBlock, times: BlockTimes, progress = new Progress()) {
@@ -89,10 +98,10 @@ export class BlockExecution {
   }
 
   /**
-   * Goes on until the block is done, a fact is not in the view, or it is late.
+   * Goes on until the block is done, a fact is not in the view, or the time is over.
    *
-   * @param until as performance.now() tells it
-   * @returns what to load before it can go on: nothing when it was late; null when the block is done
+   * @param until a time of performance.now()
+   * @returns the facts to load before it can go on, none when the time was over; null when the block is done
    */
   advance(until = Number.POSITIVE_INFINITY): readonly FactKey[] | null {
     let begun = performance.now();
@@ -118,7 +127,10 @@ export class BlockExecution {
     return null;
   }
 
-  /** What a unit lacks besides the fact at which it ended: what it needs of thousands comes with one load, not each with a new attempt. */
+  /**
+   * Returns the facts that a unit lacks besides the one that stopped it. One load then brings thousands, instead of one
+   * attempt each.
+   */
   #lackedBy(unit: Unit): readonly FactKey[] {
     if (unit.kind !== 'command' && unit.kind !== 'system') return [];
     const scouting = new Scouting(this.#view, this.#used);
@@ -152,8 +164,8 @@ export class BlockExecution {
   }
 
   /**
-   * The facts that the block's next transactions lack, each judged by itself on the view as it is. Once they are loaded, some
-   * may lack further ones, which they did not come to.
+   * Returns the facts that the block's next transactions lack, each tried by itself on the present view. Once they are
+   * loaded, some may lack further facts that they did not reach.
    */
   scout(): FactKey[] {
     const lacking = [
@@ -178,7 +190,10 @@ export class BlockExecution {
     return lacking;
   }
 
-  /** @param previous hashes of the block below; undefined for the first block of a ledger */
+  /**
+   * Returns the result of the block. @param previous hashes of the block below; undefined for the first block of a
+   * ledger
+   */
   finish(previous: BlockHashes | undefined): ExecutedBlock {
     const position = (previousHash: string | undefined): HashPosition => {
       return { blockIndex: this.#block.height, previousHash };
@@ -200,7 +215,10 @@ export class BlockExecution {
     };
   }
 
-  /** Adds the facts that a command lacks. @returns the units that it would use, so that what the block has no room for is not tried */
+  /**
+   * Adds the facts that a command lacks. @returns the units that it would use, so that commands beyond the block's room
+   * are not tried
+   */
   #addMissing(unit: CommandUnit, used: number, missing: FactKey[]): number {
     const { source } = unit.transaction;
     const { fields } = this.#runner.actionOf(unit.command, 0, 0, source);
@@ -223,7 +241,7 @@ export class BlockExecution {
     return scouting.used;
   }
 
-  /** @returns null when it came to nothing */
+  /** Runs one unit. @returns null when nothing happened */
   #carryOut(unit: Unit, effects: Effects): Outcome | null {
     switch (unit.kind) {
       case 'transaction':
@@ -246,7 +264,10 @@ export class BlockExecution {
     return Math.max(0, this.#limits.blockUnits - this.#used.units);
   }
 
-  /** What ends with the block: offers and payments by their times, then polls and cooldowns by its height. */
+  /**
+   * Returns the actions that end things with this block: offers and payments by their times, then polls and cooldowns
+   * by its height.
+   */
   #due(effects: Effects): SystemAction[] {
     const { height } = this.#block;
     const units = { all: this.#limits.blockUnits, left: this.#unitsLeft };
@@ -273,7 +294,7 @@ export class BlockExecution {
     });
   }
 
-  /** What a COINPAY asks of each output; null for any other command. */
+  /** Returns a payment of a COINPAY for each output; null for any other command. */
   #paymentsOf({ command: { name, format, fields }, transaction, txIndex }: CommandUnit): Unit[] | null {
     if (name !== COINPAY || format !== 0 || !this.#rules.isActive(name, this.#block.height)) return null;
     const { source, hash: txid, outputs = [] } = transaction;
@@ -282,12 +303,12 @@ export class BlockExecution {
   }
 }
 
-/** Whether what a command reads is guessed, without a trial. */
+/** Returns whether the facts that a command reads are guessed, without a trial. */
 function isGuessed({ command: { name, format } }: CommandUnit): boolean {
   return HANDLERS.get(name)?.plainFormats.includes(format ?? -1) ?? false;
 }
 
-/** Adds to a list what may be too long for the arguments of one call. */
+/** Appends items to a list. There may be too many for the arguments of one call. */
 function append<T>(list: T[], more: readonly T[]): void {
   for (const item of more) list.push(item);
 }

@@ -10,12 +10,12 @@ const ROWS_PER_UNIT = 3;
 /**
  * Writes all members of lists that a block edited, under the newest edit of each, where readers look for them.
  *
- * A short list is kept whole with every block that edits it. A long one is when as many items were changed as it has members:
- * until then its members are those kept last, and what edits changed since. A block keeps as many members as the limits and its
- * units allow, and of one list more than the limits.
+ * A short list is kept whole with every block that edits it. A long one is kept when as many items were changed as it
+ * has members. Until then its members are those kept last, with the changes of the edits since. A block keeps as many
+ * members as the limits and its units allow; one list alone may exceed the limits.
  *
- * @param edited  the newest edit of each list that the block edited, by the root of the list, the oldest edit first
- * @param room  units that the block has left
+ * @param edited newest edit of each list that the block edited, by the root of the list, the oldest edit first
+ * @param room units that the block has left
  */
 export function keepLists(edited: ReadonlyMap<number, number>, effects: Effects, limits: Limits, room: number): void {
   const most = room * ROWS_PER_UNIT;

@@ -1,15 +1,15 @@
 import type { Unit } from './unit.ts';
 
-/** Where an indexer is in its work. */
+/** Place of an indexer in its work. */
 export interface ProgressPlace {
   readonly block: number;
-  /** Hash of the transaction whose action is carried out; null beside all transactions, and while rows are written. */
+  /** Hash of the transaction whose action runs. It is null outside of transactions and while rows are written. */
   readonly transaction: string | null;
-  /** `SEND`; null where there is none. */
+  /** Name of the action, as `SEND`; null where there is none. */
   readonly action: string | null;
 }
 
-/** Follows the work on blocks from outside of it: where it is, and what took longest of it. */
+/** Records the progress of blocks for observers: the present place, and the unit that took longest. */
 export class Progress {
   #height = 0;
   #unit: Unit | null = null;
@@ -22,33 +22,33 @@ export class Progress {
     this.#onBlock = onBlock;
   }
 
-  /** Says what is carried out next. */
+  /** Notes which unit runs next. */
   begin(height: number, unit: Unit): void {
     this.#height = height;
     this.#unit = unit;
     if ('transaction' in unit) this.#transaction = unit.transaction.hash;
   }
 
-  /** Says for how long that was carried out. */
+  /** Notes how long that unit ran. */
   end(ms: number): void {
     if (this.#slowest === null || ms > this.#slowest.ms) this.#slowest = { place: this.place!, ms };
   }
 
-  /** Says that a block is carried out. */
+  /** Notes that a block is executed. */
   blockDone(height: number): void {
     this.#unit = null;
     this.#transaction = null;
     this.#onBlock(height);
   }
 
-  /** Forgets what took longest: blocks are written, or begun. */
+  /** Forgets which unit took longest. Called when blocks are written, or begun. */
   restart(): void {
     this.#unit = null;
     this.#transaction = null;
     this.#slowest = null;
   }
 
-  /** Where the work is; null between two blocks. */
+  /** Present place; null between two blocks. */
   get place(): ProgressPlace | null {
     const unit = this.#unit;
     if (unit === null) return null;
@@ -60,13 +60,13 @@ export class Progress {
     };
   }
 
-  /** What took longest since `restart`, in milliseconds. */
+  /** Unit that took longest since `restart`, in milliseconds. */
   get slowest(): { readonly place: ProgressPlace; readonly ms: number } | null {
     return this.#slowest;
   }
 }
 
-/** Returns a place as a reader is told it: `block 7, SEND of transaction …`. */
+/** Returns a place as text for a reader: `block 7, SEND of transaction …`. */
 export function placeText({ block, transaction, action }: ProgressPlace): string {
   const what = [action ?? 'what is due', ...(transaction === null ? [] : [`of transaction ${transaction}`])].join(' ');
   return `block ${block}, ${what}`;

@@ -18,29 +18,32 @@ export interface SystemUnit {
   readonly txIndex: number | null;
 }
 
-/** A transaction that begins, one command of it, what follows from one, what is due when all are done, the lists that were edited. */
+/**
+ * Piece of work: the beginning of a transaction, one of its commands, an action that follows, the end of the block with
+ * what is due, or the lists that were edited.
+ */
 export type Unit =
   | { readonly kind: 'transaction'; readonly transaction: ChainTransaction }
   | CommandUnit
   | SystemUnit
   | { readonly kind: 'end' | 'lists' };
 
-/** The rows of what was moved. */
+/** Rows of the movements. */
 export type Moved = Record<Movement, LedgerRow[]>;
 
-/** What a unit came to. */
+/** Result of a unit. */
 export interface Outcome {
-  /** What it leaves to be done next, in order. */
+  /** Units that run next, in order. */
   readonly next: readonly Unit[];
-  /** What the hashes of the block cover. */
+  /** Actions that the hashes of the block cover. */
   readonly actions?: readonly ActionRow[];
   readonly moved?: Moved;
 }
 
-/** The source of a transaction whose coins no address stands for: it acts for nobody, and no dispenser serves it. */
+/** Source of a transaction whose coins no address stands for. It acts for nobody, and no dispenser serves it. */
 export const NOBODY = '';
 
-/** The command of a transaction, and those that it would run after itself. */
+/** Returns the command of a transaction, and those that it would run after itself. */
 export function commandsOf(transaction: ChainTransaction): CommandUnit[] {
   if (transaction.data === '' || transaction.source === NOBODY) return [];
   return commandsIn(transaction.data).map((command) => ({ kind: 'command', transaction, command, txIndex: 0 }));

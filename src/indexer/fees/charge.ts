@@ -11,13 +11,13 @@ import { gasPlaces } from './gas-places.ts';
 import { coinPrices, nativeFee, OLDEST_PRICE_S } from './native.ts';
 import { priceTime, roundsOf } from './rounds.ts';
 
-/** What a valid leg pays gas for. */
+/** Gas items of a valid leg. */
 export interface Charged extends GasSubject {
   /** Units of the gas token that the leg takes from its source besides. */
   readonly spends?: bigint;
 }
 
-/** What a fee is charged by: an action with what its transaction pays. */
+/** Action with the outputs of its transaction, for the fee. */
 interface FeeStep {
   readonly action: Action;
   readonly ledger: Effects;
@@ -30,7 +30,10 @@ const NATIVE_MODE = 1;
 const BALANCE_MODE = 2;
 const FEE_VERSION = 2;
 
-/** Why a leg that is valid otherwise is refused, in the order of the checks; `X` stands for a ticker, letters for amounts. */
+/**
+ * Statuses of a leg that only its fee refuses, in the order of the checks; `X` stands for a ticker, letters for
+ * amounts.
+ */
 export const FEE_STATUSES = [
   'insufficient fee (native coin output required)',
   'insufficient funds (FEE)',
@@ -40,7 +43,7 @@ export const FEE_STATUSES = [
   'insufficient native coin fee (paid: a, expected: b, min: c)'
 ] as const;
 
-/** Takes the fee of a leg that is valid otherwise. @returns why it is refused; then nothing was taken */
+/** Takes the fee of a leg that is valid otherwise. @returns the status of its refusal, and then nothing was taken */
 export function chargeFee(charged: Charged, step: FeeStep): string | undefined {
   const { action, rules } = step;
   const gas = gasOf(rules.fees, action.name, charged);
@@ -53,7 +56,7 @@ export function chargeFee(charged: Charged, step: FeeStep): string | undefined {
   return payBalance({ gas, amount, spends: charged.spends ?? 0n }, step);
 }
 
-/** What a leg takes of the gas token when it takes an amount of a token. */
+/** Returns the amount of the gas token that a leg takes when it takes an amount of a token. */
 export function spent(
   { tick }: Pick<Token, 'tick'>,
   amount: bigint,
@@ -62,7 +65,7 @@ export function spent(
   return { spends: tickKey(tick) === tickKey(rules.gasTick) ? amount : 0n };
 }
 
-/** Whether the fees of an action are paid in the gas token. */
+/** Returns whether the fees of an action are paid in the gas token. */
 export function paysInGas(step: FeeStep): boolean {
   return feeOutput(step) === undefined;
 }
@@ -108,19 +111,19 @@ function payNative({ vout, amount: paid, address }: Output, { gas, amount }: Due
   return undefined;
 }
 
-/** Who never said so donates. */
+/** Returns the fee preference of a source. A source without a preference donates. */
 function preferenceOf({ action, ledger }: FeeStep): number {
   return ledger.preferences(action.source)?.fee === PREFERENCE.destroy ? PREFERENCE.destroy : PREFERENCE.donate;
 }
 
-/** Legs of one action have one row. */
+/** Adds a fee to that of the action. The legs of one action have one row. */
 function note(ledger: Effects, fee: PaidFee): void {
   const before = ledger.fee;
   const native = fee.native && { ...fee.native, amount: fee.native.amount + (before?.native?.amount ?? 0n) };
   ledger.fee = { ...fee, native, gas: fee.gas + (before?.gas ?? 0), amount: fee.amount + (before?.amount ?? 0n) };
 }
 
-/** Writes the row of what an action has paid. */
+/** Writes the row of the fee that an action has paid. */
 export function recordFee(actionIndex: number, { rules, ledger }: Pick<FeeStep, 'rules' | 'ledger'>): void {
   const { fee } = ledger;
   if (!fee) return;

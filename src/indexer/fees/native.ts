@@ -2,14 +2,14 @@ import { multiplyRatio, parseAmount, roundHalfUp } from '../../consensus/amount.
 import type { Rules } from '../rules/rules.ts';
 import type { PriceRound } from '../state/facts.ts';
 
-/** A price that is older counts no more. */
+/** Greatest age at which a price counts, in seconds. */
 export const OLDEST_PRICE_S = 1_800;
-/** What of the coin that is expected suffices, in hundredths: prices move while a transaction waits. */
+/** Least part of the expected coins that suffices, in hundredths: prices move while a transaction waits. */
 export const LEAST_PERCENT = 95n;
 const COIN_PLACES = 8;
 const PRICE_PLACES = 18;
 
-/** What a unit of the gas token and one of the coin cost in dollars, by one round; 18 places. */
+/** Dollar prices of one unit of the gas token and of the coin in one round, with 18 decimals. */
 export interface CoinPrices {
   readonly round: number;
   readonly gasToken: bigint;
@@ -19,8 +19,8 @@ export interface CoinPrices {
 /**
  * Returns the prices by which fees are paid in the coin, or the status of an action where there are none.
  *
- * @param rounds  the one with the highest number first
- * @param at  epoch seconds that the age of a price is counted from
+ * @param rounds the rounds, the highest number first
+ * @param at epoch seconds from which the age of a price is counted
  */
 export function coinPrices(
   [round]: readonly PriceRound[],
@@ -39,7 +39,7 @@ export function coinPrices(
   return { round: round!.round, gasToken: prices[0]!, coin: prices[1]! };
 }
 
-/** Returns what of the coin an amount of the gas token is worth, and the least that suffices for it. */
+/** Returns the coins that an amount of the gas token is worth, and the fewest that suffice. */
 export function nativeFee(
   amount: bigint,
   { gasToken, coin }: CoinPrices

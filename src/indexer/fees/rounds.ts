@@ -4,31 +4,34 @@ import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
 import { type PriceRound, RECENT_ROUNDS } from '../state/facts.ts';
 
-/** What tells which prices count. */
+/** Action and ledger from which the rounds that count follow. */
 interface PricedStep {
   readonly action: Action;
   readonly ledger: Effects;
 }
 
-/** For how long a round counts for those who pay what costs a currency, in seconds. */
+/** Time for which a round counts for payments of a price in a currency, in seconds. */
 const WINDOW_S = 86_400;
 
-/** Returns the rounds of prices that count in a block, the one with the highest number first. */
+/** Returns the rounds of prices that count in a block, the highest number first. */
 export function roundsOf({ action, ledger }: PricedStep): readonly PriceRound[] {
   return action.block.rounds ?? ledger.get('rounds', RECENT_ROUNDS);
 }
 
-/** Returns the time that the age of a price is counted from, in epoch seconds: prices of another chain count when they are settled. */
+/**
+ * Returns the time from which the age of a price is counted, in epoch seconds. Prices of another chain count from their
+ * settlement.
+ */
 export function priceTime({ action: { block } }: Pick<PricedStep, 'action'>): number {
   return block.rounds === undefined ? block.time : block.time - PRICE_SETTLEMENT_S;
 }
 
-/** Prices of one pair and time, by the rounds that they are of: a payment asks for the same again and again. */
+/** Prices of one pair and time, by rounds: payments ask for the same again and again. */
 const known = new WeakMap<readonly PriceRound[], Map<string, readonly bigint[]>>();
 
 /**
- * Returns the prices of a coin in a currency that count for payments: of the last day, those that are above every newer one, so
- * the lowest first. The first that suffices is that of the newest round by which a payment suffices.
+ * Returns the prices of a coin in a currency that count for payments: those of the last day that are above every newer
+ * one, so the lowest first. The first price that suffices is that of the newest round that suffices.
  */
 export function paymentPrices(coin: string, fiat: string, step: PricedStep): readonly bigint[] {
   const rounds = roundsOf(step);
@@ -53,7 +56,7 @@ function risingPrices(rounds: readonly PriceRound[], pair: string, since: number
   return prices;
 }
 
-/** Blocks of one time have the same prices; those of another are not asked for again. */
+/** Forgets the prices at other times: they are not asked for again, and blocks of one time share theirs. */
 function forgetOthers(ofRounds: Map<string, unknown>, time: number): void {
   for (const key of ofRounds.keys()) if (!key.endsWith(` ${time}`)) ofRounds.delete(key);
 }

@@ -11,7 +11,7 @@ import type { View } from './view.ts';
 type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offer & { readonly kind: K });
 
 /**
- * What one action reads: a view that it leaves as it is, its own changes on top.
+ * State that one action reads: a view that it leaves as it is, with its own changes on top.
  *
  * Every method may throw `Missing`; the action is then run again from its start.
  */
@@ -30,34 +30,34 @@ export class ActionState implements Reader {
     return changed === undefined ? this.read(kind, key) : changed;
   }
 
-  /** A fact as it was before the action. */
+  /** Reads a fact as it was before the action. */
   protected read<K extends Kind>(kind: K, key: string): Facts[K] {
     return this.view.get(kind, key);
   }
 
-  /** Asks for several facts at once. They may be very many: all that an action names, all holders of a token. */
+  /** Requests several facts at once. There may be very many: all that an action names, all holders of a token. */
   want(keys: readonly FactKey[]): void {
     this.view.want(keys);
   }
 
-  /** Whether some of these facts have to be loaded. */
+  /** Returns whether some of these facts have to be loaded. */
   lacks(keys: readonly FactKey[]): boolean {
     return this.view.missing(keys).length > 0;
   }
 
-  /** The address that a field names, as text or by `^id`; null when the id names none. */
+  /** Returns the address that a field names, as text or by `^id`; null when the id names none. */
   addressOf(field: string): string | null {
     const id = readReference(field);
     return id === null ? field : this.get('address', String(id));
   }
 
-  /** The ticker that a field is, or names by `^id`; null when the id names none. */
+  /** Returns the ticker that a field names, as text or by `^id`; null when the id names none. */
   tickOf(field: string): string | null {
     const id = readReference(field);
     return id === null ? field : this.get('tick', String(id));
   }
 
-  /** The token that a field names, as ticker or by `^id`. */
+  /** Returns the token that a field names, as ticker or by `^id`. */
   token(field: string): Token | null {
     const tick = this.tickOf(field);
     return tick === null || tick === '' ? null : this.get('token', tickKey(tick));
@@ -67,7 +67,7 @@ export class ActionState implements Reader {
     return this.get('balance', pairKey(tick, address));
   }
 
-  /** Who holds some of a token, in byte order. */
+  /** Returns the addresses that hold some of a token, in byte order. */
   holders({ tick }: Token): { readonly address: string; readonly amount: bigint }[] {
     const prefix = `${tickKey(tick)}|`;
     const changed = [...this.changes.of('balance').keys()].filter((key) => key.startsWith(prefix));
@@ -79,7 +79,7 @@ export class ActionState implements Reader {
       .sort((a, b) => compareBytes(a.address, b.address));
   }
 
-  /** The tokens that an address holds some of, tickers in byte order. */
+  /** Returns the tokens that an address holds some of, tickers in byte order. */
   holdings(address: string): { readonly token: Token; readonly amount: bigint }[] {
     const ticks = [...this.get('holdings', address)];
     this.want(
@@ -94,7 +94,7 @@ export class ActionState implements Reader {
       .sort((a, b) => compareBytes(a.token.tick, b.token.tick));
   }
 
-  /** The tokens of an owner, tickers in byte order. */
+  /** Returns the tokens of an owner, tickers in byte order. */
   owned(address: string): Token[] {
     return [...this.get('owned', address)]
       .map((tick) => this.get('token', tick)!)
@@ -102,7 +102,7 @@ export class ActionState implements Reader {
       .sort((a, b) => compareBytes(a.tick, b.tick));
   }
 
-  /** A list as it is now, by the action that made it or an edit of it. */
+  /** Returns a list as it is now, by the action that made it or by an edit of it. */
   list(actionIndex: number): { readonly root: number; readonly list: List } | null {
     const root = this.get('listRoot', String(actionIndex));
     const list = root === null ? null : this.get('list', String(root));
@@ -114,13 +114,13 @@ export class ActionState implements Reader {
     return wakes !== null && (wakes === -1 || wakes > height);
   }
 
-  /** An offer of a kind by the index of its action, also one that has ended. */
+  /** Returns an offer of a kind by the index of its action, even if it has ended. */
   offer<K extends OfferKind>(kind: K, index: number): OfferOf<K> | null {
     const offer = this.get('offer', String(index));
     return offer?.kind === kind ? (offer as OfferOf<K>) : null;
   }
 
-  /** The live offers of a kind that an address made before this action, oldest first. */
+  /** Returns the live offers of a kind that an address made before this action, oldest first. */
   offersOf<K extends OfferKind>(kind: K, source: string): OfferOf<K>[] {
     const indexes = [...this.view.book.of(kind, source)].sort((a, b) => a - b);
     this.want(indexes.map(offerFact));
@@ -129,12 +129,15 @@ export class ActionState implements Reader {
       .filter((offer): offer is OfferOf<K> => offer !== null && isLive(offer));
   }
 
-  /** The offers of a kind that end at a time or before, those that end first in front. @param most  how many of them */
+  /**
+   * Returns the offers of a kind that end at a time or before, those that end first in front. @param most limit of
+   * their number
+   */
   offersEnding<K extends OfferKind>(kind: K, time: number, most: number): OfferOf<K>[] {
     return this.#all(kind, this.view.book.ending(kind, time).take(most));
   }
 
-  /** The dispensers that were cancelled and whose last hour is over. @param most  how many of them */
+  /** Returns the cancelled dispensers whose last hour is over. @param most limit of their number */
   dispensersClosing(time: number, most: number): OfferOf<'dispenser'>[] {
     return this.#all('dispenser', this.view.book.closing(time).take(most));
   }
@@ -147,7 +150,8 @@ export class ActionState implements Reader {
   }
 
   /**
-   * What stands at a market or counter in the order in which it is taken. What this action changes or makes is there as it was.
+   * Returns the offers at a market or counter, in the order in which they are taken. Those that this action changes or
+   * makes are as they were before it.
    *
    * @see OfferBook.at
    */
@@ -155,7 +159,7 @@ export class ActionState implements Reader {
     return this.view.book.at(place, isBefore, most);
   }
 
-  /** Whether a match of an order waits for a payment. */
+  /** Returns whether a match of an order waits for a payment. */
   isAwaited(order: number): boolean {
     const changed = this.obligations.get(order);
     for (const index of changed ?? []) if (isLive(this.get('offer', String(index))!)) return true;
@@ -168,7 +172,7 @@ export class ActionState implements Reader {
   }
 }
 
-/** The fact that an offer is. */
+/** Returns the key of the fact of an offer. */
 export function offerFact(index: number): FactKey {
   return { kind: 'offer', key: String(index) };
 }

@@ -1,26 +1,26 @@
 import type { FormatFields } from '../../coin/action/fields.ts';
 import type { PriceRound } from './facts.ts';
 
-/** One action, as it was read and before it is judged. */
+/** Action after parsing and before judgement. */
 export interface Action {
   readonly index: number;
-  /** Null for what no transaction asked for. */
+  /** Index of its transaction; null for an action that no transaction asked for. */
   readonly txIndex: number | null;
   readonly name: string;
   readonly format: number | null;
   readonly source: string;
   readonly fields: FormatFields;
-  /** All commands of the BATCH that it is one of, as they are written; empty outside of one. */
+  /** Texts of all commands of the BATCH that contains it; empty outside of one. */
   readonly siblings: readonly string[];
   readonly block: {
     readonly height: number;
-    /** By which rules count, in epoch seconds. */
+    /** Median time by which rules count, in epoch seconds. */
     readonly time: number;
-    /** The same of the block below; 0 where there is none. */
+    /** Median time of the block below; 0 where there is none. */
     readonly timeBelow: number;
     /** Rounds of prices of another chain that count; undefined where the ledger has its own. */
     readonly rounds?: readonly PriceRound[];
-    /** Addresses that earlier actions of the block gave their ids. */
+    /** Addresses that got their ids from earlier actions of the block. */
     readonly newAddresses: ReadonlySet<string>;
   };
 }

@@ -40,12 +40,12 @@ interface Moved {
   readonly amount: bigint;
 }
 
-/** Those who may get something of an AIRDROP or DIVIDEND, and trades that one passes over. */
+/** Kinds of looks: possible recipients of an AIRDROP or DIVIDEND, and trades that a trade passes over. */
 export const LOOKED = ['recipients', 'offers'] as const;
 export type Looked = (typeof LOOKED)[number];
 export type Looks = Record<Looked, number>;
 
-/** What a block has used up. */
+/** Units and looks that a block has used. */
 export interface Used {
   /** @see Limits.blockUnits */
   units: number;
@@ -55,30 +55,30 @@ export interface Used {
 export const noLooks = (): Looks => ({ recipients: 0, offers: 0 });
 
 /**
- * What one action does: its rows, and its changes on top of a view that it leaves as it is.
+ * Effects of one action: its rows, and its changes on top of a view that it leaves as it is.
  *
- * Every method that reads may throw `Missing`, those that deal ids included; the action is then run again from its start.
+ * Every method that reads or assigns an id may throw `Missing`; the action is then run again from its start.
  */
 export class Effects extends ActionState {
   readonly rows: TableRow[] = [];
   readonly rowChanges: RowChange[] = [];
-  /** Of which no table tells. */
+  /** Refusals that no table records. */
   readonly refusals: Refusal[] = [];
-  /** Actions that this one causes, to be recorded beside it. */
+  /** Actions that this one causes, recorded beside it. */
   readonly caused: Pick<Action, 'index' | 'name' | 'format' | 'source'>[] = [];
-  /** Commands to be run next, each as an action of its own. */
+  /** Commands that run next, each as an action of its own. */
   readonly commands: string[] = [];
-  /** What its legs have paid for gas. */
+  /** Fee that its legs have paid for gas. */
   fee: PaidFee | undefined;
-  /** Units of what the action looked at: items, ballots, what it serves. */
+  /** Units for what the action looked at: items, ballots, offers that it serves. */
   looked = 0;
-  /** What it looked at of others without moving anything: it costs less, and counts apart. */
+  /** Looks at other people's data that moved nothing. They cost less than units, and are counted apart. */
   readonly looks: Looks = noLooks();
-  /** What the block has used before this action. */
+  /** Units and looks that the block used before this action. */
   readonly before: Used;
-  /** What was moved, once it is settled. */
+  /** Sums of the movements, once they are settled. */
   readonly sums: MovedSums = new Map();
-  /** By `pairKey`. */
+  /** Movements by `pairKey`. */
   readonly #moved: Partial<Record<Movement, Map<string, Moved>>> = {};
   readonly #addresses = new Set<string>();
   readonly #tickers = new Map<number, string>();
@@ -99,20 +99,20 @@ export class Effects extends ActionState {
     this.changes.set(kind, key, value);
   }
 
-  /** The next number of a counter. */
+  /** Returns the next number of a counter. */
   deal(counter: Counter): number {
     const dealt = this.get('counter', counter) + 1;
     this.set('counter', counter, dealt);
     return dealt;
   }
 
-  /** The id of an address that the action touches, dealt now if it has none. */
+  /** Returns the id of an address that the action touches. A new address gets its id now. */
   addressId(address: string): number {
     this.#addresses.add(address);
     return this.memberId(address);
   }
 
-  /** The same of an address that it lists and does not touch. */
+  /** Returns the id of an address that the action lists and does not touch. A new address gets its id now. */
   memberId(address: string): number {
     const known = this.get('addressId', address);
     if (known !== null) return known;
@@ -124,9 +124,9 @@ export class Effects extends ActionState {
   }
 
   /**
-   * The id of a ticker as it is spelled, dealt now if it has none.
+   * Returns the id of a ticker in its exact spelling. A new ticker gets its id now.
    *
-   * @returns null for one that the table of tickers cannot tell from another
+   * @returns null for a ticker that the table of tickers cannot tell from another
    */
   tickerId(tick: string): number | null {
     const id = this.get('tickId', tick) ?? this.#newTicker(tick);
@@ -159,12 +159,15 @@ export class Effects extends ActionState {
     }
   }
 
-  /** Changes columns of a row that stands. */
+  /** Changes columns of an existing row. */
   change(table: string, actionIndex: number, columns: Columns): void {
     this.rowChanges.push({ table, actionIndex, columns });
   }
 
-  /** Queues a row. Addresses and tickers in its columns become ids; a new address gets its id here, a ticker without a token none. */
+  /**
+   * Queues a row. Addresses and tickers in its columns become ids. A new address gets its id here; a ticker without a
+   * token gets none.
+   */
   record(table: string, columns: Columns): void {
     const dealt: Record<string, Value> = { ...columns };
     for (const name in dealt) {
@@ -184,12 +187,12 @@ export class Effects extends ActionState {
     this.#move('debits', token, address, amount, -amount);
   }
 
-  /** Holds an amount that was debited; a negative amount lets it go. */
+  /** Puts a debited amount into escrow; a negative amount leaves it. */
   escrow(token: Token, address: string, amount: bigint): void {
     this.#move('escrows', token, address, amount, 0n);
   }
 
-  /** Adds the rows of what was moved, and the new supplies. @returns what the ledger's hash covers */
+  /** Adds the rows of the movements, and the new supplies. @returns the movements that the ledger's hash covers */
   settle(actionIndex: number): Record<Movement, LedgerRow[]> {
     const settled: Record<Movement, LedgerRow[]> = { debits: [], credits: [], escrows: [] };
     for (const movement of MOVEMENTS) {
@@ -204,13 +207,13 @@ export class Effects extends ActionState {
     return settled;
   }
 
-  /** The rows that tell which addresses and tickers an action touched. */
+  /** Adds the rows that record which addresses and tickers an action touched. */
   addMappings(actionIndex: number): void {
     for (const address of [...this.#addresses]) this.#map(actionIndex, MAPPED.address, this.addressId(address));
     for (const id of this.#tickers.keys()) this.#map(actionIndex, MAPPED.ticker, id);
   }
 
-  /** The same of an action that this one causes. */
+  /** Adds such rows for an action that this one causes. */
   addMappingsOf(actionIndex: number, addresses: readonly string[], token: Token): void {
     for (const address of new Set(addresses)) this.#map(actionIndex, MAPPED.address, this.addressId(address));
     this.#map(actionIndex, MAPPED.ticker, token.id);

@@ -1,12 +1,12 @@
 import { compareBytes } from '../../consensus/byte-order.ts';
 
-/** Changes beside a set are copied at each further change: a few hundred, then the set is made anew. */
+/** Changes beside a set after which the set is made anew. Each further change copies them. */
 const MAX_CHANGES = 400;
 
 /**
- * The members of a list: a set that nobody changes.
+ * Members of a list, as an immutable set.
  *
- * What an edit makes of it shares the unchanged part with it, so that an edit of one member costs about the same for a short list
+ * An edit returns a set that shares the unchanged part. So an edit of one member costs about the same for a short list
  * and for a long one.
  */
 export class Members implements Iterable<string> {
@@ -56,7 +56,7 @@ export class Members implements Iterable<string> {
     yield* this.#added;
   }
 
-  /** In byte order. */
+  /** Members in byte order. */
   get sorted(): readonly string[] {
     this.#sorted ??= [...this].sort(compareBytes);
     return this.#sorted;

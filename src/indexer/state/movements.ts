@@ -4,13 +4,13 @@ import type { Token } from './token.ts';
 export type Movement = 'debits' | 'credits' | 'escrows';
 export const MOVEMENTS: readonly Movement[] = ['debits', 'credits', 'escrows'];
 
-/** What was moved of tickers, by `tickKey`. */
+/** Sums of the movements of tickers, by `tickKey`. */
 export type MovedSums = Map<string, TickSums>;
 export interface TickSums {
   /** Credits less debits. */
   readonly held: bigint;
   readonly escrowed: bigint;
-  /** Movements that the sums are made of. */
+  /** Number of movements in the sums. */
   readonly rows: number;
 }
 

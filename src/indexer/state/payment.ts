@@ -1,12 +1,12 @@
-/** An output of a transaction. */
+/** Output of a transaction. */
 export interface Output {
   readonly vout: number;
   readonly address: string;
-  /** Of the chain's coin, as a count of 10^-18. */
+  /** Amount of the chain's coin, as a count of 10^-18. */
   readonly amount: bigint;
 }
 
-/** What the transaction of an action pays. */
+/** Outputs of the transaction of an action. */
 export interface OutputsPaid {
   readonly txid: string;
   readonly outputs: readonly Output[];
@@ -17,8 +17,8 @@ export interface PaidFee {
   readonly gas: number;
   readonly amount: bigint;
   readonly preference: number;
-  /** Where it went; undefined where it was destroyed. */
+  /** Address that was paid; undefined where the fee was destroyed. */
   readonly destination: string | undefined;
-  /** Of one that was paid in the chain's coin. */
+  /** Amount and price round of a fee in the chain's coin; null for a fee in the gas token. */
   readonly native: { readonly amount: bigint; readonly round: number } | null;
 }

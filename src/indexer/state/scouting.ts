@@ -1,17 +1,17 @@
 import { Effects } from './effects.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing } from './facts.ts';
 
-/** What an action reads besides is the same or more when these turn out to be other than absent. */
+/** Kinds that may be taken as absent: if such a fact is there, the action reads the same other facts or more. */
 const GUESSED: ReadonlySet<Kind> = new Set(['addressId', 'balance', 'gate', 'preferences', 'sleep']);
 
 /**
- * Finds out what an action reads, without an effect.
+ * Finds the facts that an action reads, without an effect.
  *
- * Where a fact of some kinds is not in memory, the action goes on as if there were none of it, so that one load brings what it
- * would otherwise meet one by one.
+ * If a fact of some kinds is not in memory, the action goes on as if it were absent. So one load brings the facts that
+ * the action would otherwise miss one by one.
  */
 export class Scouting extends Effects {
-  /** What was read and is not in memory. */
+  /** Facts that were read and are not in memory. */
   readonly lacking: FactKey[] = [];
 
   override want(keys: readonly FactKey[]): void {

@@ -5,46 +5,46 @@ import { ABSENT, type FactKey, type Facts, type Kind, Missing, type Reader } fro
 import { splitPair } from './keys.ts';
 import type { Token } from './token.ts';
 
-/** Facts that are sets, which grow with each change of another fact. */
+/** Kinds of facts that are sets, which change with another fact. */
 type SetKind = 'holders' | 'holdings' | 'owned' | 'voters' | 'delegators';
 
-/** Facts whose keys are a group and a member of it. */
+/** Sets whose facts have keys of a group and a member. */
 const GROWN_BY = { voters: 'ballot', delegators: 'voteDelegate' } as const;
 
-/** Pairs and tokens whose rows are out of date, as the rows have them: by `pairKey` and by `tickKey`. */
+/** Pairs and tokens whose rows are out of date, with the values in the rows; by `pairKey` and by `tickKey`. */
 export interface Changed {
   readonly pairs: ReadonlyMap<string, bigint>;
   readonly tokens: ReadonlyMap<string, Token | null>;
 }
 
 /**
- * What is known of a database, in memory.
+ * Known state of a database, in memory.
  *
- * A view that is `whole` has all that there is: what it lacks does not exist. Any other throws `Missing`.
+ * A view that is `whole` has everything: a fact that it lacks does not exist. Any other view throws `Missing`.
  */
 export class View implements Reader {
   #facts = new FactTable();
-  /** What was in memory when it last aged, and has not been read since. */
+  /** Facts that were in memory at the last `age`, and have not been read since. */
   #old = new FactTable();
   /** All live offers of the database, once they have been loaded. */
   readonly book = new OfferBook();
   readonly #isWhole: boolean;
-  /** Pairs and tokens that changed since `takeChanged`, as they were. */
+  /** Pairs and tokens that changed since `takeChanged`, with their values before. */
   #changedPairs = new Map<string, bigint>();
   #changedTokens = new Map<string, Token | null>();
-  /** What was taken last: it may not be in the database yet. */
+  /** Result of the last `takeChanged`. It may not be in the database yet. */
   #taken: Changed = { pairs: new Map(), tokens: new Map() };
 
   constructor({ isWhole }: { readonly isWhole: boolean }) {
     this.#isWhole = isWhole;
   }
 
-  /** Facts that were read or changed since it last aged. */
+  /** Number of facts that were read or changed since the last `age`. */
   get size(): number {
     return this.#facts.size;
   }
 
-  /** Forgets the facts that nobody has read since it last aged. What changed before that must be in the database. */
+  /** Forgets the facts that were not read since the last `age`. Changes before that one must be in the database. */
   age(): void {
     this.#old = this.#facts;
     this.#facts = new FactTable();
@@ -56,13 +56,13 @@ export class View implements Reader {
     return found;
   }
 
-  /** Asks for several facts at once, so that one load brings them all. @throws {Missing} */
+  /** Requests several facts at once, so that one load brings them all. @throws {Missing} */
   want(keys: readonly FactKey[]): void {
     const missing = this.missing(keys);
     if (missing.length > 0) throw new Missing(missing);
   }
 
-  /** A fact that is in memory; undefined for any other. */
+  /** Returns a fact that is in memory; undefined for any other. */
   find<K extends Kind>(kind: K, key: string): Facts[K] | undefined {
     const found = this.#facts.get(kind, key);
     if (found !== undefined) return found;
@@ -72,12 +72,12 @@ export class View implements Reader {
     return older;
   }
 
-  /** Those facts of some that are to be loaded. */
+  /** Returns the given facts that have to be loaded. */
   missing(keys: readonly FactKey[]): readonly FactKey[] {
     return this.#isWhole ? [] : keys.filter(({ kind, key }) => this.find(kind, key) === undefined);
   }
 
-  /** Remembers what a database says; undefined where it has nothing. */
+  /** Stores a fact as the database has it; undefined where it has none. */
   load<K extends Kind>(kind: K, key: string, value: Facts[K] | undefined): void {
     this.#facts.set(kind, key, value ?? ABSENT[kind]);
   }
@@ -87,12 +87,12 @@ export class View implements Reader {
     if (offer) this.book.put(offer);
   }
 
-  /** The same for sets. What is changed but not yet written counts too. */
+  /** Stores a set as the database has it. Changes that are not yet written are added. */
   loadSet(kind: SetKind, key: string, members: Iterable<string>): void {
     this.#facts.set(kind, key, new Set([...members, ...this.#unwritten(kind, key)]));
   }
 
-  /** Makes an action's changes. */
+  /** Applies an action's changes. */
   commit(changes: FactTable): void {
     for (const [key, token] of changes.of('token')) this.#tokenChanged(key, token);
     for (const [key, amount] of changes.of('balance')) this.#balanceChanged(key, amount);
@@ -102,7 +102,10 @@ export class View implements Reader {
       for (const key of changes.of(GROWN_BY[set]).keys()) this.#add(set, ...splitPair(key));
   }
 
-  /** The pairs and tokens whose rows are out of date; afterwards none is. What was taken before must be in the database. */
+  /**
+   * Returns the pairs and tokens whose rows are out of date, and counts them as written from now on. The result of the
+   * call before must be in the database.
+   */
   takeChanged(): Changed {
     this.#taken = { pairs: this.#changedPairs, tokens: this.#changedTokens };
     this.#changedPairs = new Map();
@@ -149,13 +152,13 @@ export class View implements Reader {
       : pairs.flatMap(([tick, address]) => (address === key ? [tick] : []));
   }
 
-  /** Who is in a set and has nothing would cost everybody who looks at it. */
+  /** Removes a member that has nothing left: it would cost every later reader of the set. */
   #remove(kind: SetKind, key: string, member: string): void {
     const members = this.find(kind, key) as Set<string> | undefined;
     if (members && members !== ABSENT[kind]) members.delete(member);
   }
 
-  /** A set that is not in memory is loaded when it is needed. */
+  /** Adds a member. A set that is not in memory is loaded when it is needed. */
   #add(kind: SetKind, key: string, member: string): void {
     const members = this.find(kind, key) as Set<string> | undefined;
     if (members && members !== ABSENT[kind]) members.add(member);

@@ -1,13 +1,16 @@
 const NOT_ASCII = /[^\0-\x7f]/g;
-/** What JSON would escape, too. */
+/** Characters that JSON escapes, and those outside ASCII. */
 const NOT_PLAIN = /[^ !#-[\]-~]/g;
 
-/** JSON in ASCII, which columns of every character set hold. */
+/** Returns JSON in ASCII, which columns of every character set hold. */
 export function asciiJson(value: unknown): string {
   return JSON.stringify(value).replace(NOT_ASCII, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** The first characters of a text that people read, with `'` for quotes and `?` for what is not plain ASCII; as long in JSON. */
+/**
+ * Returns the first characters of a text for people to read. `"` becomes `'`, and any other character that JSON would
+ * escape becomes `?`, so that the text has the same length in JSON.
+ */
 export function plainText(text: string, length: number): string {
   return text.replaceAll('"', "'").replace(NOT_PLAIN, '?').slice(0, length);
 }

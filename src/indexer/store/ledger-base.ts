@@ -9,7 +9,7 @@ type Query = Pick<Connection, 'query'>;
 export const LEDGER_BASE_TABLE = 'ledger_base';
 const TABLE = LEDGER_BASE_TABLE;
 
-/** By what a database was made: its network, the rules that count in it, and its first block. */
+/** Table that holds what a database was made for: its network, the rules that count in it, and its first block. */
 export const LEDGER_BASE = `CREATE TABLE IF NOT EXISTS ${TABLE} (${BASE_COLUMNS}) ENGINE=InnoDB`;
 
 /** Ties a ledger to a base. @throws {PlatformError} DATABASE_UNUSABLE @see bindBase */

@@ -7,31 +7,37 @@ import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** Blocks below the chain's tip that are noted one by one; no reorg is as deep. Of others the last of each group is. */
+/**
+ * Blocks below the chain's tip whose ids are noted one by one; no reorg is deeper. Of older groups only the last block
+ * is noted.
+ */
 const NOTED_BLOCKS = 1_000;
 const TABLE = 'lookup_undo';
 
-/** What a block left. */
+/** Highest ids after a block. */
 export interface DealtIds {
   readonly height: number;
   readonly lookups: LastIds;
-  /** The highest id that any row of `balances` has had. */
+  /** Highest id that any row of `balances` has had. */
   readonly balances: number;
 }
 
-/** Whether a reorg may take a block back, so that what it takes is noted. @param tip height of the chain's newest block */
+/**
+ * Returns whether a block is so close to the tip that a reorg may remove it. @param tip height of the chain's newest
+ * block
+ */
 export function isNoted(height: number, tip: number): boolean {
   return tip - height <= NOTED_BLOCKS;
 }
 
-/** Writes what blocks left, in their transaction. @param tip height of the chain's newest block */
+/** Writes the highest ids after blocks, in their transaction. @param tip height of the chain's newest block */
 export async function writeDealtIds(to: Statements, blocks: readonly DealtIds[], tip: number): Promise<void> {
   const noted = blocks.filter((block) => isNoted(block.height, tip) || block === blocks.at(-1));
   const tuples = noted.map(({ height, lookups, balances }) => tupleOf([height, ...lookups, balances]));
   await insert(to, TABLE, ['block_index', ...LOOKUP_TABLES, 'balances'], tuples);
 }
 
-/** Takes back the ids that blocks from a height on got, in the transaction that takes the blocks back. */
+/** Deletes the ids that blocks from a height on got, in the transaction that deletes the blocks. */
 export async function undoDealtIds(connection: Query, height: number): Promise<void> {
   const before = (await readDealtIds(connection, height - 1)) ?? (await readFirst(connection));
   for (const table of [TABLE, 'balance_undo'])
@@ -58,7 +64,7 @@ async function readDealtIds(connection: Query, height: number): Promise<Pick<Dea
   return found ? { lookups: LOOKUP_TABLES.map((table) => Number(found[table])) } : null;
 }
 
-/** What an index has whose blocks are all taken back; null for any other. */
+/** Returns the ids of an index whose blocks are all deleted; null while any block is left. */
 async function readFirst(connection: Query): Promise<Pick<DealtIds, 'lookups'> | null> {
   const left = await rows(connection, 'SELECT 1 FROM blocks LIMIT 1');
   if (left.length > 0) return null;

@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../db/core/connection.ts';
 import { quoteText } from '../../db/core/sql-literal.ts';
 
-/** Lookup tables that are no part of the rules, with the column that holds the text. */
+/** Lookup tables that the rules do not know, each with the column that holds the text. */
 const TEXTS = {
   index_actions: 'action',
   index_coins: 'coin',
@@ -14,11 +14,14 @@ const TEXTS = {
 } as const;
 export type LookupTable = keyof typeof TEXTS;
 
-/** Hashes of transactions and blocks: known ones are those of blocks that an earlier release took back. */
+/**
+ * Tables whose texts are almost always new: hashes of transactions and blocks. A known one is that of a block that an
+ * earlier release rolled back.
+ */
 const MOSTLY_NEW: ReadonlySet<LookupTable> = new Set(['index_transactions']);
-/** ER_DUP_ENTRY: nothing of the statement is done. */
+/** ER_DUP_ENTRY. The whole statement has no effect. */
 const DUPLICATE_KEY = 1062;
-/** Of each table. */
+/** Most texts of one table that stay in memory between two calls. */
 const MAX_REMEMBERED = 20_000;
 const PER_STATEMENT = 1_000;
 
@@ -29,18 +32,21 @@ export const LOOKUP_TABLES = Object.keys(TEXTS) as LookupTable[];
 /** Texts by their tables, in the order in which they get ids. */
 export type Texts = ReadonlyMap<LookupTable, ReadonlySet<string>>;
 
-/** Ids of texts, dealt densely in the order of the chain, however many blocks are written at once. */
+/** Ids of texts without gaps, in the order of the chain, however many blocks are written at once. */
 export class Lookups {
   readonly #known = new Map<LookupTable, Map<string, number>>();
   readonly #last = new Map<LookupTable, number>();
 
-  /** Forgets all ids, and reads which was dealt last. */
+  /** Forgets all ids, and reads the highest id of each table. */
   async restart(connection: Pick<Connection, 'query'>): Promise<void> {
     this.#known.clear();
     for (const table of LOOKUP_TABLES) this.#last.set(table, await lastId(connection, table));
   }
 
-  /** As `prepare`, for the texts of blocks one after the other. @returns which ids were dealt last after each */
+  /**
+   * Prepares the texts of blocks, one block after the other, as `prepare` does. @returns the highest ids after each
+   * block
+   */
   async prepareBlocks(connection: Pick<Connection, 'query'>, blocks: readonly Texts[]): Promise<LastIds[]> {
     const last = LOOKUP_TABLES.map((table) => this.#last.get(table)!);
     const all = new Map<LookupTable, Set<string>>();
@@ -54,14 +60,20 @@ export class Lookups {
     });
   }
 
-  /** The id of a text that the last `prepare` was told of. @throws {Error} for another, which may be forgotten */
+  /**
+   * Returns the id of a text that was given to the last `prepare`. @throws {Error} for any other text, which may be
+   * forgotten
+   */
   idOf(table: LookupTable, text: string): number {
     const id = this.#known.get(table)?.get(text);
     if (id === undefined) throw new Error(`${table} has not been asked for ${JSON.stringify(text.slice(0, 80))}`);
     return id;
   }
 
-  /** Reads the ids of texts, and writes those that are new. `restart` comes first. Ids of earlier calls may be forgotten. */
+  /**
+   * Reads the ids of texts, and writes the texts that are new. Call `restart` first. Ids of earlier calls may be
+   * forgotten.
+   */
   async prepare(connection: Pick<Connection, 'query'>, texts: Texts): Promise<void> {
     for (const [table, wanted] of texts) {
       const known = this.#knownOf(table);
@@ -94,7 +106,7 @@ export class Lookups {
     return known;
   }
 
-  /** Whether none of the texts was there. */
+  /** Inserts texts. @returns false, with nothing written, where one of them was there */
   async #insertAll(connection: Pick<Connection, 'query'>, table: LookupTable, texts: readonly string[]) {
     try {
       await this.#insert(connection, table, texts);

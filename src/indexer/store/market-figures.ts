@@ -1,42 +1,45 @@
 import { formatAmount } from '../../consensus/amount.ts';
 
-/** A trade of a pair, amounts as counts of 10^-18. */
+/** Trade of a pair. Amounts are counts of 10^-18. */
 export interface PairTrade {
   readonly amount1: bigint;
   readonly amount2: bigint;
 }
 
-/** What the figures of a pair are made of. */
+/** Trades from which the figures of a pair are computed. */
 export interface PairTrades {
-  /** The newest valid match. */
+  /** Newest valid match. */
   readonly last: PairTrade | null;
-  /** The newest one that was a day old. */
+  /** Newest valid match that was a day old. */
   readonly dayAgo: PairTrade | null;
-  /** Those of the day. */
+  /** Matches of the last day. */
   readonly day: readonly PairTrade[];
 }
 
-/** Seconds of the day that figures are about. */
+/** Seconds of the day that the figures cover. */
 export const DAY_S = 86_400;
 
 const PLACES = 8;
 const SCALE = 10n ** BigInt(PLACES);
-/** From 8 places to the 18 of amounts. */
+/** Factor from 8 decimals to the 18 of amounts. */
 const TO_AMOUNT = 10n ** 10n;
-/** Percents have 2 places: 100 percent are as many hundredths. */
+/** 100 percent, in hundredths of a percent. */
 const HUNDREDTHS = 10_000n;
 
-/** One unit of the divisor's side in units of the other: a count of 10^-8, rounded half up; 0 where one is 0. */
+/**
+ * Returns the price of one unit of the divisor's side in units of the other, as a count of 10^-8 rounded half up; 0 if
+ * either is 0.
+ */
 export function priceOf(amount: bigint, divisor: bigint): bigint {
   return divisor === 0n ? 0n : (2n * amount * SCALE + divisor) / (2n * divisor);
 }
 
-/** A price as columns have it: `0`, `1.5`. */
+/** Formats a price as columns hold it: `0`, `1.5`. */
 export function formatPrice(price: bigint): string {
   return formatAmount(price * TO_AMOUNT);
 }
 
-/** The columns of a row of `markets` that matches tell, of both sides. */
+/** Returns the columns of a row of `markets` that follow from matches, for both sides. */
 export function figuresOf({ last, dayAgo, day }: PairTrades): Record<string, string> {
   return Object.fromEntries(
     (['tick1', 'tick2'] as const).flatMap((side) => {
@@ -56,7 +59,9 @@ export function figuresOf({ last, dayAgo, day }: PairTrades): Record<string, str
   );
 }
 
-/** The change of a price in percent, two places, rounded half away from zero; `0` where there is no price to compare. */
+/**
+ * Returns the change of a price in percent, with two decimals rounded half away from zero; `0` if either price is 0.
+ */
 function changeOf(price: bigint, before: bigint): string {
   if (price === 0n || before === 0n) return '0';
   const change = price - before;

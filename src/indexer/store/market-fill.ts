@@ -8,7 +8,7 @@ type Query = Pick<Connection, 'query'>;
 
 const ORDERS_AT_ONCE = 2_000;
 
-/** Makes the markets of a ledger that an earlier release wrote, which had none, in a transaction of its own. */
+/** Makes the markets of a ledger that an earlier release wrote without any, in a transaction of its own. */
 export async function fillMarkets(connection: Query): Promise<void> {
   const some = await rows(connection, 'SELECT 1 FROM markets LIMIT 1');
   if (some.length > 0) return;
@@ -17,7 +17,9 @@ export async function fillMarkets(connection: Query): Promise<void> {
   await connection.query('COMMIT');
 }
 
-/** Makes all markets anew from the ledger, as rows that the next blocks refresh, 25 each: none has been refreshed. */
+/**
+ * Makes all markets anew from the ledger. None counts as refreshed, so each of the next blocks refreshes 25 of them.
+ */
 export async function rebuildMarkets(connection: Query): Promise<void> {
   for (const table of ['markets', 'open_orders', 'market_undo']) await connection.query(`DELETE FROM ${table}`);
   let newest = 0;
@@ -45,7 +47,7 @@ export async function rebuildMarkets(connection: Query): Promise<void> {
   }
 }
 
-/** Notes the blocks of the first orders: with them the rows go. */
+/** Notes the block of the first order of each market, so that a rollback of that block deletes the market's row. */
 async function noteMade(
   connection: Query,
   made: readonly { readonly id: number; readonly first: MarketOrder }[]

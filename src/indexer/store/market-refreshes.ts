@@ -1,7 +1,7 @@
 import { SortedChunks } from '../offers/sorted-chunks.ts';
 import { DAY_S } from './market-figures.ts';
 
-/** Two tickers by their ids, 0 for the chain's own coin. The first order of a pair says which side is which. */
+/** Two tickers by their ids, 0 for the chain's own coin. The first order of a pair decides which side is which. */
 export interface Pair {
   readonly tick1: number;
   readonly tick2: number;
@@ -9,42 +9,43 @@ export interface Pair {
   readonly coin: number;
 }
 
-/** A row of `markets` on its way through blocks. */
+/** State of a row of `markets` while blocks refresh it. */
 export interface Market extends Pair {
   readonly id: number;
-  /** Epoch seconds of its last refresh; null before its first one. */
+  /** Epoch seconds of its last refresh; null before the first. */
   readonly updated: number | null;
 }
 
-/** A block and the pairs that it touched, in the order of their orders. */
+/** Block with the pairs that it touched, in the order of their orders. */
 export interface TouchingBlock {
   readonly height: number;
   readonly time: number;
   readonly pairs: readonly Pair[];
 }
 
-/** A refresh of a market by a block. */
+/** Refresh of a market by a block. */
 export interface Refresh {
   readonly height: number;
   readonly id: number;
-  /** Null: the block made its row. */
+  /** Epoch seconds of the refresh before; null if the block made the row. */
   readonly before: number | null;
 }
 
-/** Rows that one block refreshes because they are a day old. */
+/** Rows that one block refreshes because their last refresh is more than a day old. */
 export const STALE_PER_BLOCK = 25;
 
-/** The same for both directions. */
+/** Returns the key of a pair, the same for both directions. */
 export function marketKey({ tick1, tick2 }: Omit<Pair, 'coin'>): string {
   return tick1 < tick2 ? `${tick1}|${tick2}` : `${tick2}|${tick1}`;
 }
 
 /**
- * Returns what blocks refresh: the markets that they touch, then at most 25 whose last refresh is more than a day old, the oldest first.
+ * Returns what blocks refresh: the markets that they touch, then at most 25 whose last refresh is more than a day old,
+ * the oldest first.
  *
- * @param known   those that the blocks touch and that have rows, and as many of the oldest as the blocks may refresh
- * @param lastId  of the row that is the newest
- * @returns those that were refreshed, as the blocks leave them, and each refresh
+ * @param known the markets with rows that the blocks touch, and as many of the oldest as the blocks may refresh
+ * @param lastId id of the newest row
+ * @returns the refreshed markets as the blocks leave them, and each refresh
  */
 export function refreshesOf(
   blocks: readonly TouchingBlock[],

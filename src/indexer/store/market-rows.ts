@@ -7,23 +7,23 @@ import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
-/** A valid order, as its newest status leaves it. */
+/** Valid order with its newest status. */
 export interface MarketOrder extends Pair {
   readonly index: number;
-  /** Its amounts of both sides; null where one is an ownership, which has no price. */
+  /** Amounts of both sides; null where one side is an ownership, which has no price. */
   readonly amounts: { readonly get: bigint; readonly give: bigint } | null;
   readonly isOpen: boolean;
 }
 
 const PER_STATEMENT = 2_000;
-/** Markets whose figures are read in one go. */
+/** Markets whose figures one statement reads. */
 const MARKETS_AT_ONCE = 200;
 const PRICE_DIGITS = 80;
 const MATCHES_OF_PAIR = 'give_tick_id_get_tick_id_status_id';
 const BLOCKS = `STRAIGHT_JOIN actions a ON a.action_index = m.action_index
   STRAIGHT_JOIN blocks b FORCE INDEX (block_index) ON b.block_index = a.block_index`;
 
-/** The valid orders among some, the oldest first. */
+/** Reads those of the given orders that are valid, the oldest first. */
 export async function readMarketOrders(from: Statements, indexes: readonly number[]): Promise<MarketOrder[]> {
   const orders: MarketOrder[] = [];
   const sorted = [...new Set(indexes)].sort((a, b) => a - b);
@@ -54,7 +54,7 @@ export async function readMarketOrders(from: Statements, indexes: readonly numbe
   return orders;
 }
 
-/** The markets of pairs that have rows. */
+/** Reads the markets of those pairs that have rows. */
 export async function readMarkets(from: Statements, pairs: readonly Pair[]): Promise<Market[]> {
   const wanted = [...new Map(pairs.map((pair) => [marketKey(pair), pair])).values()];
   const found: Market[] = [];
@@ -67,12 +67,12 @@ export async function readMarkets(from: Statements, pairs: readonly Pair[]): Pro
   return found;
 }
 
-/** The markets that were not refreshed since a time, the oldest first. */
+/** Reads the markets whose last refresh is before a time, the oldest first. @param time epoch seconds */
 export async function readStaleMarkets(from: Statements, time: number, most: number): Promise<Market[]> {
   return await selectMarkets(from, 'WHERE last_updated < ? ORDER BY last_updated, id LIMIT ?', [time, most]);
 }
 
-/** The markets of some rows. */
+/** Reads markets by the ids of their rows. */
 export async function readMarketsById(from: Statements, ids: readonly number[]): Promise<Market[]> {
   return ids.length === 0 ? [] : await selectMarkets(from, 'WHERE id IN (?)', [ids]);
 }
@@ -88,7 +88,7 @@ async function selectMarkets(from: Statements, where: string, values: readonly u
   }));
 }
 
-/** Notes which of some orders are open. @param markets those of their pairs */
+/** Notes which of some orders are open. @param markets the markets of their pairs */
 export async function writeOpenOrders(
   to: Statements,
   orders: readonly MarketOrder[],
@@ -112,7 +112,7 @@ export async function writeOpenOrders(
 
 const digitsOf = (price: bigint) => price.toString().padStart(PRICE_DIGITS, '0');
 
-/** Writes the rows of markets as the ledger and the time of their last refresh tell them. */
+/** Writes the rows of markets, as the ledger and the times of their last refreshes give them. */
 export async function writeMarketRows(to: Statements, markets: readonly Market[]): Promise<void> {
   for (let at = 0; at < markets.length; at += MARKETS_AT_ONCE) {
     const some = markets.slice(at, at + MARKETS_AT_ONCE);
@@ -130,7 +130,10 @@ export async function writeMarketRows(to: Statements, markets: readonly Market[]
   }
 }
 
-/** The first action of the first block that is of the day before a time; null when there is none, and for 0: nothing was refreshed. */
+/**
+ * Returns the first action of the first block within the day before a time. It is null if there is none, and for the
+ * time 0, which stands for a market that was never refreshed.
+ */
 async function firstActionOfDay(from: Statements, time: number): Promise<{ readonly action: number | null }> {
   if (time === 0) return { action: null };
   const [first] = await rows<{ action: number }>(
@@ -142,7 +145,10 @@ async function firstActionOfDay(from: Statements, time: number): Promise<{ reado
   return { action: first ? Number(first.action) : null };
 }
 
-/** All columns of a market's row that are figures. @param first  the action from which on matches may be of its last day */
+/**
+ * Returns all columns of a market's row that are figures. @param first the first action whose match may be of the last
+ * day
+ */
 async function readFigures(
   from: Statements,
   market: Market,
@@ -155,10 +161,10 @@ async function readFigures(
   return { ...figuresOf({ last: trades[0] ?? null, dayAgo: before ?? null, day }), ...quotes };
 }
 
-/** A match and the time of its block; null: it is more than a day old. */
+/** Match with the time of its block; null if it is more than a day old. */
 type TimedTrade = PairTrade & { readonly time: number | null };
 
-/** The matches of a market from an action on and the newest one below it of each direction, the newest first. */
+/** Reads the matches of a market from an action on, and the newest one below it in each direction, the newest first. */
 async function readTrades(from: Statements, { tick1, tick2 }: Market, first: number | null): Promise<TimedTrade[]> {
   const ways = [[tick1, tick2], ...(tick1 === tick2 ? [] : [[tick2, tick1]])];
   const parts = ways.flatMap(([give, get]) => {
@@ -182,7 +188,7 @@ async function readTrades(from: Statements, { tick1, tick2 }: Market, first: num
   });
 }
 
-/** What open orders ask and bid, of both directions together. */
+/** Returns the best bids and asks of open orders, both directions together. */
 async function readQuotes(from: Statements, { id }: Market): Promise<Record<string, string>> {
   const [found] = await rows<Record<string, string | null>>(
     from,

@@ -5,17 +5,19 @@ import { NOTED_REFRESHES } from './markets.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** What a rollback needs to know of markets before it takes rows back. */
+/** Facts about markets that a rollback reads before it deletes rows. */
 export interface MarketUndo {
-  /** Older orders whose statuses go. */
+  /** Older orders that lose statuses. */
   readonly orders: readonly number[];
-  /** The first action that goes; null: none does. */
+  /** First action that is deleted; null if none is. */
   readonly action: number | null;
-  /** Whether more blocks go than are noted. */
+  /** Whether more blocks are deleted than have notes. */
   readonly isDeep: boolean;
 }
 
-/** Reads what is to be undone from a height on, before its rows are deleted. @param action  the first one that goes */
+/**
+ * Reads what to undo from a height on. Call it before rows are deleted. @param action the first action that is deleted
+ */
 export async function readMarketUndo(connection: Query, height: number, action: number | null): Promise<MarketUndo> {
   const [newest] = await rows<{ height: number | null }>(
     connection,
@@ -31,7 +33,7 @@ export async function readMarketUndo(connection: Query, height: number, action: 
   return { orders: found.map(({ order }) => Number(order)), action, isDeep };
 }
 
-/** Makes the rows of markets what they were below a height, after all other rows were taken back. */
+/** Restores the rows of markets as they were below a height. Call it after all other rows were rolled back. */
 export async function undoMarkets(connection: Query, height: number, undo: MarketUndo): Promise<void> {
   if (undo.isDeep) {
     await rebuildMarkets(connection);

@@ -14,14 +14,14 @@ import {
 import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';
 
-/** Blocks below the newest one whose refreshes are noted; behind a deeper rollback all markets are made anew. */
+/** Blocks below the newest one whose refreshes are noted. A deeper rollback makes all markets anew. */
 export const NOTED_REFRESHES = 1_000;
 
 /**
- * Refreshes the markets of blocks, whose other rows are written.
+ * Refreshes the markets of blocks whose other rows are written.
  *
- * All that a row tells follows from the ledger and the time of its last refresh. A market that no later block touches is the same
- * when all blocks are written, so each is read once, whatever the number of blocks.
+ * A row follows from the ledger and the time of its last refresh alone. A market that no later block touches is the
+ * same after all blocks are written, so each is read once, however many blocks there are.
  */
 export async function writeMarkets(to: Statements, executed: readonly ExecutedBlock[]): Promise<void> {
   const named = await ordersNamed(to, executed);
@@ -52,13 +52,13 @@ export async function writeMarkets(to: Statements, executed: readonly ExecutedBl
   await write(to, `DELETE FROM market_undo WHERE block_index < ${blocks.at(-1)!.height - NOTED_REFRESHES}`);
 }
 
-/** Notes refreshes, so that a rollback knows when their rows were refreshed before. */
+/** Notes refreshes with the times of those before them, which a rollback restores. */
 export async function noteRefreshes(to: Statements, refreshes: readonly Refresh[]): Promise<void> {
   const tuples = refreshes.map(({ height, id, before }) => tupleOf([height, id, before]));
   await insert(to, 'market_undo', ['block_index', 'market_id', 'last_updated'], tuples);
 }
 
-/** The orders that blocks made, ended, matched or whose matches they ended, by the blocks' heights. */
+/** Returns by height the orders that blocks made, ended or matched, and those whose matches they ended. */
 async function ordersNamed(from: Statements, executed: readonly ExecutedBlock[]): Promise<Map<number, number[]>> {
   const named = new Map<number, number[]>();
   const ended: { readonly height: number; readonly match: number }[] = [];

@@ -5,15 +5,15 @@ import { FILE_MAPPINGS } from './file-mappings.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** One change of the rows of a ledger database that an earlier release wrote. */
+/** Change of the rows of a ledger database that an earlier release wrote. */
 interface Migration {
-  /** `YYYY-MM-DD-what`; they run in the order of the list. */
+  /** Name `YYYY-MM-DD-what`. Migrations run in the order of the list. */
   readonly name: string;
-  /** Changes of rows alone: all of them and the note that they ran are one transaction. */
+  /** Statements that change rows only. They and the note that they ran are one transaction. */
   readonly statements: readonly string[];
 }
 
-/** Every migration of this release. What was released is never edited: a further change is a further migration. */
+/** Every migration of this release. A released one is never edited; a further change is a further migration. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     // Type 1 is a ticker and 2 an address, as in all databases in use.
@@ -76,7 +76,7 @@ function checksumOf({ statements }: Migration): string {
   return hash('sha256', statements.join(';\n'));
 }
 
-/** A large table may take longer than a statement usually may. */
+/** Runs one migration. A large table may take longer than the usual limit of a statement. */
 async function run(connection: Query, migration: Migration): Promise<void> {
   await connection.query('START TRANSACTION');
   for (const statement of migration.statements)

@@ -21,59 +21,62 @@ import { leavesOf } from './state-roots.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** Facts in memory, with which the view ages: as many older ones stay. A block at the tip reads few. */
+/** Facts in memory after which the view drops old ones; it keeps as many again. A block at the tip reads few. */
 const MAX_FACTS = { catchUp: 15_000, tip: 2_000 };
 const COUNTERS = (['address', 'ticker', 'action', 'transaction'] as const).map(
   (key) => ({ kind: 'counter', key }) as const
 );
 
-/** The rows of one block. */
+/** Rows of one block. */
 export interface BlockRows {
   readonly height: number;
   readonly rows: readonly TableRow[];
   readonly changes: readonly RowChange[];
-  /** The highest id that a row of `balances` has had by then. */
+  /** Highest id that a row of `balances` has had after the block. */
   readonly lastBalance: number;
 }
 
-/** Blocks that are carried out and not yet written. */
+/** Blocks that are executed and not yet written. */
 export interface PreparedBlocks {
   readonly executed: readonly ExecutedBlock[];
   /** Whether there is no block below them. */
   readonly isFirst: boolean;
-  /** The same of each block. */
+  /** Rows of each block. */
   readonly byBlock: readonly BlockRows[];
   readonly rows: readonly TableRow[];
   readonly changes: readonly RowChange[];
-  /** Tokens and balances as the blocks leave them; a balance of 0 is none. */
+  /** Tokens and balances as the blocks leave them. A balance of 0 has no row. */
   readonly tokens: readonly Token[];
   readonly balances: readonly BalanceRow[];
-  /** Rows of balances that are gone, with the block that took them away. */
+  /** Deleted rows of balances, each with the block that deleted it. */
   readonly ended: readonly EndedBalance[];
-  /** Leaves of the balances; null where nobody asked for them, or where one has none. */
+  /** Leaves of the balances; null where they were not asked for, or where a balance has none. */
   readonly leaves: readonly LeafChange[] | null;
-  /** Movements of each ticker, by its id. */
+  /** Number of movements of each ticker, by its id. */
   readonly moved: ReadonlyMap<number, number>;
 }
 
 /**
- * Carries out blocks on what a ledger database holds, while those before them are still being written: what these changed is in
- * memory, and what it reads of the database they did not change.
+ * Executes blocks on the state of a ledger database while those before them are still being written. What these changed
+ * is in memory; what is read from the database they did not change.
  */
 export class Preparer {
   readonly #rules: Rules;
   readonly #progress: Progress | undefined;
-  /** Ids of the tickers of all tokens, by `tickKey`: who names others without an ISSUE fills no memory. */
+  /**
+   * Ids of the tickers of all tokens, by `tickKey`. A ticker without an ISSUE is not kept, so naming one fills no
+   * memory.
+   */
   readonly #tickers = new Map<string, number>();
-  /** Of rows that tables would number by themselves. */
+  /** Ids for tables that would number their rows by themselves. */
   readonly #ids = new RowIds();
   #view = new View({ isWhole: false });
   /** Whether all live offers are in the view. */
   #hasOffers = false;
-  /** Of the next blocks; undefined where only the database knows. */
+  /** Blocks below the next ones; undefined where only the database knows. */
   #below: BlocksBelow | undefined;
 
-  /** @param progress follows the work */
+  /** @param progress is called as the work goes on */
   constructor(rules: Rules, progress?: Progress) {
     this.#rules = rules;
     this.#progress = progress;
@@ -84,7 +87,7 @@ export class Preparer {
     return this.#tickers;
   }
 
-  /** Forgets all that is in memory; what was prepared and not written never was. */
+  /** Forgets all that is in memory, with the blocks that were prepared and not written. */
   async restart(reader: Query): Promise<void> {
     this.#view = new View({ isWhole: false });
     this.#hasOffers = false;
@@ -99,11 +102,12 @@ export class Preparer {
   }
 
   /**
-   * Carries out blocks that follow those prepared last. These may still be being written; those before them must be written.
+   * Executes blocks that follow those prepared last. These may still be being written; those before them must be
+   * written.
    *
-   * @param readers see what is committed, or the transaction that is to write them
-   * @param names of the chain, where leaves of balances are wanted
-   * @returns what the first of them came to: all, unless they come to very much
+   * @param readers connections that see what is committed, or the transaction that is to write the blocks
+   * @param names names of the chain, if leaves of balances are wanted
+   * @returns the first of the blocks: all of them, unless they make very many rows
    */
   async prepare(
     blocks: readonly ChainBlock[],
@@ -125,7 +129,7 @@ export class Preparer {
     return { ...this.#collect(executed, names), isFirst: below.hashes === undefined };
   }
 
-  /** What executed blocks leave to be written, as the view now has it. */
+  /** Returns what executed blocks leave to be written, from the view as it now is. */
   #collect(executed: readonly ExecutedBlock[], names: ChainNames | undefined): Omit<PreparedBlocks, 'isFirst'> {
     const changed = this.#view.takeChanged();
     const born = this.#ids.dealBalances(executed, changed.pairs);
@@ -185,7 +189,7 @@ async function readBelow(reader: Query, height: number): Promise<BlocksBelow> {
   return { hashes, times: await readTimes(reader, height) };
 }
 
-/** All rows of a block. New addresses and tickers bear its height. */
+/** Returns all rows of a block. New addresses and tickers bear its height. */
 function rowsOf({ block: { height, time }, hashes, root, rows: made }: ExecutedBlock): TableRow[] {
   const stamped = made.map((row) =>
     row.table === 'index_addresses' || row.table === 'index_tickers'

@@ -1,14 +1,14 @@
 import { PlatformError } from '../../errors.ts';
 
 const PLACES = 18;
-/** What MariaDB prints of a DECIMAL(65,18), and a little more. */
+/** Text of a DECIMAL(65,18) of MariaDB. The pattern allows a few more digits. */
 const DECIMAL = /^(-?)(\d{1,65})(?:\.(\d{1,18}))?$/;
 const WHOLE = /^-?\d{1,15}$/;
 
 /**
- * A signed decimal of the database as a count of 10^-18, of any length that MariaDB adds up.
+ * Reads a signed decimal of the database, as long as MariaDB's sums may be, as a count of 10^-18.
  *
- * @throws {PlatformError} LEDGER_INSANE for what is none, NULL included
+ * @throws {PlatformError} LEDGER_INSANE for any other value, NULL included
  */
 export function readDecimal(value: unknown): bigint {
   const [, sign, whole, places = ''] = DECIMAL.exec(String(value)) ?? [];
@@ -17,17 +17,17 @@ export function readDecimal(value: unknown): bigint {
   return sign === '-' ? -amount : amount;
 }
 
-/** The same where NULL is nothing. @throws {PlatformError} LEDGER_INSANE for any other text */
+/** Reads a signed decimal as a count of 10^-18; NULL is 0. @throws {PlatformError} LEDGER_INSANE for any other value */
 export function readDecimalOr0(value: unknown): bigint {
   return value == null ? 0n : readDecimal(value);
 }
 
-/** A whole number of the database. @throws {PlatformError} LEDGER_INSANE for what is none, NULL included */
+/** Reads a whole number of the database. @throws {PlatformError} LEDGER_INSANE for any other value, NULL included */
 export function readWhole(value: unknown): number {
   return WHOLE.test(String(value)) ? Number(value) : refuse(value, 'a whole number');
 }
 
-/** The same where NULL stays NULL. @throws {PlatformError} LEDGER_INSANE for any other text */
+/** Reads a whole number of the database; NULL stays null. @throws {PlatformError} LEDGER_INSANE for any other value */
 export function readWholeOrNull(value: unknown): number | null {
   return value == null ? null : readWhole(value);
 }

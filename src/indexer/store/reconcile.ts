@@ -5,26 +5,26 @@ import { columnClause, sqlTypeOf } from '../definitions/statement.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** A column as a database has it. */
+/** Column as a database has it. */
 interface Found {
   readonly table: string;
   readonly name: string;
-  /** `varchar(250)`, `bigint(20) unsigned`. */
+  /** Type, as `varchar(250)` or `bigint(20) unsigned`. */
   readonly type: string;
   readonly charset: string | null;
   readonly collation: string | null;
   readonly nullable: 'YES' | 'NO';
 }
 
-/** Types that hold more than those before them. */
+/** Types in rising order: each holds more than those before it. */
 const LADDERS: readonly (readonly string[])[] = [
   ['tinyint', 'smallint', 'mediumint', 'int', 'bigint'],
   ['tinytext', 'text', 'mediumtext', 'longtext']
 ];
 
 /**
- * Adds columns that tables lack, and makes wider those that hold less or tell less apart than their definitions. Nothing
- * becomes narrower, so that what other programs rely on stays.
+ * Adds missing columns, and widens those that hold less, or distinguish less, than their definitions. No column becomes
+ * narrower, because other programs may rely on it.
  *
  * @throws {PlatformError} DATABASE_UNUSABLE for a table whose engine has no transactions
  */
@@ -61,7 +61,7 @@ async function refuseOtherEngines(connection: Query, tables: ReadonlyMap<string,
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
-/** The column that holds all that both hold. @returns null when the existing one does */
+/** Returns the column that holds the values of both. @returns null when the existing one already does */
 function widened(existing: Found, column: ColumnDefinition, table: TableDefinition): ColumnDefinition | null {
   const { sqlType, isJson } = sqlTypeOf(column.type);
   const [wanted = ''] = sqlType.split(' CHARACTER SET ');
@@ -74,7 +74,7 @@ function widened(existing: Found, column: ColumnDefinition, table: TableDefiniti
   return { ...column, type: parts.join(' '), nullable: column.nullable || existing.nullable === 'YES' };
 }
 
-/** The character set and collation that hold and tell apart what both do. */
+/** Returns the character set and collation that hold, and distinguish, the texts of both. */
 function textOf({ charset, collation }: Found, { type }: ColumnDefinition, table: TableDefinition): string {
   const [, wantedCharset = table.charset, wantedCollation = table.collate] = type.split(' ');
   const isWider = wantedCharset === 'utf8mb4' && charset !== 'utf8mb4';

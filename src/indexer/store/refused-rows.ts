@@ -7,21 +7,21 @@ import { encodeColumns, encodeRows, textsOf, tupleOf } from './row-encoder.ts';
 import { insert, writeBalances } from './row-writer.ts';
 import { writeTokens } from './token-rows.ts';
 
-/** What MariaDB refused, and whose row it is. */
+/** Table and action of a row that MariaDB refused. */
 interface Place {
   readonly table?: string | undefined;
   readonly action?: number;
 }
 
-/** Statements that name the table whose rows they write. */
+/** Statements that name the table that they write. */
 const WRITES = /^\s*(?:\/\*.*?\*\/\s*)?(?:INSERT(?: IGNORE)? INTO|UPDATE|DELETE(?: \w+)? FROM)\s+`?(\w+)/i;
 
 /**
- * Writes blocks once more, row by row where a statement is refused, to tell whose row it is. The transaction is the caller's, who
- * ends it.
+ * Finds the row that MariaDB refuses: writes blocks once more, row by row where a statement is refused. The caller ends
+ * the transaction.
  *
- * @param caught what the driver threw
- * @returns ROWS_REFUSED naming table, action and transaction; null when MariaDB refused nothing, or refuses nothing any more
+ * @param caught the error of the driver
+ * @returns ROWS_REFUSED naming table, action and transaction; null when MariaDB did not refuse, or no longer refuses
  */
 export async function findRefusedRows(
   connection: Connection,
@@ -43,14 +43,20 @@ export async function findRefusedRows(
   }
 }
 
-/** Returns ROWS_REFUSED for what MariaDB refused for its content; null for any other failure. @param where  of what the statement is */
+/**
+ * Returns ROWS_REFUSED if MariaDB refused a statement for its content; null for any other failure. @param where the
+ * place that the statement writes
+ */
 export function refusedStatement(caught: unknown, where = ''): PlatformError | null {
   if (caught instanceof PlatformError || !isRefused(caught)) return null;
   const of = where === '' ? '' : ` of ${where}`;
   return refusedRows(caught, { table: tableOf(caught) }, undefined, of);
 }
 
-/** Whether MariaDB answered, and refused a statement for what is in it; accounts without a right are another matter. */
+/**
+ * Returns whether MariaDB answered and refused a statement for its content. A missing right of the account does not
+ * count.
+ */
 function isRefused(caught: unknown): boolean {
   const { code = '' } = Object(caught) as { code?: string };
   return refusalOf(caught) !== null && !/ACCESS_DENIED|ER_BAD_DB/.test(code);
@@ -70,7 +76,7 @@ function refusedRows(caught: unknown, { table, action }: Place, prepared?: Prepa
   return new PlatformError('ROWS_REFUSED', { reason, table, action, transaction: hash }, { cause: caught });
 }
 
-/** The hash of the transaction that an action is of. */
+/** Returns the hash of the transaction of an action. */
 function transactionOf(action: number, rows: readonly TableRow[]): string | undefined {
   const columnsOf = (table: string, column: string, value: unknown) =>
     rows.find((row) => row.table === table && row.columns[column] === value)?.columns;
@@ -79,7 +85,10 @@ function transactionOf(action: number, rows: readonly TableRow[]): string | unde
   return hash === undefined ? undefined : String(hash);
 }
 
-/** Writes what `IndexerStore` writes, one statement after the other. Yields each table, and the first row that is refused. */
+/**
+ * Writes what `IndexerStore` writes, one statement after the other. Yields each table, and the first row that is
+ * refused.
+ */
 async function* refusals(
   connection: Connection,
   { executed, rows, changes, tokens, balances }: PreparedBlocks
@@ -110,7 +119,10 @@ async function* refusals(
   await writeBalances(connection, balances);
 }
 
-/** Writes rows, in halves where they are refused. @returns the place of the first that is refused alone; null when none is */
+/**
+ * Writes rows, and halves them where they are refused. @returns the index of the first that is refused alone; null when
+ * none is
+ */
 async function firstRefused<T>(
   connection: Connection,
   rows: readonly T[],

@@ -16,7 +16,7 @@ import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** Tables whose rows go with their action. */
+/** Tables whose rows are deleted with their action. */
 const BY_ACTION = [
   ...[
     'coinpay_expires',
@@ -90,10 +90,10 @@ const BY_BLOCK = [
 ] as const;
 
 /**
- * Takes back all blocks from a height on, inside the caller's transaction. Texts that were looked up keep their ids; addresses
- * and tickers lose theirs, and the next blocks deal them again.
+ * Rolls back all blocks from a height on, inside the caller's transaction. Texts that were looked up keep their ids.
+ * Addresses and tickers lose theirs, and the next blocks number them again.
  *
- * @returns the index of the first action that went; null when none did
+ * @returns the index of the first deleted action; null when none was
  * @throws {PlatformError} LEDGER_INSANE when the sums then disagree
  */
 export async function rollBack(connection: Query, height: number, rules: Rules): Promise<number | null> {
@@ -128,7 +128,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
   return action;
 }
 
-/** A match whose payment or end is undone waits for its payment again. */
+/** Reopens matches whose payment or end is rolled back: they wait for payment again. */
 async function reopenMatches(connection: Query, action: number): Promise<void> {
   for (const table of ['coinpays', 'coinpay_expires']) {
     await connection.query(
@@ -140,19 +140,22 @@ async function reopenMatches(connection: Query, action: number): Promise<void> {
   }
 }
 
-/** Columns of a poll that say how it ended. */
+/** Columns of a poll that hold its outcome. */
 const OUTCOME = [
   ...['winning_option', 'total_weight', 'total_voters', 'quorum_met', 'min_voters_met', 'fail_reason', 'decided_early'],
   ...['effective_close_block', 'finalized_action_index', 'resolved_block', 'deposit_resolved']
 ];
 
-/** Polls that a block taken back has closed are open again. */
+/** Reopens polls that a rolled back block closed. */
 async function reopenPolls(connection: Query, height: number): Promise<void> {
   const cleared = OUTCOME.map((column) => `${column} = NULL`).join(', ');
   await connection.query(`UPDATE polls SET poll_status = 'open', ${cleared} WHERE resolved_block >= ?`, [height]);
 }
 
-/** What was taken from behind a key comes back, by the notes of what it was; the key is barred no more. */
+/**
+ * Restores slashed stakes from `capability_slash_debits`, and deletes the slashes, so that their keys are banned no
+ * more.
+ */
 async function undoSlashes(connection: Query, height: number): Promise<void> {
   for (const table of ['stakes', 'unstakes'] as const) {
     const status = table === 'unstakes' ? `, r.status_id = ${VALID_STATUS}` : '';
@@ -166,7 +169,9 @@ async function undoSlashes(connection: Query, height: number): Promise<void> {
     await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
 }
 
-/** Stakes and keys that a block taken back has ended count on, and what came back to stakers cools down again. */
+/**
+ * Reopens stakes and delegations that a rolled back block ended, and restarts the cooldown of coins that it returned.
+ */
 async function reopenStakes(connection: Query, height: number, delay: number): Promise<void> {
   for (const table of ['stakes', 'delegations']) {
     await connection.query(`UPDATE ${table} SET deactivation_block = NULL WHERE deactivation_block >= ?`, [
@@ -181,7 +186,10 @@ async function reopenStakes(connection: Query, height: number, delay: number): P
   await connection.query('DELETE FROM validator_rewards WHERE derive_block_index >= ?', [height]);
 }
 
-/** Which open offer holds the ownership of a token is in no table of the past: it follows from the offers that are live. */
+/**
+ * Computes from the live offers which one holds the ownership of each token, because no table keeps that of past
+ * blocks.
+ */
 async function restoreHeldOwnerships(connection: Query): Promise<void> {
   await connection.query('UPDATE tokens SET escrow_action_index = NULL WHERE escrow_action_index IS NOT NULL');
   for (const kind of ['order', 'swap', 'dispenser']) {
@@ -200,7 +208,7 @@ interface Moved {
   readonly tick_id: number;
   /** Credits less debits. */
   readonly held: string;
-  /** With escrows. */
+  /** Credits less debits, plus escrows. */
   readonly supply: string;
 }
 
@@ -228,7 +236,7 @@ async function readUndo(connection: Query, action: number): Promise<Undo> {
   return { moved, issued: issued.map(({ tick_id }) => tick_id) };
 }
 
-/** Balances lose what the undone actions moved; tokens are what the remaining ISSUEs make of them. */
+/** Subtracts from balances what the undone actions moved, and makes tokens anew from the ISSUEs that are left. */
 async function restore(connection: Query, { moved, issued }: Undo, height: number): Promise<void> {
   for (const { address_id, tick_id, held } of moved) {
     const [row] = await rows<{ amount: string }>(
@@ -278,7 +286,7 @@ async function readTokenById(connection: Query, tickId: number): Promise<Token |
   return row && readToken(row);
 }
 
-/** What all valid ISSUEs of a token that are left make of it, one after the other. */
+/** Returns a token as its remaining valid ISSUEs make it, applied one after the other. */
 async function replay(connection: Query, { id, tick, actionIndex, supply }: Token): Promise<Token> {
   const issues = await rows<Record<string, string | number | null>>(
     connection,
@@ -295,7 +303,7 @@ async function replay(connection: Query, { id, tick, actionIndex, supply }: Toke
   });
 }
 
-/** A row of `issues` holds what its text said. */
+/** Reads the fields of an ISSUE from its row in `issues`. */
 function readIssued(row: Readonly<Record<string, string | number | null>>): Issued {
   const text = (name: string) => (row[name] == null ? null : String(row[name]));
   const amount = (name: string) => (row[name] == null ? undefined : readDecimal(row[name]));

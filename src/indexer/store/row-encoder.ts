@@ -6,7 +6,10 @@ import type { Columns, TableRow, Value } from '../state/rows.ts';
 import type { Lookups, LookupTable } from './lookups.ts';
 import { TABLES } from './schema.ts';
 
-/** Columns whose text is looked up. What is not named here holds a number. */
+/**
+ * Columns whose text is looked up, with their lookup tables. `type_id` is not here: only the table of files looks it
+ * up.
+ */
 const LOOKED_UP: Readonly<Record<string, LookupTable>> = {
   action_id: 'index_actions',
   coin1_id: 'index_coins',
@@ -32,25 +35,28 @@ const LONGEST: Readonly<Partial<Record<LookupTable, number>>> = {
   index_statuses: 250
 };
 
-/** One table's rows as statements take them. */
+/** Rows of one table in the form that statements take. */
 export interface EncodedRows {
   readonly columns: readonly string[];
   /** Each row as `(value,…)`. */
   readonly tuples: string[];
 }
 
-/** How a table takes the values of one column. */
+/** Rules by which a table takes the values of one column. */
 interface ColumnEncoder {
   readonly table: string;
   readonly name: string;
   readonly isAuto: boolean;
   readonly nullable: boolean;
-  /** What it has where a row says nothing: NULL where it may, else 0 or no text. */
+  /** Value where a row names none: NULL where the column allows it, else 0 or an empty text. */
   readonly absent: string | number | null;
-  /** Where its text is looked up. */
+  /** Lookup table of its text. */
   readonly lookup: LookupTable | undefined;
   readonly isNumber: boolean;
-  /** Lowest and highest value, or no characters and most characters; of looked-up texts that of their table. */
+  /**
+   * Lowest and highest value of a number, or fewest and most characters of a text. A looked-up text has the limits of
+   * its table.
+   */
   readonly least: number;
   readonly limit: number;
   /** Characters that its character set lacks. */
@@ -60,10 +66,11 @@ interface ColumnEncoder {
 }
 
 /**
- * Rows as their tables take them.
+ * Encodes rows as their tables take them.
  *
- * What a user wrote need not fit where it is refused: text is cut to its column, and what is no number of the column's range
- * becomes NULL. Any other row keeps what it says, because facts are read from it and a rollback replays it.
+ * In a refused row a user's values need not fit: text is cut to its column, and NULL replaces any value outside the
+ * range of a column of numbers. Any other row keeps its values, because facts are read from it and a rollback replays
+ * it.
  *
  * @throws {PlatformError} INTERNAL for a row that is not refused and does not fit
  */
@@ -88,7 +95,7 @@ export function encodeRows(rows: readonly TableRow[], lookups: Pick<Lookups, 'id
   return encoded;
 }
 
-/** A row as INSERT takes it. */
+/** Returns a row as INSERT takes it: `(value,…)`. */
 export function tupleOf(values: readonly Value[]): string {
   return `(${values.map(literalOf).join(',')})`;
 }
@@ -97,7 +104,7 @@ function literalOf(value: Value): string | number | bigint {
   return typeof value === 'string' ? quoteText(value) : (value ?? 'NULL');
 }
 
-/** Columns of one row, by name. @throws {PlatformError} INTERNAL for what does not fit */
+/** Encodes columns of one row, by name. @throws {PlatformError} INTERNAL for a value that does not fit */
 export function encodeColumns(table: string, columns: Columns, lookups: Pick<Lookups, 'idOf'>): Record<string, Value> {
   return Object.fromEntries(
     encodersOf(table)
@@ -106,7 +113,7 @@ export function encodeColumns(table: string, columns: Columns, lookups: Pick<Loo
   );
 }
 
-/** The texts of rows that are to be looked up, by their tables. */
+/** Returns the texts of rows that are to be looked up, by their tables. */
 export function textsOf(rows: readonly TableRow[]): Map<LookupTable, Set<string>> {
   const texts = new Map<LookupTable, Set<string>>();
   for (const { table, columns } of rows) {
@@ -161,14 +168,14 @@ function rangeOf(word: string, isUnsigned: boolean): [least: number, highest: nu
   return [isUnsigned ? 0 : -highest - 1, highest];
 }
 
-/** Only texts of a number of characters have a length. */
+/** Returns the length of a column in characters; only `char` and `varchar` have one. */
 function lengthOf(word: string, size: string | undefined): number {
   return word.endsWith('char') && size !== undefined ? Number(size) : Number.MAX_SAFE_INTEGER;
 }
 
 const lookedUpCache = new Map<string, readonly ColumnEncoder[]>();
 
-/** The columns of a table whose text is looked up. */
+/** Returns the columns of a table whose text is looked up. */
 function lookedUpIn(table: string): readonly ColumnEncoder[] {
   const known = lookedUpCache.get(table);
   if (known) return known;
@@ -195,10 +202,12 @@ function numberWithin({ least, limit }: ColumnEncoder, value: string | number | 
 }
 
 const NOT_ASCII = /[^\0-\x7f]/;
-/** Of a character in UTF-8. */
+/** Most bytes of a character in UTF-8. */
 const MOST_BYTES = 4;
 
-/** What a column holds of a text: another character stands for each that it lacks. */
+/**
+ * Returns what a column holds of a text: `?` replaces each character that it lacks, and the rest is cut to its length.
+ */
 function textWithin({ limit, foreign, bytes }: ColumnEncoder, text: string): string {
   const known = foreign !== null && NOT_ASCII.test(text) ? text.replace(foreign, '?') : text;
   const short = cut(known, limit);
@@ -206,7 +215,7 @@ function textWithin({ limit, foreign, bytes }: ColumnEncoder, text: string): str
   return fits ? short : cut(short, Math.floor(bytes / MOST_BYTES));
 }
 
-/** The first characters of a text; a pair of surrogates is one. */
+/** Returns the first characters of a text. A pair of surrogates is one character. */
 function cut(text: string, length: number): string {
   return text.length <= length ? text : [...text].slice(0, length).join('');
 }

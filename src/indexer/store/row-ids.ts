@@ -3,24 +3,24 @@ import type { ExecutedBlock } from '../block/block.ts';
 import type { TableRow } from '../state/rows.ts';
 import { readLastBalance } from './lookup-undo.ts';
 
-/** Tables whose rows of blocks have ids of their own, which no other column gives. */
+/** Tables whose rows have ids of their own that follow from no other column. */
 const NUMBERED = ['blocks', 'validator_rewards', 'capability_slash_debits', 'capability_slash_events'] as const;
 
-/** What balances got of blocks. */
+/** Ids that blocks gave to balances. */
 interface Born {
-  /** Ids of the rows that are new, by `pairKey`. */
+  /** Ids of the new rows, by `pairKey`. */
   readonly ids: ReadonlyMap<string, number>;
-  /** The highest id after each block. */
+  /** Highest id after each block. */
   readonly lastIds: readonly number[];
-  /** Rows that blocks left without an amount, so that they are gone. */
+  /** Rows that blocks left without an amount, and so deleted. */
   readonly ended: readonly EndedRow[];
 }
 
-/** A row of `balances` that a block took away. */
+/** Row of `balances` that a block deleted. */
 export interface EndedRow {
   readonly height: number;
   readonly pair: string;
-  /** Null of one that was there before all blocks. */
+  /** Id of the row; null if it is older than all the blocks. */
   readonly id: number | null;
 }
 
@@ -32,7 +32,7 @@ export class RowIds {
   readonly #last = new Map<string, number>();
   #lastBalance = 0;
 
-  /** Reads which ids were dealt last. */
+  /** Reads the highest id of each table. */
   async restart(reader: Pick<Connection, 'query'>): Promise<void> {
     for (const table of NUMBERED) {
       const [last] = await rows<{ id: number }>(reader, `SELECT COALESCE(MAX(id), 0) AS id FROM ${table}`);
@@ -41,7 +41,7 @@ export class RowIds {
     this.#lastBalance = await readLastBalance(reader);
   }
 
-  /** Returns the rows of a block with ids where their table has them. */
+  /** Returns the rows of a block, with ids where their table has them. */
   number(made: readonly TableRow[]): TableRow[] {
     return made.map((row) => {
       const last = this.#last.get(row.table);
@@ -51,7 +51,10 @@ export class RowIds {
     });
   }
 
-  /** Deals ids to balances: a balance that leaves a block with some and came to it with nothing has a new row. @param before by `pairKey`, below the blocks */
+  /**
+   * Gives ids to balances. A balance that is 0 before a block and not 0 after it has a new row. @param before balances
+   * below the blocks, by `pairKey`
+   */
   dealBalances(executed: readonly ExecutedBlock[], before: ReadonlyMap<string, bigint>): Born {
     const ids = new Map<string, number>();
     const left = new Map<string, bigint>();

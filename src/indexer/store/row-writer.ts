@@ -2,30 +2,30 @@ import { quoteName } from '../../db/core/connection.ts';
 import { chunks, type Statements, write } from '../../db/core/statement-batch.ts';
 import { tupleOf } from './row-encoder.ts';
 
-/** Whose balance of what. */
+/** Address and ticker of a balance. */
 export interface BalanceIds {
   readonly addressId: number;
   readonly tickId: number;
 }
 
-/** A row of `balances` that a block took away. */
+/** Row of `balances` that a block deleted. */
 export interface EndedBalance extends BalanceIds {
   readonly height: number;
-  /** Null of one that was there before all blocks that are written with that one. */
+  /** Id of the row; null if it is older than all the blocks that are written together. */
   readonly id: number | null;
 }
 
-/** A balance as blocks leave it. */
+/** Balance as blocks leave it. */
 export interface BalanceRow extends BalanceIds {
-  /** Null: it has no row. */
+  /** Amount; null if it has no row. */
   readonly amount: string | null;
   /** Whether it had a row before. */
   readonly hadRow: boolean;
-  /** Of a row that is new; null: the row that it had stays. */
+  /** Id of a new row; null if it keeps the row that it had. */
   readonly id: number | null;
 }
 
-/** Writes rows in statements that a server takes whatever is in them. */
+/** Writes rows, in statements that are small enough for any server. */
 export async function insert(
   batch: Statements,
   table: string,
@@ -45,9 +45,9 @@ export async function insert(
 }
 
 /**
- * Writes balances as they are now; one of nothing has no row.
+ * Writes balances as they are now. A balance of 0 has no row.
  *
- * Those that have rows are not tried as new ones: MariaDB would take each attempt back.
+ * Balances that have rows are updated, not tried as new ones: MariaDB would roll each attempt back.
  */
 export async function writeBalances(batch: Statements, balances: readonly BalanceRow[]): Promise<void> {
   const made = balances.filter(({ id }) => id !== null);
@@ -67,7 +67,7 @@ export async function writeBalances(batch: Statements, balances: readonly Balanc
     await write(batch, `UPDATE ${joined(rows)} SET b.amount = w.said`);
 }
 
-/** Notes rows of balances that are gone, before they are: a rollback brings them back under their ids. */
+/** Notes rows of balances before they are deleted: a rollback restores them under their ids. */
 export async function writeEnded(batch: Statements, ended: readonly EndedBalance[]): Promise<void> {
   const columns = ['block_index', 'address_id', 'tick_id', 'id'];
   const known = ended.filter(({ id }) => id !== null);
@@ -85,7 +85,7 @@ export async function writeEnded(batch: Statements, ended: readonly EndedBalance
 
 const tuple = ({ addressId, tickId, amount }: BalanceRow) => tupleOf([addressId, tickId, amount]);
 
-/** Rows of balances, found by a list of theirs; the first of it names its columns. */
+/** Returns a join of balances with a list of tuples, whose columns its first row names. */
 function joined(tuples: readonly string[]): string {
   const wanted = `SELECT 0 AS address_id, 0 AS tick_id, '' AS said UNION ALL VALUES ${tuples.join(',')}`;
   return `(${wanted}) w STRAIGHT_JOIN balances b ON b.address_id = w.address_id AND b.tick_id = w.tick_id`;

@@ -1,21 +1,21 @@
 import type { TickRows } from './sanity.ts';
 
-/** How many rows checks may read. */
+/** Rows that checks may read. */
 interface Effort {
-  /** Tickers with at most so many rows are checked whenever they moved. */
+  /** Most rows of a ticker that is checked whenever it moved. */
   readonly smallRows: number;
-  /** Of the others a check reads so many rows for each row that was moved since the last one. */
+  /** Rows of a larger ticker that a check may read for each row that was moved since the last check. */
   readonly readPerMoved: number;
-  /** Movements after which a ticker is due that no check has looked at yet. */
+  /** Movements after which a ticker that was never checked is due. */
   readonly firstAfter: number;
 }
 
-/** Of a block at the tip, where nothing is waiting. */
+/** Effort for a block at the tip, where nothing is waiting. */
 const AT_THE_TIP: Effort = { smallRows: 100, readPerMoved: 5, firstAfter: 1 };
-/** Of a group of blocks. */
+/** Effort for a group of blocks. */
 const CATCH_UP: Effort = { smallRows: 0, readPerMoved: 4, firstAfter: 50 };
 
-/** What is known of one ticker. */
+/** State of one ticker. */
 interface Known {
   /** Rows that its last check read; null before the first one. */
   readonly size: number | null;

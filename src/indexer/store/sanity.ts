@@ -7,7 +7,7 @@ import type { TickSums } from '../state/movements.ts';
 import type { Changed, View } from '../state/view.ts';
 import { readDecimal } from './read-decimal.ts';
 
-/** Sums of one ticker that must be equal: supply = credits - debits + escrows = balances + escrows. */
+/** Sums of one ticker that must agree: supply = credits - debits + escrows = balances + escrows. */
 interface Sums {
   readonly supply: bigint;
   /** Credits less debits. */
@@ -16,7 +16,7 @@ interface Sums {
   readonly escrows: bigint;
 }
 
-/** Rows of each ticker that the sums of its check are made of. */
+/** Number of rows of each ticker that its check added up. */
 export type TickRows = ReadonlyMap<number, number>;
 
 type Query = Pick<Connection, 'query'>;
@@ -32,8 +32,8 @@ const sumsOf = (table: (typeof TABLES)[number]) =>
    WHERE tick_id IN (?) GROUP BY tick_id`;
 
 /**
- * Compares what blocks changed: of each ticker supply and balances, as they were and as they are, with what was moved. What was
- * equal before is equal afterwards, without a look at rows that no block touched.
+ * Compares, for each ticker, the changes of its supply and balances by blocks with their movements. Sums that were
+ * equal before the blocks are equal after them, so rows that no block touched need not be read.
  *
  * @throws {PlatformError} LEDGER_INSANE naming the ticker and the sums; the caller rolls back
  */
@@ -54,7 +54,7 @@ export function checkChanges({ pairs, tokens }: Changed, moved: ReadonlyMap<stri
 /**
  * Compares the sums over all rows of some tickers.
  *
- * @param connections see the rows that are to be compared, those of a transaction that is not committed as well
+ * @param connections see the rows to compare, uncommitted ones included
  * @throws {PlatformError} LEDGER_INSANE naming the ticker and the sums; the caller rolls back
  */
 export async function checkSanity(connections: readonly Query[], tickIds: readonly number[]): Promise<TickRows> {

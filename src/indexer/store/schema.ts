@@ -6,7 +6,7 @@ import { LEDGER_BASE } from './ledger-base.ts';
 import { LOOKUP_TABLES } from './lookups.ts';
 import { reconcileColumns } from './reconcile.ts';
 
-/** Texts of which two spellings are two: they are compared byte for byte. */
+/** Text columns that are compared byte for byte, so that two spellings are two texts. */
 const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   index_addresses: { address: 'varchar(120) ascii ascii_bin' },
   index_memos: { memo: 'varchar(250) utf8mb4 utf8mb4_nopad_bin' },
@@ -15,9 +15,11 @@ const EXACT_TEXTS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 };
 
 /**
- * Keys that tables in use lack, by which an indexer reads the newest SLEEP of a ticker and the matches of a market, and an explorer the newest rows of an address or a ticker without sorting all of
- * them, and the actions of one kind of an address without reading all of its actions. Tables whose rows are stored by
- * `action_index` need none: it is the end of each of their keys.
+ * Keys that tables in use lack.
+ *
+ * By them an indexer reads the newest SLEEP of a ticker and the matches of a market. An explorer reads the newest rows
+ * of an address or a ticker without sorting all of them, and the actions of one kind of an address without reading its
+ * other actions. Tables whose rows are stored by `action_index` need none: it is the end of each of their keys.
  */
 const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   actions: [['source_id', 'action_id']],
@@ -38,25 +40,25 @@ const KEYS_OF_READERS: Readonly<Record<string, readonly (readonly string[])[]>> 
   state_tree_roots: [['block_index']]
 };
 
-/** Columns that tables in use always fill, and this indexer does not. */
+/** Columns that tables in use always fill and this indexer does not. */
 const OPTIONAL: Readonly<Record<string, string>> = { state_tree_roots: 'stakes_root' };
 
 /** Tables of a sync service, which makes them itself. */
 const NOT_OURS: ReadonlySet<string> = new Set(['sync_meta', 'merkle_epochs']);
 
-/** Which block of the chain stands at each height: by it a reorg is seen. */
+/** Table of the hash of the block at each height, by which a reorg is noticed. */
 const CHAIN_BLOCKS = `CREATE TABLE IF NOT EXISTS chain_blocks (
   block_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
   block_hash CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL
 ) ENGINE=InnoDB`;
 
-/** Which ids were dealt last after each block: with its blocks a rollback takes their ids back. */
+/** Table of the highest ids after each block: a rollback of blocks deletes the ids above. */
 const LOOKUP_UNDO = `CREATE TABLE IF NOT EXISTS lookup_undo (
   block_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
   ${[...LOOKUP_TABLES, 'balances'].map((table) => `${table} BIGINT UNSIGNED NOT NULL`).join(', ')}
 ) ENGINE=InnoDB`;
 
-/** Rows of `balances` that blocks took away. */
+/** Table of the rows of `balances` that blocks deleted. */
 const BALANCE_UNDO = `CREATE TABLE IF NOT EXISTS balance_undo (
   block_index BIGINT UNSIGNED NOT NULL,
   address_id BIGINT UNSIGNED NOT NULL,
@@ -66,7 +68,7 @@ const BALANCE_UNDO = `CREATE TABLE IF NOT EXISTS balance_undo (
   KEY (block_index)
 ) ENGINE=InnoDB`;
 
-/** Refreshes of `markets`, each with the time of the one before it; NULL: the block made the row. */
+/** Table of the refreshes of `markets`, each with the time of the one before; NULL if the block made the row. */
 const MARKET_UNDO = `CREATE TABLE IF NOT EXISTS market_undo (
   block_index BIGINT UNSIGNED NOT NULL,
   market_id BIGINT UNSIGNED NOT NULL,
@@ -74,7 +76,9 @@ const MARKET_UNDO = `CREATE TABLE IF NOT EXISTS market_undo (
   PRIMARY KEY (block_index, market_id)
 ) ENGINE=InnoDB`;
 
-/** Orders that are open, each with its price seen from both sides: digits of a count of 10^-8, sorted as numbers are. */
+/**
+ * Table of the open orders. Each has its price from both sides, as digits of a count of 10^-8 that sort as numbers do.
+ */
 const OPEN_ORDERS = `CREATE TABLE IF NOT EXISTS open_orders (
   order_action_index BIGINT UNSIGNED NOT NULL PRIMARY KEY,
   market_id BIGINT UNSIGNED NOT NULL,
@@ -84,7 +88,10 @@ const OPEN_ORDERS = `CREATE TABLE IF NOT EXISTS open_orders (
   KEY (market_id, price2)
 ) ENGINE=InnoDB`;
 
-/** Bitcoin blocks whose prices are in use, each with the first block that used them. On Bitcoin there are none. */
+/**
+ * Table of the Bitcoin blocks whose prices are in use, each with the first block that used them. It is empty on
+ * Bitcoin.
+ */
 const PRICE_BLOCKS = `CREATE TABLE IF NOT EXISTS price_blocks (
   price_block BIGINT UNSIGNED NOT NULL PRIMARY KEY,
   price_hash CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -92,13 +99,13 @@ const PRICE_BLOCKS = `CREATE TABLE IF NOT EXISTS price_blocks (
   KEY (block_index)
 ) ENGINE=InnoDB`;
 
-/** Column of `blocks` that sync services pass on, and replicas compare with the root over their own rows. */
+/** Column of `blocks` that sync services send, and replicas compare with the root over their own rows. */
 const BLOCK_ROOT = 'block_merkle_root';
 const BLOCK_ROOT_TYPE = 'char(64) ascii ascii_bin';
 
 /**
- * What each valid MINT brings the mints of its source and token to, so that the newest row of both is their sum: MINT_ADDRESS_MAX
- * asks for it with every MINT. It is no table of other indexers.
+ * Running sum of the mints of a source and a token, one row for each valid MINT. The newest row of both is the sum that
+ * MINT_ADDRESS_MAX needs with every MINT. Other indexers do not have this table.
  */
 const MINT_TOTALS: TableDefinition = {
   columns: [
@@ -156,7 +163,8 @@ function withExactTexts(name: string, table: TableDefinition): TableDefinition {
 /**
  * Makes the database and its tables where they are missing.
  *
- * @returns a connection to it  @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
+ * @returns a connection to it
+ * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinates): Promise<Connection> {
   const connection = await connect(server, { several: true });
@@ -171,7 +179,7 @@ export async function openIndexerDatabase({ name, ...server }: DatabaseCoordinat
 }
 
 /**
- * Makes the tables that are missing, and gives those of an earlier release or of a compatible indexer what they lack. Safe to repeat.
+ * Makes missing tables, and adds what those of an earlier release or a compatible indexer lack. Safe to repeat.
  *
  * @throws {PlatformError} DATABASE_UNUSABLE for a table whose engine has no transactions
  */

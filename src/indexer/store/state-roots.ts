@@ -8,14 +8,14 @@ import type { ExecutedBlock } from '../block/block.ts';
 import { splitPair } from '../state/keys.ts';
 import type { View } from '../state/view.ts';
 
-/** The tree over all balances, which follows the ledger group by group. It outlives a connection. */
+/** Tree over all balances, which follows the ledger group by group. It outlives a connection. */
 export interface FollowedBalances {
-  /** Whether groups are to be handed over. */
+  /** Whether the tree takes groups. */
   readonly isFollowing: boolean;
   /**
-   * Takes a group in.
+   * Adds a group to the tree.
    *
-   * @param changes null when they cannot be told: the tree is made anew
+   * @param changes the changed leaves; null when they are unknown, and the tree is made anew
    * @returns the root after it as hex; null while there is no tree
    */
   advance(
@@ -23,19 +23,19 @@ export interface FollowedBalances {
     changes: readonly LeafChange[] | null,
     claimed: null
   ): Promise<string | null>;
-  /** Keeps what the last `advance` took in, or takes it back. */
+  /** Keeps what the last `advance` added, or takes it back. */
   settle(isKept: boolean): Promise<void>;
   /** Undoes the groups that end above a height. */
   rollBack(height: number): Promise<void>;
-  /** The database was opened again, at this height. */
+  /** Adjusts the tree to a database that was opened again at this height. */
   align(height: number | null): void;
 }
 
 /**
- * The leaves of balances that changed.
+ * Returns the leaves of balances that changed.
  *
  * @param pairs keys of `balance` facts
- * @returns null where one has none: it is negative, which the sanity check is to tell
+ * @returns null where a balance has no leaf because it is negative; the sanity check reports it
  */
 export function leavesOf(
   hashes: CommitmentHashes,
@@ -56,9 +56,9 @@ export function leavesOf(
 }
 
 /**
- * Writes the roots of a block into the table from which sync servers pass them on.
+ * Writes the roots of a block into the table from which sync servers send them.
  *
- * Only blocks at which there was a tree have them, so they are one node's own and no part of what replicas copy.
+ * Only blocks at which there was a tree have roots. So they belong to one node, and replicas do not copy them.
  */
 export async function insertRoots(
   connection: Pick<Connection, 'query'>,

@@ -31,29 +31,29 @@ import { readTimeouts, type Timeouts } from './timeouts.ts';
 import { writeTokens } from './token-rows.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
-/** A block's place and name. */
+/** Height and hash of a block. */
 export interface BlockRef {
   readonly height: number;
   readonly hash: string;
 }
 
-/** What a hub is told of. */
+/** Options of what is queued for a hub. */
 export interface PushOptions {
   /** `mainnet`. */
   readonly network: string;
-  /** Called when there is something new to tell, with how many of the oldest pushes had to go for it. */
+  /** Called when something was queued. @param lost number of the oldest pushes that were dropped for it */
   readonly onQueued: (lost: number) => void;
 }
 
-/** What a store does beside the ledger. */
+/** Options of a store beside the ledger. */
 export interface StoreExtras {
-  /** Names the state roots of blocks. Default: they have none. */
+  /** Chain names and tree from which blocks get state roots. Default: they have none. */
   readonly roots?: { readonly names: ChainNames; readonly balances: FollowedBalances };
-  /** By what the ledger is made: the database is of it, or refused. Default: it is not looked at. */
+  /** Base that the database must be made for; any other database is refused. Default: not checked. */
   readonly base?: DatabaseBase;
-  /** Follows the work on blocks. */
+  /** Callback that follows the work on blocks. */
   readonly progress?: Progress;
-  /** Queues what a hub is to be told. Default: nothing is. */
+  /** Queue of what a hub is sent. Default: nothing is queued. */
   readonly pushes?: PushOptions;
 }
 
@@ -64,15 +64,15 @@ interface Connections {
   readonly seat: WriterSeat;
 }
 
-/** So far behind the decoder, the newest block is nothing to tell a hub. */
+/** Lag behind the decoder, in blocks, from which on the newest block is not sent to a hub. */
 const TIP_WITHIN_BLOCKS = 100;
 /** Rows that are held as text at once, beside the rows themselves. */
 const ENCODED_ROWS = 20_000;
-/** Characters of a halt's reason. The column holds 250, with the code beside it. */
+/** Most characters of a halt's reason. The column holds 250, with the code beside it. */
 const LONGEST_REASON = 150;
 
 /**
- * An indexer database and its one writer.
+ * Indexer database and its one writer.
  *
  * A method that throws leaves the database as it was and the store unusable: close it, and open another.
  */
@@ -81,16 +81,16 @@ export class IndexerStore {
   readonly #rules: Rules;
   readonly #extras: StoreExtras;
   readonly #lookups = new Lookups();
-  /** Reads what blocks need, while the ones before them are being written. */
+  /** Connection that reads what blocks need, while the ones before them are being written. */
   readonly #reader: Connection;
-  /** Sees what the writer has not committed yet, for checks before it does. */
+  /** Connection that checks rows which the writer has not committed yet. */
   readonly #checker: Connection;
   readonly #preparer: Preparer;
   readonly #sanity = new SanitySchedule();
   readonly #seat: WriterSeat;
-  /** Its durable halts, and other events. */
+  /** Durable halts of the writer, and other events. */
   readonly halts: Halts;
-  /** The hashing of the last group's balances. */
+  /** Hashing of the balances of the last group. */
   #rooting: Promise<unknown> = Promise.resolve();
 
   private constructor({ connection, reader, checker, seat }: Connections, rules: Rules, extras: StoreExtras) {
@@ -109,7 +109,7 @@ export class IndexerStore {
   }
 
   /**
-   * Opens a database for writing; it and its tables are made when they are missing. There is one writer at a time.
+   * Opens a database for writing. Makes it and its tables when they are missing. There is one writer at a time.
    *
    * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of another base or indexer)
    */
@@ -149,12 +149,12 @@ export class IndexerStore {
     }
   }
 
-  /** Ids of the tickers of all tokens, by `tickKey`, those of blocks that are being written too. */
+  /** Ids of the tickers of all tokens, by `tickKey`, those of blocks that are being written included. */
   get tickers(): ReadonlyMap<string, number> {
     return this.#preparer.tickers;
   }
 
-  /** The newest blocks, highest first. */
+  /** Reads the newest blocks, highest first. */
   async readNewest(limit: number): Promise<readonly BlockRef[]> {
     return await this.#query<{ height: number; hash: string }>(
       'SELECT block_index AS height, block_hash AS hash FROM chain_blocks ORDER BY block_index DESC LIMIT ?',
@@ -162,7 +162,7 @@ export class IndexerStore {
     );
   }
 
-  /** The first block; null while there is none. */
+  /** Reads the first block; null while there is none. */
   async readFirst(): Promise<BlockRef | null> {
     const [first] = await this.#query<{ height: number; hash: string }>(
       'SELECT block_index AS height, block_hash AS hash FROM chain_blocks ORDER BY block_index LIMIT 1'
@@ -170,7 +170,7 @@ export class IndexerStore {
     return first ?? null;
   }
 
-  /** The newest Bitcoin block whose prices are in use; null for none. */
+  /** Reads the newest Bitcoin block whose prices are in use; null for none. */
   async readPriceBlock(): Promise<BlockRef | null> {
     const [newest] = await this.#query<{ height: number; hash: string }>(
       'SELECT price_block AS height, price_hash AS hash FROM price_blocks ORDER BY price_block DESC LIMIT 1'
@@ -182,8 +182,8 @@ export class IndexerStore {
    * Writes blocks that follow the newest one, all or none.
    *
    * @param decoderTip height of the chain's newest block
-   * @param prepared  what `prepare` began of these blocks; default: they are carried out now
-   * @returns the hashes of those written
+   * @param prepared result of `prepare` for these blocks; default: they are executed now
+   * @returns the hashes of the blocks that were written
    */
   async addBlocks(
     blocks: readonly ChainBlock[],
@@ -214,7 +214,7 @@ export class IndexerStore {
   }
 
   /**
-   * Begins blocks that follow those prepared last, to be written by `addBlocks`. Those before may still be being written; the
+   * Executes blocks that follow those prepared last, for `addBlocks` to write. Those may still be being written; the
    * ones before them must be written.
    */
   async prepare(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
@@ -225,7 +225,7 @@ export class IndexerStore {
     }
   }
 
-  /** The same within the transaction that writes them. */
+  /** Executes blocks within the transaction that writes them. */
   #prepareNow(blocks: readonly ChainBlock[]): Promise<PreparedBlocks> {
     return this.#preparer.prepare(blocks, [this.#reader, this.#connection], this.#followedNames);
   }
@@ -235,7 +235,7 @@ export class IndexerStore {
     return roots?.balances.isFollowing ? roots.names : undefined;
   }
 
-  /** Forgets what was prepared and is not written. Nothing may be under way. */
+  /** Forgets blocks that were prepared and not written. No other call may be under way. */
   async discard(): Promise<void> {
     try {
       await this.#preparer.restart(this.#reader);
@@ -244,7 +244,10 @@ export class IndexerStore {
     }
   }
 
-  /** Prices that blocks told, then the newest block. @returns how many older ones had to go; null when there is nothing to tell */
+  /**
+   * Queues the prices of blocks, then the newest block. @returns how many older pushes were dropped; null if nothing
+   * was queued
+   */
   async #queuePushes(executed: readonly ExecutedBlock[], decoderTip: number): Promise<number | null> {
     const { pushes } = this.#extras;
     if (!pushes) return null;
@@ -258,7 +261,7 @@ export class IndexerStore {
     return queued.length === 0 ? null : await enqueuePushes(this.#connection, queued);
   }
 
-  /** Takes back all blocks from a height on. */
+  /** Rolls back all blocks from a height on. */
   async rollBack(height: number): Promise<void> {
     await this.#transaction(async () => {
       const firstAction = await rollBack(this.#connection, height, this.#rules);
@@ -271,7 +274,7 @@ export class IndexerStore {
     await this.#extras.roots?.balances.rollBack(height - 1);
   }
 
-  /** A hub forgets what the actions told that were taken back. @param firstAction null: none was */
+  /** Queues that a hub forgets what rolled back actions reported. @param firstAction null if none was rolled back */
   async #queueRetraction(firstAction: number | null): Promise<void> {
     if (!this.#extras.pushes || firstAction === null) return;
     const { coin } = this.#rules;
@@ -279,7 +282,7 @@ export class IndexerStore {
     await enqueuePushes(this.#connection, [retractionPush(firstAction, { coin, generation })]);
   }
 
-  /** The hash of the block at a height; null where there is none. */
+  /** Reads the hash of the block at a height; null where there is none. */
   async hashAt(height: number): Promise<string | null> {
     const [block] = await this.#query<{ hash: string }>(
       'SELECT block_hash AS hash FROM chain_blocks WHERE block_index = ?',
@@ -288,17 +291,17 @@ export class IndexerStore {
     return block?.hash ?? null;
   }
 
-  /** What the watchdog ended before anything else was written. */
+  /** Reads the newest attempts at blocks that the watchdog ended. */
   async readTimeouts(): Promise<Timeouts> {
     return await this.#guarded(() => readTimeouts(this.#connection));
   }
 
-  /** Tells those who read the database whether its writer goes on. @see lookAtWriter */
+  /** Tells readers of the database whether its writer goes on. @see lookAtWriter */
   async tellWaiting(isWaiting: boolean): Promise<void> {
     await this.#seat.tellWaiting(isWaiting);
   }
 
-  /** Keeps the connections from being ended while there is no block to write. @throws {PlatformError} DATABASE_UNAVAILABLE */
+  /** Keeps the connections alive while there is no block to write. @throws {PlatformError} DATABASE_UNAVAILABLE */
   async keepAlive(): Promise<void> {
     try {
       for (const connection of [this.#connection, this.#reader, this.#checker]) await connection.query('DO 1');
@@ -307,7 +310,7 @@ export class IndexerStore {
     }
   }
 
-  /** Lets go of the connections and of the writer's lock. */
+  /** Closes the connections and releases the writer's lock. */
   close(): void {
     this.#checker.destroy();
     this.#reader.destroy();
@@ -356,7 +359,9 @@ export class IndexerStore {
     await insertRoots(this.#connection, { hashes: this.#rules.hashes, names }, executed.at(-1)!, root);
   }
 
-  /** Begins the hashing, which goes on while the rows are written. @returns the root as hex, null where there is none */
+  /**
+   * Begins the hashing, which goes on while the rows are written. @returns the root as hex; null where there is none
+   */
   #advanceRoots({ executed, leaves }: PreparedBlocks): Promise<string | null> {
     const { roots } = this.#extras;
     if (!roots?.balances.isFollowing) return Promise.resolve(null);
@@ -367,7 +372,10 @@ export class IndexerStore {
     return root;
   }
 
-  /** @param explain looks for the cause of what was thrown, on the connection of the transaction, which is over then */
+  /**
+   * Runs work in a transaction. @param explain finds the cause of a failure, on the same connection and after the
+   * transaction
+   */
   async #transaction<T>(
     work: () => Promise<T>,
     explain: (caught: unknown) => Promise<PlatformError | null> = () => Promise.resolve(null)
@@ -397,7 +405,7 @@ export class IndexerStore {
   }
 }
 
-/** Notes the Bitcoin blocks whose prices counted, each with the first block in which they did. */
+/** Notes the Bitcoin blocks whose prices were used, each with the first block that used them. */
 async function notePriceBlocks(batch: StatementBatch, executed: readonly ExecutedBlock[]): Promise<void> {
   const used = new Map(
     executed.toReversed().map(({ block: { height, prices } }) => [prices?.at?.height, { height, at: prices?.at }])
@@ -407,7 +415,7 @@ async function notePriceBlocks(batch: StatementBatch, executed: readonly Execute
   await write(batch, 'INSERT IGNORE INTO price_blocks (price_block, price_hash, block_index) VALUES ?', [noted]);
 }
 
-/** What failed, by its code: MariaDB is at fault only where it did not refuse the statement itself. */
+/** Returns a failure with its code. MariaDB is at fault only where it did not refuse the statement itself. */
 function faultOf(caught: unknown): PlatformError {
   if (!('code' in Object(caught) || isDriverError(caught))) return PlatformError.from(caught);
   return caught instanceof PlatformError ? caught : (refusedStatement(caught) ?? databaseError(caught));

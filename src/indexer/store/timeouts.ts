@@ -2,31 +2,34 @@ import { type Connection, connect, rows } from '../../db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { plainText } from './ascii.ts';
 
-/** An attempt at blocks that the watchdog ended. */
+/** Attempt at blocks that the watchdog ended. */
 export interface TimedOut {
-  /** The first of them, and how many there were. */
+  /** Height of the first block, and the number of blocks. */
   readonly block: number;
   readonly blocks: number;
   readonly limitMs: number;
-  /** Where it was. */
+  /** Place of the work when it was ended. */
   readonly at: string;
 }
 
-/** The newest attempts at one block that the watchdog ended. */
+/** Newest attempts at one block that the watchdog ended. */
 export interface Timeouts {
-  /** The first block of each; null where there are none. */
+  /** First block of each attempt; null where there are none. */
   readonly block: number | null;
-  /** How many had no other block. */
+  /** Number of attempts that had only this block. */
   readonly ofOneBlock: number;
 }
 
 const STATEMENT_LIMIT_S = 2;
-/** Of the column, with the rest of the event. */
+/** Most characters of a place. The column also holds the rest of the event. */
 const LONGEST_PLACE = 140;
-/** By then an attempt may take longer than a process lives. */
+/** Attempts that are read. After so many doublings a limit exceeds the life of a process. */
 const MOST_READ = 32;
 
-/** Notes an attempt, on a connection of its own: those of the indexer may hang. It is durable when it returns. @throws whatever the driver throws */
+/**
+ * Notes an attempt, on a connection of its own: those of the indexer may hang. It is durable when it returns. @throws
+ * the driver's error
+ */
 export async function recordTimeout(database: DatabaseCoordinates, { at, ...attempt }: TimedOut): Promise<void> {
   const connection = await connect(database, { statementLimitS: STATEMENT_LIMIT_S });
   try {
@@ -39,7 +42,7 @@ export async function recordTimeout(database: DatabaseCoordinates, { at, ...atte
   }
 }
 
-/** Reads what was noted last. @throws whatever the driver throws */
+/** Reads the newest attempts that were noted. @throws the driver's error */
 export async function readTimeouts(connection: Pick<Connection, 'query'>): Promise<Timeouts> {
   const found = await rows<{ data: string }>(
     connection,

@@ -43,7 +43,7 @@ async function idsOf(connection: Query, table: string, column: string, texts: re
   return new Map(found.map(({ id, text }) => [text, id]));
 }
 
-/** The surrogate id of a token's row is the id of its ticker. */
+/** Returns the row of a token. Its surrogate id is the id of its ticker. */
 function rowOf(token: Token, owners: ReadonlyMap<string, number>, ticks: ReadonlyMap<string, number>) {
   return {
     id: token.id,

@@ -10,7 +10,7 @@ import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds, newestAction, pairsOf } from './addresses.ts';
 import type { Loading, Query } from './loading.ts';
 
-/** A list: the members that were kept last, and what valid edits changed since. */
+/** Reads a list: the members that were kept last, and what valid edits changed since. */
 export async function readList(connection: Query, root: number): Promise<List | undefined> {
   const [made] = await rows<{ type: string; source: string; owner: string | null; kept: number }>(
     connection,
@@ -52,7 +52,7 @@ export async function readList(connection: Query, root: number): Promise<List | 
   };
 }
 
-/** The newest valid SLEEP of each. What else an address or a ticker ever did is not read. */
+/** Loads the newest valid SLEEP of each key. No other action of an address or a ticker is read. */
 export async function loadSleeps(keys: readonly string[], loading: Loading): Promise<void> {
   const { connection, view, tickers } = loading;
   const named = keys.map(splitPair);
@@ -88,7 +88,10 @@ export async function loadSleeps(keys: readonly string[], loading: Loading): Pro
   }
 }
 
-/** @returns the action when any row of it is not refused: what a valid one was given later, such as `released`, counts as valid */
+/**
+ * Reads an action that has a row that was not refused. A later status of a valid row, such as `released`, counts as
+ * valid.
+ */
 export async function readPast(index: number, connection: Query) {
   const [action] = await rows<{ name: string }>(
     connection,

@@ -3,10 +3,10 @@ import type { Preferences } from '../../state/facts.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import type { Loading, Query } from './loading.ts';
 
-/** An address is ASCII; no other text can have an id. */
+/** Characters and length of an address. No other text can have an id. */
 const ADDRESS = /^[\x21-\x7e]{1,120}$/;
 
-/** Ids of addresses, of those that have one; afterwards they are in the view. */
+/** Returns the ids of those addresses that have one, and puts them into the view. */
 export async function addressIds(
   { connection, view }: Loading,
   addresses: readonly string[]
@@ -40,19 +40,25 @@ export async function addressNames(connection: Query, ids: readonly number[]): P
   return new Map(found.map(({ id, address }) => [id, address]));
 }
 
-/** Numbered ids as a table of a statement; null for none. */
+/** Returns numbered ids as a table of a statement; null for none. */
 export function pairsOf(pairs: readonly (readonly [n: number, id: number])[]): string | null {
   return pairs.length === 0 ? null : `VALUES ${pairs.map(([n, id]) => `(${n}, ${id})`).join(', ')}`;
 }
 
-/** The newest valid row `r` of a table by an action of the source `w.id`, found without a look at other actions of the source. */
+/**
+ * Returns SQL for the newest valid row `r` of a table by an action of the source `w.id`. It reads no other actions of
+ * the source.
+ */
 export function newestAction(action: string, table: string, where: string): string {
   return `FROM actions x STRAIGHT_JOIN ${table} r ON r.action_index = x.action_index
     WHERE x.source_id = w.id AND x.action_id = (SELECT id FROM index_actions WHERE action = '${action}')
       AND r.status_id = ${VALID_STATUS} AND ${where} ORDER BY x.action_index DESC`;
 }
 
-/** What each address last asked for. Of its dispensers the newest ADDRESS counts that says something of them. */
+/**
+ * Loads the preferences that each address last set. The preference for dispensers comes from the newest ADDRESS that
+ * sets it.
+ */
 export async function loadPreferences(keys: readonly string[], loading: Loading): Promise<void> {
   const { connection, view } = loading;
   const ids = await addressIds(loading, keys);

@@ -25,7 +25,7 @@ import { BALANCES, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.
 const KEYS_PER_STATEMENT = 500;
 
 /**
- * A loader that reads an indexer database, a statement for each kind and some hundred keys.
+ * Returns a loader that reads an indexer database, with one statement for each kind and some hundred keys.
  *
  * @param connections see the same rows; each takes the next statement when it is done with one
  */
@@ -44,7 +44,7 @@ export function factLoader(connections: readonly Query[], view: View, tickers: T
   };
 }
 
-/** Keys of one kind, as many as a statement takes. */
+/** Yields loads of keys of one kind, each with as many keys as a statement takes. */
 function* loadsOf(
   kind: Kind,
   facts: readonly FactKey[]

@@ -3,17 +3,17 @@ import type { View } from '../../state/view.ts';
 
 export type Query = Pick<Connection, 'query'>;
 
-/** What a loader needs to know of tickers: those of tokens are all in memory. */
+/** Tickers as a loader needs them. Those of tokens are all in memory. */
 export interface Tickers {
-  /** By `tickKey`. */
+  /** Ids by `tickKey`. */
   readonly ids: ReadonlyMap<string, number>;
 }
 
-/** From where facts of one kind are loaded, and into what. */
+/** Connection, view and tickers for the load of facts of one kind. */
 export interface Loading {
   readonly connection: Query;
   readonly view: View;
   readonly tickers: Tickers;
 }
-/** Puts facts of one kind into the view, those that do not exist as well. */
+/** Puts facts of one kind into the view, those that do not exist included. */
 export type Loader = (keys: readonly string[], loading: Loading) => Promise<void>;

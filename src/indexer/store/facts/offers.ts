@@ -22,7 +22,7 @@ type Row = Record<string, string | number | null>;
 const PER_STATEMENT = 500;
 const STATUS_TABLES = { order: 'order', swap: 'swap', dispenser: 'dispenser', coinpay: 'coinpay' } as const;
 
-/** Times of the blocks below a height, oldest first: as many as a median takes. */
+/** Reads the times of the blocks below a height, oldest first: as many as a median takes. */
 export async function readTimes(connection: Query, height: number): Promise<number[]> {
   const found = await rows<{ time: number }>(
     connection,
@@ -50,7 +50,7 @@ export async function loadLiveOffers(connection: Query, view: View): Promise<voi
   }
 }
 
-/** Offers by the index of the action that made them. */
+/** Reads offers by the index of the action that made them. */
 export async function readOffers(connection: Query, indexes: readonly number[]): Promise<Map<number, Offer>> {
   const offers = [
     ...(await readTrades(connection, 'order', indexes)),
@@ -79,7 +79,7 @@ function sideOf(row: Row, name: 'give' | 'get'): Side {
 }
 
 const textOf = (value: string | number | null | undefined) => (value == null ? null : String(value));
-/** NULL leaves a list as it was, 0 takes it away. */
+/** Returns a list after an edit. NULL keeps it, 0 removes it. */
 const editedList = (before: number | null, value: string | number | null | undefined) =>
   value == null ? before : readWhole(value) || null;
 
@@ -136,7 +136,9 @@ function editTrade(trade: Trade, edit: Row): Trade {
   };
 }
 
-/** A match names its maker first: what the taker gives is what the maker gets. */
+/**
+ * Returns what matches used of an offer. A match names its maker first: what the taker gives is what the maker gets.
+ */
 function usedOf(
   matches: readonly Row[],
   index: number,
@@ -264,7 +266,7 @@ async function listsOf(connection: Query, row: Row, edits: readonly Row[]): Prom
   return lists;
 }
 
-/** The median time of the block of a row. */
+/** Returns the median time at the block of a row. */
 async function timeOf(connection: Query, row: Row): Promise<number> {
   return medianTime(await readTimes(connection, Number(row['block_index']) + 1));
 }

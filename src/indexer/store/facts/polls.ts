@@ -5,7 +5,7 @@ import { VALID_STATUS } from '../valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** Valid polls, by the number of their action. */
+/** Reads valid polls, by the index of their action. */
 export async function readPolls(connection: Query, indexes: readonly number[]): Promise<Map<number, Poll>> {
   const found = await rows<Record<string, string | number | null>>(
     connection,
@@ -40,7 +40,7 @@ function pollOf(row: Readonly<Record<string, string | number | null>>): Poll {
   };
 }
 
-/** Numbers of the polls that are open. */
+/** Reads the indexes of the polls that are open. */
 export async function readOpenPolls(connection: Query): Promise<number[]> {
   const found = await rows<{ action_index: number }>(
     connection,
@@ -49,7 +49,7 @@ export async function readOpenPolls(connection: Query): Promise<number[]> {
   return found.map(({ action_index: index }) => Number(index));
 }
 
-/** Newest ballots, by `ballotKey`. */
+/** Reads newest ballots, by `ballotKey`. */
 export async function readBallots(connection: Query, keys: readonly string[]): Promise<Map<string, Ballot>> {
   const [polls, voters] = [0, 1].map((half) => [...new Set(keys.map((key) => key.split('|')[half]!))]);
   const found = await rows<Record<'poll_index' | 'action_index' | 'choice', number> & { voter: string; share: string }>(
@@ -70,7 +70,7 @@ export async function readBallots(connection: Query, keys: readonly string[]): P
   return new Map([...newest].map(([key, { choices }]) => [key, choices]));
 }
 
-/** Who has voted in a poll. */
+/** Returns the addresses that voted in a poll with a valid VOTE. */
 export async function readVoters(connection: Query, poll: number): Promise<string[]> {
   const found = await rows<{ voter: string }>(
     connection,
@@ -81,7 +81,7 @@ export async function readVoters(connection: Query, poll: number): Promise<strin
   return found.map(({ voter }) => voter);
 }
 
-/** Who votes for whom with a token. */
+/** Returns the newest delegations of the votes of a token, from delegator to delegate. */
 export async function readVoteDelegates(connection: Query, tickId: number): Promise<Map<string, string>> {
   const found = await rows<{ from: string; to: string | null }>(
     connection,

@@ -8,7 +8,7 @@ import { VALID_STATUS } from '../valid-status.ts';
 type Query = Pick<Connection, 'query'>;
 type Row = Record<string, string | number | null>;
 
-/** Keys as the ledger has them, by their 64 hex digits; those that no action has named are missing. */
+/** Reads keys as the ledger has them, by their 64 hex digits. Keys that no action has named are missing. */
 export async function readSigners(connection: Query, pubkeys: readonly string[]): Promise<Map<string, Signer>> {
   const named = await rows<{ id: number; pubkey: string }>(
     connection,
@@ -66,7 +66,7 @@ export async function readSigners(connection: Query, pubkeys: readonly string[])
   );
 }
 
-/** Every key that was ever staked behind or delegated, in the order of their ids. */
+/** Reads every key that was ever staked behind or delegated, in the order of their ids. */
 export async function readKeys(connection: Query): Promise<string[]> {
   const found = await rows<{ pubkey: string }>(
     connection,
@@ -78,7 +78,7 @@ export async function readKeys(connection: Query): Promise<string[]> {
   return found.map(({ pubkey }) => pubkey);
 }
 
-/** Which rounds of prices are final, of some. */
+/** Returns the finalised rounds of prices among `rounds`. */
 export async function readPricedRounds(connection: Query, rounds: readonly number[]): Promise<Set<number>> {
   const found = await rows<{ round: number }>(
     connection,
@@ -89,9 +89,9 @@ export async function readPricedRounds(connection: Query, rounds: readonly numbe
 }
 
 /**
- * The valid rounds of prices with the highest numbers, the highest first.
+ * Reads the valid rounds of prices with the highest numbers, the highest first.
  *
- * @param height  of the last block that may have written one; default: all may
+ * @param height last block that may have written one; default: all may
  */
 export async function readRounds(connection: Query, height = Number.MAX_SAFE_INTEGER): Promise<PriceRound[]> {
   const found = await rows<{ round: number; timestamp: number; pairs: string }>(
@@ -129,7 +129,7 @@ function coolingOf(row: Row): Cooling {
   };
 }
 
-/** The keys that addresses have ever staked behind, by address, in the order of their first stakes. */
+/** Reads the keys that addresses have ever staked behind, by address, in the order of their first stakes. */
 export async function readKeysOf(connection: Query, addresses: readonly string[]): Promise<Map<string, string[]>> {
   const found = await rows<{ source: string; pubkey: string }>(
     connection,
@@ -142,7 +142,7 @@ export async function readKeysOf(connection: Query, addresses: readonly string[]
   return new Map([...keys].map(([source, rows]) => [source, rows.map(({ pubkey }) => pubkey)]));
 }
 
-/** What addresses have earned and not yet claimed. */
+/** Reads what addresses have earned and not yet claimed, as counts of 10^-18, by address. */
 export async function readUnclaimed(connection: Query, addresses: readonly string[]): Promise<Map<string, bigint>> {
   const sumOf = (table: string, where: string) =>
     `(SELECT COALESCE(SUM(CAST(r.amount AS DECIMAL(60,18))), 0) FROM ${table} r WHERE r.source_id = a.id${where})`;
@@ -156,7 +156,7 @@ export async function readUnclaimed(connection: Query, addresses: readonly strin
   return new Map(found.map(({ address, earned, claimed }) => [address, readDecimal(earned) - readDecimal(claimed)]));
 }
 
-/** What comes back to stakers, by the height of the block. */
+/** Reads the unstakes whose cooldown ends at the given heights, by height. */
 export async function readCooling(connection: Query, heights: readonly number[]): Promise<Map<number, Cooling[]>> {
   const found = await rows<Row>(
     connection,

@@ -23,7 +23,7 @@ export async function loadTokens(keys: readonly string[], { connection, view, ti
   for (const key of keys) view.load('token', key, tokens.get(key));
 }
 
-/** A token from its row of `tokens`, with `tick`, `owner` and `callback_tick` as texts. */
+/** Reads a token from its row of `tokens`, with `tick`, `owner` and `callback_tick` as texts. */
 export function readToken(row: TokenRow): Token {
   const number = (name: string) => readWholeOrNull(row[name]);
   const amount = (name: string) => readDecimalOr0(row[name]);
@@ -52,12 +52,15 @@ export function readToken(row: TokenRow): Token {
 }
 
 export const BALANCES = `SELECT w.n, b.amount FROM w STRAIGHT_JOIN balances b ON b.address_id = w.a AND b.tick_id = w.t`;
-/** The newest row of a pair has its sum. */
+/** Reads the sum of the mints of each pair: the newest row of a pair has it. */
 export const MINTED = `SELECT n, amount FROM (SELECT w.n, (SELECT m.total FROM mint_totals m
     WHERE m.address_id = w.a AND m.tick_id = w.t ORDER BY m.action_index DESC LIMIT 1) AS amount FROM w) newest
   WHERE amount IS NOT NULL`;
 
-/** @param sql reads `n` and `amount` by a table `w` of numbered pairs */
+/**
+ * Loads an amount for each pair of address and token. @param sql reads `n` and `amount` by a table `w` of numbered
+ * pairs
+ */
 export async function loadPairs(
   keys: readonly string[],
   loading: Loading,

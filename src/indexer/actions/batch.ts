@@ -10,11 +10,11 @@ import { tickKey } from '../state/keys.ts';
 
 interface Batch {
   readonly commands: readonly string[];
-  /** Names as they are written: case counts here. An alias is its action where the profile says so. */
+  /** Names as they are written, in their case. Where the profile says so, an alias is replaced by its action. */
   readonly names: readonly string[];
 }
 
-/** Of all commands together, most of which weigh 1. */
+/** Greatest weight of all commands together. Most commands weigh 1. */
 const MAX_WEIGHT = MAX_COMMANDS;
 const WEIGHTS: Readonly<Record<string, number>> = { AIRDROP: 25, DIVIDEND: 25, DEPLOY: 30, EXECUTE: 30, XEXEC: 30 };
 const ASSEMBLED_DEPLOY = 4;
@@ -38,7 +38,7 @@ function isTooHeavy({ commands }: Batch): boolean {
   return commands.length > MAX_COMMANDS || commands.reduce((sum, command) => sum + weightOf(command), 0) > MAX_WEIGHT;
 }
 
-/** How often a command of a kind that is limited appears, each kind under its own key. */
+/** Returns how often a command of a limited kind appears. Each MINT counts for its token. */
 function countsOf({ commands, names }: Batch, name: string, { ledger }: Step): number {
   const counts = new Map<string, number>();
   for (const [place, command] of commands.entries()) {
@@ -53,7 +53,7 @@ function countsOf({ commands, names }: Batch, name: string, { ledger }: Step): n
 
 const LIMITS: Readonly<Record<string, number>> = { BATCH: 0, MINT: 1, ISSUE: 1, DEPLOY: 1, FILE: 1 };
 
-/** The first limited kind of command that appears too often is the status. */
+/** Checks of the limited kinds of commands, one status each. */
 const limitChecks: readonly Check<Batch>[] = Object.keys(LIMITS).map((name) => [
   `${name} (limit)`,
   (batch, step) => {
@@ -64,7 +64,7 @@ const limitChecks: readonly Check<Batch>[] = Object.keys(LIMITS).map((name) => [
   }
 ]);
 
-/** Gas that a command costs at least; 0 where that depends on the ledger, and for commands that are free. */
+/** Returns the least gas that a command costs; 0 where that depends on the ledger, and for free commands. */
 function leastGas(command: string, { ledger, rules }: Step): number {
   const { name, fields } = parseCommand(command);
   if (name === 'SWEEP' || name === 'CALLBACK') return gasOf(rules.fees, name, { items: 0, recipients: 0 });
@@ -73,7 +73,7 @@ function leastGas(command: string, { ledger, rules }: Step): number {
   return isNew ? gasOf(rules.fees, name, { subtoken: tick.includes('.') }) : 0;
 }
 
-/** Whether each command costs something, and the source cannot pay the cheapest. */
+/** Returns whether every command costs something, and the source cannot pay the cheapest. */
 function isTooPoor({ commands }: Batch, step: Step): boolean {
   const { action, ledger, rules } = step;
   if (!paysInGas(step)) return false;
@@ -85,7 +85,7 @@ function isTooPoor({ commands }: Batch, step: Step): boolean {
   return (token ? ledger.balance(token.tick, action.source) : 0n) < feeOf(cheapest, rules.fees, gasPlaces(step));
 }
 
-/** Runs several commands, each an action with a verdict of its own. */
+/** Runs several commands, each as an action with a status of its own. */
 export const BATCH = defineAction<Batch>({
   name: 'BATCH',
   table: 'batches',

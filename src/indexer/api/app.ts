@@ -5,16 +5,12 @@ import { createRpcFrame, type RpcAppDeps } from '../../service/rpc-frame.ts';
 import { readinessOf } from './health.ts';
 import { type IndexerMethodDeps, indexerMethods } from './methods.ts';
 
-/** What the indexer's front door is handed by its process. */
+/** Dependencies of the indexer's front door. */
 export interface IndexerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, IndexerMethodDeps {
   readonly config: ServiceDefinition['config'] & Pick<IndexerConfig, 'INDEXER_API_KEY' | 'INDEXER_RATE_LIMIT_RPM'>;
 }
 
-/**
- * The indexer's front door: JSON-RPC in the frame of every service.
- *
- * @throws {PlatformError} CONFIG_INVALID
- */
+/** Creates the indexer's front door: JSON-RPC in the frame of every service.  @throws {PlatformError} CONFIG_INVALID */
 export function createIndexerApp(deps: IndexerAppDeps): FastifyInstance {
   const { config, view } = deps;
   return createRpcFrame({

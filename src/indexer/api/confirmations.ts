@@ -13,13 +13,13 @@ export const ConfirmationsSchema = Type.Object({
   confirmations: Type.Integer({ description: '1 in the newest block, 0 for an action that does not exist' })
 });
 
-/** What is asked of one action. */
+/** Part of the result that the ledger answers. */
 export type ActionPlace = Pick<
   Static<typeof ConfirmationsSchema>,
   'exists' | 'action' | 'block_index' | 'latest_block_index' | 'confirmations'
 >;
 
-/** How deep an action is in the ledger. @throws whatever the driver throws */
+/** Reads how many blocks are on top of an action. @throws the driver's error */
 export async function readConfirmations(pool: Pick<Pool, 'query'>, actionIndex: number): Promise<ActionPlace> {
   const [tip] = await rows<{ height: number | null }>(pool, 'SELECT MAX(block_index) AS height FROM blocks');
   const [found] = await rows<{ action: string; height: number }>(

@@ -14,7 +14,7 @@ import { LEAST_PERCENT, nativeFee, OLDEST_PRICE_S } from '../fees/native.ts';
 import { COINPAY, isBuilt } from '../rules/handlers.ts';
 import type { Trial, TrialQuestion } from '../trial/trial.ts';
 
-/** What the methods about fees answer from. */
+/** Dependencies of the methods about fees. */
 export interface FeeMethodDeps {
   readonly profile: Profile;
   readonly network: ChainNetwork;
@@ -29,7 +29,7 @@ const Whether = Type.Optional(Type.Boolean({ description: 'where nothing is trie
 const Many = Type.Optional(
   Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'where nothing is tried; default: as few as there are' })
 );
-/** Of `ACTION|` and what follows. */
+/** Most characters after `ACTION|`. */
 const MOST_LETTERS = 390_000;
 const Action = Type.String({ minLength: 1, maxLength: 32, description: 'in any case, or an alias' });
 const Params = Type.Union([Type.String({ maxLength: MOST_LETTERS }), Type.Array(Type.String(), { maxItems: 10_000 })], {
@@ -107,7 +107,7 @@ const ScheduleSchema = Type.Object({
 const TOLERANCE = { toleranceMin: (Number(LEAST_PERCENT) / 100).toFixed(2), toleranceMax: '1.10' } as const;
 const MOST_TENTHS = 11n;
 const SATOSHI = 10n ** 10n;
-/** So that a trial is never refused for its fee: all the coins that there may be. */
+/** Fee of a trial: all the coins that there may be, so that it is never refused for its fee. */
 const PLENTY_SATS = String(21_000_000n * 10n ** 8n);
 const RETRY_AFTER_MS = 1_000;
 const ERRORS = ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT', 'ACTOR_NOT_READY', 'TRIAL_TOO_LONG'] as const;
@@ -115,7 +115,10 @@ const NOTHING: TrialQuestion = { source: null, data: '', feeSats: null };
 const dec8 = (amount: bigint): string => toDecimal(amount / SATOSHI);
 const amountOf = (text: string): bigint => parseAmount(text)!;
 
-/** The methods that say what actions cost and whether the next block would take them, in the forms that clients in use read. */
+/**
+ * Returns the methods that say what actions cost and whether the next block would take them. Their forms are those that
+ * clients in use read.
+ */
 export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Readonly<Record<string, RpcMethod>> {
   const { gas, gasPrice, gasTick, roles } = profile;
   const feeDestination = roles[network.name]?.FEE_DESTINATION ?? null;
@@ -128,7 +131,10 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
           ...{ xchainUsd: dec8(prices.gasToken), coinUsd: dec8(prices.coin), oracleRound: prices.round }
         };
 
-  /** What both methods say of an action; a trial where a source is given, the schedule alone where none is. */
+  /**
+   * Returns the part that both methods say of an action: by a trial where a source is given, else by the schedule
+   * alone.
+   */
   async function judge({ action: written, params = '', source }: Asked, feeSats: string | null, subject: object = {}) {
     const action = findAction(written) ?? written.trim().toUpperCase();
     const isKnown =

@@ -5,11 +5,11 @@ import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import type { IndexerReport } from '../loop/report.ts';
 
-/** What is known of the loop from outside of its thread. */
+/** State of the loop as the main thread knows it. */
 export interface IndexerView {
-  /** Null before the first word, and after the loop's death. */
+  /** Newest report; null before the first one, and after the loop's death. */
   readonly report: IndexerReport | null;
-  /** What ended the loop; null while it lives. */
+  /** Reason of the loop's death; null while it lives. */
   readonly crash: string | null;
 }
 
@@ -64,7 +64,7 @@ export const LatestBlockSchema = Type.Object({
   is_synced: Type.Boolean()
 });
 
-/** The indexer's health by its loop's last word. */
+/** Returns the indexer's health from its loop's newest report. */
 export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): Static<typeof HealthSchema> {
   const lag = report && lagOf(report);
   const running = report !== null && crash === null && report.haltReason === null;
@@ -87,13 +87,13 @@ export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): S
   };
 }
 
-/** The last block that was written, beside the decoder's. */
+/** Returns the last block that was written, and the decoder's. */
 export function latestBlockOf(view: IndexerView): Static<typeof LatestBlockSchema> {
   const { lastIndexedBlock, decoderBlock, synced } = healthOf(view);
   return { block_index: lastIndexedBlock, decoder_block_index: decoderBlock, is_synced: synced };
 }
 
-/** What load balancers are told. */
+/** Returns the readiness that load balancers read. */
 export function readinessOf({ report, crash }: IndexerView): Readiness {
   if (report?.haltReason != null) return 'halted';
   if (crash !== null || report?.decoderDbCircuit === 'open' || report?.indexerDbCircuit === 'open')
@@ -105,7 +105,7 @@ export function readinessOf({ report, crash }: IndexerView): Readiness {
   return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';
 }
 
-/** What console and metrics read of the loop's last word. */
+/** Returns the part of a report that console and metrics read. */
 export function actorReportOf(report: IndexerReport): ActorReport {
   return {
     phase: report.state,
@@ -118,14 +118,17 @@ export function actorReportOf(report: IndexerReport): ActorReport {
   };
 }
 
-/** Whether no lag means that all is caught up: the decoder has started over, stopped, or does not go on. */
+/** Returns whether a lag of 0 may be false: the decoder has started over, stopped, or does not go on. */
 function isWaiting({ waitReason, alarm }: IndexerReport): boolean {
   return waitReason !== null || alarm?.code === 'UPSTREAM_STOPPED';
 }
 
 const OF_DATABASE: ReadonlySet<string | undefined> = new Set(['ROWS_REFUSED', 'DATABASE_UNAVAILABLE']);
 
-/** Why MariaDB takes no blocks: it refuses rows, or does not answer; null while it does. */
+/**
+ * Returns the reason for which MariaDB takes no blocks: it refuses rows, or does not answer. It is null while MariaDB
+ * takes blocks.
+ */
 function refusalOf(report: IndexerReport | null): string | null {
   return OF_DATABASE.has(report?.alarm?.code) ? alarmText(report?.alarm) : null;
 }

@@ -9,10 +9,10 @@ import { type FeeMethodDeps, feeMethods } from './fees.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
 import { SignerStakeSchema, type SignerStakes, type StakeQuestion } from './stakes.ts';
 
-/** What the methods of an indexer answer from. */
+/** Dependencies of the methods of an indexer. */
 export interface IndexerMethodDeps {
   readonly network: ChainNetwork;
-  /** What is known of the loop at this moment. */
+  /** State of the loop at this moment. */
   readonly view: () => IndexerView;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findAction: (actionIndex: number) => Promise<ActionPlace>;
@@ -25,7 +25,7 @@ export interface IndexerMethodDeps {
 const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
 const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** The methods of an indexer. */
+/** Returns the methods of an indexer. */
 export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
   const { network, view, findAction, findStakes } = deps;
   return {

@@ -5,7 +5,7 @@ import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../../wire/sta
 import type { Circuit } from '../../wire/state/report.ts';
 import { healthOf, type IndexerView } from './health.ts';
 
-/** The way of blocks as an indexer knows it: decoder database → indexer → ledger. */
+/** Returns the way of blocks as an indexer knows it: decoder database → indexer → ledger. */
 export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
   const key = actorKey(id);
   const { decoderBlock, lastIndexedBlock, decoderDbCircuit, indexerDbCircuit, lag } = healthOf(view);
@@ -30,7 +30,7 @@ export function indexerPipeline(id: ActorId, view: IndexerView): Pipeline {
   };
 }
 
-/** Of a database, by the circuit of who asks it. */
+/** Returns the condition of a database from the circuit breaker of its user. */
 function databaseCondition(circuit: Circuit | null, stopped: Alarm | null = null): Condition {
   if (circuit === 'closed' && stopped) return { state: 'waiting', doing: 'does not go on', reason: alarmText(stopped) };
   return peerCondition(circuit && circuit === 'closed', 'the indexer tries again until it answers');

@@ -4,7 +4,7 @@ import { type Pool, rows } from '../../db/core/connection.ts';
 import { readDecimal } from '../store/read-decimal.ts';
 import { VALID_STATUS } from '../store/valid-status.ts';
 
-/** What stands behind one key. */
+/** Stake of one key. */
 export const SignerStakeSchema = Type.Object({
   pubkey: Type.String(),
   source: Type.String({ description: 'The staker; several keys of one source count once' }),
@@ -13,12 +13,12 @@ export const SignerStakeSchema = Type.Object({
 
 /** Keys that sign in a block of a height. */
 export interface SignerStakes {
-  /** Null while there are no blocks. */
+  /** Height; null while there are no blocks. */
   readonly block_index: number | null;
   readonly signers: readonly Static<typeof SignerStakeSchema>[];
 }
 
-/** Which keys are meant; null is any, and of heights the newest. */
+/** Filter of keys and height. A null key is any key, a null height the newest. */
 export interface StakeQuestion {
   readonly pubkey: string | null;
   readonly height: number | null;
@@ -27,7 +27,10 @@ export interface StakeQuestion {
 const ACTIVE = (row: string) =>
   `${row}.status_id = ${VALID_STATUS} AND ${row}.activation_block <= :h AND (${row}.deactivation_block IS NULL OR ${row}.deactivation_block > :h)`;
 
-/** A stake's own key with what is staked behind it; a delegated key with all that its source has staked. A barred key signs no more. */
+/**
+ * Stakes behind keys: a stake's own key has its stake, a delegated key all that its source has staked. A banned key has
+ * none.
+ */
 const STAKES = `SELECT k.pubkey, a.address AS source, SUM(CAST(s.amount AS DECIMAL(60,18))) AS stake FROM (
     SELECT o.signing_pubkey_id, o.source_id, o.amount FROM stakes o WHERE ${ACTIVE('o')}
       AND NOT EXISTS (SELECT 1 FROM stake_key_revocations r WHERE r.signing_pubkey_id = o.signing_pubkey_id
@@ -38,7 +41,7 @@ const STAKES = `SELECT k.pubkey, a.address AS source, SUM(CAST(s.amount AS DECIM
   WHERE (:k IS NULL OR k.pubkey = :k) AND NOT EXISTS (
     SELECT 1 FROM capability_slash_events e WHERE e.signing_pubkey_id = s.signing_pubkey_id) GROUP BY k.pubkey, a.address ORDER BY k.pubkey, a.address`;
 
-/** Keys with the stakes that count in a block, by key. @throws whatever the driver throws */
+/** Reads keys with the stakes that count in a block, by key. @throws the driver's error */
 export async function readStakes(pool: Pick<Pool, 'query'>, { pubkey, height }: StakeQuestion): Promise<SignerStakes> {
   const [tip] = await rows<{ height: number | null }>(pool, 'SELECT MAX(block_index) AS height FROM blocks');
   const block = tip?.height == null ? null : Math.min(height ?? tip.height, tip.height);

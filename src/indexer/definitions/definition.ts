@@ -1,10 +1,10 @@
 import type { DbType } from '../../wire/data/database.ts';
 import TABLES from './tables-in-use.json' with { type: 'json' };
 
-/** One column: `type` names the character set and collation where they are not the table's. */
+/** Column. `type` names the character set and collation where they are not the table's. */
 export interface ColumnDefinition {
   readonly name: string;
-  /** As `information_schema` prints it, then character set, collation and the word `json` where they apply. */
+  /** Type as `information_schema` prints it, then character set, collation and the word `json` where they apply. */
   readonly type: string;
   readonly nullable: boolean;
   readonly byDefault: string | null;
@@ -15,11 +15,11 @@ export interface ColumnDefinition {
 export interface KeyDefinition {
   readonly name: string;
   readonly kind: 'primary' | 'unique' | 'index' | 'fulltext';
-  /** A column may have `(prefix)` and ` desc` after its name. */
+  /** Columns of the key. A column may have `(prefix)` and ` desc` after its name. */
   readonly columns: readonly string[];
 }
 
-/** One table of a database in use, as MariaDB 10.11 shows it. */
+/** Table of a database in use, as MariaDB 10.11 shows it. */
 export interface TableDefinition {
   readonly columns: readonly ColumnDefinition[];
   readonly keys: readonly KeyDefinition[];
@@ -47,7 +47,10 @@ type Stored = {
   readonly collate: string;
 };
 
-/** Definitions of all tables that databases in use have, by kind of database and name; a table follows the one it refers to. */
+/**
+ * Definitions of all tables of databases in use, by kind of database and name. A table follows the one that it refers
+ * to.
+ */
 export const TABLES_IN_USE: Readonly<Record<DbType, ReadonlyMap<string, TableDefinition>>> = {
   indexer: readAll(TABLES.indexer as unknown as Readonly<Record<string, Stored>>),
   decoder: readAll(TABLES.decoder as unknown as Readonly<Record<string, Stored>>)

@@ -1,7 +1,7 @@
 import { quoteName } from '../../db/core/connection.ts';
 import type { ColumnDefinition, ForeignKey, KeyDefinition, TableDefinition } from './definition.ts';
 
-/** The statement that makes a table; with `keys` others than its own for a table that gets the rest after its rows. */
+/** Returns the statement that makes a table. With other `keys` than its own, the table gets the rest after its rows. */
 export function createStatement(
   name: string,
   table: TableDefinition,
@@ -12,7 +12,7 @@ export function createStatement(
   return `${create} ${quoteName(name)} (${lines.join(', ')}) ENGINE=${table.engine} DEFAULT CHARSET=${table.charset} COLLATE=${table.collate}`;
 }
 
-/** A key as CREATE TABLE and `ALTER TABLE … ADD` take it. */
+/** Returns a key as CREATE TABLE and `ALTER TABLE … ADD` take it. */
 export function keyClause({ name, kind, columns }: KeyDefinition): string {
   const list = columns.map(keyColumn).join(', ');
   if (kind === 'primary') return `PRIMARY KEY (${list})`;
@@ -20,13 +20,13 @@ export function keyClause({ name, kind, columns }: KeyDefinition): string {
   return `${word} ${quoteName(name)} (${list})`;
 }
 
-/** A foreign key as CREATE TABLE and `ALTER TABLE … ADD` take it. */
+/** Returns a foreign key as CREATE TABLE and `ALTER TABLE … ADD` take it. */
 export function foreignClause({ name, columns, parent, parentColumns, onUpdate, onDelete }: ForeignKey): string {
   const list = (names: readonly string[]) => names.map(quoteName).join(', ');
   return `CONSTRAINT ${quoteName(name)} FOREIGN KEY (${list(columns)}) REFERENCES ${quoteName(parent)} (${list(parentColumns)}) ON UPDATE ${onUpdate} ON DELETE ${onDelete}`;
 }
 
-/** A column as CREATE TABLE and `ALTER TABLE … MODIFY` take it. */
+/** Returns a column as CREATE TABLE and `ALTER TABLE … MODIFY` take it. */
 export function columnClause({ name, type, nullable, byDefault, extra }: ColumnDefinition): string {
   const quoted = quoteName(name);
   const { sqlType, isJson } = sqlTypeOf(type);
@@ -42,7 +42,7 @@ export function columnClause({ name, type, nullable, byDefault, extra }: ColumnD
     .join(' ');
 }
 
-/** The type as SQL takes it, from `varchar(250) utf8mb4 utf8mb4_bin`. ENUM members may hold no space. */
+/** Returns the type as SQL takes it, from `varchar(250) utf8mb4 utf8mb4_bin`. ENUM members may hold no space. */
 export function sqlTypeOf(type: string): { readonly sqlType: string; readonly isJson: boolean } {
   const [base = '', ...rest] = type.split(' ');
   const isJson = rest.at(-1) === 'json';
@@ -58,7 +58,7 @@ function defaultClause(byDefault: string | null, nullable: boolean): string {
   return `DEFAULT '${byDefault.replaceAll("'", "''")}'`;
 }
 
-/** `state_key`, `hash(64)`, `id desc`. */
+/** Returns a column of a key as SQL takes it, from `state_key`, `hash(64)` or `id desc`. */
 function keyColumn(text: string): string {
   const match = /^(\w+)(\(\d+\))?( desc)?$/.exec(text);
   if (!match) throw new Error(`${text} is not a column of a key`);

@@ -13,7 +13,7 @@ import { priceTime, roundsOf } from './rounds.ts';
 
 /** Gas items of a valid leg. */
 export interface Charged extends GasSubject {
-  /** Units of the gas token that the leg takes from its source besides. */
+  /** Units of the gas token that the leg also takes from its source. */
   readonly spends?: bigint;
 }
 

@@ -57,16 +57,21 @@ function transactionOf(
   return { hash, source, fee, data: data ?? '', ...(outputs ? { outputs } : {}) };
 }
 
-/** What a decoder always writes is missing: no block is carried out without it. */
+/**
+ * Returns DATABASE_UNUSABLE for a decoder database that lacks what a decoder always writes. No block is executed
+ * without it.
+ */
 function hole(reason: string): PlatformError {
   return new PlatformError('DATABASE_UNUSABLE', { reason: `decoder database: ${reason}` });
 }
 
 /** Blocks that follow each other. */
 export interface BlockGroup {
-  /** Of the block below the first. */
+  /** Hash of the block below the first. */
   readonly previousHash: string;
-  /** Of the blocks below the first, oldest first: as many as a median takes besides. */
+  /**
+   * Times of the blocks below the first, oldest first: as many as the median of the first one needs besides its own.
+   */
   readonly times: readonly number[];
   readonly blocks: readonly ChainBlock[];
 }
@@ -85,7 +90,10 @@ export class DecoderSource {
     this.#database = database;
   }
 
-  /** @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of another chain, or with holes) */
+  /**
+   * Opens a decoder database. @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, DATABASE_UNUSABLE (of
+   * another chain, or with holes)
+   */
   static async open(
     database: DatabaseCoordinates,
     network: ChainNetwork,
@@ -103,7 +111,10 @@ export class DecoderSource {
     throw new PlatformError('DATABASE_UNUSABLE', { reason: `${sign} is not of ${network.name}` });
   }
 
-  /** An address that the network does not have, where most are such: without block 0 they tell of which chain a database is. */
+  /**
+   * Returns an address that the network does not have, if most of them are such. Without block 0 they show which chain
+   * a database is of.
+   */
   async #foreignAddress({ addresses }: ChainNetwork): Promise<string | null> {
     const found = await this.#query<{ address: string }>(
       "SELECT address FROM index_addresses WHERE address <> '' ORDER BY id LIMIT ?",
@@ -113,12 +124,12 @@ export class DecoderSource {
     return 2 * foreign.length > found.length ? foreign[0]!.address : null;
   }
 
-  /** Looks whether somebody writes it. */
+  /** Looks whether a decoder writes the database. */
   async lookAtWriter(): Promise<WriterLook> {
     return await lookAtWriter((sql) => this.#query(sql), 'decoder', this.#database);
   }
 
-  /** Lowest and highest block; null while there is none. */
+  /** Reads the lowest and highest block; null while there is none. */
   async readRange(): Promise<{ readonly lowest: number; readonly highest: number } | null> {
     const [range] = await this.#query<{ lowest: number | null; highest: number | null }>(
       'SELECT MIN(block_index) AS lowest, MAX(block_index) AS highest FROM blocks'
@@ -126,7 +137,7 @@ export class DecoderSource {
     return range?.lowest == null || range.highest === null ? null : { lowest: range.lowest, highest: range.highest };
   }
 
-  /** The hash of the block at a height; null where there is none. */
+  /** Reads the hash of the block at a height; null where there is none. */
   async hashAt(height: number): Promise<string | null> {
     const [block] = await this.#query<{ hash: string }>(
       'SELECT h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id WHERE b.block_index = ?',
@@ -136,9 +147,9 @@ export class DecoderSource {
   }
 
   /**
-   * Blocks from a height on, of one moment, with the hash of the block below the first.
+   * Reads blocks from a height on, in one snapshot, with the hash of the block below the first.
    *
-   * @param limit most blocks; fewer when they have many transactions
+   * @param limit most blocks; there are fewer when they have many transactions
    */
   async readBlocks(from: number, limit: number): Promise<BlockGroup | null> {
     return await this.#guarded(() => inSnapshot(this.#connection, () => this.#readGroup(from, limit)));
@@ -181,7 +192,7 @@ export class DecoderSource {
     return { previousHash: group[0]!.previous ?? '', times: below.map(({ time }) => Number(time)), blocks };
   }
 
-  /** Outputs that actions may be about, by transaction. */
+  /** Reads the outputs that actions may be about, by transaction. */
   async #readOutputs(from: number, to: number): Promise<Map<number, Output[]>> {
     const found = await this.#query<{ txIndex: number; vout: number; address: string; amount: string | null }>(
       `SELECT o.tx_index AS txIndex, o.vout, a.address, o.amount FROM transaction_outputs o
@@ -201,7 +212,10 @@ export class DecoderSource {
     );
   }
 
-  /** The first block, and those after it as long as there are not too many transactions and each follows the one below. */
+  /**
+   * Returns the first block, and those after it while there are not too many transactions and each follows the one
+   * below.
+   */
   async #boundGroup(found: readonly BlockRow[]): Promise<readonly BlockRow[]> {
     const counts = await this.#query<{ height: number; count: number }>(
       `SELECT block_index AS height, COUNT(*) AS count FROM transactions WHERE block_index BETWEEN ? AND ?

@@ -1,10 +1,11 @@
-/** The hash of the block at a height; null where there is none. */
+/** Returns the hash of the block at a height; null where there is none. */
 export type HashReader = (height: number) => Promise<string | null>;
 
 /**
- * The highest block that two chains share, found by halving: what they share they share from the bottom on.
+ * Finds the highest block that two chains share, by halving: they share everything below it.
  *
- * @param lowest first height that both may have  @param highest last one
+ * @param lowest first height that both may have
+ * @param highest last height
  * @returns a height, or `lowest - 1` when they share none
  */
 export async function highestShared(

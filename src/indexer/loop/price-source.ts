@@ -11,16 +11,16 @@ import { LEDGER_BASE_TABLE } from '../store/ledger-base.ts';
 import { refusedStatement } from '../store/refused-rows.ts';
 import type { BlockRef } from '../store/store.ts';
 
-/** Blocks with the prices that count in them, as many as have them; why the next one has none. */
+/** Leading blocks that have their prices, and the reason for which the next one has none. */
 export interface PricedBlocks {
   readonly blocks: readonly ChainBlock[];
-  /** Null where all have them. */
+  /** Reason to wait; null where all blocks have their prices. */
   readonly waitReason: string | null;
 }
 
 const REMEDY = 'wait, or see why that indexer does not go on';
 
-/** The ledger that has the prices: its first and newest block. */
+/** First and newest block of the ledger that has the prices. */
 interface Range {
   readonly lowest: number;
   readonly highest: number;
@@ -36,7 +36,7 @@ interface Range {
 export class PriceSource {
   readonly #connection: Connection;
   readonly #name: string;
-  /** By height, of one call. */
+  /** Median times by height, within one call. */
   #medians = new Map<number, number>();
   #settled: SettledPrices | undefined;
 
@@ -45,7 +45,10 @@ export class PriceSource {
     this.#name = name;
   }
 
-  /** @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, DATABASE_UNUSABLE (no index of Bitcoin by the same profile) */
+  /**
+   * Opens the index of Bitcoin. @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, DATABASE_UNUSABLE (no
+   * index of Bitcoin by the same profile)
+   */
   static async open(database: DatabaseCoordinates, base: DatabaseBase, statementLimitS: number): Promise<PriceSource> {
     const source = new PriceSource(await connect(database, { statementLimitS }), database.name);
     const tip = (await source.#readRange())?.highest ?? -1;
@@ -54,11 +57,11 @@ export class PriceSource {
   }
 
   /**
-   * Adds to blocks that follow each other the prices that count in them, as they all stand at one moment.
+   * Adds the prices that count to blocks that follow each other, all read in one snapshot.
    *
-   * @param times  of the blocks below them, as many as a median takes
-   * @param last   the Bitcoin block whose prices the block below them had; null for none
-   * @throws {PlatformError} PRICES_REPLACED where Bitcoin has another block in its place by now
+   * @param times times of the blocks below them, as many as a median takes
+   * @param last Bitcoin block whose prices the block below them had; null for none
+   * @throws {PlatformError} PRICES_REPLACED if Bitcoin now has another block in its place
    */
   async price(blocks: readonly ChainBlock[], times: readonly number[], last: BlockRef | null): Promise<PricedBlocks> {
     this.#medians = new Map();
@@ -100,7 +103,10 @@ export class PriceSource {
     throw new PlatformError('PRICES_REPLACED', { reason });
   }
 
-  /** The newest block whose median time is at most a limit that the newest of all exceeds; null where the first exceeds it. */
+  /**
+   * Returns the newest block whose median time is at most a limit. The newest block of all must exceed the limit. It is
+   * null where the first block exceeds it too.
+   */
   async #newestUpTo(limit: number, { lowest, highest }: Range): Promise<BlockRef | null> {
     let [low, high] = [lowest - 1, highest];
     const known = this.#settled?.at?.height;
@@ -120,7 +126,7 @@ export class PriceSource {
     return hash === null ? null : { height: low, hash };
   }
 
-  /** Blocks of one time mostly have the same prices. */
+  /** Returns the prices at a Bitcoin block. They are kept, because neighbouring blocks mostly have the same. */
   async #pricesAt(at: BlockRef | null): Promise<SettledPrices> {
     const known = this.#settled;
     if (known && known.at?.hash === at?.hash) return known;

@@ -3,19 +3,19 @@ import type { Circuit, StateCommitment } from '../../wire/state/report.ts';
 import type { ProgressPlace } from '../block/progress.ts';
 import type { IndexerFacts } from './work.ts';
 
-/** What an indexer's loop last said of itself. */
+/** Newest report of an indexer's loop. */
 export interface IndexerReport extends IndexerFacts {
   readonly state: string;
-  /** Attempts that failed since something last went well. */
+  /** Attempts that failed since the last success. */
   readonly failures: number;
-  /** Why it does not go on, while it tries; null while it does. */
+  /** Reason for which it does not go on, while it tries; null while it goes on. */
   readonly alarm: Alarm | null;
-  /** Where it is in a block; null between two, and while rows are written. */
+  /** Place in a block; null between two blocks, and while rows are written. */
   readonly inFlight: ProgressPlace | null;
   readonly decoderDbCircuit: Circuit;
   readonly indexerDbCircuit: Circuit;
-  /** The tree over all balances, whose root blocks have as soon as it is ready. */
+  /** State of the tree over all balances. Blocks have its root from when it is ready. */
   readonly stateCommitment?: StateCommitment;
-  /** Why no hub takes what it is to be told; null while one does, and where there is none to tell. */
+  /** Reason for which no hub takes pushes; null while one takes them, and where there is none. */
   readonly pushFault?: string | null;
 }

@@ -13,13 +13,13 @@ import type { BlockGroup, DecoderSource } from './decoder-source.ts';
 import { highestShared } from './fork.ts';
 import type { PriceSource } from './price-source.ts';
 
-/** What an indexer reads and writes, and how it opens both. */
+/** Databases of an indexer, and its options. */
 export interface IndexerWorkOptions {
   readonly openSource: () => Promise<DecoderSource>;
   readonly openStore: () => Promise<IndexerStore>;
-  /** Opens the index of Bitcoin whose prices count; absent: the ledger needs none of another chain. */
+  /** Opens the index of Bitcoin whose prices count. It is absent if the ledger needs no prices of another chain. */
   readonly openPrices?: () => Promise<PriceSource>;
-  /** Blocks that a reorg may take back. */
+  /** Most blocks that a reorg may roll back. */
   readonly maxRollbackDepth: number;
   readonly pollIntervalMs: number;
   /** Called before groups of many blocks are written, and when there are no more of them. */
@@ -34,30 +34,30 @@ export type Pace = 'catchUp' | 'tip';
 /** Blocks that are written in one transaction. */
 interface Group {
   readonly blocks: readonly ChainBlock[];
-  /** When it was begun before its turn. */
+  /** Result of `prepare`, if the group was begun before its turn. */
   readonly prepared?: Promise<PreparedBlocks>;
 }
 
-/** Where an indexer stands. */
+/** Facts of the state of an indexer. */
 export interface IndexerFacts {
   readonly lastIndexedBlock: number | null;
-  /** The first block of the group in work. */
+  /** First block of the group in work. */
   readonly inFlightBlock: number | null;
-  /** Blocks of that group. */
+  /** Number of blocks of that group. */
   readonly inFlightBlocks: number;
   readonly decoderBlock: number | null;
   readonly haltReason: string | null;
-  /** Why it waits for its decoder's blocks or for prices; null: it does not. */
+  /** Reason to wait for the decoder's blocks or for prices; null while it does not wait. */
   readonly waitReason: string | null;
 }
 
 const BLOCKS_PER_GROUP = 200;
-/** From one use of a connection that rests to the next. */
+/** Longest time without use of an idle connection, in milliseconds. */
 const KEEP_ALIVE_MS = 2_000;
-/** So near to the tip each block is a transaction of its own. */
+/** Distance from the tip, in blocks, within which each block is a transaction of its own. */
 const NEAR_TIP_BLOCKS = 3;
 
-/** The effects of an indexer's states. */
+/** Effects of an indexer's states. */
 export class IndexerWork {
   readonly #options: IndexerWorkOptions;
   #source: DecoderSource | undefined;
@@ -65,15 +65,15 @@ export class IndexerWork {
   #tip: BlockRef | null = null;
   #decoderBlock: number | null = null;
   #group: Group | undefined;
-  /** The group behind it, which is prepared while that one is being written. */
+  /** Group after that one, which is prepared while that one is being written. */
   #next: Group | undefined;
   #haltReason: string | null = null;
   #timeouts: Timeouts = { block: null, ofOneBlock: 0 };
   #waitReason: string | null = null;
   #prices: PriceSource | undefined;
-  /** The Bitcoin block whose prices the blocks read last had. */
+  /** Bitcoin block whose prices the newest blocks that were read have. */
   #lastPriced: BlockRef | null = null;
-  /** Why the next block has no prices yet. */
+  /** Reason for which the next block has no prices yet. */
   #priceWait: string | null = null;
   readonly #decoder = new WriterWatch('decoder');
   #keptAt = performance.now();
@@ -93,12 +93,12 @@ export class IndexerWork {
     };
   }
 
-  /** Why its decoder's database does not go on; null while it does. */
+  /** Alarm about a decoder's database that does not go on; null while it does. */
   get upstreamAlarm(): Alarm | null {
     return this.#decoder.alarm;
   }
 
-  /** Whether each database is open: none was lost since it was opened. */
+  /** Whether each database is open: opened, and not lost since. */
   get isOpen(): { readonly decoder: boolean; readonly indexer: boolean } {
     return { decoder: this.#source !== undefined, indexer: this.#store !== undefined };
   }
@@ -110,7 +110,10 @@ export class IndexerWork {
     await this.#alignPrices();
   }
 
-  /** @throws {PlatformError} DATABASE_UNUSABLE when it begins elsewhere, or its chain is another from our first block on, too far below to be a reorg */
+  /**
+   * Opens the decoder's database. @throws {PlatformError} DATABASE_UNUSABLE when it begins elsewhere, or its chain
+   * differs from our first block on, too far below to be a reorg
+   */
   async openSource(): Promise<void> {
     this.#source ??= await this.#options.openSource();
     const first = (await this.#store?.readFirst()) ?? null;
@@ -133,7 +136,7 @@ export class IndexerWork {
     return { isHalted: halt !== null };
   }
 
-  /** Lets go of a database after a failure; it is opened anew. */
+  /** Closes a database after a failure; it is opened anew. */
   drop(database: 'decoder' | 'indexer'): void {
     this.#group = undefined;
     if (database === 'decoder') {
@@ -146,7 +149,7 @@ export class IndexerWork {
     }
   }
 
-  /** Compares our newest block with the decoder's chain. */
+  /** Compares the newest block with the decoder's chain. */
   async inspect(): Promise<Found> {
     const look = await this.#source!.lookAtWriter();
     const range = await this.#source!.readRange();
@@ -179,24 +182,26 @@ export class IndexerWork {
     return { height: shared + 1, depth: tip.height - shared, isAllowed };
   }
 
-  /** A decoder that starts over, or whose node does, has no other chain for that. */
+  /** Waits for a decoder that starts over, or whose node does. It has the same chain, not another one. */
   #isBehind({ height }: BlockRef): 'behind' {
     this.#waitReason = `the decoder is at block ${this.#decoderBlock ?? 'none'}, which is in our chain, below our newest, ${height}; wait, or check its node`;
     return 'behind';
   }
 
-  /** How often the limit of the next block is doubled, because an attempt at it alone was too slow. */
+  /** Number of times that the limit of the next block is doubled, because attempts at it alone were too slow. */
   get doublings(): number {
     return this.#isLate() ? this.#timeouts.ofOneBlock : 0;
   }
 
-  /** Whether the watchdog ended an attempt at the next block: it comes alone then. */
+  /** Returns whether the watchdog ended an attempt at the next block. The block is then written alone. */
   #isLate(): boolean {
     const { block } = this.#timeouts;
     return block !== null && (this.#tip === null || block === this.#tip.height + 1);
   }
 
-  /** Reads the next group of blocks: those that have their prices, where the ledger needs some of another chain. */
+  /**
+   * Reads the next group of blocks. If the ledger needs prices of another chain, they are the blocks that have theirs.
+   */
   async read(): Promise<Read> {
     if (this.#next && !(await this.#isOnChain(this.#next))) await this.#discardNext();
     this.#group = this.#next ?? (await this.#readBehind(this.#tip));
@@ -208,7 +213,10 @@ export class IndexerWork {
     return this.#group ? 'blocks' : 'fork';
   }
 
-  /** The blocks behind one, or the first ones, as far as they have their prices; undefined where the decoder's chain has none. */
+  /**
+   * Reads the blocks after one, or the first ones, up to the first without its prices. It is undefined where the
+   * decoder has none.
+   */
   async #readBehind(tip: BlockRef | null): Promise<Group | undefined> {
     const range = await this.#source!.readRange();
     if (range === null) return undefined;
@@ -219,7 +227,10 @@ export class IndexerWork {
     return { blocks: await this.#priced(read) };
   }
 
-  /** @throws {PlatformError} PRICES_REPLACED; the faults of an index of Bitcoin that no retry mends */
+  /**
+   * Adds prices to blocks. @throws {PlatformError} PRICES_REPLACED; the faults of an index of Bitcoin that no retry
+   * mends
+   */
   async #priced({ blocks, times }: BlockGroup): Promise<readonly ChainBlock[]> {
     const { openPrices } = this.#options;
     if (!openPrices) return blocks;
@@ -248,12 +259,15 @@ export class IndexerWork {
     this.#prices = undefined;
   }
 
-  /** What was read ahead may not be written. */
+  /** Reads again which prices the newest written block has: a group that was read ahead may not be written. */
   async #alignPrices(): Promise<void> {
     if (this.#options.openPrices) this.#lastPriced = await this.#store!.readPriceBlock();
   }
 
-  /** Carries the group out and writes it. @throws {PlatformError} LEDGER_INSANE when the sums then disagree; nothing is written */
+  /**
+   * Executes the group and writes it. @throws {PlatformError} LEDGER_INSANE when the sums then disagree; nothing is
+   * written
+   */
   async write(): Promise<void> {
     const group = this.#group!;
     this.#options.setPace?.(group.blocks.length > 1 ? 'catchUp' : 'tip');
@@ -269,7 +283,7 @@ export class IndexerWork {
     this.#options.log.debug({ first: blocks[0]!.height, last: last.height }, 'blocks written');
   }
 
-  /** Begins to carry out a group of a catch-up; other blocks are carried out when they are written. */
+  /** Begins to execute a group of a catch-up. A single block is executed when it is written. */
   #begin(blocks: readonly ChainBlock[], store: IndexerStore): Group {
     if (blocks.length === 1) return { blocks };
     const prepared = store.prepare(blocks);
@@ -277,7 +291,7 @@ export class IndexerWork {
     return { blocks, prepared };
   }
 
-  /** Begins the group behind a block. What fails of it is told when it is read or written. */
+  /** Begins the group after a block. A failure of it appears when the group is read or written. */
   async #beginBehind(last: BlockRef, store: IndexerStore): Promise<void> {
     const next = await this.#readBehind(last).catch(() => undefined); // the connection is closed: the next look at it fails
     if (!next || next.blocks.length === 0 || this.#store !== store) return;
@@ -285,7 +299,10 @@ export class IndexerWork {
     if (begun.prepared && this.#store === store) this.#next = begun;
   }
 
-  /** @param height first block to take back @throws {PlatformError} LEDGER_INSANE when the sums then disagree */
+  /**
+   * Rolls blocks back. @param height first block to roll back @throws {PlatformError} LEDGER_INSANE when the sums then
+   * disagree
+   */
   async rollBack(height: number): Promise<void> {
     await this.#discardNext();
     await this.#store!.rollBack(height);
@@ -294,13 +311,13 @@ export class IndexerWork {
     await this.#alignPrices();
   }
 
-  /** Whether the decoder's chain still has what was read ahead. */
+  /** Returns whether the decoder's chain still has the blocks that were read ahead. */
   async #isOnChain({ blocks }: Group): Promise<boolean> {
     const { height, hash } = blocks.at(-1)!;
     return hash === (await this.#source!.hashAt(height));
   }
 
-  /** Takes back what was prepared on a chain that the decoder has left. */
+  /** Discards a group that was prepared on a chain that the decoder has left. */
   async #discardNext(): Promise<void> {
     const next = this.#next;
     this.#next = undefined;
@@ -323,19 +340,19 @@ export class IndexerWork {
     this.#options.log.error({ code: refusal.code }, `halted: ${refusal.reason}`);
   }
 
-  /** Rests at the tip until the decoder is to be looked at again. @throws when the signal is aborted */
+  /** Rests at the tip until the next look at the decoder. @throws when the signal is aborted */
   async wait(signal: AbortSignal): Promise<void> {
     this.#options.setPace?.('tip');
     if (this.#tip) await this.#options.rest?.(this.#tip.height);
     await sleep(this.#options.pollIntervalMs, undefined, { signal });
   }
 
-  /** Tells those who read the ledger whether it goes on. What fails of it fails the next statement, too. */
+  /** Tells readers of the ledger whether it goes on. A failure is ignored: the next statement fails too. */
   async tellReaders(isWaiting: boolean): Promise<void> {
     await this.#store?.tellWaiting(isWaiting).catch(() => undefined);
   }
 
-  /** Uses connections that rest, from time to time: one that was lost is opened again before the next block comes. */
+  /** Uses idle connections from time to time, so that a lost one is opened again before the next block comes. */
   async keepAlive(): Promise<void> {
     if (performance.now() - this.#keptAt < KEEP_ALIVE_MS) return;
     this.#keptAt = performance.now();

@@ -8,7 +8,7 @@ import { settleTrade } from './trade-end.ts';
 /** Status of a match that nobody has paid for. */
 export const EXPIRED_MATCH = 'expired';
 
-/** Pays a match with one output; nothing happens unless the match waits for it and it is enough. */
+/** Pays a match with one output. Nothing happens unless the match waits for payment and the output is enough. */
 export function payMatch(
   match: number | null,
   { vout, address, amount }: Output,
@@ -50,7 +50,10 @@ function fulfil(owed: Obligation, step: Step): void {
   finish(owed, { status: 'fulfilled', match: VALID }, step);
 }
 
-/** The seller, or whom he swept his orders to, gets back what nobody has paid for; the payer's order has again what the match had used of it. */
+/**
+ * Ends a match that was not paid. The seller, or the address that a SWEEP gave its orders to, gets the escrow back. The
+ * buyer's order gets back the amounts that the match had used.
+ */
 export function expireObligation({ index, seller }: Obligation, source: string): SystemAction {
   return {
     name: 'COINPAY_EXPIRE',

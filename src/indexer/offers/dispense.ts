@@ -11,33 +11,33 @@ import { EMPTY_COUNTER, type Entry } from './offer-book.ts';
 import { firstFrom } from './sorted-chunks.ts';
 import { COIN_STEP, ONE } from './units.ts';
 
-/** What somebody paid to an address. */
+/** Payment to an address. */
 export interface Payment {
   readonly payer: string;
   readonly payee: string;
-  /** Null is the chain's own coin. */
+  /** Ticker; null for the chain's own coin. */
   readonly tick: string | null;
   readonly amount: bigint;
 }
 
-/** How far a payment has come. */
+/** Progress of a payment over dispensers. */
 interface Asked {
   /** Index of the last dispenser that was asked; 0 before the first. */
   readonly last: number;
   readonly dispensers: number;
-  /** Those of them that had nothing to give. */
+  /** Number of asked dispensers that had nothing to give. */
   readonly empty: number;
 }
 
-/** A dispense makes as many rows as three actions. */
+/** Units of a dispense, which makes as many rows as three actions. */
 const UNITS = 2;
 const NONE_ASKED: Asked = { last: 0, dispensers: 0, empty: 0 };
 
 /**
- * Serves a payment at the oldest dispenser that takes it, then goes on with what is left at the next.
+ * Serves a payment at the oldest dispenser that takes it, then goes on at the next with the rest of the payment.
  *
- * A payment asks as many dispensers as the limits allow, in a block that is full the first one alone, and passes over empty ones
- * after the first of them.
+ * A payment asks as many dispensers as the limits allow, but only the first one in a full block. It passes over empty
+ * dispensers after the first ones.
  */
 export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
   const { payer, amount } = payment;
@@ -69,13 +69,13 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
   };
 }
 
-/** Whether any dispenser waits for such payments. */
+/** Returns whether any dispenser waits for such payments. */
 export function hasDispenser(ledger: Step['ledger'], payee: string, tick: string | null): boolean {
   const place = counterOf(payee, tick);
   return [place, place + EMPTY_COUNTER].some((each) => firstOf(ledger.standing(each, () => false)) !== undefined);
 }
 
-/** The oldest dispenser behind the last one that takes so little. */
+/** Returns the oldest dispenser after the last one that takes so small a payment. */
 function nextAt({ payee, tick, amount }: Payment, { last, empty }: Asked, { ledger, limits }: Step): Entry | undefined {
   const place = counterOf(payee, tick);
   const oldest = (at: string) =>
@@ -93,14 +93,14 @@ function firstOf(entries: Iterable<Entry>, isMeant: (entry: Entry) => boolean = 
   return undefined;
 }
 
-/** What a payment pays for, whether there is as much or not. */
+/** Fills that a payment pays for, whether the dispenser has as many or not. */
 interface Bought {
   readonly fills: bigint;
-  /** What some of them cost, in what is paid. */
+  /** Cost of a number of fills, in what is paid. */
   readonly costOf: (fills: bigint) => bigint;
 }
 
-/** @returns null where fills cost a currency, and the coin has no price in it */
+/** Returns what a payment buys; null where fills have a price in a currency, and the coin has no price in it. */
 function boughtOf({ get, fiat }: Dispenser, amount: bigint, step: Step): Bought | null {
   if (fiat === null) return { fills: amount / get.amount, costOf: (fills) => fills * get.amount };
   const prices = paymentPrices(step.rules.coin, fiat.code, step);
@@ -112,17 +112,20 @@ function boughtOf({ get, fiat }: Dispenser, amount: bigint, step: Step): Bought 
   };
 }
 
-/** What some of the coin is worth at a price. */
+/** Returns the value of some of the coin at a price. */
 const worth = (amount: bigint, price: bigint): bigint => (amount * price) / ONE;
 const ceilDivide = (a: bigint, b: bigint): bigint => (a + b - 1n) / b;
 const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
-/** The lists that count now. */
+/** Returns the lists that count at a time. */
 export function listsAt({ lists }: Dispenser, time: number): DispenserLists {
   return lists.findLast(({ from }) => from <= time) ?? lists[0]!;
 }
 
-/** @param fills  null where the coin has no price */
+/**
+ * Returns the status of a refused payment; undefined for a payment that is served. @param fills null where the coin has
+ * no price
+ */
 function refusalOf(dispenser: Dispenser, { payer, payee, tick }: Payment, fills: bigint | null, step: Step) {
   const { action, ledger } = step;
   if (fills === null) return 'no matching oracle price';
@@ -178,7 +181,9 @@ function serve(dispenser: Dispenser, buyer: string, fills: bigint, step: Step): 
   else if (isSpent(after, step)) step.next.push(closeDispenser(after, 'max_dispenses_reached'));
 }
 
-/** Each refusal leaves a row, and each payment that may be served is kept by decoders: both must end. */
+/**
+ * Counts a refusal. Each one leaves a row, and decoders keep each payment that may be served, so both must be bounded.
+ */
 function countRefusal(dispenser: Dispenser, step: Step): void {
   const after = { ...dispenser, refusals: dispenser.refusals + 1 };
   step.ledger.setOffer(after);

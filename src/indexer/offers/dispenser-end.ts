@@ -14,7 +14,10 @@ export function setDispenserStatus(dispenser: Dispenser, status: string, { actio
   ledger.setOffer({ ...dispenser, status });
 }
 
-/** Whether it should have ended with the block below, which had no room: decoders keep payments to it no longer. */
+/**
+ * Returns whether a dispenser should have ended with the block below, which had no room. Decoders no longer keep
+ * payments to it.
+ */
 export function isOverdue(
   { status, expiration, closesAt }: Dispenser,
   { timeBelow }: Step['action']['block']
@@ -22,13 +25,13 @@ export function isOverdue(
   return status === 'open' ? expiration < timeBelow : closesAt !== null && closesAt <= timeBelow;
 }
 
-/** It sells for another hour; what is left then goes to an heir. */
+/** Cancels a dispenser. It sells for another hour; then the rest goes to the refund address. */
 export function cancelDispenser(dispenser: Dispenser, heir: string, step: Step): void {
   const closesAt = step.action.block.time + DISPENSER_DELAY_S;
   setDispenserStatus({ ...dispenser, closesAt, heir }, 'cancelling', step, heir);
 }
 
-/** Closes a dispenser that is live: it is empty, has served too often, or was cancelled an hour ago. */
+/** Closes a live dispenser: it is empty, has served too often, or was cancelled an hour ago. */
 export function closeDispenser(
   { index, source }: Dispenser,
   status: 'empty' | 'max_dispenses_reached' | 'cancelled'

@@ -8,16 +8,20 @@ import { expireTrade } from './trade-end.ts';
 const byIndex = (a: Offer, b: Offer) => a.index - b.index;
 const byEnd = (a: Offer, b: Offer) => a.expiration - b.expiration || byIndex(a, b);
 
-/** Units of an end: its action, what leaves the escrow and what is credited. */
+/** Units of an end: its action, what leaves the escrow, and what is credited. */
 const UNITS = 3;
-/** The part of its units that a block without room has for ends nevertheless, so that all that wait come to theirs. */
+/**
+ * Divisor of a block's units: a block without room still ends at least that part, so that every end comes to its turn.
+ */
 const LEAST_PART = 150;
 
 /**
- * What ends with a block of a time: open offers that expired before it, in the order of their actions, then awaited payments
- * whose time is over, then dispensers that were cancelled an hour ago. A cancelled dispenser does not expire: its hour ends it.
+ * Returns what ends with a block: open offers that expired before its time, in the order of their actions, then awaited
+ * payments whose time is over, then dispensers that were cancelled an hour ago. A cancelled dispenser does not expire:
+ * its hour ends it.
  *
- * @param units  of a block, and those that it has room for. What ends last of more offers waits for the next block, and is open until then.
+ * @param units all units of a block, and those that are left. Offers beyond them, those with the latest ends, stay open
+ *   until the next block.
  */
 export function dueActions(
   ledger: Effects,

@@ -2,7 +2,10 @@ import { writeOwnership } from '../actions/tokens/ownership.ts';
 import { type Step, VALID } from '../rules/action-definition.ts';
 import type { Side } from './offer.ts';
 
-/** Takes what a side is about from an address, under the action of the step; the chain's own coin stays where it is. */
+/**
+ * Takes a side of an offer from an address into escrow, under the action of the step. The chain's own coin is not
+ * taken.
+ */
 export function holdSide({ tick, amount, isOwnership }: Side, from: string, { action, ledger }: Step): void {
   if (tick === null || amount === 0n) return;
   const token = ledger.token(tick)!;
@@ -14,7 +17,7 @@ export function holdSide({ tick, amount, isOwnership }: Side, from: string, { ac
   ledger.escrow(token, from, amount);
 }
 
-/** Hands over what a side is about. @param named  whose escrow the row names */
+/** Hands a side of an offer over from escrow. @param named owner of the escrow in the row */
 export function giveSide(
   { tick, amount, isOwnership }: Side,
   { named, to }: { readonly named: string; readonly to: string },

@@ -12,37 +12,39 @@ import { setTradeStatus, settleTrade } from './trade-end.ts';
 /** Seconds in which the coin side of a match is to be paid. */
 const COINPAY_TERM_S = 7_200;
 const COIN_PLACES = 8;
-/** Stands in `order_matches` for the chain's own coin. */
+/** Id for the chain's own coin in `order_matches`. */
 const NO_TICK = 0;
 
 interface Fill {
-  /** What the taker gives. */
+  /** Amount that the taker gives. */
   readonly give: bigint;
-  /** What it gets. */
+  /** Amount that the taker gets. */
   readonly get: bigint;
 }
 
 /** Makers whose facts are loaded together. */
 const MAKERS_PER_LOAD = 200;
 
-/** Trades with lists that one trade passes over where limits hold; then it looks at those without lists alone. */
+/**
+ * Most trades with lists that one trade passes over where limits hold. After that it looks at those without lists only.
+ */
 const MOST_LISTED = 1_000;
 
-/** How far a trade has come on its market. */
+/** Progress of a trade on its market. */
 interface Progress {
-  /** The maker that was matched last: those in front of it are taken, or cannot be. */
+  /** Maker that was matched last. Those in front of it are taken, or cannot be. */
   readonly from?: Entry;
-  /** Makers that it was not matched with. */
+  /** Number of makers that it was not matched with. */
   readonly passed: number;
-  /** Those of them that have lists. */
+  /** Number of those that have lists. */
   readonly listed: number;
 }
 
 /**
- * Matches a trade with the best one that stands against it, then goes on with what is left.
+ * Matches a trade with the best one against it, then goes on with the rest.
  *
- * In a block that is full it waits as it stands, until it is edited or another trade takes it; so it does when it has passed over
- * as many others as an action may be about.
+ * A trade waits open in a full block, and after it has passed over as many others as an action may be about. It goes on
+ * when it is edited or another trade takes it.
  */
 export function matchTrade({ kind, index, source }: Trade, before: Progress = { passed: 0, listed: 0 }): SystemAction {
   return {
@@ -73,7 +75,7 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
 
 const isFull = (step: Step) => isBlockFull(step) || isSeenEnough('offers', step);
 
-/** What two trades exchange now; null when they cannot. */
+/** Returns what two trades exchange now; null when they cannot. */
 function fillWith(maker: Trade, taker: Trade, step: Step): Fill | null {
   if (!isStillExact(maker, step)) return null;
   const fill = isWhole(taker) ? wholeFill(maker, taker) : fillOf(maker, taker, step);
@@ -86,9 +88,9 @@ interface Standing {
 }
 
 /**
- * Open trades that want what this one gives at its price or a better one: best price first, then the oldest.
+ * Yields open trades that get what this one gives, at its price or a better one: best price first, then the oldest.
  *
- * @param isListedSeen  asked before each: whether those with lists are left out from now on
+ * @param isListedSeen asked before each: whether trades with lists are left out from now on
  */
 function* makersOf(
   taker: Trade,
@@ -117,7 +119,7 @@ function* makersOf(
     else first = plain.next();
   }
 
-  /** Asks for the facts of a maker and of those behind it. */
+  /** Requests the facts of a maker and of those behind it. */
   function wantMakers(place: string, begin: Entry): void {
     const wanted: FactKey[] = [];
     let makers = 0;
@@ -131,13 +133,16 @@ function* makersOf(
   }
 }
 
-/** Whether both amounts of a trade are amounts of their tokens, whose DECIMALS may have fallen since it was made. */
+/**
+ * Returns whether both amounts of a trade are still amounts of their tokens, whose DECIMALS may have fallen since it
+ * was made.
+ */
 function isStillExact({ give, get }: Trade, { action, ledger, rules }: Step): boolean {
   if (!rules.isActive('EXACT_AMOUNTS', action.block.height)) return true;
   return [give, get].every(({ tick, amount }) => tick === null || fitsPlaces(amount, ledger.token(tick)!));
 }
 
-/** What a match with a maker reads. */
+/** Returns the facts that a match with a maker reads. */
 function factsOf({ index, getAddress }: Entry, { give }: Trade): FactKey[] {
   const address: FactKey = { kind: 'addressId', key: getAddress };
   if (give.tick === null) return [offerFact(index), address];
@@ -150,9 +155,11 @@ function wholeFill(maker: Trade, taker: Trade): Fill | null {
 }
 
 /**
- * As much as both have left, at the price of the one that stood first, each side rounded to its places.
+ * Returns a fill of as much as both have left, at the price of the trade that was there first, each side rounded to its
+ * decimals.
  *
- * What is wanted may have more places than its token has by now, and then be exceeded; what is held never has.
+ * An amount to get may have more decimals than its token has by now, and the fill may then exceed it. An amount in
+ * escrow never has.
  */
 function fillOf(maker: Trade, taker: Trade, step: Step): Fill | null {
   const most = { give: least(maker.getLeft, taker.giveLeft), get: least(maker.giveLeft, taker.getLeft) };
@@ -172,7 +179,7 @@ function placesOf({ tick }: Side, { ledger }: Step): number {
   return tick === null ? COIN_PLACES : ledger.token(tick)!.decimals;
 }
 
-/** Whether a list of a token or of either trade bars one of the receivers. */
+/** Returns whether a list of a token or of either trade excludes one of the receivers. */
 function isKeptApart(maker: Trade, taker: Trade, { ledger }: Step): boolean {
   const tokens = [taker.give.tick, taker.get.tick].flatMap((tick) => (tick === null ? [] : ledger.token(tick)!));
   return [...tokens, maker, taker].some((lists) =>

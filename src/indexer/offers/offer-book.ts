@@ -1,36 +1,36 @@
 import { counterOf, isLive, marketOf, type Offer, type OfferKind } from './offer.ts';
 import { SortedChunks, type Sorting } from './sorted-chunks.ts';
 
-/** What the book keeps of a live offer: enough to find it, not to carry it out. */
+/** Entry of a live offer in the book: enough to find the offer, not to carry it out. */
 export interface Entry {
   readonly index: number;
   readonly kind: OfferKind;
-  /** Who made it; of a match that waits for a payment nobody. */
+  /** Source of the offer; of a match that waits for a payment nobody. */
   readonly source: string;
-  /** Who is paid by whoever takes it. */
+  /** Address that is paid by whoever takes the offer. */
   readonly getAddress: string;
-  /** The market or counter where it is looked for; null where nobody looks for it. */
+  /** Market or counter at which it is found; null where nobody looks for it. */
   readonly place: string | null;
   readonly give: bigint;
   readonly get: bigint;
   /** Epoch seconds; null while it does not end by its time. */
   readonly endsAt: number | null;
-  /** When a dispenser that was cancelled closes. */
+  /** Epoch seconds at which a cancelled dispenser closes; null for any other offer. */
   readonly closesAt: number | null;
-  /** The orders of a match that waits for a payment. */
+  /** Orders of a match that waits for a payment. */
   readonly parties: readonly number[];
 }
 
 const byIndex = (a: Entry, b: Entry) => a.index - b.index;
 
-/** The order of trades in a market: the one that gives most for what it gets comes first, of equal ones the oldest. */
+/** Compares trades of a market: the one that gives most for what it gets comes first, of equal ones the oldest. */
 export function compareMakers(a: Entry, b: Entry): number {
   const [first, second] = [a.give * b.get, b.give * a.get];
   return first > second ? -1 : first < second ? 1 : byIndex(a, b);
 }
 
 const BY_PRICE: Sorting<Entry> = { compare: compareMakers, priceOf: () => 0n };
-/** For counters: the oldest first; what a fill costs tells which to pass over. */
+/** Order of counters: the oldest first. The price of a fill decides which to pass over. */
 const BY_AGE: Sorting<Entry> = { compare: byIndex, priceOf: ({ get }) => get };
 const BY_END: Sorting<Entry> = {
   compare: (a, b) => a.endsAt! - b.endsAt! || byIndex(a, b),
@@ -41,7 +41,7 @@ const BY_CLOSE: Sorting<Entry> = {
   priceOf: () => 0n
 };
 
-/** Which offers are live, sorted as they are looked for: at their place by price or age, by their ends, by who made them. */
+/** Live offers, sorted as they are looked for: at their place by price or age, by their ends, and by source. */
 export class OfferBook {
   readonly #entries = new Map<number, Entry>();
   readonly #places = new Map<string, SortedChunks<Entry>>();
@@ -56,32 +56,32 @@ export class OfferBook {
     if (isLive(offer)) this.#insert(entryOf(offer));
   }
 
-  /** Indexes of the live offers of a kind and source. */
+  /** Returns the indexes of the live offers of a kind and source. */
   of(kind: OfferKind, source: string): Iterable<number> {
     return this.#sources.get(`${kind}|${source}`) ?? [];
   }
 
-  /** Indexes of the matches of an order that wait for a payment. */
+  /** Returns the indexes of the matches of an order that wait for a payment. */
   awaitedBy(order: number): ReadonlySet<number> {
     return this.#awaited.get(order) ?? NONE;
   }
 
-  /** What stands at a market or counter, in the order in which it is taken. @see SortedChunks.from */
+  /** Returns the offers at a market or counter, in the order in which they are taken. @see SortedChunks.from */
   at(place: string, isBefore: (entry: Entry) => boolean, most?: bigint): Iterable<Entry> {
     return this.#places.get(place)?.from(isBefore, most) ?? [];
   }
 
-  /** The offers of a kind whose time is over, those that ended first in front. */
+  /** Yields the offers of a kind whose time is over, those that ended first in front. */
   *ending(kind: OfferKind, time: number): Generator<Entry> {
     yield* until(this.#ends.get(kind), ({ endsAt }) => endsAt! <= time);
   }
 
-  /** The dispensers that were cancelled and whose last hour is over. */
+  /** Yields the cancelled dispensers whose last hour is over. */
   *closing(time: number): Generator<Entry> {
     yield* until(this.#closing, ({ closesAt }) => closesAt! <= time);
   }
 
-  /** Indexes of all live offers of a kind. */
+  /** Yields the indexes of all live offers of a kind. */
   *ofKind(kind: OfferKind): Generator<number> {
     for (const entry of this.#entries.values()) if (entry.kind === kind) yield entry.index;
   }
@@ -111,9 +111,9 @@ export class OfferBook {
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** Ends the place of dispensers that hold too little for a fill. */
+/** Suffix of the place of dispensers that hold too little for a fill. */
 export const EMPTY_COUNTER = '|empty';
-/** Ends the place of trades with lists of their own, which may keep everybody out. */
+/** Suffix of the place of trades with lists of their own, which may exclude everybody. */
 export const LISTED_MARKET = '|listed';
 
 function entryOf(offer: Offer): Entry {

@@ -8,17 +8,17 @@ import type { Token } from '../state/token.ts';
 const COIN_PLACES = 8;
 const DAY_S = 86_400;
 
-/** What every offer and every edit of one says. */
+/** Fields that every offer and every edit of one has. */
 export interface OfferFields {
   readonly expirationText: string;
-  /** Epoch seconds; null for what is no time. */
+  /** Epoch seconds; null for a text that is no time. */
   readonly expiration: number | null;
   readonly allowText: string;
   readonly blockText: string;
   readonly memo: string;
 }
 
-/** @param fallback  expiration of an offer that says none */
+/** Reads the terms of an offer or edit. @param fallback expiration of an offer that names none */
 export function readOfferFields({ action: { fields } }: Step, fallback: number | null): OfferFields {
   const expirationText = fields.get('EXPIRATION');
   return {
@@ -30,23 +30,23 @@ export function readOfferFields({ action: { fields } }: Step, fallback: number |
   };
 }
 
-/** When an offer ends that does not say it. */
+/** Returns the expiration of an offer that names none, in epoch seconds. */
 export function defaultExpiration({ action: { block } }: Step): number {
   return block.time + DEFAULT_TERM_S;
 }
 
-/** Days that an offer is open for, to the nearest one. */
+/** Returns the days that an offer is open for, to the nearest one. */
 export function termOf(expiration: number, { action: { block } }: Step): { readonly days: number } {
   return { days: Math.round((expiration - block.time) / DAY_S) };
 }
 
-/** The root of a list of addresses; null for none. `0` takes a list away. */
+/** Returns the root of a list of addresses; null for none. The text `0` removes a list. */
 export function listRoot(text: string, { ledger }: Step): number | null {
   const index = readIndex(text);
   return index === null || index === 0 ? null : (ledger.list(index)?.root ?? null);
 }
 
-/** The terms of a new offer as columns. */
+/** Returns the terms of a new offer as columns. */
 export function termColumns({ expiration, allowText, blockText, memo }: OfferFields, step: Step) {
   return {
     expiration,
@@ -56,13 +56,13 @@ export function termColumns({ expiration, allowText, blockText, memo }: OfferFie
   };
 }
 
-/** The terms of an edit as columns: a list of 0 is taken away, NULL leaves it. */
+/** Returns the terms of an edit as columns. A list of 0 is removed, NULL keeps it. */
 export function editedColumns({ expiration, allowText, blockText }: OfferFields, step: Step) {
   const editedList = (text: string) => (text === '0' ? 0 : listRoot(text, step));
   return { expiration, allow_list: editedList(allowText), block_list: editedList(blockText) };
 }
 
-/** Both lists after an edit: an empty field leaves one as it is. */
+/** Returns both lists after an edit. An empty field keeps a list. */
 export function editedLists(
   before: { readonly allowList: number | null; readonly blockList: number | null },
   { allowText, blockText }: OfferFields,
@@ -74,12 +74,12 @@ export function editedLists(
   };
 }
 
-/** An amount of a token, or of the chain's own coin where there is none. */
+/** Reads an amount of a token, or of the chain's own coin where there is no token. */
 export function readSideAmount(text: string, token: Pick<Token, 'decimals'> | null): bigint | null {
   return parseTokenAmount(text, token?.decimals ?? COIN_PLACES);
 }
 
-/** `EXPIRATION (format)`. */
+/** Check `EXPIRATION (format)`. */
 export const expirationFormat: Check<OfferFields> = [
   'EXPIRATION (format)',
   ({ expirationText, expiration }) => expirationText !== '' && expiration === null
@@ -94,7 +94,7 @@ const listChecks = (name: 'ALLOW_LIST' | 'BLOCK_LIST', textOf: (leg: OfferFields
   ];
 };
 
-/** `EXPIRATION (past)` and the checks of both lists. */
+/** Checks `EXPIRATION (past)` and those of both lists. */
 export const TERM_CHECKS: readonly Check<OfferFields>[] = [
   ['EXPIRATION (past)', ({ expiration }, { action }) => expiration !== null && expiration <= action.block.time],
   ...listChecks('ALLOW_LIST', ({ allowText }) => allowText),

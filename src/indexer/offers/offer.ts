@@ -1,39 +1,39 @@
 import { tickKey } from '../state/keys.ts';
 
-/** What one side of an offer is about; the ownership of a token counts as one unit of it. */
+/** Side of an offer: a ticker and an amount. The ownership of a token counts as one unit of it. */
 export interface Side {
-  /** Null is the chain's own coin. */
+  /** Ticker; null for the chain's own coin. */
   readonly tick: string | null;
   readonly amount: bigint;
   readonly isOwnership: boolean;
 }
 
 interface BaseOffer {
-  /** Of the action that made it. */
+  /** Index of the action that made it. */
   readonly index: number;
-  /** The newest of its statuses, as it is stored. */
+  /** Newest status, as it is stored. */
   readonly status: string;
   /** Epoch seconds; the offer ends in the first block whose median time is above. */
   readonly expiration: number;
 }
 
-/** An ORDER or a SWAP. */
+/** ORDER or SWAP. */
 export interface Trade extends BaseOffer {
   readonly kind: 'order' | 'swap';
   readonly source: string;
   readonly give: Side;
   readonly get: Side;
-  /** What no match has used up. */
+  /** Amounts that no match has used. */
   readonly giveLeft: bigint;
   readonly getLeft: bigint;
   readonly getAddress: string;
   readonly allowList: number | null;
   readonly blockList: number | null;
-  /** Gets what an awaited payment leaves when it never comes. */
+  /** Address that gets the escrow of a match that is never paid. */
   readonly heir: string;
 }
 
-/** The lists of a dispenser from a time on. */
+/** Lists of a dispenser from a time on. */
 export interface DispenserLists {
   readonly from: number;
   readonly allowList: number | null;
@@ -44,36 +44,39 @@ export interface DispenserLists {
 export interface Dispenser extends BaseOffer {
   readonly kind: 'dispenser';
   readonly source: string;
-  /** One fill. */
+  /** Amount of one fill. */
   readonly give: Side;
   readonly get: Omit<Side, 'isOwnership'>;
-  /** What a fill costs in a currency; null where it costs what `get` says. Such a dispenser gets any payment: then `get` is the least. */
+  /**
+   * Price of a fill in a currency; null where `get` is the price. A dispenser with such a price takes any payment from
+   * `get` on.
+   */
   readonly fiat: { readonly code: string; readonly amount: bigint } | null;
   readonly getAddress: string;
-  /** What it holds. */
+  /** Amount that it holds. */
   readonly left: bigint;
   readonly refills: number;
-  /** Since the last refill. */
+  /** Number of dispenses since the last refill. */
   readonly dispenses: number;
   /** Payments that it refused since the last refill. */
   readonly refusals: number;
-  /** The last that has begun counts. */
+  /** Lists in the order of their times. The last one whose time has come counts. */
   readonly lists: readonly DispenserLists[];
-  /** When it closes; null while nobody has cancelled it. */
+  /** Epoch seconds at which it closes; null while nobody has cancelled it. */
   readonly closesAt: number | null;
-  /** Gets what is left. */
+  /** Address that gets the rest at the end. */
   readonly heir: string;
 }
 
-/** A match that waits for a payment in the chain's coin. */
+/** Match that waits for a payment in the chain's coin. */
 export interface Obligation extends BaseOffer {
   readonly kind: 'coinpay';
   readonly payee: string;
   readonly coinAmount: bigint;
-  /** The orders of both sides. */
+  /** Orders of both sides. */
   readonly seller: number;
   readonly buyer: number;
-  /** What the seller gives. */
+  /** Side that the seller gives. */
   readonly give: Side;
 }
 
@@ -90,18 +93,21 @@ export function isLive({ status }: Pick<Offer, 'status'>): boolean {
 
 type Market = Pick<Trade, 'kind' | 'give' | 'get'>;
 
-/** Where those who take what a trade gives look for it. What is taken as a whole only stands apart by its amounts. */
+/**
+ * Returns the key of the market on which takers look for a trade. A trade that is only taken whole is keyed by its
+ * amounts too.
+ */
 export function marketOf({ kind, give, get }: Market): string {
   const amounts = isWhole({ kind, give, get }) ? [give.amount, get.amount] : [];
   return [kind, sideKey(give), sideKey(get), ...amounts].join('|');
 }
 
-/** Whether a trade is matched in whole or not at all. */
+/** Returns whether a trade is matched in whole or not at all. */
 export function isWhole({ kind, give, get }: Market): boolean {
   return kind === 'swap' || give.isOwnership || get.isOwnership;
 }
 
-/** Where a payment to an address looks for dispensers. */
+/** Returns the key of the counter at which a payment to an address looks for dispensers. */
 export function counterOf(address: string, tick: string | null): string {
   return ['dispenser', address, tick === null ? '' : tickKey(tick)].join('|');
 }

@@ -7,15 +7,15 @@ import type { Side } from './offer.ts';
 import { readSideAmount } from './offer-fields.ts';
 import { ONE } from './units.ts';
 
-/** What the text of a new offer says of one side. */
+/** Fields of one side of a new offer. */
 export interface SideFields {
-  /** In capitals. */
+  /** Ticker of the coin, in capitals. */
   readonly coin: string;
   readonly tickText: string;
-  /** Null for the chain's own coin and for an unknown ticker. */
+  /** Token; null for the chain's own coin and for an unknown ticker. */
   readonly token: Token | null;
   readonly amountText: string;
-  /** Null for what is no amount of the token. */
+  /** Amount; null for a text that is no amount of the token. */
   readonly amount: bigint | null;
   /** `1` where the side is an ownership. */
   readonly ownership: string;
@@ -27,7 +27,7 @@ export interface OfferSides {
   readonly get: SideFields;
 }
 
-/** Reads the fields of both sides; a field that the format lacks is empty. */
+/** Reads the fields of both sides. A field that the format lacks is empty. */
 export function readSides(step: Step): OfferSides {
   return { give: readSide(step, 'GIVE'), get: readSide(step, 'GET') };
 }
@@ -46,10 +46,10 @@ function readSide({ action: { fields }, ledger }: Step, name: 'GIVE' | 'GET'): S
   };
 }
 
-/** Whether a side is an ownership. */
+/** Returns whether a side is an ownership. */
 export const isOwnership = ({ ownership }: Pick<SideFields, 'ownership'>): boolean => ownership === '1';
 
-/** The side as the offer keeps it. */
+/** Returns the side as the offer keeps it. */
 export function sideOf(fields: SideFields): Side {
   return {
     tick: fields.token?.tick ?? null,
@@ -58,7 +58,7 @@ export function sideOf(fields: SideFields): Side {
   };
 }
 
-/** Columns of both sides that every table of offers has, for refused offers too. */
+/** Returns the columns of both sides that every table of offers has, for refused offers too. */
 export function sideColumns({ give, get }: OfferSides, step: Step) {
   return {
     give_coin_id: COINS.has(give.coin) ? give.coin : null,
@@ -71,7 +71,7 @@ export function sideColumns({ give, get }: OfferSides, step: Step) {
   };
 }
 
-/** An amount as rows keep it: what could not be read stays as written, an empty text is NULL. */
+/** Returns an amount as rows keep it. A text that is no amount stays as written, an empty text is NULL. */
 export function amountColumn(amount: bigint | null, text: string): string | null {
   return amount === null || text === '' ? orNull(text) : formatAmount(amount);
 }

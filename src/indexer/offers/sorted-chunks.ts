@@ -1,12 +1,12 @@
-/** Items of one chunk, and the least price of them. */
+/** Items of one chunk, and their least price. */
 interface Chunk<T> {
   readonly items: T[];
   least: bigint;
 }
 
-/** What a list is sorted by, and the price by which whole chunks are passed over. */
+/** Order of a list, and the price by which whole chunks are passed over. */
 export interface Sorting<T> {
-  /** 0 for the same item alone. */
+  /** Order of two items; 0 only for the same item. */
   readonly compare: (a: T, b: T) => number;
   readonly priceOf: (item: T) => bigint;
 }
@@ -14,10 +14,10 @@ export interface Sorting<T> {
 const MAX_CHUNK = 512;
 
 /**
- * A sorted list in chunks of some hundred items.
+ * Sorted list in chunks of some hundred items.
  *
- * Adding, finding and removing an item take about the same time for ten items and for a million. Nothing may change it while
- * somebody iterates over it.
+ * Adding, finding and removing an item take about the same time for ten items and for a million. Nothing may change the
+ * list during an iteration.
  */
 export class SortedChunks<T> {
   readonly #chunks: Chunk<T>[] = [];
@@ -61,10 +61,10 @@ export class SortedChunks<T> {
   }
 
   /**
-   * The items from a place on, in order.
+   * Yields the items from a place on, in order.
    *
-   * @param isBefore  whether an item stands in front of that place; true for the first ones alone
-   * @param most      items of a higher price may be left out; default: none is
+   * @param isBefore whether an item is in front of that place; true for the first items only
+   * @param most items of a higher price may be left out; default: none is
    */
   *from(isBefore: (item: T) => boolean, most?: bigint): Generator<T> {
     const first = this.#chunkAt(isBefore);
@@ -76,7 +76,7 @@ export class SortedChunks<T> {
     }
   }
 
-  /** The chunk that has the first item that does not stand in front of a place. */
+  /** Returns the index of the chunk with the first item that is not in front of a place. */
   #chunkAt(isBefore: (item: T) => boolean): number {
     return firstFrom(this.#chunks, ({ items }) => isBefore(items.at(-1)!));
   }
@@ -89,7 +89,10 @@ export class SortedChunks<T> {
   }
 }
 
-/** The place of the first item that a condition does not hold for; it holds for all in front of that one. */
+/**
+ * Returns the index of the first item that a condition does not hold for. It must hold for all items in front of that
+ * one.
+ */
 export function firstFrom<T>(items: readonly T[], isBefore: (item: T) => boolean): number {
   let [low, high] = [0, items.length];
   while (low < high) {

@@ -16,13 +16,16 @@ export function setTradeStatus(trade: Trade, status: string, { action, ledger }:
   ledger.setOffer({ ...trade, status });
 }
 
-/** Ends an open trade: what no match has used goes to an address. While payments are awaited it only stops matching. */
+/**
+ * Ends an open trade: the rest that no match has used goes to an address. While payments are awaited it only stops
+ * matching.
+ */
 export function endTrade(trade: Trade, ending: Ending, to: string, step: Step): void {
   returnRest(trade, to, step);
   setTradeStatus({ ...trade, heir: to }, step.ledger.isAwaited(trade.index) ? PENDING[ending] : ending, step);
 }
 
-/** The status of a trade after a match or the end of one. */
+/** Sets the status of a trade after a match or the end of one. */
 export function settleTrade(trade: Trade, step: Step): void {
   if (step.ledger.isAwaited(trade.index)) return;
   const ended = ENDED[trade.status];

@@ -5,7 +5,10 @@ import type { Effects } from '../state/effects.ts';
 import { OPEN_POLLS, type Poll } from './poll.ts';
 import { countVotes, type Tally } from './tally.ts';
 
-/** The polls that close with a block, oldest first: those that end, and those that the ballots of the block may have decided. */
+/**
+ * Returns the polls that close with a block, oldest first: those that end, and those that ballots of the block may have
+ * decided.
+ */
 export function duePolls(ledger: Effects, height: number): SystemAction[] {
   const open = ledger.get('openPolls', OPEN_POLLS);
   ledger.want(open.map((index) => ({ kind: 'poll', key: String(index) })));
@@ -18,7 +21,10 @@ export function duePolls(ledger: Effects, height: number): SystemAction[] {
     .map((poll, place) => closePoll(poll, place === 0));
 }
 
-/** @param isFirst  whether it is looked at in a full block too; any other poll waits there for the next block, or the next ballot */
+/**
+ * Returns the action that closes a poll. @param isFirst whether a full block looks at it too; any other poll then waits
+ * for the next block or the next ballot
+ */
 function closePoll(poll: Poll, isFirst: boolean): SystemAction {
   return {
     name: 'VOTE',
@@ -66,7 +72,10 @@ function writeOutcome(poll: Poll, tally: Tally, step: Step): void {
   ledger.set('openPolls', OPEN_POLLS, others);
 }
 
-/** Back to who made the poll; of a poll that failed to the pool of rewards, or burned where there is none. */
+/**
+ * Returns the deposit to the source of the poll. That of a failed poll goes to the pool of rewards, or is burned where
+ * there is none.
+ */
 function releaseDeposit({ source, deposit }: Poll, isFinal: boolean, { ledger, rules }: Step): void {
   const gas = ledger.token(rules.gasTick)!;
   const to = isFinal ? source : rules.rewardPool;

@@ -6,19 +6,19 @@ export type TallyMode = (typeof TALLY_MODES)[number];
 export const WEIGHT_MODES = ['balance', 'stake', 'flat', 'quadratic'] as const;
 export type WeightMode = (typeof WEIGHT_MODES)[number];
 
-/** The share of a token's supply that is all of it. */
+/** Share of a token's supply that is all of it. */
 export const WHOLE_SUPPLY = parseAmount('1')!;
 
-/** A valid poll. Amounts are counts of 10^-18, and so are shares of the token's supply. */
+/** Valid poll. Amounts and shares of the token's supply are counts of 10^-18. */
 export interface Poll {
-  /** Of the action that made it. */
+  /** Index of the action that made it. */
   readonly index: number;
   readonly source: string;
-  /** Who holds it may vote. */
+  /** Ticker of the token whose holders may vote. */
   readonly tick: string;
-  /** At whose end it closes. */
+  /** Block at whose end it closes. */
   readonly endBlock: number;
-  /** How many there are. */
+  /** Number of options. */
   readonly options: number;
   readonly maxSelections: number;
   readonly tallyMode: TallyMode;
@@ -27,7 +27,7 @@ export interface Poll {
   readonly quorum: bigint;
   readonly minVoters: number;
   readonly minBalance: bigint;
-  /** Share of the supply that an option's voters hold where it wins before the end; null where none does. */
+  /** Share of the supply with which an option wins before the end; null where none does. */
   readonly threshold: bigint | null;
   readonly deposit: bigint;
   readonly isOpen: boolean;
@@ -35,28 +35,28 @@ export interface Poll {
   readonly lastBallot: number;
 }
 
-/** One option that a voter is for. */
+/** Option that a voter chose. */
 export interface Choice {
   readonly option: number;
-  /** Against the shares of the other choices of a split vote. */
+  /** Weight among the shares of the voter's other choices. */
   readonly share: number;
 }
 export type Ballot = readonly Choice[];
 
-/** The one key of the fact that lists the open polls. */
+/** The only key of the fact that lists the open polls. */
 export const OPEN_POLLS = 'all';
 
 export const MOST_OPTIONS = 32;
 const MOST_SHARE = 1_000_000;
 
-/** The key of a voter's ballot. */
+/** Returns the key of a voter's ballot. */
 export function ballotKey(poll: number, address: string): string {
   return `${poll}|${address}`;
 }
 
-/** A ballot, or the status of what is none. */
+/** Ballot, or the status of a text that is none. */
 export type ReadBallot = { readonly ballot: Ballot } | { readonly fault: BallotFault };
-/** In the order in which they are told. */
+/** Faults of a ballot, in the order in which they are checked. */
 export const BALLOT_FAULTS = [
   'BALLOT (empty)',
   'BALLOT (exceeds MAX_SELECTIONS)',
@@ -79,7 +79,7 @@ export function readBallot(text: string, { options, maxSelections, tallyMode }: 
   return { ballot: choices };
 }
 
-/** @returns 0 for what is no share */
+/** Reads a share from 1 up. @returns 0 for any other text */
 function readShare(text: string): number {
   const share = /^\d{1,7}$/.test(text.trim()) ? Number(text) : 0;
   return share <= MOST_SHARE ? share : 0;

@@ -4,19 +4,19 @@ import type { Effects } from '../state/effects.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
 import { type Ballot, ballotKey, type Poll, WHOLE_SUPPLY } from './poll.ts';
 
-/** The weight of everybody where all weigh the same. */
+/** Weight of each voter where all have the same. */
 const HEAD = parseAmount('1')!;
 
-/** What an option or a poll has got. */
+/** Votes for an option or in a poll. */
 export interface Votes {
   readonly weight: bigint;
   readonly voters: number;
 }
 
-/** The votes of a poll as they stand. */
+/** Votes of a poll as they are now. */
 export interface Tally extends Votes {
   readonly options: readonly Votes[];
-  /** The option with the greatest weight, of equal ones the first. */
+  /** Option with the greatest weight, of equal ones the first. */
   readonly leader: number;
   /** Whether the voters of the leader hold the share of the supply that decides the poll. */
   readonly isDecided: boolean;
@@ -24,7 +24,7 @@ export interface Tally extends Votes {
   readonly hasVoters: boolean;
 }
 
-/** Counts the newest ballot of each voter, by what stands behind it now. */
+/** Counts the newest ballot of each voter, by the balances of now. */
 export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
   const ballots = ballotsOf(poll, ledger);
   const passes = poll.weightMode === 'balance' ? 1 : 2;
@@ -44,7 +44,7 @@ export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
   };
 }
 
-/** What stands behind each option in units of the token, whatever these weigh in the poll. */
+/** Adds up what the voters of each option hold, in units of the token, whatever weights the poll uses. */
 function heldBehind(poll: Poll, ballots: ReadonlyMap<string, Ballot>, ledger: Effects, height: number) {
   const byBalance: Poll = { ...poll, weightMode: 'balance' };
   return addUp(byBalance, ballots, weightsOf(byBalance, ballots, ledger, height));
@@ -77,7 +77,7 @@ function ballotsOf({ index }: Poll, ledger: Effects): Map<string, Ballot> {
   return new Map(voters.map((voter) => [voter, ledger.get('ballot', ballotKey(index, voter))!]));
 }
 
-/** The weight behind each ballot: the voter's own, and that of those who let him vote for them and did not vote. */
+/** Returns the weight of each ballot: the voter's own, and that of delegators who did not vote. */
 function weightsOf(
   poll: Poll,
   ballots: ReadonlyMap<string, Ballot>,
@@ -94,7 +94,7 @@ function weightsOf(
   return weights;
 }
 
-/** Who votes for whom with the token of a poll. */
+/** Returns the delegations of votes with the token of a poll, as pairs of delegator and delegate. */
 function delegationsOf({ tick }: Poll, ledger: Effects): (readonly [from: string, to: string])[] {
   const delegators = [...ledger.get('delegators', tickKey(tick))];
   ledger.want(delegators.map((from) => ({ kind: 'voteDelegate', key: pairKey(tick, from) })));
@@ -119,7 +119,7 @@ function weightOf(holder: string, { tick, weightMode, minBalance }: Poll, ledger
   }
 }
 
-/** The greatest whole number whose square is not above another. */
+/** Returns the greatest whole number whose square is not above another. */
 export function squareRoot(square: bigint): bigint {
   if (square < 2n) return square;
   let root = 1n << BigInt(Math.ceil(square.toString(2).length / 2));

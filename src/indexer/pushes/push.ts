@@ -2,38 +2,44 @@ import type { ExecutedBlock } from '../block/block.ts';
 import { VALID } from '../rules/action-definition.ts';
 import type { Columns } from '../state/rows.ts';
 
-/** What a hub is told, by the method that takes it. */
+/** Methods of a hub that take pushes. */
 export const PUSH_METHODS = ['pushchaintip', 'pushpriceround', 'pushoracleprice', 'pushpricereorg'] as const;
 export type PushMethod = (typeof PUSH_METHODS)[number];
 
 /** One call of a hub. */
 export interface Push {
   readonly method: PushMethod;
-  /** Of the action that it tells of; 0 for a tip. A rollback below it takes it back. */
+  /** Index of the action that it reports; 0 for a tip. A rollback below it takes it back. */
   readonly actionIndex: number;
   readonly params: object;
 }
 
-/** Which chain pushes, and how often it was rolled back: a hub refuses what an older generation says of the same. */
+/**
+ * Chain that pushes, and how often it was rolled back. A hub refuses a push of an older generation about the same
+ * thing.
+ */
 export interface PushOrigin {
   /** `BTC`. */
   readonly coin: string;
   readonly generation: number;
 }
 
-/** The last block of a network. */
+/** Returns the push of the newest block. */
 export function tipPush({ height, time }: ExecutedBlock['block'], coin: string, network: string): Push {
   const params = { coin, network, block_height: height, block_time: time };
   return { method: 'pushchaintip', actionIndex: 0, params };
 }
 
-/** Takes back what actions from an index on told; the generation is the one that the rollback began. */
+/**
+ * Returns the push that takes back the reports of all actions from an index on. The generation is the one that the
+ * rollback began.
+ */
 export function retractionPush(firstAction: number, { coin, generation }: PushOrigin): Push {
   const params = { source_chain: coin, from_action_index: firstAction, retraction_generation: generation };
   return { method: 'pushpricereorg', actionIndex: firstAction, params };
 }
 
-/** The prices that valid actions of a block told, in the order of the actions. */
+/** Returns the pushes of the prices that valid actions of a block reported, in the order of the actions. */
 export function pricePushes({ rows, block }: ExecutedBlock, { coin, generation }: PushOrigin): Push[] {
   return rows
     .filter(({ table, columns }) => table === 'prices' && columns['status_id'] === VALID)

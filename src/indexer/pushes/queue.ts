@@ -4,27 +4,27 @@ import type { Push, PushMethod } from './push.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** Prices that wait at most; the oldest go first. At one round in ten minutes it is what two months bring. */
+/** Most prices that wait; beyond that the oldest are dropped. At one round in ten minutes they cover two months. */
 export const MAX_WAITING = 10_000;
 const LONGEST_ERROR = 500;
-/** A push that the hub did not take waits twice as long each time, from a second to an hour. */
+/** Longest wait of a push that the hub did not take, in seconds. The wait starts at a second and doubles each time. */
 const LONGEST_WAIT_S = 3_600;
-/** Such pushes that wait at most; of more the oldest go. */
+/** Most pushes that wait because the hub did not take them; beyond that the oldest are dropped. */
 const MOST_REFUSED = 1_000;
 
-/** A push that waits in the table, the oldest first by its id. */
+/** Push that waits in the table. Older ones have lower ids. */
 export interface WaitingPush {
   readonly id: number;
   readonly method: PushMethod;
-  /** JSON. */
+  /** Parameters as JSON. */
   readonly params: string;
 }
 
 /**
- * Adds pushes behind those that wait, inside the caller's transaction: they are as durable as its blocks. A tip takes the place of
- * the one that waits.
+ * Adds pushes behind those that wait, inside the caller's transaction, so that they are as durable as its blocks. A tip
+ * replaces the one that waits.
  *
- * @returns how many of the oldest had to go, because there were more than MAX_WAITING
+ * @returns how many of the oldest were dropped, because there were more than MAX_WAITING
  */
 export async function enqueuePushes(connection: Query, pushes: readonly Push[]): Promise<number> {
   if (pushes.length === 0) return 0;
@@ -40,14 +40,14 @@ export async function enqueuePushes(connection: Query, pushes: readonly Push[]):
   return surplus;
 }
 
-/** Takes back what actions from an index on would tell, and every tip, inside the transaction of a rollback. */
+/** Deletes the pushes of actions from an index on, and every tip, inside the transaction of a rollback. */
 export async function retractPushes(connection: Query, firstAction: number | null): Promise<void> {
   await connection.query('DELETE FROM pending_hub_pushes WHERE action_index = 0 OR action_index >= ?', [
     firstAction ?? Number.MAX_SAFE_INTEGER
   ]);
 }
 
-/** How often the ledger of a coin was rolled back. */
+/** Reads how often the ledger of a coin was rolled back. */
 export async function readGeneration(connection: Query, coin: string): Promise<number> {
   const [found] = await rows<{ generation: number }>(
     connection,
@@ -62,7 +62,10 @@ export async function countWaiting(connection: Query): Promise<number> {
   return Number(found?.n ?? 0);
 }
 
-/** The push that is to be told next: the oldest, but for those that the hub did not take and whose wait is not over; null when there is none. */
+/**
+ * Reads the push to send next: the oldest one that is not set aside, or whose wait is over. It is null when there is
+ * none.
+ */
 export async function readOldest(connection: Query): Promise<WaitingPush | null> {
   const [found] = await rows<Record<string, unknown>>(
     connection,
@@ -75,9 +78,9 @@ export async function readOldest(connection: Query): Promise<WaitingPush | null>
 }
 
 /**
- * Sets a push aside that a hub answered and did not take: it is told again later, and those behind it do not wait.
+ * Sets a push aside that a hub answered and did not take. It is sent again later, and those behind it do not wait.
  *
- * @returns how many of the oldest had to go, because more than MOST_REFUSED wait
+ * @returns how many of the oldest were dropped, because more than MOST_REFUSED wait
  */
 export async function setAside(connection: Query, id: number, reason: string): Promise<number> {
   await noteFailure(connection, id, reason);
@@ -88,7 +91,7 @@ export async function setAside(connection: Query, id: number, reason: string): P
   return surplus;
 }
 
-/** How many pushes the hub did not take. */
+/** Reads how many pushes the hub did not take. */
 export async function countRefused(connection: Query): Promise<number> {
   const [found] = await rows<{ n: number }>(
     connection,
@@ -98,8 +101,8 @@ export async function countRefused(connection: Query): Promise<number> {
 }
 
 /**
- * Lets later pushes of a coin, and one that waits, take the place of what a hub has: an indexer that was built anew counts its
- * rollbacks from 0, and the hub remembers those of before.
+ * Raises the generation of later pushes of a coin, and of one that waits, above the one that a hub has. An indexer that
+ * was built anew counts its rollbacks from 0, while the hub remembers the earlier ones.
  */
 export async function raiseGeneration(connection: Query, id: number, coin: string, generation: number): Promise<void> {
   await connection.query(
@@ -112,12 +115,12 @@ export async function raiseGeneration(connection: Query, id: number, coin: strin
   );
 }
 
-/** Forgets a push that a hub has answered. */
+/** Deletes a push that a hub has answered. */
 export async function removePush(connection: Query, id: number): Promise<void> {
   await connection.query('DELETE FROM pending_hub_pushes WHERE id = ?', [id]);
 }
 
-/** Notes why a push still waits. */
+/** Notes the reason for which a push still waits. */
 export async function noteFailure(connection: Query, id: number, reason: string): Promise<void> {
   await connection.query(
     `UPDATE pending_hub_pushes SET attempts = attempts + 1, last_attempted_at = UTC_TIMESTAMP(), last_error = ? WHERE id = ?`,

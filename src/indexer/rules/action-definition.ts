@@ -6,94 +6,99 @@ import type { OutputsPaid } from '../state/payment.ts';
 import type { Columns } from '../state/rows.ts';
 import type { Rules } from './rules.ts';
 
-/** What a handler is given. */
+/** Context of a handler. */
 export interface Step {
   readonly action: Action;
-  /** Reads the ledger as earlier actions and earlier legs of this one left it. */
+  /** State of the ledger after earlier actions and earlier legs of this one. */
   readonly ledger: Effects;
   readonly rules: Rules;
-  /** Of this block. */
+  /** Limits of this block. */
   readonly limits: Limits;
-  /** What its transaction pays; nothing where there is none. */
+  /** Outputs of its transaction; none where there is no transaction. */
   readonly payment: OutputsPaid;
   /** Actions that run directly after this one, before those that it leaves to the rest of its transaction. */
   readonly next: SystemAction[];
 }
 
-/** An action that no text asks for. */
+/** Action that no text asks for. */
 export interface SystemAction {
   readonly name: string;
   readonly source: string;
   readonly format?: number;
-  /** Whether it bears the number of the transaction that caused it. */
+  /** Whether it has the index of the transaction that caused it. */
   readonly hasTransaction?: boolean;
-  /** The output that it is about. */
+  /** Number of the output that it is about. */
   readonly vout?: number;
-  /** @returns whether anything happened; else the action leaves nothing, and the next one gets its number */
+  /** Runs it. @returns false if nothing happened: then the action leaves nothing, and the next one gets its index */
   readonly run: (step: Step) => boolean;
 }
 
-/** A status without `invalid: `, and whether it is the leg's. Later checks may rely on earlier ones. */
+/**
+ * Status without `invalid: `, and the function that says whether a leg has it. Later checks may rely on earlier ones.
+ */
 export type Check<Leg> = readonly [status: string, fails: (leg: Leg, step: Step) => boolean];
 
 /**
- * One action of the ledger: pure, without I/O.
+ * Action of the ledger: pure, without I/O.
  *
- * `read` says what the text asks for, the first check that fails is the status, `apply` moves what a valid leg moves. Actions
- * without parts have one leg; each leg has its own row and verdict.
+ * `read` parses the text into legs, the first check that fails is the status of a leg, and `apply` does what a valid
+ * leg asks for. An action without parts has one leg. Each leg has its own row and status.
  */
 export interface ActionDefinition<Leg> {
   readonly name: string;
-  /** Where its rows go. */
+  /** Table of its rows. */
   readonly table: string;
   /** Fields after the version, by format. */
   readonly formats: Readonly<Record<number, string>>;
   readonly read: (step: Step) => readonly Leg[];
   readonly checks: readonly Check<Leg>[];
-  /** Columns of a leg's row beside `action_index` and `status_id`, also of one that is refused. */
+  /** Columns of a leg's row beside `action_index` and `status_id`, for a refused leg too. */
   readonly row: (leg: Leg, step: Step, isValid: boolean) => Columns;
-  /** Whether the table has valid legs alone, as one without a status has. */
+  /** Whether the table has rows of valid legs only, as one without a status has. */
   readonly keepsValidOnly?: boolean;
-  /** Formats that read what any transfer reads and seldom more: to look for that needs no trial. */
+  /** Formats that read the facts of any transfer and seldom more. Those facts are guessed without a trial. */
   readonly plainFormats?: readonly number[];
-  /** What a valid leg pays gas for; null for a leg that is free. */
+  /** Gas items of a valid leg; null for a leg that is free. */
   readonly charges?: (leg: Leg, step: Step) => Charged | null;
-  /** Of a valid leg. */
+  /** Does what a valid leg asks for. */
   readonly apply?: (leg: Leg, step: Step) => void;
 }
 
-/** An action whose legs nobody outside of it needs to know. */
+/** Action without the type of its legs. */
 export interface Handler {
   readonly name: string;
   readonly table: string;
   readonly formats: Readonly<Record<number, string>>;
-  /** Its status texts in the order in which they are checked. */
+  /** Status texts in the order in which they are checked. */
   readonly statuses: readonly string[];
   readonly keepsValidOnly: boolean;
   readonly plainFormats: readonly number[];
-  /** The handlers of its formats, where these have names and tables of their own. */
+  /** Handlers of its formats, where these have names and tables of their own. */
   readonly parts?: readonly Handler[];
-  /** Judges and carries out one action. @returns whether any of it is valid */
+  /** Judges and runs one action. @returns whether any leg is valid */
   readonly run: (step: Step) => boolean;
 }
 
 export const VALID = 'valid';
-/** What is known, and is not built or not active in a block. */
+/** Status of an action that is known, and is not built or not active in the block. */
 export const NOT_ACTIVATED = 'ACTION is not yet activated';
-/** What statuses of refused actions begin with. Others may later be written over `valid`: `released`, `slashed`. */
+/**
+ * Prefix of the statuses of refused actions. A valid status may later be replaced by one without it: `released`,
+ * `slashed`.
+ */
 export const REFUSED_PREFIX = 'invalid: ';
 
-/** The text that a status is stored as. */
+/** Returns the text under which a status is stored. */
 export function statusText(refusal: string | undefined): string {
   return refusal === undefined ? VALID : REFUSED_PREFIX + refusal;
 }
 
-/** Whether a row's status says that its action was refused. */
+/** Returns whether a row's status is that of a refused action. */
 export function isRefusal(status: unknown): boolean {
   return typeof status === 'string' && status.startsWith(REFUSED_PREFIX);
 }
 
-/** Makes a handler of a definition. */
+/** Makes the handler of a definition. */
 export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
   const {
     name,
@@ -135,7 +140,7 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
   };
 }
 
-/** One action whose formats have tables of their own; the first part names it. */
+/** Makes the handler of an action whose formats have tables of their own. The first part names it. */
 export function byFormat(parts: readonly [Handler, ...Handler[]]): Handler {
   const [{ name, table }] = parts;
   return {
@@ -150,7 +155,7 @@ export function byFormat(parts: readonly [Handler, ...Handler[]]): Handler {
   };
 }
 
-/** The name that an action is recorded under. */
+/** Returns the name under which an action is recorded. */
 export function recordedName({ name, parts }: Handler, format: number | null): string {
   return (parts && partOf(parts, format)?.name) ?? name;
 }

@@ -2,7 +2,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile } from '../../coin/profile.ts';
 import type { DatabaseBase } from '../../db/core/base.ts';
 
-/** The rules of this release. A higher one means that an activation height came along: see `activations`. */
+/** Version of the rules of this release. A higher one means that an activation height was added: see `activations`. */
 const RULES_VERSION = 1;
 
 /** Parts of a profile that the ledger does not depend on, or that the rest of this file reads. */

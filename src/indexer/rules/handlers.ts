@@ -26,7 +26,7 @@ import { UNSTAKE } from '../actions/validators/unstake.ts';
 import { VOTE } from '../actions/votes/vote.ts';
 import type { Handler } from './action-definition.ts';
 
-/** What each action does, by its name. */
+/** Handlers of actions, by name. */
 export const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   [
     ...[ADDRESS, AIRDROP, ATTEST, BATCH, BROADCAST, CALLBACK, COLLECT, DELEGATE, DESTROY, DISPENSER, DIVIDEND],
@@ -34,17 +34,17 @@ export const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   ].map((handler) => [handler.name, handler])
 );
 
-/** Paid by outputs, so that it has no handler: each output that pays is an action. */
+/** Action without a handler: each output that pays is an action of its own. */
 export const COINPAY = 'COINPAY';
 
-/** Whether there is anything that carries an action out. */
+/** Returns whether this release carries an action out. */
 export function isBuilt(name: string): boolean {
   return name === COINPAY || HANDLERS.has(name);
 }
 
 /**
- * Formats that are known and that nothing carries out, by action: those for contracts, bridges, shared lists and batches. Actions
- * without a handler lack all of theirs.
+ * Formats that are known and not carried out, by action: those for contracts, bridges, shared lists and batches.
+ * Actions without a handler lack all of their formats.
  */
 export const UNBUILT_FORMATS: Readonly<Record<string, readonly number[]>> = {
   ATTEST: [0, 3, 4, 5],
@@ -56,7 +56,7 @@ export const UNBUILT_FORMATS: Readonly<Record<string, readonly number[]>> = {
   UNSTAKE: [1]
 };
 
-/** A table with rows of an action. */
+/** Table with rows of an action. */
 export interface ActionTable {
   readonly name: string;
   readonly keepsValidOnly: boolean;
@@ -76,7 +76,7 @@ function tablesOfAll(handlers: readonly Handler[]): ActionTable[] {
   return [...new Map(tables).values()];
 }
 
-/** The tables that hold rows of an action by the name that it is recorded under. */
+/** Returns the tables that hold rows of an action, by the name under which it is recorded. */
 export function tablesOf(name: string): readonly ActionTable[] {
   return TABLES.get(name) ?? [];
 }

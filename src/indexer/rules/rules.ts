@@ -6,37 +6,37 @@ import { canonicalAddress, isAddress } from '../../coin/script/address.ts';
 import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
 import type { GasRules } from '../fees/amount.ts';
 
-/** What all indexers of one network agree on, beside the actions themselves. */
+/** Rules on which all indexers of one network agree, beside the actions themselves. */
 export interface Rules {
-  /** `BTC`: the chain's own coin. */
+  /** Ticker of the chain's own coin, as `BTC`. */
   readonly coin: string;
   readonly isRegtest: boolean;
-  /** The token that fees are counted in. */
+  /** Ticker of the token in which fees are counted. */
   readonly gasTick: string;
-  /** The one address that may issue the gas token; undefined where nobody may but on regtest. */
+  /** The only address that may issue the gas token. Where it is undefined, nobody may, except on regtest. */
   readonly gasIssuer: string | undefined;
-  /** Where COLLECT takes rewards from; undefined where there is no such address. */
+  /** Address from which COLLECT takes rewards; undefined where there is none. */
   readonly rewardPool: string | undefined;
-  /** Blocks until a stake or key begins or ends to count. */
+  /** Blocks until a stake or key begins or ceases to count. */
   readonly stakeDelay: number;
   /** Blocks until the units of a stake come back. */
   readonly unstakeCooldown: number;
-  /** Names that stand for well-known addresses in hashed rows, by address. */
+  /** Names that replace well-known addresses in hashed rows, by address. */
   readonly roles: ReadonlyMap<string, string>;
-  /** Hashes of the roots over blocks. */
+  /** Hash functions of the roots over blocks. */
   readonly hashes: CommitmentHashes;
-  /** What actions cost. */
+  /** Prices of gas. */
   readonly fees: GasRules;
-  /** What holds in a block of this height. */
+  /** Limits in a block of this height. */
   readonly limitsAt: (height: number) => Limits;
   /** Whether an action counts in a block of this height. */
   readonly isActive: (action: string, height: number) => boolean;
-  /** An address of a coin's network as a block of this height writes it; undefined for a text that is none there. */
+  /** Address of a coin's network as a block of this height writes it; undefined for any other text. */
   readonly readAddress: (text: string, coin: string, height: number) => string | undefined;
 }
 
 const MAX_REMEMBERED = 5_000;
-/** What a text is that is no address: the cache keeps no undefined. */
+/** Cache value of a text that is no address: the cache keeps no undefined. */
 const NONE = '';
 /** Characters of the longest address. */
 const LONGEST_REMEMBERED = 90;
@@ -45,8 +45,8 @@ const LONGEST_REMEMBERED = 90;
 export const COINS: ReadonlySet<string> = new Set(CHAINS.map((chain) => chainNetwork(chain, 'mainnet').ticker));
 
 /**
- * Symbols of coins whose chains may come later: no new token takes one. Those of fewer than four
- * characters would be too short anyway; what is told is that they are reserved.
+ * Symbols of coins whose chains may come later: no new token takes one. Those of fewer than four characters would be
+ * too short anyway; their status says that they are reserved.
  */
 export const FUTURE_COINS: ReadonlySet<string> = new Set(
   [
@@ -58,7 +58,7 @@ export const FUTURE_COINS: ReadonlySet<string> = new Set(
 /** Currencies that a dispenser may name. */
 export const FIATS: ReadonlySet<string> = new Set('AUD BRL CAD CHF CNY EUR GBP INR JPY KRW MXN USD'.split(' '));
 
-/** What a deployment's profile means for one network. @param domain  COMMITMENT_DOMAIN */
+/** Returns the rules of a deployment's profile for one network. @param domain COMMITMENT_DOMAIN */
 export function rulesOf(profile: Profile, network: ChainNetwork, domain: string): Rules {
   const roles = profile.roles[network.name] ?? {};
   const canonicalHeight = activationHeight(profile, network, 'CANONICAL_ADDRESSES');
@@ -94,7 +94,10 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
   };
 }
 
-/** Reads the same texts once: a rule asks for an address several times, and its checksum costs more than all else that is read of it. */
+/**
+ * Caches a reader of addresses. A rule asks for an address several times, and its checksum costs more than the rest of
+ * the reading.
+ */
 function remembering(read: (text: string) => string | undefined): (text: string) => string | undefined {
   const known = new LRUCache<string, string>({ max: MAX_REMEMBERED });
   return (text) => {

@@ -6,26 +6,27 @@ import { type Cooling, isActive, type Stake, sumOf } from './signer.ts';
 /** Status of an UNSTAKE whose units a SLASH took. */
 export const SLASHED = 'slashed';
 
-/** What a staker loses: rows of `stakes` and of `unstakes` of one key. */
+/** Rows of `stakes` and of `unstakes` of one key that a staker loses. */
 interface BondPart {
   readonly pubkey: string;
-  /** All that count or will. */
+  /** Stakes that count or will count. */
   readonly stakes: readonly Stake[];
   readonly cooling: readonly Cooling[];
 }
 
-/** All that stands behind a key. */
+/** Everything that is staked behind a key. */
 export interface Bond {
   readonly pubkey: string;
   readonly parts: readonly BondPart[];
-  /** What the stakers lose, in counts of 10^-18. */
+  /** Loss of the stakers, in counts of 10^-18. */
   readonly total: bigint;
 }
 
 /**
- * What stands behind a key: its stakes, and all of the source that it was delegated to in one of some blocks.
+ * Returns everything that is behind a key: its stakes, and all stakes of a source that it was delegated to in one of
+ * some blocks.
  *
- * @param slots  heights of those blocks
+ * @param slots heights of those blocks
  */
 export function bondOf(pubkey: string, slots: readonly number[], ledger: Effects, height: number): Bond {
   const { delegations } = ledger.get('signer', pubkey);
@@ -49,12 +50,15 @@ export function bondOf(pubkey: string, slots: readonly number[], ledger: Effects
   return { pubkey, parts, total: parts.reduce((sum, part) => sum + sumOf(heldBy(part)), 0n) };
 }
 
-/** The rows whose units are still held: those of an ended stake are in its UNSTAKE and in what that left. */
+/**
+ * Returns the rows whose units are still in escrow. The units of an ended stake are in its UNSTAKE and in the rest that
+ * it left.
+ */
 function heldBy({ stakes, cooling }: BondPart): readonly Pick<Stake, 'source' | 'amount'>[] {
   return [...stakes.filter(({ to }) => to === null), ...cooling];
 }
 
-/** Cuts every row of a bond to 0, lets the units go from their stakers' escrows, and bars the key. */
+/** Cuts every row of a bond to 0, releases its units from the escrows of their stakers, and bans the key. */
 export function cutBond({ pubkey, parts }: Bond, action: Action, ledger: Effects, gasTick: string): void {
   for (const part of parts) {
     const signer = ledger.get('signer', part.pubkey);

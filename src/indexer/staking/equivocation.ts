@@ -1,7 +1,7 @@
 import { isSigned } from '../../consensus/ed25519.ts';
 import type { Capability } from './validators.ts';
 
-/** The engines whose messages prove a fault, by the capability that signs them. */
+/** Engines whose messages prove a fault, by the capability that signs them. */
 const ENGINES: Readonly<Partial<Record<Capability, string>>> = {
   price: 'oracle',
   attestation: 'attest',
@@ -11,10 +11,10 @@ const ENGINES: Readonly<Partial<Record<Capability, string>>> = {
 const MOST_BYTES = 16_384;
 const HEADER = /^EQUIV\|([A-Za-z0-9_-]{1,32})\|([A-Za-z0-9_.:-]{1,128})\|(\d{1,15})\|\|/;
 
-/** A message that a validator signs once in each slot: a header that names the slot, then JSON. */
+/** Message that a validator signs once in each slot: a header that names the slot, then JSON. */
 export interface SlotMessage {
   readonly bytes: Uint8Array;
-  /** The slot: engine, round and view. */
+  /** Slot: engine, round and view. */
   readonly header: string;
   readonly engine: string;
   readonly content: string;
@@ -39,12 +39,12 @@ export function readSlotMessage(text: string): SlotMessage | null {
   return height === null ? null : { bytes, header, engine, content, height };
 }
 
-/** Whether the engine of a message is one whose two messages of a slot bar the signer. */
+/** Returns whether two messages of a slot of this engine ban their signer. */
 export function isSlashable({ engine }: SlotMessage, capability: Capability): boolean {
   return ENGINES[capability] === engine;
 }
 
-/** Whether a key signed a message, header and content. @param signature 128 hex digits */
+/** Returns whether a key signed a message, header and content. @param signature 128 hex digits */
 export function isSignedBy({ bytes }: SlotMessage, pubkey: string, signature: string): boolean {
   return isSigned(bytes, pubkey, signature);
 }

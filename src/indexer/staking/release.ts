@@ -5,7 +5,7 @@ import type { Cooling } from './signer.ts';
 /** Status of an UNSTAKE whose units are back. */
 export const RELEASED = 'released';
 
-/** What comes back to stakers in a block, by the number of the UNSTAKE. */
+/** Returns the releases of a block: one action for each UNSTAKE whose units come back, by the index of the UNSTAKE. */
 export function dueReleases(ledger: Effects, height: number): SystemAction[] {
   return [...ledger.get('cooling', String(height))].sort((a, b) => a.index - b.index).map(release);
 }

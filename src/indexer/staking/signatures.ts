@@ -7,9 +7,9 @@ import { readPubkey } from './signer.ts';
 const MOST_SIGNATURES = 100;
 const SIGNATURE = /^[0-9a-f]{128}$/i;
 
-/** The signatures of an action as its text has them. */
+/** Signatures of an action as its text has them. */
 export interface Signed {
-  /** Null when it is no count from 1 to 100. */
+  /** Number of signatures; null when it is no count from 1 to 100. */
   readonly sigCount: number | null;
   readonly sigs: readonly Signature[];
 }
@@ -21,26 +21,26 @@ export function readSigned(fields: readonly string[], from: number): Signed {
   return { sigCount, sigs };
 }
 
-/** The three checks of their form. */
+/** Checks of the form of the signatures. */
 export const SIGNED_CHECKS: readonly Check<Signed>[] = [
   ['SIG_COUNT (format)', ({ sigCount }) => sigCount === null],
   ['PUBKEY (format)', ({ sigs }) => sigs.some(({ pubkey }) => readPubkey(pubkey) === null)],
   ['SIG (format)', ({ sigs }) => !sigs.every(({ sig }) => SIGNATURE.test(sig))]
 ];
 
-/** The signatures as a row keeps them; null where one is badly formed. */
+/** Returns the signatures as a row keeps them; null where one is badly formed. */
 export function signedColumn({ sigs }: Signed): string | null {
   const isGood = sigs.every(({ pubkey, sig }) => readPubkey(pubkey) !== null && SIGNATURE.test(sig));
   return isGood ? JSON.stringify(sigs) : null;
 }
 
-/** A count from 1 up to a limit; null for any other text. */
+/** Reads a count from 1 up to a limit; null for any other text. */
 export function readCount(text: string, most: number): number | null {
   const count = readIndex(text);
   return count !== null && count >= 1 && count <= most ? count : null;
 }
 
-/** That many couples of fields from a place on; missing fields are empty. */
+/** Returns that many couples of fields from a place on. Missing fields are empty. */
 export function readCouples(fields: readonly string[], from: number, count: number | null): [string, string][] {
   const taken = Array.from({ length: 2 * (count ?? 0) }, (_, place) => fields[from + place] ?? '');
   return groupFields(taken, 2).map(([first, second]) => [first!, second!]);

@@ -13,24 +13,24 @@ export const CAPABILITIES = {
 } as const;
 export type Capability = keyof typeof CAPABILITIES;
 
-/** A key that may sign in a block, with what is staked behind it. */
+/** Key that may sign in a block, with its stake. */
 export interface Validator {
   readonly pubkey: string;
   readonly source: string;
   readonly weight: bigint;
 }
 
-/** Whether a text names a capability. */
+/** Returns whether a text names a capability. */
 export function isCapability(text: string): text is Capability {
   return Object.hasOwn(CAPABILITIES, text);
 }
 
-/** The least weight of a capability, in counts of 10^-18. */
+/** Returns the least weight of a capability, in counts of 10^-18. */
 export function leastWeight(capability: Capability): bigint {
   return parseAmount(CAPABILITIES[capability])!;
 }
 
-/** What an address has staked, behind all its keys, that counts in a block. */
+/** Returns the stakes of an address, behind all its keys, that count in a block, in counts of 10^-18. */
 export function stakedBy(source: string, ledger: Effects, height: number): bigint {
   const keys = ledger.get('keysOf', source);
   ledger.want(keys.map((key) => ({ kind: 'signer', key })));
@@ -38,7 +38,10 @@ export function stakedBy(source: string, ledger: Effects, height: number): bigin
   return sumOf(stakes.filter((stake) => stake.source === source && isActive(stake, height)));
 }
 
-/** The keys that have a capability in a block, in byte order. Of past blocks too: a key that is barred by now had none. */
+/**
+ * Returns the keys that have a capability in a block, in byte order. A key that is banned by now had none in past
+ * blocks either.
+ */
 export function validatorsAt(capability: Capability, ledger: Effects, height: number): Validator[] {
   const keys = ledger.get('keys', ALL_KEYS);
   ledger.want(keys.map((key) => ({ kind: 'signer', key })));
@@ -49,7 +52,9 @@ export function validatorsAt(capability: Capability, ledger: Effects, height: nu
     .filter(({ weight }) => weight >= least);
 }
 
-/** A key with what stood behind it in a block: a stake's own key with the stake, a delegated one with all of its source. */
+/**
+ * Returns a key with its stake in a block: a stake's own key has the stake, a delegated key all stakes of its source.
+ */
 export function validatorOf(pubkey: string, ledger: Effects, height: number): Validator | null {
   const signer: Signer = ledger.get('signer', pubkey);
   if (signer.isBarred) return null;
@@ -62,8 +67,8 @@ export function validatorOf(pubkey: string, ledger: Effects, height: number): Va
 }
 
 /**
- * Whether some of the validators are more than two thirds of all by weight. Of each source the key with the greatest weight
- * counts, among all and among those that signed.
+ * Returns whether some validators have more than two thirds of the weight of all. Of each source only the key with the
+ * greatest weight counts, among all and among those that signed.
  */
 export function isQuorum(signers: readonly Validator[], all: readonly Validator[]): boolean {
   return weightOf(signers) * 3n > weightOf(all) * 2n;

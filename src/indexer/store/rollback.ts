@@ -170,7 +170,7 @@ async function undoSlashes(connection: Query, height: number): Promise<void> {
 }
 
 /**
- * Reopens stakes and delegations that a rolled back block ended, and restarts the cooldown of coins that it returned.
+ * Reopens stakes and delegations that a rolled back block ended, and puts units that it returned back into cooldown.
  */
 async function reopenStakes(connection: Query, height: number, delay: number): Promise<void> {
   for (const table of ['stakes', 'delegations']) {

@@ -20,63 +20,63 @@ import { factLoader } from '../store/facts/loader.ts';
 import { readTimes } from '../store/facts/offers.ts';
 import { readRounds } from '../store/facts/signers.ts';
 
-/** What is judged as if the next block had it. */
+/** Action to be judged as if the next block had it. */
 export interface TrialQuestion {
-  /** Who acts; null: nothing is tried, height and prices alone are told. */
+  /** Address that acts; null for the height and prices alone, without a trial. */
   readonly source: string | null;
   /** `NAME|field|…` */
   readonly data: string;
-  /** Satoshis that its transaction pays to FEE_DESTINATION, digits; null: it pays nothing there. */
+  /** Satoshis that its transaction pays to FEE_DESTINATION, as digits; null if it pays nothing there. */
   readonly feeSats: string | null;
 }
 
-/** What became of one command. */
+/** Result of one command. */
 export interface TriedCommand {
   readonly action: string;
-  /** `valid`, or why the first part of it that is refused is refused. */
+  /** `valid`, or the status of its first refused part. */
   readonly status: string;
 }
 
-/** An action as the next block would judge it; amounts are decimals of the gas token. */
+/** Action as the next block would judge it. Amounts are decimals of the gas token. */
 export interface Trial {
-  /** The newest block; null while there is none. */
+  /** Height of the newest block; null while there is none. */
   readonly blockIndex: number | null;
   readonly blockTime: number | null;
   /** The command, then those that it runs. */
   readonly commands: readonly TriedCommand[];
-  /** Of all commands together. */
+  /** Gas of all commands together. */
   readonly gas: number;
   readonly fee: string;
-  /** What the source has of the gas token. */
+  /** Balance of the source in the gas token. */
   readonly gasBalance: string;
-  /** What a unit of the gas token and one of the coin cost; a text says why they are not known. */
+  /** Prices of a unit of the gas token and of the coin; a text gives the reason where they are not known. */
   readonly prices: CoinPrices | string;
 }
 
-/** What a trial reads, and by which rules. */
+/** Connection and rules of a trial. */
 export interface TrialParts {
-  /** Destroyed by its owner when the trial fails. */
+  /** Connection, which its owner destroys when the trial fails. */
   readonly connection: Connection;
   readonly rules: Rules;
   /** Ids of the tickers of all tokens, by `tickKey`. */
   readonly tickers: ReadonlyMap<string, number>;
-  /** Rounds of prices in the ledger of another chain; undefined: the ledger has its own. */
+  /** Rounds of prices in the ledger of another chain; undefined where the ledger has its own. */
   readonly rounds: readonly PriceRound[] | undefined;
 }
 
 const COUNTERS = (['address', 'ticker', 'action', 'transaction'] as const).map(
   (key) => ({ kind: 'counter', key }) as const
 );
-/** For how long one caller's question may keep the thread of the indexer. */
+/** Longest time for which one caller's question may keep the thread of the indexer, in milliseconds. */
 const MOST_MS = 2_000;
 const SATOSHI = 10n ** 10n;
 
 /**
- * Judges an action on what the database holds at one moment, in a view of its own, and leaves everything as it is.
+ * Judges an action on one snapshot of the database, in a view of its own, and changes nothing.
  *
- * What follows by itself from an action, such as a dispense or a match, is not carried out.
+ * Actions that follow by themselves, such as a dispense or a match, are not run.
  *
- * @throws {PlatformError} TRIAL_TOO_LONG, and what the driver throws
+ * @throws {PlatformError} TRIAL_TOO_LONG, and the driver's errors
  */
 export async function tryAction(
   question: TrialQuestion,
@@ -113,7 +113,7 @@ function unitOf(source: string, { data, feeSats }: TrialQuestion, { fees }: Rule
   return { kind: 'command', transaction, command: parseCommand(data), txIndex: 0 };
 }
 
-/** Commands that are carried out one after the other, in memory. */
+/** Runs commands one after the other, in memory. */
 class TrialRun {
   readonly #view: View;
   readonly #runner: ActionRunner;
@@ -164,7 +164,7 @@ class TrialRun {
     }
   }
 
-  /** What else it lacks, so that one load brings it. */
+  /** Returns the other facts that a command lacks, so that one load brings them. */
   #lackedBy(unit: CommandUnit): readonly FactKey[] {
     const scouting = new Scouting(this.#view, this.#used);
     try {

@@ -7,22 +7,22 @@ import type { PriceRound } from '../state/facts.ts';
 import { readRounds } from '../store/facts/signers.ts';
 import { type Trial, type TrialQuestion, tryAction } from './trial.ts';
 
-/** What trials need of an indexer. */
+/** Dependencies of trials. */
 export interface TrialsOptions {
   readonly pool: Pool;
-  /** The index of Bitcoin whose prices count; null: the ledger has its own. */
+  /** Index of Bitcoin whose prices count; null where the ledger has its own. */
   readonly prices: Pick<Pool, 'query'> | null;
   readonly rules: Rules;
-  /** Undefined while the indexer has no database. */
+  /** Ids of tickers; undefined while the indexer has no database. */
   readonly tickers: () => ReadonlyMap<string, number> | undefined;
 }
 
-/** Questions that wait at most; the next one is refused. */
+/** Most questions that wait; the next one is refused. */
 const MOST_WAITING = 8;
 
 /**
- * Judges actions one after the other in the thread of the indexer. After each it rests for as long as that took, so blocks have at
- * least half of the thread.
+ * Judges actions one after the other in the thread of the indexer. After each it rests for as long as the trial took,
+ * so that blocks have at least half of the thread.
  */
 export class Trials {
   readonly #options: TrialsOptions;
@@ -33,7 +33,10 @@ export class Trials {
     this.#options = options;
   }
 
-  /** @throws {PlatformError} ACTOR_BUSY, ACTOR_NOT_READY, TRIAL_TOO_LONG, and what the driver throws */
+  /**
+   * Judges an action when its turn comes. @throws {PlatformError} ACTOR_BUSY, ACTOR_NOT_READY, TRIAL_TOO_LONG, and the
+   * driver's errors
+   */
   async run(question: TrialQuestion): Promise<Trial> {
     if (this.#waiting >= MOST_WAITING)
       throw new PlatformError('ACTOR_BUSY', { reason: `${MOST_WAITING} questions wait to be judged already` });
@@ -65,7 +68,7 @@ export class Trials {
     }
   }
 
-  /** Those that are settled by now. */
+  /** Returns the rounds of another chain that are settled by now; undefined where the ledger has its own. */
   async #foreignRounds(): Promise<readonly PriceRound[] | undefined> {
     const { prices } = this.#options;
     if (!prices) return undefined;

@@ -78,17 +78,17 @@ function readNew(step: Step): NewDispenser[] {
   ];
 }
 
-/** What a dispenser is filled with; null for what is no amount of its token. */
+/** Reads the amount that a dispenser is filled with; null for a text that is no amount of its token. */
 function readEscrow({ action }: Step, token: Token | null): Pick<NewDispenser, 'escrow' | 'escrowText'> {
   const escrowText = action.fields.get('GIVE_ESCROW');
   return { escrowText, escrow: escrowText === '' ? 0n : readSideAmount(escrowText, token) };
 }
 
-/** Whether fills may cost a currency in a block: below it such dispensers were refused. */
+/** Returns whether fills may have a price in a currency. In blocks below that height such dispensers are refused. */
 const takesFiat = ({ action, rules }: Pick<Step, 'action' | 'rules'>) =>
   rules.isActive('FIAT_DISPENSERS', action.block.height);
 
-/** A token costs what an oracle says nowhere yet, and validators tell the prices of coins alone. */
+/** Checks of the price of a fill. Validators sign prices of coins only, and no oracle's price counts yet. */
 const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
   ['ORACLE_ADDRESS (no effective oracle price)', ({ oracle }) => oracle !== ''],
   [
@@ -97,7 +97,10 @@ const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
   ]
 ];
 
-/** Whether somebody else's address may take the payments: it asked for that, is new in this block, or has taken the source's before. */
+/**
+ * Returns whether another address may take the payments: it allowed that, is new in this block, or has taken the
+ * source's before.
+ */
 function isPermitted({ getAddress }: NewDispenser, { action, ledger }: Step): boolean {
   return (
     getAddress === action.source ||
@@ -218,7 +221,9 @@ function readChange(step: Step): Change[] {
   return [{ named, dispenser, ...readEscrow(step, token), ...readOfferFields(step, null) }];
 }
 
-/** Whether a fill is an amount of the token, whose DECIMALS may have fallen while the dispenser was empty. */
+/**
+ * Returns whether a fill is still an amount of the token, whose DECIMALS may have fallen while the dispenser was empty.
+ */
 function isStillExact({ tick, amount }: Dispenser['give'], { action, ledger, rules }: Step): boolean {
   return !rules.isActive('EXACT_AMOUNTS', action.block.height) || fitsPlaces(amount, ledger.token(tick!)!);
 }
@@ -293,12 +298,12 @@ const edit = defineAction<Change>({
   }
 });
 
-/** An edit of the lists counts later than the rest of it. */
+/** Returns the lists after an edit. They count later than the rest of the edit. */
 function listsAfter({ lists }: Dispenser, change: Change, step: Step): Dispenser['lists'] {
   if (change.allowText === '' && change.blockText === '') return lists;
   const from = step.action.block.time + DISPENSER_DELAY_S;
   return [...lists, { from, ...editedLists(lists.at(-1)!, change, step) }];
 }
 
-/** Sells what it holds to whoever pays its address. */
+/** Sells its contents to whoever pays its address. */
 export const DISPENSER: Handler = byFormat([create, cancel, edit]);

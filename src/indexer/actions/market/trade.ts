@@ -38,7 +38,7 @@ import {
 type Kind = Trade['kind'];
 
 interface NewTrade extends OfferFields, OfferSides {
-  /** Null: an id that names none. */
+  /** Address that is paid; null for an id that names none. */
   readonly getAddress: string | null;
 }
 
@@ -168,7 +168,7 @@ function defineChange(
   });
 }
 
-/** ORDER and SWAP: they stand until another matches, their source cancels them, or their time is over. */
+/** Defines ORDER or SWAP. Trades stay open until another matches, their source cancels them, or their time is over. */
 function defineTrade(kind: Kind): Handler {
   const field = `${kind.toUpperCase()}_ACTION_INDEX`;
   const cancel = defineChange(kind, 'cancel', {

@@ -7,7 +7,7 @@ interface AddressAction {
   readonly requiresMemo: string;
   readonly dispenser: string;
   readonly memo: string;
-  /** Of format 1. */
+  /** Fields of format 1; null in other formats. */
   readonly controller: ControllerFields | null;
 }
 
@@ -35,7 +35,7 @@ const controllerChecks: readonly Check<AddressAction>[] = CONTROLLER_CHECKS.map(
   ({ controller }, step) => controller !== null && fails(controller, step)
 ]);
 
-/** What an address asks of those who deal with it. */
+/** Sets the preferences of an address for those who deal with it. */
 export const ADDRESS = defineAction<AddressAction>({
   name: 'ADDRESS',
   table: 'addresses',

@@ -9,7 +9,7 @@ interface File {
   readonly type: string;
   readonly title: string;
   readonly memo: string;
-  /** The token whose holders may read it; empty for a file that everybody may. */
+  /** Ticker of the token whose holders may read the file; empty for a file that everybody may read. */
   readonly gate: string;
   readonly gateToken: Token | null;
   readonly method: string;
@@ -35,20 +35,23 @@ function read({ action: { fields }, ledger }: Step): File[] {
   ];
 }
 
-/** The least holding that opens the file: 0 where the text is empty, null where it is no amount above 0 of the token. */
+/**
+ * Returns the least holding that opens the file: 0 for an empty text, null for a text that is no amount above 0 of the
+ * token.
+ */
 function leastOf({ leastText, gateToken }: File): bigint | null {
   if (leastText === '') return 0n;
   const isPlain = leastText.length <= MAX_LEAST && !/^0\d/.test(leastText);
   return (isPlain && parseTokenAmount(leastText, gateToken!.decimals)) || null;
 }
 
-/** A check that a file which everybody may read passes. */
+/** Returns a check that a file which everybody may read passes. */
 const gated = (status: string, fails: (file: File, step: Step) => boolean): Check<File> => [
   status,
   (file, step) => file.gate !== '' && fails(file, step)
 ];
 
-/** Names the bytes that its transaction carries, for everybody or for those who hold enough of a token. */
+/** Describes the bytes that its transaction carries, for everybody or for those who hold enough of a token. */
 export const FILE = defineAction<File>({
   name: 'FILE',
   table: 'files',

@@ -23,17 +23,17 @@ function read({ action: { fields } }: Step): Link[] {
   return [{ ends: [end(1), end(2)], memo: fields.get('MEMO') }];
 }
 
-/** One check for each end, in turn. */
+/** Returns one check for each end, in turn. */
 function bothEnds(status: (name: string) => string, fails: (end: End, step: Step) => boolean): Check<Link>[] {
   return [0, 1].map((place) => [status(`COIN${place + 1}`), ({ ends }, step) => fails(ends[place]!, step)]);
 }
 
-/** The valid action of this chain that an end of a link names; null for none. */
+/** Returns the valid action of this chain that an end of a link names; null for none. */
 function pastOf({ coin, actionIndex }: End, { ledger, rules }: Step): PastAction | null {
   return coin === rules.coin ? ledger.get('past', String(Number(actionIndex))) : null;
 }
 
-/** The token that a link is for, where its second end is an ISSUE of this chain. */
+/** Returns the token that a link is for, where its second end is an ISSUE of this chain. */
 function linkedToken({ ends }: Link, step: Step): Token | null {
   const past = pastOf(ends[1], step);
   return past?.tick == null ? null : step.ledger.token(past.tick);
@@ -51,7 +51,7 @@ function mapFile({ ends }: Link, step: Step): void {
   }
 }
 
-/** Ties two actions together, on one chain or two. */
+/** Links two actions, on one chain or two. */
 export const LINK = defineAction<Link>({
   name: 'LINK',
   table: 'links',

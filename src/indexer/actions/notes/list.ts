@@ -17,7 +17,7 @@ import { memberRow } from '../../state/rows.ts';
 interface ListAction {
   readonly type: string;
   readonly edit: string;
-  /** The list that is edited or given away; null when there is none. */
+  /** List that is edited or given away; null when there is none. */
   readonly known: { readonly root: number; readonly list: List } | null;
   readonly destination: string | null;
   readonly memo: string;
@@ -27,12 +27,12 @@ interface ListAction {
 const CREATE = 0;
 const EDIT = 1;
 const TRANSFER = 3;
-/** A list of lists, which is not built. */
+/** Type of a list of lists, which is not built. */
 const UNION = '3';
 const ADD = '1';
-/** `EDIT` of a LIST that takes items away. */
+/** `EDIT` of a LIST that removes items. */
 export const REMOVE = '2';
-/** Fields before the items. */
+/** Number of fields before the items, by format. */
 const HEAD: Readonly<Record<number, number>> = { [CREATE]: 2, [EDIT]: 3 };
 
 function read(step: Step): ListAction[] {
@@ -56,7 +56,7 @@ function read(step: Step): ListAction[] {
 }
 
 interface Judged {
-  /** As the list keeps it; null for a refused item. */
+  /** Item as the list keeps it; null for a refused item. */
   readonly item: string | null;
   readonly refusal?: string;
 }
@@ -71,7 +71,7 @@ function judgeItem(field: string, type: number, step: Step): Judged {
   return item === null ? { item, refusal: 'ADDRESS (format)' } : { item };
 }
 
-/** Each item once: one that is given as text and as `^id` is one. */
+/** Returns each item once. An item that is given as text and as `^id` is one. */
 function distinct(judged: readonly Judged[]): Judged[] {
   const first = new Map(judged.toReversed().map((one) => [one.item, one]));
   return judged.filter((one) => one.item === null || first.get(one.item) === one);
@@ -120,12 +120,12 @@ function apply(leg: ListAction, step: Step): void {
   ledger.set('list', String(root), { ...list, owner: leg.destination! });
 }
 
-/** A check that concerns some formats only. */
+/** Returns a check that concerns some formats only. */
 function of(formats: readonly number[], [status, fails]: Check<ListAction>): Check<ListAction> {
   return [status, (leg, step) => formats.includes(step.action.format ?? CREATE) && fails(leg, step)];
 }
 
-/** Named sets of addresses or tickers. Items are judged one by one and never fail the action. */
+/** Makes or edits named sets of addresses or tickers. Items are judged one by one and never fail the action. */
 export const LIST = defineAction<ListAction>({
   name: 'LIST',
   table: 'lists',

@@ -4,9 +4,9 @@ import { COINS } from '../../rules/rules.ts';
 
 interface Message {
   readonly coin: string;
-  /** Null: the `^id` names nothing. */
+  /** Address; null for an `^id` that names nothing. */
   readonly destination: string | null;
-  /** It is an address of the coin. */
+  /** Whether the destination is an address of the coin. */
   readonly isAddress: boolean;
   readonly method: string;
   readonly key: string;
@@ -37,7 +37,7 @@ function read({ action, ledger, rules }: Step): Message[] {
 
 const asksForKey = ({ action: { format } }: Step) => format === 0 || format === 1;
 
-/** Texts to an address, of this chain or another. */
+/** Sends a text to an address, of this chain or another. */
 export const MESSAGE = defineAction<Message>({
   name: 'MESSAGE',
   table: 'messages',

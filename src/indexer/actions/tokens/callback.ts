@@ -18,10 +18,10 @@ import type { Token } from '../../state/token.ts';
 
 interface Callback {
   readonly token: Token | null;
-  /** What the holders are paid in. */
+  /** Token in which the holders are paid. */
   readonly paid: Token | null;
   readonly memo: string;
-  /** Found when they are first asked for. */
+  /** Returns the holders other than the source. They are read at the first call. */
   readonly holders: (step: Step) => readonly { readonly address: string; readonly amount: bigint }[];
 }
 
@@ -35,7 +35,7 @@ function read({ action, ledger }: Step): Callback[] {
   return [{ token, paid, memo: get('MEMO'), holders }];
 }
 
-/** Whether there is an amount, and its token has as many places as it had when that was promised. */
+/** Returns whether there is an amount, and its token still has the decimals that the amount needs. */
 function isPayable({ callbackAmount }: Token, paid: Token): boolean {
   return callbackAmount !== null && fitsPlaces(callbackAmount, paid);
 }
@@ -48,7 +48,7 @@ function totalOf(callback: Callback, step: Step): bigint {
   return callback.holders(step).reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
 }
 
-/** The owner takes all units back and pays what was promised for each. */
+/** Takes all units back to the owner, who pays the promised amount for each. */
 export const CALLBACK = defineAction<Callback>({
   name: 'CALLBACK',
   table: 'callbacks',

@@ -1,6 +1,6 @@
 import type { Check, Step } from '../../rules/action-definition.ts';
 
-/** What binds a token or an address to a contract. */
+/** Fields that bind a token or an address to a contract. */
 export interface ControllerFields {
   readonly controller: string;
   readonly actionClass: string;
@@ -17,13 +17,16 @@ export function readController({ action: { fields } }: Step): ControllerFields {
   };
 }
 
-/** Before the checks of the token, where there is one. While no contract exists, nothing can be bound or unbound. */
+/**
+ * Check that stands before those of the token, where there is one. While no contract exists, nothing can be bound or
+ * unbound.
+ */
 export const CONTROLLER_KNOWN: Check<ControllerFields> = [
   'CONTROLLER (unknown)',
   ({ controller }) => controller !== ''
 ];
 
-/** After it. */
+/** Checks that stand after those of the token. */
 export const CONTROLLER_BINDING: readonly Check<ControllerFields>[] = [
   ['ACTION_CLASS (unknown)', ({ actionClass }) => !ACTION_CLASSES.has(actionClass)],
   ['ACTION_CLASS (not bound)', ({ unbinds }) => unbinds],

@@ -24,7 +24,7 @@ interface Leg {
   readonly ordinal: number;
 }
 
-/** TICK, AMOUNT, MEMO of each leg. */
+/** Returns TICK, AMOUNT and MEMO of each leg. */
 function legsOf({ action: { format, fields } }: Step): string[][] {
   const { all } = fields;
   if (format === 2) return groupFields(all, 3);
@@ -48,7 +48,7 @@ function read(step: Step): Leg[] {
   return [...legs.values()];
 }
 
-/** Takes amounts of the source out of the world. Legs of equal token and memo are one. */
+/** Destroys amounts of the source. Legs of equal token and memo are one. */
 export const DESTROY = defineAction<Leg>({
   name: 'DESTROY',
   table: 'destroys',

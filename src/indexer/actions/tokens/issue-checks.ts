@@ -92,7 +92,7 @@ const authorityChecks: readonly Check<Issue>[] = [
   )
 ];
 
-/** The cap that would hold; 0 is none. */
+/** Returns the cap after the action; 0 is none. */
 const capOf = ({ maxSupply, token }: Issue) => maxSupply ?? token?.maxSupply ?? 0n;
 const supplyOf = ({ token }: Issue) => token?.supply ?? 0n;
 
@@ -131,11 +131,11 @@ function exceeds(amount: bigint | null | undefined, cap: bigint): boolean {
   return (amount ?? 0n) > limitOf(cap);
 }
 
-/** Whether a field names another value than the token has. */
+/** Returns whether a field names another value than the token has. */
 const changes = <T>(given: T | null | undefined, stored: T | null | undefined) =>
   given !== undefined && given !== null && given !== stored;
 
-/** Whether fewer DECIMALS would round a cap that is locked to another. */
+/** Returns whether fewer DECIMALS would round a locked cap to another one. */
 function rounds(cap: bigint, { decimals }: Issue, { action, rules }: Step): boolean {
   return rules.isActive('LOCKED_CAPS', action.block.height) && !fitsPlaces(cap, { decimals: decimals! });
 }
@@ -178,7 +178,7 @@ function changesTerm(issue: Issue, term: CallbackTerm): boolean {
   return changes<bigint | number>(issue[term], issue.token[term]);
 }
 
-/** Whether anybody but the owner holds some. */
+/** Returns whether anybody but the owner holds some of the token. */
 function isDistributed({ token }: Issue, { ledger }: Step): boolean {
   return ledger.holders(token!).some(({ address }) => address !== token!.owner);
 }
@@ -222,7 +222,7 @@ const windowChecks: readonly Check<Issue>[] = [
   ]
 ];
 
-/** 0 is no limit. */
+/** Returns whether a block number is below a height; 0 is no limit. */
 function isPast(block: number | null | undefined, height: number): boolean {
   return block !== undefined && block !== null && block > 0 && block < height;
 }

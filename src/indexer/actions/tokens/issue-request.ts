@@ -3,13 +3,13 @@ import { namedAddress, orNull, readAmount, readIndex } from '../../rules/checks.
 import { LOCKS, type LockName } from '../../state/token.ts';
 import { readController } from './controller.ts';
 
-/** What an ISSUE asks for, read once. Texts that are empty leave things as they are. */
+/** Fields of an ISSUE, read once. An empty text keeps what the token has. */
 export type Issue = ReturnType<typeof readIssue>;
 
-/** The format that binds a token to a contract. */
+/** Format that binds a token to a contract. */
 export const CONTROLLER_FORMAT = 6;
 export const DEFAULT_DECIMALS = 0;
-/** The most places that a token may have. */
+/** Most decimals of a token. */
 export const MAX_DECIMALS = 18;
 
 /** Reads the fields of any format. */
@@ -30,7 +30,7 @@ export function readIssue(step: Step) {
     name,
     token,
     decimals,
-    /** Undefined where the field is empty, null where it is badly formed. */
+    /** Amounts; undefined where the field is empty, null where it is badly formed. */
     maxSupply: amount('MAX_SUPPLY'),
     maxMint: amount('MAX_MINT'),
     mintSupply: amount('MINT_SUPPLY'),
@@ -43,7 +43,7 @@ export function readIssue(step: Step) {
     allowList: readList(get('ALLOW_LIST'), step),
     blockList: readList(get('BLOCK_LIST'), step),
     description: orNull(get('DESCRIPTION')),
-    /** Empty: unchanged. Null: the `^id` names nothing. */
+    /** New owner. An empty text is no change, null an `^id` that names nothing. */
     transfer: namedAddress(step, get('TRANSFER')),
     transferSupply: supplyTo === action.source ? '' : supplyTo,
     locks: Object.fromEntries(LOCKS.map((lock) => [lock, get(lock.toUpperCase())])) as Record<LockName, string>,
@@ -52,7 +52,7 @@ export function readIssue(step: Step) {
   };
 }
 
-/** Undefined: unchanged. `0`: none. Root null: no list of that index. */
+/** Reads a list. Undefined is no change, `0` no list, and a root of null an index without a list. */
 function readList(
   field: string,
   { ledger }: Step

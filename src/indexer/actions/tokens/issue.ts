@@ -6,7 +6,7 @@ import { LOCKS, type Token } from '../../state/token.ts';
 import { ISSUE_CHECKS } from './issue-checks.ts';
 import { CONTROLLER_FORMAT, DEFAULT_DECIMALS, type Issue, MAX_DECIMALS, readIssue } from './issue-request.ts';
 
-/** What a valid ISSUE says of its token; undefined and empty texts leave things as they are. */
+/** Fields of a valid ISSUE about its token. Undefined and empty texts are no change. */
 export type Issued = Pick<
   Issue,
   | 'maxSupply'
@@ -22,12 +22,12 @@ export type Issued = Pick<
 > & {
   readonly decimals: number | null;
   readonly callbackTick: { readonly tick: string } | null;
-  /** Root 0 takes the list away. */
+  /** Allow list; a root of 0 removes it. */
   readonly allowList: { readonly root: number | null } | undefined;
   readonly blockList: { readonly root: number | null } | undefined;
 };
 
-/** The token after a valid ISSUE, without the supply that it mints. */
+/** Returns the token after a valid ISSUE, without the supply that it mints. */
 export function issuedToken(issue: Issued, former: Token, actionIndex: number): Token {
   const list = (given: Issued['allowList'], stored: number | null) =>
     given === undefined ? stored : given.root || null;
@@ -55,13 +55,16 @@ export function issuedToken(issue: Issued, former: Token, actionIndex: number): 
   };
 }
 
-/** A cap in the places of its token. One that is rounded to nothing would be none: it is the smallest. */
+/**
+ * Returns a cap in the decimals of its token. A cap that would round to 0, which means none, becomes the smallest
+ * amount.
+ */
 function capWith(cap: bigint, decimals: number): bigint {
   const rounded = roundHalfUp(cap, decimals);
   return rounded === 0n && cap > 0n ? 10n ** BigInt(MAX_DECIMALS - decimals) : rounded;
 }
 
-/** A token that nobody has said anything of. */
+/** Returns a new token without any settings. */
 export function blankToken(id: number, tick: string, actionIndex: number, owner: string): Token {
   return {
     id,

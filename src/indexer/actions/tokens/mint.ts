@@ -21,11 +21,11 @@ import type { Token } from '../../state/token.ts';
 interface Mint {
   readonly token: Token | null;
   readonly amountText: string;
-  /** Null for what is no amount of the token. */
+  /** Amount; null for a text that is no amount of the token. */
   readonly amount: bigint | null;
-  /** As the text names it. Null: the `^id` names nothing. */
+  /** Destination as the text names it; null for an `^id` that names nothing. */
   readonly named: string | null;
-  /** Empty: the source keeps it, also where the text names the source. */
+  /** Destination. It is empty where the source keeps the units, also if the text names the source. */
   readonly destination: string | null;
   readonly memo: string;
 }
@@ -53,7 +53,7 @@ function exceedsAddressMax({ token, amount }: Mint, { ledger, action }: Step): b
   return mintAddressMax > 0n && ledger.get('minted', pairKey(tick, action.source)) + amount! > mintAddressMax;
 }
 
-/** Anybody makes new units of a token within the limits of its issuer. */
+/** Makes new units of a token for anybody, within the limits of its issuer. */
 export const MINT = defineAction<Mint>({
   name: 'MINT',
   table: 'mints',

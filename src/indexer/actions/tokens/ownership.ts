@@ -1,7 +1,7 @@
 import type { Step } from '../../rules/action-definition.ts';
 import type { Token } from '../../state/token.ts';
 
-/** Gives a token to another owner: an ISSUE of its own, with the transaction of the action that causes it. */
+/** Gives a token to another owner, by an ISSUE of its own with the transaction of the action that causes it. */
 export function writeOwnership(token: Token, owner: string, { action, ledger }: Step, status: string): void {
   const index = ledger.deal('action');
   ledger.caused.push({ index, name: 'ISSUE', format: 0, source: action.source });

@@ -5,7 +5,7 @@ import type { Token } from '../../state/token.ts';
 
 interface Sleep {
   readonly resumeBlock: string;
-  /** Of format 1. */
+  /** Token of the other format; null where the field names none. */
   readonly token: Token | null;
   readonly isOfToken: boolean;
   readonly memo: string;
@@ -26,7 +26,7 @@ function read({ action, ledger }: Step): Sleep[] {
   ];
 }
 
-/** Stops an address from acting, or a token from being moved, until a block. -1: for ever, 0: wakes now. */
+/** Stops an address from acting, or a token from being moved, until a block. -1 is for ever, 0 wakes now. */
 export const SLEEP = defineAction<Sleep>({
   name: 'SLEEP',
   table: 'sleeps',

@@ -29,11 +29,11 @@ interface Leg {
   readonly listIndex: number | null;
   readonly list: List | null;
   readonly memo: string;
-  /** Found when they are first asked for. */
+  /** Returns the recipients. They are read at the first call. */
   readonly recipients: (step: Step) => readonly string[];
 }
 
-/** TICK, AMOUNT, LIST_ACTION_INDEX, MEMO of each leg. */
+/** Returns TICK, AMOUNT, LIST_ACTION_INDEX and MEMO of each leg. */
 function legsOf({ action: { format, fields } }: Step): string[][] {
   const { all } = fields;
   switch (format) {
@@ -71,12 +71,15 @@ function read(step: Step): Leg[] {
   });
 }
 
-/** Who gets something: nobody gets nothing, where the ledger has limits. */
+/** Returns the recipients of a leg. An amount of 0 has none where the ledger has limits. */
 function recipientsOf(leg: Leg, step: Step): readonly string[] {
   return leg.amount === 0n && hasLimits(step) ? [] : leg.recipients(step);
 }
 
-/** Addresses of the list, or everybody who holds one of its tokens, once each; the token's lists leave some out. */
+/**
+ * Returns the addresses of the list, or the holders of its tokens, once each, without those that the token's lists
+ * exclude.
+ */
 function findRecipients(list: List, token: Token, { ledger }: Step): readonly string[] {
   const named = list.type === LIST_OF_ADDRESSES ? list.members.sorted : holdersOf(list, ledger);
   const isOpen = token.allowList === null && token.blockList === null;
@@ -90,7 +93,7 @@ function holdersOf({ members }: List, ledger: Step['ledger']): readonly string[]
   return [...holders];
 }
 
-/** The same amount for each of many addresses. Legs stand alone. */
+/** Gives the same amount to each of many addresses. Each leg stands alone. */
 export const AIRDROP = defineAction<Leg>({
   name: 'AIRDROP',
   table: 'airdrops',

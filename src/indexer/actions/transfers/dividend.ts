@@ -43,12 +43,12 @@ function read({ action, ledger }: Step): Dividend[] {
   ];
 }
 
-/** Who may get something: nobody gets something of nothing. */
+/** Returns the holders that may get something; none for an amount of 0. */
 function holdersOf({ amount, holders }: Dividend, step: Step) {
   return amount === 0n ? [] : holders(step);
 }
 
-/** What each holder gets; nobody gets nothing, and the source pays itself nothing. */
+/** Returns the share of each holder above 0, without the source and those that the lists of the paid token exclude. */
 function sharesOf(dividend: Dividend, step: Step) {
   const { amount, paid } = dividend;
   const { action, ledger } = step;
@@ -61,7 +61,7 @@ function totalOf(dividend: Dividend, step: Step): bigint {
   return sharesOf(dividend, step).reduce((sum, { share }) => sum + share, 0n);
 }
 
-/** Pays the holders of a token in proportion to what they hold. Anybody may pay. */
+/** Pays the holders of a token in proportion to their holdings. Anybody may pay. */
 export const DIVIDEND = defineAction<Dividend>({
   name: 'DIVIDEND',
   table: 'dividends',

@@ -21,7 +21,7 @@ import {
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
 
-/** Format of a MESSAGE that is encrypted. */
+/** Format of an encrypted MESSAGE. */
 const KEY_MESSAGE = 2;
 
 interface Leg {
@@ -32,11 +32,11 @@ interface Leg {
   readonly destination: string;
   readonly memo: string;
   readonly ordinal: number;
-  /** What the destination held before the action, where the token has files for its holders; else 0. */
+  /** Holding of the destination before the action, if the token has files for its holders; else 0. */
   readonly held: bigint;
 }
 
-/** TICK, AMOUNT, DESTINATION, MEMO of each leg. A last field too many is the memo of all. */
+/** Returns TICK, AMOUNT, DESTINATION and MEMO of each leg. One field too many at the end is the memo of all. */
 function legsOf({ action: { format, fields } }: Step): string[][] {
   const { all } = fields;
   switch (format) {
@@ -87,7 +87,10 @@ function read(step: Step): Leg[] {
   return [...legs.values()];
 }
 
-/** Whether the destination could open a file of the token then, and the BATCH has no message that may hand it the key. */
+/**
+ * Returns whether the destination could then open a file of the token, and the BATCH has no message that may hand it
+ * the key.
+ */
 function lacksKey({ token, amount, destination, held }: Leg, step: Step): boolean {
   const gate = step.ledger.get('gate', tickKey(token!.tick));
   if (gate === null || held + amount! < gate) return false;
@@ -98,7 +101,7 @@ function lacksKey({ token, amount, destination, held }: Leg, step: Step): boolea
   });
 }
 
-/** Moves amounts to other addresses. Equal legs are one leg; a leg that fails stops no other. */
+/** Moves amounts to other addresses. Equal legs are one; a leg that fails stops no other. */
 export const SEND = defineAction<Leg>({
   name: 'SEND',
   table: 'sends',

@@ -7,13 +7,13 @@ import type { Token } from '../../state/token.ts';
 import { writeOwnership } from '../tokens/ownership.ts';
 
 interface Sweep {
-  /** Null: the `^id` names nothing. */
+  /** Address; null for an `^id` that names nothing. */
   readonly destination: string | null;
   readonly flags: Readonly<Record<Flag, string>>;
   readonly memo: string;
 }
 
-/** What may be swept, with what holds where the field is empty. */
+/** Flags of what may be swept, with their values where the field is empty. */
 const DEFAULTS = { BALANCES: '1', OWNERSHIPS: '1', ORDERS: '0', SWAPS: '0', DISPENSERS: '0' } as const;
 type Flag = keyof typeof DEFAULTS;
 const FLAGS = Object.keys(DEFAULTS) as Flag[];
@@ -35,7 +35,10 @@ function flagCheck(flag: Flag): Check<Sweep> {
   return [`${name} (format)`, ({ flags }) => !/^[01]$/.test(flags[flag])];
 }
 
-/** What is on offer follows at once, what dispensers hold when they close. */
+/**
+ * Ends the offers of the source. Those on the market are returned to the destination at once, those of dispensers when
+ * they close.
+ */
 function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
   const { action, ledger } = step;
   const isOpen = ({ status }: Trade | Dispenser) => status === 'open';
@@ -51,14 +54,14 @@ function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
     cancelDispenser(dispenser, to, step);
 }
 
-/** Whether an offer is cancelled and an ownership moved: one that ends already, or that is on offer, stays. */
+/** Returns whether an item is moved. An offer that already ends, and an ownership on offer, stay. */
 const isMoved = (item: Item) =>
   'status' in item ? item.status === 'open' : !('owner' in item) || item.escrowActionIndex === null;
 const isAny = () => true;
 
 type Item = Trade | Dispenser | Token | ReturnType<Step['ledger']['holdings']>[number];
 
-/** What the source has that is to be moved. @param isMeant  of these, which are counted */
+/** Counts the items of the source that the flags name. @param isMeant filter of the items that count */
 function countItems({ flags }: Sweep, { action, ledger }: Step, isMeant: (item: Item) => boolean = isAny): number {
   const count = (flag: Flag, items: () => readonly Item[]) =>
     flags[flag] === '1' ? items().filter(isMeant).length : 0;
@@ -71,7 +74,7 @@ function countItems({ flags }: Sweep, { action, ledger }: Step, isMeant: (item: 
   );
 }
 
-/** Moves all that the source has to another address. The lists of the tokens and their sleep are not asked. */
+/** Moves everything that the source has to another address. The lists of the tokens, and their sleep, do not matter. */
 export const SWEEP = defineAction<Sweep>({
   name: 'SWEEP',
   table: 'sweeps',

@@ -2,7 +2,7 @@ import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, sourceSleeps } from '../../rules/checks.ts';
 import { readSigned, SIGNED_CHECKS, type Signed, signedColumn } from '../../staking/signatures.ts';
 
-/** What validators answer to a contract's request. */
+/** Answer of validators to a contract's request. */
 interface Answer extends Signed {
   readonly request: string;
   readonly provider: string;
@@ -32,7 +32,7 @@ function read({ action }: Step): Answer[] {
   ];
 }
 
-/** Contracts ask, validators answer. There are no contracts, so that no answer has a request. */
+/** Records validators' answers to contracts. There are no contracts, so no answer has a request. */
 export const ATTEST = defineAction<Answer>({
   name: 'ATTEST',
   table: 'attests',

@@ -6,7 +6,7 @@ import { bitcoinOnly, hasStake } from '../../staking/checks.ts';
 
 interface Claim {
   readonly amountText: string;
-  /** All that is unclaimed where the text is empty. */
+  /** Amount; everything unclaimed where the text is empty, null for a badly formed one. */
   readonly amount: bigint | null;
   readonly unclaimed: bigint;
 }
@@ -18,7 +18,7 @@ function read(step: Step): Claim[] {
   return [{ amountText, amount: amountText === '' ? floorGas(unclaimed, step) : readGas(amountText, step), unclaimed }];
 }
 
-/** Pays a staker what its keys have earned, out of the pool of rewards. */
+/** Pays a staker the earnings of its keys, out of the pool of rewards. */
 export const COLLECT = defineAction<Claim>({
   name: 'COLLECT',
   table: 'reward_claims',

@@ -7,25 +7,25 @@ interface Delegating {
   readonly key: KeyField;
 }
 
-/** Takes a key back. */
+/** Format that revokes a key. */
 export const REVOKE_FORMAT = 2;
 
 function read(step: Step): Delegating[] {
   return [{ key: readKey(step, step.action.format === REVOKE_FORMAT ? 'SIGNING_PUBKEY' : 'NEW_SIGNING_PUBKEY') }];
 }
 
-/** A check of one of the two formats. */
+/** Returns a check of one of the two formats. */
 function when(isRevoke: boolean, [status, fails]: Check<Delegating>): Check<Delegating> {
   return [status, (leg, step) => (step.action.format === REVOKE_FORMAT) === isRevoke && fails(leg, step)];
 }
 
-/** The delegation of a key to a source, and the stakes that the source has behind it. */
+/** Returns the delegation of a key to a source, and the stakes of the source behind it. */
 function ownOf(signer: Signer, source: string, height: number) {
   const isOwn = (row: Delegation) => row.source === source && (row.to === null || row.to > height);
   return { delegation: signer.delegations.findLast(isOwn), hasStakes: signer.stakes.some(isOwn) };
 }
 
-/** A second key for a staker, or the end of one: both sign until one is taken back. */
+/** Gives a staker a second key, or revokes one: both sign until one is revoked. */
 export const DELEGATE = defineAction<Delegating>({
   name: 'DELEGATE',
   table: 'delegations',

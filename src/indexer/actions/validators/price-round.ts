@@ -15,15 +15,15 @@ import {
 import { isQuorum, leastWeight, stakedBy, type Validator, validatorsAt } from '../../staking/validators.ts';
 import { MOST_ROUNDS, type PriceRound as Prices, RECENT_ROUNDS } from '../../state/facts.ts';
 
-/** A round as its text says it; null for what is badly formed. */
+/** Round as its text has it; null for badly formed fields. */
 interface Round extends Signed {
   readonly round: number | null;
   readonly timestamp: number | null;
   readonly height: number | null;
-  /** Null when it is no count from 1 to 100. */
+  /** Number of pairs; null when it is no count from 1 to 100. */
   readonly pairCount: number | null;
   readonly pairs: PriceRound['pairs'];
-  /** Who signed it, of the validators at its height, when its form is right; signatures are checked once. */
+  /** Returns the signers among the validators at its height, if its form is right. Signatures are checked once. */
   readonly votes: () => Votes;
 }
 
@@ -33,7 +33,7 @@ interface Votes {
 }
 
 const MOST_PAIRS = 100;
-/** How far below its block the validators of a round may have been counted: a day of Bitcoin. */
+/** Most blocks by which the height of a round's validators may be below its block: a day of Bitcoin. */
 const OLDEST_SNAPSHOT = 144;
 const HIGHEST_PRICE = parseAmount('10000000000')!;
 const PAIR = /^[A-Z0-9]{2,10}[/_-]?[A-Z]{3}$/;
@@ -61,12 +61,12 @@ function isPrice(text: string): boolean {
   return price > 0n && price <= HIGHEST_PRICE;
 }
 
-/** Whether each names another pair. */
+/** Returns whether all pairs differ. */
 function areDistinct(pairs: PriceRound['pairs']): boolean {
   return new Set(pairs.map(({ pair }) => pair)).size === pairs.length;
 }
 
-/** The validators for prices that signed, and all that could have. */
+/** Returns the validators for prices that signed, and all that could have. */
 function count({ round, timestamp, height, pairs, sigs }: Omit<Round, 'votes'>, { ledger }: Step): Votes {
   const all = validatorsAt('price', ledger, height!);
   // All that the reward reads is asked for first: a fact that is met later would have every signature checked again.
@@ -78,7 +78,7 @@ function count({ round, timestamp, height, pairs, sigs }: Omit<Round, 'votes'>, 
   return { signers: all.filter(({ pubkey }) => signed.has(pubkey)), all };
 }
 
-/** Prices that the validators agreed on. */
+/** Records prices on which the validators agreed. */
 export const PRICE_ROUND = defineAction<Round>({
   name: 'PRICE',
   table: 'prices',
@@ -133,13 +133,13 @@ export const PRICE_ROUND = defineAction<Round>({
   }
 });
 
-/** An older round may be told later, by anybody who has its signatures. */
+/** Inserts a round in its place. Anybody who has the signatures may send an older round later. */
 function withRound(rounds: readonly Prices[], told: Prices): readonly Prices[] {
   const place = rounds.findIndex(({ round }) => round < told.round);
   return rounds.toSpliced(place === -1 ? rounds.length : place, 0, told).slice(0, MOST_ROUNDS);
 }
 
-/** The sources of the signers share the reward of a round; each gets it for its first key in byte order. */
+/** Shares the reward of a round among the sources of its signers. Each gets it for its first key in byte order. */
 function reward({ round, votes }: Round, step: Step): void {
   const { action, ledger } = step;
   const bySource = new Map<string, string>();

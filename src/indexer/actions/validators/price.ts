@@ -5,15 +5,15 @@ import { COINS, FIATS } from '../../rules/rules.ts';
 import type { Token } from '../../state/token.ts';
 import { PRICE_ROUND } from './price-round.ts';
 
-/** What an address says that a token costs. */
+/** Price of a token as an address names it. */
 interface TokenPrice {
   readonly coin: string;
-  /** As it is written: a price may come before its token, or be of one of another chain. */
+  /** Ticker as it is written: a price may come before its token, or be for a token of another chain. */
   readonly tick: string;
   readonly token: Token | null;
   readonly fiat: string;
   readonly valueText: string;
-  /** Null for what is no price. */
+  /** Price; null for a text that is none. */
   readonly value: bigint | null;
   readonly feeText: string;
   readonly fee: bigint | null;
@@ -42,7 +42,7 @@ function read({ action, ledger }: Step): TokenPrice[] {
   ];
 }
 
-/** Anybody's price of a token; who pays by it decides whom to believe. */
+/** Records anybody's price of a token. Whoever pays by it decides whom to believe. */
 const TOKEN_PRICE = defineAction<TokenPrice>({
   name: 'PRICE',
   table: 'prices',
@@ -71,5 +71,5 @@ const TOKEN_PRICE = defineAction<TokenPrice>({
   })
 });
 
-/** Prices of coins by validators, or of a token by anybody. */
+/** Records prices of coins by validators, or of a token by anybody. */
 export const PRICE = byFormat([PRICE_ROUND, TOKEN_PRICE]);

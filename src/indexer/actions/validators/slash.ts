@@ -11,17 +11,17 @@ import { isCapability, leastWeight, validatorOf } from '../../staking/validators
 interface Proof {
   readonly capability: string;
   readonly key: KeyField;
-  /** Null for what is no message of a slot. */
+  /** First message; null for a text that is no message of a slot. */
   readonly a: SlotMessage | null;
   readonly b: SlotMessage | null;
   readonly sigA: string;
   readonly sigB: string;
-  /** What the key loses, when the proof is good; counted once. */
+  /** Returns what the key loses if the proof is good. It is counted once. */
   readonly bond: () => Bond;
 }
 
 const SIGNATURE = /^[0-9a-f]{128}$/i;
-/** The submitter gets a twentieth, within these. */
+/** Divisor of the bond that gives the submitter's bounty, within the two limits. */
 const BOUNTY_PART = 20n;
 const [LEAST_BOUNTY, MOST_BOUNTY] = [parseAmount('50')!, parseAmount('1000')!];
 
@@ -40,14 +40,14 @@ function read(step: Step): Proof[] {
   ];
 }
 
-/** What the submitter gets: never more than the bond. */
+/** Returns the bounty of the submitter, which is never more than the bond. */
 function bountyOf({ total }: Bond, step: Step): bigint {
   const part = floorGas(total / BOUNTY_PART, step);
   const wanted = part < LEAST_BOUNTY ? LEAST_BOUNTY : part > MOST_BOUNTY ? MOST_BOUNTY : part;
   return wanted < total ? wanted : total;
 }
 
-/** Whether the key had the capability at the height that a message names. */
+/** Returns whether the key had the capability at the height that a message names. */
 function hadCapability(pubkey: string, message: SlotMessage, proof: Proof, { action, ledger }: Step): boolean {
   if (!isCapability(proof.capability) || message.height > action.block.height) return false;
   const validator = validatorOf(pubkey, ledger, message.height);
@@ -59,7 +59,7 @@ const signatureForm = (name: 'SIG_A' | 'SIG_B', of: (proof: Proof) => string): C
   (proof) => !SIGNATURE.test(of(proof))
 ];
 
-/** Takes what is staked behind a key that signed two messages for one slot, and bars the key for ever. */
+/** Takes the stakes behind a key that signed two messages for one slot, and bans the key for ever. */
 export const SLASH = defineAction<Proof>({
   name: 'SLASH',
   table: 'capability_slash_events',

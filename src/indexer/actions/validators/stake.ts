@@ -18,7 +18,7 @@ function read(step: Step): Staking[] {
   return [{ amountText, amount: readGas(amountText, step), key: readKey(step, 'SIGNING_PUBKEY') }];
 }
 
-/** A check of one format. */
+/** Returns a check of one format. */
 function ofFormat(format: number, [status, fails]: Check<Staking>): Check<Staking> {
   return [status, (leg, step) => step.action.format === format && fails(leg, step)];
 }
@@ -26,7 +26,7 @@ function ofFormat(format: number, [status, fails]: Check<Staking>): Check<Stakin
 const open = ({ key }: Staking, { action, ledger }: Step): readonly Stake[] =>
   openStakes(signerOf(key, ledger), action.block.height);
 
-/** Locks units of the gas token behind a key, which then signs for validators. */
+/** Locks units of the gas token behind a key, which then signs as a validator. */
 export const STAKE = defineAction<Staking>({
   name: 'STAKE',
   table: 'stakes',

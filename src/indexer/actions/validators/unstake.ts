@@ -8,9 +8,9 @@ import { type Cooling, openStakes, type Stake, sumOf } from '../../staking/signe
 interface Unstaking {
   readonly key: KeyField;
   readonly amountText: string;
-  /** All of the stake where the text is empty. */
+  /** Amount; all of the stake where the text is empty, null for a badly formed one. */
   readonly amount: bigint | null;
-  /** What it ends. */
+  /** Stakes that it ends. */
   readonly open: readonly Stake[];
 }
 
@@ -22,10 +22,10 @@ function read(step: Step): Unstaking[] {
   return [{ key, amountText, amount: amountText === '' ? sumOf(open) : readGas(amountText, step), open }];
 }
 
-/** Version of the row of a rest: that of an addition to a stake. */
+/** Version of the row of a remaining stake, the same as that of an addition. */
 const REST_VERSION = 2;
 
-/** Ends a stake, or a part of it. Its units come back to the source when the cooldown is over. */
+/** Ends a stake, or a part of it. Its units come back to the source after the cooldown. */
 export const UNSTAKE = defineAction<Unstaking>({
   name: 'UNSTAKE',
   table: 'unstakes',
@@ -57,7 +57,7 @@ export const UNSTAKE = defineAction<Unstaking>({
   }
 });
 
-/** The open stakes end; what an UNSTAKE leaves of them begins where they end. */
+/** Ends the open stakes. The rest that an UNSTAKE leaves begins where they end. */
 function endStakes({ key, amount, open }: Unstaking, cooling: Cooling, { action, ledger, rules }: Step): void {
   const { index, source, block } = action;
   const to = block.height + rules.stakeDelay;

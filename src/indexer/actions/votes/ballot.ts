@@ -10,13 +10,13 @@ import {
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
 
-/** One choice of a ballot; a ballot that is badly formed has one without an option. */
+/** Choice of a ballot. A badly formed ballot has one choice without an option. */
 interface Cast {
-  /** Null for what is no number. */
+  /** Index of the poll; null for a text that is no number. */
   readonly named: number | null;
   readonly poll: Poll | null;
   readonly ballot: Ballot | null;
-  /** Null of a good ballot. */
+  /** Fault of the ballot; null for a good one. */
   readonly fault: BallotFault | null;
   readonly choice: Choice | null;
   readonly memo: string;
@@ -32,7 +32,7 @@ function read({ action, ledger }: Step): Cast[] {
   return (ballot ?? [null]).map((choice) => ({ named, poll, ballot, fault, choice, memo: get('MEMO') }));
 }
 
-/** What a holder is for. The newest valid one counts. */
+/** Votes for a holder. The newest valid ballot counts. */
 export const BALLOT = defineAction<Cast>({
   name: 'VOTE',
   table: 'votes',

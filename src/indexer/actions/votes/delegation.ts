@@ -5,7 +5,7 @@ import type { Token } from '../../state/token.ts';
 
 interface Delegating {
   readonly token: Token | null;
-  /** Empty ends a delegation; null: the `^id` names nothing. */
+  /** Delegate. An empty text ends a delegation, null is an `^id` that names nothing. */
   readonly delegate: string | null;
   readonly memo: string;
 }
@@ -23,7 +23,7 @@ function read(step: Step): Delegating[] {
   ];
 }
 
-/** Lets another vote with what the source holds of a token, in the polls in which it does not vote itself. */
+/** Lets another vote with the source's holding of a token, in the polls in which the source does not vote itself. */
 export const VOTE_DELEGATION = defineAction<Delegating>({
   name: 'VOTE',
   table: 'vote_delegations',

@@ -5,7 +5,7 @@ import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, orNull, readAmount, readIndex, sourceSleeps, tickColumn, tickUnknown } from '../../rules/checks.ts';
 import type { Token } from '../../state/token.ts';
 
-/** A poll as its text says it; null for what is badly formed. */
+/** Poll as its text has it; null for badly formed fields. */
 interface Asked {
   readonly tick: string;
   readonly token: Token | null;
@@ -17,7 +17,7 @@ interface Asked {
   readonly quorum: bigint | null;
   readonly minVoters: number | null;
   readonly minBalance: bigint | null;
-  /** 0 where it has none. */
+  /** Share that decides the poll early; 0 where it has none. */
   readonly threshold: bigint | null;
   readonly question: string;
   readonly deposit: bigint | null;
@@ -26,7 +26,7 @@ interface Asked {
 
 const LONGEST_OPTION = 64;
 const LONGEST_QUESTION = 1_000;
-/** Two years of Bitcoin. */
+/** Blocks of the longest poll: two years of Bitcoin. */
 const LONGEST_POLL = 105_120;
 const SHARE_PLACES = 18;
 
@@ -61,24 +61,24 @@ function read(step: Step): Asked[] {
   ];
 }
 
-/** The texts between commas, and one more than a poll may have at most. */
+/** Returns the texts between commas, at most one more than a poll may have. */
 function readOptions(text: string): string[] {
   return text.split(',', MOST_OPTIONS + 1).map((option) => option.trim());
 }
 
-/** Whether each is another text, none too long, and there are not too many. */
+/** Returns whether the options differ, none is too long, and there are not too many. */
 function areGood(options: readonly string[]): boolean {
   const areTexts = options.every((option) => option !== '' && lengthOf(option) <= LONGEST_OPTION);
   return areTexts && new Set(options).size === options.length && options.length <= MOST_OPTIONS;
 }
 
-/** The mode of that name in any case; the first where there is none, null for another text. */
+/** Returns the mode of that name in any case: the first where the text is empty, null for any other text. */
 function oneOf<T extends string>(modes: readonly T[], text: string): T | null {
   const lower = text.toLowerCase();
   return lower === '' ? modes[0]! : (modes.find((mode) => mode === lower) ?? null);
 }
 
-/** Asks the holders of a token. */
+/** Opens a poll among the holders of a token. */
 export const POLL = defineAction<Asked>({
   name: 'VOTE',
   table: 'polls',

@@ -3,9 +3,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startMariaDb } from '../../src/devnet/processes/mariadb.ts';
+import { ROOT } from '../root.ts';
 
 /** Test files at once: each has a process of its own, and many start services of several threads. */
 const CONCURRENCY = 2;
+/** V8's bytecode of the modules, by their content: a process of tests loads some hundreds. */
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/tests');
 /** How long the runner may take to end after a signal. */
 const STOP_PATIENCE_MS = 20_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -56,6 +59,7 @@ async function runNodeTest(
   const runner = spawn(process.execPath, [...options, ...args], {
     stdio: ['ignore', quiet ? 'pipe' : 'inherit', 'inherit'],
     env: {
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...process.env,
       PLATFORM_TEST_MARIADB_PORT: String(port),
       ...(records ? { PLATFORM_TEST_RECORDS: records } : {})

@@ -51,16 +51,28 @@ function filesNamed(names: readonly string[]): string[] {
   });
 }
 
-/** Runs the tests that need no program but Node. @returns the exit code of node:test */
-function runUnit(withCoverage: boolean): number {
+/** Returns the files that `runUnit` runs: those with a process of their own, and those that share one. */
+function unitFiles(): { readonly own: readonly string[]; readonly together: readonly string[] } {
   const own = filesNamed(OWN_PROCESS);
   const apart = new Set([...own, ...filesNamed(LEFT_OUT)]);
-  const together = globSync(UNIT, { cwd: ROOT }).filter((file) => !apart.has(file));
+  return { own, together: globSync(UNIT, { cwd: ROOT }).filter((file) => !apart.has(file)) };
+}
+
+/** Returns the test files that `runUnit` leaves out. */
+export function otherFiles(): readonly string[] {
+  const { own, together } = unitFiles();
+  const unit = new Set([...own, ...together]);
+  return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !unit.has(file));
+}
+
+/** Runs the tests that need no program but Node. @returns the exit code of node:test */
+export function runUnit(withCoverage: boolean): number {
+  const { own, together } = unitFiles();
   const directory = mkdtempSync(join(tmpdir(), 'platform-unit-'));
   try {
     const bundles = Array.from({ length: BUNDLES }, (_, number) => {
       const bundle = join(directory, `bundle-${number + 1}.mjs`);
-      const files = together.sort().filter((_, index) => index % BUNDLES === number);
+      const files = together.toSorted().filter((_, index) => index % BUNDLES === number);
       writeFileSync(bundle, files.map((file) => `import '${pathToFileURL(join(ROOT, file))}';\n`).join(''));
       return bundle;
     });
@@ -78,5 +90,7 @@ function runUnit(withCoverage: boolean): number {
   }
 }
 
-const { values } = parseArgs({ options: { coverage: { type: 'boolean', default: false } } });
-process.exitCode = runUnit(values.coverage);
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { coverage: { type: 'boolean', default: false } } });
+  process.exitCode = runUnit(values.coverage);
+}

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunTests, withTestDatabase } from './test-run.ts';
+import { otherFiles, runUnit } from './unit.ts';
 
 /** No test file may take longer. */
 const TIMEOUT = '--test-timeout=300000';
@@ -16,14 +17,15 @@ process.exitCode = await withTestDatabase(async (run) =>
   isWhole ? await runAll(run) : (await run([TIMEOUT, ...given])).code
 );
 
-/** Every test; then the one that searches what they recorded for secrets. */
+/** Runs every test, those of units first; then the one that searches what the others recorded for secrets. */
 async function runAll(run: RunTests): Promise<number> {
   const records = mkdtempSync(join(tmpdir(), 'platform-test-records-'));
   const printed = join(records, 'tests.log');
   const recording = ['--test-reporter=spec', `--test-reporter-destination=${printed}`];
   const showing = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
   try {
-    let { code } = await run([TIMEOUT, ...showing, ...recording, ...given, 'test/**/*.test.ts'], { records });
+    const unitCode = runUnit(true);
+    let { code } = await run([TIMEOUT, ...showing, ...recording, ...given, ...otherFiles()], { records });
     const failed = code === 1 ? failedFiles(readFileSync(printed, 'utf8')) : [];
     if (failed.length > 0 && failed.length <= TRIED_AGAIN && failed.every((file) => file.endsWith('.test.ts'))) {
       console.log(`trying again, alone: ${failed.join(', ')}`);
@@ -31,7 +33,7 @@ async function runAll(run: RunTests): Promise<number> {
       if (code === 0) console.log(`PASSED ONLY WHEN TRIED AGAIN, which is a fault to mend: ${failed.join(', ')}`);
     }
     const last = await run([TIMEOUT, 'test/secrets-in-records.ts'], { records });
-    return code || last.code;
+    return unitCode || code || last.code;
   } finally {
     rmSync(records, { recursive: true, force: true });
   }

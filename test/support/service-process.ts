@@ -5,7 +5,7 @@ import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from './cleanup.ts';
 import { recordPipes } from './records.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -32,12 +32,12 @@ export function startProgram(program: string, args: readonly string[], env: Envi
 
 /** Starts a service as an operator does, without its guardian. */
 export function startServiceProcess(name: string, env: Environment, options: readonly string[] = []): StartedProcess {
-  return startProgram(process.execPath, [MAIN, name, '--no-guardian', ...options], env);
+  return startProgram(COMMAND_LINE, [name, '--no-guardian', ...options], env);
 }
 
 /** The same with its guardian: the process is the guardian's. */
 export function startGuardedService(name: string, env: Environment): StartedProcess {
-  return startProgram(process.execPath, [MAIN, name], { PLATFORM_NODE_NO_TELEMETRY: '1', ...env });
+  return startProgram(COMMAND_LINE, [name], { PLATFORM_NODE_NO_TELEMETRY: '1', ...env });
 }
 
 /** The variables of a database. @param prefix such as DECODER */

@@ -29,7 +29,7 @@ import { IndexerLoop } from './loop.ts';
 import { PushSender } from './push-sender.ts';
 import { TopsPool } from './tops.ts';
 
-/** What an indexer actor's thread is started with. */
+/** Start data of an indexer actor's thread. */
 export interface IndexerActorData {
   readonly chain: Chain;
   readonly network: Network;
@@ -37,25 +37,25 @@ export interface IndexerActorData {
   readonly commitmentDomain: string;
   readonly decoder: DatabaseCoordinates;
   readonly indexer: DatabaseCoordinates;
-  /** The index of Bitcoin with the prices; null: none is needed. */
+  /** Index of Bitcoin with the prices; null if none is needed. */
   readonly prices: DatabaseCoordinates | null;
   readonly pollIntervalMs: number;
   readonly queryTimeoutMs: number;
   readonly blockLimitMs: number;
-  /** Told of each newest block and of prices; none: nobody is. */
+  /** Hubs that get each newest block and the prices; none for no pushes. */
   readonly hubs: readonly { readonly host: string; readonly port: number }[];
   readonly hubKey: string | undefined;
   readonly logLevel: string;
 }
 
-/** What an indexer actor is asked. */
+/** Requests to an indexer actor. */
 export type IndexerAsks = {
   findAction: { request: { readonly actionIndex: number }; reply: ActionPlace };
   findStakes: { request: StakeQuestion; reply: SignerStakes };
   tryAction: { request: TrialQuestion; reply: Trial };
 };
 
-/** What an indexer actor tells the main thread. */
+/** Notices of an indexer actor to the main thread. */
 export type IndexerNotices = { report: IndexerReport };
 
 const RETRY_DELAY_MS = 3_000;
@@ -63,7 +63,7 @@ const REPORT_INTERVAL_MS = 250;
 const TRIAL_STATEMENT_S = 2;
 const BREAKER = { failureThreshold: 5, cooldownMs: 10_000, trialTimeoutMs: 60_000 } as const;
 
-/** What the indexer waits for in a state. */
+/** Name of what the indexer waits for, by state. */
 const WAITS: Readonly<Record<string, string>> = {
   connecting: 'databases',
   reconnecting: 'databases',
@@ -75,15 +75,16 @@ const WAITS: Readonly<Record<string, string>> = {
 };
 
 /**
- * By how much of what is in use the heap may grow before V8 looks for garbage; its own bound is up to four times of that. Most of
- * what a group of blocks allocates lives until it is written. At the tip there is time, and the tree over all balances beside it.
+ * Growth of the heap, as a part of what is in use, before V8 looks for garbage; V8's own bound is up to four times of
+ * that. Most of what a group of blocks allocates lives until the group is written. At the tip there is time, and the
+ * tree over all balances beside it.
  */
 const HEAP_GROWTH_PERCENT: Readonly<Record<Pace, number>> = { catchUp: 45, tip: 10 };
 
 const data = workerData as IndexerActorData;
 const log = createLogger('indexer', data.logLevel).child({ database: data.indexer.name });
 const network = chainNetwork(data.chain, data.network);
-/** What callers ask has a connection of its own: blocks wait for none of it. */
+/** Connection for callers' questions, so that blocks wait for none of them. */
 const readers = openPool(data.indexer, 1);
 const rules = rulesOf(data.profile, network, data.commitmentDomain);
 const trialReaders = [data.indexer, ...(data.prices ? [data.prices] : [])].map((place) =>
@@ -119,7 +120,7 @@ function breakerOf(database: string): CircuitBreaker {
 }
 
 const statementLimitS = data.queryTimeoutMs / 1000;
-/** Opened when something is told. */
+/** Connection of the pushes. It is opened with the first one. */
 const pushPool = openPool(data.indexer, 1);
 const sender =
   data.hubs.length === 0
@@ -190,7 +191,7 @@ function onQueued(lost: number): void {
   sender?.wake();
 }
 
-/** Tells the main thread how things stand, until the end. */
+/** Reports the state to the main thread, until the end. */
 async function report(): Promise<void> {
   let state = '';
   while (!stopping.signal.aborted) {
@@ -203,7 +204,7 @@ async function report(): Promise<void> {
   }
 }
 
-/** What was read, or the database's failure by its code. */
+/** Returns what was read. @throws the database's failure by its code */
 async function answer<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;

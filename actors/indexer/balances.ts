@@ -4,12 +4,12 @@ import type { Logger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { StateTracker, type TrackerOptions } from '../commitment/state-tracker.ts';
 
-/** How long groups that waited for the first tree are taken in at once: the next block must not wait for them. */
+/**
+ * Longest time in which groups that waited for the first tree are added at once: the next block must not wait for them.
+ */
 const DRAIN_MS = 250;
 
-/**
- * The tree over an indexer's balances. It is begun when the indexer has caught up, so that it costs no catch-up anything.
- */
+/** Tree over an indexer's balances. It is begun when the indexer has caught up, so that it does not slow a catch-up. */
 export class IndexedBalances extends StateTracker {
   readonly #database: DatabaseCoordinates;
   readonly #statementLimitS: number;
@@ -27,7 +27,10 @@ export class IndexedBalances extends StateTracker {
     this.#log = options.log;
   }
 
-  /** Between two groups: begins the first tree, and takes in what waited for it. @param height of the newest block */
+  /**
+   * Works between two groups: begins the first tree, and adds the groups that waited for it. @param height height of
+   * the newest block
+   */
   async rest(height: number): Promise<void> {
     await this.drain(DRAIN_MS);
     if (!this.isWanted) return;

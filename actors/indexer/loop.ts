@@ -16,36 +16,36 @@ import { Effects } from '../runtime/thread/effects.ts';
 
 type Database = 'decoder' | 'indexer';
 
-/** Faults that are none of a database. */
+/** Faults that are not those of a database that fails. */
 const ANSWERED = ['LEDGER_INSANE', 'ROWS_REFUSED', 'PRICES_REPLACED'] as const;
 const WRITING: ReadonlySet<string> = new Set(['write', 'rollBack']);
-/** Time without a block, while one is under way, that is told. */
+/** Time without progress in a block before it is reported, in milliseconds. */
 const DELAY_MS = 8_000;
-/** A look at a database that takes so long is told: while there is no block, no other statement waits. */
+/** Duration of a look at a database before it is reported: while there is no block, no other statement waits. */
 const SILENCE_MS = 3_000;
-/** The longest time that a timer takes. */
+/** Longest time that a timer takes. */
 const LONGEST_LIMIT_MS = 2 ** 31 - 1;
-/** For noting that an attempt was too slow: what hangs may be the database. */
+/** Longest time to note that an attempt was too slow: the database itself may hang. */
 const RECORD_LIMIT_MS = 5_000;
 
 export interface IndexerLoopOptions {
   readonly work: IndexerWork;
   readonly circuits: Readonly<Record<Database, CircuitBreaker>>;
   readonly maxRollbackDepth: number;
-  /** How long a block may take, its retries included; twice as long for each attempt at it alone that was too slow. */
+  /** Time for a block, retries included. It is doubled for each attempt at that block alone that was too slow. */
   readonly blockLimitMs: number;
-  /** Follows the work on blocks. Its listener is to call `blockDone`. */
+  /** Progress of the work on blocks. Its listener must call `blockDone`. */
   readonly progress: Progress;
-  /** Notes an attempt that was too slow, so that the next one is another. */
+  /** Notes an attempt that was too slow, so that the next attempt differs. */
   readonly recordTimeout: (attempt: TimedOut) => Promise<void>;
   /** Pause after an effect that failed. */
   readonly retryDelayMs: number;
   readonly log: Logger;
-  /** Sees the machines' transitions. */
+  /** Observes the machines' transitions. */
   readonly inspect: (machine: 'indexer' | 'watchdog') => (inspection: InspectionEvent) => void;
 }
 
-/** Follows one decoder database: carries out what the machine says. */
+/** Follows one decoder database with the effects of its machine. */
 export class IndexerLoop {
   readonly #options: IndexerLoopOptions;
   readonly #effects: Effects;
@@ -53,9 +53,9 @@ export class IndexerLoop {
   readonly #watchdog;
   #fault: { readonly effect: string; readonly alarm: Alarm } | null = null;
   #late: Alarm | null = null;
-  /** The look at a database that is under way. */
+  /** Look at a database that is under way. */
   #look: { readonly database: Database; readonly began: number } | null = null;
-  /** The highest block that was carried out, and when something was done last, as monotonicMs() tells it. */
+  /** Highest block that was executed, and time of the last progress by monotonicMs(). */
   #furthest = -1;
   #movedAt = monotonicMs();
 
@@ -91,7 +91,8 @@ export class IndexerLoop {
   /**
    * Works until the signal, and returns after the effect under way.
    *
-   * @throws {PlatformError} what waiting does not mend: DATABASE_REFUSED, DATABASE_UNUSABLE, WATCHDOG_TIMEOUT, INTERNAL
+   * @throws {PlatformError} faults that waiting does not mend: DATABASE_REFUSED, DATABASE_UNUSABLE, WATCHDOG_TIMEOUT,
+   *   INTERNAL
    */
   async run(signal: AbortSignal): Promise<void> {
     const stop = () => this.#machine.send({ type: 'stop.requested' });
@@ -124,12 +125,12 @@ export class IndexerLoop {
     };
   }
 
-  /** Tells those who read the ledger whether this loop goes on. */
+  /** Tells readers of the database whether this loop goes on. */
   async tellReaders({ alarm, haltReason, waitReason }: IndexerReport): Promise<void> {
     await this.#options.work.tellReaders((alarm ?? haltReason ?? waitReason) !== null);
   }
 
-  /** To be called when a block is carried out. */
+  /** Notes that a block is executed. */
   blockDone(height: number): void {
     this.#movedAt = monotonicMs();
     if (height <= this.#furthest) return;
@@ -137,7 +138,7 @@ export class IndexerLoop {
     this.#watchdog.send({ type: 'block.done' });
   }
 
-  /** Why it does not go on; null while it does. */
+  /** Reason for which the loop does not go on; null while it does. */
   get #alarm(): Alarm | null {
     const { work } = this.#options;
     const { facts } = work;
@@ -155,7 +156,7 @@ export class IndexerLoop {
     return alarmOf(new PlatformError('DATABASE_UNAVAILABLE', { reason }), null, began);
   }
 
-  /** What the loop is at, and what took longest since the blocks were begun. */
+  /** Present place of the loop, and the unit that took longest since the blocks were begun. */
   get #doing(): string {
     const { place, slowest } = this.#options.progress;
     const now = place === null ? 'its rows are read or written' : placeText(place);
@@ -167,7 +168,7 @@ export class IndexerLoop {
     return Math.min(blockLimitMs * 2 ** work.doublings, LONGEST_LIMIT_MS);
   }
 
-  /** Rejected when blocks are not written in time: a statement that hangs cannot be waited for. */
+  /** Rejects when blocks are not written in time: a statement that hangs cannot be waited for. */
   #watchExpiry(): Promise<never> {
     const { promise, reject } = Promise.withResolvers<never>();
     promise.catch(() => undefined); // nobody waits for it after a stop
@@ -178,7 +179,7 @@ export class IndexerLoop {
     return promise;
   }
 
-  /** Notes that the attempt was too slow. @returns what ends the loop */
+  /** Notes that the attempt was too slow. @returns the error that ends the loop */
   async #giveUp(): Promise<PlatformError> {
     const { work, log, recordTimeout } = this.#options;
     const [limitMs, at] = [this.#limitMs, this.#doing];
@@ -202,7 +203,7 @@ export class IndexerLoop {
 
   #provide(work: IndexerWork) {
     const effects = this.#effects;
-    /** They are written, or not to be written any more. */
+    /** Ends the watch: the blocks are written, or are not to be written any more. */
     const blocksFinished = () => this.#watchdog.send({ type: 'blocks.finished' });
     return {
       connect: effects.effect('connect', async (signal) => {
@@ -253,7 +254,7 @@ export class IndexerLoop {
     };
   }
 
-  /** A look at a database while there is no block. */
+  /** Times a look at a database while there is no block. */
   async #timed<T>(database: Database, look: () => Promise<T>): Promise<T> {
     this.#look = { database, began: monotonicMs() };
     try {
@@ -263,7 +264,7 @@ export class IndexerLoop {
     }
   }
 
-  /** One effect on a database, behind its breaker. */
+  /** Runs one effect on a database, behind its breaker. */
   async #ask<T>(database: Database, call: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const circuit = this.#options.circuits[database];
     await circuit.admission(signal);

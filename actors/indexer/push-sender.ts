@@ -16,24 +16,27 @@ import { AnsweredError, callMethod, reasonOf } from '../../src/service/rpc/call-
 import { Effects } from '../runtime/thread/effects.ts';
 
 export interface PushSenderOptions {
-  /** Tried in order, until one answers. */
+  /** Hubs in the order in which they are tried, until one answers. */
   readonly hubs: readonly { readonly host: string; readonly port: number }[];
   readonly apiKey: string | undefined;
-  /** Of the indexer database. It has a connection that blocks do not need. */
+  /** Pool of the indexer database, with a connection that blocks do not need. */
   readonly pool: Pool;
   readonly log: Logger;
-  /** Sees the machine's changes of state. */
+  /** Observes the machine's changes of state. */
   readonly inspect: (inspection: InspectionEvent) => void;
 }
 
 const PAUSES = { firstPauseMs: 1_000, longestPauseMs: 60_000, lookMs: 1_000 };
 const HUB_PATIENCE_MS = 10_000;
-/** The hub answers, and will not take such a push before it is another version: it knows no such method, or not these parameters. */
+/**
+ * Codes of an answer that only another version of the hub changes: it does not know the method, or not these
+ * parameters.
+ */
 const REFUSED_CODES: readonly (number | undefined)[] = [-32601, -32602];
-/** Far above what any chain is rolled back; a hub that names more is not believed. */
+/** Highest generation that is believed. It is far above the rollbacks of any chain. */
 const MOST_GENERATION = 2 ** 31;
 
-/** What a hub answers to a push. */
+/** Answer of a hub to a push. */
 interface Answer {
   readonly accepted?: unknown;
   readonly reason?: unknown;
@@ -41,11 +44,11 @@ interface Answer {
 }
 
 /**
- * Tells a hub what waits in the table of pushes, in its order and one at a time.
+ * Sends a hub the pushes that wait in the table, in their order and one at a time.
  *
- * A push leaves the table when a hub has taken it, so after a crash it is told again, before any later one. One that the hub
- * answers and does not take is set aside and told again, less and less often. Blocks never wait for a hub: they only add to the
- * table.
+ * A push leaves the table when a hub has taken it. So after a crash it is sent again, before any later one. A push that
+ * the hub answers and does not take is set aside and sent again, less and less often. Blocks never wait for a hub: they
+ * only add to the table.
  */
 export class PushSender {
   readonly #options: PushSenderOptions;
@@ -74,23 +77,23 @@ export class PushSender {
     this.#machine.start();
   }
 
-  /** Something was queued. */
+  /** Wakes the sender: a push was queued. */
   wake(): void {
     this.#machine.send({ type: 'push.queued' });
   }
 
-  /** Ends after the call under way is given up. */
+  /** Ends the sender, and aborts the call under way. */
   async stop(): Promise<void> {
     this.#machine.send({ type: 'stop.requested' });
     await this.#effects.ended;
   }
 
-  /** Why pushes wait; null while they are taken. */
+  /** Reason for which pushes wait; null while they are taken. */
   get fault(): string | null {
     return this.#effects.lastFault ?? this.#refusedFault;
   }
 
-  /** @throws {PlatformError} HUB_UNREACHABLE, DATABASE_UNAVAILABLE */
+  /** Sends all pushes that are due. @throws {PlatformError} HUB_UNREACHABLE, DATABASE_UNAVAILABLE */
   async #sendAll(signal: AbortSignal): Promise<void> {
     const { pool } = this.#options;
     for (let push = await readOldest(pool); push && !signal.aborted; push = await readOldest(pool)) {
@@ -104,7 +107,10 @@ export class PushSender {
       refused === 0 ? null : `the hub did not take ${refused} pushes; the last reason: ${this.#lastRefusal}`;
   }
 
-  /** Goes above the generation of what the hub has, or a later rollback would not take that back. @returns whether the push does */
+  /**
+   * Raises the generation above that of the hub's row: a lower one could not take that row back later. @returns whether
+   * it was raised
+   */
   async #raise({ id, method, params }: WaitingPush, { refused, generation }: Outcome): Promise<boolean> {
     const { source_chain: coin, push_generation: own } = JSON.parse(params) as Record<string, unknown>;
     if (generation === null || typeof coin !== 'string' || typeof own !== 'number') return false;
@@ -151,11 +157,11 @@ export class PushSender {
   }
 }
 
-/** What became of a push. */
+/** Result of a push. */
 interface Outcome {
-  /** Why the hub did not take it; null when it has it. */
+  /** Reason for which the hub did not take it; null when the hub has it. */
   readonly refused: string | null;
-  /** Of the row that it has instead, or had before. */
+  /** Generation of the row that the hub has instead, or had before; null if it names none. */
   readonly generation: number | null;
 }
 

@@ -3,12 +3,14 @@ import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
 import type { SyncTasks } from '../../workers/sync/tasks.ts';
 import { TaskPool } from '../runtime/task-pool.ts';
 
-/** Hashing so many leaves takes less than starting a thread for them. */
+/** Leaves up to which hashing takes less time than the start of a thread. */
 const LEAVES_AT_ONCE = 256;
-/** A batch is in buffers; what hashing allocates beside them is gone at once. */
+/**
+ * Size of the young generation of the thread. A batch is in buffers, and other memory of the hashing is free at once.
+ */
 const YOUNG_GENERATION_MB = 6;
 
-/** Hashes the leaves of a first tree in a thread that is there for as long as that takes. */
+/** Hashes the leaves of a first tree, in a thread that ends with that work. */
 export class TopsPool {
   readonly #hashes: CommitmentHashes;
   #pool: TaskPool<Pick<SyncTasks, 'sync/balance-tops'>> | null = null;
@@ -32,7 +34,7 @@ export class TopsPool {
     );
   }
 
-  /** Ends the thread; another is started when there is work again. */
+  /** Ends the thread. New work starts another. */
   async release(): Promise<void> {
     const pool = this.#pool;
     this.#pool = null;

@@ -2,35 +2,38 @@ import { assign, setup } from 'xstate';
 import { effect, hasErrorCode } from '../runtime/effect.ts';
 
 export interface ChainWriterInput {
-  /** Blocks that may be rolled back without an operator's word. */
+  /** Deepest rollback without an operator's permission, in blocks. */
   readonly maxRollbackDepth: number;
-  /** Pause before a database that was lost is opened again, in milliseconds. */
+  /** Pause before a lost database is opened again, in milliseconds. */
   readonly reconnectDelayMs: number;
 }
 
 interface ChainWriterContext extends ChainWriterInput {
-  /** What ended the last effect; null while all went well. */
+  /** Fault that ended the last effect; null if none did. */
   readonly fault: unknown;
 }
 
-/** What the marker of an opened database says. */
+/** State of the halt in an opened database. */
 export interface Opened {
   readonly isHalted: boolean;
 }
 
 /**
- * Where the chain of the node leads: nothing is left to write, there are blocks to write, ours are not in it, the node is only behind
- * ours, or those of a first sync are gathered and what they bring is to be stored.
+ * Result of a look at the node's chain.
+ *
+ * 'tip': nothing is left to write. 'blocks': there are blocks to write. 'fork': our newest block is not in it.
+ * 'behind': the node only lacks blocks of ours. 'gathered': the blocks of a first sync are gathered, and what they
+ * bring is to be stored.
  */
 export type Found = 'tip' | 'blocks' | 'fork' | 'behind' | 'gathered';
 
-/** How far back a fork is, 0 where the node has no other block by now, and whether an operator allows a rollback of any depth. */
+/** Depth of a fork, 0 if the node by now has no other block, and whether an operator allows a rollback of any depth. */
 export interface Fork {
   readonly depth: number;
   readonly isAllowed: boolean;
 }
 
-/** Pause before a block that the database refused is tried again: someone must change the database meanwhile. */
+/** Pause before a refused block is tried again, in milliseconds: someone has to change the database meanwhile. */
 const REFUSAL_DELAY_MS = 10_000;
 
 const isHalted = ({ event }: { event: { output: Opened } }): boolean => event.output.isHalted;
@@ -42,12 +45,14 @@ const isTooDeep = ({ context, event }: { context: ChainWriterContext; event: { o
   event.output.depth > context.maxRollbackDepth && !event.output.isAllowed;
 
 /**
- * What a service that writes the chain of a coin node into a database does next: opens the database, waits for the node, takes blocks
- * up to the tip, watches the tip, and rolls back what the node has other blocks for. A store that gathers the blocks of a first sync
- * loads them in between. A node that is only behind is waited for. A block that the database refuses is tried again after a while.
+ * Policy of a service that writes the chain of a coin node into a database.
  *
- * Each state's work is an effect that the actor provides; the chart says where its end leads. An effect that fails is tried again in
- * its state, unless the database is lost or no retry mends it.
+ * It opens the database, waits for the node, takes blocks up to the tip, watches the tip, and rolls back blocks that
+ * the node replaced. A store that gathers the blocks of a first sync loads them in between. A node that only lacks
+ * blocks is waited for. A block that the database refuses is tried again after a while.
+ *
+ * Each state's work is an effect that the actor provides, and the chart says where its end leads. An effect that fails
+ * is tried again in its state, unless the database is lost or no retry mends it.
  *
  * @see the sections on decoder start-up order, shutdown and reorg handling of the specification
  */
@@ -131,7 +136,7 @@ const chainWriterMachine = (id: string) => {
           }
         }
       },
-      /** The node's tip is a block of ours below our newest one: it lacks blocks, and has no others. */
+      /** The node's tip is one of our blocks, below our newest one: the node lacks blocks, and has no others. */
       nodeBehind: {
         invoke: {
           id: 'awaitBlocks',
@@ -153,9 +158,9 @@ const chainWriterMachine = (id: string) => {
         }
       },
       rollingBack: { invoke: { id: 'rollBack', src: 'rollBack', onDone: 'parsing', onError } },
-      /** A rollback beyond the limit: the halt is being made durable. */
+      /** The halt for a rollback beyond the limit is being made durable. */
       refusing: { invoke: { id: 'refuse', src: 'refuse', onDone: 'halted', onError } },
-      /** Until an operator acts, or the node has our newest block again. */
+      /** Waits until an operator acts, or the node has our newest block again. */
       halted: { invoke: { id: 'watchHalt', src: 'watchHalt', onDone: 'waitingForNode', onError } },
       stopping: { invoke: { id: 'close', src: 'close', onDone: 'stopped', onError: 'stopped' } },
       stopped: { type: 'final' },

@@ -2,7 +2,7 @@ import { setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
 export interface MempoolInput {
-  /** From the end of one pass to the beginning of the next, in milliseconds. */
+  /** Pause from the end of one pass to the beginning of the next, in milliseconds. */
   readonly restMs: number;
 }
 
@@ -19,10 +19,11 @@ const onError = {
 } as const;
 
 /**
- * When a service looks at its node's mempool: only while it is synced, a batch at a time, and then not for a while.
+ * Policy for looks at a node's mempool: only while the service is synced, a batch at a time, and then not for a while.
  *
- * The effects `list` and `save` answer with how many transactions wait for a batch. Leaving a state cancels its effect, so that
- * catching up and stopping wait for nothing. A rest ends early where what was seen counts no more. A failed pass is logged, and the next one begins after the rest.
+ * The effects `list` and `save` answer with the number of transactions that wait for a batch. Leaving a state cancels
+ * its effect, so catching up and stopping wait for nothing. A rest ends early when the last result no longer counts. A
+ * failed pass is logged, and the next one begins after the rest.
  *
  * @see the section "Limits" of the specification for the interval and the batches
  */

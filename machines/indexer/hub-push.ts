@@ -2,22 +2,22 @@ import { assign, setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
 export interface HubPushInput {
-  /** Pause after the first failure; each further one doubles it. In milliseconds, as the next two. */
+  /** Pause after the first failure, in milliseconds. Each further failure doubles it. */
   readonly firstPauseMs: number;
   readonly longestPauseMs: number;
-  /** Time after which the queue is looked at although nobody said that there is something. */
+  /** Time after which the queue is read although no push was reported, in milliseconds. */
   readonly lookMs: number;
 }
 
 interface HubPushContext extends HubPushInput {
-  /** Attempts that failed since one last went well. */
+  /** Attempts that failed since the last success. */
   readonly failures: number;
 }
 
 export type HubPushEvent = { readonly type: 'push.queued' } | { readonly type: 'stop.requested' };
 
 /**
- * Tells a hub what waits in the queue, one push after the other: idle -> sending -> idle, or resting after a failure.
+ * Policy of a sender of pushes, one after the other: idle -> sending -> idle, or resting after a failure.
  *
  * The caller provides the effect `send`, which ends when nothing waits.
  */

@@ -2,42 +2,48 @@ import { assign, setup } from 'xstate';
 import { effect, finalError, hasErrorCode } from '../runtime/effect.ts';
 
 export interface IndexerInput {
-  /** Blocks that may be taken back without an operator's word. */
+  /** Deepest rollback without an operator's permission, in blocks. */
   readonly maxRollbackDepth: number;
-  /** Pause before a database that was lost is opened again, in milliseconds. */
+  /** Pause before a lost database is opened again, in milliseconds. */
   readonly reconnectDelayMs: number;
 }
 
-/** Why an indexer will not go on by itself. */
+/** Code and reason of a halt: the indexer does not go on by itself. */
 export interface Refusal {
   readonly code: string;
   readonly reason: string;
 }
 
-/** What the opened databases say. */
+/** State of the halt in the opened databases. */
 export interface Opened {
   readonly isHalted: boolean;
 }
 
-/** The decoder's chain leaves ours: where, how far below our newest block, and whether an operator allows a rollback of any depth. */
+/** Fork of the decoder's chain from ours: place, depth, and whether an operator allows a rollback of any depth. */
 export interface Fork {
-  /** First block to take back. */
+  /** First block to roll back. */
   readonly height: number;
   readonly depth: number;
   readonly isAllowed: boolean;
 }
 
-/** How the decoder's chain stands to ours: it has more blocks, it has none, it ends below our newest block, or it is another. */
+/**
+ * Result of comparing the decoder's chain with ours: it has more blocks, has none, ends below our newest block, or is
+ * another chain.
+ */
 export type Found = 'blocks' | 'tip' | 'behind' | Fork;
 
-/** Whether the decoder's chain goes on from our newest block, and whether the prices that its next block needs are there. */
+/**
+ * Result of reading the next blocks: they are there, the chain does not follow our newest block, or their prices are
+ * missing.
+ */
 export type Read = 'blocks' | 'fork' | 'unpriced';
 
 interface IndexerContext extends IndexerInput {
   readonly refusal: Refusal | null;
-  /** First block to take back. */
+  /** First block to roll back. */
   readonly forkHeight: number | null;
-  /** What ended the last effect; null while no effect failed for good. */
+  /** Fault that ended the last effect; null if no effect failed for good. */
   readonly fault: unknown;
 }
 
@@ -52,7 +58,7 @@ const isTooDeep = ({ context, event }: { context: IndexerContext; event: { outpu
   return typeof output === 'object' && output.depth > context.maxRollbackDepth && !output.isAllowed;
 };
 
-/** Where a chain that has blocks for us, or is another, leads. */
+/** Transitions for a decoder's chain that has blocks for us, lacks some, or is another. */
 const found = [
   { guard: blocks, target: 'indexing' },
   { guard: behind, target: 'decoderBehind' },
@@ -60,7 +66,7 @@ const found = [
   { target: 'rollingBack', actions: 'keepFork' }
 ] as const;
 
-/** Before a statement is tried again that the database refuses for its content, in milliseconds. */
+/** Pause before a statement is tried again that the database refuses for its content, in milliseconds. */
 const REFUSAL_DELAY_MS = 10_000;
 
 const isBug = hasErrorCode('INTERNAL');
@@ -71,23 +77,25 @@ const onError = [
   { guard: hasErrorCode('ROWS_REFUSED'), target: '#indexer.refusedByDatabase' },
   { target: '#indexer.reconnecting' }
 ] as const;
-/** The same where prices of another chain are read. */
+/** Transitions for faults where prices of another chain are read. */
 const onReadError = [
   { guard: hasErrorCode('PRICES_REPLACED'), target: '#indexer.refusing', actions: 'refuseLedger' },
   ...onError
 ] as const;
-/** The same where the sums of the ledger are checked. */
+/** Transitions for faults where the sums of the ledger are checked. */
 const onLedgerError = [
   { guard: hasErrorCode('LEDGER_INSANE'), target: '#indexer.refusing', actions: 'refuseLedger' },
   ...onError
 ] as const;
 
 /**
- * What an indexer does next: opens its databases, compares its newest block with the decoder's chain, indexes what follows, rolls back
- * what the decoder has other blocks for, and waits at the tip, for a decoder that is only behind, or for prices.
+ * Policy of an indexer.
  *
- * Each state's work is an effect that the actor provides; the chart says where its end leads. After an effect that failed both
- * databases are looked at anew, unless no retry mends the fault.
+ * It opens its databases, compares its newest block with the decoder's chain, indexes the blocks that follow, and rolls
+ * back blocks that the decoder replaced. It waits at the tip, for a decoder that only lacks blocks, and for prices.
+ *
+ * Each state's work is an effect that the actor provides, and the chart says where its end leads. After an effect that
+ * failed both databases are compared again, unless no retry mends the fault.
  */
 export const indexerMachine = setup({
   types: {
@@ -177,7 +185,7 @@ export const indexerMachine = setup({
         writing: { invoke: { id: 'write', src: 'write', onDone: '#indexer.inspecting', onError: onLedgerError } }
       }
     },
-    /** Compares the same until there is something to do. */
+    /** Compares them until there is something to do. */
     caughtUp: { invoke: { id: 'watchTip', src: 'watchTip', onDone: [...found], onError } },
     /** Waits for a decoder that lacks blocks which it had, and has no others. */
     decoderBehind: {

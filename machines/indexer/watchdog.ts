@@ -1,11 +1,14 @@
 import { assign, setup } from 'xstate';
 
 export interface WatchdogInput {
-  /** How long a block may take, its retries included, in milliseconds. */
+  /** Time for a block, retries included, in milliseconds. */
   readonly limitMs: number;
 }
 
-/** Expires when blocks that were begun are neither finished nor further in time. @see the section "Limits" of the specification */
+/**
+ * Expires when blocks that were begun neither finish nor progress in time. @see the section "Limits" of the
+ * specification
+ */
 export const watchdogMachine = setup({
   types: {
     input: {} as WatchdogInput,
@@ -23,7 +26,9 @@ export const watchdogMachine = setup({
   initial: 'idle',
   states: {
     idle: { on: { 'blocks.begun': { target: 'armed', actions: 'setLimit' } } },
-    /** A second attempt at the same blocks does not start the time anew; a block that none was carried out before does. */
+    /**
+     * A second attempt at the same blocks does not restart the time. A block that is executed for the first time does.
+     */
     armed: {
       on: { 'blocks.finished': 'idle', 'block.done': { target: 'armed', reenter: true } },
       after: { limit: 'expired' }

@@ -17,29 +17,32 @@ import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
 export interface ChainDatabaseOptions {
-  /** The service that writes it; the error about a held lock names it. */
+  /** Service that writes it. The error about a held lock names it. */
   readonly service: 'decoder' | 'tracker';
-  /** Time that one statement may take. */
+  /** Longest time of one statement. */
   readonly queryTimeoutMs?: number;
-  /** Brings its definitions up to date, under the writer's lock. */
+  /** Brings the definitions up to date, under the writer's lock. */
   readonly prepare: (writer: Connection) => Promise<void>;
 }
 
 const POOL_SIZE = 10;
 const CLOSE_LIMIT_MS = 2_000;
-/** From one use of a connection that rests to the next. */
+/** Longest time without use of an idle connection, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000;
 const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
 
-/** A database that one process writes the blocks of a chain into. Every method may throw DATABASE_UNAVAILABLE; it is then to be closed. */
+/**
+ * Database into which one process writes the blocks of a chain. Every method may throw DATABASE_UNAVAILABLE; then close
+ * the database.
+ */
 export class ChainDatabase {
-  /** For reads beside the writer. */
+  /** Pool for reads beside the writer. */
   readonly pool: Pool;
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
   #usedAt = performance.now();
   readonly #seat: WriterSeat;
-  /** Its durable halts, and other events. */
+  /** Durable halts, and other events. */
   readonly halts: Halts;
 
   private constructor(
@@ -57,11 +60,11 @@ export class ChainDatabase {
   }
 
   /**
-   * Opens a database for writing, making it when it is missing and bringing its definitions up to date.
+   * Opens a database for writing. Creates it when it is missing, and brings its definitions up to date.
    *
    * There is one writer at a time: the advisory lock is held until `close`, or until the connection is lost.
    *
-   * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, and what `prepare` throws
+   * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, and the errors of `prepare`
    */
   static async open(database: DatabaseCoordinates, options: ChainDatabaseOptions): Promise<ChainDatabase> {
     const { service, prepare, queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS } = options;
@@ -80,7 +83,7 @@ export class ChainDatabase {
     }
   }
 
-  /** One statement of the writer. */
+  /** Runs one statement of the writer. */
   async query<T extends SqlRow = SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
     this.#usedAt = performance.now();
     const { promise: late, reject } = Promise.withResolvers<never>();
@@ -98,24 +101,27 @@ export class ChainDatabase {
     }
   }
 
-  /** Uses the writer's connection while there is no block to write, so that one that was lost is opened again before the next comes. */
+  /**
+   * Keeps the writer's connection alive while there is no block to write, so that a lost one is opened again before the
+   * next block.
+   */
   async keepAlive(): Promise<void> {
     if (!isLost(this.#writer) && performance.now() - this.#usedAt < KEEP_ALIVE_MS) return;
     await this.query('DO 1');
   }
 
-  /** Tells those who read the database whether the writer goes on. @see lookAtWriter */
+  /** Tells readers of the database whether the writer goes on. @see lookAtWriter */
   async tellWaiting(isWaiting: boolean): Promise<void> {
     await this.#seat.tellWaiting(isWaiting);
   }
 
-  /** A statement of the writer that changes rows. @returns how many */
+  /** Runs a statement of the writer that changes rows. @returns the number of rows */
   async change(sql: string): Promise<number> {
     const result: unknown = await this.query(sql);
     return (result as ResultSetHeader).affectedRows;
   }
 
-  /** A statement of the writer that may take hours, such as one that makes an index. */
+  /** Runs a statement of the writer that may take hours, such as one that makes an index. */
   async queryWithoutLimit(sql: string): Promise<void> {
     try {
       await this.#writer.query(`SET STATEMENT max_statement_time = 0 FOR ${sql}`);
@@ -124,7 +130,10 @@ export class ChainDatabase {
     }
   }
 
-  /** What the work writes is durable when this returns, or nothing of it is; then the writer's connection is gone. */
+  /**
+   * Runs work in a transaction. All its writes are durable when this returns. If it throws, none is, and the connection
+   * is closed.
+   */
   async transaction(work: () => Promise<void>): Promise<void> {
     await this.query('START TRANSACTION');
     try {
@@ -136,7 +145,7 @@ export class ChainDatabase {
     }
   }
 
-  /** Whether the database answers in time, on a connection of its own. */
+  /** Returns whether the database answers in time, on a connection of its own. */
   async probe(limitMs: number): Promise<boolean> {
     const late = sleep(limitMs, false, { ref: false });
     const answer = rows(this.pool, 'SELECT 1').then(
@@ -146,7 +155,7 @@ export class ChainDatabase {
     return await Promise.race([answer, late]);
   }
 
-  /** Lets go of all connections; the lock goes with them. */
+  /** Closes all connections, and with them releases the lock. */
   async close(): Promise<void> {
     this.#writer.destroy();
     await endPool(this.pool);
@@ -168,10 +177,10 @@ export async function createDatabase({ name, ...server }: DatabaseCoordinates): 
   }
 }
 
-/** Statements whose refusal a change of rows or of a table ends. */
+/** Statements that write, each with the table whose rows or definition it changes. */
 const WRITES = /^\s*(?:INSERT(?: IGNORE)? INTO|UPDATE|DELETE(?: \w+)? FROM|REPLACE INTO)\s+`?(\w+)/i;
 
-/** Returns a failure of the writer's statement: ROWS_REFUSED where MariaDB answered and refused what it was to write. */
+/** Returns the error of a statement of the writer: ROWS_REFUSED if MariaDB answered and refused a write. */
 function statementError(caught: unknown, sql: string): PlatformError {
   const error = databaseError(caught);
   const refusal = error.code === 'DATABASE_UNAVAILABLE' && !(caught instanceof PlatformError) && refusalOf(caught);

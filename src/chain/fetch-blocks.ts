@@ -7,10 +7,10 @@ const PER_REQUEST = 16;
 /** Requests that are under way while one is read. */
 const AHEAD = 2;
 
-/** What nodes serve by HTTP GET, by URL. */
+/** Routes that nodes serve by HTTP GET, by URL. */
 const routesOf = new Map<string, RestRoutes>();
 
-/** Works with a node's chain as bytes: one attempt at each call, no retries. */
+/** Works with a node's chain as bytes, with one attempt at each call and no retries. */
 export async function withRawChain<Result>(
   node: NodeRpcOptions,
   work: (chain: RawChain) => Promise<Result>
@@ -25,13 +25,13 @@ export async function withRawChain<Result>(
   }
 }
 
-/** A block as the node has it. */
+/** Block as the node has it. */
 export interface FetchedBlock {
   readonly hash: string;
   readonly bytes: Buffer;
 }
 
-/** The blocks in order, fetched ahead. */
+/** Yields the blocks in order, and fetches ahead. */
 export async function* fetchBlocks(
   chain: RawChain,
   { from, count, isSmall }: BlockRange
@@ -52,7 +52,7 @@ async function* fetchLarge(chain: RawChain, hashes: readonly string[]): AsyncGen
   yield* inOrder(hashes, async (hash) => ({ hash, bytes: await chain.block(hash) }));
 }
 
-/** What is asked for each item, in their order; the next are asked for while one is read. */
+/** Yields the answer for each item, in the order of the items. The next items are requested while one is read. */
 async function* inOrder<Item, Answer>(
   items: readonly Item[],
   ask: (item: Item) => Promise<Answer>

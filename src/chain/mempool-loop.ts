@@ -3,24 +3,24 @@ import { mempoolMachine } from '../../machines/chain/mempool.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
-/** One look at the mempool after another, a batch at a time. */
+/** Effects of one look at the mempool, a batch at a time. */
 export interface MempoolSteps {
-  /** @returns how many new transactions wait to be read */
+  /** Lists the mempool. @returns the number of new transactions to read */
   list(signal: AbortSignal): Promise<number>;
   /** Reads the next batch. */
   fetch(signal: AbortSignal): Promise<void>;
-  /** Stores the batch. @returns how many are left */
+  /** Stores the batch. @returns the number of transactions that are left */
   save(): Promise<number>;
-  /** Whether what was seen counts no more, so that the next look is due at once; default: never. */
+  /** Whether the last result no longer counts, so that the next look is due at once; default: never. */
   readonly isDue?: boolean;
 }
 
 export interface MempoolLoopOptions {
   readonly pass: MempoolSteps;
-  /** Default 60 s. */
+  /** Pause between two passes; default 60 s. */
   readonly restMs?: number;
   readonly log: Logger;
-  /** Sees the machine's transitions. */
+  /** Observes the machine's transitions. */
   readonly inspect?: (inspection: InspectionEvent) => void;
 }
 
@@ -53,7 +53,7 @@ export class MempoolLoop {
     return this.#machine.getSnapshot().value;
   }
 
-  /** Near the tip the mempool is read; otherwise a pass that is under way is cancelled. */
+  /** Starts looks at the mempool near the tip. Otherwise it cancels a pass that is under way. */
   setSynced(isSynced: boolean): void {
     if (isSynced === (this.state === 'paused')) this.#machine.send({ type: 'lag.changed', isSynced });
     if (this.#pass.isDue && this.state === 'resting') this.#machine.send({ type: 'look.due' });

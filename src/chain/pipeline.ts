@@ -5,9 +5,9 @@ import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/state/
 import { type ChainView, isTipStale, lagOf } from './report.ts';
 
 /**
- * The way of blocks as a service that writes a chain knows it: coin node → service → database.
+ * Returns the way of blocks as a service that writes a chain knows it: coin node → service → database.
  *
- * @param now as monotonicMs() tells it
+ * @param now time of monotonicMs()
  */
 export function chainPipeline(id: ActorId, view: ChainView, now: number): Pipeline {
   const key = actorKey(id);

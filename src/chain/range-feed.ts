@@ -1,58 +1,61 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode, PlatformError } from '../errors.ts';
 
-/** Blocks in a row. */
+/** Consecutive blocks. */
 export interface BlockRange {
   readonly from: number;
   readonly count: number;
-  /** They are so small that asking for each costs more than their bytes. */
+  /** Whether they are so small that the request for each costs more than its bytes. */
   readonly isSmall: boolean;
 }
 
 export interface ScannedRange<Block> {
-  /** From the range's first on; fewer than asked for where they turned out to be large. */
+  /** Blocks from the range's first on. There are fewer than requested where they turned out to be large. */
   readonly blocks: readonly Block[];
-  /** What the node sent for them. */
+  /** Bytes that the node sent for them. */
   readonly sizeBytes: number;
 }
 
 export interface RangeFeedOptions<Range extends BlockRange, Block> {
-  /** One attempt at a range. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+  /** Makes one attempt at a range. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
   readonly scan: (range: Range, signal: AbortSignal) => Promise<ScannedRange<Block>>;
-  /** Ranges that are scanned at the same time, at most. */
+  /** Most ranges that are scanned at the same time. */
   readonly parallelism: number;
-  /** Blocks of a range at most, default 500. */
+  /** Most blocks of a range; default 500. */
   readonly mostBlocks?: number;
-  /** Bytes of a range's blocks, roughly; default 8 MB. */
+  /** Approximate bytes of a range's blocks; default 8 MB. */
   readonly rangeBytes?: number;
-  /** Attempts after the first, default 10. */
+  /** Attempts after the first; default 10. */
   readonly retries?: number;
-  /** Pause before another attempt, default 500 ms. */
+  /** Pause before another attempt; default 500 ms. */
   readonly retryDelayMs?: number;
-  /** Pause where the node says that it is asked too much, default 5 s. */
+  /** Pause where the node says that it is asked too much; default 5 s. */
   readonly rateLimitDelayMs?: number;
 }
 
 const RANGE_BYTES = 8 * 2 ** 20;
 const MOST_BLOCKS = 500;
-/** While no block's size is known. */
+/** Blocks of the first range, while no block's size is known. */
 const FIRST_RANGE = 16;
 const SMALL_BLOCK_BYTES = 20_000;
-/** So near to the tip blocks are handed out one by one. */
+/** Distance from the tip, in blocks, within which blocks are handed out one by one. */
 const TIP_BLOCKS = 3;
-/** Ranges that go well before one more is scanned at the same time, after the node had enough. */
+/** Ranges that must succeed, after the node was overloaded, before one more is scanned at the same time. */
 const RECOVERY = 16;
 const BUSY = new Set<unknown>([429, 503]);
 
-/** Ranges to scan at once: two at least, for a range mostly waits for the node, which has 4 threads for callers by default. */
+/**
+ * Returns the number of ranges to scan at once. It is at least 2, because a range mostly waits for the node, and at
+ * most 4, because a node has 4 threads for callers by default.
+ */
 export function scanParallelism(cores: number): number {
   return Math.min(4, Math.max(2, cores - 1));
 }
 
 /**
- * Ranges of blocks, fetched and scanned ahead within a bound.
+ * Feed of ranges of blocks, fetched and scanned ahead within a bound.
  *
- * @typeParam Asked  what a range is asked for beside its blocks
+ * @typeParam Asked options of the request of a range, beside its blocks
  */
 export class RangeFeed<Asked extends object, Block> {
   readonly #options: Required<RangeFeedOptions<BlockRange & Asked, Block>>;
@@ -61,7 +64,7 @@ export class RangeFeed<Asked extends object, Block> {
   #parallelism: number;
   #wellDone = 0;
   #errorCount = 0;
-  /** Attempts that failed since one went well, by the first block of their range. */
+  /** Attempts that failed since the last success, by the first block of their range. */
   readonly #failed = new Map<number, number>();
   #next = 0;
 
@@ -82,17 +85,17 @@ export class RangeFeed<Asked extends object, Block> {
     return this.#errorCount;
   }
 
-  /** Attempts at the blocks that are next which failed. */
+  /** Failed attempts at the next blocks. */
   get failures(): number {
     return this.#failed.get(this.#next) ?? 0;
   }
 
   /**
-   * The blocks from a height on, as many as may be written at once.
+   * Returns the blocks from a height on, as many as may be written at once.
    *
-   * @param tip  nothing above it is fetched
-   * @param asked  of ranges that are not fetched yet
-   * @returns one block near the tip, else some megabytes of them, and the range that they are of
+   * @param tip nothing above it is fetched
+   * @param asked options of ranges that are not fetched yet
+   * @returns one block near the tip, else some megabytes of blocks, and their range
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; asking again fetches again
    */
   async take(height: number, tip: number, asked: Asked, signal: AbortSignal) {
@@ -110,7 +113,7 @@ export class RangeFeed<Asked extends object, Block> {
     this.#blockBytes = null;
   }
 
-  /** One range more than are scanned at once, so that no scan waits for a write. */
+  /** Fetches one range more than are scanned at once, so that no scan waits for a write. */
   #fill(height: number, tip: number, asked: Asked, signal: AbortSignal): void {
     const last = this.#ahead.at(-1)?.range;
     let from = last ? last.from + last.count : height;
@@ -131,7 +134,7 @@ export class RangeFeed<Asked extends object, Block> {
     return { from, count: Math.max(1, Math.min(fitting, mostBlocks, tip - TIP_BLOCKS + 1 - from)), isSmall };
   }
 
-  /** One range, with more attempts where the node cannot be reached. */
+  /** Scans one range, with more attempts where the node cannot be reached. */
   async scan(range: BlockRange & Asked, signal: AbortSignal): Promise<ScannedRange<Block>> {
     const { scan, retries } = this.#options;
     for (let attempt = 0; ; attempt++) {

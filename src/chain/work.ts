@@ -10,75 +10,81 @@ import type { ChainDatabase } from './database.ts';
 import { monotonicMs } from './monotonic.ts';
 import { TIP_REFRESH_MS } from './report.ts';
 
-/** A block's place and name. */
+/** Height and hash of a block. */
 export interface BlockRef {
   readonly height: number;
   readonly hash: string;
 }
 
-/** A block that is to be written, and its parent. */
+/** Block that is to be written, with its parent. */
 export interface LinkedBlock extends BlockRef {
-  /** Empty for the first block of a chain. */
+  /** Hash of the parent; empty for the first block of a chain. */
   readonly previousHash: string;
 }
 
-/** The blocks of one chain. Every method may throw DATABASE_UNAVAILABLE; the database is then to be closed. */
+/** Store of the blocks of one chain. Every method may throw DATABASE_UNAVAILABLE; then close the database. */
 export interface BlockStore<Block> {
-  /** Holds the blocks, and the halt that stands. */
+  /** Database that holds the blocks and the current halt. */
   readonly database: ChainDatabase;
-  /** The newest block; null when there is none. */
+  /** Reads the newest block; null when there is none. */
   readTip(): Promise<BlockRef | null>;
-  /** The newest blocks below a height, highest first. */
+  /** Reads the newest blocks below a height, highest first. */
   readBlocksBelow(height: number, limit: number): Promise<readonly BlockRef[]>;
-  /** Blocks in a row, and all that belongs to them, are durable when this returns, or nothing of them is. */
+  /**
+   * Writes consecutive blocks with everything that belongs to them, all or nothing. They are durable when this returns.
+   */
   writeBlocks(blocks: readonly Block[]): Promise<void>;
-  /** Deletes the newest block with all that it brought. @returns the new tip */
+  /** Deletes the newest block with everything that it brought. @returns the new tip */
   rollBackTip(): Promise<BlockRef | null>;
-  /** Blocks up to this height are gathered first, then `loadNext` stores what they bring; null or missing: each is written at once. */
+  /**
+   * Height up to which blocks are gathered first; `loadNext` then stores what they bring. If it is null or missing,
+   * each block is written at once.
+   */
   readonly gathersTo?: number | null;
-  /** @returns whether it was the last step */
+  /** Stores a part of the gathered blocks. @returns whether it was the last part */
   loadNext?(): Promise<boolean>;
 }
 
-/** Where blocks come from: fetched ahead. */
+/** Feed of blocks, which fetches ahead. */
 interface ChainFeed {
-  /** Attempts at the blocks that are next which failed. */
+  /** Failed attempts at the next blocks. */
   readonly failures: number;
   /** Drops fetched blocks. */
   clear(): void;
 }
 
-/** What the work depends on. */
+/** Dependencies and options of the work. */
 export interface ChainWorkOptions<Block extends LinkedBlock, Store extends BlockStore<Block>> {
-  /** The command that an operator runs. */
+  /** Command that an operator runs. */
   readonly command: 'decoder' | 'utxo';
   readonly network: ChainNetwork;
-  /** The first block that is written; nothing below it is stored. */
+  /** First block that is written; no block below it is stored. */
   readonly startBlock: number;
   readonly pollIntervalMs: number;
   readonly chain: NodeChain;
-  /** Whether transactions are asked for by their ids. Default: they are. */
+  /** Whether the work requests transactions by their ids; default: it does. */
   readonly needsIndex?: boolean;
   readonly feed: ChainFeed;
-  /** The blocks from a height on, as many as may be written at once. */
+  /** Returns the blocks from a height on, as many as may be written at once. */
   readonly take: (store: Store, from: number, tip: number, signal: AbortSignal) => Promise<readonly Block[]>;
   readonly openStore: () => Promise<Store>;
-  /** Called before stored blocks change, and again when they have. */
+  /** Called before stored blocks change, and again after they have changed. */
   readonly onChange?: () => void;
   readonly log: Logger;
 }
 
 const VERIFIED = 0.99;
 const FORK_PAGE = 200;
-/** Pause between two looks at what would end a halt. */
+/** Pause between two looks at what would end a halt, in milliseconds. */
 const HALT_WATCH_MS = 5_000;
-/** From one look at the node, beside what is asked of it, to the next. */
+/** Pause between two looks at the node beside the other requests, in milliseconds. */
 const LOOK_EVERY_MS = 5_000;
 
 /**
- * The effects of a service that writes a chain: one method for each state of its machine. One that answers null is to be called again.
+ * Effects of a service that writes a chain, one method for each state of its machine. A result of null means: call it
+ * again.
  *
- * Each may throw what its node or database throws, and may then be repeated.
+ * Each may throw the errors of its node or database, and may then be repeated.
  */
 export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block>> {
   readonly #options: ChainWorkOptions<Block, Store>;
@@ -101,7 +107,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     this.#options = options;
   }
 
-  /** What a report says of the work. */
+  /** Facts of the work for a report. */
   get facts() {
     return {
       lastProcessedBlock: this.#applied?.height ?? null,
@@ -113,27 +119,27 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     };
   }
 
-  /** Why it waits for a node that answers; null: it does not. */
+  /** Alarm about a node that the work waits for; null if it does not wait. */
   get alarm(): Alarm | null {
     return this.#alarm ?? this.#nodeFault ?? this.#download;
   }
 
-  /** Reorgs since the start. */
+  /** Number of reorgs since the start, and depth of the last one. */
   get reorgs() {
     return { reorgs: this.#reorgs, lastReorgDepth: this.#lastReorgDepth };
   }
 
-  /** Attempts at the next blocks that failed since one went well. */
+  /** Attempts at the next blocks that failed since the last success. */
   get fetchFailures(): number {
     return this.#options.feed.failures;
   }
 
-  /** A deeper reorg needs an operator's word. */
+  /** Deepest reorg that needs no operator, in blocks. */
   get undoDepth(): number {
     return this.#options.network.undoDepth;
   }
 
-  /** Undefined while no database is open. */
+  /** Store; undefined while no database is open. */
   get store(): Store | undefined {
     return this.#store;
   }
@@ -181,7 +187,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     return null;
   }
 
-  /** Stores a part of what was gathered. */
+  /** Stores a part of the gathered blocks. */
   async load(): Promise<true | null> {
     const isDone = (await this.#openedStore.loadNext?.()) ?? true;
     this.#progressAt = monotonicMs();
@@ -211,7 +217,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     return standing === 'fork' ? 'fork' : 'blocks';
   }
 
-  /** Compares stored hashes with the node's, newest first; beyond the limit only with an operator's word. */
+  /** Compares stored hashes with the node's, newest first. Beyond the limit it needs an operator's permission. */
   async locateFork(signal: AbortSignal): Promise<Fork> {
     const { chain, network, startBlock } = this.#options;
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
@@ -267,8 +273,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   }
 
   /**
-   * Looks at the node every 5 s beside the effect under way, which may wait for a block for minutes: at its tip, whether it is still one
-   * of the network, and whether it has what is needed.
+   * Looks at the node every 5 s beside the effect under way, which may wait for a block for minutes. It checks the tip,
+   * that the tip still belongs to the network, and that the node has what is needed.
    */
   watchNode(signal: AbortSignal): void {
     const { chain, network } = this.#options;
@@ -290,7 +296,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
       });
   }
 
-  /** The next block must be had; while none is written, the first. */
+  /** Needs of the work: the node must have the next block, or the first one while none is written. */
   get #needs(): NodeNeeds {
     const { needsIndex = true, startBlock } = this.#options;
     return { hasIndex: needsIndex, blocksFrom: this.#applied ? this.#applied.height + 1 : startBlock };
@@ -302,7 +308,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     await store?.database.close();
   }
 
-  /** After a failure: drops fetched blocks and asks the node for its tip again. */
+  /** Drops fetched blocks after a failure, and requests the node's tip again. */
   distrust(): void {
     this.#options.feed.clear();
     this.#isTipTrusted = false;
@@ -328,7 +334,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database is not open' });
   }
 
-  /** How our newest block stands to the node's chain, as far as its tip tells. Only a different block is a fork. */
+  /** Compares our newest block with the node's chain, as far as its tip shows. Only a different block is a fork. */
   async #standingTo(tip: NodeTip): Promise<'same' | 'fork' | 'behind'> {
     const applied = this.#applied;
     if (!applied || tip.height > applied.height) return this.#leaveAlarm('same');
@@ -362,7 +368,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     return this.#noteTip(await this.#options.chain.tip(signal));
   }
 
-  /** Time without progress counts only while the tip is fresh. */
+  /** Notes the node's tip. Time without progress counts only while the tip is fresh. */
   #noteTip(tip: NodeTip): NodeTip {
     const now = monotonicMs();
     if (!this.#tip || now - this.#tip.polledAt > 2 * TIP_REFRESH_MS) this.#progressAt = now;
@@ -379,7 +385,10 @@ function refuseUnverified({ verificationProgress, height }: NodeTip): void {
   throw new PlatformError('NODE_UNREACHABLE', { reason, height });
 }
 
-/** Told of a node whose headers say that it lacks more blocks than a rollback may take. */
+/**
+ * Returns the alarm about a node whose headers show that it lacks more blocks than a rollback may remove; null for any
+ * other node.
+ */
 function downloadAlarm(
   tip: NodeTip & { readonly polledAt: number },
   tolerated: number,
@@ -390,7 +399,7 @@ function downloadAlarm(
   return alarmOf(new PlatformError('NODE_BEHIND', { reason }), before, tip.polledAt);
 }
 
-/** The first of these blocks, as far as each is the child of the one before. */
+/** Returns the first of these blocks, up to one that is not the child of the block before. */
 function linkedBlocks<Block extends LinkedBlock>(applied: BlockRef | null, blocks: readonly Block[]): readonly Block[] {
   const broken = blocks.findIndex((block, position) => {
     const parent = position === 0 ? applied : blocks[position - 1]!;

@@ -1,20 +1,23 @@
 const DECIMALS = 18;
 const UNIT = 10n ** BigInt(DECIMALS);
 
-/** A plain decimal with at most 18 places as a count of 10^-18. @returns null when the text is no such number */
+/** Reads a plain decimal with at most 18 places as a count of 10^-18. @returns null when the text is no such number */
 export function parseAmount(text: string): bigint | null {
   const match = /^(\d{1,40})(?:\.(\d{1,18}))?$/.exec(text);
   if (!match) return null;
   return BigInt(match[1]!) * UNIT + BigInt((match[2] ?? '').padEnd(DECIMALS, '0'));
 }
 
-/** The same with no more decimal places than a token has; with 0 places no point at all. */
+/**
+ * Reads a decimal with no more places than a token has. With 0 places there is no point. @returns null for any other
+ * text
+ */
 export function parseTokenAmount(text: string, decimals: number): bigint | null {
   const point = text.indexOf('.');
   return point >= 0 && text.length - point - 1 > decimals ? null : parseAmount(text);
 }
 
-/** The shortest plain decimal: `0`, `1.5`, `-0.000000000000000001`. */
+/** Formats a count of 10^-18 as the shortest plain decimal: `0`, `1.5`, `-0.000000000000000001`. */
 export function formatAmount(amount: bigint): string {
   if (amount < 0n) return `-${formatAmount(-amount)}`;
   const whole = (amount / UNIT).toString();
@@ -22,19 +25,22 @@ export function formatAmount(amount: bigint): string {
   return rest === 0n ? whole : `${whole}.${rest.toString().padStart(DECIMALS, '0').replace(/0+$/, '')}`;
 }
 
-/** `amount` times `numerator` over `denominator`, none of them negative, rounded half up to a number of decimal places. */
+/**
+ * Returns `amount` times `numerator` over `denominator`, rounded half up to a number of decimal places. None may be
+ * negative.
+ */
 export function multiplyRatio(amount: bigint, numerator: bigint, denominator: bigint, decimals: number): bigint {
   const step = 10n ** BigInt(DECIMALS - decimals);
   const divisor = denominator * step;
   return ((2n * amount * numerator + divisor) / (2n * divisor)) * step;
 }
 
-/** An amount that is not negative, rounded half up to a number of decimal places. */
+/** Rounds an amount that is not negative half up to a number of decimal places. */
 export function roundHalfUp(amount: bigint, decimals: number): bigint {
   return multiplyRatio(amount, 1n, 1n, decimals);
 }
 
-/** The product of two amounts that are not negative, cut down to a number of decimal places. */
+/** Returns the product of two amounts that are not negative, cut down to a number of decimal places. */
 export function multiplyFloor(a: bigint, b: bigint, decimals: number): bigint {
   const step = 10n ** BigInt(DECIMALS - decimals);
   return ((a * b) / UNIT / step) * step;

@@ -1,13 +1,13 @@
 import { PlatformError } from '../errors.ts';
 import { type CommitmentHashes, joinFields, type RawHash, sha256 } from './commitment-hashes.ts';
 
-/** The database of a tree's balances; the names are those of the database id. */
+/** Names of the database of a tree's balances, as in the database id. */
 export interface ChainNames {
   readonly chain: string;
   readonly network: string;
 }
 
-/** A new value for a leaf of the balance tree; null removes the leaf. */
+/** New value for a leaf of the balance tree; null removes the leaf. */
 export interface LeafChange {
   readonly path: RawHash;
   readonly value: RawHash | null;
@@ -15,7 +15,10 @@ export interface LeafChange {
 
 const FRACTION_DIGITS = 18;
 
-/** Where a balance stands in the tree, and its value leaf; a balance of zero has none. @throws {PlatformError} STATE_UNENCODABLE */
+/**
+ * Returns the path of a balance in the tree, and its value leaf; a balance of zero has none. @throws {PlatformError}
+ * STATE_UNENCODABLE
+ */
 export function balanceLeaf(
   hashes: CommitmentHashes,
   { chain, network }: ChainNames,
@@ -27,7 +30,8 @@ export function balanceLeaf(
 }
 
 /**
- * A stored amount as value leaves have it: plain decimal, no leading zeros, exactly 18 fractional digits; null for zero.
+ * Returns a stored amount as value leaves have it: plain decimal, no leading zeros, exactly 18 fractional digits; null
+ * for zero.
  *
  * @throws {PlatformError} STATE_UNENCODABLE for an amount that is negative, has more places, or is no decimal
  */

@@ -2,51 +2,60 @@ import type { LeafChange } from './balance-leaf.ts';
 import { type CommitmentHashes, HASH_BYTES, type RawHash, TREE_DEPTH } from './commitment-hashes.ts';
 
 /**
- * One leaf in a bucket: path, value leaf, then the hash of the largest subtree in which the leaf is alone and, as one byte, the
- * depth of that subtree (0: not computed).
+ * Offsets in a record of one leaf: path, value leaf, then the hash of the largest subtree in which the leaf is alone
+ * and, as one byte, the depth of that subtree (0: not computed).
  */
 const VALUE_AT = HASH_BYTES;
 const TOP_AT = 2 * HASH_BYTES;
 const DEPTH_AT = 3 * HASH_BYTES;
 const RECORD_BYTES = DEPTH_AT + 1;
 
-/** Leaves that a bucket has on average; beyond the second figure there are four times as many buckets. */
+/** Average number of leaves of a bucket. Above the second figure the number of buckets is multiplied by four. */
 const BUCKET_LEAVES = 64;
 const BUCKET_LEAVES_MAX = 128;
 const MIN_BITS = 2;
 const MAX_BITS = 22;
-/** Each bucket has four parts, whose hashes are kept: for a changed leaf one of them is computed, not the whole bucket. */
+/**
+ * Bits of a bucket's part: each bucket has four parts, whose hashes are kept. For a changed leaf one part is computed,
+ * not the bucket.
+ */
 const PART_BITS = 2;
 const NO_LEAVES = Buffer.allocUnsafeSlow(0);
-/** Records that fit into a bucket beyond those it was made for. A first tree comes leaf by leaf, each into any bucket. */
+/**
+ * Records for which a bucket has room beyond those it was made for. A first tree comes leaf by leaf, each into any
+ * bucket.
+ */
 const SPARE_RECORDS = 3;
 
-/** Buckets with their leaves, as they are handed to another thread and come back with their tops computed. */
+/** Buckets with their leaves, in the form that goes to another thread and comes back with the tops computed. */
 export interface BucketBatch {
   readonly domain: string;
   readonly bits: number;
-  /** Leaves of each bucket. */
+  /** Number of leaves of each bucket. */
   readonly counts: Uint32Array;
-  /** Their records, bucket by bucket. */
+  /** Records of the leaves, bucket by bucket. */
   readonly records: Uint8Array;
 }
 
 /**
- * A sparse Merkle tree of depth 256, collapsed: of a subtree with one leaf nothing is kept but its hash.
+ * Sparse Merkle tree of depth 256, collapsed: of a subtree with one leaf only the hash is kept.
  *
- * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf, and two more bits a bucket into parts.
- * The levels above the parts are kept as hashes, those within are computed when a part changes: about 270 hashes for a changed leaf,
- * of which the 236 below the level where it is alone depend on its value. With a million leaves it takes about 100 bytes a leaf.
+ * The first bits of the paths divide the leaves into buckets, sorted runs of 97 bytes a leaf, and two more bits divide
+ * a bucket into parts. The levels above the parts are kept as hashes; those within a part are computed when it changes.
+ * A changed leaf takes about 270 hashes, of which the 236 below the level where it is alone depend on its value. With a
+ * million leaves the tree takes about 100 bytes a leaf.
  */
 export class BalanceTree {
   readonly #hashes: CommitmentHashes;
   #bits: number;
   #buckets: Buffer[];
-  /** As a heap: node 1 is the root, the children of n are 2n and 2n + 1, the last level are the parts of buckets. */
+  /**
+   * Hashes as a heap: node 1 is the root, the children of n are 2n and 2n + 1, the last level are the parts of buckets.
+   */
   #upper: Buffer;
   #size = 0;
 
-  /** @param expected leaves that are about to come; it grows with more */
+  /** @param expected number of leaves that are about to come; the tree grows with more */
   constructor(hashes: CommitmentHashes, expected = 0) {
     this.#hashes = hashes;
     this.#bits = Math.min(MAX_BITS, Math.max(MIN_BITS, Math.ceil(Math.log2(Math.max(1, expected) / BUCKET_LEAVES))));
@@ -54,7 +63,7 @@ export class BalanceTree {
     this.#upper = this.#emptyUpper();
   }
 
-  /** Leaves in the tree. */
+  /** Number of leaves. */
   get size(): number {
     return this.#size;
   }
@@ -63,7 +72,7 @@ export class BalanceTree {
     return this.#upperAt(1);
   }
 
-  /** Makes the changes, in order. @returns those that take them back, in the order in which to make them */
+  /** Makes the changes, in order. @returns the changes that undo them, in the order in which to make those */
   apply(changes: readonly LeafChange[]): LeafChange[] {
     const touched = new Set<number>();
     const inverse: LeafChange[] = [];
@@ -77,12 +86,12 @@ export class BalanceTree {
     return inverse.reverse();
   }
 
-  /** Puts leaves in without any hashing: `root` means nothing until every bucket went through `finish`. */
+  /** Adds leaves without any hashing. `root` is wrong until every bucket went through `finish`. */
   load(leaves: readonly LeafChange[]): void {
     for (const { path, value } of leaves) this.#set(this.#partOf(path) >> PART_BITS, path, value);
   }
 
-  /** The buckets in batches, for `computeTops`. */
+  /** Yields the buckets in batches, for `computeTops`. */
   *batches(leaves: number): Generator<{ readonly from: number; readonly batch: BucketBatch }> {
     for (let from = 0, to = 0; from < this.#buckets.length; from = to) {
       for (let count = 0; to < this.#buckets.length && count < leaves; to++) count += leavesIn(this.#buckets[to]!);
@@ -93,7 +102,10 @@ export class BalanceTree {
     }
   }
 
-  /** Takes a batch back whose tops are computed; its buckets must be as they were. @param from the first of them */
+  /**
+   * Takes back a batch whose tops are computed. Its buckets must not have changed. @param from index of its first
+   * bucket
+   */
   finish(from: number, { counts, records }: BucketBatch): void {
     let offset = 0;
     for (const [index, count] of counts.entries()) {
@@ -109,7 +121,7 @@ export class BalanceTree {
     return head >> (24 - this.#bits - PART_BITS);
   }
 
-  /** @returns the value that was there */
+  /** Sets or removes one leaf. @returns the value before */
   #set(index: number, path: RawHash, value: RawHash | null): RawHash | null {
     const bucket = this.#buckets[index]!;
     const [at, isThere] = find(bucket, path);
@@ -182,7 +194,10 @@ export class BalanceTree {
   }
 }
 
-/** Computes, in place, the hash of the largest subtree in which each leaf is alone: what takes the time in a first tree. */
+/**
+ * Computes, in place, the hash of the largest subtree in which each leaf is alone. That is most of the work of a first
+ * tree.
+ */
 export function computeTops(hashes: CommitmentHashes, { bits, counts, records }: BucketBatch): void {
   const all = Buffer.from(records.buffer, records.byteOffset, records.byteLength);
   let offset = 0;
@@ -194,7 +209,10 @@ export function computeTops(hashes: CommitmentHashes, { bits, counts, records }:
   }
 }
 
-/** The hash of a part of a bucket; tops that are not known yet are written into it. @param depth of the part */
+/**
+ * Returns the hash of a part of a bucket, and writes tops that are not known yet into the bucket. @param depth depth of
+ * the part
+ */
 function partRoot(hashes: CommitmentHashes, bucket: Buffer, part: number, depth: number): RawHash {
   const subtree = (low: number, high: number, at: number): RawHash => {
     if (low === high) return hashes.empty[TREE_DEPTH - at]!;
@@ -211,7 +229,7 @@ function partRoot(hashes: CommitmentHashes, bucket: Buffer, part: number, depth:
   return subtree(low, high, depth);
 }
 
-/** The first record from `low` on whose path has a 1 at a depth; those before it have a 0. */
+/** Returns the index of the first record from `low` on whose path has a 1 at a depth. Those before it must have a 0. */
 function ones(bucket: Buffer, low: number, high: number, depth: number): number {
   let at = low;
   while (at < high && ((bucket[at + (depth >> 3)]! >> (7 - (depth & 7))) & 1) === 0) at += RECORD_BYTES;
@@ -226,7 +244,7 @@ function topOf(hashes: CommitmentHashes, bucket: Buffer, at: number, depth: numb
   return top;
 }
 
-/** Where a path is, or would be. */
+/** Returns the index at which a path is, or would be inserted. */
 function find(bucket: Buffer, path: RawHash): readonly [at: number, isThere: boolean] {
   const wanted = Buffer.from(path, 'latin1');
   let [low, high] = [0, leavesIn(bucket)];
@@ -241,7 +259,7 @@ function find(bucket: Buffer, path: RawHash): readonly [at: number, isThere: boo
   return [low * RECORD_BYTES, false];
 }
 
-/** A bucket with room for one more record, which is not cleared. The bucket that is given may be changed. */
+/** Returns a bucket with room for one more record, which is not cleared. The given bucket may be changed. */
 function withRoomAt(bucket: Buffer, at: number): Buffer {
   const length = bucket.length + RECORD_BYTES;
   const isWideEnough = bucket.buffer.byteLength >= length;
@@ -256,7 +274,7 @@ function leavesIn(bucket: Uint8Array): number {
   return bucket.length / RECORD_BYTES;
 }
 
-/** In memory of its own: a slice of the pool that Buffers share would hold all of it. */
+/** Joins parts in memory of its own: a slice of the pool that Buffers share would keep the whole pool. */
 function join(parts: readonly Uint8Array[]): Buffer {
   const whole = Buffer.allocUnsafeSlow(parts.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
@@ -267,7 +285,7 @@ function join(parts: readonly Uint8Array[]): Buffer {
   return whole;
 }
 
-/** All parts of the buckets from one to another, which is not among them. */
+/** Yields all parts of the buckets from one to another, exclusive. */
 function* partsOf(from: number, to: number): Generator<number> {
   for (let part = from << PART_BITS; part < to << PART_BITS; part++) yield part;
 }

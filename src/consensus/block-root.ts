@@ -1,11 +1,11 @@
 import { compareBytes } from './byte-order.ts';
 import { type CommitmentHashes, joinFields, type RawHash } from './commitment-hashes.ts';
 
-/** The tables whose rows a block root covers, in its order; a leaf names its table. */
+/** Tables whose rows a block root covers, in its order. A leaf names its table. */
 export const LEDGER_KINDS = ['credits', 'debits', 'escrows'] as const;
 export type LedgerKind = (typeof LEDGER_KINDS)[number];
 
-/** One movement; `amount` and `action_index` are the text as stored. */
+/** Movement. `amount` and `action_index` are the text as stored. */
 export interface LedgerLeaf {
   readonly actionIndex: string;
   readonly address: string;
@@ -15,7 +15,7 @@ export interface LedgerLeaf {
 
 export interface ActionLeaf {
   readonly actionIndex: string;
-  /** Null for an action without a transaction. */
+  /** Index of the transaction; null for an action without one. */
   readonly txIndex: string | null;
   readonly action: string;
 }
@@ -25,7 +25,8 @@ export type BlockLeaves = Readonly<Record<LedgerKind, readonly LedgerLeaf[]>> & 
 };
 
 /**
- * The root over the rows of one block: credits, debits, escrows and actions, padded with E0 to a power of two; E0 for none.
+ * Returns the root over the rows of one block: credits, debits, escrows and actions, padded with E0 to a power of two;
+ * E0 for none.
  *
  * @throws {PlatformError} STATE_UNENCODABLE
  */
@@ -59,12 +60,12 @@ function byPlace(a: LedgerLeaf, b: LedgerLeaf): number {
   );
 }
 
-/** Plain decimal counts of any size. */
+/** Compares plain decimal counts of any size. */
 function byNumber(a: string, b: string): number {
   return a.length - b.length || Number(a > b) - Number(a < b);
 }
 
-/** What a state root binds together, as hex; `state` is null where the ledger has none. */
+/** Hashes that a state root binds together, as hex. `state` is null where the ledger has none. */
 export interface StateParts {
   readonly balancesRoot: string;
   readonly blockMerkleRoot: string;
@@ -74,7 +75,7 @@ export interface StateParts {
   readonly state: string | null;
 }
 
-/** One hash for a block: the balances after it, its rows, and the hash chains that lead to it. */
+/** Returns one hash for a block: of the balances after it, its rows, and the hash chains that lead to it. */
 export function stateRoot(hashes: CommitmentHashes, parts: StateParts): RawHash {
   const { balancesRoot, blockMerkleRoot, ledger, actions, contract, state } = parts;
   const fields = [`${hashes.domain}_STATE`, balancesRoot, blockMerkleRoot, ledger, actions, contract, state ?? ''];

@@ -1,4 +1,4 @@
-/** Order of the bytes of two texts in UTF-8. */
+/** Compares two texts by their bytes in UTF-8. */
 export function compareBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {

@@ -1,9 +1,11 @@
 import { PlatformError } from '../errors.ts';
 
 /**
- * A JSON value as the one text that everyone signs: names sorted by UTF-16 units, no spaces, numbers as ECMAScript prints them.
+ * Returns the only text of a JSON value that is signed: names sorted by UTF-16 units, no spaces, numbers as ECMAScript
+ * prints them.
  *
- * @throws {PlatformError} SOURCE_INVALID for a value without such a form: a number that is not finite, half of a surrogate pair
+ * @throws {PlatformError} SOURCE_INVALID for a value without such a form: a number that is not finite, half of a
+ *   surrogate pair
  * @see RFC 8785, JSON Canonicalization Scheme
  */
 export function canonicalJson(value: unknown): string {

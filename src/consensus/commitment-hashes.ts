@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { PlatformError } from '../errors.ts';
 
-/** A SHA-256 hash as 32 characters U+0000 to U+00FF: the form that node:crypto hands over fastest. */
+/** SHA-256 hash as 32 characters U+0000 to U+00FF, the form that node:crypto returns fastest. */
 export type RawHash = string;
 
 export const HASH_BYTES = 32;
@@ -12,19 +12,19 @@ const NODE_BYTES = 1 + 2 * HASH_BYTES;
 export const toHex = (raw: RawHash): string => Buffer.from(raw, 'latin1').toString('hex');
 
 /**
- * The hashes of one deployment's commitments: leaf H(0x00‖bytes), node H(0x01‖left‖right), E0 = H(0x02‖"<D>_EMPTY_LEAF").
+ * Hashes of one deployment's commitments: leaf H(0x00‖bytes), node H(0x01‖left‖right), E0 = H(0x02‖"<D>_EMPTY_LEAF").
  *
  * One instance reuses its buffers, so it belongs to one thread.
  */
 export class CommitmentHashes {
   readonly domain: string;
-  /** E(h) by height: the hash of a subtree of 2^h leaves that has none. */
+  /** E(h) by height: the hash of an empty subtree of 2^h leaves. */
   readonly empty: readonly RawHash[];
   readonly #node = nodeBuffer();
-  /** By height of the child: a node whose other child is empty, with a gap for the one that is not. */
+  /** Nodes with one empty child, by the height of the children, with a gap for the other child. */
   readonly #besideEmpty: readonly { readonly left: Buffer; readonly right: Buffer }[];
 
-  /** @param domain the deployment's tag, COMMITMENT_DOMAIN */
+  /** @param domain tag of the deployment, COMMITMENT_DOMAIN */
   constructor(domain: string) {
     this.domain = domain;
     const empty = [sha256(Buffer.concat([Buffer.of(2), Buffer.from(`${domain}_EMPTY_LEAF`)]))];
@@ -38,7 +38,7 @@ export class CommitmentHashes {
     });
   }
 
-  /** @param text  what the leaf says; its bytes are those of UTF-8 */
+  /** Returns the hash of a leaf. @param text its text, which is hashed as UTF-8 */
   leaf(text: string): RawHash {
     return sha256(`\0${text}`);
   }
@@ -50,9 +50,9 @@ export class CommitmentHashes {
   }
 
   /**
-   * The hash, at some depth, of a subtree with a single leaf.
+   * Returns the hash of a subtree with a single leaf at some depth.
    *
-   * @param paths holds the leaf's path at `offset`, most significant bit first
+   * @param paths buffer that holds the leaf's path at `offset`, most significant bit first
    * @param depth 0 is the root, 256 the leaf itself
    */
   climb(paths: Uint8Array, offset: number, value: RawHash, depth: number): RawHash {
@@ -72,7 +72,7 @@ export class CommitmentHashes {
   }
 }
 
-/** Fields joined by one zero byte. @throws {PlatformError} STATE_UNENCODABLE for a field that contains one */
+/** Joins fields by one zero byte. @throws {PlatformError} STATE_UNENCODABLE for a field that contains one */
 export function joinFields(fields: readonly string[]): string {
   const bad = fields.find((field) => field.includes('\0'));
   if (bad !== undefined) {
@@ -81,7 +81,7 @@ export function joinFields(fields: readonly string[]): string {
   return fields.join('\0');
 }
 
-/** @param content  bytes, or a text, of which the bytes in UTF-8 are hashed */
+/** Returns the SHA-256 hash. @param content bytes, or a text that is hashed as UTF-8 */
 export function sha256(content: Uint8Array | string): RawHash {
   return hash('sha256', content, 'latin1');
 }

@@ -2,13 +2,13 @@ import { createPublicKey, verify } from 'node:crypto';
 
 const PUBKEY = /^[0-9a-f]{64}$/i;
 const SIGNATURE = /^[0-9a-f]{128}$/i;
-/** Of a public key in SPKI; its 32 bytes follow. @see RFC 8410, section 4 */
+/** Head of a public key in SPKI; its 32 bytes follow. @see RFC 8410, section 4 */
 const SPKI_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**
- * Whether an Ed25519 signature, 128 hex digits, is one of a message by a key of 64; false for any other text.
+ * Returns whether an Ed25519 signature of 128 hex digits is one of a message by a key of 64; false for any other text.
  *
- * A signature has one form: S must be below the order of the group, so nobody makes a second one out of it.
+ * A signature has one form: S must be below the order of the group, so nobody can make a second one out of it.
  *
  * @see RFC 8032, section 5.1.7
  */

@@ -3,7 +3,7 @@ import { compareBytes } from './byte-order.ts';
 
 const HASH_VERSION = 1;
 
-/** One movement of the ledger; `amount` is text as it is stored. */
+/** Movement of the ledger. `amount` is text as it is stored. */
 export interface LedgerRow {
   readonly action_index: number;
   readonly address: string;
@@ -13,26 +13,26 @@ export interface LedgerRow {
 
 export interface ActionRow {
   readonly action_index: number;
-  /** Null for what no transaction holds. */
+  /** Index of the transaction; null for an action that no transaction holds. */
   readonly tx_index: number | null;
   readonly action: string;
 }
 
-/** What somebody holds after a block; `amount` is plain decimal, 0 where nothing is left. */
+/** Balance after a block. `amount` is plain decimal, 0 where nothing is left. */
 export interface HeldRow {
   readonly address: string;
   readonly tick: string;
   readonly amount: string;
 }
 
-/** A token after a block. */
+/** Token after a block. */
 export interface TokenRow {
   readonly tick: string;
   readonly owner: string;
   readonly supply: string;
 }
 
-/** What comes last in each preimage; `previousHash` is undefined for the first block only. */
+/** End of each preimage. `previousHash` is undefined for the first block only. */
 export interface HashPosition {
   readonly blockIndex: number;
   readonly previousHash: string | undefined;
@@ -42,9 +42,9 @@ const CONTRACT_PARTS = ['contracts', 'state', 'executions', 'emissions', 'deposi
 export type ContractPart = (typeof CONTRACT_PARTS)[number];
 
 /**
- * The hash of a block's credits, debits and escrows, in any order given.
+ * Returns the hash of a block's credits, debits and escrows, given in any order.
  *
- * @param roles names that stand for well-known protocol addresses, by address
+ * @param roles names that replace well-known protocol addresses, by address
  */
 export function ledgerHash(
   moved: {
@@ -68,7 +68,7 @@ export function ledgerHash(
   return hashOf({ credits: canonical(credits), debits: canonical(debits), escrows: canonical(escrows) }, position);
 }
 
-/** The hash of a block's actions: an object with the keys "0", "1", … in the order of `action_index`. */
+/** Returns the hash of a block's actions: an object with the keys "0", "1", … in the order of `action_index`. */
 export function actionsHash(actions: readonly ActionRow[], position: HashPosition): string {
   const sorted = actions
     .map(({ action_index, tx_index, action }) => ({ action_index, tx_index, action }))
@@ -76,7 +76,7 @@ export function actionsHash(actions: readonly ActionRow[], position: HashPositio
   return hashOf({ ...sorted }, position);
 }
 
-/** The hash of what contracts did; a part that is missing counts as empty. */
+/** Returns the hash of the rows of contracts. A missing part counts as empty. */
 export function contractHash(
   parts: Readonly<Partial<Record<ContractPart, readonly object[]>>>,
   position: HashPosition
@@ -85,9 +85,9 @@ export function contractHash(
 }
 
 /**
- * The hash of what a block left behind: the balances and tokens that it changed, as they are after it, in any order given.
+ * Returns the hash of the balances and tokens that a block changed, as they are after it, given in any order.
  *
- * @param roles names that stand for well-known protocol addresses, by address
+ * @param roles names that replace well-known protocol addresses, by address
  */
 export function stateHash(
   changed: { readonly balances: readonly HeldRow[]; readonly tokens: readonly TokenRow[] },
@@ -104,7 +104,7 @@ export function stateHash(
   return hashOf({ balances, tokens }, position);
 }
 
-/** SHA-256 of the JSON text, with keys in insertion order. */
+/** Returns SHA-256 of the JSON text, with keys in insertion order. */
 function hashOf(content: object, { blockIndex, previousHash }: HashPosition): string {
   const preimage = JSON.stringify({
     ...content,

@@ -1,10 +1,11 @@
-/** Blocks whose times a median is taken of. */
+/** Number of blocks of whose times the median is taken. */
 export const MEDIAN_BLOCKS = 11;
 
 /**
- * The median time of the last block, as coin nodes have it: the middle one of its own time and those of up to ten below it.
+ * Returns the median time of the last block, as coin nodes have it: the middle one of its own time and those of up to
+ * ten below it.
  *
- * @param times  in epoch seconds, the block's own last
+ * @param times epoch seconds, the block's own last
  */
 export function medianTime(times: readonly number[]): number {
   const sorted = times.slice(-MEDIAN_BLOCKS).sort((a, b) => a - b);

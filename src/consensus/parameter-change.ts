@@ -1,15 +1,14 @@
 import { parseAmount } from './amount.ts';
 
-/** Parameters that decide what a validator loses: they may change by less at once. */
+/** Parameters that decide what a validator loses. Their bounds are narrower. */
 const SLASHING = new Set(['SLASH_DEVIATION_THRESHOLD', 'SLASH_MISSED_ROUNDS_THRESHOLD']);
-/** Percent of the current value, inclusive. */
+/** Bounds in percent of the current value, inclusive. */
 const BOUNDS = { normal: { least: 67n, most: 150n }, slashing: { least: 80n, most: 125n } } as const;
 
 /**
- * Why a parameter may not be changed to a value at once: the bounds are +50 % and -33 %, of slashing parameters +25 % and
- * -20 %, in any case of its name. Compared exactly; no share of 0 is
- * another value. A number stays one, and is written as a plain decimal:
- * in another form it would have no bounds.
+ * Returns the reason for which a parameter may not be changed to a value at once. The bounds are +50 % and -33 %, of
+ * slashing parameters +25 % and -20 %, in any case of the name. The comparison is exact, so 0 stays 0. A plain decimal
+ * stays one, and a text stays a text: a number in another form would have no bounds.
  *
  * @returns null when it may
  * @see the section "Limits" of the specification
@@ -26,5 +25,5 @@ export function findChangeFault(parameter: string, current: string, proposed: st
   return `${parameter} may change from ${current} by +${most - 100n} % or -${100n - least} % at most, not to ${proposed}`;
 }
 
-/** Whether a program may read a text as a number, in whatever form. */
+/** Returns whether a program may read a text as a number, in whatever form. */
 const isNumber = (text: string): boolean => !Number.isNaN(Number(text)) || /^\s*[-+]?\d/.test(text);

@@ -1,7 +1,7 @@
 import { isSigned } from './ed25519.ts';
 import type { Signature } from './quorum.ts';
 
-/** Prices that validators agreed on. */
+/** Prices on which validators agreed. */
 export interface PriceRound {
   readonly round: number;
   /** Epoch seconds. */
@@ -11,10 +11,10 @@ export interface PriceRound {
 }
 
 /**
- * Which of some validators signed a round. The signed bytes are its JSON with the keys in this order: round, timestamp,
- * btc_block_height, pairs by name, each as pair and price.
+ * Returns the validators that signed a round, among the given ones. The signed bytes are its JSON with the keys in this
+ * order: round, timestamp, btc_block_height, pairs by name, each as pair and price.
  *
- * @param validators Ed25519 keys, 64 small hex digits each
+ * @param validators Ed25519 keys, 64 lower-case hex digits each
  */
 export function signersOf(
   { round, timestamp, btc_block_height, pairs }: PriceRound,

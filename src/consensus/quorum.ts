@@ -2,13 +2,13 @@ import { PlatformError } from '../errors.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { isSigned } from './ed25519.ts';
 
-/** A validator that the operator pinned. */
+/** Validator that the operator pinned. */
 export interface PinnedValidator {
-  /** Ed25519, 64 hex digits. */
+  /** Ed25519 public key, 64 hex digits. */
   readonly pubkey: string;
-  /** A positive whole number. */
+  /** Positive whole number. */
   readonly weight: number;
-  /** The owner of the key: the keys of one source count once. */
+  /** Owner of the key. The keys of one source count once. */
   readonly source: string;
 }
 
@@ -17,26 +17,29 @@ export interface Signature {
   readonly sig: string;
 }
 
-/** How much of the pinned weight has signed. */
+/** Weight that has signed, and all of the pinned weight. */
 export interface SignedWeight {
   readonly signed: number;
   readonly total: number;
 }
 
-/** A record is some hundred bytes; each signer's check reads all of it twice. */
+/** Most bytes of a record. A record is some hundred bytes, and each signer's check reads all of it twice. */
 const MAX_RECORD_BYTES = 16 * 1024;
 
-/** Of each source the key with the greatest weight counts, in what signed and in the total alike. */
+/**
+ * Returns the weight of validators. Of each source only the key with the greatest weight counts, in what signed and in
+ * the total alike.
+ */
 function weightOf(validators: readonly PinnedValidator[]): number {
   const bySource = Map.groupBy(validators, ({ source }) => source);
   return [...bySource.values()].reduce((sum, keys) => sum + Math.max(...keys.map(({ weight }) => weight)), 0);
 }
 
 /**
- * Which weight of the pinned validators has signed the canonical JSON of a record. Signatures of others, a second one by the
- * same key, and those that do not fit count nothing.
+ * Returns the weight of the pinned validators that has signed the canonical JSON of a record. Signatures of others, a
+ * second one by the same key, and wrong ones do not count.
  *
- * @throws {PlatformError} SOURCE_INVALID when the record has no canonical form, or a longer one than any record
+ * @throws {PlatformError} SOURCE_INVALID when the record has no canonical form, or is longer than any record
  */
 export function signedWeight(
   record: Readonly<Record<string, unknown>>,
@@ -51,7 +54,7 @@ export function signedWeight(
   return { signed: weightOf(signers), total: weightOf(validators) };
 }
 
-/** More than two thirds of the weight. */
+/** Returns whether more than two thirds of the weight has signed. */
 export function isQuorum({ signed, total }: SignedWeight): boolean {
   return signed * 3 > total * 2;
 }

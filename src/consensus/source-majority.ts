@@ -1,14 +1,14 @@
-/** Marks by which a source is told from the others: two sources that share one are the same. */
+/** Returns the marks that distinguish a source. Two sources that share one are the same. */
 export type MarksOf = (source: string) => readonly string[];
 
 /**
- * The value that a strict majority of the sources reports; undefined where there is none.
+ * Returns the value that a strict majority of the sources reports; undefined where there is none.
  *
- * Sources that are the same count once among those that report a value, and once in the total where they report the same one.
- * A source that falsely claims to be another can thus neither silence it nor lower the total: where the two differ, both count in
- * the total; where they agree, the false one has given up its own vote.
+ * Sources that are the same count once among those that report a value, and once in the total if they report the same
+ * one. So a source that falsely claims to be another can neither silence it nor lower the total: where the two differ,
+ * both count in the total; where they agree, the false one has given up its own vote.
  *
- * @param sourceCount configured sources, those included that report nothing
+ * @param sourceCount number of configured sources, those included that report nothing
  */
 export function majorityOf<T>(
   reports: ReadonlyMap<string, T>,
@@ -23,7 +23,7 @@ export function majorityOf<T>(
   return counted.find(({ distinct }) => distinct * 2 > total)?.value;
 }
 
-/** Groups of sources that are connected by shared marks. */
+/** Counts the groups of sources that are connected by shared marks. */
 function countDistinct(sources: readonly (readonly string[])[]): number {
   const groups: Set<string>[] = [];
   for (const marks of sources) {

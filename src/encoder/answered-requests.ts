@@ -7,39 +7,43 @@ interface Answered<T> {
   readonly answer: Promise<T>;
   readonly holder: string;
   readonly sizeBytes: number;
-  /** Infinite while the answer is being made. */
+  /** Monotonic milliseconds; infinite while the answer is being made. */
   readonly end: number;
 }
 
+/** A number of answers, and their total size. */
 interface Room {
   readonly count: number;
   readonly bytes: number;
 }
 
+/** Bounds of the kept answers. */
 export interface AnswerLimits<T> {
-  /** As long as what was handed out stays reserved. */
+  /** Milliseconds from an answer until it is forgotten: as long as its coins stay reserved. */
   readonly ttlMs: number;
-  /** Of one holder: answers at once, and their size. */
+  /** Most answers of one holder, and their most bytes. */
   readonly mostOfOne: Room;
-  /** Of all; beyond it the oldest answers are forgotten. */
+  /** Most answers of all holders, and their most bytes. Beyond either, the oldest answers are forgotten. */
   readonly most: Room;
   readonly sizeOf: (answer: T) => number;
 }
 
-/** For `JSON.stringify`. */
+/** A replacer for `JSON.stringify` that sorts names, so that equal requests have equal text. */
 const sortNames = (_: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
     : value;
 
 /**
- * What was answered to requests with an id of their caller's, so that one that is sent again reserves no other coins. An answer is
- * kept for its time. Ids are each holder's own; one without room gets no new ones.
+ * Keeps answers by request id for a while: a request that is sent again gets the same answer and reserves no further
+ * coins.
+ *
+ * Ids belong to their holder. A holder at its limit gets no new ones.
  */
 export class AnsweredRequests<T> {
   readonly #limits: AnswerLimits<T>;
   readonly #now: () => number;
-  /** Those that are complete are in the order of their end. */
+  /** By holder and id. Complete answers are in the order of their end. */
   readonly #answers = new Map<string, Answered<T>>();
 
   /** @param now  monotonic milliseconds */
@@ -49,11 +53,12 @@ export class AnsweredRequests<T> {
   }
 
   /**
-   * The answer that the id had before, else a new one; what fails is not kept.
+   * Returns the kept answer of an id, else the answer of `make`. A failure is not kept.
    *
-   * @param request  JSON; the order of its names does not count
-   * @param holder  whose id it is
-   * @throws {PlatformError} REQUEST_INVALID when the id belongs to another request; RESERVATIONS_FULL; and what `make` throws
+   * @param holder the owner of the id: a client's address, or one name for all callers with the key
+   * @param request JSON; the order of its names does not count
+   * @throws {PlatformError} REQUEST_INVALID when the id belongs to another request; RESERVATIONS_FULL; and what `make`
+   *   throws
    */
   async once(holder: string, id: string, request: unknown, make: () => Promise<T>): Promise<T> {
     this.#expire();
@@ -79,7 +84,7 @@ export class AnsweredRequests<T> {
     return await this.#make(key, { request: digest, holder }, make);
   }
 
-  /** Forgets the answer of an id, and returns it; undefined when there is none, or not yet. */
+  /** Forgets the answer of an id and returns it; undefined when there is none yet. */
   async forget(holder: string, id: string): Promise<T | undefined> {
     this.#expire();
     const key = keyOf(holder, id);
@@ -102,7 +107,7 @@ export class AnsweredRequests<T> {
     return await answer;
   }
 
-  /** What the answers of a holder take, or those of all. */
+  /** Counts the answers of one holder, or of all. */
   #roomOf(holder?: string): Room {
     const room = { count: 0, bytes: 0 };
     for (const each of this.#answers.values()) {

@@ -8,7 +8,7 @@ import { alarmText } from '../wire/state/alarm.ts';
 import { EncoderHealthSchema, type EncoderMethodDeps, encoderMethods, healthOf } from './methods.ts';
 import { encoderPipeline } from './pipeline.ts';
 
-/** What the encoder's front door is handed by its process. */
+/** Parts that the encoder's process hands to its front door. */
 export interface EncoderAppDeps extends RpcAppDeps, Omit<EncoderMethodDeps, 'isKeyed'> {
   readonly config: ServiceDefinition['config'] & Pick<EncoderConfig, 'ENCODER_API_KEY' | 'ENCODER_RATE_LIMIT_RPM'>;
 }
@@ -16,7 +16,10 @@ export interface EncoderAppDeps extends RpcAppDeps, Omit<EncoderMethodDeps, 'isK
 const BODY_LIMIT_BYTES = 3_000_000;
 const BATCH_LIMIT = 50;
 
-/** The encoder's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
+/**
+ * Creates the encoder's front door: JSON-RPC in the frame that every service has. @throws {PlatformError}
+ * CONFIG_INVALID
+ */
 export function createEncoderApp(deps: EncoderAppDeps): FastifyInstance {
   const { config, network } = deps;
   const look = () => healthOf(deps);

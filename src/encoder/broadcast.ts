@@ -3,16 +3,18 @@ import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { readTransactionHex } from './transaction/transaction-hex.ts';
 
-/** The node's code for a transaction that a block holds already. */
+/** Node error: a block has the transaction, and some of its outputs are unspent. */
 const ALREADY_CONFIRMED = -27;
 const UNREADABLE = -22;
-/** Its inputs are missing or spent; its rules or policy forbid it. */
+/** Node errors: inputs are missing or spent; a rule or policy forbids the transaction. */
 const REFUSALS = [-25, -26];
 
 /**
- * Hands a signed transaction to the node. One that it has already is a success, also when its outputs are spent by now.
+ * Sends a signed transaction to the node. A transaction that the node already has counts as success, even when its
+ * outputs are spent.
  *
- * @returns its id
+ * @param hex the whole transaction
+ * @returns the transaction id
  * @throws {PlatformError} REQUEST_INVALID, TRANSACTION_REJECTED with the node's reason, NODE_UNREACHABLE, NODE_REFUSED
  */
 export async function broadcast(hex: string, rpc: Pick<NodeRpc, 'call'>): Promise<string> {
@@ -33,7 +35,10 @@ export async function broadcast(hex: string, rpc: Pick<NodeRpc, 'call'>): Promis
   return txid;
 }
 
-/** A node knows by its outputs that a block has a transaction; when all are spent, it misses its inputs. */
+/**
+ * Returns whether a block has the transaction. `sendrawtransaction` cannot tell once all outputs are spent: it then
+ * reports missing inputs.
+ */
 async function isConfirmed(txid: string, rpc: Pick<NodeRpc, 'call'>): Promise<boolean> {
   try {
     const { confirmations } = Object(await rpc.call('getrawtransaction', [txid, true])) as { confirmations?: unknown };

@@ -45,10 +45,10 @@ export const BumpParams = Type.Object({
 });
 export type BumpRequest = Static<typeof BumpParams>;
 
-/** An unsigned replacement. */
+/** An unsigned replacement of an unconfirmed transaction. */
 export interface Bumped {
   readonly psbt: string;
-  /** Null where signatures change it. */
+  /** Null when signing will change the id. */
   readonly txid: string | null;
   /** Satoshis. */
   readonly fee: string;
@@ -59,18 +59,20 @@ export interface Bumped {
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
 
-/** Coins that may be added to pay a fee. */
+/** Most coins that a replacement may add to pay its fee. */
 const MOST_ADDED = 20;
-/** Of a transaction that the mempool has lost, or never had. */
+/** Most inputs of a transaction that the mempool does not have: each is looked up. */
 const MOST_LOST_INPUTS = 25;
 const entry = shapeOf(Type.Object({ descendantcount: Type.Integer({ minimum: 1 }) }));
 
 /**
- * Makes the PSBT of a transaction that replaces an unconfirmed one for a higher fee: the same inputs in their order, the same data and
- * payments, and less change. What the change cannot pay, further coins of the source do; they are reserved for their holder.
+ * Builds the PSBT that replaces an unconfirmed transaction for a higher fee. Inputs, their order, data and payments
+ * stay; the change shrinks.
  *
- * @throws {PlatformError} REQUEST_INVALID, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, NODE_UNREACHABLE, NODE_REFUSED,
- *   SELF_CHECK_FAILED; then nothing stays reserved
+ * When the change does not suffice, further coins of the source are added and reserved for `holder`.
+ *
+ * @throws {PlatformError} REQUEST_INVALID, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, NODE_UNREACHABLE,
+ *   NODE_REFUSED, SELF_CHECK_FAILED; then nothing stays reserved
  */
 export async function bumpTransaction(request: BumpRequest, deps: EncoderDeps, holder: string): Promise<Bumped> {
   const { network, profile, magic, coins, reservations } = deps;
@@ -101,12 +103,14 @@ async function readBytes({ txid, tx_hex: hex }: BumpRequest, coins: EncoderDeps[
   throw invalid('the node knows no transaction txid: send it in tx_hex');
 }
 
-/** Refuses one that a block has, that was replaced, or that others spend from. */
+/** Refuses a transaction that is confirmed or replaced, or whose outputs other unconfirmed transactions spend. */
 async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: EncoderDeps): Promise<void> {
   const waiting = await coins.mempoolEntry(txid);
   if (entry.Check(waiting)) {
     if (waiting.descendantcount === 1) return;
-    throw invalid('other transactions that wait spend from it, and would go with it: bump the last of them');
+    throw invalid(
+      'other unconfirmed transactions spend its outputs and would be dropped with it: bump the last of them'
+    );
   }
   if (inputs.length > MOST_LOST_INPUTS)
     throw invalid(
@@ -114,17 +118,22 @@ async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: Encode
     );
   const alive = await coins.spendable(inputs.map(({ txid: id, vout }) => ({ txid: id, vout, amount: 0n })));
   if (alive.length < inputs.length)
-    throw invalid('the mempool does not have it, and what it spends is spent: a block has it, or another replaced it');
+    throw invalid(
+      'the mempool does not have it and its inputs are spent: it is confirmed, or another transaction replaced it'
+    );
 }
 
-/** A replacement that pays, and the coins that it spends beside those of the one before. */
+/** A replacement whose fee is paid, with the coins that were added for it. */
 interface Added {
   readonly settled: Settled;
   readonly coins: readonly SourcedCoin[];
   readonly sender: Sender | null;
 }
 
-/** Takes coins of the source that blocks hold, as nodes ask for, one after the other until they pay. */
+/**
+ * Adds confirmed coins of the source, one after the other, until they pay the fee. Nodes accept only confirmed ones
+ * (BIP 125, rule 2).
+ */
 async function addCoins(
   request: BumpRequest,
   replaced: ReplacedTransaction,
@@ -145,7 +154,7 @@ async function addCoins(
   if (address === undefined) throw invalid('its source has no address whose further coins could pay for it');
   const sender = readSender(address, request.compressedPubKey, network);
   const candidates = (await coins.ofScript(sender.script)).filter(
-    // A second transaction that spends another output of the first one says nothing any more.
+    // A coin of the same transaction would be lost: the replaced transaction no longer pays its change.
     (coin) => coin.height !== null && !replaced.inputs.some(({ txid }) => txid === coin.txid)
   );
   const spendable = await coins.spendable(candidates.slice(0, MOST_ADDED));
@@ -176,7 +185,9 @@ async function addCoins(
   }
 }
 
-/** The fee of a replacement: more in all, and more for each byte, than that of the one before. @see BIP 125, rules 3 and 4 */
+/**
+ * Returns the fee of a replacement: higher in total and in rate than the fee it replaces. @see BIP 125, rules 3 and 4
+ */
 function feeRule(
   request: BumpRequest,
   replaced: ReplacedTransaction,
@@ -196,7 +207,9 @@ function feeRule(
   };
 }
 
-/** Satoshis per 1000 virtual bytes: as much more than before as the node asks for a transaction of its own. */
+/**
+ * Returns the least rate of a replacement in satoshis per 1000 virtual bytes: the old rate plus the node's relay rate.
+ */
 function leastRateOf(
   { fee, kept, vsize }: ReplacedTransaction,
   { leastRate }: NodePolicy,
@@ -243,7 +256,7 @@ function describe(
   };
 }
 
-/** Refuses a replacement that decoders would read otherwise than the transaction before. */
+/** Refuses a replacement from which decoders would read another action than from the original. */
 function checkSame({ carried }: ReplacedTransaction, form: TransactionForm, rules: LaneRules): void {
   const read = findCarried(readRawTransaction(writeTransaction(form)), rules);
   const isSame = carried

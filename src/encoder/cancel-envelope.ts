@@ -16,7 +16,7 @@ export const CancelParams = Type.Object({
   commitValue: SATOSHIS,
   internalPubkey: Type.String({
     pattern: '^(?:0[23])?[0-9a-f]{64}$',
-    description: 'whose key the first transaction paid, 33 or 32 bytes: `envelope` of create_tx has it'
+    description: 'the key that the first transaction paid, 33 or 32 bytes: from `envelope` of create_tx'
   }),
   tapleafHash: TXID,
   destination: ADDRESS,
@@ -24,6 +24,7 @@ export const CancelParams = Type.Object({
   replacebyfee: Type.Optional(Type.Boolean())
 });
 
+/** The result of `create_envelope_cancel_tx`. */
 export const CancelledSchema = Type.Object({
   psbt: Type.String({ description: 'hex of a PSBT, version 0' }),
   encoding: Type.Literal('TAPROOT'),
@@ -34,8 +35,8 @@ export const CancelledSchema = Type.Object({
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Makes the PSBT that spends the first transaction of an envelope by its owner's key, so that nothing is revealed and the coins come
- * back.
+ * Builds the PSBT that spends the first transaction of an envelope by its owner's key. Nothing is revealed, and the
+ * coins come back.
  *
  * @throws {PlatformError} REQUEST_INVALID, COIN_UNUSABLE when there is no such output, NODE_UNREACHABLE, NODE_REFUSED
  */
@@ -64,9 +65,9 @@ export async function cancelEnvelope(
   const least = dustAmount(paid, { ...network, floor: dustFloor });
   if (amount < least)
     throw invalid(`a fee of ${fee} satoshis leaves less than the least amount of an output, ${least}`);
-  const told = { amount: coin!.amount, script, transaction: null, hasWitness: true };
+  const spent = { amount: coin!.amount, script, transaction: null, hasWitness: true };
   const fields = { tapInternalKey: key!, tapMerkleRoot: root! };
-  const psbt = writePsbt({ inputs, outputs: [{ amount, script: paid }] }, [{ ...told, fields }]);
+  const psbt = writePsbt({ inputs, outputs: [{ amount, script: paid }] }, [{ ...spent, fields }]);
   return { psbt: psbt.toString('hex'), encoding: 'TAPROOT', cancel: true, fee: Number(fee) };
 }
 

@@ -5,7 +5,7 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { malformed, readNodeAmount } from './node-answer.ts';
 
-/** A coin that a block holds. */
+/** A confirmed coin. `amount` is in satoshis. */
 export interface ScannedCoin {
   readonly txid: string;
   readonly vout: number;
@@ -31,16 +31,16 @@ const scanValidator = shapeOf(
 );
 const progressValidator = shapeOf(Type.Object({ progress: NATURAL }));
 
-/** Scripts that wait for the next scan. */
+/** Most scripts that wait for the next scan. */
 const MAX_WAITING = 32;
-/** Of one answer, some 20,000 coins: a longer one would hold up every caller while it is read. */
+/** Most bytes of one scan's answer, some 20,000 coins: reading a longer one would delay every caller. */
 const MOST_SCAN_BYTES = 8 * 2 ** 20;
-/** Reading the whole set of a large main network takes minutes. */
+/** Limit for one scan: reading all coins of a large main network takes minutes. */
 const SCAN_MS = 15 * 60_000;
-/** A caller is told how far the scan is, and asks again for what it found. */
+/** Time after which a caller gets the progress instead, and asks again for the result. */
 const PATIENCE_MS = 20_000;
 const ASK_AGAIN_MS = 1_000;
-/** Of a node that does a scan for somebody else. */
+/** Node error: a scan of another caller is under way. */
 const ALREADY_SCANNING = -8;
 
 interface Waiting {
@@ -49,7 +49,10 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Looks for the coins of scripts in a node's whole set: one scan at a time, the next one for all scripts that wait by then. */
+/**
+ * Looks for coins of scripts in the node's whole UTXO set. One scan runs at a time; the next one covers all scripts
+ * that wait by then.
+ */
 export class CoinScan {
   readonly #rpc: Pick<NodeRpc, 'call'>;
   readonly #patienceMs: number;
@@ -62,10 +65,10 @@ export class CoinScan {
   }
 
   /**
-   * The coins of a script, largest first. The scan goes on when nobody waits for it any more.
+   * Finds the coins of a script, largest first. The scan continues when its caller leaves.
    *
-   * @throws {PlatformError} ANSWERS_WAITING when too many wait; COINS_INSUFFICIENT when there are more than can be read; NODE_UNREACHABLE,
-   *   NODE_REFUSED
+   * @throws {PlatformError} ANSWERS_WAITING when too many scripts wait; COINS_INSUFFICIENT when the coins exceed the
+   *   size limit; NODE_UNREACHABLE, NODE_REFUSED
    */
   find(scriptHex: string): Promise<readonly ScannedCoin[]> {
     const waiting = this.#waiting.get(scriptHex);
@@ -80,7 +83,10 @@ export class CoinScan {
     return found;
   }
 
-  /** What is found, if that takes no longer than a caller waits. @throws {PlatformError} ANSWERS_WAITING with the progress */
+  /**
+   * Returns the result if it comes within the caller's patience. @throws {PlatformError} ANSWERS_WAITING with the
+   * progress
+   */
   async inTime<T>(found: Promise<T>): Promise<T> {
     const late = Symbol('late');
     const timer = new AbortController();
@@ -97,7 +103,7 @@ export class CoinScan {
     throw new PlatformError('ANSWERS_WAITING', { reason });
   }
 
-  /** Never throws. */
+  /** Scans until no script waits. Never throws. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (this.#waiting.size > 0) {
@@ -108,7 +114,10 @@ export class CoinScan {
     this.#isRunning = false;
   }
 
-  /** Never throws. Where the coins of all are too many, each half is looked for alone, so that one address spoils no other's answer. */
+  /**
+   * Scans for some scripts. When the coins of all are too many, scans each half alone, so that one address does not
+   * spoil the others' result. Never throws.
+   */
   async #answer(asked: readonly (readonly [script: string, Waiting])[]): Promise<void> {
     try {
       const coins = await this.#scan(asked.map(([script]) => script));
@@ -140,7 +149,7 @@ export class CoinScan {
     );
   }
 
-  /** A scan that was given up goes on in the node, and that of another program may be under way: the next one waits for its end. */
+  /** Starts a scan. Waits while the node still runs an abandoned scan, or one of another program. */
   async #start(descriptors: readonly string[]): Promise<unknown> {
     for (const end = performance.now() + SCAN_MS; ; await sleep(ASK_AGAIN_MS, undefined, { ref: false })) {
       try {

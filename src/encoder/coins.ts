@@ -12,40 +12,42 @@ import { keyOf, type Outpoint } from './reservations.ts';
 import type { SourcedCoin } from './spent.ts';
 import type { Coin } from './transaction/select-coins.ts';
 
-/** A coin that a block or the mempool holds. */
+/** A coin of a block or of the mempool. */
 export interface ChainCoin extends SourcedCoin {
-  /** Null: no block has it yet. */
+  /** Null while no block has the coin. */
   readonly height: number | null;
 }
 
-/** A coin with its script and the transaction that it is an output of. */
+/** A coin with its script and the whole transaction that created it. */
 export interface PlacedCoin extends Coin {
   readonly script: Buffer;
   readonly transaction: Buffer;
 }
 
+/** Facts of the chain and settings that decide how coins are found. */
 export interface CoinRules {
-  /** Blocks until a block's reward may be spent. */
+  /** Blocks until a coinbase output may be spent. */
   readonly coinbaseMaturity: number;
-  /** Whether coins may come out of extension blocks. */
+  /** Whether coins may come from an extension block (MWEB). */
   readonly hasExtensionBlocks?: boolean;
-  /** How long a caller waits while a node looks through all its coins. */
+  /** Longest time that a caller waits for a scan of the node. */
   readonly scanPatienceMs?: number;
-  /** Is asked for coins in place of the node. */
+  /** Source of coins in place of the node. */
   readonly tracker?: CoinTracker;
 }
 
-/** Counts work at who asked for it. */
+/** Charges the caller for work that was done for it. */
 export type Charge = (cost: Cost) => void;
 
-/** A UTXO tracker. */
+/** A UTXO tracker as source of coins. */
 export interface CoinTracker {
   /**
-   * The coins of a script, those that blocks hold first, each time largest first.
+   * Returns the coins of a script: confirmed ones first, each group largest first.
    *
-   * @param height  of the node: the tracker has its block
-   * @param charge  is told of each page that is read
-   * @throws {PlatformError} those of TRACKER_ERRORS
+   * @param scriptHex the output script
+   * @param height the node's height, which the tracker must have reached
+   * @param charge called for each page that is read
+   * @throws {PlatformError} the codes of TRACKER_ERRORS
    */
   readonly coins: (scriptHex: string, height: number, charge: Charge) => Promise<readonly ChainCoin[]>;
 }
@@ -54,30 +56,32 @@ const OutputSchema = Type.Object({ confirmations: Type.Integer({ minimum: 0 }), 
 const outputValidator = shapeOf(OutputSchema);
 const hexValidator = shapeOf(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 
-/** Coins, and until when they count though the chain has grown: monotonic milliseconds. */
+/** Coins of a script, and the monotonic millisecond until which they serve although the chain has grown. */
 interface Known {
   readonly coins: readonly ChainCoin[];
   readonly goodUntil: number;
 }
 
-/** Of all addresses that are remembered. */
+/** Most coins that are remembered, over all scripts. */
 const MOST_KNOWN_COINS = 200_000;
-/** Callers at the same time share what a tracker told, until the next block. What was spent meanwhile is found by `spendable`. */
+/** Time for which callers share a tracker's answer. `spendable` finds what was spent meanwhile. */
 const TRACKED_FOR_MS = 1_000;
+/** Most calls in one batch to the node. */
 const BATCH = 500;
-/** Transactions, which may be large. */
+/** Most transactions in one batch: they may be large. */
 const TRANSACTIONS_AT_ONCE = 16;
+/** Most bytes of transactions that are remembered. */
 const MOST_KNOWN_BYTES = 32 * 2 ** 20;
-/** Of all transactions that the coins of one call come from. */
+/** Most bytes of all transactions from which the coins of one call come. */
 const MOST_PLACED_BYTES = 32 * 2 ** 20;
 
-/** What is remembered for all callers. */
+/** Answers that all callers share. */
 class Memory {
-  /** By script; each holds for one state of the chain, or for its time. */
+  /** By script. An entry serves for one state of the chain, or until `goodUntil`. */
   readonly known = new LRUCache<string, { readonly state: string; readonly read: Promise<Known>; goodUntil: number }>({
     maxSize: MOST_KNOWN_COINS
   });
-  /** Looking one up takes a node tens of milliseconds; what an id stands for never changes. */
+  /** By txid. A look-up takes the node tens of milliseconds, and the bytes of a txid never change. */
   readonly transactions = new LRUCache<string, Buffer>({
     maxSize: MOST_KNOWN_BYTES,
     sizeCalculation: ({ length }) => length
@@ -89,7 +93,7 @@ class Memory {
   }
 }
 
-/** The coins of any address: as a tracker has them, or as one node without a wallet knows them, which is those that a block holds. */
+/** Finds the coins of any address: by a tracker, or by a node without a wallet, which knows confirmed ones only. */
 export class NodeCoins {
   readonly #rpc: NodeRpc;
   readonly #rules: CoinRules;
@@ -103,21 +107,22 @@ export class NodeCoins {
     this.#charge = charge;
   }
 
-  /** The same coins, for a caller who is charged for the coins, bytes and scans that its questions take. */
+  /** Returns the same coins for one caller, who is charged for rows, bytes and scan time. */
   chargedTo(charge: Charge): NodeCoins {
     return new NodeCoins(this.#rpc, this.#rules, this.#memory, charge);
   }
 
-  /** Who is asked which coins there are, beside the node; undefined: nobody. */
+  /** The tracker that is asked in place of the node, if any. */
   get tracker(): CoinTracker | undefined {
     return this.#rules.tracker;
   }
 
   /**
-   * Every coin of a script, those that blocks hold first, largest first; some may be spent in the mempool, or too young.
+   * Returns every coin of a script, confirmed ones first, each group largest first. Some may be spent in the mempool or
+   * immature.
    *
-   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, COINS_INSUFFICIENT when there are more than can be read, and
-   *   those of TRACKER_ERRORS
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED, ANSWERS_WAITING, COINS_INSUFFICIENT when there are too many
+   *   to read, and the codes of TRACKER_ERRORS
    */
   async ofScript(script: Uint8Array): Promise<readonly ChainCoin[]> {
     const key = Buffer.from(script).toString('hex');
@@ -134,18 +139,18 @@ export class NodeCoins {
       this.#charge({ rows: coins.length });
       return coins;
     } finally {
-      // The node reads its whole set for who asks first.
+      // The first caller pays for the scan of the whole set.
       if (!isKnown && !tracker) this.#charge({ ms: performance.now() - began });
     }
   }
 
-  /** Goes on when its caller has left. */
+  /** Reads the coins of a script and remembers them. Continues when its caller has left. */
   #read(key: string, state: string, height: number): Promise<Known> {
     const { tracker } = this.#rules;
     const read = tracker
       ? tracker.coins(key, height, this.#charge).then((coins) => ({ coins, goodUntil: 0 }))
       : this.#scanned(key);
-    // While a node or tracker looks, every caller waits for what it finds.
+    // All callers share a reading that is under way.
     const entry = { state, read, goodUntil: Number.POSITIVE_INFINITY };
     const { known } = this.#memory;
     known.set(key, entry, { size: 1 });
@@ -164,7 +169,10 @@ export class NodeCoins {
     return read;
   }
 
-  /** Those among coins that can be spent now, in their order. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+  /**
+   * Returns those of the coins that can be spent now, in their order. @throws {PlatformError} NODE_UNREACHABLE,
+   * NODE_REFUSED
+   */
   async spendable<C extends Coin>(coins: readonly C[]): Promise<readonly (C & { readonly confirmations: number })[]> {
     const outputs = await this.#batch(
       'gettxout',
@@ -180,9 +188,9 @@ export class NodeCoins {
     return await this.#withoutYoungPayouts(unspent);
   }
 
-  /** A node says of no coin that it came out of an extension block: its transaction does. */
+  /** Drops immature payouts of extension blocks. `gettxout` does not mark them: the transaction itself does. */
   async #withoutYoungPayouts<C extends Outpoint & { readonly confirmations: number }>(coins: readonly C[]) {
-    // A tracker leaves them out.
+    // A tracker does not list them.
     if (!this.#rules.hasExtensionBlocks || this.#rules.tracker) return coins;
     const isYoung = ({ confirmations }: C) => confirmations > 0 && confirmations < EXTENSION_MATURITY;
     const transactions = await this.#transactionsOf(coins.filter(isYoung));
@@ -193,7 +201,8 @@ export class NodeCoins {
   }
 
   /**
-   * Those among unconfirmed coins that nodes let nobody spend before a block, because too much in the mempool hangs together.
+   * Returns those of some unconfirmed coins that cannot be spent before a block: their mempool relatives reach the
+   * nodes' limits.
    *
    * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED
    */
@@ -215,16 +224,19 @@ export class NodeCoins {
   }
 
   /**
-   * Coins with the transactions that they are outputs of, whatever became of them.
+   * Returns coins with the transactions that created them, even when they are spent.
    *
-   * @param script  that each must have
-   * @throws {PlatformError} COIN_UNUSABLE also where their transactions are too long, NODE_UNREACHABLE, NODE_REFUSED
+   * @param script the output script that each coin must have
+   * @throws {PlatformError} COIN_UNUSABLE, also when the transactions are too long; NODE_UNREACHABLE, NODE_REFUSED
    */
   async sourced(places: readonly Outpoint[], script: Uint8Array): Promise<readonly SourcedCoin[]> {
     return (await this.placed(places)).map((coin) => withScript(coin, script));
   }
 
-  /** Coins of any script with it and their transactions. @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED */
+  /**
+   * Returns coins of any script, with script and transaction. @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE,
+   * NODE_REFUSED
+   */
   async placed(places: readonly Outpoint[]): Promise<readonly PlacedCoin[]> {
     const placed = await this.#placedWithin(places, MOST_PLACED_BYTES);
     const beyond = places[placed.length];
@@ -233,7 +245,7 @@ export class NodeCoins {
   }
 
   /**
-   * As `sourced`, but of the first coins alone, whose transactions have so many bytes together; the others as they are.
+   * Adds transactions to the first coins, up to `mostBytes` in total; the other coins get null.
    *
    * @throws {PlatformError} COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
    */
@@ -246,7 +258,7 @@ export class NodeCoins {
     });
   }
 
-  /** The first coins, up to the one whose transaction goes beyond so many bytes. */
+  /** Returns the leading coins whose transactions fit `mostBytes` in total. */
   async #placedWithin(places: readonly Outpoint[], mostBytes: number): Promise<readonly PlacedCoin[]> {
     const transactions = await this.#transactionsOf(places, mostBytes);
     const isAll = totalBytes(transactions) <= mostBytes;
@@ -261,20 +273,23 @@ export class NodeCoins {
     });
   }
 
-  /** What the node says of a transaction in its mempool; null when that does not have it. */
+  /** Returns the node's `getmempoolentry` for a transaction; null when its mempool does not have it. */
   async mempoolEntry(txid: string): Promise<unknown> {
     return (await this.#batch('getmempoolentry', [[txid]]))[0] ?? null;
   }
 
-  /** A transaction by its id; undefined: the node knows none. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+  /**
+   * Returns a transaction by its id; undefined when the node does not know it. @throws {PlatformError}
+   * NODE_UNREACHABLE, NODE_REFUSED
+   */
   async transaction(txid: string): Promise<Buffer | undefined> {
     return (await this.#transactionsOf([{ txid, vout: 0 }])).get(txid);
   }
 
   /**
-   * By their ids, in the order of the places; those that the node does not know are missing.
+   * Returns transactions by id, in the order of the places. Those that the node does not know are missing.
    *
-   * @param mostBytes  of all of them: what follows the one that goes beyond is missing too
+   * @param mostBytes limit for all of them: those after the one that exceeds it are missing too
    */
   async #transactionsOf(
     places: readonly Outpoint[],
@@ -317,7 +332,7 @@ export class NodeCoins {
     return new Map(all);
   }
 
-  /** A scan that took long counts for as long again: what was spent meanwhile is found by `spendable`. */
+  /** Scans for coins. The result serves as long again as the scan took; `spendable` finds what was spent meanwhile. */
   async #scanned(scriptHex: string): Promise<Known> {
     const began = performance.now();
     const found = await this.#memory.scan.find(scriptHex);
@@ -342,5 +357,6 @@ const TOO_LONG = `the transactions that the coins come from are longer than ${MO
 const totalBytes = (transactions: ReadonlyMap<string, Buffer>) =>
   transactions.values().reduce((sum, { length }) => sum + length, 0);
 
+/** Returns the error for a coin that cannot be spent. */
 export const unusable = (coin: Outpoint, reason: string): PlatformError =>
   new PlatformError('COIN_UNUSABLE', { reason: `${keyOf(coin)}: ${reason}` });

@@ -3,40 +3,42 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import type { Added } from './mempool-room.ts';
 import { keyOf, type Outpoint, type Reservations } from './reservations.ts';
-import { MOST_TOLD_BYTES, mostToldBytes, type SourcedCoin, tooLongToTell } from './spent.ts';
+import { MOST_PSBT_SOURCE_BYTES, mostSourceBytes, type SourcedCoin, tooLongForPsbt } from './spent.ts';
 import { type Composed, compose, type Order } from './transaction/compose.ts';
 import { MAX_INPUTS } from './transaction/select-coins.ts';
 import type { Sender } from './transaction/sender.ts';
 
-/** Which coins a caller lets a transaction spend. */
+/** Coins that a caller lets a transaction spend. */
 export interface WantedCoins {
-  /** The only ones, the first one as first input; empty: any of the sender's. */
+  /** The only coins to spend, the first one as first input. Empty: any coin of the sender. */
   readonly places: readonly Outpoint[];
-  /** Those that no block has yet, too. */
+  /** Whether unconfirmed coins may be spent. */
   readonly unconfirmed: boolean;
 }
 
+/** Parts that choose and reserve coins. */
 export interface CoinDeps {
   readonly coins: NodeCoins;
   readonly reservations: Reservations;
-  /** For whom coins are reserved. */
+  /** The caller for whom coins are reserved. */
   readonly holder: string;
 }
 
-/** A coin that cannot be spent now. */
+/** A coin that cannot be spent now, and the reason. */
 interface Obstacle {
   readonly coin: SourcedCoin;
   readonly reason: string;
 }
 
-/** Others may spend chosen coins at the same moment; each time others are chosen. */
+/** Most attempts: another caller may spend the chosen coins meanwhile, and then others are chosen. */
 const TRIES = 5;
-const TOO_LONG = `the transactions that its coins come from are longer than the ${MOST_TOLD_BYTES} bytes that a PSBT may have of them: spend fewer coins at once`;
+const TOO_LONG = `the transactions that its coins come from are longer than the ${MOST_PSBT_SOURCE_BYTES} bytes that fit a PSBT: spend fewer coins at once`;
 
 /**
- * Chooses coins and reserves them in one go, unless the caller named them, then sees whether nodes let them be spent now.
+ * Chooses and reserves coins, unless the caller named them, then checks at the node that they can be spent now.
  *
- * @throws {PlatformError} COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, and what the node's or tracker's coins may throw; then nothing stays reserved
+ * @throws {PlatformError} COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL, and the errors of `NodeCoins`; then
+ *   nothing stays reserved
  */
 export async function composeWithCoins(
   order: Order,
@@ -54,7 +56,7 @@ export async function composeWithCoins(
       ...tellGone(gone)
     ]);
     const chosen = composed.first.coins;
-    // Coins that the caller named are the caller's to share out.
+    // Coins that the caller named are not reserved: the caller shares them out.
     const reserved = places.length > 0 ? [] : chosen;
     reservations.take(reserved, holder);
     try {
@@ -74,8 +76,8 @@ export async function composeWithCoins(
 }
 
 /**
- * As many coins as one transaction may spend: the first ones; where there are more, also the largest, which dust that a block has would
- * hide if no block has them yet.
+ * Returns the lists to choose from, each as long as one transaction may be: the first coins; and when there are more,
+ * the largest, which confirmed dust would otherwise hide if they are unconfirmed.
  */
 function choices(free: readonly SourcedCoin[]): readonly (readonly SourcedCoin[])[] {
   if (free.length <= MAX_INPUTS) return [free];
@@ -83,7 +85,7 @@ function choices(free: readonly SourcedCoin[]): readonly (readonly SourcedCoin[]
   return [free, largest].map((coins) => coins.slice(0, MAX_INPUTS));
 }
 
-/** Composes of the first choice that suffices. @param tell  what else there is to say of coins that do not */
+/** Composes with the first list that suffices. @param tell adds facts to the reason when none does */
 function composeOrSay(
   order: Order,
   [first = [], ...others]: readonly (readonly SourcedCoin[])[],
@@ -99,7 +101,7 @@ function composeOrSay(
   }
 }
 
-/** Why the last coin was left out. */
+/** Returns the reason why the last coin was left out. */
 function tellGone(gone: ReadonlyMap<string, Obstacle>): readonly string[] {
   const last = [...gone.values()].at(-1);
   return last ? [`left out: ${keyOf(last.coin)}: ${last.reason}`] : [];
@@ -130,7 +132,7 @@ async function findCandidates(
   return unconfirmed ? known : known.filter(({ height }) => height !== null);
 }
 
-/** Those that are reserved for other callers come last, those of this one not at all. */
+/** Returns the candidates, those reserved for other callers last, without those reserved for this one. */
 function takeFree(
   candidates: readonly SourcedCoin[],
   gone: ReadonlyMap<string, Obstacle>,
@@ -147,7 +149,7 @@ function takeFree(
   return [...free, ...ofOthers];
 }
 
-/** Asks the node for what hinders the chosen coins, and for what signers need of them. */
+/** Asks the node for obstacles to spending the chosen coins, and for the transactions that signers need. */
 async function examine(
   { first, reveal }: Composed<SourcedCoin>,
   sender: Sender,
@@ -157,7 +159,7 @@ async function examine(
   const chosen = first.coins;
   const [spendable, sourced] = await Promise.all([
     coins.spendable(chosen),
-    coins.sourcedWithin(chosen, sender.script, mostToldBytes(sender, chosen))
+    coins.sourcedWithin(chosen, sender.script, mostSourceBytes(sender, chosen))
   ]);
   const young = spendable.filter(({ confirmations }) => confirmations === 0);
   const added: Added = {
@@ -166,7 +168,7 @@ async function examine(
   };
   const crowded = new Set((unconfirmed ? await coins.crowded(young, added) : young).map(keyOf));
   const alive = new Set(spendable.map(keyOf));
-  const long = new Set(tooLongToTell(sender, sourced).map(keyOf));
+  const long = new Set(tooLongForPsbt(sender, sourced).map(keyOf));
   const obstacles = chosen.flatMap((coin): readonly Obstacle[] => {
     if (!alive.has(keyOf(coin))) return [{ coin, reason: 'it is spent, or too young to be spent' }];
     if (long.has(keyOf(coin))) return [{ coin, reason: TOO_LONG }];

@@ -42,12 +42,12 @@ import { readSender, type Sender } from './transaction/sender.ts';
 import { readTransactionHex } from './transaction/transaction-hex.ts';
 import { type Warning, warn } from './warnings.ts';
 
-/** What a transaction is made with. */
+/** Parts and settings for building transactions. */
 export interface EncoderDeps {
   readonly network: ChainNetwork;
   readonly profile: Profile;
   readonly magic: string;
-  /** DUST_AMOUNT. */
+  /** DUST_AMOUNT, in satoshis. */
   readonly dustFloor: number;
   /** Satoshis per 1000 virtual bytes. */
   readonly mostFeeRate: bigint;
@@ -60,7 +60,7 @@ export interface EncoderDeps {
 export interface Created {
   readonly psbt: string;
   readonly encoding: Encoding;
-  /** Null where signatures change it. */
+  /** Null when signing will change the id. */
   readonly txid: string | null;
   /** Satoshis. */
   readonly fee: string;
@@ -69,7 +69,7 @@ export interface Created {
   readonly revealPsbt?: string;
   readonly revealFee?: string;
   readonly carrierScripts?: readonly string[];
-  /** What `create_envelope_cancel_tx` needs to know of the first transaction. */
+  /** Parameters for `create_envelope_cancel_tx`. */
   readonly envelope?: Envelope;
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
@@ -83,21 +83,21 @@ interface Envelope {
   readonly tapleafHash: string;
 }
 
-/** Everything that a request decides, whichever coins pay for it. */
+/** The facts that a request fixes, independent of the coins that pay. */
 interface Plan {
   readonly order: Order;
-  /** Null: it says nothing, and pays only. */
-  readonly said: ActionContent | null;
+  /** Null for a transaction that only pays. */
+  readonly content: ActionContent | null;
   readonly isEnvelopeActive: boolean;
   readonly warnings: readonly Warning[];
 }
 
-/** Characters of what a caller named. */
+/** Most characters of a caller's text in a warning. */
 const MAX_NAME = 40;
 const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
 
 /**
- * Makes the PSBT of an action; coins that it chose itself are reserved for their holder.
+ * Builds the PSBT of an action. Coins that it chooses itself are reserved for `holder`.
  *
  * @throws {PlatformError} REQUEST_INVALID, ENCODING_UNAVAILABLE, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL,
  *   NODE_UNREACHABLE, NODE_REFUSED, SELF_CHECK_FAILED; then nothing stays reserved
@@ -107,7 +107,7 @@ export async function createTransaction(request: CreateRequest, deps: EncoderDep
   const funding = await readFunding(request, deps.coins);
   if (funding) return await createReveal(request, funding, deps, policy);
   const facts = readRequest(request, deps, policy);
-  // What says nothing fits into any output.
+  // A transaction without an action needs no carrier.
   const encoding = facts.isSaying ? chooseEncoding(request.encoding, facts.encodingFacts) : 'OP_RETURN';
   if (request.fee !== undefined && TWO_STEPS.some((each) => each === encoding))
     throw invalid(`fee is for one transaction, and ${encoding} takes two: give feePerKb`);
@@ -122,7 +122,7 @@ export async function createTransaction(request: CreateRequest, deps: EncoderDep
   }
 }
 
-/** The signed first transaction that a request names by its bytes, or by its id; undefined when it names none. */
+/** Returns the signed first transaction that a request gives as bytes or by id; undefined when it gives none. */
 async function readFunding({ p2shHash, p2shHex }: CreateRequest, coins: NodeCoins): Promise<Buffer | undefined> {
   if (p2shHex === undefined) {
     const known = p2shHash === undefined ? undefined : await coins.transaction(p2shHash);
@@ -135,7 +135,7 @@ async function readFunding({ p2shHash, p2shHex }: CreateRequest, coins: NodeCoin
   throw invalid(`p2shHex is the transaction ${txid}, not p2shHash`);
 }
 
-/** The second transaction. @param bytes  of the first one, signed */
+/** Builds the second transaction. @param bytes the signed first one */
 async function createReveal(
   request: CreateRequest,
   bytes: Buffer,
@@ -175,7 +175,7 @@ async function createReveal(
   );
 }
 
-/** @throws {PlatformError} REQUEST_INVALID where the first transaction does not pay the fee that the request names */
+/** Refuses a first transaction that does not pay the request's `feeQuote`. @throws {PlatformError} REQUEST_INVALID */
 function refuseOtherQuote(order: Order, outputs: readonly FormOutput[]): void {
   const isPaid = (fee: FormOutput) =>
     outputs.some(({ amount, script }) => amount === fee.amount && Buffer.from(script).equals(fee.script));
@@ -183,7 +183,10 @@ function refuseOtherQuote(order: Order, outputs: readonly FormOutput[]): void {
     throw invalid('the first transaction pays another feeQuote, or none: send the feeQuote of the first call');
 }
 
-/** An action counts for who paid the first transaction. @throws {PlatformError} REQUEST_INVALID where that is another address */
+/**
+ * Refuses another payer: an action counts for the address that paid the first transaction. @throws {PlatformError}
+ * REQUEST_INVALID
+ */
 async function refuseOtherPayer(
   { script, address }: Sender,
   { inputs }: Pick<RawTransaction, 'inputs'>,
@@ -195,7 +198,10 @@ async function refuseOtherPayer(
   throw invalid(`the first transaction is paid by ${paid}, and not by ${address}: the action would count for that one`);
 }
 
-/** @throws {PlatformError} COIN_UNUSABLE where the node knows the first transaction, and an output that holds the action is spent */
+/**
+ * Refuses when the node knows the first transaction and an output that holds the action is spent. @throws
+ * {PlatformError} COIN_UNUSABLE
+ */
 async function refuseSpent({ txid, locked }: Funding, coins: NodeCoins): Promise<void> {
   const places = locked.map(({ vout, amount }) => ({ txid, vout, amount }));
   const unspent = await coins.spendable(places);
@@ -204,7 +210,7 @@ async function refuseSpent({ txid, locked }: Funding, coins: NodeCoins): Promise
   throw unusable(spent!, 'it held the action, and is spent');
 }
 
-/** The outputs that hold an action, each lock with one of its own; undefined when one is missing. */
+/** Finds one output for each lock of the order; undefined when one is missing. */
 function findLocked(
   order: Order,
   encoding: TwoStepEncoding,
@@ -221,11 +227,11 @@ function findLocked(
   return used.has(-1) ? undefined : locked;
 }
 
-/** Reads what a request says of itself. @throws {PlatformError} REQUEST_INVALID */
+/** Reads everything that does not depend on coins. @throws {PlatformError} REQUEST_INVALID */
 function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePolicy) {
   const { network, profile, magic, dustFloor, mostFeeRate } = deps;
-  const said = readAction(request);
-  const frame = said?.frame ?? Buffer.alloc(0);
+  const content = readAction(request);
+  const frame = content?.frame ?? Buffer.alloc(0);
   const sender: Sender = readSender(request.pubkey, request.compressedPubKey, network);
   const nextHeight = policy.height + 1;
   const isEnvelopeActive = nextHeight >= activationHeight(profile, network, 'TAPROOT_ENVELOPE');
@@ -255,14 +261,14 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
   };
   const planFor = (encoding: Encoding): Plan => ({
     order: { ...order, encoding },
-    said,
+    content,
     isEnvelopeActive,
     warnings: requestWarnings(request, encoding, policy, network)
   });
-  return { encodingFacts, planFor, isSaying: said !== null };
+  return { encodingFacts, planFor, isSaying: content !== null };
 }
 
-/** A request that says what its signer can needs no warning. */
+/** Returns the warnings of a request. One that states its signer's abilities gets none about them. */
 function requestWarnings(
   request: CreateRequest,
   encoding: Encoding,
@@ -291,7 +297,7 @@ function warningsOf(
   return isExact ? warnings : ['SURPLUS_TO_FEE', ...warnings];
 }
 
-/** Checks what was composed, and writes it down. */
+/** Checks the composed transactions and writes their PSBTs. */
 function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): Created {
   const { order } = plan;
   const { sender, encoding } = order;
@@ -303,7 +309,7 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): 
     txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
   };
   if (!reveal) {
-    selfCheck(first.form, plan.said, order, laneRules(plan));
+    selfCheck(first.form, plan.content, order, laneRules(plan));
     return { ...created, ...warn(warnings) };
   }
   checkReveal(plan, reveal, first.form.outputs);
@@ -325,9 +331,9 @@ function describeEnvelope({ locked: [first] }: Funding): { readonly envelope?: E
   return { envelope: { commitVout, commitValue: String(amount), internalPubkey, tapleafHash } };
 }
 
-/** @param funding  outputs of the first transaction */
+/** Checks a reveal. @param funding outputs of the first transaction */
 function checkReveal(plan: Plan, { form }: Reveal, funding: readonly FormOutput[]): void {
-  selfCheck(form, plan.said, plan.order, laneRules(plan), funding);
+  selfCheck(form, plan.content, plan.order, laneRules(plan), funding);
 }
 
 const laneRules = ({ order: { magic }, isEnvelopeActive }: Plan) => ({ magic, isEnvelopeActive });

@@ -4,25 +4,28 @@ import { shapeOf } from '../wire/data/shape.ts';
 import { malformed } from './node-answer.ts';
 import type { Outpoint } from './reservations.ts';
 
-/** What will be added to the mempool. */
+/** Transactions that are about to enter the mempool. */
 export interface Added {
-  /** Transactions, each of which spends from the one before. */
+  /** Number of transactions, each spending from the one before. */
   readonly count: number;
   /** Virtual bytes of them all. */
   readonly sizeBytes: number;
 }
 
-/** What a transaction has above itself in the mempool; itself included. By txid. */
+/** A mempool transaction and its ancestors, by txid. */
 export type Family = ReadonlyMap<string, FamilyMember>;
 
 interface FamilyMember {
   readonly sizeBytes: number;
-  /** Itself included. */
+  /** Number of descendants, itself included. */
   readonly descendants: number;
   readonly descendantBytes: number;
 }
 
-/** Transactions above or below one in the mempool, itself included, and their virtual bytes. @see `limitancestorcount` of Bitcoin Core */
+/**
+ * Most ancestors or descendants of a mempool transaction, itself included, and their most virtual bytes. @see
+ * `limitancestorcount` of Bitcoin Core
+ */
 const MOST_RELATED = 25;
 const MOST_RELATED_BYTES = 101_000;
 
@@ -37,16 +40,17 @@ const entry = shapeOf(EntrySchema);
 const entries = shapeOf(ByName(EntrySchema));
 
 /**
- * The family of a transaction by what its node answers.
+ * Reads the ancestors of a transaction from two answers of the node.
  *
- * @param own  of `getmempoolentry`; @param above  of verbose `getmempoolancestors`
- * @returns empty when the node does not have it: then a block has it
- * @throws {PlatformError} NODE_REFUSED for another answer
+ * @param own the answer of `getmempoolentry`
+ * @param above the answer of verbose `getmempoolancestors`
+ * @returns an empty map when the mempool does not have the transaction: a block has it
+ * @throws {PlatformError} NODE_REFUSED for a malformed answer
  */
 export function readFamily(txid: string, own: unknown, above: unknown): Family {
   if (own === null) return new Map();
   if (!entry.Check(own)) throw malformed('getmempoolentry');
-  const isNamed = above !== null && !Array.isArray(above); // bcoin lists them without their ids
+  const isNamed = above !== null && !Array.isArray(above); // bcoin returns an array without ids
   if (isNamed && !entries.Check(above)) throw malformed('getmempoolancestors');
   const ancestors = isNamed ? Object.entries(above) : [];
   return new Map(
@@ -58,9 +62,9 @@ export function readFamily(txid: string, own: unknown, above: unknown): Family {
 }
 
 /**
- * Coins that cannot be spent together with those before them, because more would hang together in the mempool than nodes allow.
+ * Returns the coins that cannot be spent together with those before them within the nodes' mempool limits.
  *
- * @param families  by the txid of the coin's transaction
+ * @param families by the txid of the coin's transaction
  */
 export function findCrowded<C extends Outpoint>(
   coins: readonly C[],

@@ -14,24 +14,24 @@ import { type Created, createTransaction, type EncoderDeps } from './create-tran
 import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
 import { operationalData } from './operational.ts';
 import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
+import { TRACKER_ERRORS } from './tracker-fault.ts';
 import { type TrackerHealth, TrackerHealthSchema } from './tracker-health.ts';
-import { TRACKER_ERRORS } from './tracker-standing.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
 
-/** What the methods work with. */
+/** Parts of the methods. */
 export interface EncoderMethodDeps extends EncoderDeps {
   readonly rpc: Pick<NodeRpc, 'call'>;
   readonly version: string;
-  /** Callers need a key; else each address holds reservations of its own. */
+  /** True when callers need a key. Without one, each client address holds its own reservations. */
   readonly isKeyed: boolean;
-  /** What is known of the node and the tracker. */
+  /** Last known state of node and tracker. */
   readonly seen: EncoderSight;
 }
 
-/** What probes tell from memory: no slow node or tracker stalls them. */
+/** Last known state of node and tracker, so that probes do not wait for either. */
 export interface EncoderSight {
   readonly node: Pick<NodeWatch, 'tip' | 'ageMs' | 'alarm' | 'isFit'>;
-  /** As it last told; undefined: there is none, or it was not asked yet. */
+  /** Undefined without a tracker, or before its first answer. */
   readonly tracker: () => TrackerHealth | undefined;
 }
 
@@ -46,7 +46,7 @@ const QuoteSchema = Type.Object({
 });
 const UtxoSchema = Type.Object({
   txid: TXID,
-  fullTxid: Type.String({ description: 'the same' }),
+  fullTxid: Type.String({ description: 'equal to txid' }),
   vout: Type.Integer(),
   value: Type.String({ description: 'satoshis' }),
   amount: Type.String({ description: 'coins, 8 decimal places' }),
@@ -81,6 +81,7 @@ const CreatedSchema = Type.Object({
   ),
   warnings: Type.Optional(Type.Array(WarningSchema))
 });
+/** The result of `health`. */
 export const EncoderHealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('degraded')]),
   node_reachable: Type.Boolean(),
@@ -93,12 +94,12 @@ export const EncoderHealthSchema = Type.Object({
 });
 type EncoderHealth = Static<typeof EncoderHealthSchema>;
 
-/** Coins in one answer: the node is asked about each. */
+/** Most coins in one answer: the node is asked about each. */
 const MOST_LISTED = 1_000;
 
-/** Of requests with an id, which are kept as long as their coins are reserved. */
+/** Most kept answers of requests with an id. */
 const MOST_ANSWERS = { count: 10_000, bytes: 64 * 2 ** 20 };
-/** Of one caller without a key. */
+/** Most kept answers of one caller without a key. */
 const MOST_OPEN_ANSWERS = { count: 200, bytes: 8 * 2 ** 20 };
 
 const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED', 'ANSWERS_WAITING', ...TRACKER_ERRORS];
@@ -122,7 +123,10 @@ const CREATE_ERRORS: readonly ErrorCode[] = [
   'SELF_CHECK_FAILED'
 ];
 
-/** The methods of an encoder; with a key, those that cost the node something need it. @see the specification's section on the encoder */
+/**
+ * Returns the methods of an encoder. Once a key is set, those that cost the node something need it. @see the
+ * specification's section on the encoder
+ */
 export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string, RpcMethod>> {
   const answered = new AnsweredRequests<Created | Bumped>({
     ttlMs: deps.reservations.ttlMs,
@@ -228,15 +232,15 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
   };
 }
 
-/** What a load balancer and `health` are told, from memory. */
+/** Returns the result of `health`, from memory. */
 export function healthOf({
   seen: { node, tracker },
   reservations,
   coins
 }: Pick<EncoderMethodDeps, 'seen' | 'reservations' | 'coins'>): EncoderHealth {
   const { tip, ageMs, alarm } = node;
-  const told = tracker();
-  const isWell = node.isFit && (!coins.tracker || told?.tracker_synced === true);
+  const trackerHealth = tracker();
+  const isWell = node.isFit && (!coins.tracker || trackerHealth?.tracker_synced === true);
   return {
     status: isWell ? 'healthy' : 'degraded',
     node_reachable: tip !== null && alarm?.code !== 'NODE_UNREACHABLE',
@@ -244,7 +248,7 @@ export function healthOf({
     node_age_s: ageMs === null ? null : Math.floor(ageMs / 1000),
     coin_source: coins.tracker ? 'tracker' : 'node',
     reserved_coins: reservations.count,
-    ...told,
+    ...trackerHealth,
     ...toldAlarm(alarm, performance.now())
   };
 }

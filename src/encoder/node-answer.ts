@@ -1,11 +1,11 @@
 import { toBaseUnits } from '../coin/amount.ts';
 import { PlatformError } from '../errors.ts';
 
-/** What is said of an answer that does not fit its call. */
+/** Returns the error for an answer that does not fit its call. */
 export const malformed = (method: string): PlatformError =>
   new PlatformError('NODE_REFUSED', { reason: "the node's answer is malformed", method });
 
-/** An amount of a node's answer in satoshis. @throws {PlatformError} NODE_REFUSED when it is none */
+/** Converts an amount of a node's answer to satoshis. @throws {PlatformError} NODE_REFUSED when it is malformed */
 export function readNodeAmount(amount: string | number, method: string): bigint {
   try {
     return toBaseUnits(amount);

@@ -5,19 +5,20 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { malformed, readNodeAmount } from './node-answer.ts';
 
-/** Blocks within which a transaction shall confirm, by how much its sender hurries. */
+/** Blocks within which a transaction should confirm, by urgency. */
 export const FEE_TARGETS = { low: 6, medium: 3, high: 1 } as const;
+/** A name of `FEE_TARGETS`. */
 export type FeeTier = keyof typeof FEE_TARGETS;
 
-/** What a coin node relays, and what it takes to be mined. Rates are satoshis per 1000 virtual bytes. */
+/** Relay limits and fee rates of a coin node. Rates are in satoshis per 1000 virtual bytes. */
 export interface NodePolicy {
   readonly height: number;
   readonly rates: Readonly<Record<FeeTier, bigint>>;
-  /** Below it the node takes no transaction, or miners do not. */
+  /** The rate below which the node relays nothing, or miners mine nothing. */
   readonly leastRate: bigint;
-  /** `estimate` when the node knows from past blocks, else `relay fee`. */
+  /** `estimate` for the node's own estimate, else `relay fee`. */
   readonly source: 'estimate' | 'relay fee';
-  /** Bytes of an OP_RETURN script; 0: none. */
+  /** Most bytes of an OP_RETURN script; 0 when the node relays none. */
   readonly dataCarrierBytes: number;
   readonly permitsBareMultisig: boolean;
 }
@@ -35,27 +36,31 @@ const mempoolValidator = shapeOf(MempoolSchema);
 const networkValidator = shapeOf(NetworkSchema);
 const estimateValidator = shapeOf(EstimateSchema);
 
-/** What nodes relay that do not say it. */
+/** Most bytes of an OP_RETURN script for nodes that do not tell it. */
 const USUAL_CARRIER_BYTES = 83;
+/** Age at which the policy is read again. */
 const MAX_AGE_MS = 5_000;
-/** Satoshis per 1000 virtual bytes. */
+/** Least mined rate where the network has none of its own, in satoshis per 1000 virtual bytes. */
 const LEAST_RATE = 1_000;
 
-/** Reads the policy of one node; callers within some seconds share one reading. */
+/** Reads the policy of one node. Callers within 5 s share one reading. */
 export class NodePolicyReader {
   readonly #rpc: Pick<NodeRpc, 'call'>;
   readonly #leastMinedRate: number;
   readonly #mostRate: bigint;
   #last: { readonly at: number; readonly policy: Promise<NodePolicy> } | undefined;
 
-  /** @param leastMinedRate  satoshis per 1000 virtual bytes @param mostRate  as well: an estimate above it is none */
+  /**
+   * @param network its `leastMinedRate` is in satoshis per 1000 virtual bytes
+   * @param mostRate in the same unit: an estimate above it is ignored
+   */
   constructor(rpc: Pick<NodeRpc, 'call'>, { leastMinedRate }: Pick<ChainNetwork, 'leastMinedRate'>, mostRate: bigint) {
     this.#rpc = rpc;
     this.#leastMinedRate = leastMinedRate;
     this.#mostRate = mostRate;
   }
 
-  /** @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
+  /** Returns the policy, at most 5 s old. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
   async read(): Promise<NodePolicy> {
     if (!this.#last || performance.now() - this.#last.at > MAX_AGE_MS) {
       const policy = this.#ask();
@@ -78,7 +83,7 @@ export class NodePolicyReader {
     return { height: Number(height), ...policyOf({ mempool, network }, estimates, this.#leastMinedRate) };
   }
 
-  /** The rate of the node's estimate; null while it has none that can be meant, or does not know the call. */
+  /** Returns the node's estimate; null when it has no plausible one, or does not know the call. */
   async #estimate(blocks: number): Promise<bigint | null> {
     try {
       const answer = await this.#rpc.call('estimatesmartfee', [blocks]);
@@ -94,12 +99,13 @@ export class NodePolicyReader {
 }
 
 /**
- * The policy of a node by what it answers.
+ * Derives the policy from a node's answers.
  *
- * @param mempool  of `getmempoolinfo`; @param network  of `getnetworkinfo`
- * @param estimates  from low to high; null: the node has none
- * @param leastMinedRate  satoshis per 1000 virtual bytes, below which miners take nothing
- * @throws {PlatformError} NODE_REFUSED when the answer is malformed
+ * @param mempool the answer of `getmempoolinfo`
+ * @param network the answer of `getnetworkinfo`
+ * @param estimates from low to high; null where the node has none
+ * @param leastMinedRate satoshis per 1000 virtual bytes, below which miners mine nothing
+ * @throws {PlatformError} NODE_REFUSED when an answer is malformed
  */
 export function policyOf(
   { mempool, network }: { readonly mempool: unknown; readonly network: unknown },
@@ -109,13 +115,13 @@ export function policyOf(
   if (!mempoolValidator.Check(mempool)) {
     if (Object(mempool).mempoolminfee == null)
       throw new PlatformError('NODE_REFUSED', {
-        reason: 'getmempoolinfo tells no mempoolminfee: use a node that tells the least fee which it takes'
+        reason: 'getmempoolinfo has no mempoolminfee: use a node that reports its least fee'
       });
     throw malformed('getmempoolinfo');
   }
   if (!networkValidator.Check(network)) throw malformed('getnetworkinfo');
   const { mempoolminfee, minrelaytxfee = 0, maxdatacarriersize, permitbaremultisig = true } = mempool;
-  // Older nodes have the rate of their relay in the second answer alone.
+  // Older nodes report their relay rate in getnetworkinfo only.
   const leastRate = greatest(
     BigInt(leastMinedRate),
     readNodeAmount(mempoolminfee, 'getmempoolinfo'),

@@ -1,7 +1,7 @@
 import type { PlatformError } from '../errors.ts';
 import type { OperationalData } from '../service/rpc/replies.ts';
 
-/** Words of clients in use for what keeps a transaction from being built now. */
+/** Reasons by which clients in use know why a transaction cannot be built now. */
 const WORDS = {
   TRACKER_UNAVAILABLE: 'UTXO_TRACKER_ERROR',
   TRACKER_BEHIND: 'UTXO_TRACKER_STALE',
@@ -9,7 +9,10 @@ const WORDS = {
   TRACKER_HALTED: 'UTXO_TRACKER_HALTED'
 } as const;
 
-/** Returns what clients in use read of a failure to build a transaction, with amounts in satoshis; undefined for what they know no word for. */
+/**
+ * Returns the error data that clients in use read when a transaction cannot be built, amounts in satoshis; undefined
+ * for other codes.
+ */
 export function operationalData({ code, detail }: PlatformError): OperationalData | undefined {
   if (code !== 'COINS_INSUFFICIENT')
     return Object.hasOwn(WORDS, code) ? { reason: WORDS[code as keyof typeof WORDS] } : undefined;

@@ -1,6 +1,9 @@
 import { type Pipeline, pipelineBehind } from '../wire/state/pipeline.ts';
 
-/** The encoder as it knows itself: its coin node → encoder. @param isFit whether it can use the node @param fault why not */
+/**
+ * Returns the pipeline coin node -> encoder. @param isFit whether the node can be used @param fault the reason when it
+ * cannot
+ */
 export function encoderPipeline(network: string, isFit: boolean, fault: string | null): Pipeline {
   return pipelineBehind(
     {

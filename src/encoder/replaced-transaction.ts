@@ -8,44 +8,45 @@ import { readScript } from '../coin/script/script.ts';
 import { PlatformError } from '../errors.ts';
 import type { NodeCoins, PlacedCoin } from './coins.ts';
 import { paidScript, REPLACEABLE } from './request.ts';
-import { MOST_TOLD_BYTES } from './spent.ts';
+import { MOST_PSBT_SOURCE_BYTES } from './spent.ts';
 import type { Spent } from './transaction/psbt.ts';
 import { MAX_INPUTS } from './transaction/select-coins.ts';
 import { SPARE_WEIGHT } from './transaction/sender.ts';
 
-/** An unconfirmed transaction, as its replacement must know it. */
+/** An unconfirmed transaction with the facts that its replacement needs. */
 export interface ReplacedTransaction {
   readonly txid: string;
-  /** As it was signed, but replaceable. */
+  /** The signed inputs, made replaceable. */
   readonly inputs: readonly FormInput[];
-  /** What a signer is told of each input. */
+  /** PSBT fields of each input. */
   readonly spent: readonly Spent[];
-  /** Base units that the inputs hold. */
+  /** Satoshis of all inputs. */
   readonly total: bigint;
-  /** All but the change, in their order. */
+  /** All outputs but the change, in their order. */
   readonly kept: readonly FormOutput[];
-  /** Where change goes. */
+  /** The script that receives the change. */
   readonly changeScript: Buffer;
-  /** The script of whom the transaction is: of the first input, or of what funded it. */
+  /** The sender's script: that of the first input, or for a reveal that of the transaction which funded it. */
   readonly source: Buffer;
   readonly fee: bigint;
   readonly vsize: number;
-  /** It said that it may be replaced. @see BIP 125 */
+  /** Whether the transaction signals replaceability. @see BIP 125 */
   readonly isReplaceable: boolean;
-  /** What it says; undefined: nothing. */
+  /** The payload that it carries; undefined when there is none. */
   readonly carried: Carried | undefined;
 }
 
-/** An input with a greater sequence does not say that it may be replaced. */
+/** Greatest sequence that signals replaceability. */
 const LAST_REPLACEABLE = 0xfffffffd;
-/** Inputs that are looked up at once, and bytes of all transactions that they spend from. */
+/** Inputs per look-up. */
 const PART = 25;
+/** Most bytes of all transactions that the inputs spend from. */
 const MOST_SPENT_BYTES = 4_000_000;
 
 /**
- * Reads a signed transaction and what it spends.
+ * Reads a signed transaction and the coins it spends.
  *
- * @param change  an address; undefined: that of its source. Its last output there is the change
+ * @param change an address, by default the source's. The last output that pays it is the change
  * @throws {PlatformError} REQUEST_INVALID, COIN_UNUSABLE, NODE_UNREACHABLE, NODE_REFUSED
  */
 export async function readReplaced(
@@ -55,7 +56,7 @@ export async function readReplaced(
 ): Promise<ReplacedTransaction> {
   const transaction = readRawTransaction(bytes);
   const { inputs, outputs, witnesses, txid } = transaction;
-  if (transaction.isWithoutSource) throw invalid('it spends nothing that could be spent again');
+  if (transaction.isWithoutSource) throw invalid('it has no input that another transaction could spend');
   if (inputs.length > MAX_INPUTS) throw invalid(`it has more than ${MAX_INPUTS} inputs`);
   const placed = await placedWithin(inputs, coins);
   const unlocks = inputs.map(({ script }, at) => ({ script, witness: witnesses[at] ?? [] }));
@@ -65,9 +66,9 @@ export async function readReplaced(
     return unlocks[at]!.witness.length > 0 ? sum + length : sum;
   }, 0);
   const needed = placed.reduce((sum, { transaction: { length } }) => sum + length, 0) - spares;
-  if (needed > MOST_TOLD_BYTES)
+  if (needed > MOST_PSBT_SOURCE_BYTES)
     throw invalid(
-      `signers of it must be told the transactions of its coins, which take more than ${MOST_TOLD_BYTES} bytes`
+      `its signers need the transactions of its coins, which take more than ${MOST_PSBT_SOURCE_BYTES} bytes`
     );
   const carried = findCarried(transaction, rules);
   const source = await sourceOf(transaction, placed[0]!, carried, coins);
@@ -86,7 +87,7 @@ export async function readReplaced(
   return {
     ...{ txid, inputs: form, total, fee, changeScript, source, carried },
     spent: placed.map((coin, at) => {
-      const isLeftOut = unlocks[at]!.witness.length > 0 && needed + spares > MOST_TOLD_BYTES;
+      const isLeftOut = unlocks[at]!.witness.length > 0 && needed + spares > MOST_PSBT_SOURCE_BYTES;
       return { ...spentOf(coin, unlocks[at]!), ...(isLeftOut && { transaction: null }) };
     }),
     kept: outputs.filter((_, at) => at !== changeAt),
@@ -95,7 +96,7 @@ export async function readReplaced(
   };
 }
 
-/** Coins in parts, so that a stranger's transaction costs no more than what signers can be told. */
+/** Looks coins up in parts, so that a stranger's transaction costs no more bytes than signers can be given. */
 async function placedWithin(inputs: RawTransaction['inputs'], coins: NodeCoins): Promise<readonly PlacedCoin[]> {
   const placed: PlacedCoin[] = [];
   const sizes = new Map<string, number>();
@@ -110,7 +111,9 @@ async function placedWithin(inputs: RawTransaction['inputs'], coins: NodeCoins):
   return placed;
 }
 
-/** What an input reveals was funded by the source: its script is one step back. */
+/**
+ * Returns the script of the sender. A reveal spends outputs that the sender funded: the script is one transaction back.
+ */
 async function sourceOf(
   { inputs }: RawTransaction,
   first: PlacedCoin,
@@ -123,7 +126,7 @@ async function sourceOf(
   return (await coins.placed([funded]))[0]!.script;
 }
 
-/** What a signer must be told anew, as the signed input shows it. */
+/** Returns the PSBT fields of an input, read from its signed form. */
 function spentOf(
   { amount, script, transaction }: PlacedCoin,
   { script: unlock, witness }: { readonly script: Buffer; readonly witness: readonly Buffer[] }

@@ -14,35 +14,40 @@ import { dustFee } from './transaction/dust.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
 import { type FeeLimit, type FeeRule, MAX_INPUTS } from './transaction/select-coins.ts';
 
-/** A tenth of a coin: what is less than `dust` may go to the miner. */
+/** Greatest `dust`, a tenth of a coin: a change below `dust` may go to the miner. */
 const MAX_DUST = 10_000_000;
 const closed = { additionalProperties: false } as const;
-/** Characters of what a caller wrote. */
+/** Most characters of a caller's text in a reason. */
 const MAX_SHOWN = 40;
 const HASH = '^[0-9a-f]{64}$';
+/** A transaction id. */
 export const TXID = Type.String({ pattern: HASH });
+/** The position of an output. */
 export const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
+/** An amount in satoshis, as number or text. */
 export const SATOSHIS = Type.Union([
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   Type.String({ pattern: '^[0-9]{1,19}$' })
 ]);
+/** An address of any form; `addressScript` decides whether it is valid. */
 export const ADDRESS = Type.String({ minLength: 1, maxLength: 130 });
-/** Hex of a transaction. */
+/** Hex of a transaction, at most 500,000 bytes. */
 export const TRANSACTION_HEX = Type.String({ minLength: 2, maxLength: 1_000_000 });
 
-/** As `get_utxos`, a tracker or a node describes a coin: the place alone counts. */
+/** A coin as `get_utxos`, a tracker or a node describes it. Other fields are ignored. */
 const GivenCoinSchema = Type.Object({ txid: TXID, vout: VOUT });
-/** A rate, which may be a fraction. */
+/** A fee rate in satoshis per 1000 virtual bytes, which may be a fraction. */
 export const RATE = Type.Union([
   Type.Number({ exclusiveMinimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   Type.String({ pattern: '^[0-9]{1,16}(?:\\.[0-9]{1,16})?$' })
 ]);
 
-/** Replaceable, without a relative lock. @see BIP 125 */
+/** Sequence of an input that is replaceable and has no relative lock. @see BIP 125 */
 export const REPLACEABLE = 0xfffffffd;
+/** Sequence of an input that is not replaceable. */
 export const FINAL = 0xffffffff;
 
-/** What a caller calls a request. */
+/** The caller's id of a request. */
 export const REQUEST_ID = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -54,7 +59,7 @@ export const CreateParams = Type.Object({
   pubkey: Type.String({
     minLength: 1,
     maxLength: 130,
-    description: 'whose coins are spent: an address, or a public key'
+    description: 'the owner of the coins: an address, or a public key'
   }),
   compressedPubKey: Type.Optional(
     Type.String({
@@ -125,12 +130,15 @@ export const CreateParams = Type.Object({
 });
 export type CreateRequest = Static<typeof CreateParams>;
 
-/** The parameters that a request has and `create_tx` does not know. */
+/** Returns the names of parameters that `create_tx` does not know. */
 export function unknownParams(request: CreateRequest): readonly string[] {
   return Object.keys(request).filter((name) => !Object.hasOwn(CreateParams.properties, name));
 }
 
-/** The action of a request and its frame; null for one that says nothing. @throws {PlatformError} REQUEST_INVALID */
+/**
+ * Reads the action of a request and frames it; null for a request that only pays. @throws {PlatformError}
+ * REQUEST_INVALID
+ */
 export function readAction({
   data = '',
   rawData,
@@ -154,7 +162,7 @@ export function readAction({
   }
 }
 
-/** Outputs that a request names. @throws {PlatformError} REQUEST_INVALID */
+/** Converts addresses and amounts to outputs. @throws {PlatformError} REQUEST_INVALID */
 export function readOutputs(
   outputs: readonly { readonly address: string; readonly value: string | number }[],
   network: ChainNetwork
@@ -162,7 +170,10 @@ export function readOutputs(
   return outputs.map(({ address, value }) => ({ amount: BigInt(value), script: paidScript(address, network) }));
 }
 
-/** The script of an address that is paid. @throws {PlatformError} REQUEST_INVALID also for one that nobody can spend from */
+/**
+ * Returns the script of an address to pay. @throws {PlatformError} REQUEST_INVALID, also for a taproot address that
+ * nobody can spend from
+ */
 export function paidScript(address: string, network: ChainNetwork): Buffer {
   const script = addressScript(address, network);
   const program = readProgram(script);
@@ -171,7 +182,7 @@ export function paidScript(address: string, network: ChainNetwork): Buffer {
   return script;
 }
 
-/** The places of the coins that a request names. @throws {PlatformError} REQUEST_INVALID for one that it names twice */
+/** Returns the coins that a request names. @throws {PlatformError} REQUEST_INVALID when it names one twice */
 export function readPlaces({ utxos = [] }: CreateRequest): readonly Outpoint[] {
   const places = utxos.map(({ txid, vout }) => ({ txid, vout }));
   const keys = places.map(keyOf);
@@ -180,15 +191,15 @@ export function readPlaces({ utxos = [] }: CreateRequest): readonly Outpoint[] {
   return places;
 }
 
-/** Between which a fee lies. */
+/** Limits of a fee. */
 export interface FeeBounds {
   /** Satoshis per 1000 virtual bytes. */
   readonly mostRate: bigint;
-  /** Each output with fewer satoshis costs so many more. */
+  /** Satoshis below which an output costs so many more. */
   readonly softDust: number;
 }
 
-/** The fee of a request; by default that of the medium tier. @throws {PlatformError} REQUEST_INVALID */
+/** Returns the fee rule of a request, by default the medium rate. @throws {PlatformError} REQUEST_INVALID */
 export function readFee(
   { fee, feePerKb }: Pick<CreateRequest, 'fee' | 'feePerKb'>,
   { rates, leastRate }: Pick<NodePolicy, 'rates' | 'leastRate'>,
@@ -196,27 +207,27 @@ export function readFee(
 ): FeeRule {
   if (feePerKb !== undefined && wholeRate(feePerKb) === 0n) throw invalid('feePerKb must be more than 0');
   if (fee !== undefined && feePerKb !== undefined) throw invalid('fee and feePerKb exclude each other');
-  const check = (rate: bigint, told: string) => {
+  const check = (rate: bigint, subject: string) => {
     if (rate < leastRate)
       throw invalid(
-        `${told} is below ${leastRate} satoshis per 1000 bytes, the least that the node relays and miners take`
+        `${subject} is below ${leastRate} satoshis per 1000 bytes, the least that the node relays and miners take`
       );
-    if (rate > mostRate) throw invalid(`${told} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE`);
+    if (rate > mostRate) throw invalid(`${subject} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE`);
   };
   if (fee !== undefined) {
     const whole = BigInt(fee);
     return (form) => {
       const virtualBytes = virtualSize(form);
-      const told = `a fee of ${whole} satoshis for ${virtualBytes} bytes`;
+      const subject = `a fee of ${whole} satoshis for ${virtualBytes} bytes`;
       const forSize = whole - dustFee(form.outputs, { softDust });
-      check((forSize * 1000n) / BigInt(longestVirtualSize(form)), told);
-      check((forSize * 1000n) / BigInt(virtualBytes), told);
+      check((forSize * 1000n) / BigInt(longestVirtualSize(form)), subject);
+      check((forSize * 1000n) / BigInt(virtualBytes), subject);
       return whole;
     };
   }
   const rate = feePerKb === undefined ? rates.medium : greater(wholeRate(feePerKb), leastRate);
   check(rate, `feePerKb ${rate}`);
-  // What the node takes at least, it takes of the longest signatures.
+  // The node's least rate must hold with the longest signatures.
   return (form) => {
     const forSize = greater(feeOf(rate, virtualSize(form)), feeOf(leastRate, longestVirtualSize(form)));
     return forSize + dustFee(form.outputs, { softDust });
@@ -224,10 +235,10 @@ export function readFee(
 }
 
 /**
- * The most that a transaction without change may pay: the most rate; and where `fee` names the whole, so little more that it would be
- * dust without the request's own `dust`.
+ * Returns the limit for a transaction without change. It may pay up to `mostRate`; and when the request names a total
+ * `fee`, less than `usualDust` more.
  *
- * @param usualDust  the least change where a request names no `dust`
+ * @param usualDust the least change when a request names no `dust`, in satoshis
  */
 export function readFeeLimit(
   { fee }: Pick<CreateRequest, 'fee'>,
@@ -235,16 +246,16 @@ export function readFeeLimit(
 ): FeeLimit {
   return (form, paid) => {
     const virtualBytes = virtualSize(form);
-    const told = `no output holds what is left over, and a fee of ${paid} satoshis for ${virtualBytes} bytes`;
+    const subject = `no output holds what is left over, and a fee of ${paid} satoshis for ${virtualBytes} bytes`;
     const remedy = 'spend other coins, or lower dust';
     if (paid > feeOf(mostRate, virtualBytes) + dustFee(form.outputs, { softDust }))
-      throw invalid(`${told} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE: ${remedy}`);
+      throw invalid(`${subject} is above ${mostRate} satoshis per 1000 bytes, ENCODER_MAX_FEE_RATE: ${remedy}`);
     if (fee !== undefined && paid - BigInt(fee) >= usualDust)
-      throw invalid(`${told} is ${paid - BigInt(fee)} more than the fee that was asked for: ${remedy}`);
+      throw invalid(`${subject} is ${paid - BigInt(fee)} more than the fee that was asked for: ${remedy}`);
   };
 }
 
-/** The least fee that the node takes, of the longest signatures. */
+/** Returns the rule for the least fee that the node relays, with the longest signatures. */
 export function leastFee(
   { leastRate }: Pick<NodePolicy, 'leastRate'>,
   { softDust }: Pick<FeeBounds, 'softDust'>
@@ -252,7 +263,7 @@ export function leastFee(
   return (form) => feeOf(leastRate, longestVirtualSize(form)) + dustFee(form.outputs, { softDust });
 }
 
-/** Whether a request names a rate below what the node takes, which is then paid instead. */
+/** Returns whether a request names a rate below the node's least, which is then paid instead. */
 export function raisesRate(
   { feePerKb }: Pick<CreateRequest, 'feePerKb'>,
   { leastRate }: Pick<NodePolicy, 'leastRate'>
@@ -260,7 +271,7 @@ export function raisesRate(
   return feePerKb !== undefined && wholeRate(feePerKb) < leastRate;
 }
 
-/** A rate, rounded up to whole satoshis. */
+/** Rounds a rate up to whole satoshis. */
 function wholeRate(rate: number | string): bigint {
   const [whole = '', fraction = ''] = (typeof rate === 'number' ? rate.toFixed(16) : rate).split('.');
   return BigInt(whole) + (/[1-9]/.test(fraction) ? 1n : 0n);

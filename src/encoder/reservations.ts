@@ -1,16 +1,17 @@
 import { PlatformError } from '../errors.ts';
 
-/** Which output of which transaction. */
+/** An output of a transaction. */
 export interface Outpoint {
   readonly txid: string;
   readonly vout: number;
 }
 
+/** Bounds of reservations. */
 export interface ReservationLimits {
   readonly ttlMs: number;
-  /** Coins of one holder. */
+  /** Most coins of one holder. */
   readonly mostOfOne: number;
-  /** Coins of all; beyond it the oldest reservation ends. */
+  /** Most coins of all holders. Beyond it the oldest reservations end. */
   readonly most: number;
 }
 
@@ -21,13 +22,15 @@ interface Reservation {
 }
 
 /**
- * Coins that were handed out and may be spent by their caller, so that the same caller gets them in no other call. Other callers get
- * them only when there are no others: nobody can lock coins that are not its own. Bounded; each ends by itself.
+ * Coins that were handed out in a PSBT and may soon be spent. The same caller does not get them in another call.
+ *
+ * Other callers get them when no other coins are left: nobody can lock coins of others. The number is bounded, and each
+ * reservation ends by itself.
  */
 export class Reservations {
   readonly #limits: ReservationLimits;
   readonly #now: () => number;
-  /** By coin, in the order of their end, because all last as long. */
+  /** By coin, in the order of their end: all last equally long. */
   readonly #held = new Map<string, Reservation>();
   readonly #counts = new Map<string, number>();
 
@@ -37,23 +40,28 @@ export class Reservations {
     this.#now = now;
   }
 
+  /** Milliseconds that a reservation lasts. */
   get ttlMs(): number {
     return this.#limits.ttlMs;
   }
 
+  /** Number of reserved coins. */
   get count(): number {
     this.#expire();
     return this.#held.size;
   }
 
-  /** Who holds a coin, and for how many milliseconds; undefined: nobody. */
+  /** Returns the holder of a coin and the milliseconds left; undefined when it is free. */
   of(coin: Outpoint): { readonly holder: string; readonly leftMs: number } | undefined {
     const held = this.#held.get(keyOf(coin));
     const leftMs = (held?.end ?? 0) - this.#now();
     return held && leftMs > 0 ? { holder: held.holder, leftMs } : undefined;
   }
 
-  /** Takes all or none, also from other holders. @throws {PlatformError} RESERVATIONS_FULL; COIN_UNUSABLE for one that the holder has */
+  /**
+   * Reserves all coins or none, also coins that others hold. @throws {PlatformError} RESERVATIONS_FULL; COIN_UNUSABLE
+   * for a coin that the holder already has
+   */
   take(coins: readonly Outpoint[], holder: string): void {
     this.#expire();
     const count = this.#counts.get(holder) ?? 0;
@@ -75,7 +83,7 @@ export class Reservations {
     }
   }
 
-  /** Ends the holder's reservations of coins. @returns how many there were */
+  /** Ends the holder's reservations of coins. @returns the number that ended */
   release(coins: readonly Outpoint[], holder: string): number {
     const own = coins.filter((coin) => this.of(coin)?.holder === holder);
     for (const coin of own) this.#drop(keyOf(coin));
@@ -100,5 +108,5 @@ export class Reservations {
   }
 }
 
-/** `txid:vout` */
+/** Returns the name of an output, `txid:vout`. */
 export const keyOf = ({ txid, vout }: Outpoint): string => `${txid}:${vout}`;

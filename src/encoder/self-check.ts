@@ -9,13 +9,13 @@ import type { Sender } from './transaction/sender.ts';
 const NO_BYTES = new Uint8Array();
 const NOTHING: Pick<Carried, 'lane' | 'proof'> = { lane: 'outputs' };
 
-/** What was asked for. */
+/** The action that was asked for. */
 export interface ActionContent {
   readonly action: string;
   readonly rawData: Uint8Array | null;
 }
 
-/** What else was asked for: payments, and the fee of the protocol. */
+/** Payments that were asked for, and the protocol's fee. */
 export interface AskedPayments {
   readonly outputs: readonly FormOutput[];
   readonly feeOutputs: readonly FormOutput[];
@@ -23,28 +23,28 @@ export interface AskedPayments {
 }
 
 /**
- * Reads the signed form of a transaction as a decoder will, with placeholders for signatures: what it says, what it pays where, and
- * who signs a reveal.
+ * Checks a transaction as a decoder reads it, with placeholders for signatures: the action, the payments, and the
+ * signer of a reveal.
  *
- * @param said  null: the transaction says nothing
- * @param funding  outputs of the transaction that a reveal spends from; empty: it is none
- * @throws {PlatformError} SELF_CHECK_FAILED when that is not what was asked for
+ * @param content null for a transaction that only pays
+ * @param funding outputs of the transaction that a reveal spends; empty for any other
+ * @throws {PlatformError} SELF_CHECK_FAILED when it differs from what was asked for
  */
 export function selfCheck(
   form: TransactionForm,
-  said: ActionContent | null,
+  content: ActionContent | null,
   { outputs, feeOutputs, sender }: AskedPayments,
   rules: LaneRules,
   funding: readonly FormOutput[] = []
 ): void {
   const carried = findCarried(readRawTransaction(writeTransaction(form)), rules);
   const read = carried && readFrame(carried.frame);
-  if (!isSame(said, read)) throw failed('the decoder reads another action', { read: read?.written });
+  if (!isSame(content, read)) throw failed('the decoder reads another action', { read: read?.written });
   const { lane, proof } = carried ?? NOTHING;
   if (!holds(form.outputs, outputs)) throw failed('an output that was asked for is missing');
   if (!holds(feeIsFunded(lane) ? funding : form.outputs, feeOutputs))
     throw failed('the decoder does not find the fee of the protocol');
-  // Without the key its place in the scripts holds zeros.
+  // Without the public key the scripts hold zeros in its place.
   if (lane === 'outputs' || !sender.publicKey) return;
   const isLocked = proof?.locks.every(({ vout, script }) =>
     Buffer.from(script).equals(funding[vout]?.script ?? NO_BYTES)
@@ -53,14 +53,14 @@ export function selfCheck(
     throw failed('the decoder does not see that the sender signs');
 }
 
-function isSame(said: ActionContent | null, read: Payload | undefined): boolean {
-  if (!said || !read) return !said && !read;
+function isSame(asked: ActionContent | null, read: Payload | undefined): boolean {
+  if (!asked || !read) return !asked && !read;
   const { written, action, isUtf8, rawData } = read;
-  const isSaid = written === said.action && action !== null && isUtf8;
-  return isSaid && Buffer.from(rawData ?? NO_BYTES).equals(said.rawData ?? NO_BYTES);
+  const isSameAction = written === asked.action && action !== null && isUtf8;
+  return isSameAction && Buffer.from(rawData ?? NO_BYTES).equals(asked.rawData ?? NO_BYTES);
 }
 
-/** Whether each of some payments is among outputs, as often as it was asked for. */
+/** Returns whether the outputs contain every wanted payment, as often as it is wanted. */
 function holds(outputs: readonly FormOutput[], wanted: readonly FormOutput[]): boolean {
   const left = [...outputs];
   return wanted.every(({ amount, script }) => {

@@ -4,26 +4,29 @@ import type { Spent } from './transaction/psbt.ts';
 import type { Coin } from './transaction/select-coins.ts';
 import type { Sender } from './transaction/sender.ts';
 
-/** A coin, and the transaction that it is an output of where that is known. */
+/** A coin with the transaction that created it; null when that is not known. */
 export interface SourcedCoin extends Coin {
   readonly transaction: Uint8Array | null;
 }
 
-/** Of coins that can be signed without their transactions, signers are told those of so many coins, in so many bytes. */
+/** Most coins whose transactions go into a PSBT although their signatures do not need them. */
 const MOST_SPARE = 100;
+/** Most bytes of such transactions, without witnesses. */
 const MOST_SPARE_BYTES = 1_000_000;
-/** With their witnesses, which signers are not told. */
+/** Most bytes of such transactions to read, with witnesses, which the PSBT leaves out. */
 const MOST_SPARE_READ_BYTES = 4_000_000;
 
-/** Bytes of the whole transactions of these coins, witnesses included, that are worth reading for their signers; 0: none. */
-export function mostToldBytes({ covers }: Sender, coins: readonly Coin[]): number {
-  if (covers === 'no amount') return MOST_TOLD_BYTES;
+/** Returns how many bytes of the coins' transactions, witnesses included, are worth reading for the PSBT; 0: none. */
+export function mostSourceBytes({ covers }: Sender, coins: readonly Coin[]): number {
+  if (covers === 'no amount') return MOST_PSBT_SOURCE_BYTES;
   return covers === 'own amount' && coins.length <= MOST_SPARE ? MOST_SPARE_READ_BYTES : 0;
 }
 
 /**
- * What signers of a sender's coins are told: the whole transactions too, because a signature without a witness covers no amount and
- * many signers ask for them in any case. A taproot signature covers all amounts.
+ * Returns the PSBT fields of the sender's coins.
+ *
+ * They include the whole transactions: a signature without a witness does not cover amounts, and many signers ask for
+ * them anyway. A taproot signature covers all amounts and needs none.
  */
 export function firstSpent({ script, fields, covers }: Sender, coins: readonly SourcedCoin[]): readonly Spent[] {
   const bases = new Map<Uint8Array, Uint8Array>();
@@ -44,7 +47,7 @@ export function firstSpent({ script, fields, covers }: Sender, coins: readonly S
   }));
 }
 
-/** What signers of a reveal are told. @param transaction  the one that funds it; its witnesses may be missing */
+/** Returns the PSBT fields of a reveal's inputs. @param transaction the one that funds it, with or without witnesses */
 export function revealSpent({ locked }: Funding, transaction: Uint8Array): readonly Spent[] {
   const funding = withoutWitnesses(transaction);
   return locked.map(({ amount, lock }) => ({
@@ -56,19 +59,21 @@ export function revealSpent({ locked }: Funding, transaction: Uint8Array): reado
   }));
 }
 
-/** Signers read the usual form of a transaction alone: none with a part of an extension block. */
+/** Removes witnesses and the part of an extension block: signers read the base form only. */
 function withoutWitnesses(transaction: Uint8Array): Uint8Array {
   return readRawTransaction(Buffer.from(transaction)).baseBytes;
 }
 
-/** Signers are told at most so many bytes of whole transactions, each as often as it is spent from. */
-export const MOST_TOLD_BYTES = 10 * 2 ** 20;
+/** Most bytes of whole transactions in one PSBT, each counted as often as it is spent from. */
+export const MOST_PSBT_SOURCE_BYTES = 10 * 2 ** 20;
 
-/** Coins behind those whose transactions together are as long as signers are told. Without a witness there is no shorter way. */
-export function tooLongToTell<C extends SourcedCoin>({ covers }: Sender, coins: readonly C[]): readonly C[] {
-  let told = 0;
+/**
+ * Returns the coins whose transactions do not fit one PSBT. A signature without a witness needs the whole transaction.
+ */
+export function tooLongForPsbt<C extends SourcedCoin>({ covers }: Sender, coins: readonly C[]): readonly C[] {
+  let bytes = 0;
   return coins.filter(({ transaction }) => {
-    told += transaction?.length ?? 0;
-    return covers === 'no amount' && told > MOST_TOLD_BYTES;
+    bytes += transaction?.length ?? 0;
+    return covers === 'no amount' && bytes > MOST_PSBT_SOURCE_BYTES;
   });
 }

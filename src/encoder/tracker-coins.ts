@@ -5,7 +5,7 @@ import { readBounded } from '../wire/bounded.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { parseJson } from '../wire/json.ts';
 import type { ChainCoin, Charge } from './coins.ts';
-import { findTrackerFault, type OwnNode, type TRACKER_ERRORS, TrackerSyncSchema } from './tracker-standing.ts';
+import { findTrackerFault, type OwnNode, type TRACKER_ERRORS, TrackerSyncSchema } from './tracker-fault.ts';
 
 const PageSchema = shapeOf(
   Type.Object({
@@ -24,25 +24,27 @@ const PageSchema = shapeOf(
 
 const RefusalSchema = shapeOf(Type.Object({ code: Type.String({ pattern: '^[A-Z_]{1,40}$' }) }));
 
+/** Coins per page. */
 const PAGE = 10_000;
-/** A transaction takes few coins: of an address with more, the largest are kept, of those in blocks and of the others. */
+/** Most coins that are kept, of the confirmed ones and of the others: the largest. A transaction spends few. */
 const KEPT_COINS = 20_000;
-/** An address with more is not looked through: a page comes in no order of amounts, so the largest may be on any. */
+/** Most coins of an address. Pages have no order by amount, so all must be read to find the largest. */
 const MOST_COINS = 2_000_000;
 const PAGE_BYTES = 8 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
-/** A fault that may pass is one after so long. */
+/** Time after which a passing fault counts as a fault. */
 export const PATIENCE_MS = 3_000;
 const ASK_AGAIN_MS = 50;
 
 /**
- * The coins of a script as a UTXO tracker has them: those that blocks hold, then those of its mempool, each time the largest first. It
- * answers in milliseconds what a node without a wallet reads its whole set for.
+ * Reads the coins of a script from a UTXO tracker: confirmed ones first, then those of its mempool, each group largest
+ * first.
  *
- * @param url  of the tracker, without a slash at its end
- * @param node  the caller's: a tracker that polls its own may not know the newest block yet
- * @param charge  is told of each page that is read
- * @throws {PlatformError} those of TRACKER_ERRORS; a short lag is one only after 3 s
+ * @param url the tracker's, without a trailing slash
+ * @param node the caller's node: a tracker polls its own and may not have the newest block yet
+ * @param charge called for each page that is read
+ * @throws {PlatformError} the codes of TRACKER_ERRORS, for a short lag only after 3 s; COINS_INSUFFICIENT when the
+ *   address has too many coins
  */
 export async function readTrackedCoins(
   url: string,
@@ -76,7 +78,7 @@ export async function readTrackedCoins(
   }
 }
 
-/** Those that a block holds come first, each time the largest. */
+/** Sorts confirmed coins before the others, each group largest first, and keeps the largest of each. */
 function largest(coins: readonly ChainCoin[]): ChainCoin[] {
   const sorted = coins.toSorted((a, b) => Number(b.amount - a.amount));
   const [held, waiting] = [true, false].map((isHeld) => sorted.filter(({ height }) => (height !== null) === isHeld));
@@ -86,7 +88,8 @@ function largest(coins: readonly ChainCoin[]): ChainCoin[] {
 async function readPage(url: string) {
   const place = new URL(url).origin;
   const body = await fetchBounded(url, place);
-  if (!PageSchema.Check(body)) throw failed('TRACKER_UNAVAILABLE', place, 'gives an answer that is none of a tracker');
+  if (!PageSchema.Check(body))
+    throw failed('TRACKER_UNAVAILABLE', place, 'gives an answer that is not a page of coins');
   return body;
 }
 
@@ -104,7 +107,7 @@ async function fetchBounded(url: string, place: string): Promise<unknown> {
   }
 }
 
-/** What a tracker says when it tells no coins. */
+/** Returns the error for an answer without coins. */
 function refusal(place: string, status: number, bytes: Buffer): PlatformError {
   const body = readJson(bytes);
   const code = RefusalSchema.Check(body) ? body.code : undefined;
@@ -112,7 +115,7 @@ function refusal(place: string, status: number, bytes: Buffer): PlatformError {
   return failed('TRACKER_UNAVAILABLE', place, `answers ${status}${code ? ` (${code})` : ''}`);
 }
 
-/** Undefined for what is no JSON. */
+/** Parses JSON; undefined when it is none. */
 function readJson(bytes: Buffer): unknown {
   try {
     return parseJson(bytes, JSON.parse);
@@ -121,7 +124,7 @@ function readJson(bytes: Buffer): unknown {
   }
 }
 
-/** @param reason  quotes no host: callers read it */
+/** @param reason must not name a host: callers read it */
 function failed(code: (typeof TRACKER_ERRORS)[number], tracker: string, reason: string, cause?: unknown) {
   return new PlatformError(code, { reason: `the UTXO tracker ${reason}`, tracker }, { cause });
 }

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { callMethod } from '../service/rpc/call-method.ts';
 import { shapeOf } from '../wire/data/shape.ts';
-import { findTrackerFault, type OwnNode, type TrackerFault, TrackerSyncSchema } from './tracker-standing.ts';
+import { findTrackerFault, type OwnNode, type TrackerFault, TrackerSyncSchema } from './tracker-fault.ts';
 
-/** What is told of the tracker, where there is one. */
+/** Fields of `health` about the tracker. */
 export const TrackerHealthSchema = Type.Object({
   tracker_reachable: Type.Boolean(),
   tracker_synced: Type.Boolean({ description: "it has every block of its node, and those of the encoder's" }),
@@ -16,7 +16,7 @@ export type TrackerHealth = Static<typeof TrackerHealthSchema>;
 
 const SyncStatus = shapeOf(Type.Object({ ...TrackerSyncSchema.properties, mempool_ready: Type.Boolean() }));
 
-/** A probe waits for the answer. */
+/** Limit for one answer: a probe waits for it. */
 const TIMEOUT_MS = 2_000;
 const UNREACHABLE: TrackerHealth = {
   tracker_reachable: false,
@@ -28,11 +28,12 @@ const UNREACHABLE: TrackerHealth = {
 };
 
 /**
- * How far a tracker is, beside the encoder's node. Never throws: one that does not answer is not reachable.
+ * Returns the state of a tracker, compared with the encoder's node. Never throws: a tracker that does not answer is not
+ * reachable.
  *
- * @param url  of the tracker, without a slash at its end
- * @param node  undefined while it is not known
- * @param isPatient  whether a fault that may pass is none yet
+ * @param url the tracker's, without a trailing slash
+ * @param node undefined while its state is not known
+ * @param isPatient whether a passing fault does not count yet
  */
 export async function readTrackerHealth(
   url: string,
@@ -40,11 +41,11 @@ export async function readTrackerHealth(
   isPatient: (fault: TrackerFault | null) => boolean = () => false
 ): Promise<TrackerHealth> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const told = await callMethod(`${url}/`, 'get_sync_status', {}, { signal }).catch(() => null);
-  if (!SyncStatus.Check(told)) return UNREACHABLE;
-  const { lag, committed_height, mempool_ready, halted = false } = told;
-  const own = node ?? { height: committed_height ?? 0, hashAt: async () => told.committed_hash ?? '' };
-  const fault = await findTrackerFault(told, own).catch(() => null); // of a node that fails its own alarm tells
+  const status = await callMethod(`${url}/`, 'get_sync_status', {}, { signal }).catch(() => null);
+  if (!SyncStatus.Check(status)) return UNREACHABLE;
+  const { lag, committed_height, mempool_ready, halted = false } = status;
+  const own = node ?? { height: committed_height ?? 0, hashAt: async () => status.committed_hash ?? '' };
+  const fault = await findTrackerFault(status, own).catch(() => null); // the node's own alarm covers its failure
   const isFit = isPatient(fault) || fault === null;
   return {
     tracker_reachable: true,

@@ -1,29 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE_MS } from './tracker-coins.ts';
+import type { OwnNode, TrackerFault } from './tracker-fault.ts';
 import { readTrackerHealth, type TrackerHealth } from './tracker-health.ts';
-import type { OwnNode, TrackerFault } from './tracker-standing.ts';
 
 const LOOK_EVERY_MS = 2_000;
 
-/** What a tracker last told of itself, for probes that must not wait for it. */
+/** Asks a tracker for its state every 2 s, so that probes need not wait for it. */
 export class TrackerWatch {
   readonly #url: string;
   readonly #node: () => OwnNode | undefined;
   #health: TrackerHealth | undefined;
   #passingSince: number | null = null;
 
-  /** @param url  of the tracker, without a slash at its end @param node  the encoder's, as it was last seen; undefined: it was not */
+  /**
+   * @param url the tracker's, without a trailing slash
+   * @param node the encoder's node as last seen; undefined before that
+   */
   constructor(url: string, node: () => OwnNode | undefined) {
     this.#url = url;
     this.#node = node;
   }
 
-  /** Undefined before it was asked. */
+  /** The last state; undefined before the first answer. */
   get health(): TrackerHealth | undefined {
     return this.#health;
   }
 
-  /** Asks it until the signal. */
+  /** Asks until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#health = await readTrackerHealth(this.#url, this.#node(), (fault) => this.#isPatient(fault));
@@ -31,7 +34,7 @@ export class TrackerWatch {
     }
   }
 
-  /** As long as a call waits for what may pass. */
+  /** Returns whether a passing fault still counts as none: as long as a call would wait for it to pass. */
   #isPatient(fault: TrackerFault | null): boolean {
     if (!fault?.isPassing) this.#passingSince = null;
     else this.#passingSince ??= performance.now();

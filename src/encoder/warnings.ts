@@ -1,6 +1,6 @@
-/** What a caller should know of an answer that is no error. */
+/** Texts of warnings beside a successful answer. */
 const WARNINGS = {
-  SURPLUS_TO_FEE: 'what is left over is too little for an output, and goes to the miner',
+  SURPLUS_TO_FEE: 'the remainder is too small for an output and goes to the miner',
   SIGNER_NEEDS_SCRIPTS:
     "the second transaction spends a script, which a node's wallet cannot sign: unless your signer can, do not broadcast the first one, and ask with options.signerSupportsScripts: false",
   REVEAL_NEEDED:
@@ -13,7 +13,7 @@ const WARNINGS = {
   FEE_AS_FUNDED:
     "the first transaction left less than the node's estimate asks for by now: the second one pays all of it, and may wait for long",
   KEEP_FIRST_INPUT:
-    'the first input is the key of what is said: a wallet that replaces the transaction and puts another input first pays for an action that nobody can read',
+    "the first input's txid obfuscates the action: a wallet that replaces the transaction with another first input pays for an action that nobody can read",
   NODES_REPLACE_NOTHING:
     'nodes of this chain replace nothing unless they run with mempoolreplacement=1: most will neither relay nor mine a replacement',
   NOT_REPLACEABLE:
@@ -22,17 +22,18 @@ const WARNINGS = {
     'the replacement has another id: a second transaction that spends from it is built anew, by create_tx with the signed replacement in p2shHex',
   NOT_COMPRESSED: 'compress changes nothing: decoders read no compressed payloads'
 } as const;
+/** A code of `WARNINGS`. */
 export type WarningCode = keyof typeof WARNINGS;
 
-/** A warning, or one with what it is about. */
+/** A warning, alone or with the text that it is about. */
 export type Warning = WarningCode | readonly [code: WarningCode, about: string];
 
-/** The field of an answer; without warnings it has none. */
+/** Returns the `warnings` field of an answer; no field without warnings. */
 export function warn(warnings: readonly Warning[]) {
   if (warnings.length === 0) return {};
-  const told = warnings.map((warning) => {
+  const texts = warnings.map((warning) => {
     const [code, about] = typeof warning === 'string' ? [warning] : warning;
     return { code, message: about === undefined ? WARNINGS[code] : `${WARNINGS[code]}: ${about}` };
   });
-  return { warnings: told };
+  return { warnings: texts };
 }

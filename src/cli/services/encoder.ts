@@ -7,7 +7,7 @@ import { type CoinTracker, NodeCoins } from '../../encoder/coins.ts';
 import { NodePolicyReader } from '../../encoder/node-policy.ts';
 import { Reservations } from '../../encoder/reservations.ts';
 import { readTrackedCoins } from '../../encoder/tracker-coins.ts';
-import type { OwnNode } from '../../encoder/tracker-standing.ts';
+import type { OwnNode } from '../../encoder/tracker-fault.ts';
 import { TrackerWatch } from '../../encoder/tracker-watch.ts';
 import type { Logger } from '../../log.ts';
 import type { Command, Environment } from '../command.ts';

@@ -18,57 +18,63 @@ import {
 } from './select-coins.ts';
 import type { Sender } from './sender.ts';
 
-/** Stands for a transaction whose id is not known yet. */
+/** Placeholder for a transaction id that is not known yet. */
 const ANY_TXID = '11'.repeat(32);
 
-/** What a transaction is to say, and by whose coins. */
+/** The content and payments of a transaction, and its sender. */
 export interface Order {
   readonly encoding: Encoding;
-  /** Empty: nothing is said. */
+  /** Empty for a transaction that only pays. */
   readonly frame: Uint8Array;
   readonly magic: string;
   readonly sender: Sender;
-  /** Outputs that belong to the action; in two steps the second transaction has them. */
+  /** Outputs that belong to the action. In two steps the second transaction has them. */
   readonly outputs: readonly FormOutput[];
-  /** What the protocol asks for the action; of chunks, the first transaction pays it. */
+  /** The protocol's fee outputs. For an envelope the first transaction of two pays them. @see feeIsFunded */
   readonly feeOutputs: readonly FormOutput[];
   readonly changeScript: Uint8Array;
   readonly fee: FeeRule;
-  /** What a reveal pays at least, where the caller named no fee and the first transaction left less than is usual by now. */
+  /**
+   * Least fee of a reveal, used when the caller named no fee and the first transaction left less than the usual fee by
+   * now.
+   */
   readonly leastFee?: FeeRule | undefined;
-  /** Is asked where there is no change. */
+  /** Called for a transaction without change. */
   readonly limitFee: FeeLimit;
   readonly dust: DustRules;
   readonly sequence: number;
 }
 
-/** Outputs with locks that a transaction has or will have. */
+/** Locked outputs of a transaction that exists or is planned. */
 export interface Funding {
   readonly txid: string;
   readonly locked: readonly { readonly vout: number; readonly amount: bigint; readonly lock: Lock }[];
 }
 
-/** The transaction that reveals what locked outputs hold. */
+/** The transaction that spends locked outputs and reveals their data. */
 export interface Reveal extends Settled {
   readonly funding: Funding;
-  /** It pays all that the first transaction left, which is less than is usual by now. */
+  /** Whether it pays all that the first transaction left, because that is below the usual fee by now. */
   readonly isLowered?: boolean;
 }
 
 /** The transactions that carry an action. */
 export interface Composed<C extends Coin> {
-  /** The only one, or the one that funds the reveal. */
+  /** The only transaction, or the one that funds the reveal. */
   readonly first: Selected<C>;
   readonly locks: readonly Lock[];
-  /** Null in one step. Where signatures will change the first transaction's id it spends from another one, and shows only its size. */
+  /**
+   * Null in one step. When signing will change the first transaction's id, the reveal spends a placeholder and shows
+   * only its size.
+   */
   readonly reveal: Reveal | null;
 }
 
 /**
- * Composes the transactions of an order; nothing is signed.
+ * Composes the unsigned transactions of an order.
  *
- * @param coins  as `selectCoins` takes them
- * @throws {PlatformError} COINS_INSUFFICIENT, REQUEST_INVALID for outputs below dust, and what `limitFee` throws
+ * @param coins as `selectCoins` takes them
+ * @throws {PlatformError} COINS_INSUFFICIENT, REQUEST_INVALID for outputs below dust, and the errors of `limitFee`
  */
 export function compose<C extends Coin>(order: Order, coins: readonly C[]): Composed<C> {
   refuseDust([...order.outputs, ...order.feeOutputs], order.dust);
@@ -78,7 +84,10 @@ export function compose<C extends Coin>(order: Order, coins: readonly C[]): Comp
   return { first: select(order, coins, outputsFor), locks: [], reveal: null };
 }
 
-/** The reveal of a payload whose first transaction is there. @throws {PlatformError} COINS_INSUFFICIENT, and what `limitFee` throws */
+/**
+ * Composes the reveal of a first transaction that exists. @throws {PlatformError} COINS_INSUFFICIENT, and the errors of
+ * `limitFee`
+ */
 export function composeReveal(order: Order, funding: Funding): Reveal {
   const { inputs, outputs } = revealParts(order, funding);
   const held = funding.locked.reduce((sum, { amount }) => sum + amount, 0n);
@@ -97,7 +106,7 @@ export function composeReveal(order: Order, funding: Funding): Reveal {
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
 
-/** The locks of an order in two steps. */
+/** Returns the locks of an order in two steps. */
 export function orderLocks({ encoding, frame, sender, magic }: Order & { encoding: TwoStepEncoding }): readonly Lock[] {
   return locksOf(encoding, frame, sender, magic);
 }
@@ -112,7 +121,10 @@ function composeTwoSteps<C extends Coin>(order: Order & { encoding: TwoStepEncod
   return { first, locks, reveal: composeReveal(order, { txid, locked }) };
 }
 
-/** What each locked output holds: together the exact cost of the reveal, or as much more as makes its change no dust. */
+/**
+ * Returns the amount of each locked output. Together they pay the exact cost of the reveal, or enough more that its
+ * change is not dust.
+ */
 function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[] {
   const least = locks.map(({ script }) => freeAmount(script, order.dust));
   const leastTotal = least.reduce((sum, amount) => sum + amount, 0n);
@@ -128,12 +140,12 @@ function fundingAmounts(order: Order, locks: readonly Lock[]): readonly bigint[]
   return [least[0]! + total - leastTotal, ...least.slice(1)];
 }
 
-/** What the first transaction of two pays for the protocol, beside its locks. */
+/** Returns the outputs, beside the locks, by which the first transaction of two pays the protocol's fee. */
 export function fundedOutputs(order: Order): readonly FormOutput[] {
   return splitOutputs(order).funding;
 }
 
-/** Which transaction of two pays what, as decoders look for it. @see feeIsFunded */
+/** Splits the payments between the two transactions, where decoders look for them. @see feeIsFunded */
 function splitOutputs({ encoding, outputs, feeOutputs }: Order) {
   return feeIsFunded(encoding === 'TAPROOT' ? 'envelope' : 'chunks')
     ? { funding: feeOutputs, reveal: outputs }
@@ -147,7 +159,7 @@ function revealParts(order: Order, { txid, locked }: Funding) {
   return { inputs, outputs: [...marker.map((script) => ({ amount: 0n, script })), ...splitOutputs(order).reveal] };
 }
 
-/** Outputs that carry the frame themselves. */
+/** Returns the outputs that carry the frame themselves. */
 function dataOutputs({ encoding, frame, sender, magic, dust }: Order, firstTxid: string): readonly FormOutput[] {
   if (frame.length === 0) return [];
   const scripts =

@@ -1,38 +1,41 @@
 import { PlatformError } from '../../errors.ts';
 import type { Sender } from './sender.ts';
 
-/** How a transaction can carry a payload, in the order in which AUTO tries them. */
+/** Ways of carrying a payload, in the order in which AUTO tries them. */
 export const ENCODINGS = ['OP_RETURN', 'TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** The order where a request names none, as clients in use rely on it. */
+/** The order for a request that names no encoding; clients in use rely on it. */
 const USUAL_ORDER: readonly Encoding[] = ['OP_RETURN', 'P2SH', 'P2WSH', 'TAPROOT', 'MULTISIGN'];
 
-/** AUTO for a plain address, whose signers and clients expect it. */
+/** The order of AUTO for a plain address; its signers and clients expect it. */
 const PLAIN_ORDER: readonly Encoding[] = ['OP_RETURN', 'TAPROOT', 'P2SH', 'P2WSH', 'MULTISIGN'];
 
-/** What decides which encodings there are. */
+/** Facts that decide which encodings are possible. */
 export interface EncodingFacts {
-  /** Of the framed action. */
+  /** Bytes of the framed action. */
   readonly frameBytes: number;
   readonly sender: Pick<Sender, 'keyHash' | 'publicKey' | 'address' | 'isSegwit' | 'covers'>;
-  /** What the coin node relays. */
+  /** Relay rules of the coin node. */
   readonly relay: {
-    /** Bytes of an OP_RETURN script; 0: none at all. */
+    /** Most bytes of an OP_RETURN script; 0 when the node relays none. */
     readonly dataCarrierBytes: number;
     readonly permitsBareMultisig: boolean;
   };
-  /** What the chain's rules and the profile allow in the next block. */
+  /** Rules of the chain and the profile in the next block. */
   readonly active: { readonly segwit: boolean; readonly envelope: boolean };
-  /** What the caller's signer can: scripts of forms that are not usual, and those in taproot leaves. */
+  /** Abilities of the caller's signer: unusual scripts, and scripts in taproot leaves. */
   readonly signer: { readonly scripts: boolean; readonly tapscript: boolean };
 }
 
-/** OP_RETURN and the prefix of its push: 2 bytes up to 75, 3 up to 255, 4 beyond. */
+/** Returns the bytes of the script: OP_RETURN, the push prefix (1, 2 or 3 bytes) and the payload. */
 const returnBytes = (payloadBytes: number) => 1 + payloadBytes + (payloadBytes <= 75 ? 1 : payloadBytes <= 255 ? 2 : 3);
 const MAGIC_BYTES = 4;
 
-/** The first encoding that can carry the payload. @throws {PlatformError} ENCODING_UNAVAILABLE with the reason */
+/**
+ * Returns the first encoding that can carry the payload. @throws {PlatformError} ENCODING_UNAVAILABLE with the reason
+ * for each
+ */
 export function chooseEncoding(wanted: Encoding | 'AUTO' | undefined, facts: EncodingFacts): Encoding {
   const tried = wanted === undefined ? USUAL_ORDER : wanted === 'AUTO' ? autoOrder(facts.sender) : [wanted];
   const reasons = tried.map((encoding) => [encoding, obstacle(encoding, facts)] as const);
@@ -45,7 +48,7 @@ export function chooseEncoding(wanted: Encoding | 'AUTO' | undefined, facts: Enc
 
 const autoOrder = ({ covers }: EncodingFacts['sender']) => (covers === 'no amount' ? PLAIN_ORDER : ENCODINGS);
 
-/** Why an encoding cannot carry the payload; undefined when it can. */
+/** Returns the reason why an encoding cannot carry the payload; undefined when it can. */
 function obstacle(
   encoding: Encoding,
   { frameBytes, sender, relay, active, signer }: EncodingFacts
@@ -63,7 +66,7 @@ function obstacle(
       return sender.publicKey ? undefined : `the public key of ${sender.address} is not known: send compressedPubKey`;
     case 'P2WSH':
       if (!active.segwit) return 'the network has no segwit';
-      // Nodes relay no witness with an uncompressed key, and a plain address does not say of which kind its key is.
+      // Nodes relay no witness with an uncompressed key, and the hash of a plain address may be of one.
       if (!sender.isSegwit && !sender.publicKey)
         return `the key of ${sender.address} may be an uncompressed one: send compressedPubKey`;
       return chunkObstacle(sender, signer);

@@ -6,16 +6,19 @@ import { payToScript } from '../../coin/script/pay-scripts.ts';
 import { writePush } from '../../coin/script/script.ts';
 import { type Coverage, type Sender, SIGNATURE, SPARE_WEIGHT, spareOfScript, TAPROOT_SIGNATURE } from './sender.ts';
 
-/** An output that holds a part of a payload, which the input that spends it reveals. */
+/** An output that holds a part of a payload. The input that spends it reveals the part. */
 export interface Lock {
   readonly script: Buffer;
-  /** What it commits to: the redeem script, the witness script or the leaf, which signers are shown. */
+  /** The redeem script, witness script or leaf that the output commits to. The PSBT shows it to signers. */
   readonly inner: Buffer;
-  /** What the reveal's PSBT tells a signer. */
+  /** PSBT fields for the input that spends it. */
   readonly fields: Pick<TransactionInputUpdate, 'redeemScript' | 'witnessScript' | 'tapLeafScript'>;
   readonly unlock: Unlock;
   readonly covers: Coverage;
-  /** Of an envelope: the key, 32 bytes, and the hash of the leaf, by which its owner spends it without revealing it. */
+  /**
+   * Envelope only: the 32-byte key and the leaf's hash. With both the owner can spend the output without revealing the
+   * leaf.
+   */
   readonly internalKey?: Buffer;
   readonly leafHash?: Buffer;
 }
@@ -25,7 +28,7 @@ export type TwoStepEncoding = 'P2SH' | 'P2WSH' | 'TAPROOT';
 const NO_BYTES = Buffer.alloc(0);
 const UNKNOWN_KEY = Buffer.alloc(33);
 
-/** The outputs that hold a frame, in the order in which they are to be spent. The sender's key spends them. */
+/** Returns the outputs that hold a frame, in the order in which the reveal must spend them with the sender's key. */
 export function locksOf(encoding: TwoStepEncoding, frame: Uint8Array, sender: Sender, magic: string): readonly Lock[] {
   if (encoding === 'TAPROOT') return [envelopeLock(frame, sender.publicKey!, magic)];
   return chunkScripts(frame, sender.keyHash!).map((script) => chunkLock(encoding, script, sender));
@@ -62,7 +65,7 @@ function envelopeLock(frame: Uint8Array, publicKey: Buffer, magic: string): Lock
   const [controlBlock] = tapLeafScript![0]!;
   return {
     ...{ script: Buffer.from(script), inner: leaf, internalKey: key, leafHash: Buffer.from(tapMerkleRoot!) },
-    // The internal key is the sender's, who can take the coins back. Signers are not told: they would spend without the leaf.
+    // The internal key is the sender's, for taking the coins back. The PSBT leaves it out: signers would spend without the leaf.
     fields: { tapLeafScript: tapLeafScript! },
     unlock: { script: NO_BYTES, witness: [TAPROOT_SIGNATURE, leaf, TaprootControlBlock.encode(controlBlock)] },
     covers: 'all amounts'

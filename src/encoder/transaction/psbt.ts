@@ -5,13 +5,13 @@ import { varInt } from '../../coin/raw/byte-writer.ts';
 import { type TransactionForm, writeBase } from '../../coin/raw/transaction-form.ts';
 import { PlatformError } from '../../errors.ts';
 
-/** What a PSBT tells a signer of one input, beside its place. */
+/** PSBT fields of one input, beside its outpoint. */
 export interface Spent {
   readonly amount: bigint;
   readonly script: Uint8Array;
-  /** The whole transaction without its witnesses; null: signers are not told. */
+  /** The whole transaction without witnesses; null to leave it out. */
   readonly transaction: Uint8Array | null;
-  /** A witness spends it, whose signature covers the amount. */
+  /** Whether a witness spends it: its signature covers the amount. */
   readonly hasWitness: boolean;
   readonly fields: Omit<TransactionInputUpdate, 'txid' | 'index'>;
 }
@@ -19,10 +19,10 @@ export interface Spent {
 const NO_BYTES = new Uint8Array();
 
 /**
- * The PSBT, version 0, of an unsigned transaction.
+ * Writes the PSBT, version 0, of an unsigned transaction.
  *
- * @param spent  in the order of the inputs
- * @throws {PlatformError} SELF_CHECK_FAILED when it is not the transaction of the form
+ * @param spent in the order of the inputs
+ * @throws {PlatformError} SELF_CHECK_FAILED when the PSBT holds another transaction than the form
  * @see BIP 174
  */
 export function writePsbt(form: TransactionForm, spent: readonly Spent[]): Buffer {
@@ -40,13 +40,15 @@ export function writePsbt(form: TransactionForm, spent: readonly Spent[]): Buffe
   return withTransactions(Buffer.from(psbt.toPSBT(0)), transactions);
 }
 
-/** The field of a whole transaction, first in the map of an input. @see BIP 174 */
+/** Key of the field for a whole transaction, the first in the map of an input. @see BIP 174 */
 const NON_WITNESS_UTXO = Buffer.from([1, 0]);
 const MAGIC_BYTES = 5;
 
 /**
- * A PSBT whose inputs name the whole transactions that they spend from. They are copied as they are: the library reads, checks and
- * hashes each as often as it is named, which takes minutes where hundreds of coins are of one large transaction.
+ * Adds whole transactions to the inputs of a PSBT by copying bytes.
+ *
+ * The library would parse and hash each transaction once per input, which takes minutes when hundreds of coins come
+ * from one large transaction.
  */
 function withTransactions(psbt: Buffer, transactions: readonly (Uint8Array | null)[]): Buffer {
   const cursor = new ByteCursor(psbt);
@@ -63,7 +65,7 @@ function withTransactions(psbt: Buffer, transactions: readonly (Uint8Array | nul
   return Buffer.concat(parts);
 }
 
-/** Keys and values up to an empty key. */
+/** Skips keys and values up to the empty key that ends the map. */
 function skipMap(cursor: ByteCursor): void {
   for (let key = cursor.varInt(); key > 0; key = cursor.varInt()) {
     cursor.skip(key);

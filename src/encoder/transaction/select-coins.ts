@@ -1,12 +1,16 @@
 import { type FormInput, type FormOutput, type TransactionForm, writeBase } from '../../coin/raw/transaction-form.ts';
 import { PlatformError } from '../../errors.ts';
 
-/** Satoshis for a transaction. */
+/** Returns the fee of a transaction in satoshis. */
 export type FeeRule = (form: TransactionForm) => bigint;
 
-/** Refuses a fee that a transaction pays because what is left over is too little for change. @throws {PlatformError} REQUEST_INVALID */
+/**
+ * Refuses a fee that a transaction pays because its remainder is too small for change. @throws {PlatformError}
+ * REQUEST_INVALID
+ */
 export type FeeLimit = (form: TransactionForm, paid: bigint) => void;
 
+/** An unspent output. */
 export interface Coin {
   readonly txid: string;
   readonly vout: number;
@@ -14,47 +18,49 @@ export interface Coin {
   readonly amount: bigint;
 }
 
-/** What coins are selected for. */
+/** Outputs, fee and change that coins must pay for. */
 export interface Payment {
-  /** By the id of the transaction that the first input spends, which is the key of what they carry. */
+  /** Returns the outputs. The txid of the first input's coin is the key that obfuscates their data. */
   readonly outputsFor: (firstTxid: string) => readonly FormOutput[];
   readonly inputOf: (coin: Coin) => FormInput;
   readonly fee: FeeRule;
   readonly changeScript: Uint8Array;
-  /** The least change. */
+  /** Least amount of change, in satoshis. */
   readonly changeDust: bigint;
 }
 
-/** Nodes relay no transaction of fewer bytes without its witnesses. @see CVE-2017-12842 */
+/** Least bytes of a transaction without witnesses that nodes relay. @see CVE-2017-12842 */
 const LEAST_BASE_BYTES = 82;
 
-/** Whether a transaction has outputs, and is not too small to be relayed. */
+/** Returns whether a transaction has outputs and is large enough to be relayed. */
 export function isRelayable(form: TransactionForm): boolean {
   return form.outputs.length > 0 && writeBase(form).length >= LEAST_BASE_BYTES;
 }
 
-/** A transaction whose fee is paid. */
+/** A transaction with its fee. */
 export interface Settled {
   readonly form: TransactionForm;
   readonly fee: bigint;
-  /** Satoshis of the last output; null where nothing comes back. */
+  /** Satoshis of the last output; null without change. */
   readonly change: bigint | null;
-  /** The fee is the one that was asked for. */
+  /** Whether the fee equals the one asked for. */
   readonly isExact: boolean;
 }
 
+/** A settled transaction with the coins that it spends. */
 export interface Selected<C extends Coin> extends Settled {
   readonly coins: readonly C[];
 }
 
-/** Inputs of one transaction. */
+/** Most inputs of one transaction. */
 export const MAX_INPUTS = 500;
 
 /**
- * Takes coins in their order until they pay outputs and fee; the first one stays the first input. What is too little for
- * change makes it take another coin, and goes to the miner only when there is none.
+ * Takes coins in their order until they pay outputs and fee. The first coin stays the first input.
  *
- * @param coins  largest first, or as the caller wants them spent
+ * When the remainder is too small for change, takes another coin; without one, the remainder goes to the miner.
+ *
+ * @param coins largest first, or in the caller's order
  * @throws {PlatformError} COINS_INSUFFICIENT
  */
 export function selectCoins<C extends Coin>(coins: readonly C[], payment: Payment): Selected<C> {
@@ -64,7 +70,7 @@ export function selectCoins<C extends Coin>(coins: readonly C[], payment: Paymen
   const paid = outputs.reduce((sum, { amount }) => sum + amount, 0n);
   const inputs: FormInput[] = [];
   let total = 0n;
-  // Fees only grow by further inputs: with less than this, there is no need to compute the next one.
+  // Each further input raises the fee: below this total the next fee need not be computed.
   let least = paid;
   let leftOver: Selected<C> | undefined;
   for (const [position, coin] of coins.slice(0, MAX_INPUTS).entries()) {
@@ -89,7 +95,7 @@ function amountsOf({ available, outputs, fee }: Readonly<Record<'available' | 'o
   return { required: Number(outputs + fee), available: Number(available), outputs: Number(outputs), fee: Number(fee) };
 }
 
-/** Says how much is missing with one coin. */
+/** Returns the error for no coins; the amounts assume one input. */
 function nothingToSpend({ outputsFor, inputOf, fee: feeOf }: Payment): PlatformError {
   const coin = { txid: '00'.repeat(32), vout: 0, amount: 0n };
   const outputs = outputsFor(coin.txid);
@@ -100,9 +106,9 @@ function nothingToSpend({ outputsFor, inputOf, fee: feeOf }: Payment): PlatformE
 }
 
 /**
- * Completes a transaction with change where that is worth it; undefined when the coins are too few.
+ * Completes a transaction with change when that is worth it; undefined when the coins are too few.
  *
- * @param left  satoshis that the inputs hold beyond the outputs
+ * @param left satoshis of the inputs beyond the outputs
  */
 export function settle(
   taken: readonly FormInput[],

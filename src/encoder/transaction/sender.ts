@@ -9,53 +9,58 @@ import { hash160, payTo, payToScript, readProgram } from '../../coin/script/pay-
 import { writePush } from '../../coin/script/script.ts';
 import { PlatformError } from '../../errors.ts';
 
-/** Whose coins a transaction spends, and what signing one of them will add. */
+/** The owner of the coins that a transaction spends, with the size of one signed input. */
 export interface Sender {
   readonly address: string;
   readonly script: Buffer;
   /** 33 bytes; null where only the address is known. */
   readonly publicKey: Buffer | null;
-  /** The hash of the key, 20 bytes; null for a taproot address whose key is not known. */
+  /** Hash of the key, 20 bytes; null for a taproot address whose key is not known. */
   readonly keyHash: Buffer | null;
-  /** What a signer is told of each of its coins: the script of a nested segwit address, the key of a taproot one. */
+  /** PSBT fields of each coin: the script of a nested segwit address, the key of a taproot one. */
   readonly fields: Pick<TransactionInputUpdate, 'redeemScript' | 'tapInternalKey'>;
-  /** Of the signed form, with placeholders in place of signatures. */
+  /** The signed form of an input, with placeholders for signatures. */
   readonly unlock: Unlock;
-  /** No signature changes the id of a transaction that spends only such coins. */
+  /** Whether the transaction id stays when such coins are signed. */
   readonly isSegwit: boolean;
-  /** Which amounts a signature of one of its coins covers. */
+  /** Amounts that a signature of one of its coins covers. */
   readonly covers: Coverage;
 }
 
-/** No amount without a witness, its own coin's in segwit, those of all inputs in taproot. */
+/** Amounts that a signature covers: none without a witness, its own coin's in segwit, all inputs' in taproot. */
 export type Coverage = 'no amount' | 'own amount' | 'all amounts';
 
-/** It covers all inputs and outputs. */
+/** Signature type that covers all inputs and outputs. */
 const SIGHASH_ALL = 1;
-/** A signature as most signers make it, and its type. Some make half of them one byte longer, few are shorter. */
+/**
+ * Placeholder of a usual signature with its type byte. Half of the signatures of some signers are one byte longer; few
+ * are shorter.
+ */
 export const SIGNATURE = Buffer.concat([Buffer.alloc(70), Buffer.from([SIGHASH_ALL])]);
-/** How much more an input may weigh by that byte. */
+/** Weight of that one byte. */
 export const SPARE_WEIGHT = { inScript: WITNESS_SCALE, inWitness: 1 } as const;
-/** A key whose hash alone is known may be uncompressed: 65 bytes in place of 33. */
+/** Additional bytes of an uncompressed key, 65 in place of 33. A key of which only the hash is known may be one. */
 const UNCOMPRESSED_MORE = 32;
-/** A script from here on has a length of two more bytes. @see FormInput */
+/** Script length from which the length itself takes two more bytes. @see FormInput */
 const LONG_SCRIPT = 253;
 
-/** How much more an input may weigh by its script: by a longer signature, a longer key, and the length of both. */
+/** Returns the weight that an input's script may gain: a longer signature, a longer key, and a longer length. */
 export function spareOfScript({ length }: Uint8Array, isKeyKnown: boolean): number {
   const more = 1 + (isKeyKnown ? 0 : UNCOMPRESSED_MORE);
   const isLonger = length < LONG_SCRIPT && length + more >= LONG_SCRIPT;
   return WITNESS_SCALE * (more + (isLonger ? 2 : 0));
 }
 
-/** @see BIP 340: the usual type is not written. */
+/** Placeholder of a taproot signature. @see BIP 340: the usual type is not written */
 export const TAPROOT_SIGNATURE = Buffer.alloc(64);
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * A sender by address or public key. A key alone stands for its segwit address, or its plain one where the chain has no segwit.
+ * Returns a sender by address or public key. A key alone stands for its segwit address, or for its plain one where the
+ * chain has no segwit.
  *
- * @param publicKey  hex of 33 bytes; needed for addresses of script hashes. That of a taproot address is the one before its tweak (BIP 86)
+ * @param publicKey hex of 33 bytes; needed for script-hash addresses. For a taproot address it is the untweaked key
+ *   (BIP 86)
  * @throws {PlatformError} REQUEST_INVALID
  */
 export function readSender(text: string, publicKey: string | undefined, network: ChainNetwork): Sender {

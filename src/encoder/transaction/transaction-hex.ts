@@ -4,7 +4,7 @@ import { PlatformError } from '../../errors.ts';
 const PSBT_HEX = '70736274ff';
 const PSBT_BASE64 = 'cHNidP';
 
-/** The bytes of a transaction in hex. @throws {PlatformError} REQUEST_INVALID, which knows a PSBT when it sees one */
+/** Decodes a transaction in hex. @throws {PlatformError} REQUEST_INVALID, with a reason of its own for a PSBT */
 export function readTransactionHex(text: string): Buffer {
   if (text.toLowerCase().startsWith(PSBT_HEX) || text.startsWith(PSBT_BASE64))
     throw invalid('this is a PSBT: let the signer finalize it, and send the hex of the transaction');

@@ -11,7 +11,7 @@ import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { writePush } from '../../../src/coin/script/script.ts';
 import { selfCheck } from '../../../src/encoder/self-check.ts';
-import { firstSpent, MOST_TOLD_BYTES, revealSpent, tooLongToTell } from '../../../src/encoder/spent.ts';
+import { firstSpent, MOST_PSBT_SOURCE_BYTES, revealSpent, tooLongForPsbt } from '../../../src/encoder/spent.ts';
 import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
 import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
 import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';
@@ -284,8 +284,8 @@ test('hundreds of coins of one large transaction are told in no time, and no mor
   const parent = writeTransaction({ inputs: [{ txid: '22'.repeat(32), vout: 0, sequence: 0, unlock }], outputs });
   const { txid } = readRawTransaction(parent);
   const coins = Array.from({ length: 300 }, (_, vout) => ({ txid, vout, amount: 100_000n, transaction: parent }));
-  const spendable = coins.slice(0, coins.length - tooLongToTell(sender, coins).length);
-  assert.equal(spendable.length, Math.floor(MOST_TOLD_BYTES / parent.length));
+  const spendable = coins.slice(0, coins.length - tooLongForPsbt(sender, coins).length);
+  assert.equal(spendable.length, Math.floor(MOST_PSBT_SOURCE_BYTES / parent.length));
   const form = {
     inputs: spendable.map((coin) => ({ ...coin, sequence: 0xffffffff, unlock: sender.unlock })),
     outputs: [{ amount: 1_000_000n, script: sender.script }]
@@ -294,7 +294,7 @@ test('hundreds of coins of one large transaction are told in no time, and no mor
   const psbt = writePsbt(form, firstSpent(sender, spendable));
   const { user } = process.threadCpuUsage(before);
   assert.ok(user < 2_000_000, `${user} µs of CPU`);
-  assert.ok(psbt.length < MOST_TOLD_BYTES * 1.1);
+  assert.ok(psbt.length < MOST_PSBT_SOURCE_BYTES * 1.1);
   const few = { inputs: form.inputs.slice(0, 2), outputs: [{ amount: 150_000n, script: sender.script }] };
   const signed = signPsbt(writePsbt(few, firstSpent(sender, spendable.slice(0, 2))).toString('hex'), SECRET);
   assert.equal(readRawTransaction(Buffer.from(signed, 'hex')).outputs.length, 1);

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
 
-/** How a tracker's coins cannot be told. */
+/** Reasons why a tracker's coins cannot be used. */
 export const TRACKER_ERRORS = [
   'TRACKER_UNAVAILABLE',
   'TRACKER_BEHIND',
@@ -9,7 +9,7 @@ export const TRACKER_ERRORS = [
   'TRACKER_HALTED'
 ] as const satisfies readonly ErrorCode[];
 
-/** What a tracker tells of how far it is. */
+/** A tracker's own report of its state. */
 export const TrackerSyncSchema = Type.Object({
   synced: Type.Boolean(),
   lag: Type.Union([Type.Integer(), Type.Null()]),
@@ -17,30 +17,35 @@ export const TrackerSyncSchema = Type.Object({
   committed_hash: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   halted: Type.Optional(Type.Boolean())
 });
+/** A checked report. */
 export type TrackerSync = Static<typeof TrackerSyncSchema>;
 
-/** The encoder's own node. */
+/** The encoder's node. */
 export interface OwnNode {
   readonly height: number;
   /** @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
   readonly hashAt: (height: number) => Promise<string>;
 }
 
-/** Why a tracker's coins are not those of the encoder's node. */
+/** A reason why a tracker's coins differ from those of the encoder's node. */
 export interface TrackerFault {
   readonly code: (typeof TRACKER_ERRORS)[number];
-  /** What stands behind "the UTXO tracker"; quotes no host: callers read it. */
+  /** Text that follows "the UTXO tracker". It names no host: callers read it. */
   readonly reason: string;
-  /** It may end by itself within seconds: a tracker polls its node once a second. */
+  /** Whether it may end by itself within seconds: a tracker polls its node once a second. */
   readonly isPassing: boolean;
 }
 
+/** Most blocks of a lag that may pass by itself. */
 const SHORT_LAG_BLOCKS = 3;
 
-/** The one rule for health and for calls; null: it has the chain of the node. @throws what `hashAt` throws */
+/**
+ * Compares a tracker with the encoder's node. Health and calls use this one rule. @returns null when both have the same
+ * chain @throws the errors of `hashAt`
+ */
 export async function findTrackerFault(sync: TrackerSync, { height, hashAt }: OwnNode): Promise<TrackerFault | null> {
   const { synced, lag, committed_height: has, committed_hash: hash, halted } = sync;
-  if (halted) return fault('TRACKER_HALTED', 'is halted, and waits for its operator');
+  if (halted) return fault('TRACKER_HALTED', 'is halted until its operator acts');
   if (lag === null || has === null)
     return fault('TRACKER_NOT_READY', 'does not know yet how far it is behind its node');
   if (lag > 0 || !synced)

@@ -10,23 +10,24 @@ import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
 import { type DecoderView, LiveSchema, liveOf, type StallLimits, StatusSchema, statusOf } from './health.ts';
 import { decoderMethods } from './methods.ts';
 
-/** What the decoder's front door is handed by its process. */
+/** Parts that the decoder's process hands to its front door. */
 export interface DecoderAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'> {
   readonly config: ServiceDefinition['config'] &
     Pick<
       DecoderConfig,
       'DECODER_API_KEY' | 'DECODER_RATE_LIMIT_RPM' | 'DECODER_STALL_ALERT_MS' | 'DECODER_STALL_FETCH_ATTEMPTS'
     >;
-  /** What is known of the loop at this moment. */
+  /** Returns the last known state of the loop. */
   readonly view: () => DecoderView;
 }
 
 const LOOPBACK = new Set(['127.0.0.1', '0:0:0:0::/64']);
 
 /**
- * The decoder's front door: JSON-RPC and the probes `GET /status` and `GET /live`, in the frame of every service.
+ * Creates the decoder's front door: JSON-RPC and the probes `GET /status` and `GET /live`, in the frame that every
+ * service has.
  *
- * It answers from what the loop last said, so that no slow database or node can stall it.
+ * It answers from the loop's last report, so that a slow database or node cannot stall it.
  *
  * @throws {PlatformError} CONFIG_INVALID
  * @see the section "Decoder (JSON-RPC 2.0 on DECODER_API_PORT)" of the specification
@@ -50,8 +51,8 @@ export function createDecoderApp(deps: DecoderAppDeps): FastifyInstance {
 }
 
 /**
- * A prober on the same machine, or a listed proxy that asks by itself, counts for nothing: one that is refused would take 429 for ill
- * health.
+ * Registers the probes. A prober on this machine, or a listed proxy on its own behalf, is not rate-limited: it would
+ * take 429 for a failure.
  */
 function registerProbes(app: FastifyInstance, { config, view }: DecoderAppDeps, addressOf: AddressReader): void {
   const limits: StallLimits = {

@@ -5,12 +5,12 @@ import { type Connection, rows } from '../db/core/connection.ts';
 import type { ScanRules } from './block-scan.ts';
 import { DECODER_BASE } from './schema.ts';
 
-/** The rules of this release. */
+/** Version of the rules: raise it when a rule with an activation height is added. @see DatabaseBase */
 const RULES_VERSION = 1;
-/** Rules of a profile that decide which rows a decoder writes. */
+/** Activation heights of a profile on which a decoder's rows depend. */
 const RULES = ['TAPROOT_ENVELOPE', 'REVEAL_KEY_CHECK', 'SIGNATURE_CHECK', 'FEE_ONCE', 'DISPENSER_LIMITS'] as const;
 
-/** Returns what a decoder's rows follow from, beside the chain. */
+/** Returns everything beside the chain that decides a decoder's rows. */
 export function decoderBaseOf(
   { magic, alwaysHops, feeAddress }: Pick<ScanRules, 'magic' | 'alwaysHops' | 'feeAddress'>,
   profile: Profile,
@@ -28,7 +28,10 @@ export function decoderBaseOf(
   };
 }
 
-/** Ties a decoder database to a base. @throws {PlatformError} DATABASE_UNUSABLE @see bindBase */
+/**
+ * Binds a decoder database to its base, or refuses another base. @throws {PlatformError} DATABASE_UNUSABLE @see
+ * bindBase
+ */
 export async function bindDecoderBase(connection: Pick<Connection, 'query'>, base: DatabaseBase): Promise<void> {
   const [newest] = await rows<{ height: number | null }>(connection, 'SELECT MAX(block_index) AS height FROM blocks');
   await bindBase(connection, DECODER_BASE, base, newest?.height ?? -1);

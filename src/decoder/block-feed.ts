@@ -3,31 +3,32 @@ import type { AddressVersions } from '../coin/chains.ts';
 import type { BlockRows } from './block-rows.ts';
 import { PaymentMarks } from './payment-marks.ts';
 
-/** What a range is asked for beside its blocks. */
+/** Payments to look for in a range. */
 interface Wanted {
-  /** Marks of scripts whose payments are looked for. */
+  /** Marks of the scripts to look for. */
   readonly wanted: Uint32Array;
 }
 
-/** Blocks in a row, and payments in them. */
+/** Consecutive blocks, with the payments to look for in them. */
 export type WatchedRange = BlockRange & Wanted;
 
-/** A block, and what its outputs pay to. */
+/** A block with the marks of the scripts that it pays. */
 export interface MarkedBlock extends BlockRows {
-  /** Of the outputs' scripts. */
+  /** Marks of the output scripts. */
   readonly marks: Uint32Array;
 }
 
+/** Options of a feed. */
 export interface BlockFeedOptions extends RangeFeedOptions<WatchedRange, MarkedBlock> {
-  /** Addresses of the chain. */
+  /** Address formats of the chain. */
   readonly versions: AddressVersions;
 }
 
-/** The next blocks of a chain as rows, fetched and scanned ahead within a bound. */
+/** Returns the next blocks of a chain as rows. It fetches and scans ahead within a bound. */
 export class BlockFeed {
   readonly #ranges: RangeFeed<Wanted, MarkedBlock>;
   readonly #marks: PaymentMarks;
-  /** What is looked for in ranges that are not fetched yet. */
+  /** Marks for ranges that are not fetched yet. */
   #asked: { readonly marks: ReadonlySet<number>; readonly wanted: Uint32Array } | undefined;
 
   constructor({ versions, ...options }: BlockFeedOptions) {
@@ -35,23 +36,24 @@ export class BlockFeed {
     this.#marks = new PaymentMarks(versions);
   }
 
-  /** Attempts that failed since the start. */
+  /** Failed attempts since the start. */
   get errorCount(): number {
     return this.#ranges.errorCount;
   }
 
-  /** Attempts at the blocks that are next which failed. */
+  /** Consecutive failed attempts at the next blocks. */
   get failures(): number {
     return this.#ranges.failures;
   }
 
   /**
-   * The blocks from a height on, as many as may be written at once.
+   * Returns blocks from a height on, as many as may be written at once.
    *
-   * @param tip  nothing above it is fetched
-   * @param paid  addresses of the dispensers below the height: payments to them, and to those that these blocks open, are found
+   * @param tip highest height to fetch
+   * @param paid addresses of dispensers below the height. Payments to them are found, and to dispensers that these
+   *   blocks open
    * @returns one block near the tip, else some megabytes of them
-   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; asking again fetches again
+   * @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED; the next call fetches again
    */
   async take(height: number, tip: number, paid: readonly string[], signal: AbortSignal): Promise<readonly BlockRows[]> {
     const marks = this.#marks.of(paid);
@@ -68,20 +70,20 @@ export class BlockFeed {
     return [...blocks.slice(0, first), ...sameBlocks(again.blocks, blocks.slice(first))];
   }
 
-  /** Forgets what was fetched: it belongs to a branch that was left, or to a node that failed. */
+  /** Drops fetched blocks, after a reorg or a failure of the node. */
   clear(): void {
     this.#ranges.clear();
   }
 }
 
-/** Addresses at which these blocks open dispensers. */
+/** Returns the addresses at which these blocks open dispensers. */
 function openedIn(blocks: readonly BlockRows[]): readonly string[] {
   return blocks.flatMap(({ transactions }) =>
     transactions.flatMap(({ source, dispensers: { opened } }) => opened.map(({ address }) => address ?? source))
   );
 }
 
-/** These blocks as far as they are those, for the node may have changed its branch meanwhile. */
+/** Returns the leading blocks that both lists share: the node may have changed its branch between the two readings. */
 function sameBlocks(blocks: readonly BlockRows[], those: readonly BlockRows[]): readonly BlockRows[] {
   const other = blocks.findIndex(({ hash }, position) => hash !== those[position]!.hash);
   return other === -1 ? blocks : blocks.slice(0, other);

@@ -1,6 +1,6 @@
 import type { DispenserRows } from './dispenser-action.ts';
 
-/** What a decoder database holds of one block, names still spelled out. */
+/** Content of a decoder database for one block, with names in place of ids. */
 export interface BlockRows {
   readonly height: number;
   readonly time: number;
@@ -11,33 +11,39 @@ export interface BlockRows {
   readonly findings: readonly Finding[];
 }
 
+/** A transaction with a row. */
 export interface TransactionRow {
   readonly hash: string;
-  /** Empty: nobody's that an address stands for. */
+  /** Empty when the source has no address. */
   readonly source: string;
-  /** Empty: it says nothing, and has a row only for what it pays. */
+  /** The action. Empty for a transaction that has a row only for its payments. */
   readonly data: string;
   readonly rawData: Uint8Array | null;
-  /** Hex, of the source; null when the first input does not show it. */
+  /** Public key of the source, hex; null when the first input does not show it. */
   readonly pubkey: string | null;
   readonly outputs: readonly OutputRow[];
   readonly dispensers: DispenserRows;
 }
 
+/** An output with a row. */
 export interface OutputRow {
   readonly vout: number;
   readonly address: string;
   /** Base units. */
   readonly amount: bigint;
-  /** It counts only where a dispenser is open at its address. */
+  /** Set for an output that is stored only if a dispenser is open at its address. */
   readonly isPayment?: true;
 }
 
-/** What an auditor should know of a transaction: an event with its block. */
+/** A fact about a transaction for auditors. It becomes an event of its block. */
 export interface Finding {
   /**
-   * Could not be read; names no known action; holds text that is no UTF-8; reveals an action that its source did not sign; says one
-   * that its source signed in part; pays a dispenser for nobody.
+   * - PARSE_ERROR: cannot be read
+   * - UNKNOWN_ACTION: names no known action
+   * - TEXT_NOT_UTF8: its text is not UTF-8
+   * - SOURCE_NOT_SIGNER: reveals an action that its source did not sign
+   * - SIGNATURE_NOT_WHOLE: its source signed only a part of it
+   * - PAYER_UNKNOWN: pays a dispenser from a script without an address
    */
   readonly code:
     | 'PARSE_ERROR'

@@ -11,7 +11,7 @@ import { markOf, ScriptMarks } from '../coin/script/script-marks.ts';
 import type { BlockRows, Finding, OutputRow } from './block-rows.ts';
 import { readDispenser } from './dispenser-action.ts';
 
-/** What decides how the blocks of a chain are read. Plain data, so that it can be handed to a thread. */
+/** Rules for reading the blocks of a chain. Plain data, so that it can be sent to a thread. */
 export interface ScanRules {
   /** Four ASCII characters in front of every payload. */
   readonly magic: string;
@@ -19,54 +19,64 @@ export interface ScanRules {
   /** Names of the chain's coin in actions. */
   readonly coins: readonly string[];
   readonly isMergeMined: boolean;
-  /** First block in which payloads in taproot scripts count; Infinity: none. */
+  /** First block in which payloads in taproot scripts count; Infinity for never. */
   readonly envelopeHeight: number;
-  /** Where protocol fees are paid to; null: nowhere. */
+  /** Address that receives protocol fees; null when there is none. */
   readonly feeAddress: string | null;
-  /** The source of every transaction that spends from a script's hash is one step back, not only where a payload asks for it. */
+  /**
+   * Whether every transaction that spends from a script hash has its source one step back, not only those whose payload
+   * requires it.
+   */
   readonly alwaysHops: boolean;
-  /** First block in which an action whose source is one step back counts only if that source signed it; Infinity: none. */
+  /**
+   * First block in which an action with its source one step back counts only if that source signed it; Infinity for
+   * never.
+   */
   readonly revealKeyHeight: number;
-  /** First block in which an action counts only if the first input's signatures cover the whole transaction; Infinity: none. */
+  /**
+   * First block in which an action counts only if the first input's signatures cover the whole transaction; Infinity
+   * for never.
+   */
   readonly signatureHeight: number;
-  /** First block in which the fee of a funding transaction is for one reveal alone; Infinity: none. */
+  /** First block in which the fee of a funding transaction belongs to one reveal only; Infinity for never. */
   readonly feeOnceHeight: number;
 }
 
-/** A transaction that says something, or may pay a dispenser; whose it is is not known yet. */
+/** A transaction that carries an action or may pay a dispenser. Its source is not known yet. */
 export interface Candidate {
   readonly hash: string;
-  /** Place among the transactions that were scanned with it: those of its block. */
+  /** Position among the transactions of its block, or of the list it was scanned with. */
   readonly position: number;
   readonly bytes: Buffer;
-  /** Empty: it says nothing. */
+  /** Empty for a transaction without an action. */
   readonly action: string;
   readonly rawData: Uint8Array | null;
   readonly lane: Lane;
-  /** Who signed it, where its source may be one step back; null: nothing proves it. */
+  /** Proof of who signed it, when its source may be one step back; null without proof. */
   readonly proof: RevealProof | null;
-  /** Of the block that holds it, or may. */
+  /** Height of its block, or for an unconfirmed transaction of the next block. */
   readonly height: number;
   readonly spends: { readonly txid: string; readonly vout: number };
-  /** The script of what it spends; null: not known, it is in the transaction that is spent from. */
+  /** Script of the output that its first input spends; null when only the spent transaction tells it. */
   readonly spentScript: Buffer | null;
   readonly pubkey: string | null;
   readonly outputs: readonly OutputRow[];
 }
 
+/** A scanned block whose candidates have no sources yet. */
 export interface ScannedBlock extends Omit<BlockRows, 'transactions'> {
   readonly candidates: readonly Candidate[];
-  /** Of the scripts of all outputs, except those of the miner's reward. */
+  /** Marks of all output scripts, except those of the miner's reward. */
   readonly marks: Uint32Array;
 }
 
 const NONE: ReadonlySet<number> = new Set();
 
 /**
- * Finds a block's transactions with a payload, and those that pay to a script on the list.
+ * Finds a block's transactions that carry a payload or pay a wanted script.
  *
- * @param wanted  marks of these scripts
- * @returns nothing of it is a view on the bytes
+ * @param wanted marks of the wanted scripts
+ * @returns a result that shares no memory with `bytes`
  * @throws {PlatformError} NODE_REFUSED when the bytes are not that block
  */
 export function scanBlock(
@@ -83,7 +93,7 @@ export function scanBlock(
   return { height, hash, ...header, candidates, findings, marks: marks.toArray() };
 }
 
-/** Finds the ones among transactions that say something, or pay to a script which is looked for. */
+/** Finds, among transactions, those that carry an action or pay a wanted script. */
 export class TransactionScan {
   readonly candidates: Candidate[] = [];
   readonly findings: Finding[] = [];
@@ -95,8 +105,8 @@ export class TransactionScan {
   #visited = 0;
 
   /**
-   * @param height  of the block that holds them, or may
-   * @param wanted  marks of the scripts
+   * @param height of their block, or of the next block for unconfirmed ones
+   * @param wanted marks of the wanted scripts
    */
   constructor(height: number, rules: ScanRules, wanted = NONE) {
     this.#laneRules = laneRulesAt(height, rules);
@@ -105,7 +115,7 @@ export class TransactionScan {
     this.#wanted = wanted;
   }
 
-  /** A transaction that cannot be read is quarantined: it must not keep its block from being written. */
+  /** Reads one transaction. One that cannot be read becomes a finding, so that its block can still be written. */
   visit(transaction: RawTransaction): void {
     const position = this.#visited++;
     try {
@@ -124,12 +134,12 @@ export class TransactionScan {
     const carried = findCarried(transaction, this.#laneRules);
     const payload = carried && readFrame(carried.frame);
     if (payload) this.#note(transaction, payload);
-    const said = payload?.action == null ? SILENT : { ...payload, action: payload.action, lane: carried!.lane };
-    if (said === SILENT && !isPayment) return;
-    const outputs = relevantOutputs(transaction, said.action, this.#rules, isPayment ? this.#wanted : NONE);
-    if (said === SILENT && outputs.length === 0) return;
-    const proof = said === SILENT ? null : this.#prove(transaction, carried!);
-    this.candidates.push({ ...candidateOf(transaction, said, outputs), position, proof, height: this.#height });
+    const content = payload?.action == null ? NO_CONTENT : { ...payload, action: payload.action, lane: carried!.lane };
+    if (content === NO_CONTENT && !isPayment) return;
+    const outputs = relevantOutputs(transaction, content.action, this.#rules, isPayment ? this.#wanted : NONE);
+    if (content === NO_CONTENT && outputs.length === 0) return;
+    const proof = content === NO_CONTENT ? null : this.#prove(transaction, carried!);
+    this.candidates.push({ ...candidateOf(transaction, content, outputs), position, proof, height: this.#height });
   }
 
   #prove(transaction: RawTransaction, { lane, proof }: Carried): RevealProof | null {
@@ -143,26 +153,26 @@ export class TransactionScan {
   }
 }
 
-/** By which payloads are found in the transactions of a block. */
+/** Returns the rules that find payloads in the transactions of a block. */
 export function laneRulesAt(height: number, { magic, envelopeHeight }: ScanRules): LaneRules {
   return { magic, isEnvelopeActive: height >= envelopeHeight };
 }
 
-type Said = Pick<Candidate, 'action' | 'rawData' | 'lane'>;
-const SILENT: Said = { action: '', rawData: null, lane: 'outputs' };
+type Content = Pick<Candidate, 'action' | 'rawData' | 'lane'>;
+const NO_CONTENT: Content = { action: '', rawData: null, lane: 'outputs' };
 
 function candidateOf(
   transaction: RawTransaction,
-  said: Said,
+  content: Content,
   outputs: readonly OutputRow[]
 ): Omit<Candidate, 'position' | 'proof' | 'height'> {
   const { txid, vout } = transaction.inputs[0]!;
   return {
     hash: transaction.txid,
     bytes: Buffer.from(transaction.bytes),
-    action: said.action,
-    rawData: said.rawData && Uint8Array.from(said.rawData),
-    lane: said.lane,
+    action: content.action,
+    rawData: content.rawData && Uint8Array.from(content.rawData),
+    lane: content.lane,
     spends: { txid, vout },
     spentScript: null,
     pubkey: findPubkey(transaction),
@@ -171,8 +181,10 @@ function candidateOf(
 }
 
 /**
- * Outputs that an indexer needs: all that have an address where an action holds a COINPAY, the protocol's fee, what new dispensers
- * pay to their oracles, and payments to scripts which are looked for. Fees are those of a transaction that says something.
+ * Returns the outputs that an indexer needs.
+ *
+ * These are: every output with an address when an action contains COINPAY; the protocol's fee, beside an action;
+ * payments of new dispensers to their oracles; and payments to wanted scripts.
  */
 function relevantOutputs(
   { outputs }: RawTransaction,
@@ -191,7 +203,9 @@ function relevantOutputs(
   });
 }
 
-/** The key that the first input shows: second item of the witness, else last push of the script. */
+/**
+ * Returns the public key that the first input shows: the second item of the witness, else the last push of the script.
+ */
 function findPubkey({ firstWitness, inputs }: RawTransaction): string | null {
   const lastPush = readScript(inputs[0]!.script)?.at(-1)?.data;
   const candidates = [firstWitness[1], lastPush].map((key) => key && Buffer.from(key).toString('hex'));
@@ -200,7 +214,7 @@ function findPubkey({ firstWitness, inputs }: RawTransaction): string | null {
 
 const MAX_SHOWN = 100;
 
-/** What was written is anybody's text: an event shows the beginning. */
+/** Shortens text for an event: anybody may have written it. */
 function shorten(text: string): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }

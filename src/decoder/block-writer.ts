@@ -5,23 +5,25 @@ import { DispenserWriter, type Placed, type PlacedTransaction } from './dispense
 import { Lookup, type Query } from './lookup.ts';
 import { EMPTY_ID } from './schema.ts';
 
-/** What the first block of a chain names as the one below it. */
+/** Previous hash of the first block of a chain. */
 const NO_BLOCK = '0'.repeat(64);
-/** Compatible decoders compute no fee, and write none. */
+/** Value of the column `fee`: compatible decoders compute none. */
 const NO_FEE = 0;
 const NONE: readonly string[] = [];
 
-/** What a lookup table gave: ids of names, and by block the highest id before it. */
+/** Result of a lookup table: ids by name, and for each block the highest id before it. */
 type Given = Awaited<ReturnType<Lookup['idsOf']>>;
 
-/** The rows of blocks. Each call is part of one transaction; after one that failed `forget` must be called. */
+/** Writes the rows of blocks. Each call is part of one transaction. After a failed one, call `forget`. */
 export class BlockWriter {
   readonly #query: Query;
   readonly #addresses: Lookup;
   readonly #hashes: Lookup;
   readonly #dispensers: DispenserWriter;
 
-  /** @param dispenserLimitHeight  first block whose payments to a dispenser count against what a ledger serves */
+  /**
+   * @param dispenserLimitHeight first block whose payments to a dispenser count against the number that it can serve
+   */
   constructor(query: Query, dispenserLimitHeight: number) {
     this.#query = query;
     this.#addresses = new Lookup(query, 'index_addresses', 'address');
@@ -29,15 +31,15 @@ export class BlockWriter {
     this.#dispensers = new DispenserWriter(query, this.#addresses, dispenserLimitHeight);
   }
 
-  /** Addresses whose payments are to be looked for in further blocks. */
+  /** Returns addresses to whose payments further blocks must be searched. */
   async paidAddresses(): Promise<readonly string[]> {
     return await this.#dispensers.addresses();
   }
 
   /**
-   * Writes blocks in a row. Ids follow the order of the chain, however many blocks are written at once.
+   * Writes consecutive blocks. Ids follow the order of the chain, however many blocks are written at once.
    *
-   * @returns what an auditor should know beside the findings of the blocks
+   * @returns findings beside those of the blocks
    */
   async write(blocks: readonly BlockRows[]): Promise<Placed['findings']> {
     const first = await this.#next('tx_index', 'transactions', 0);
@@ -78,7 +80,7 @@ export class BlockWriter {
     return findings;
   }
 
-  /** Deletes the newest block, with its ids as far as they are its own. */
+  /** Deletes the newest block and the ids that it introduced. */
   async undo(height: number): Promise<void> {
     await this.#dispensers.undo(height);
     await this.#query(
@@ -98,7 +100,7 @@ export class BlockWriter {
     await this.#query('DELETE FROM lookup_undo WHERE block_index = ?', [height]);
   }
 
-  /** Takes nothing for granted that is not read from the tables again. */
+  /** Drops cached state: the next call reads the tables. */
   forget(): void {
     this.#addresses.forget();
     this.#hashes.forget();
@@ -122,10 +124,11 @@ export class BlockWriter {
   }
 
   /**
-   * Once per address: the first one seen stays. As in compatible decoders, a key counts where a row before has named its address.
+   * Writes the first known key of each address. As in compatible decoders, a key counts only if an earlier row has
+   * named its address.
    *
-   * @param shown  transactions whose keys count, by block
-   * @returns by block, the highest id before it
+   * @param shown transactions whose keys count, by block
+   * @returns for each block the highest id before it
    */
   async #writePubkeys(shown: readonly (readonly PlacedTransaction[])[], { ids }: Given): Promise<readonly number[]> {
     const known = await this.#knownPubkeys(shown.flatMap((own) => own.map(({ source }) => ids.get(source)!)));
@@ -166,7 +169,7 @@ export class BlockWriter {
   }
 }
 
-/** In the order in which they get ids. */
+/** Returns the addresses of a transaction, in the order in which they get ids. */
 function addressesOf({ source, outputs, dispensers: { opened } }: PlacedTransaction): readonly string[] {
   return [
     source,

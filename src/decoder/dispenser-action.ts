@@ -5,39 +5,40 @@ import type { AddressVersions } from '../coin/chains.ts';
 import { canonicalAddress } from '../coin/script/address.ts';
 import { parseTokenAmount } from '../consensus/amount.ts';
 
-/** What a new dispenser says of itself. */
+/** A dispenser as its action describes it. */
 export interface OpenedDispenser {
-  /** Where it takes payments; null: at its source. */
+  /** Address that takes payments; null for the source. */
   readonly address: string | null;
   readonly oracleAddress: string | null;
-  /** Unix seconds; null: it does not say. */
+  /** Unix seconds; null when the action does not say. */
   readonly expiration: number | null;
-  /** The least payment that it may serve, in base units. */
+  /** Least payment that it may serve, in base units. */
   readonly least: bigint;
 }
 
-/** What a transaction does to dispensers. */
+/** Changes that a transaction makes to dispensers. */
 export interface DispenserRows {
   readonly opened: readonly OpenedDispenser[];
-  /** The latest expiration that it asks for one of its source's dispensers, in Unix seconds. */
+  /** Latest expiration that it asks for a dispenser of its source, in Unix seconds; null when it asks for none. */
   readonly extendedTo: number | null;
 }
 
-/** Of a transaction that does nothing to dispensers. */
+/** Value for a transaction that does not touch dispensers. */
 export const NO_DISPENSERS: DispenserRows = { opened: [], extendedTo: null };
 
 const COIN_PLACES = 8;
 const TOKEN_PLACES = 18;
 const AMOUNT_PER_BASE_UNIT = 10n ** 10n;
-/** No output holds more. */
+/** Greatest amount of an output. */
 const MAX_PAYMENT = (2n ** 63n - 1n) * AMOUNT_PER_BASE_UNIT;
 
 /**
- * Reads an action, and the commands of a BATCH, as far as they open or extend dispensers that give and take coins of this chain.
+ * Reads an action, or the commands of a BATCH, that open or extend dispensers which give and take coins of this chain.
  *
- * What a ledger refuses for its text alone opens none. Whether it refuses the rest is not known here: the token may not exist.
+ * Skips openings whose text alone a ledger refuses. A ledger may refuse others, for example because the token does not
+ * exist.
  *
- * @param coins  names of this chain's coin
+ * @param coins names of this chain's coin
  */
 export function readDispenser(action: string, coins: readonly string[], versions: AddressVersions): DispenserRows {
   const opened: OpenedDispenser[] = [];
@@ -55,7 +56,10 @@ function latest(times: readonly number[]): number | null {
   return last === 0 ? null : last;
 }
 
-/** @returns none where a ledger refuses it, or where no payment in the chain's coin can be for it */
+/**
+ * Reads an opening. @returns an empty list when a ledger refuses it, or when no payment in the chain's coin can be for
+ * it
+ */
 function readOpening({ get }: FormatFields, coins: readonly string[], versions: AddressVersions): OpenedDispenser[] {
   const isHere = ['GIVE_COIN', 'GET_COIN'].every((field) => coins.includes(get(field).toUpperCase()));
   if (!isHere || get('GIVE_TICK') === '' || get('GET_TICK') !== '') return [];
@@ -71,7 +75,10 @@ function readOpening({ get }: FormatFields, coins: readonly string[], versions: 
   return [{ address, oracleAddress, expiration, least }];
 }
 
-/** Where a currency is named, the price decides. */
+/**
+ * Returns the least payment in base units; 1 when a currency is named, because the price then decides; null when it is
+ * invalid.
+ */
 function readLeast(amount: string, fiat: string): bigint | null {
   if (fiat !== '') return 1n;
   const least = parseTokenAmount(amount, COIN_PLACES);

@@ -4,31 +4,32 @@ import { DueQueue } from './due-queue.ts';
 import { MedianClock } from './median-clock.ts';
 import { Till } from './till.ts';
 
-/** A row of `dispensers`, its names spelled out. */
+/** A row of `dispensers` with names in place of ids. */
 export interface Dispenser {
+  /** Index of the transaction that opened it. */
   readonly txIndex: number;
-  /** Where it takes payments. */
+  /** Address that takes payments. */
   readonly address: string;
   readonly oracleAddress: string | null;
   readonly source: string;
-  /** Unix seconds, as it was opened; edits may extend it. */
+  /** Expiration at its opening, in Unix seconds; edits may extend it. */
   readonly expiration: number;
-  /** The block before which it ended; null while it is open. */
+  /** Height of the block before which it ended; null while it is open. */
   readonly expiredAt: number | null;
-  /** What the dispensers ask that its transaction opened at the address, the cheapest first; they are one here. */
+  /** Prices of all dispensers that its transaction opened at the address, cheapest first. They share this row. */
   readonly prices: readonly Price[];
 }
 
-/** Dispensers of one transaction at one address that ask the same. */
+/** Dispensers of one transaction at one address with the same price. */
 export interface Price {
-  /** The least payment that they may serve, in base units. */
+  /** Least payment that they may serve, in base units. */
   readonly least: bigint;
   readonly dispensers: number;
-  /** Stored payments that count and reach this price, and no higher one of the transaction. */
+  /** Counted payments that reach this price but no higher one of the transaction. */
   readonly payments: number;
 }
 
-/** Asks a longer time for all dispensers of an address, or at it. */
+/** A request to extend all dispensers whose source or paid address is this address. */
 export interface Extension {
   readonly height: number;
   readonly address: string;
@@ -36,26 +37,29 @@ export interface Extension {
   readonly expiration: number;
 }
 
-/** What a book begins with. */
+/** Initial state of a book. */
 export interface BookState {
   readonly dispensers: Iterable<Dispenser>;
   readonly extensions: Iterable<Extension>;
-  /** At the newest block. */
+  /** Clock at the newest block. */
   readonly clock: MedianClock;
 }
 
-/** What changed since the last look. */
+/** Changes since the last call of `takeChanges`. */
 export interface DispenserChanges {
-  /** New ones and closed ones, as they stand. */
+  /** New and closed dispensers in their present state. */
   readonly rows: readonly Dispenser[];
   readonly extensions: readonly Extension[];
-  /** Payments that were counted, by block, dispenser and price. */
+  /** Counted payments, by block, dispenser and price. */
   readonly payments: readonly Counted[];
-  /** What no rollback brings back: rows that ended so long ago, and what addresses without any asked for up to a height. */
+  /**
+   * Entries that no rollback can restore: dispensers that ended long ago, and extensions of addresses without
+   * dispensers.
+   */
   readonly forgotten: { readonly rows: readonly Dispenser[]; readonly extensions: readonly Extension[] };
 }
 
-/** Payments of a block that were counted. */
+/** Counted payments of one block, dispenser and price. */
 export interface Counted {
   readonly height: number;
   readonly dispenser: Pick<Dispenser, 'txIndex' | 'address'>;
@@ -63,41 +67,47 @@ export interface Counted {
   readonly count: number;
 }
 
-/** What a transaction does to dispensers, and where it stands. */
+/** A transaction with its changes to dispensers. */
 export interface DispenserTransaction {
   readonly txIndex: number;
   readonly source: string;
   readonly dispensers: DispenserRows;
 }
 
-/** Blocks after which no rollback opens again what expired. */
+/** Blocks after which no rollback reopens an expired dispenser. */
 export const KEPT_BLOCKS = 126;
-/** Payments that a ledger answers for one dispenser: what it may serve at most. */
+/** Most payments that a ledger serves from one dispenser. */
 export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
 
 /**
- * The dispensers of a chain, block after block and transaction after transaction: which ones may serve a payment now.
+ * Tracks the dispensers of a chain, block by block and transaction by transaction, and tells which may serve a payment.
  *
- * A ledger refuses some of them, for reasons that are not known here. So a dispenser stays open for as long as any ledger may have it
- * open: edits only extend it, and it ends by the median time of blocks, as ledgers count: the first block whose median is above its
- * expiration may still cancel it, and then it sells for an hour from that median. What was opened at an address of somebody else costs
- * no more than a ledger would serve: it ends after so many payments. Of several dispensers of one transaction, a payment is
- * known to ask one of those that it can pay: the cheapest ones end once there were as many payments that could pay no dearer one.
+ * The decoder does not know which dispensers a ledger refuses. So it keeps one open as long as any ledger may: edits
+ * only extend it.
+ *
+ * It ends by the median time of blocks, as in ledgers: the first block whose median is above the expiration may still
+ * cancel it, and it then sells for an hour from that median.
+ *
+ * A dispenser at an address of somebody else ends after as many payments as a ledger would serve, which bounds its
+ * cost.
+ *
+ * When one transaction opens several dispensers, a payment asks one of those it can pay. The cheapest ones end once as
+ * many payments have come that could pay no dearer one.
  */
 export class DispenserBook {
   readonly #rows = new Map<string, Dispenser>();
-  /** Keys of open rows by the address at which they take payments. */
+  /** Open dispensers by the address that takes payments. */
   readonly #open = new Map<string, Till>();
-  /** How many rows there are by the address at which they take payments, and those addresses; undefined: to be listed anew. */
+  /** Number of rows by the address that takes payments. */
   readonly #tills = new Map<string, number>();
   #addresses: readonly string[] | undefined;
-  /** Open rows by a time that ends none of them, closed ones by the block that closed them, addresses without rows by their extension. */
+  /** Open rows by a time that does not end them yet. */
   readonly #ending = new DueQueue();
   readonly #closed = new DueQueue();
   readonly #unused = new DueQueue();
-  /** How many rows name an address as source or till. */
+  /** Number of rows that name an address as source or paid address. */
   readonly #parties = new Map<string, number>();
-  /** The latest time that an address asked for. */
+  /** Latest extension of each address. */
   readonly #extended = new Map<string, Extension>();
   readonly #limitFrom: number;
   readonly #clock: MedianClock;
@@ -107,7 +117,7 @@ export class DispenserBook {
   #forgotten: { rows: Dispenser[]; extensions: Extension[] } = { rows: [], extensions: [] };
   #height = 0;
 
-  /** @param limitFrom  first block whose payments count against MAX_PAYMENTS, as in ledgers */
+  /** @param limitFrom first block whose payments count against MAX_PAYMENTS, as in ledgers */
   constructor(
     { dispensers = [], extensions = [], clock = new MedianClock() }: Partial<BookState> = {},
     limitFrom = Number.POSITIVE_INFINITY
@@ -119,18 +129,24 @@ export class DispenserBook {
     for (const address of this.#extended.keys()) this.#noteUnused(address);
   }
 
-  /** Addresses of all that take payments, or may do so again after a rollback. The same list while they are the same. */
+  /**
+   * Returns the addresses that take payments, or may again after a rollback. The same array as long as they do not
+   * change.
+   */
   addresses(): readonly string[] {
     this.#addresses ??= [...this.#tills.keys()];
     return this.#addresses;
   }
 
-  /** Whether a payment to an address may be served. */
+  /** Returns whether a dispenser may serve a payment. @param amount base units */
   isTaken(address: string, amount: bigint): boolean {
     return this.#taker(address, amount) !== undefined;
   }
 
-  /** The same for a payment that is stored. It counts for the oldest that may serve it, which a ledger asks first. */
+  /**
+   * Counts a payment that is stored. It counts for the oldest dispenser that may serve it, which ledgers ask first.
+   * @returns whether there is one
+   */
   take(address: string, amount: bigint): boolean {
     const key = this.#taker(address, amount);
     if (key === undefined) return false;
@@ -148,7 +164,7 @@ export class DispenserBook {
     return true;
   }
 
-  /** Begins a block: what a ledger closed at the end of the one below is closed. */
+  /** Begins a block: closes the dispensers that a ledger closed at the end of the block below. */
   enter(height: number, time: number): void {
     const over = this.#clock.aged;
     this.#height = height;
@@ -163,7 +179,7 @@ export class DispenserBook {
     }
   }
 
-  /** Opens and extends what a transaction of the block says. */
+  /** Applies the openings and extensions of a transaction of the block. */
   apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): void {
     const now = this.#clock.newest;
     for (const { address, oracleAddress, expiration, least } of opened) {
@@ -179,6 +195,7 @@ export class DispenserBook {
     this.#extensions.push(extension);
   }
 
+  /** Returns the changes since the last call. */
   takeChanges(): DispenserChanges {
     const changes = {
       rows: [...this.#changed].map((key) => this.#rows.get(key)!),
@@ -193,7 +210,10 @@ export class DispenserBook {
     return changes;
   }
 
-  /** Forgets what no rollback brings back: block by block, so that decoders that write many at once keep the same. */
+  /**
+   * Drops entries that no rollback can restore. Runs for each block, so that the result does not depend on how many
+   * blocks are written at once.
+   */
   #forget(): void {
     const oldest = this.#height - KEPT_BLOCKS;
     for (const key of this.#closed.take(oldest)) {
@@ -223,7 +243,7 @@ export class DispenserBook {
     this.#forgotten.rows.push(row);
   }
 
-  /** What an address without rows asked for is forgotten when no rollback takes it back. */
+  /** Schedules an address without rows: its extension is dropped once no rollback can undo it. */
   #noteUnused(address: string): void {
     const extension = this.#extended.get(address);
     if (extension && !this.#parties.has(address)) this.#unused.add(extension.height, address);
@@ -233,7 +253,10 @@ export class DispenserBook {
     return this.#open.get(address)?.oldestFor(amount);
   }
 
-  /** The latest time that anybody asked for: a ledger lets the opener and the till's owner edit a dispenser. */
+  /**
+   * Returns the latest expiration that anybody asked for: in a ledger both the opener and the owner of the paid address
+   * may edit a dispenser.
+   */
   #endOf({ expiration, source, address }: Dispenser): number {
     return Math.max(expiration, this.#extendedTo(source), this.#extendedTo(address));
   }
@@ -272,7 +295,7 @@ export class DispenserBook {
   }
 }
 
-/** Adds to a count. @returns it; 0 has no entry */
+/** Changes a count and removes it at 0. @returns the new count */
 function count(counts: Map<string, number>, name: string, change: number): number {
   const now = (counts.get(name) ?? 0) + change;
   if (now > 0) counts.set(name, now);
@@ -280,7 +303,7 @@ function count(counts: Map<string, number>, name: string, change: number): numbe
   return now;
 }
 
-/** One row has all dispensers of a transaction at an address: it is open while one of them is. */
+/** Merges dispensers of one transaction at one address into one row, which is open while any of them is. */
 function merge(before: Dispenser | undefined, row: Dispenser): Dispenser {
   if (!before) return row;
   return {
@@ -298,7 +321,10 @@ function withPrice(prices: readonly Price[], added: Price): readonly Price[] {
   return [...others, one].sort((a, b) => (a.least < b.least ? -1 : 1));
 }
 
-/** The prices whose dispensers may serve another payment: a ledger has not served the cheaper ones as often as it may. */
+/**
+ * Returns the prices whose dispensers may still serve a payment: those above the cheapest ones that have been served as
+ * often as a ledger allows.
+ */
 function unspent(prices: readonly Price[]): readonly Price[] {
   let [paid, most, from] = [0, 0, 0];
   for (const [place, { dispensers, payments }] of prices.entries()) {

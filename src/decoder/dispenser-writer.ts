@@ -4,44 +4,52 @@ import { type Dispenser, DispenserBook, type DispenserChanges, type Extension, t
 import type { Lookup, Query } from './lookup.ts';
 import { MedianClock } from './median-clock.ts';
 
-/** A transaction that has a row, and its place. */
+/** A transaction with a row, its index and height. */
 export interface PlacedTransaction extends TransactionRow {
   readonly txIndex: number;
   readonly height: number;
 }
 
-/** What blocks come to: the transactions that have rows, and what an auditor should know of others. */
+/** Result of placing blocks: transactions with rows, and findings about others. */
 export interface Placed {
   readonly transactions: readonly PlacedTransaction[];
   readonly findings: readonly (Finding & { readonly height: number })[];
 }
 
-/** The dispensers of a decoder database. Each call is part of the transaction that writes or deletes its block. */
+/**
+ * Reads and writes the dispensers of a decoder database. Each call is part of the transaction that writes or deletes
+ * its block.
+ */
 export class DispenserWriter {
   readonly #query: Query;
   readonly #addresses: Lookup;
   readonly #limitFrom: number;
-  /** As the tables stand; undefined: to be read. */
+  /** State of the tables; undefined until it is read. */
   #book: DispenserBook | undefined;
 
-  /** @param limitFrom  first block whose payments to a dispenser count against what a ledger serves; Infinity: none */
+  /**
+   * @param limitFrom first block whose payments to a dispenser count against the number that it can serve; Infinity for
+   *   never
+   */
   constructor(query: Query, addresses: Lookup, limitFrom: number) {
     this.#query = query;
     this.#addresses = addresses;
     this.#limitFrom = limitFrom;
   }
 
-  /** Addresses whose payments are to be looked for in further blocks. */
+  /** Returns addresses to whose payments further blocks must be searched. */
   async addresses(): Promise<readonly string[]> {
     return (await this.#opened()).addresses();
   }
 
   /**
-   * Takes the transactions of blocks one after the other: what each does to dispensers, and which of its outputs pay one that is
-   * open at that place. One without text that pays none has no row, and one that pays from a script without an address has none: a
-   * ledger has nobody to serve.
+   * Decides, in the order of the chain, which transactions have a row, which outputs pay an open dispenser, and how
+   * dispensers change.
    *
-   * @param first  index of the first that has a row
+   * Two kinds of transactions have no row: those without an action that pay no dispenser, and those that pay from a
+   * script without an address, because a ledger could serve nobody.
+   *
+   * @param first index of the first transaction with a row
    */
   async place(blocks: readonly BlockRows[], first: number): Promise<Placed> {
     const book = await this.#opened();
@@ -69,7 +77,10 @@ export class DispenserWriter {
     return { transactions, findings };
   }
 
-  /** Writes what the placed transactions changed, whose addresses have ids by now, and deletes what nothing brings back. */
+  /**
+   * Writes the changes of the placed transactions and deletes what no rollback can restore. Their addresses must have
+   * ids.
+   */
   async write(): Promise<void> {
     const book = await this.#opened();
     const { rows, extensions, payments, forgotten } = book.takeChanges();
@@ -112,7 +123,7 @@ export class DispenserWriter {
     await this.#purge(forgotten);
   }
 
-  /** Takes back what a block did, before its transactions are deleted. */
+  /** Undoes a block. Must run before its transactions are deleted. */
   async undo(height: number): Promise<void> {
     this.forget();
     for (const table of ['dispenser_extensions', 'dispenser_payments'])
@@ -124,7 +135,7 @@ export class DispenserWriter {
       ]);
   }
 
-  /** Takes nothing for granted that is not read from the tables again. */
+  /** Drops cached state: the next call reads the tables. */
   forget(): void {
     this.#book = undefined;
   }
@@ -172,7 +183,10 @@ export class DispenserWriter {
     });
   }
 
-  /** By transaction and address. What an earlier release counted without a price counts for the highest. */
+  /**
+   * Returns prices by transaction and address. Payments that an earlier release counted without a price count for the
+   * highest.
+   */
   async #readPrices(): Promise<ReadonlyMap<string, readonly Price[]>> {
     type Row = { readonly place: string; readonly least: string; readonly count: number };
     const place = "CONCAT(tx_index, ' ', address_id) AS place, CAST(least AS CHAR) AS least";
@@ -200,7 +214,7 @@ export class DispenserWriter {
     return prices;
   }
 
-  /** The clock at the newest block, which needs the blocks of an hour or more. */
+  /** Returns the clock at the newest block. It needs the blocks of at least an hour. */
   async #readClock(): Promise<MedianClock> {
     const times: number[] = [];
     for (let below = Number.MAX_SAFE_INTEGER; ; ) {
@@ -218,8 +232,8 @@ export class DispenserWriter {
   }
 }
 
-/** Rows of an earlier release have no watch: any payment may be for them. */
+/** Prices of rows of an earlier release, which have no watch: any payment may be for them. */
 const ANY_PAYMENT: readonly Price[] = [{ least: 0n, dispensers: 1, payments: 0 }];
-/** Of a chain with a block in ten minutes they are a day. */
+/** Blocks per query: about a day of a chain with ten-minute blocks. */
 const TIMES_PER_QUERY = 200;
-const PAYER_UNKNOWN = 'it pays a dispenser from a script that has no address: nobody is served';
+const PAYER_UNKNOWN = 'it pays a dispenser from a script without an address, so no ledger serves it';

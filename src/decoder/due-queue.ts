@@ -1,7 +1,8 @@
-/** Keys with the time at which each is due, the earliest first. Adding one and taking one cost a step for each doubling of their number. */
+/** Keys by the time at which they are due, earliest first. Adding and taking cost O(log n). */
 export class DueQueue {
   readonly #heap: { readonly due: number; readonly key: string }[] = [];
 
+  /** Adds a key with its time. */
   add(due: number, key: string): void {
     const heap = this.#heap;
     let at = heap.push({ due, key }) - 1;
@@ -13,7 +14,7 @@ export class DueQueue {
     }
   }
 
-  /** Takes out the keys that are due at a time. One that is added meanwhile is taken too if it is due. */
+  /** Removes and yields the keys due at a time, including those added meanwhile. */
   *take(time: number): Generator<string> {
     while (this.#heap.length > 0 && this.#heap[0]!.due <= time) yield this.#shift();
   }

@@ -2,17 +2,18 @@ import Type, { type Static } from 'typebox';
 import { type ChainReport, type ChainView, isRunning, isSynced, isTipStale, lagOf } from '../chain/report.ts';
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 
-/** What the loop last said of itself. */
+/** The loop's report of its state. */
 export interface DecoderReport extends ChainReport {
-  /** Transactions that could not be read. */
+  /** Number of transactions that could not be read. */
   readonly parseErrors: number;
-  /** Transactions of the mempool that could not be read since the start. */
+  /** Number of mempool transactions that could not be read since the start. */
   readonly mempoolSkipped?: number;
 }
 
-/** What is known of the loop from outside of its thread. */
+/** State of the loop as other threads know it. */
 export type DecoderView = ChainView<DecoderReport>;
 
+/** Limits beyond which the loop counts as stalled. */
 export interface StallLimits {
   readonly alertMs: number;
   readonly fetchAttempts: number;
@@ -34,7 +35,7 @@ export const HealthSchema = Type.Object({
   chainTipBlock: HeightOrNull,
   blockLag: HeightOrNull,
   lag_blocks: HeightOrNull,
-  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' })),
+  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has not reported a tip for a minute' })),
   rpc_errors: Type.Integer(),
   parse_errors: Type.Integer(),
   mempool_skipped: Type.Optional(Type.Integer({ description: 'transactions of the mempool that cannot be read' })),
@@ -68,7 +69,10 @@ export const LiveSchema = Type.Object({
   rpc_errors: Type.Integer()
 });
 
-/** The decoder's health at a moment. @see the section "Decoder health result" of the specification */
+/**
+ * Returns the result of `health`. @param now monotonic milliseconds @see the section "Decoder health result" of the
+ * specification
+ */
 export function healthOf({ report, crash }: DecoderView, now: number): Static<typeof HealthSchema> {
   const { nodeHeight = null, lastProcessedBlock = null } = report ?? {};
   const lag = report && lagOf(report);
@@ -94,13 +98,13 @@ export function healthOf({ report, crash }: DecoderView, now: number): Static<ty
   };
 }
 
-/** The last block that was written, beside that of the node. */
+/** Returns the result of `getlatestblock`. */
 export function latestBlockOf(view: DecoderView, now: number): Static<typeof LatestBlockSchema> {
   const { last_processed_block, node_height, synced } = healthOf(view, now);
   return { block_index: last_processed_block, node_block_index: node_height, is_synced: synced };
 }
 
-/** Whether it runs, and reaches its database. */
+/** Returns the body of `GET /status`. */
 export function statusOf(view: DecoderView, now: number): Static<typeof StatusSchema> {
   return {
     status: healthOf(view, now).status,
@@ -110,7 +114,7 @@ export function statusOf(view: DecoderView, now: number): Static<typeof StatusSc
   };
 }
 
-/** The same, and whether it makes progress. */
+/** Returns the body of `GET /live`. */
 export function liveOf(view: DecoderView, limits: StallLimits, now: number): Static<typeof LiveSchema> {
   const { last_processed_block, node_height, lag, parse_errors, rpc_errors } = healthOf(view, now);
   return {
@@ -124,14 +128,20 @@ export function liveOf(view: DecoderView, limits: StallLimits, now: number): Sta
   };
 }
 
-/** A node that is down does not stall the decoder: its tip is frozen, and nothing is known to be behind. */
+/**
+ * Returns whether the loop makes no progress. A node that is down does not count: with its tip frozen, nothing is known
+ * to be missing.
+ */
 function isStalled(report: DecoderReport, { alertMs, fetchAttempts }: StallLimits, now: number): boolean {
   const { nodeHeight, lastProcessedBlock, failures, progressAt } = report;
   if (nodeHeight === null || isTipStale(report, now) || nodeHeight <= (lastProcessedBlock ?? -1)) return false;
   return failures >= fetchAttempts || now - progressAt >= alertMs;
 }
 
-/** By the last probe of the database. One that was never reached is not being connected to any more once the loop is dead. */
+/**
+ * Returns the phase by the last probe of the database. Once the loop has died, a database that was never reached is
+ * unreachable.
+ */
 function phaseOf({ report, crash }: DecoderView): 'starting' | 'running' | 'db-unreachable' {
   const isReachable = report?.isDatabaseReachable ?? (crash === null ? null : false);
   if (isReachable === null) return 'starting';

@@ -8,9 +8,9 @@ export type Query = <T extends object>(sql: string, values?: readonly unknown[])
 const REMEMBERED_NAMES = 200_000;
 
 /**
- * One lookup table of a decoder database: gives names their ids.
+ * One lookup table of a decoder database: gives ids to names.
  *
- * New names get the next numbers in the order in which they are given, so that decoders of one chain deal the same ids.
+ * New names get the next numbers in the order of the chain, so that all decoders of a chain assign the same ids.
  */
 export class Lookup {
   readonly #query: Query;
@@ -26,10 +26,10 @@ export class Lookup {
   }
 
   /**
-   * Ids of names, made where they are missing. After a transaction that failed `forget` must be called.
+   * Returns the ids of names and adds missing names. After a failed transaction, call `forget`.
    *
-   * @param lists  in the order of the chain
-   * @returns the ids, and by list the highest that was given before it
+   * @param lists in the order of the chain
+   * @returns ids by name, and for each list the highest id before it
    */
   async idsOf(
     lists: readonly (readonly string[])[]
@@ -58,13 +58,13 @@ export class Lookup {
     return { ids, lastIds };
   }
 
-  /** Deletes the names above an id, whose numbers are given again. */
+  /** Deletes the names above an id. Their numbers are used again. */
   async cutBack(lastId: number): Promise<void> {
     await this.#query(`DELETE FROM ${this.#table} WHERE id > ?`, [lastId]);
     this.forget();
   }
 
-  /** Takes nothing for granted that is not read from the table again. */
+  /** Drops cached state: the next call reads the table. */
   forget(): void {
     this.#ids.clear();
     this.#nextId = null;

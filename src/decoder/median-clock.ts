@@ -1,21 +1,21 @@
 import { DISPENSER_DELAY_S } from '../coin/action/dispenser.ts';
 import { MEDIAN_BLOCKS, medianTime } from '../consensus/median-time.ts';
 
-/** Ages that are kept beyond the hour before they are cleared away. */
+/** Medians to keep beyond the hour before old ones are removed. */
 const SPARE = 1_024;
 
-/** The median times of a chain's newest blocks, back to one for which a dispenser that was cancelled then sells no more. */
+/** Median times of a chain's newest blocks, back to the latest at which a cancelled dispenser no longer sells. */
 export class MedianClock {
-  /** As many as a median takes. */
+  /** Times of the last blocks, as many as a median needs. */
   #times: number[] = [];
-  /** They never fall. */
+  /** Medians, which never decrease. */
   #medians: number[] = [];
   #from = 0;
   #aged = Number.NEGATIVE_INFINITY;
 
   /**
-   * @param times  of blocks, oldest first, in Unix seconds
-   * @param isCut  there are blocks below: the first ones count for the medians of others alone
+   * @param times of blocks, oldest first, in Unix seconds
+   * @param isCut whether blocks below are missing: the first times then only serve for later medians
    */
   constructor(times: readonly number[] = [], isCut = false) {
     const first = isCut ? MEDIAN_BLOCKS - 1 : 0;
@@ -23,16 +23,17 @@ export class MedianClock {
     for (const time of times.slice(first)) this.add(time);
   }
 
-  /** Of the newest block; -Infinity before the first one. */
+  /** Median of the newest block; -Infinity before the first one. */
   get newest(): number {
     return this.#medians.at(-1) ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** The latest one that is an hour older than the newest: what was cancelled up to then has closed. */
+  /** Latest median that is at least an hour older than the newest: dispensers cancelled up to then have closed. */
   get aged(): number {
     return this.#aged;
   }
 
+  /** Adds the time of the next block, in Unix seconds. */
   add(time: number): void {
     this.#times = [...this.#times, time].slice(-MEDIAN_BLOCKS);
     this.#medians.push(medianTime(this.#times));

@@ -1,15 +1,16 @@
 import type { TransactionRow } from './block-rows.ts';
 import type { MempoolStore } from './mempool-store.ts';
 
+/** Parts of a pass. */
 export interface MempoolPassOptions {
-  /** Ids of all transactions in the node's mempool. */
+  /** Returns the ids of all transactions in the node's mempool. */
   readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Rows of those among these transactions that say something, and how many cannot be read. */
+  /** Returns the rows of those transactions that carry an action, and how many cannot be read. */
   readonly scan: (
     txids: readonly string[],
     signal: AbortSignal
   ) => Promise<{ readonly transactions: readonly TransactionRow[]; readonly oddCount: number }>;
-  /** Undefined while no database is open. */
+  /** Returns undefined while no database is open. */
   readonly store: () => MempoolStore | undefined;
 }
 
@@ -18,7 +19,7 @@ const BATCH = 1_000;
 /** Passes over the mempool: deletes transactions that left it, and reads new ones a batch at a time. */
 export class MempoolPass {
   readonly #options: MempoolPassOptions;
-  /** Read before, with something to say or without. */
+  /** Ids of transactions that were read, with or without a row. */
   #seen = new Set<string>();
   #waiting: string[] = [];
   #batch: readonly string[] = [];
@@ -29,12 +30,14 @@ export class MempoolPass {
     this.#options = options;
   }
 
-  /** Transactions that could not be read since the start: they have no row. */
+  /** Transactions without a row that could not be read, since the start. */
   get oddCount(): number {
     return this.#oddCount;
   }
 
-  /** @returns how many new transactions wait to be read */
+  /**
+   * Lists the mempool and deletes rows of transactions that left it. @returns the number of new transactions to read
+   */
   async list(signal: AbortSignal): Promise<number> {
     const txids = new Set(await this.#options.list(signal));
     const stored = await this.#options.store()?.retain(txids);
@@ -44,6 +47,7 @@ export class MempoolPass {
     return this.#waiting.length;
   }
 
+  /** Reads the next batch of new transactions. */
   async fetch(signal: AbortSignal): Promise<void> {
     this.#batch = this.#waiting.splice(0, BATCH);
     const { transactions, oddCount } = await this.#options.scan(this.#batch, signal);
@@ -51,7 +55,7 @@ export class MempoolPass {
     this.#oddCount += oddCount;
   }
 
-  /** @returns how many are left */
+  /** Writes the batch. @returns the number of transactions left to read */
   async save(): Promise<number> {
     await this.#options.store()?.add(this.#found);
     for (const txid of this.#batch) this.#seen.add(txid);

@@ -17,28 +17,30 @@ import {
 /**
  * One change of a decoder database's definitions.
  *
- * DDL commits by itself, so each statement must do nothing where it has been done before: a migration that was killed is run again.
+ * DDL commits by itself and a killed migration runs again, so each statement must have no effect when it was already
+ * done.
  */
 export interface Migration {
-  /** `YYYY-MM-DD-what`: they run in the order of the list. */
+  /** `YYYY-MM-DD-what`. Migrations run in the order of the list. */
   readonly name: string;
-  /** Auto ones run at each start, where they only add; manual ones are an operator's to run, after a backup. */
+  /** `auto` ones run at each start and only add; `manual` ones are run by an operator after a backup. */
   readonly mode: 'auto' | 'manual';
-  /** It changes rows that are there: it runs until it is recorded, and not at each start. */
+  /** Set when it changes existing rows: it runs until it is recorded, not at each start. */
   readonly isOnce?: true;
   readonly statements: readonly string[];
 }
 
+/** A migration as a database records it. */
 export interface MigrationState {
   readonly name: string;
   readonly mode: Migration['mode'];
-  /** Changed: its statements are not those that were applied. */
+  /** `changed` when the recorded checksum is not that of its statements. */
   readonly state: 'pending' | 'applied' | 'changed';
   /** Null while it is pending. */
   readonly appliedAt: Date | null;
 }
 
-/** Every migration of this release. What was released is never edited: a further change is a further migration. */
+/** All migrations of this release, in order. Never edit a released one: add another. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     name: '2026-11-23-tables',
@@ -84,7 +86,7 @@ export function checksumOf({ statements }: Pick<Migration, 'statements'>): strin
   return hash('sha256', statements.join(';\n'));
 }
 
-/** How the migrations stand in a database; in one without a ledger all are pending. */
+/** Returns the state of each migration in a database; all are pending where no ledger exists. */
 export async function readMigrations(
   connection: Pick<Connection, 'query'>,
   migrations: readonly Migration[] = MIGRATIONS
@@ -106,8 +108,8 @@ export async function readMigrations(
 }
 
 /**
- * Runs the pending migrations of these modes, in order, and records each with its checksum. Auto ones that only add run each time: a
- * table that is missing is made again. The caller holds the writer's lock.
+ * Runs pending migrations of these modes in order and records each with its checksum. `auto` ones that only add run
+ * each time, which restores a missing table. The caller must hold the writer's lock.
  *
  * @returns the names of those that were pending
  * @throws {PlatformError} MIGRATION_CHANGED before any runs; DATABASE_REFUSED, DATABASE_UNAVAILABLE
@@ -143,7 +145,7 @@ const LEDGER = `
     mode VARCHAR(8) NOT NULL,
     applied_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP`;
 
-/** A large table may take longer than a statement usually may. */
+/** Runs the statements without a time limit: a large table may take longer than the usual one. */
 async function run(connection: Pick<Connection, 'query'>, { statements }: Migration): Promise<void> {
   for (const statement of statements) await connection.query(`SET STATEMENT max_statement_time = 0 FOR ${statement}`);
 }

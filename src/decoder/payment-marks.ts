@@ -2,10 +2,10 @@ import type { AddressVersions } from '../coin/chains.ts';
 import { scriptOf } from '../coin/script/address.ts';
 import { markOf } from '../coin/script/script-marks.ts';
 
-/** What payments to addresses are looked for by. */
+/** Computes the marks by which payments to addresses are found. */
 export class PaymentMarks {
   readonly #versions: AddressVersions;
-  /** Of the addresses that were last asked for. */
+  /** Marks by address, from the last call of `of`. */
   #known = new Map<string, number | undefined>();
   #last: { readonly addresses: readonly string[]; readonly marks: ReadonlySet<number> } | undefined;
 
@@ -13,7 +13,7 @@ export class PaymentMarks {
     this.#versions = versions;
   }
 
-  /** Marks of the scripts that pay to these addresses; the same list has the same set. */
+  /** Returns the marks of scripts that pay these addresses. The same array returns the same set. */
   of(addresses: readonly string[]): ReadonlySet<number> {
     if (this.#last?.addresses === addresses) return this.#last.marks;
     this.#known = new Map(addresses.map((address) => [address, this.#markOf(address)]));
@@ -21,7 +21,7 @@ export class PaymentMarks {
     return this.#last.marks;
   }
 
-  /** The same for some more, which are not remembered. */
+  /** Returns the marks for further addresses, without caching them. */
   ofMore(addresses: readonly string[]): ReadonlySet<number> {
     return new Set(addresses.map((address) => this.#markOf(address)).filter((mark) => mark !== undefined));
   }

@@ -1,4 +1,4 @@
-/** Row of both lookup tables that stands for "none". */
+/** Id of the empty name in both lookup tables. */
 export const EMPTY_ID = 1;
 
 const OPTIONS = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
@@ -70,7 +70,7 @@ export const TABLES = {
     UNIQUE KEY mempool_transactions_hash (tx_hash)`
 } as const;
 
-/** What extensions of dispensers replaced, as long as a rollback may take them back. */
+/** State before extensions of dispensers, as earlier releases kept it for rollbacks. */
 export const EXTENSION_UNDO = `
     block_index INT UNSIGNED NOT NULL,
     tx_index BIGINT UNSIGNED NOT NULL,
@@ -79,23 +79,26 @@ export const EXTENSION_UNDO = `
     prior_expired_block_index INT UNSIGNED NULL,
     PRIMARY KEY (block_index, tx_index, address_id)`;
 
-/** By block, the highest ids of `index_addresses`, `index_transactions` and `pubkeys` before it: after a rollback, the ids above are used again. */
+/**
+ * By block, the highest ids of `index_addresses`, `index_transactions` and `pubkeys` before it. A rollback frees the
+ * ids above for reuse.
+ */
 export const LOOKUP_UNDO = `
     block_index INT UNSIGNED NOT NULL PRIMARY KEY,
     address_id BIGINT UNSIGNED NOT NULL,
     hash_id BIGINT UNSIGNED NOT NULL,
     pubkey_id BIGINT UNSIGNED NOT NULL`;
 
-/** What a decoder keeps to know which payments a dispenser may serve. Rows of a block go with it. */
+/** Tables that decide which payments a dispenser may serve. A rollback deletes the rows of its block. */
 export const WATCH_TABLES = {
-  /** What a dispenser said that `dispensers` has no column for. Several of one transaction at one address are one. */
+  /** Least payments of dispensers. Dispensers of one transaction at one address share a row. */
   dispenser_watches: `
     tx_index BIGINT UNSIGNED NOT NULL,
     address_id BIGINT UNSIGNED NOT NULL,
     least BIGINT UNSIGNED NOT NULL,
     dispensers INT UNSIGNED NOT NULL,
     PRIMARY KEY (tx_index, address_id)`,
-  /** Payments that were stored for a dispenser, by block. */
+  /** Number of stored payments for a dispenser, by block. */
   dispenser_payments: `
     block_index INT UNSIGNED NOT NULL,
     tx_index BIGINT UNSIGNED NOT NULL,
@@ -103,7 +106,7 @@ export const WATCH_TABLES = {
     payments INT UNSIGNED NOT NULL,
     PRIMARY KEY (tx_index, address_id, block_index),
     KEY dispenser_payments_block (block_index)`,
-  /** Expirations that an address asked for by edits of its dispensers. */
+  /** Expirations that an address requested by edits of its dispensers. */
   dispenser_extensions: `
     block_index INT UNSIGNED NOT NULL,
     address_id BIGINT UNSIGNED NOT NULL,
@@ -112,26 +115,29 @@ export const WATCH_TABLES = {
     KEY dispenser_extensions_expiration (expiration)`
 } as const;
 
-/** Dispensers of one transaction that ask different amounts have rows of their own, and so have the payments that count for them. */
+/**
+ * Statements that key watches and payments by price, so that dispensers of one transaction with different prices have
+ * rows of their own.
+ */
 export const WATCHED_PRICES = [
   'ALTER TABLE dispenser_watches DROP PRIMARY KEY, ADD PRIMARY KEY (tx_index, address_id, least)',
   `ALTER TABLE dispenser_payments ADD COLUMN IF NOT EXISTS least BIGINT UNSIGNED NOT NULL DEFAULT 0 AFTER address_id,
    DROP PRIMARY KEY, ADD PRIMARY KEY (tx_index, address_id, block_index, least)`
 ];
 
-/** By what the database was made: the settings and rules that its rows follow from. */
+/** Table of the settings and rules that the database was made with. */
 export const DECODER_BASE = 'decoder_base';
 
 /**
- * Statements that make columns and values as compatible decoders have them, of a database that earlier releases wrote. Each does
- * nothing where it has been done.
+ * Statements that change a database of an earlier release to the columns and values of compatible decoders. Each has no
+ * effect when it was already done.
  */
 export const COLUMNS_IN_USE = [
   'ALTER TABLE transactions MODIFY block_index BIGINT UNSIGNED NOT NULL',
   'ALTER TABLE transaction_outputs MODIFY vout BIGINT UNSIGNED NOT NULL',
   'ALTER TABLE dispensers MODIFY source_address_id BIGINT UNSIGNED NULL, MODIFY expired_block_index BIGINT UNSIGNED NULL',
   'ALTER TABLE mempool_transactions MODIFY amount BIGINT NULL, MODIFY fee BIGINT NULL',
-  // Seconds since 1970 become digits of a date, which are then one.
+  // Unix seconds become the digits of a date, which MODIFY below converts to DATETIME.
   `UPDATE events SET time = DATE_FORMAT('1970-01-01' + INTERVAL time SECOND, '%Y%m%d%H%i%s') WHERE time < 10000000000`,
   'ALTER TABLE events MODIFY time DATETIME NOT NULL',
   `UPDATE transaction_outputs SET amount = CAST(CAST(amount AS DECIMAL(30, 0)) * 0.00000001 AS CHAR) WHERE amount NOT LIKE '%.%'`,
@@ -140,13 +146,13 @@ export const COLUMNS_IN_USE = [
   'UPDATE dispensers SET source_address_id = NULL WHERE source_address_id IS NOT NULL'
 ];
 
-/** Rows that both lookup tables begin with. */
+/** Statements that insert the first row of both lookup tables. */
 export const FIRST_ROWS = [
   ['index_addresses', 'address'],
   ['index_transactions', 'hash']
 ].map(([table, column]) => `INSERT IGNORE INTO ${table} (id, ${column}) VALUES (${EMPTY_ID}, '')`);
 
-/** Makes a table where it is missing. */
+/** Returns the statement that creates a table unless it exists. */
 export function tableStatement(name: string, columns: string): string {
   return `CREATE TABLE IF NOT EXISTS ${name} (${columns}) ${OPTIONS}`;
 }

@@ -10,29 +10,32 @@ import type { BlockRows, Finding, OutputRow, TransactionRow } from './block-rows
 import { type Candidate, laneRulesAt, type ScanRules } from './block-scan.ts';
 import { NO_DISPENSERS, readDispenser } from './dispenser-action.ts';
 
-/** Transactions of the chain by their ids, in that order. @throws {PlatformError} when they cannot be had now */
+/**
+ * Reads transactions of the chain by id, in the order of the ids. @throws {PlatformError} when they cannot be read now
+ */
 export type TransactionReader = (txids: readonly string[]) => Promise<readonly Buffer[]>;
 
-/** Transactions that were read before. */
+/** Cache of transactions by id. */
 export interface KnownTransactions {
   get(txid: string): Buffer | undefined;
   set(txid: string, bytes: Buffer): unknown;
 }
 
-/** Outputs of a funding transaction are numbered from here. */
+/** First position of a funding transaction's outputs, as stored with the transaction that it funded. */
 const FUNDING_VOUT = 1_000_000;
 
 type Place = Candidate['spends'];
 
 /**
- * Completes scanned blocks, or other sets of transactions: a candidate gets a row when the coins that it spends belong to an address,
- * or when it may pay a dispenser: then it is nobody's, and says nothing.
+ * Completes scanned blocks, or other sets of transactions. A candidate gets a row when its source has an address, or
+ * when it may pay a dispenser. In the second case the row has no source and no action.
  *
- * A payload in chunks or an envelope is spent from a script that its sender funded: the source is then one step back, and must be an
- * address of the key that signed. Anybody may pay to a script; that says nothing of who wrote it.
+ * A payload in chunks or an envelope is spent from a script that its sender funded. The source is then one step back
+ * and must be an address of the key that signed: anybody may pay to a script, so paying proves nothing.
  *
- * @param known  asked before the node, and told what the node said
- * @throws {PlatformError} what the reader throws, and NODE_REFUSED where a transaction lacks what another spends
+ * @param known asked before the node, and filled with the node's answers
+ * @throws {PlatformError} the errors of the reader, and NODE_REFUSED when a transaction lacks an output that another
+ *   spends
  */
 export async function resolveSources<Scanned extends Resolvable>(
   blocks: readonly Scanned[],
@@ -61,13 +64,13 @@ export async function resolveSources<Scanned extends Resolvable>(
 
 type Resolved = Pick<BlockRows, 'transactions' | 'findings'>;
 
-/** What was scanned: a block, or other transactions. */
+/** A scanned block, or another list of transactions. */
 interface Resolvable {
   readonly candidates: readonly Candidate[];
   readonly findings: readonly Finding[];
 }
 
-/** The row of a candidate, if it has one, and what an auditor should know of it. */
+/** Returns the row of a candidate, if it has one, and findings about it. */
 function rowsOf(
   candidate: Candidate,
   place: Place | undefined,
@@ -94,33 +97,37 @@ function rowsOf(
   return { rows: [rowOf({ ...candidate, pubkey }, source, fees, rules)], findings: [] };
 }
 
-/** Whether the owner of an address signed what a transaction reveals, by the key that the scripts which it spends check. */
+/**
+ * Returns whether the owner of an address signed what a transaction reveals, with the key that the spent scripts check.
+ */
 function isSignedBy(source: Uint8Array, { proof, spends: { txid } }: Candidate, transactions: TransactionSet): boolean {
   if (!proof || !isAddressOfKey(source, proof.publicKey)) return false;
   return proof.locks.every(({ vout, script }) => Buffer.from(script).equals(transactions.scriptAt({ txid, vout })));
 }
 
-/** Whether it says something by a first input whose signatures leave a part of it to others. */
+/** Returns whether a transaction carries an action while the signatures of its first input do not cover all of it. */
 function isSignedInPart({ action, bytes, spends }: Candidate, transactions: TransactionSet): boolean {
   return action !== '' && !isSignedWhole(readRawTransaction(bytes), transactions.scriptAt(spends));
 }
 
-/** Whether it spends from a script that its sender funded, to reveal what the script commits to. */
+/** Returns whether a transaction spends from a script that its sender funded, to reveal the script's content. */
 function isRevealed({ lane, spends }: Candidate, transactions: TransactionSet, { alwaysHops }: ScanRules): boolean {
   if (lane === 'envelope') return true;
   return (lane === 'chunks' || alwaysHops) && isPaidToScriptHash(transactions.scriptAt(spends));
 }
 
-/** Where the coins come from that say whose transaction it is; undefined when they come from nowhere. */
+/** Returns the output whose owner is the source; undefined when the coins were newly created. */
 function sourcePlace(candidate: Candidate, transactions: TransactionSet, rules: ScanRules): Place | undefined {
   const { spends } = candidate;
   return isRevealed(candidate, transactions, rules) ? transactions.firstSpend(spends.txid) : spends;
 }
 
 /**
- * Whether the fees of the transaction that funded it are for its action. Several may reveal what one transaction funded: the fees are
- * for the one that spends its first output to a script's hash, other than that of the fee itself, and for none where it says
- * something. So no fee pays twice, and nothing depends on which of them comes first.
+ * Returns whether the fees of the funding transaction belong to this candidate's action.
+ *
+ * Several transactions may reveal outputs of one funding transaction. The fees belong to the one that spends its first
+ * script-hash output other than the fee's own; to none when the funding transaction carries an action itself. So no fee
+ * counts twice, and the order of the reveals does not matter.
  */
 function ownsFees({ spends, height }: Candidate, transactions: TransactionSet, rules: ScanRules): boolean {
   const funding = transactions.get(spends.txid);
@@ -131,7 +138,10 @@ function ownsFees({ spends, height }: Candidate, transactions: TransactionSet, r
   return funding.outputs.findIndex(isLocked) === spends.vout;
 }
 
-/** Chunks leave no room for a fee: it is paid by the transaction that funded them, and told by higher numbers. */
+/**
+ * Returns the fee outputs of the funding transaction, at positions from FUNDING_VOUT on. Chunks leave no room for a fee
+ * of their own.
+ */
 function fundingFees(
   { spends }: Candidate,
   transactions: TransactionSet,
@@ -153,7 +163,7 @@ function rowOf(
   return { hash, source, data: action, rawData, pubkey, outputs: [...outputs, ...fees], dispensers };
 }
 
-/** @param payer  empty: nobody that an address stands for */
+/** Returns the row of a payment, if it makes one. @param payer empty when the source has no address */
 function paymentOf({ hash, outputs }: Candidate, payer = ''): readonly TransactionRow[] {
   const payments = outputs.filter(({ isPayment }) => isPayment);
   if (payments.length === 0) return [];
@@ -161,21 +171,21 @@ function paymentOf({ hash, outputs }: Candidate, payer = ''): readonly Transacti
   return [{ ...row, dispensers: NO_DISPENSERS }];
 }
 
-/** The transactions that one task needs, each fetched once. */
+/** The transactions that one task needs. Each is fetched once. */
 class TransactionSet {
   readonly #read: TransactionReader;
   readonly #known: KnownTransactions;
   readonly #spent: ReadonlyMap<Place, Buffer | null>;
   readonly #loaded = new Map<string, RawTransaction>();
 
-  /** @param spent  scripts at places, as far as they are known without the transactions */
+  /** @param spent scripts at places where they are known without the transaction */
   constructor(read: TransactionReader, known: KnownTransactions, spent: ReadonlyMap<Place, Buffer | null>) {
     this.#read = read;
     this.#known = known;
     this.#spent = spent;
   }
 
-  /** Loads the transactions without which the scripts at some places are not known. */
+  /** Loads the transactions that are needed to know the scripts at some places. */
   async loadScripts(places: readonly Place[]): Promise<void> {
     await this.load(places.filter((place) => !this.#spent.get(place)).map(({ txid }) => txid));
   }
@@ -203,7 +213,7 @@ class TransactionSet {
     throw new PlatformError('NODE_REFUSED', { reason, txid, vout });
   }
 
-  /** One that was loaded. */
+  /** Returns a loaded transaction. */
   get(txid: string): RawTransaction {
     return this.#loaded.get(txid)!;
   }

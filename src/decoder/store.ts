@@ -11,18 +11,22 @@ import { KEPT_BLOCKS } from './dispenser-book.ts';
 import { CONFIRMED, MempoolStore } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 
+/** Options of a store. */
 export interface DecoderStoreOptions {
   readonly queryTimeoutMs?: number | undefined;
-  /** First block whose payments to a dispenser count against what a ledger serves: the profile's DISPENSER_LIMITS. Missing: none. */
+  /**
+   * First block whose payments to a dispenser count against the number that it can serve: the profile's
+   * DISPENSER_LIMITS. Default: never.
+   */
   readonly dispenserLimitHeight?: number;
-  /** By what its rows are made: the database is of it, or refused. Default: it is not looked at. */
+  /** Settings and rules of the rows; a database of another base is refused. Default: not checked. */
   readonly base?: DatabaseBase;
 }
 
 /**
- * Opens a decoder database for writing, making it when it is missing and bringing its definitions up to date.
+ * Opens a decoder database for writing. Creates it when it is missing and migrates it.
  *
- * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, MIGRATION_CHANGED, DATABASE_UNUSABLE (of another base)
+ * @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE, MIGRATION_CHANGED, DATABASE_UNUSABLE for another base
  */
 export async function openDecoderStore(
   database: DatabaseCoordinates,
@@ -42,7 +46,7 @@ export async function openDecoderStore(
   return new DecoderStore(opened, parseErrors, dispenserLimitHeight);
 }
 
-/** All that the decoder reads and writes. Every method may throw DATABASE_UNAVAILABLE; the database is then to be closed. */
+/** Reads and writes a decoder database. Every method may throw DATABASE_UNAVAILABLE; then close the database. */
 export class DecoderStore implements BlockStore<BlockRows> {
   readonly database: ChainDatabase;
   readonly #blocks: BlockWriter;
@@ -59,7 +63,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
     this.mempool = new MempoolStore(database.pool);
   }
 
-  /** The newest block; null when there is none. */
+  /** Returns the newest block; null when there is none. */
   async readTip(): Promise<BlockRef | null> {
     const [row] = await this.database.query<{ height: number; hash: string }>(
       `SELECT b.block_index AS height, h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id
@@ -68,7 +72,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
     return row ? { height: row.height, hash: row.hash } : null;
   }
 
-  /** The newest blocks below a height, highest first. */
+  /** Returns the newest blocks below a height, highest first. */
   async readBlocksBelow(height: number, limit: number): Promise<readonly BlockRef[]> {
     return await this.database.query<{ height: number; hash: string }>(
       `SELECT b.block_index AS height, h.hash FROM blocks b JOIN index_transactions h ON h.id = b.block_hash_id
@@ -77,19 +81,19 @@ export class DecoderStore implements BlockStore<BlockRows> {
     );
   }
 
-  /** Addresses whose payments are to be looked for in the blocks behind the newest: those of dispensers. */
+  /** Returns the addresses of dispensers: further blocks must be searched for payments to them. */
   async paidAddresses(): Promise<readonly string[]> {
     return await this.#blocks.paidAddresses();
   }
 
   /**
-   * Blocks in a row, and all that belongs to them, are durable when this returns, or nothing of them is. What is written does not
+   * Writes consecutive blocks in one transaction: all of them are durable when this returns, or none. The rows do not
    * depend on how many blocks are written at once.
    */
   async writeBlocks(blocks: readonly BlockRows[]): Promise<void> {
     await this.#transaction(async () => {
       const more = Map.groupBy(await this.#blocks.write(blocks), ({ height }) => height);
-      await this.database.query(CONFIRMED); // what waits and what is confirmed are parted at one moment
+      await this.database.query(CONFIRMED); // in the same transaction, so that no reader sees a transaction twice
       for (const { height, findings } of blocks) {
         for (const { code, hash, reason } of [...findings, ...(more.get(height) ?? [])]) {
           await this.database.halts.note(code, [{ block_index: height, tx_hash: hash, reason }]);
@@ -100,10 +104,10 @@ export class DecoderStore implements BlockStore<BlockRows> {
   }
 
   /**
-   * Deletes the newest block with all that it brought, and records it as REORG.
+   * Deletes the newest block with its rows and records a REORG event.
    *
    * @returns the new tip
-   * @throws {PlatformError} DATABASE_UNUSABLE so far below the highest block that dispensers of that time may be forgotten
+   * @throws {PlatformError} DATABASE_UNUSABLE so far below the highest block that expired dispensers may be gone
    */
   async rollBackTip(): Promise<BlockRef | null> {
     const tip = await this.readTip();
@@ -116,7 +120,10 @@ export class DecoderStore implements BlockStore<BlockRows> {
     return await this.readTip();
   }
 
-  /** What expired is deleted 126 blocks later: below, a rollback would leave dispensers closed that were open. */
+  /**
+   * Refuses a rollback below the kept dispensers. Expired ones are deleted after 126 blocks; deeper, a rollback would
+   * leave dispensers closed that were open.
+   */
   async #refuseForgotten(height: number): Promise<void> {
     const [{ highest } = { highest: null }] = await this.database.query<{ highest: number | null }>(
       "SELECT MAX(CAST(JSON_VALUE(data, '$[0].block_index') AS SIGNED)) AS highest FROM events WHERE code = 'REORG'"
@@ -131,7 +138,7 @@ export class DecoderStore implements BlockStore<BlockRows> {
     throw new PlatformError('DATABASE_UNUSABLE', { reason });
   }
 
-  /** Transactions that could not be read, of all blocks that were ever written. */
+  /** Number of transactions that could not be read, over all blocks ever written. */
   get parseErrors(): number {
     return this.#parseErrors;
   }

@@ -1,11 +1,14 @@
 /**
- * The open dispensers at one address. Finding the oldest that takes an amount costs a step for each doubling of their number,
- * whatever the others ask: anybody may open dispensers at the address of whoever is paid most.
+ * The open dispensers at one address. Finds the oldest that takes an amount in O(log n), even when strangers open many
+ * at a busy address.
  */
 export class Till {
-  /** What each asks at least, by its key; oldest first. */
+  /** Least payment of each dispenser by key, oldest first. */
   readonly #leasts = new Map<string, bigint>();
-  /** Those that ask less than every older one: no other is ever the oldest that takes an amount. Undefined: to be found anew. */
+  /**
+   * Dispensers with a lower price than every older one: only these can be the oldest that takes an amount. Undefined
+   * until they are computed.
+   */
   #steps: { readonly key: string; readonly least: bigint }[] | undefined = [];
 
   get isEmpty(): boolean {
@@ -24,7 +27,7 @@ export class Till {
     if (this.#leasts.delete(key)) this.#steps = undefined;
   }
 
-  /** The key of the oldest that takes an amount; undefined: none does. */
+  /** Returns the key of the oldest dispenser that takes an amount; undefined when none does. */
   oldestFor(amount: bigint): string | undefined {
     this.#steps ??= this.#find();
     let [low, high] = [0, this.#steps.length];

@@ -8,48 +8,49 @@ import { OUTPOINT_BYTES } from './coins/records.ts';
 import { type MempoolCoins, type MempoolOverlay, nameOf, outpointOf, type PendingCoin } from './mempool-coins.ts';
 import type { TrackerStore } from './store.ts';
 
-/** Which coins of a script are asked for. */
+/** A request for a page of a script's coins. */
 export interface CoinsQuestion {
   /** The script, hex. */
   readonly scriptHex: string;
   readonly limit: number;
-  /** The cursor of the page before; null: the first page. */
+  /** Cursor of the page before; null for the first page. */
   readonly after: string | null;
-  /** How far the tracker is, as JSON: it stands behind the coins. */
+  /** State of the tracker as JSON, which is appended to the coins. */
   readonly sync: string;
 }
 
-/** Amounts in base units. */
+/** Answer to a question for a balance. Amounts are in base units. */
 export interface BalanceAnswer {
-  /** Of confirmed coins, those that the mempool spends included; rewards that are too young are left out. */
+  /** Value of confirmed coins, including those that the mempool spends, without immature rewards. */
   readonly confirmed: string;
-  /** What the mempool adds, or takes where it is negative. */
+  /** Change by the mempool; negative when it spends more than it adds. */
   readonly pending: string;
-  /** Of all that blocks ever paid. */
+  /** Total that blocks ever paid. */
   readonly received: string;
   readonly confirmedCoins: number;
   readonly pendingCoins: number;
-  /** Height of the first block that paid; null: none did. */
+  /** Height of the first block that paid; null when none did. */
   readonly firstHeight: number | null;
 }
 
+/** Sources of the answers. */
 export interface TrackerAnswersOptions {
-  /** Undefined while no database is open. */
+  /** Returns undefined while no database is open. */
   readonly store: () => Pick<TrackerStore, 'coins' | 'version'> | undefined;
   readonly mempool: Pick<MempoolCoins, 'overlay' | 'version'>;
 }
 
 const CURSOR = /^[0-9a-f]{72}$/;
-/** A page of a long script has fewer coins than were asked for. */
+/** Most bytes of a page: one of a long script has fewer coins than asked for. */
 const PAGE_BYTES = 8 * 2 ** 20;
 
 interface Page {
   readonly json: CoinJson;
-  /** Names the place behind the last coin; null: there are no more. */
+  /** Cursor behind the last coin; null on the last page. */
   readonly next: string | null;
 }
 
-/** What callers are told of scripts: stored coins under what the mempool does to them. */
+/** Answers questions about scripts from stored coins and the mempool. */
 export class TrackerAnswers {
   readonly #options: TrackerAnswersOptions;
   readonly #readAhead = new ReadAhead<Page>();
@@ -59,11 +60,13 @@ export class TrackerAnswers {
   }
 
   /**
-   * A page of coins, confirmed ones first; those that the mempool spends are left out, those that it makes come with the last page.
-   * While a caller takes its second page, or a later one, the next is read already.
+   * Returns a page of coins, confirmed ones first. Coins that the mempool spends are left out; those that it creates
+   * come with the last page.
    *
-   * @returns JSON `{utxos, nextCursor?, sync}`, in memory of its own
-   * @throws {PlatformError} REQUEST_INVALID for a cursor that is none, DATABASE_UNAVAILABLE, COINS_INCOMPLETE
+   * From a caller's second page on, the next page is read ahead.
+   *
+   * @returns JSON `{utxos, nextCursor?, sync}` in a buffer of its own
+   * @throws {PlatformError} REQUEST_INVALID for a malformed cursor, DATABASE_UNAVAILABLE, COINS_INCOMPLETE
    */
   async coins({ scriptHex, limit, after, sync }: CoinsQuestion): Promise<Buffer<ArrayBuffer>> {
     if (after !== null && !CURSOR.test(after))
@@ -106,7 +109,10 @@ export class TrackerAnswers {
     });
   }
 
-  /** @param script SHA-256 of it, hex @throws {PlatformError} DATABASE_UNAVAILABLE, COINS_INCOMPLETE */
+  /**
+   * Returns the balance of a script. @param script its SHA-256, hex @throws {PlatformError} DATABASE_UNAVAILABLE,
+   * COINS_INCOMPLETE
+   */
   async balance(script: string): Promise<BalanceAnswer> {
     const scriptHash = Buffer.from(script, 'hex');
     const overlay = this.#options.mempool.overlay(scriptHash);
@@ -126,7 +132,7 @@ export class TrackerAnswers {
     });
   }
 
-  /** Of the coins, and of what the mempool does to them. */
+  /** Names the state of coins and mempool. */
   get #version(): string {
     return `${this.#opened.version} ${this.#options.mempool.version}`;
   }
@@ -138,14 +144,14 @@ export class TrackerAnswers {
   }
 }
 
-/** What the mempool makes, without what a block has by now. */
+/** Returns the coins that the mempool creates, without those that a block has by now. */
 async function unstored({ pending }: MempoolOverlay, coins: CoinView): Promise<readonly PendingCoin[]> {
   const stored = await coins.owners([...pending.values()].map(({ outpoint }) => outpoint));
   const confirmed = new Set(stored.map(({ outpoint }) => nameOf(outpoint)));
   return [...pending].flatMap(([name, coin]) => (confirmed.has(name) ? [] : [coin]));
 }
 
-/** What the mempool takes of coins that are stored: a block may have taken others by now. */
+/** Returns the value of stored coins that the mempool spends. A block may have spent others by now. */
 async function takenBy({ spent }: MempoolOverlay, coins: CoinView): Promise<bigint> {
   const stored = await coins.owners([...spent.keys()].map(outpointOf));
   return stored.reduce((sum, { value }) => sum + value, 0n);

@@ -21,14 +21,14 @@ import {
 } from './methods.ts';
 import { TrackerStatusSchema, trackerStatusOf } from './report.ts';
 
-/** What the tracker's front door is handed by its process. */
+/** Parts that the tracker's process hands to its front door. */
 export interface TrackerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, TrackerMethodDeps {
   readonly config: ServiceDefinition['config'] &
     Pick<TrackerConfig, 'UTXO_TRACKER_API_KEY' | 'UTXO_TRACKER_RATE_LIMIT_RPM'>;
 }
 
 /**
- * The tracker's front door: JSON-RPC and the same by GET, in the frame of every service.
+ * Creates the tracker's front door: JSON-RPC and the same reads by GET, in the frame that every service has.
  *
  * @throws {PlatformError} CONFIG_INVALID
  */
@@ -97,7 +97,7 @@ function registerReads(
         }
         const limit = query.limit === undefined ? undefined : Number(query.limit);
         const json = await questions.coins(params.address, limit, query.after ?? null);
-        // Left to the garbage collector, every few pages would cost a run of it, and each page new memory.
+        // Frees the page at once: left to the garbage collector, pages would trigger a collection every few requests.
         reply.raw.once('finish', () => void json.buffer.transfer(0));
         return reply.type('application/json; charset=utf-8').send(json);
       }

@@ -6,56 +6,57 @@ import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { coinsOf } from './coins/changes.ts';
 import type { CoinReader } from './coins/coin-reader.ts';
 
+/** Sources of the mempool's coins. */
 export interface MempoolCoinsOptions {
-  /** Ids of all transactions in the node's mempool. */
+  /** Returns the ids of all transactions in the node's mempool. */
   readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Those of these transactions that the node still has, and which of them cannot be read. */
+  /** Returns those of the transactions that the node still has, and those that cannot be read. */
   readonly read: (txids: readonly string[], signal: AbortSignal) => Promise<PresentTransactions>;
-  /** Undefined while no database is open. */
+  /** Returns undefined while no database is open. */
   readonly coins: () => CoinReader | undefined;
 }
 
-/** A coin that a transaction of the mempool makes. */
+/** A coin that a mempool transaction creates. */
 export interface PendingCoin {
   readonly outpoint: Buffer;
   /** Base units. */
   readonly value: bigint;
 }
 
-/** What the mempool does to the coins of one script at a moment. */
+/** Effect of the mempool on the coins of one script, at one moment. */
 export interface MempoolOverlay {
-  /** Coins that it makes and does not spend, by name. */
+  /** Coins that it creates and does not spend, by name. */
   readonly pending: ReadonlyMap<string, PendingCoin>;
-  /** Coins that were stored and that it spends: their values by name. */
+  /** Values of stored coins that it spends, by name. */
   readonly spent: ReadonlyMap<string, bigint>;
   /** Whether it spends any coin of any script. */
   readonly spendsAny: boolean;
-  /** Whether it spends the coin at this place. */
+  /** Returns whether it spends the coin at this outpoint. */
   readonly spends: (outpoint: Buffer) => boolean;
 }
 
 interface Transaction {
-  /** By the name of their outpoints; a script is named by the hex of its hash. */
+  /** Created coins by the name of their outpoints. A script is named by the hex of its hash. */
   readonly made: ReadonlyMap<string, PendingCoin & { readonly script: string }>;
-  /** By the name of the outpoint; null: of a coin that is not stored. */
+  /** Spent coins by the name of the outpoint; null for a coin that is not stored. */
   readonly spent: ReadonlyMap<string, { readonly script: string; readonly value: bigint } | null>;
 }
 
 const ID_BYTES = 32;
 const BATCH = 500;
-/** A look at a small mempool takes milliseconds; a busy machine, seconds. */
+/** Least patience: a look at a small mempool takes milliseconds, on a busy machine seconds. */
 const LEAST_PATIENCE_MS = 5_000;
-/** Transactions that are held in memory; with more the overlay counts as incomplete. */
+/** Most transactions in memory. With more the overlay counts as incomplete. */
 const MAX_TRANSACTIONS = 300_000;
 const NO_COINS: ReadonlyMap<string, PendingCoin> = new Map();
 const NO_SPENDS: ReadonlyMap<string, bigint> = new Map();
 
-/** The name of an outpoint in maps. */
+/** Returns the name of an outpoint in maps. */
 export const nameOf = (outpoint: Buffer): string => outpoint.toString('latin1');
-/** The outpoint of a name. */
+/** Returns the outpoint of a name. */
 export const outpointOf = (name: string): Buffer => Buffer.from(name, 'latin1');
 
-/** What the mempool makes of and does to the coins of each script, in memory. */
+/** Coins that the mempool creates and spends, by script, in memory. */
 export class MempoolCoins implements MempoolSteps {
   readonly #options: MempoolCoinsOptions;
   readonly #transactions = new Map<string, Transaction>();
@@ -67,10 +68,10 @@ export class MempoolCoins implements MempoolSteps {
   #odd: ReadonlySet<string> = new Set();
   #isWhole = false;
   #indexedAt: number | null = null;
-  /** A look takes so long; a hanging one ends what the last one told. */
+  /** Duration of the last complete look, in milliseconds. */
   #lookMs = 0;
   #beganAt = 0;
-  /** Changes of the stored coins, and how many of them the looks under way and done began with. */
+  /** Number of changes of stored coins, and the number at which the current look and the last complete one began. */
   #changes = 0;
   #isDue = false;
   #changesSeen = { listed: -1, indexed: -1 };
@@ -81,46 +82,46 @@ export class MempoolCoins implements MempoolSteps {
   }
 
   /**
-   * When the whole mempool was last known, as monotonicMs() tells it; null: never since the start, it does not fit, the last look failed,
-   * or stored coins changed since it began.
+   * Monotonic time at which the whole mempool was last known. Null when it never was, does not fit, the last look
+   * failed, or stored coins changed since the look began.
    */
   get knownAt(): number | null {
     const isOfNow = this.#changesSeen.indexed === this.#changes;
     return this.#isWhole && isOfNow ? this.#indexedAt : null;
   }
 
-  /** Stored coins changed, and no look has begun since. */
+  /** Whether stored coins changed and no look has begun since. */
   get isDue(): boolean {
     return this.#isDue;
   }
 
-  /** How long the next look may take before the last one counts no more. */
+  /** Milliseconds that the next look may take before the last one expires. */
   get patienceMs(): number {
     return LEAST_PATIENCE_MS + 2 * this.#lookMs;
   }
 
-  /** Stored coins change, or have just changed: what was seen counts no more. */
+  /** Marks the overlay as outdated: stored coins change, or have just changed. */
   distrust(): void {
     this.#changes += 1;
     this.#isDue = true;
   }
 
-  /** Transactions of the mempool that cannot be read: what they do to coins is not known. */
+  /** Number of mempool transactions that cannot be read: their spends are unknown. */
   get oddCount(): number {
     return this.#odd.size;
   }
 
-  /** Transactions of the mempool that were read. */
+  /** Number of mempool transactions that were read. */
   get size(): number {
     return this.#transactions.size;
   }
 
-  /** Another one after each change of what it tells. */
+  /** Number that changes with each change of the overlay. */
   get version(): number {
     return this.#version;
   }
 
-  /** What the mempool does to the coins of a script, as of now: later looks do not change it. */
+  /** Returns the mempool's effect on the coins of a script. Later looks do not change the result. */
   overlay(scriptHash: Buffer): MempoolOverlay {
     const [script, names] = [scriptHash.toString('hex'), this.#spentNames];
     return {
@@ -131,6 +132,7 @@ export class MempoolCoins implements MempoolSteps {
     };
   }
 
+  /** Lists the mempool and drops transactions that left it. @returns the number of transactions to read */
   async list(signal: AbortSignal): Promise<number> {
     this.#beganAt = monotonicMs();
     this.#changesSeen.listed = this.#changes;
@@ -146,11 +148,12 @@ export class MempoolCoins implements MempoolSteps {
     return this.#waiting.length;
   }
 
+  /** Reads the next batch of transactions and the owners of the coins that they spend. */
   async fetch(signal: AbortSignal): Promise<void> {
     await this.#looking(() => this.#fetch(signal));
   }
 
-  /** After a failed look nothing is known until one goes well. */
+  /** Runs a part of a look. After a failure nothing is known until a look succeeds. */
   async #looking<T>(look: () => Promise<T>): Promise<T> {
     try {
       return await look();
@@ -187,6 +190,7 @@ export class MempoolCoins implements MempoolSteps {
     );
   }
 
+  /** Keeps the batch, and after the last one shows the whole look. @returns the number of transactions left to read */
   async save(): Promise<number> {
     for (const [txid, transaction] of this.#read) this.#transactions.set(txid, transaction);
     this.#read = new Map();
@@ -194,7 +198,7 @@ export class MempoolCoins implements MempoolSteps {
     return this.#waiting.length;
   }
 
-  /** A coin that the mempool made and spent is stored once a block has it: its spender is read again, to find its owner. */
+  /** Drops transactions that spend a coin which a block has stored since: reading them again finds its owner. */
   #forgetUnowned(all: ReadonlySet<string>): void {
     for (const [txid, { spent }] of this.#transactions) {
       const isUnowned = [...spent].some(([name, owner]) => owner === null && !all.has(makerOf(name)));
@@ -202,7 +206,7 @@ export class MempoolCoins implements MempoolSteps {
     }
   }
 
-  /** Makes the maps anew from the transactions: what one look sees is shown at once. */
+  /** Builds the maps from all transactions, so that a look is shown at once. */
   #index(): void {
     this.#pending.clear();
     this.#spent.clear();
@@ -223,7 +227,7 @@ export class MempoolCoins implements MempoolSteps {
   }
 }
 
-/** Id of the transaction that makes the coin of this name. */
+/** Returns the id of the transaction that creates the coin of this name. */
 const makerOf = (name: string): string => printId(Buffer.from(name.slice(0, ID_BYTES), 'latin1'));
 
 function within<Value>(maps: Map<string, Map<string, Value>>, key: string): Map<string, Value> {

@@ -20,34 +20,39 @@ import {
   trackerStatusOf
 } from './report.ts';
 
-/** What the methods work with. */
+/** Parts of the methods. */
 export interface TrackerMethodDeps {
   readonly network: ChainNetwork;
   readonly view: () => TrackerView;
-  /** JSON of CoinsSchema. Each throws DATABASE_UNAVAILABLE, ACTOR_TIMEOUT; for a wrong cursor REQUEST_INVALID. */
+  /**
+   * Returns JSON of CoinsSchema. Both methods throw DATABASE_UNAVAILABLE, ACTOR_TIMEOUT; this one REQUEST_INVALID for a
+   * wrong cursor.
+   */
   readonly findCoins: (question: CoinsQuestion) => Promise<Uint8Array<ArrayBuffer>>;
   readonly findBalance: (script: string) => Promise<BalanceAnswer>;
 }
 
-/** Coins of one page. */
+/** Most coins of one page. */
 const MAX_PAGE = 10_000;
 const USUAL_PAGE = 1_000;
 const MAX_SCRIPT_HEX = 20_000;
 
+/** The owner of coins. */
 export const OwnerSchema = Type.String({
   minLength: 1,
   maxLength: MAX_SCRIPT_HEX + 'script:'.length,
   description: 'an address of the network, or `script:` and the hex of an output script'
 });
-/** The limit as the text that a query holds. */
+/** The limit as text of a query string. */
 export const LimitTextSchema = wholeNumber({ min: 1, digits: 5, default: USUAL_PAGE, note: `at most ${MAX_PAGE}` });
 const LimitSchema = Type.Union([Type.Integer({ minimum: 1, maximum: MAX_PAGE }), LimitTextSchema, Type.Null()], {
   description: `coins of a page, ${USUAL_PAGE} where it is absent or null, at most ${MAX_PAGE}`
 });
+/** A cursor of the page before. */
 export const AfterSchema = Type.String({ maxLength: 72, description: 'nextCursor of the page before' });
 const CoinSchema = Type.Object({
   txid: Type.String(),
-  fullTxid: Type.String({ description: 'the same' }),
+  fullTxid: Type.String({ description: 'equal to txid' }),
   vout: Type.Integer(),
   value: Type.String({ description: 'base units' }),
   height: Type.Union([Type.Integer(), Type.Null()], { description: 'null: in no block yet' }),
@@ -56,22 +61,26 @@ const CoinSchema = Type.Object({
   amount: Type.String({ description: 'coins, 8 decimal places' }),
   scriptPubKey: Type.String()
 });
+/** The result of `get_utxos`. */
 export const CoinsSchema = Type.Object({
   utxos: Type.Array(CoinSchema),
   nextCursor: Type.Optional(Type.String({ description: 'there are more coins: send it as `after`' })),
   sync: SyncStatusSchema
 });
+/** The result of `get_first_seen`. */
 export const FirstSeenSchema = Type.Union([Type.Object({ height: Type.Integer() }), Type.Null()]);
 const CoinText = (description: string) => Type.String({ description: `${description}: coins, 8 decimal places` });
+/** The result of `get_balance`. */
 export const BalanceSchema = Type.Object({ balance: CoinText('confirmed'), sync: SyncStatusSchema });
 const FirstSeenStatusSchema = Type.Object({ first_seen: FirstSeenSchema, sync: SyncStatusSchema });
+/** The result of `get_info`. */
 export const InfoSchema = Type.Object({
   address: Type.String(),
   type: Type.String({ description: 'p2pkh, p2sh, p2wpkh, p2wsh, p2tr, or script for any other' }),
   balances: Type.Object({
     confirmed: CoinText('confirmed'),
-    pending: CoinText('what the mempool adds, or takes'),
-    received: CoinText('all that blocks ever paid')
+    pending: CoinText('change by the mempool'),
+    received: CoinText('total that blocks ever paid')
   }),
   utxos: Type.Object({ confirmed: Type.Integer(), pending: Type.Integer() }),
   mempool_ready: Type.Boolean(),
@@ -88,7 +97,7 @@ const ERRORS: readonly ErrorCode[] = [
 ];
 const Owner = Type.Object({ address: OwnerSchema });
 
-/** What both faces of the tracker answer from. */
+/** Answers questions for both interfaces of the tracker, JSON-RPC and GET. */
 export class TrackerQuestions {
   readonly #deps: TrackerMethodDeps;
 
@@ -96,7 +105,7 @@ export class TrackerQuestions {
     this.#deps = deps;
   }
 
-  /** @returns the JSON of CoinsSchema, in memory of its own */
+  /** Returns a page of coins. @returns JSON of CoinsSchema in a buffer of its own */
   async coins(address: string, limit = USUAL_PAGE, after: string | null = null): Promise<Buffer<ArrayBuffer>> {
     if (limit > MAX_PAGE) throw new PlatformError('REQUEST_INVALID', { reason: `limit must be at most ${MAX_PAGE}` });
     const scriptHex = this.#scriptOf(address).toString('hex');
@@ -106,8 +115,8 @@ export class TrackerQuestions {
   }
 
   /**
-   * For an answer that has no room for `sync`: it would be that of a chain which the node has left, or of one that lacks blocks, or of a
-   * node that is gone.
+   * Refuses while the state is not fit for an answer that has no field `sync`: the node may be gone or have left the
+   * chain, or blocks may be missing.
    *
    * @throws {PlatformError} TRACKER_HALTED, TRACKER_BEHIND, TRACKER_NOT_READY
    */
@@ -120,7 +129,7 @@ export class TrackerQuestions {
       throw new PlatformError('TRACKER_BEHIND', { reason: `the UTXO tracker is ${lag} blocks behind its node` });
   }
 
-  /** @returns JSON: the coins of the first page alone */
+  /** Returns the coins of the first page as a JSON array. */
   async coinList(address: string): Promise<string> {
     const json = await this.coins(address, MAX_PAGE);
     return json.toString('latin1', UTXOS.length, json.indexOf(']') + 1); // no coin has such a character
@@ -171,9 +180,9 @@ export class TrackerQuestions {
 }
 
 const SCRIPT = 'script:';
-/** What stands before the list of coins. */
+/** Text before the list of coins. */
 const UTXOS = '{"utxos":';
-/** Names of kinds of scripts as clients know them. */
+/** Names of script kinds that clients use. */
 const TYPES: Readonly<Record<ScriptKind, string>> = {
   keyHash: 'p2pkh',
   scriptHash: 'p2sh',
@@ -182,7 +191,7 @@ const TYPES: Readonly<Record<ScriptKind, string>> = {
   taproot: 'p2tr'
 };
 
-/** Base units, which may be below zero, as coins. */
+/** Converts base units, which may be negative, to coins. */
 function coinsOf(units: string): string {
   const number = BigInt(units);
   return number < 0n ? `-${toDecimal(-number)}` : toDecimal(number);
@@ -190,7 +199,7 @@ function coinsOf(units: string): string {
 
 const hashText = (script: Buffer): string => scriptHashOf(script).toString('hex');
 
-/** The methods of a tracker. */
+/** Returns the methods of a tracker. */
 export function trackerMethods(
   questions: TrackerQuestions,
   view: TrackerMethodDeps['view']
@@ -240,7 +249,7 @@ export function trackerMethods(
       run: ({ address }) => questions.firstSeen(address)
     }),
     get_first_seen_status: rpcMethod({
-      summary: 'The same, with how far the tracker is',
+      summary: 'As `get_first_seen`, with the state of the tracker',
       params: Owner,
       result: FirstSeenStatusSchema,
       write: false,
@@ -248,7 +257,7 @@ export function trackerMethods(
       run: ({ address }) => questions.firstSeenStatus(address)
     }),
     get_balance: rpcMethod({
-      summary: 'What its confirmed coins are worth that may be spent',
+      summary: 'Value of its confirmed coins that may be spent',
       params: Owner,
       result: BalanceSchema,
       write: false,
@@ -256,7 +265,7 @@ export function trackerMethods(
       run: ({ address }) => questions.balance(address)
     }),
     get_info: rpcMethod({
-      summary: 'What it has, what waits in the mempool, and what it ever received',
+      summary: 'Balances, coins in blocks and mempool, and the total received',
       params: Owner,
       result: InfoSchema,
       write: false,

@@ -3,29 +3,30 @@ import { type ChainReport, type ChainView, isNodeUnfit, isSynced, isTipStale, la
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
-/** What the loop last said of itself. */
+/** The loop's report of its state. */
 export interface TrackerReport extends ChainReport {
   readonly mempool: MempoolReport;
-  /** Reorgs since the start, and how many blocks the last one took. */
+  /** Reorgs since the start. */
+  /** Blocks that the last reorg removed. */
   readonly reorgs: number;
   readonly lastReorgDepth: number;
-  /** Null: there is none, or no longer. */
+  /** Null when no first sync is under way. */
   readonly firstSync: FirstSyncProgress | null;
 }
 
-/** What is known of the node's mempool. */
+/** State of the tracker's view of the mempool. */
 export interface MempoolReport {
-  /** When all of it was last known, as monotonicMs() tells it; null: never, or it does not fit. */
+  /** Monotonic time at which the whole mempool was last known; null when it never was, or does not fit. */
   readonly knownAt: number | null;
-  /** For how long that counts, in milliseconds. */
+  /** Milliseconds for which that counts. */
   readonly patienceMs: number;
-  /** Transactions that were read. */
+  /** Number of transactions that were read. */
   readonly size: number;
-  /** Transactions that cannot be read, and are passed over. */
+  /** Number of transactions that cannot be read and are skipped. */
   readonly oddCount: number;
 }
 
-/** What is known of the loop from outside of its thread. */
+/** State of the loop as other threads know it. */
 export type TrackerView = ChainView<TrackerReport>;
 
 const HeightOrNull = Type.Union([Type.Integer(), Type.Null()]);
@@ -38,7 +39,7 @@ export const SyncStatusSchema = Type.Object({
   node_height: HeightOrNull,
   lag: HeightOrNull,
   synced: Type.Boolean({ description: 'caught up, to within 3 blocks' }),
-  mempool_ready: Type.Boolean({ description: 'the whole mempool was looked at lately' }),
+  mempool_ready: Type.Boolean({ description: 'the whole mempool was read recently' }),
   mempool_age_s: HeightOrNull,
   mempool_size: Type.Integer({ description: 'transactions that were read' }),
   mempool_skipped: Type.Integer({ description: 'transactions that cannot be read: what they spend is not known' }),
@@ -49,10 +50,10 @@ export const SyncStatusSchema = Type.Object({
   first_sync: Type.Optional(
     Type.Object(
       { last_block: Type.Integer(), shards: Type.Integer(), shards_loaded: Type.Integer() },
-      { description: 'coins cannot be told yet: blocks up to last_block are gathered, then loaded by shards' }
+      { description: 'no coins yet: blocks up to last_block are gathered, then loaded by shards' }
     )
   ),
-  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has told no tip for a minute' })),
+  node_height_stale: Type.Optional(Type.Literal(true, { description: 'the node has not reported a tip for a minute' })),
   alarm: Type.Optional(AlarmSchema)
 });
 
@@ -81,7 +82,7 @@ function mempoolOf(isWell: boolean, mempool: MempoolReport | undefined, now: num
   };
 }
 
-/** How far the tracker is at a moment. @param now as monotonicMs() tells it */
+/** Returns the state of the tracker. @param now monotonic milliseconds */
 export function syncStatusOf({ report, crash }: TrackerView, now: number): Static<typeof SyncStatusSchema> {
   const lag = report && lagOf(report);
   const height = report?.lastProcessedBlock ?? null;
@@ -111,7 +112,7 @@ const firstSyncOf = ({ lastBlock, shards, loaded }: FirstSyncProgress) => ({
   shards_loaded: loaded
 });
 
-/** Whether it runs, reaches its database, and has blocks in it. */
+/** Returns whether the tracker runs, reaches its database, and has blocks in it. */
 export function trackerStatusOf(view: TrackerView, now: number): Static<typeof TrackerStatusSchema> {
   const { report, crash } = view;
   const db = crash === null && report?.isDatabaseReachable === true;
@@ -121,7 +122,7 @@ export function trackerStatusOf(view: TrackerView, now: number): Static<typeof T
   return { status, db, ...syncStatusOf(view, now) };
 }
 
-/** Whether what it tells of coins is all that there is. */
+/** Returns whether the tracker's coins are complete: every block of the node and its whole mempool. */
 export function quiescenceOf(view: TrackerView, now: number): Static<typeof QuiescenceSchema> {
   const { synced, mempool_ready, mempool_size, committed_height, tracker_height, node_height, lag, alarm } =
     syncStatusOf(view, now);

@@ -1,9 +1,11 @@
 const OPTIONS = 'ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin';
 
 /**
- * The tables of a tracker. A script is known by its SHA-256, a place by its outpoint: 32 bytes of the transaction's id, as it stands
- * within transactions, and the position in four bytes, lowest first. `maturity` is how many blocks nodes want on a coin before it is
- * spent: some for a reward, few for what comes out of an extension block, 0 for all others.
+ * Tables of a tracker.
+ *
+ * `script_hash` is the SHA-256 of a script. `outpoint` is 32 bytes of a transaction id in internal byte order and the
+ * position in four bytes, little-endian. `maturity` is the number of blocks that a coin needs before it may be spent:
+ * 100 or so for a reward, few for a coin out of an extension block, 0 for all others.
  */
 const TABLES = {
   blocks: 'block_index INT UNSIGNED NOT NULL PRIMARY KEY, hash BINARY(32) NOT NULL',
@@ -17,14 +19,14 @@ const TABLES = {
     script_hash BINARY(32) NOT NULL PRIMARY KEY,
     first_height INT UNSIGNED NOT NULL,
     received DECIMAL(38, 0) NOT NULL`,
-  /** What blocks near the tip made, for a rollback. */
+  /** Coins that blocks near the tip created, for a rollback. */
   made: `
     block_index INT UNSIGNED NOT NULL,
     outpoint BINARY(36) NOT NULL,
     script_hash BINARY(32) NOT NULL,
     value BIGINT UNSIGNED NOT NULL,
     PRIMARY KEY (block_index, outpoint)`,
-  /** What blocks near the tip spent, for a rollback. */
+  /** Coins that blocks near the tip spent, for a rollback. */
   spent: `
     block_index INT UNSIGNED NOT NULL,
     script_hash BINARY(32) NOT NULL,
@@ -33,7 +35,7 @@ const TABLES = {
     height INT UNSIGNED NOT NULL,
     maturity TINYINT UNSIGNED NOT NULL,
     PRIMARY KEY (block_index, outpoint)`,
-  /** One row while a first sync goes on: the last block that it gathers, and how many shards are loaded. */
+  /** One row during a first sync: the last block to gather, and the number of loaded shards. */
   first_sync: `
     id TINYINT UNSIGNED NOT NULL PRIMARY KEY,
     last_block INT UNSIGNED NOT NULL,
@@ -49,14 +51,17 @@ const TABLES = {
 
 const create = (name: string, columns: string) => `CREATE TABLE IF NOT EXISTS ${name} (${columns}) ${OPTIONS}`;
 
-/** Statements that make what is missing. */
+/** Statements that create missing tables. */
 export const SCHEMA: readonly string[] = Object.entries(TABLES).map(([name, columns]) => create(name, columns));
 
-/** The coins of a script, without a look at the table. A first sync makes it last: sorting it once is quicker than keeping it sorted. */
+/**
+ * Index that finds the coins of a script without reading the table. A first sync creates it last: sorting once is
+ * faster than keeping it sorted.
+ */
 export const COINS_OF_SCRIPTS =
   'CREATE INDEX IF NOT EXISTS coins_script ON coins (script_hash, outpoint, value, height, maturity)';
 
-/** What a first sync has gathered: for each group of blocks its records, by shards. @see coins/records.ts */
+/** Records that a first sync has gathered, by shard and group of blocks. @see coins/records.ts */
 export const SPOOL = create(
   'first_sync_spool',
   `shard SMALLINT UNSIGNED NOT NULL,

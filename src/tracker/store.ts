@@ -12,25 +12,31 @@ import { type ReducedChanges, reduceChanges, scriptsOf } from './coins/reduce.ts
 import { FirstSync, type FirstSyncDeps, type FirstSyncProgress } from './first-sync/first-sync.ts';
 import { COINS_OF_SCRIPTS, SCHEMA } from './schema.ts';
 
+/** Options of a store. */
 export interface TrackerStoreOptions {
   readonly queryTimeoutMs?: number;
-  /** Blocks that may be rolled back. */
+  /** Blocks that can be rolled back. */
   readonly undoDepth: number;
-  /** Height of the node's tip; null: not known. Blocks far below it are written without what a rollback needs. */
+  /**
+   * Returns the height of the node's tip; null while it is unknown. Blocks far below it are written without undo data.
+   */
   readonly nodeHeight: () => number | null;
-  /** `reduceChanges`, in another thread. Default: in this one. */
+  /** Runs `reduceChanges` in another thread. Default: in this one. */
   readonly reduce?: FirstSyncDeps['reduce'];
 }
 
-/** Blocks of one transaction at most. @see the section "Limits" of the specification */
+/** Most blocks of one transaction. @see the section "Limits" of the specification */
 export const MOST_GROUP_BLOCKS = 200;
-/** Bytes of their blocks, roughly. */
+/** Most bytes of those blocks, roughly. */
 export const GROUP_BYTES = 16 * 2 ** 20;
 
-/** Blocks above those that may be rolled back for which it is kept all the same: a node may come back a little lower. */
+/** Further blocks below those that can be rolled back that keep undo data: a node may come back a little lower. */
 const UNDO_MARGIN = 200;
 
-/** Opens a tracker's database, making what is missing. @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE */
+/**
+ * Opens a tracker's database and creates what is missing. @throws {PlatformError} DATABASE_REFUSED,
+ * DATABASE_UNAVAILABLE, DATABASE_UNUSABLE
+ */
 export async function openTrackerStore(
   database: DatabaseCoordinates,
   options: TrackerStoreOptions
@@ -52,7 +58,7 @@ export async function openTrackerStore(
   }
 }
 
-/** The unspent outputs of one chain, block by block. */
+/** Reads and writes the unspent outputs of one chain, block by block. */
 export class TrackerStore implements BlockStore<BlockChanges> {
   readonly database: ChainDatabase;
   readonly #id = randomUUID();
@@ -60,7 +66,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
   readonly #deps: FirstSyncDeps;
   readonly #options: TrackerStoreOptions;
   #firstSync: FirstSync | null;
-  /** The table of coins is what the blocks left. */
+  /** Whether the table of coins matches the stored blocks; false during a first sync. */
   #hasCoins: boolean;
   #version = 0;
 
@@ -73,7 +79,10 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     this.#coins = new CoinReader(deps.database.pool);
   }
 
-  /** @throws {PlatformError} DATABASE_UNUSABLE when its tables are those of an earlier build; DATABASE_UNAVAILABLE */
+  /**
+   * Opens the store of a database. @throws {PlatformError} DATABASE_UNUSABLE for tables of an earlier build;
+   * DATABASE_UNAVAILABLE
+   */
   static async open(deps: FirstSyncDeps, options: TrackerStoreOptions): Promise<TrackerStore> {
     const columns = await deps.database.query("SHOW COLUMNS FROM coins LIKE 'maturity'");
     if (columns.length === 0) {
@@ -85,27 +94,31 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     return new TrackerStore(deps, options, await FirstSync.open(deps), block === undefined);
   }
 
-  /** @throws {PlatformError} COINS_INCOMPLETE before the end of a first sync */
+  /** Reader of the coins. @throws {PlatformError} COINS_INCOMPLETE before the end of a first sync */
   get coins(): CoinReader {
     if (this.#hasCoins) return this.#coins;
     throw new PlatformError('COINS_INCOMPLETE', { reason: 'the tracker has not read the whole chain yet' });
   }
 
-  /** Another one after each change of the coins. */
+  /** Text that changes with each change of the coins. */
   get version(): string {
     return `${this.#id} ${this.#version}`;
   }
 
-  /** How far the first sync is; null: there is none, or no longer. */
+  /** Progress of the first sync; null when none is under way. */
   get firstSync(): FirstSyncProgress | null {
     return this.#firstSync?.progress ?? null;
   }
 
+  /** Last block that a first sync gathers; null when none is under way. */
   get gathersTo(): number | null {
     return this.firstSync?.lastBlock ?? null;
   }
 
-  /** Before blocks are written: an empty database begins a first sync of all blocks that no reorg will reach. @param tip of the node */
+  /**
+   * Must run before blocks are written: in an empty database, begins a first sync of all blocks that no reorg will
+   * reach. @param tip height of the node's tip
+   */
   async prepare(tip: number): Promise<void> {
     if (this.#hasCoins || this.#firstSync) return;
     const lastBlock = this.#undoFrom(tip) - 1;
@@ -117,7 +130,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     }
   }
 
-  /** A step from gathered blocks to stored coins. @returns whether it was the last one */
+  /** Loads the next shard of a first sync. @returns whether it was the last step */
   async loadNext(): Promise<boolean> {
     if (this.#firstSync && !(await this.#firstSync.loadNext())) return false;
     this.#firstSync = null;
@@ -125,14 +138,17 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     return true;
   }
 
+  /** Returns the newest block; null when there is none. */
   async readTip(): Promise<BlockRef | null> {
     return (await this.#readBlocks('', [], 1))[0] ?? null;
   }
 
+  /** Returns the newest blocks below a height, highest first. */
   async readBlocksBelow(height: number, limit: number): Promise<readonly BlockRef[]> {
     return await this.#readBlocks('WHERE block_index < ?', [height], limit);
   }
 
+  /** Writes consecutive blocks in one transaction. Those near the node's tip keep undo data. */
   async writeBlocks(blocks: readonly BlockChanges[]): Promise<void> {
     const last = blocks.at(-1)!.height;
     const undoFrom = this.#undoFrom(this.#options.nodeHeight() ?? last);
@@ -149,12 +165,16 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     });
   }
 
+  /**
+   * Deletes the newest block and restores the coins that it spent. @returns the new tip @throws {PlatformError}
+   * DATABASE_UNUSABLE when its undo data is missing
+   */
   async rollBackTip(): Promise<BlockRef | null> {
     const tip = await this.readTip();
     if (!tip) return null;
     const { height } = tip;
     await this.#change(async () => {
-      // Where nothing is kept of it, it was written far below the tip, or lies so far below by now.
+      // A block without undo data was written far below the tip, or lies that far below by now.
       const [kept] = await this.database.query('SELECT 1 FROM made WHERE block_index = ? LIMIT 1', [height]);
       if (!kept) {
         const reason = `block ${height} cannot be rolled back, because its undo data is missing: drop the database and start the tracker; it reads the chain again`;
@@ -181,7 +201,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     try {
       await this.database.transaction(work);
     } finally {
-      // Also where it failed: it may have been committed all the same.
+      // Also after an error: the transaction may have been committed.
       this.#version++;
     }
   }
@@ -193,7 +213,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     await this.#deps.writer.apply(changes);
   }
 
-  /** The first block for which is kept what a rollback needs, while the node is at this height. */
+  /** Returns the first block that keeps undo data while the node is at this height. */
   #undoFrom(tip: number): number {
     return Math.max(0, tip - this.#options.undoDepth - UNDO_MARGIN);
   }

@@ -6,12 +6,12 @@ import { OP_RETURN } from '../../coin/script/script.ts';
 import { HASH_BYTES, MADE, OUTPOINT_BYTES, places, SPENT } from './records.ts';
 import type { CoinChanges } from './reduce.ts';
 
-/** Nodes keep no output whose script is longer: nobody can spend it. */
+/** Longest script of a spendable output. Nodes do not keep outputs with longer ones. */
 const MAX_SCRIPT_BYTES = 10_000;
-/** Records that there is room for at first. */
+/** Records that fit the first buffer. */
 const ROOM = 64;
 
-/** An output that a transaction made. */
+/** A spendable output of a transaction. */
 export interface MadeCoin {
   /** SHA-256 of the script. */
   readonly scriptHash: Buffer;
@@ -20,15 +20,15 @@ export interface MadeCoin {
   readonly value: bigint;
 }
 
-/** What a block did to the set of unspent outputs. */
+/** Outputs that a block created and spent. */
 export interface BlockChanges extends LinkedBlock {
-  /** MADE records of outputs that can be spent, in order. */
+  /** MADE records of spendable outputs, in order. */
   readonly made: Uint8Array;
   /** SPENT records, in order. */
   readonly spent: Uint8Array;
 }
 
-/** Collects what blocks make and spend, as records. */
+/** Collects the outputs that blocks create and spend, as records. */
 export class ChangesWriter {
   readonly #made = new RecordWriter(MADE.sizeBytes);
   readonly #spent = new RecordWriter(SPENT.sizeBytes);
@@ -39,9 +39,10 @@ export class ChangesWriter {
   }
 
   /**
-   * Reads which outputs a block makes and which it spends. The first block of a chain makes none: nodes let nobody spend its reward.
+   * Adds the outputs that a block creates and spends. The first block of a chain creates none: its reward cannot be
+   * spent.
    *
-   * @returns the block, and where its records end
+   * @returns the block, and the end of its records
    * @throws {PlatformError} NODE_REFUSED when the bytes are not that block
    */
   addBlock(bytes: Buffer, { height, hash, isMergeMined, coinbaseMaturity }: BlockPlace) {
@@ -54,7 +55,7 @@ export class ChangesWriter {
     return { height, hash, previousHash, madeEnd: this.#made.length, spentEnd: this.#spent.length };
   }
 
-  /** @param maturity  blocks after which its outputs may be spent */
+  /** Adds the spendable outputs of a transaction. @param maturity blocks after which they may be spent */
   addMade(transaction: RawTransaction, height: number, maturity: number): void {
     let txid: Buffer | undefined;
     transaction.visitOutputs((bytes, amountAt, scriptAt, end, vout) => {
@@ -67,7 +68,7 @@ export class ChangesWriter {
       scriptHashOf(bytes.subarray(scriptAt, end)).copy(to, at + MADE.hashAt);
       bytes.copy(to, at + MADE.valueAt, amountAt, amountAt + 8);
       to.writeUInt32LE(height, at + MADE.heightAt);
-      // The first output holds what stays in the extension block.
+      // The first output stays in the extension block.
       to[at + MADE.maturityAt] = transaction.hasExtension && vout > 0 ? EXTENSION_MATURITY : maturity;
     });
   }
@@ -80,13 +81,13 @@ export class ChangesWriter {
     });
   }
 
-  /** All records. Nothing may be added after it. */
+  /** All records. Nothing may be added afterwards. */
   get records(): CoinChanges {
     return { made: this.#made.written, spent: this.#spent.written };
   }
 }
 
-/** Which block it is, and what its chain's nodes want of it. */
+/** Identity of a block, and the rules of its chain for reading it. */
 export interface BlockPlace {
   readonly height: number;
   readonly hash: string;
@@ -95,14 +96,17 @@ export interface BlockPlace {
   readonly coinbaseMaturity: number;
 }
 
-/** What a block makes and spends. @throws {PlatformError} NODE_REFUSED when the bytes are not that block */
+/**
+ * Reads the outputs that a block creates and spends. @throws {PlatformError} NODE_REFUSED when the bytes are not that
+ * block
+ */
 export function readChanges(bytes: Buffer, place: BlockPlace): BlockChanges & CoinChanges {
   const writer = new ChangesWriter();
   const { height, hash, previousHash } = writer.addBlock(bytes, place);
   return { height, hash, previousHash, ...writer.records };
 }
 
-/** The outputs of a transaction that can be spent. */
+/** Returns the spendable outputs of a transaction. */
 export function coinsOf(transaction: RawTransaction): readonly MadeCoin[] {
   const writer = new ChangesWriter();
   writer.addMade(transaction, 0, 0);
@@ -114,12 +118,12 @@ export function coinsOf(transaction: RawTransaction): readonly MadeCoin[] {
   }));
 }
 
-/** The hash under which coins of a script are kept. */
+/** Returns the hash by which the coins of a script are stored. */
 export function scriptHashOf(script: Uint8Array): Buffer {
   return digest('sha256', script, 'buffer');
 }
 
-/** Records one after the other, in bytes that grow. */
+/** A buffer of equal-sized records that grows. */
 class RecordWriter {
   readonly #sizeBytes: number;
   #bytes: Buffer;
@@ -130,7 +134,7 @@ class RecordWriter {
     this.#bytes = Buffer.allocUnsafeSlow(ROOM * sizeBytes);
   }
 
-  /** Room for one record more, and where it begins. */
+  /** Makes room for a record. @returns the buffer and the offset of the record */
   next(): { readonly bytes: Buffer; readonly at: number } {
     const at = this.length;
     this.length += this.#sizeBytes;

@@ -1,17 +1,17 @@
 import { HASH_BYTES, OUTPOINT_BYTES } from './records.ts';
 
-/** Bytes of one coin at most, without its script. */
+/** Most bytes of one coin, without its script. */
 export const COIN_JSON_BYTES = 420;
 const DECIMALS = 8;
 const FIRST_COINS = 32;
 const GROWTH = 8;
-/** By which a later coin may be longer than the mean of those before. */
+/** Bytes by which a coin may exceed the mean of earlier ones. */
 const SPARE_BYTES = 8;
-/** Of what usually stands behind the coins. */
+/** Usual length of the text after the coins. */
 const TAIL_BYTES = 1_024;
 const [ZERO, POINT, COMMA] = [0x30, 0x2e, 0x2c];
 const text = (value: string): Buffer => Buffer.from(value);
-/** What stands before each value of a coin. */
+/** Text before each value of a coin. */
 const BEFORE = {
   id: text('{"txid":"'),
   fullId: text('","fullTxid":"'),
@@ -26,7 +26,7 @@ const BEFORE = {
 const NO_HEIGHT = text('null');
 const DIGITS = text('0123456789abcdef');
 
-/** Digits within bytes. */
+/** A range of bytes that holds decimal digits. */
 export interface Digits {
   readonly bytes: Buffer;
   readonly from: number;
@@ -34,8 +34,10 @@ export interface Digits {
 }
 
 /**
- * Writes coins as the items of a JSON array, within other JSON. A page may have 10,000: an object, a text and a BigInt for each cost several times what
- * it costs to read them from the database, and so do calls that copy a few bytes each.
+ * Writes coins as the items of a JSON array, within other JSON.
+ *
+ * It avoids an object, a string and a BigInt for each coin, and calls that copy a few bytes each: for a page of 10,000
+ * coins they cost several times as much as reading the coins from the database.
  */
 export class CoinJson {
   readonly #script: Buffer;
@@ -46,9 +48,9 @@ export class CoinJson {
   #count = 0;
 
   /**
-   * @param head  what stands before the coins
-   * @param scriptHex the script of all of them
-   * @param most  how many there may be
+   * @param head text before the coins
+   * @param scriptHex the script of all coins
+   * @param most the most coins
    */
   constructor(head: string, scriptHex: string, most: number) {
     this.#script = text(`","scriptPubKey":"${scriptHex}"}`);
@@ -58,7 +60,7 @@ export class CoinJson {
     this.#end = this.#bytes.write(head, 'latin1');
   }
 
-  /** All that was written, and this behind it, in memory of its own. Once only. */
+  /** Appends text and returns everything written, in a buffer of its own. Call it once. */
   finish(tail: string): Buffer<ArrayBuffer> {
     const bytes = Buffer.byteLength(tail);
     if (this.#end + bytes > this.#bytes.length) this.#growTo(this.#end + bytes);
@@ -66,10 +68,12 @@ export class CoinJson {
   }
 
   /**
-   * @param outpointAt  where the outpoint is in `value.bytes`
-   * @param value  base units
-   * @param height  null: in no block
-   * @param isCoinbase  whether it is a block's reward
+   * Appends a coin.
+   *
+   * @param outpointAt offset of the outpoint in `value.bytes`
+   * @param value base units
+   * @param height null when no block has it
+   * @param isCoinbase whether it is a block's reward
    */
   add(outpointAt: number, value: Digits, height: number | null, confirmations: number, isCoinbase = false): void {
     if (this.#end + this.#coinBytes > this.#bytes.length) this.#grow();
@@ -99,7 +103,10 @@ export class CoinJson {
     this.#count++;
   }
 
-  /** Room for as many as those before tell: what is allocated and not written makes the garbage collector run as often. */
+  /**
+   * Grows the buffer by the mean size of the coins so far: unused memory triggers garbage collection as much as used
+   * memory.
+   */
   #grow(): void {
     const coins = Math.max(Math.min(this.#most, GROWTH * this.#count), this.#count + 1);
     const eachBytes = Math.ceil(this.#end / this.#count) + SPARE_BYTES;
@@ -113,7 +120,7 @@ export class CoinJson {
   }
 }
 
-// Each of these returns where it ended.
+// Each of these returns the end of its text.
 
 function copy(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {
   let end = at;
@@ -121,7 +128,7 @@ function copy(bytes: Buffer, from: number, until: number, to: Buffer, at: number
   return end;
 }
 
-/** The id as nodes print it, the last byte first. */
+/** Writes the id as nodes print it: last byte first. */
 function writeId(bytes: Buffer, from: number, to: Buffer, at: number): number {
   let end = at;
   for (let byte = from + HASH_BYTES - 1; byte >= from; byte--) {
@@ -143,7 +150,7 @@ function writeNumber(number: number, to: Buffer, at: number): number {
   return end;
 }
 
-/** Coins, with all decimal places. */
+/** Writes an amount in coins with 8 decimals. */
 function writeAmount({ bytes, from, to: until }: Digits, to: Buffer, at: number): number {
   const whole = until - from - DECIMALS;
   let end = at;
@@ -154,7 +161,7 @@ function writeAmount({ bytes, from, to: until }: Digits, to: Buffer, at: number)
   return copy(bytes, Math.max(from, from + whole), until, to, end);
 }
 
-/** An outpoint and a value as `add` takes them. */
+/** Returns an outpoint and a value in the form that `add` takes. */
 export function coinBytes(outpoint: Buffer, value: bigint): Digits {
   const bytes = Buffer.concat([outpoint, Buffer.from(String(value))]);
   return { bytes, from: OUTPOINT_BYTES, to: bytes.length };

@@ -13,29 +13,32 @@ import { streamRowBytes, type TakeRowBytes } from '../../db/core/row-stream.ts';
 import type { Digits } from './coin-json.ts';
 import { OUTPOINT_BYTES } from './records.ts';
 
-/** Takes the coins of a page as they are read. Bytes are valid during the call only. */
+/** Receives the coins of a page while they are read. The bytes are valid during the call only. */
 export interface CoinTaker {
-  /** Called once, first. @param height of the last block; -1 before the first */
+  /** Called once, before any coin. @param height of the last block; -1 when there is none */
   tip(height: number): void;
-  /** @param outpointAt where the outpoint is in the value's bytes @param maturity blocks that nodes want on it */
+  /**
+   * @param outpointAt offset of the outpoint in the value's bytes
+   * @param maturity blocks that a coin needs before it may be spent
+   */
   coin(outpointAt: number, value: Digits, height: number, maturity: number): void;
 }
 
-/** What a script has and ever had. */
+/** Totals of a script. */
 export interface ScriptSummary {
   /** Base units of confirmed coins that may be spent in the next block. */
   readonly confirmed: bigint;
-  /** Base units of everything that was ever paid to it in blocks. */
+  /** Base units that blocks ever paid to it. */
   readonly received: bigint;
   readonly coins: number;
-  /** Height of the first block that paid to it; null: none did. */
+  /** Height of the first block that paid to it; null when none did. */
   readonly firstHeight: number | null;
 }
 
-/** Of coins that may be spent in the next block. */
+/** Condition for coins that may be spent in the next block. */
 const MATURE = 'height + maturity <= (SELECT MAX(block_index) FROM blocks) + 1';
 
-/** The tip, then the coins: the union is sent as it is read. */
+/** Query for the tip and then the coins. Rows arrive while the union is read. */
 const PAGE = {
   table: 'coins',
   columns: [],
@@ -43,14 +46,14 @@ const PAGE = {
     UNION ALL (SELECT height, outpoint, value, maturity FROM coins FORCE INDEX (coins_script)
       WHERE script_hash = ? AND outpoint > ? AND ${MATURE} ORDER BY outpoint LIMIT ?)`
 };
-/** Places that one statement asks for. */
+/** Most outpoints in one statement. */
 const OUTPOINTS = 5_000;
-/** The length of a column that is null, in rows as MariaDB sends them. */
+/** First byte of a null column in MariaDB's row format. */
 const NULL = 0xfb;
-/** A statement's own limit ends it. */
+/** Signal that never aborts: the statement's own limit ends it. */
 const NEVER = new AbortController().signal;
 
-/** A stored coin, and whose it is. */
+/** A stored coin with its script. */
 export interface CoinOwner {
   readonly outpoint: Buffer;
   readonly scriptHash: Buffer;
@@ -58,14 +61,15 @@ export interface CoinOwner {
   readonly value: bigint;
 }
 
+/** A page of a script's coins. */
 export interface CoinPage {
   readonly scriptHash: Buffer;
-  /** An outpoint; empty: from the first. */
+  /** Outpoint of the last coin before the page; empty for the first page. */
   readonly after: Buffer;
   readonly limit: number;
 }
 
-/** Reads beside the writer. Every method may throw DATABASE_UNAVAILABLE. */
+/** Reads coins on connections other than the writer's. Every method may throw DATABASE_UNAVAILABLE. */
 export class CoinReader {
   readonly #pool: Pool;
 
@@ -73,7 +77,7 @@ export class CoinReader {
     this.#pool = pool;
   }
 
-  /** Reads several things as of one moment: whole groups of blocks, the same for each. */
+  /** Runs several reads on one snapshot, which never shows a part of a group of blocks. */
   async look<T>(read: (coins: CoinView) => Promise<T>): Promise<T> {
     const connection = await this.#pool.getConnection().catch((caught: unknown) => {
       throw databaseError(caught);
@@ -88,13 +92,13 @@ export class CoinReader {
     }
   }
 
-  /** As `CoinView.owners`. */
+  /** Returns the stored coins at some outpoints, with their scripts. */
   async owners(outpoints: readonly Buffer[]): Promise<readonly CoinOwner[]> {
     return outpoints.length === 0 ? [] : await this.look((coins) => coins.owners(outpoints));
   }
 }
 
-/** The stored coins as of one moment. */
+/** The stored coins in one snapshot. */
 export class CoinView {
   readonly #connection: Connection;
 
@@ -102,9 +106,7 @@ export class CoinView {
     this.#connection = connection;
   }
 
-  /**
-   * Coins in the order of their outpoints.
-   */
+  /** Streams coins in the order of their outpoints. */
   async page({ scriptHash, after, limit }: CoinPage, taker: CoinTaker): Promise<void> {
     const { coin, tip } = taker;
     const takeRow: TakeRowBytes = (bytes, start) => {
@@ -123,6 +125,7 @@ export class CoinView {
     await streamRowBytes(this.#connection, { ...PAGE, values: [scriptHash, after, limit] }, takeRow, NEVER);
   }
 
+  /** Returns the totals of a script. @param scriptHash SHA-256 of the script */
   async summary(scriptHash: Buffer): Promise<ScriptSummary> {
     const [[sums], [script]] = await Promise.all([
       this.#rows<{ value: string | null; coins: number }>(
@@ -142,7 +145,7 @@ export class CoinView {
     };
   }
 
-  /** Whose coins stand at these places, as far as they are stored. */
+  /** Returns the stored coins at some outpoints, with their scripts. */
   async owners(outpoints: readonly Buffer[]): Promise<readonly CoinOwner[]> {
     const owners: CoinOwner[] = [];
     for (const part of pages(outpoints, OUTPOINTS)) {

@@ -3,10 +3,10 @@ import { PlatformError } from '../../errors.ts';
 import { MADE, places, type RecordKind, SCRIPT, SPENT } from './records.ts';
 import { amountAt, type CoinChanges, type ReducedChanges } from './reduce.ts';
 
-/** Rows of one statement: some 400 kB of text. */
+/** Rows per statement: some 400 kB of text. */
 const ROWS = 2_000;
 
-/** The statements that change stored coins. They belong into one transaction. */
+/** Changes stored coins. The caller must run its calls in one transaction. */
 export class CoinWriter {
   readonly #database: ChainDatabase;
 
@@ -14,14 +14,15 @@ export class CoinWriter {
     this.#database = database;
   }
 
-  /** @throws {PlatformError} DATABASE_UNUSABLE when a coin is spent that is not stored */
+  /** Applies the changes of blocks. @throws {PlatformError} DATABASE_UNUSABLE when a spent coin is not stored */
   async apply({ made, spent, scripts }: ReducedChanges): Promise<void> {
     await this.#spend(spent);
-    // Two rewards of the early Bitcoin chain have the ids of older ones, and took their place.
+    // Two rewards of the early Bitcoin chain have the ids of older ones and replaced them.
     await this.insertCoins(made, 'ON DUPLICATE KEY UPDATE height = VALUES(height)');
     await this.insertScripts(scripts, 'ON DUPLICATE KEY UPDATE received = received + VALUES(received)');
   }
 
+  /** Inserts coins. @param made MADE records @param after a clause at the end of each statement */
   async insertCoins(made: Buffer, after = ''): Promise<void> {
     for (const rows of lists(MADE, made, coinRow))
       await this.#database.query(
@@ -29,16 +30,20 @@ export class CoinWriter {
       );
   }
 
+  /** Inserts the totals of scripts. @param scripts SCRIPT records @param after a clause at the end of each statement */
   async insertScripts(scripts: Buffer, after = ''): Promise<void> {
     for (const rows of lists(SCRIPT, scripts, scriptRow))
       await this.#database.query(`INSERT INTO scripts (script_hash, first_height, received) VALUES ${rows} ${after}`);
   }
 
-  /** Keeps what a rollback of one block needs, before the coins that it spends go. @param spent without what the block itself made */
+  /**
+   * Keeps what a rollback of one block needs. Must run before its spent coins are deleted. @param spent without coins
+   * that the block itself created
+   */
   async keepUndo(height: number, made: Buffer, { spent }: Pick<CoinChanges, 'spent'>): Promise<void> {
     for (const rows of lists(MADE, made, (records, at) => `(${height},${madeRow(records, at)})`))
       await this.#database.query(`INSERT INTO made (block_index, outpoint, script_hash, value) VALUES ${rows}`);
-    // A reward may be burnt. That nothing was made is kept too: else the block would seem to be one of which nothing is kept.
+    // A block without a new coin gets an empty row: a block without any row would look like one whose undo data is missing.
     if (made.length === 0)
       await this.#database.query(
         `INSERT INTO made (block_index, outpoint, script_hash, value) VALUES (${height},${NO_COIN},${NO_SCRIPT},0)`
@@ -59,14 +64,15 @@ export class CoinWriter {
   }
 }
 
-/** The chain spends coins that were never stored. */
+/** Returns the error for blocks that spend coins which are not stored. */
 export function coinsMissing(count: number): PlatformError {
   const reason = `the node's blocks spend ${count} coins that are not stored: drop the database, and the tracker then reads the chain again`;
   return new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
-/** A place at which no transaction has an output, and a hash that no script has. */
+/** Outpoint that no transaction has. */
 const NO_COIN = `X'${'00'.repeat(SPENT.key)}'`;
+/** Hash that no script has. */
 const NO_SCRIPT = `X'${'00'.repeat(SCRIPT.key)}'`;
 const outpointOf = (records: Buffer, at: number): string => `X'${records.toString('hex', at, at + SPENT.key)}'`;
 const hashOf = (records: Buffer, at: number): string =>
@@ -78,7 +84,7 @@ const coinRow = (records: Buffer, at: number): string =>
 const scriptRow = (records: Buffer, at: number): string =>
   `(X'${records.toString('hex', at, at + SCRIPT.key)}',${records.readUInt32LE(at + SCRIPT.heightAt)},${amountAt(records, at)})`;
 
-/** The records as lists of SQL, so many in each. */
+/** Prints records as comma-separated lists for SQL, ROWS in each. */
 function* lists(kind: RecordKind, records: Buffer, print: (records: Buffer, at: number) => string): Generator<string> {
   const stepBytes = ROWS * kind.sizeBytes;
   for (let from = 0; from < records.length; from += stepBytes) {

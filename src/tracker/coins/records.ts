@@ -1,10 +1,13 @@
-/** Bytes of an outpoint: the id of a transaction as it stands within transactions, and a position in it, lowest byte first. */
+/** Bytes of an outpoint: a transaction id in internal byte order, and a position, little-endian. */
 export const OUTPOINT_BYTES = 36;
+/** Bytes of a SHA-256 hash. */
 export const HASH_BYTES = 32;
 
 /**
- * An output that a block made, as bytes: outpoint, SHA-256 of its script, base units, height of the block, blocks after which it
- * may be spent. Numbers have their lowest byte first. Millions of coins are handled so, without an object for each.
+ * An output that a block created, as bytes: outpoint, SHA-256 of its script, base units, height of the block, blocks
+ * after which it may be spent. Numbers are little-endian.
+ *
+ * Records handle millions of coins without an object for each.
  */
 export const MADE = {
   key: OUTPOINT_BYTES,
@@ -16,24 +19,26 @@ export const MADE = {
 } as const;
 /** An outpoint that a block spent: outpoint, height of the block. */
 export const SPENT = { key: OUTPOINT_BYTES, heightAt: 36, sizeBytes: 40 } as const;
-/** What blocks paid to a script: SHA-256 of the script, height of the first block, sum of base units in 16 bytes. */
+/**
+ * Total that blocks paid to a script: SHA-256 of the script, height of the first block, sum of base units in 16 bytes.
+ */
 export const SCRIPT = { key: HASH_BYTES, heightAt: 32, lowAt: 36, highAt: 44, sizeBytes: 52 } as const;
 
-/** A view on bytes that came from another thread, where they were a Buffer. */
+/** Returns a Buffer view of bytes that came from another thread, where they were a Buffer. */
 export const asBuffer = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** A kind of record; its key stands first. */
+/** The layout of a record. Its key stands first. */
 export interface RecordKind {
   readonly key: number;
   readonly sizeBytes: number;
 }
 
-/** Places of the records, one after the other. */
+/** Yields the offsets of the records. */
 export function* places({ sizeBytes }: RecordKind, records: Buffer): Generator<number> {
   for (let at = 0; at < records.length; at += sizeBytes) yield at;
 }
 
-/** A copy of the records in the order of their keys; those of one key keep their order. */
+/** Returns a copy of the records, sorted by key. Records of one key keep their order. */
 export function sortRecords({ key, sizeBytes }: RecordKind, records: Buffer): Buffer {
   const order = sortedPlaces({ key, sizeBytes }, records);
   const sorted = Buffer.allocUnsafeSlow(records.length);
@@ -44,7 +49,10 @@ export function sortRecords({ key, sizeBytes }: RecordKind, records: Buffer): Bu
   return sorted;
 }
 
-/** Keys are hashes: almost always their first bytes tell which comes first, and numbers are sorted without a call for each pair. */
+/**
+ * Returns the positions of the records in sorted order. Keys are hashes: their first bytes almost always decide, and
+ * numbers sort without a call for each pair.
+ */
 function sortedPlaces({ key, sizeBytes }: RecordKind, records: Buffer): Uint32Array {
   const count = records.length / sizeBytes;
   const span = 2 ** Math.ceil(Math.log2(count + 1));

@@ -1,6 +1,6 @@
 import { MADE, places, SCRIPT, SPENT, sortRecords } from './records.ts';
 
-/** What blocks in a row did, in order. @see records.ts */
+/** Changes by consecutive blocks, in order. @see records.ts */
 export interface CoinChanges {
   /** MADE records. */
   readonly made: Buffer;
@@ -8,18 +8,18 @@ export interface CoinChanges {
   readonly spent: Buffer;
 }
 
-/** The same in brief: no coin that the blocks made and spent, each script once, all in the order of their keys. */
+/** Reduced changes: without coins that the blocks both created and spent, each script once, all sorted by key. */
 export interface ReducedChanges extends CoinChanges {
   /** SCRIPT records. */
   readonly scripts: Buffer;
 }
 
-/** The changes of several runs of blocks, one behind the other, in brief. What was in brief before may be put together again. */
+/** Reduces the changes of consecutive runs of blocks. Its results may be concatenated and reduced again. */
 export function reduceChanges({ made, spent, scripts }: ReducedChanges): ReducedChanges {
   return { ...withoutPassing(sortRecords(MADE, made), sortRecords(SPENT, spent)), scripts: sumScripts(scripts) };
 }
 
-/** What was paid to the scripts of these outputs, a record for each output. */
+/** Returns a SCRIPT record for each output. */
 export function scriptsOf(made: Buffer): Buffer {
   const scripts = Buffer.alloc((made.length / MADE.sizeBytes) * SCRIPT.sizeBytes);
   let to = 0;
@@ -33,10 +33,10 @@ export function scriptsOf(made: Buffer): Buffer {
 }
 
 /**
- * Leaves out coins with what spends them. Both sides are sorted, and become what is returned.
+ * Removes coins together with the records that spend them. Both inputs must be sorted; the result reuses their memory.
  *
- * Two rewards of the early Bitcoin chain have the ids of older ones, and took their place: of such a coin the last one counts. Neither
- * was spent.
+ * Two rewards of the early Bitcoin chain have the ids of older ones and replaced them. Of such a coin the last record
+ * counts. None of them was spent.
  */
 function withoutPassing(made: Buffer, spent: Buffer): CoinChanges {
   const [makes, spends] = [new Kept(made, MADE.sizeBytes), new Kept(spent, SPENT.sizeBytes)];
@@ -60,7 +60,7 @@ function withoutPassing(made: Buffer, spent: Buffer): CoinChanges {
   return { made: makes.bytes, spent: spends.bytes };
 }
 
-/** Behind the outputs of this place that were made up to a height. */
+/** Returns the offset behind the outputs of this outpoint that were created up to a height. */
 function skipMade(made: Buffer, from: number, height: number): number {
   let at = from;
   do at += MADE.sizeBytes;
@@ -72,7 +72,7 @@ function skipMade(made: Buffer, from: number, height: number): number {
   return at;
 }
 
-/** Below 0: the output comes first, or is the last thing; above: what is spent. */
+/** Compares the next record of each side; negative when the output comes first, positive when the spend does. */
 function compareAt(made: Buffer, m: number, spent: Buffer, s: number): number {
   if (s >= spent.length) return -1;
   if (m >= made.length) return 1;
@@ -105,14 +105,14 @@ function sumScripts(scripts: Buffer): Buffer {
 const isSameKey = (records: Buffer, a: number, b: number, key: number): boolean =>
   b < records.length && records.compare(records, b, b + key, a, a + key) === 0;
 
-/** Base units that a SCRIPT record holds. */
+/** Returns the base units of a SCRIPT record. */
 export function amountAt(scripts: Buffer, at: number): bigint {
   const low = scripts.readBigUInt64LE(at + SCRIPT.lowAt);
   const high = scripts.readUInt32LE(at + SCRIPT.highAt);
   return high === 0 ? low : (BigInt(high) << 64n) + low;
 }
 
-/** Records that stay, moved together within their own bytes. */
+/** Compacts records within their own bytes. */
 class Kept {
   readonly #records: Buffer;
   readonly #sizeBytes: number;
@@ -123,7 +123,7 @@ class Kept {
     this.#sizeBytes = sizeBytes;
   }
 
-  /** @param at not before one that was kept */
+  /** Keeps a record. @param at its offset, not below that of the last kept one */
   keep(at: number): void {
     if (at !== this.#end) this.#records.copyWithin(this.#end, at, at + this.#sizeBytes);
     this.#end += this.#sizeBytes;

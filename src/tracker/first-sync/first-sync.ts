@@ -6,34 +6,37 @@ import type { ReducedChanges } from '../coins/reduce.ts';
 import { COINS_OF_SCRIPTS, SPOOL } from '../schema.ts';
 import { partByShards, type SpoolPart, shardsFor } from './shards.ts';
 
-/** How far a first sync is. */
+/** Progress of a first sync. */
 export interface FirstSyncProgress {
-  /** Blocks up to this one are gathered before any coin is stored. */
+  /** Last block to gather before any coin is stored. */
   readonly lastBlock: number;
   readonly shards: number;
-  /** Shards whose coins are stored. */
+  /** Number of shards whose coins are stored. */
   readonly loaded: number;
 }
 
+/** Parts that a first sync works with. */
 export interface FirstSyncDeps {
   readonly database: ChainDatabase;
   readonly writer: CoinWriter;
-  /** Takes long for many records, so it belongs into another thread. */
+  /** Reduces changes. Many records take long, so it should run in another thread. */
   readonly reduce: (changes: ReducedChanges) => Promise<ReducedChanges>;
 }
 
 type Spooled = ReducedChanges & SqlRow;
 
-/** Text of one statement. */
+/** Most bytes of one statement. */
 const STATEMENT_BYTES = 2 ** 20;
 
 /**
- * The first sync of a long chain. Written block by block, coins would be put at random places of tables larger than memory, and most
- * of them deleted soon after. So the blocks are gathered first: what each group of them makes and spends, by shards. Then each shard
- * becomes the coins that are left of it, in the order of the table's key.
+ * The first sync of a long chain.
  *
- * Each step is one transaction; whoever opens the database after a kill goes on with the next one. No step needs more memory than one
- * group of blocks, or two shards.
+ * Written block by block, coins would go to random places of tables larger than memory, and most would be deleted soon
+ * after. So it first gathers what each group of blocks creates and spends, split into shards. Then it reduces each
+ * shard to the coins that remain, and stores them in the order of the table's key.
+ *
+ * Each step is one transaction. After a kill, the next start continues with the next step. No step needs more memory
+ * than one group of blocks or two shards.
  */
 export class FirstSync {
   readonly #deps: FirstSyncDeps;
@@ -45,7 +48,7 @@ export class FirstSync {
     this.#progress = progress;
   }
 
-  /** The first sync that a database is in; null when it is in none. */
+  /** Returns the first sync that a database is in; null when there is none. */
   static async open(deps: FirstSyncDeps): Promise<FirstSync | null> {
     const [found] = await deps.database.query<FirstSyncProgress & SqlRow>(
       'SELECT last_block AS lastBlock, shards, loaded FROM first_sync'
@@ -53,7 +56,7 @@ export class FirstSync {
     return found ? new FirstSync(deps, { ...found }) : null;
   }
 
-  /** Begins the first sync of an empty database. */
+  /** Begins the first sync of an empty database. @param lastBlock last block to gather */
   static async begin(deps: FirstSyncDeps, lastBlock: number): Promise<FirstSync> {
     const { database } = deps;
     const shards = shardsFor(lastBlock);
@@ -69,7 +72,7 @@ export class FirstSync {
     return this.#progress;
   }
 
-  /** Stores the records of a group of blocks, within the caller's transaction. @param height of its last block */
+  /** Stores the records of a group of blocks within the caller's transaction. @param height of its last block */
   async gather(height: number, changes: ReducedChanges): Promise<void> {
     let list: string[] = [];
     let bytes = 0;
@@ -87,10 +90,10 @@ export class FirstSync {
   }
 
   /**
-   * Stores the coins of the next shard; after the last one the index of scripts is made.
+   * Stores the coins of the next shard. After the last shard, creates the index of scripts.
    *
-   * @returns whether all is done
-   * @throws {PlatformError} DATABASE_UNAVAILABLE; DATABASE_UNUSABLE when a coin is spent that no block made
+   * @returns whether the first sync is complete
+   * @throws {PlatformError} DATABASE_UNAVAILABLE; DATABASE_UNUSABLE when a spent coin was never created
    */
   async loadNext(): Promise<boolean> {
     const { database, writer } = this.#deps;
@@ -111,7 +114,7 @@ export class FirstSync {
     return false;
   }
 
-  /** What is left of a shard's records; it is worked out once. */
+  /** Returns the reduced records of a shard, computed once. */
   #shard(shard: number): Promise<ReducedChanges> {
     if (this.#ahead?.shard !== shard) this.#ahead = { shard, changes: this.#reduceShard(shard) };
     return this.#ahead.changes;

@@ -3,24 +3,24 @@ import type { ReducedChanges } from '../coins/reduce.ts';
 
 const LEAST_SHARDS = 16;
 const MOST_SHARDS = 4_096;
-/** A shard of some thousand blocks' records fits into memory many times. */
+/** Blocks per shard: their records fit memory many times. */
 const BLOCKS_PER_SHARD = 256;
-/** Bytes of one kind in one row: as hex it is far below the packets that a server takes. */
+/** Most bytes of one kind in one row. As hex they stay far below the server's packet limit. */
 const PART_BYTES = 512 * 1024;
 
-/** Records of one shard, as they are stored in one row. */
+/** Records of one shard in one row. */
 export interface SpoolPart extends ReducedChanges {
   readonly shard: number;
   readonly part: number;
 }
 
-/** Into how many shards the coins of so many blocks are parted: a power of two. */
+/** Returns the number of shards for so many blocks, a power of two. */
 export function shardsFor(blocks: number): number {
   const wanted = 2 ** Math.ceil(Math.log2(Math.max(1, blocks / BLOCKS_PER_SHARD)));
   return Math.min(MOST_SHARDS, Math.max(LEAST_SHARDS, wanted));
 }
 
-/** Parts records by the first bits of their keys. @param changes sorted by their keys */
+/** Splits records by the first bits of their keys. @param changes sorted by key */
 export function* partByShards({ made, spent, scripts }: ReducedChanges, shards: number): Generator<SpoolPart> {
   const cuts = {
     made: cutsOf(MADE, made, shards),
@@ -46,7 +46,7 @@ export function* partByShards({ made, spent, scripts }: ReducedChanges, shards: 
 
 const NONE = Buffer.alloc(0);
 
-/** Where the records of each shard begin; the last number is the end of all. */
+/** Returns the offset at which the records of each shard begin, then the end of all. */
 function cutsOf({ sizeBytes }: RecordKind, records: Buffer, shards: number): Uint32Array {
   const shift = 16 - Math.log2(shards);
   const cuts = new Uint32Array(shards + 1).fill(records.length);

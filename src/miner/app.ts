@@ -8,14 +8,17 @@ import { MinerHealthSchema, type MinerMethodDeps, minerHealth, minerMethods } fr
 import { minerPage } from './page.ts';
 import { minerPipeline } from './pipeline.ts';
 
-/** What the miner's front door is handed by its process. */
+/** Parts that the miner's process hands to its front door. */
 export interface MinerAppDeps extends RpcAppDeps, MinerMethodDeps {
   readonly config: ServiceDefinition['config'] & Pick<MinerConfig, 'MINER_API_KEY' | 'MINER_RATE_LIMIT_RPM'>;
 }
 
 const BATCH_LIMIT = 20;
 
-/** The miner's front door: JSON-RPC in the frame of every service, and a page at `/`. @throws {PlatformError} CONFIG_INVALID */
+/**
+ * Creates the miner's front door: JSON-RPC in the frame that every service has, and a page at `/`. @throws
+ * {PlatformError} CONFIG_INVALID
+ */
 export function createMinerApp(deps: MinerAppDeps): FastifyInstance {
   const { config, network, miner } = deps;
   const page = minerPage(network.name);
@@ -24,7 +27,7 @@ export function createMinerApp(deps: MinerAppDeps): FastifyInstance {
     name: 'miner',
     readers: config.MINER_API_KEY,
     description:
-      'Mines on a regtest coin node when payments wait, and pays coins to who asks.\n\n`ping`, `status` and `health` are open; all else needs the key where there is one.',
+      'Mines on a regtest coin node when payments wait, and pays coins on request.\n\n`ping`, `status` and `health` are open; all else needs the key where there is one.',
     readiness: () => (miner.state.isReady && minerHealth(miner).reason === null ? 'ready' : 'unavailable'),
     actors: { ...NO_ACTORS, pipeline: () => minerPipeline(network.name, minerHealth(miner).reason) },
     consolePath: '/console',

@@ -9,12 +9,12 @@ import { PlatformError } from '../errors.ts';
 
 type FillRpc = Pick<NodeRpc, 'call' | 'batch'>;
 
-/** The wallet that pays. */
+/** The wallet that pays, and its node. */
 export interface FillDeps {
   readonly rpc: FillRpc;
   readonly network: ChainNetwork;
   readonly newAddress: () => Promise<string>;
-  /** @returns how many blocks were found, at most one */
+  /** Mines one block. @returns the number of blocks found, at most one */
   readonly mineBlock: () => Promise<number>;
 }
 
@@ -35,34 +35,37 @@ interface ListedCoin {
   readonly spendable: boolean;
 }
 
-/** Of one transaction: nodes relay none above 100,000 bytes. */
+/** Most parts of one transaction: nodes relay none above 100,000 bytes. */
 const PARTS_AT_ONCE = 1_000;
-/** In one call: a busy node answers them within its time. */
+/** Most payments in one call: a busy node answers that many in time. */
 const PAYMENTS_AT_ONCE = 100;
-/** In base units: what a small payment pays, and its fee. */
+/** Base units that a small payment pays. */
 const PAID = 6_000n;
+/** Base units of its fee. */
 const PART_FEE = 10_000n;
 const PART = PAID + PART_FEE;
 /**
- * What the parts pay to needs no signature, and nobody gets the payments: a wallet with thousands of small coins takes too many of them
- * for its next payment.
+ * Redeem script of the parts: anyone can spend them without a signature. The payments go to nobody.
+ *
+ * In the wallet they would become thousands of small coins, too many of which its next payment would spend.
  */
 const OPEN = Buffer.of(OP_1);
 const PART_SCRIPT = payToScript(OPEN, 'p2sh');
 const PART_UNLOCK = { script: Buffer.from(writePush(OPEN)), witness: [] };
 const NOBODY = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20) });
-/** What an output adds to the fee. */
+/** Base units that one output adds to the fee. */
 const OUTPUT_FEE = 100n;
 const FINAL = 0xffffffff;
-/** Of an input that the wallet will sign. */
+/** Unlock of an input that the wallet will sign. */
 const UNSIGNED = { script: Buffer.alloc(0), witness: [] };
 
 /**
- * Sends so many small payments into the mempool. Their coins are made before, by transactions that are mined one by one: nodes refuse
- * what hangs together with too much that is not mined.
+ * Sends small payments into the mempool. It first creates their coins, in transactions that are mined one by one: nodes
+ * refuse a payment with too many unconfirmed relatives.
  *
- * @returns how many blocks were mined for that
- * @throws {PlatformError} COINS_INSUFFICIENT; what was sent before stays
+ * @param count number of payments
+ * @returns the number of blocks mined for them
+ * @throws {PlatformError} COINS_INSUFFICIENT; payments already sent stay
  */
 export async function fillMempool(count: number, deps: FillDeps): Promise<number> {
   const { rpc, network } = deps;
@@ -92,7 +95,7 @@ export async function fillMempool(count: number, deps: FillDeps): Promise<number
 
 const inputOf = ({ txid, vout }: Outpoint, unlock: Unlock) => ({ txid, vout, sequence: FINAL, unlock });
 
-/** The coins that blocks hold, largest first. */
+/** Returns the wallet's confirmed coins, largest first. */
 async function listCoins(rpc: FillRpc): Promise<readonly WalletCoin[]> {
   const listed = (await rpc.call('listunspent', [1])) as readonly ListedCoin[];
   return listed
@@ -101,7 +104,10 @@ async function listCoins(rpc: FillRpc): Promise<readonly WalletCoin[]> {
     .sort((a, b) => Number(b.amount - a.amount));
 }
 
-/** Takes coins for so many parts. @returns with what comes back of them @throws {PlatformError} COINS_INSUFFICIENT */
+/**
+ * Takes coins for `count` parts. @returns the coins, the change and the coins left @throws {PlatformError}
+ * COINS_INSUFFICIENT
+ */
 function takeCoins(coins: readonly WalletCoin[], count: number, scale: bigint) {
   let [held, needed] = [0n, scale * (PART * BigInt(count + 1) + OUTPUT_FEE * BigInt(count))];
   for (const [at, coin] of coins.entries()) {
@@ -114,7 +120,7 @@ function takeCoins(coins: readonly WalletCoin[], count: number, scale: bigint) {
   throw new PlatformError('COINS_INSUFFICIENT', { reason });
 }
 
-/** Lets the wallet sign a transaction, and sends it. @returns its id */
+/** Has the wallet sign a transaction and sends it. @returns its id */
 async function sendSigned(rpc: FillRpc, form: TransactionForm): Promise<string> {
   const signed = await rpc.call('signrawtransactionwithwallet', [writeBase(form).toString('hex')]);
   return String(await rpc.call('sendrawtransaction', [(signed as { readonly hex: string }).hex]));

@@ -7,7 +7,7 @@ import { RpcAnswer, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
 import { DEFAULT_TIMES, type Miner } from './miner.ts';
 import type { MinerWallet } from './wallet.ts';
 
-/** What the methods work with. */
+/** Parts of the methods. */
 export interface MinerMethodDeps {
   readonly miner: Miner;
   readonly wallet: MinerWallet;
@@ -32,18 +32,19 @@ const STATUS = {
   idle_mine_interval_ms: Type.Integer()
 };
 const StatusSchema = Type.Object(STATUS);
+/** The result of `health`. */
 export const MinerHealthSchema = Type.Object({
   status: Type.Union([Type.Literal('healthy'), Type.Literal('stalled')]),
   reason: Type.Union([Type.String(), Type.Null()]),
   ...STATUS
 });
 
-/** So many failures in a row are no hiccup. */
+/** Consecutive failures from which the miner counts as stalled. */
 const STALLED_ERRORS = 5;
 const NODE_ERRORS: readonly ErrorCode[] = ['NODE_UNREACHABLE', 'NODE_REFUSED'];
 const NO_PARAMS = Type.Object({});
 
-/** The methods of a miner: those of `ping`, `status` and `health` are open, all else needs its key where there is one. */
+/** Returns the methods of a miner. Once a key is set, all but `ping`, `status` and `health` need it. */
 export function minerMethods(deps: MinerMethodDeps): Readonly<Record<string, RpcMethod>> {
   return { ...stateMethods(deps), ...coinMethods(deps), ...timeMethods(deps), ...chainMethods(deps) };
 }
@@ -58,7 +59,7 @@ function stateMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMe
       run: () => ({ status: 'success' as const, ready: miner.state.isReady })
     }),
     status: rpcMethod({
-      summary: 'What it does',
+      summary: 'State of the miner',
       result: StatusSchema,
       write: false,
       run: () => statusOf(miner)
@@ -94,7 +95,11 @@ function coinMethods({ miner, wallet, network }: MinerMethodDeps): Readonly<Reco
       params: Type.Object({
         count: Type.Integer({ minimum: 1, maximum: 10_000 }),
         address: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 130, description: 'who gets the rewards; by default the wallet' })
+          Type.String({
+            minLength: 1,
+            maxLength: 130,
+            description: 'address that gets the rewards; by default one of the wallet'
+          })
         )
       }),
       result: Type.Object({ count: Type.Integer(), hashes: Type.Array(HASH) }),
@@ -140,17 +145,21 @@ function timeMethods({ miner }: MinerMethodDeps): Readonly<Record<string, RpcMet
     pause_mining: setting('Mines no block by itself', NO_PARAMS, () => ({ isPaused: true })),
     continue_mining: setting('Mines by itself again', NO_PARAMS, () => ({ isPaused: false })),
     set_mining_time: setting(
-      'How long the first payment waits for its block, and how much each further one adds; an hour at most',
+      'Sets how long the first payment waits for its block, and how much each further one adds; an hour at most',
       Type.Object({ max_time: WAIT, tx_added_time: WAIT }),
       ({ max_time, tx_added_time }: { max_time: number; tx_added_time: number }) => ({
         times: { firstMs: max_time, addedMs: tx_added_time }
       })
     ),
-    set_default_mining_time: setting('30 s, and 5 s for each further payment', NO_PARAMS, () => ({
-      times: DEFAULT_TIMES
-    })),
+    set_default_mining_time: setting(
+      'Sets the waiting time to 30 s, and 5 s for each further payment',
+      NO_PARAMS,
+      () => ({
+        times: DEFAULT_TIMES
+      })
+    ),
     set_idle_mine_interval: setting(
-      'After how long a block is mined though no payment asks for it',
+      'Sets the time after which a block is mined without a payment',
       Type.Object({ interval_ms: IDLE }),
       ({ interval_ms }: { interval_ms: number }) => ({ times: { idleMs: interval_ms } })
     )
@@ -186,7 +195,7 @@ function chainMethods({ wallet, network }: MinerMethodDeps): Readonly<Record<str
       }
     }),
     reconsider_block: rpcMethod({
-      summary: 'Takes back that a block was invalidated',
+      summary: 'Reverses `invalidate_block`',
       params: Type.Object({ block_hash: HASH }),
       result: OK,
       write: true,
@@ -211,7 +220,7 @@ function statusOf({ state }: Miner): Static<typeof StatusSchema> {
   };
 }
 
-/** The state of a miner, and why it is stalled. */
+/** Returns the state of a miner, and the reason when it is stalled. */
 export function minerHealth(miner: Miner): Static<typeof MinerHealthSchema> {
   const status = statusOf(miner);
   const reason = reasonOf(miner);
@@ -227,7 +236,7 @@ function reasonOf({ state, isNodeSilent }: Miner): string | null {
 
 const invalid = (reason: string, cause?: unknown) => new PlatformError('REQUEST_INVALID', { reason }, { cause });
 
-/** @throws {PlatformError} REQUEST_INVALID for nothing, and for what is finer than a base unit */
+/** Converts an amount to base units. @throws {PlatformError} REQUEST_INVALID for 0, and for more than 8 decimals */
 function readAmount(amount: string | number): bigint {
   try {
     const units = toBaseUnits(amount);

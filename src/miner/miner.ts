@@ -4,29 +4,30 @@ import type { Logger } from '../log.ts';
 import { lookAt, NOBODY_WAITS, nextBlockAt, type Waiting, type WaitTimes } from './schedule.ts';
 import type { MinerWallet } from './wallet.ts';
 
-/** Times of a miner that nobody changed. */
+/** Default times of a miner. */
 export const DEFAULT_TIMES = { firstMs: 30_000, addedMs: 5_000 } as const;
 
+/** Parts and settings of a miner. */
 export interface MinerOptions {
   readonly wallet: Pick<MinerWallet, 'prepare' | 'waiting' | 'mine'>;
   /** Checks that the node is one of the miner's network. @throws {PlatformError} NODE_MISMATCH, which ends the miner */
   readonly verify: (signal: AbortSignal) => Promise<unknown>;
-  /** Milliseconds that the node has answered nothing though it was asked; default: none. */
+  /** Returns the milliseconds for which the node has left a request unanswered. Default: 0. */
   readonly silentMs?: () => number;
   /** @see WaitTimes.idleMs */
   readonly idleMs: number;
   readonly log: Pick<Logger, 'warn' | 'info'>;
 }
 
-/** What a miner tells of itself. */
+/** State of a miner. */
 export interface MinerState {
   readonly isReady: boolean;
   readonly mempoolSize: number;
   readonly blocksMined: number;
-  /** ms since 1970; null before the first block. */
+  /** Unix milliseconds; null before the first block. */
   readonly lastMineAt: number | null;
   readonly consecutiveErrors: number;
-  /** Why the node refused last; null: it does not refuse, or does not answer. */
+  /** Reason of the node's last refusal; null when it does not refuse or does not answer. */
   readonly refusal: string | null;
   readonly isPaused: boolean;
   readonly times: WaitTimes;
@@ -43,7 +44,10 @@ export class Miner {
   readonly #options: MinerOptions;
   #waiting: Waiting = NOBODY_WAITS;
   #lastBlockAt = performance.now();
-  /** The node is the one of the network, and its wallet is open; asked for again after each failure, since the node may have restarted. */
+  /**
+   * Whether the node is one of the network and its wallet is open. Checked again after each failure: the node may have
+   * restarted.
+   */
   #isPrepared = false;
   #state: MinerState;
 
@@ -65,18 +69,18 @@ export class Miner {
     return this.#state;
   }
 
-  /** Whether the node leaves a question unanswered for longer than a hiccup. */
+  /** Whether the node has left a request unanswered for more than 5 s. */
   get isNodeSilent(): boolean {
     return (this.#options.silentMs?.() ?? 0) > SILENCE_MS;
   }
 
-  /** Changes whether it mines, and after how long. */
+  /** Pauses or continues mining, and changes its times. */
   set(change: { readonly isPaused?: boolean; readonly times?: Partial<WaitTimes> }): void {
     const { isPaused = this.#state.isPaused, times } = change;
     this.#state = { ...this.#state, isPaused, times: { ...this.#state.times, ...times } };
   }
 
-  /** Counts blocks that a caller asked for. */
+  /** Counts blocks that a caller mined. */
   noteMined(count: number): void {
     if (count === 0) return;
     this.#lastBlockAt = performance.now();
@@ -85,7 +89,10 @@ export class Miner {
     this.#state = { ...this.#state, blocksMined, lastMineAt: Date.now() };
   }
 
-  /** Works until the signal; a node that fails is asked again after 200 ms, later up to 30 s. @throws {PlatformError} NODE_MISMATCH */
+  /**
+   * Mines until the signal aborts. After a failure it tries again after 200 ms, later after up to 30 s. @throws
+   * {PlatformError} NODE_MISMATCH
+   */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {

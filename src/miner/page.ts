@@ -23,7 +23,7 @@ onSubmit('mine', ({ count }) => ask('generate_blocks', { count: Number(count) })
 setInterval(async () => { document.getElementById('status').textContent = await ask('status').catch(String); }, 2000);
 `;
 
-/** The page of a miner: coins for an address, blocks, and what the miner does. */
+/** Returns the page of a miner: forms to request coins and blocks, and the miner's status. */
 export function minerPage(network: string): Page {
   return makePage(
     `miner of ${network}`,

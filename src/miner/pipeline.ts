@@ -1,6 +1,6 @@
 import { arrowOf, boxOf, type Pipeline, type PipelineNode } from '../wire/state/pipeline.ts';
 
-/** The miner as it knows itself: miner → coin node. @param reason why it cannot mine; null while it can */
+/** Returns the pipeline miner -> coin node. @param reason why it cannot mine; null while it can */
 export function minerPipeline(network: string, reason: string | null): Pipeline {
   const miner: PipelineNode = {
     ...boxOf(network, 'miner', 'miner'),

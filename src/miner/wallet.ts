@@ -4,22 +4,22 @@ import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { fillMempool } from './fill-mempool.ts';
 
-/** The calls of a coin node that the wallet is made of. */
+/** Calls of a coin node that the wallet uses. */
 export type MinerRpc = Pick<NodeRpc, 'call' | 'batch'>;
 
 const WALLET = 'platform';
-/** A first reward may be spent above this height. */
+/** Height above which the first reward may be spent. */
 const FUNDED_HEIGHT = 101;
-/** Of one call: a node answers them well within its time. */
+/** Most blocks of one call: a node answers that many well within its time. */
 const BLOCKS_AT_ONCE = 100;
 const METHOD_UNKNOWN = -32_601;
 const TYPE_ERROR = -3;
 const INSUFFICIENT_FUNDS = -6;
 const NOT_FOUND = -5;
-/** How nodes call dust, under the code of missing coins. */
+/** Reason of nodes for dust, which has the code of insufficient funds. */
 const TOO_SMALL = /amount (?:is )?too small/i;
 
-/** The wallet of a regtest node, and what it mines. Every call may throw NODE_UNREACHABLE or NODE_REFUSED. */
+/** The wallet of a regtest node, and its mining. Every call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class MinerWallet {
   readonly #rpc: MinerRpc;
   readonly #network: ChainNetwork;
@@ -29,7 +29,7 @@ export class MinerWallet {
     this.#network = network;
   }
 
-  /** Opens the node's wallet, makes one where there is none, and mines its first coins on a fresh regtest chain. */
+  /** Opens the node's wallet, or creates one. On a fresh regtest chain it mines the first coins. */
   async prepare(signal?: AbortSignal): Promise<void> {
     await this.#open(signal);
     const missing = FUNDED_HEIGHT - (await this.#height(signal));
@@ -37,8 +37,10 @@ export class MinerWallet {
   }
 
   /**
-   * @param to  who gets the rewards; the wallet when absent
-   * @returns hashes, oldest first; fewer than asked for where the difficulty is too high
+   * Mines blocks.
+   *
+   * @param to address that gets the rewards; by default the wallet's
+   * @returns hashes, oldest first; fewer than asked for when the difficulty is too high
    */
   async mine(count: number, signal?: AbortSignal, to?: string): Promise<readonly string[]> {
     const address = to ?? (await this.newAddress(signal));
@@ -51,33 +53,36 @@ export class MinerWallet {
     return hashes;
   }
 
-  /** How many transactions wait for a block. */
+  /** Returns the number of transactions that wait for a block. */
   async waiting(signal?: AbortSignal): Promise<number> {
     const { size } = Object(await this.#rpc.call('getmempoolinfo', [], signal)) as { size?: unknown };
     if (!Number.isSafeInteger(Number(size)))
-      throw new PlatformError('NODE_REFUSED', { reason: 'the node does not say how large its mempool is' });
+      throw new PlatformError('NODE_REFUSED', { reason: 'getmempoolinfo has no whole number as size' });
     return Number(size);
   }
 
   /**
    * Pays an address.
    *
-   * @param amount  base units
+   * @param amount base units
    * @returns the txid
-   * @throws {PlatformError} COINS_INSUFFICIENT, also when the mempool did not take the payment; REQUEST_INVALID for dust, and for more than
-   *   there can be
+   * @throws {PlatformError} COINS_INSUFFICIENT, also when the mempool does not take the payment; REQUEST_INVALID for
+   *   dust and for an amount above all coins
    */
   async pay(address: string, amount: bigint): Promise<string> {
     const txid = await this.#send(address, amount);
     if (await this.#isStranded(txid)) {
       const reason =
-        'the mempool did not take the payment, which was abandoned: too many payments that no block has hang together. Mine a block (generate_blocks), then pay again';
+        'the mempool did not take the payment, which was abandoned: it has too many unconfirmed ancestors. Mine a block (generate_blocks), then pay again';
       throw new PlatformError('COINS_INSUFFICIENT', { reason });
     }
     return txid;
   }
 
-  /** Nodes answer with a txid also when the mempool refuses the transaction. The wallet then gets its coins back. */
+  /**
+   * Returns whether the mempool lacks a payment. Nodes return a txid even when their mempool refuses the transaction;
+   * this then abandons it, which frees its coins.
+   */
   async #isStranded(txid: string): Promise<boolean> {
     try {
       await this.#rpc.call('getmempoolentry', [txid]);
@@ -106,7 +111,7 @@ export class MinerWallet {
     }
   }
 
-  /** @see fillMempool */
+  /** Sends small payments into the mempool. @see fillMempool */
   async fill(count: number): Promise<number> {
     return await fillMempool(count, {
       rpc: this.#rpc,
@@ -116,7 +121,7 @@ export class MinerWallet {
     });
   }
 
-  /** Takes a block and all above it off the chain. @throws {PlatformError} RECORD_UNKNOWN */
+  /** Removes a block and all above it from the chain. @throws {PlatformError} RECORD_UNKNOWN */
   async invalidate(hash: string): Promise<void> {
     await ofBlock(this.#rpc.call('invalidateblock', [hash]));
   }
@@ -131,6 +136,7 @@ export class MinerWallet {
     await this.#rpc.call('setmocktime', [timestamp]);
   }
 
+  /** Returns a new address of the wallet. */
   async newAddress(signal?: AbortSignal): Promise<string> {
     return String(await this.#rpc.call('getnewaddress', [], signal));
   }
@@ -155,8 +161,8 @@ export class MinerWallet {
   }
 
   /**
-   * Litecoin mines its first block with an extension only when a payment into the extension waits: the payment is made
-   * when the node refuses that block.
+   * Mines blocks. Litecoin mines its first block with an extension only when a payment into the extension waits: this
+   * makes one when the node refuses that block.
    */
   async #generate(count: number, address: string, signal?: AbortSignal): Promise<readonly string[]> {
     const before = await this.#height(signal);
@@ -177,7 +183,7 @@ export class MinerWallet {
   }
 }
 
-/** A call that names a block. @throws {PlatformError} RECORD_UNKNOWN when the node has none of that name */
+/** Waits for a call that names a block. @throws {PlatformError} RECORD_UNKNOWN when the node does not have it */
 async function ofBlock(call: Promise<unknown>): Promise<void> {
   try {
     await call;

@@ -1,14 +1,14 @@
 import { setup } from 'xstate';
 
 /**
- * Whether the answers of one network can be had and are fresh: unknown -> available, stale or unavailable.
+ * Availability of one network's answers: unknown -> available, stale or unavailable.
  *
- * Pure policy: each look at the databases says how far ledger and decoder are apart and whether the ledger goes on, or that
- * it did not answer. A ledger whose age nobody knows is stale.
+ * Pure: the caller reads the databases and sends the distance between ledger and decoder, or the failure. A ledger of
+ * unknown age is stale.
  */
 export const availabilityMachine = setup({
   types: {
-    /** `distanceBlocks` is null where the ledger's tip or the decoder's is not known. */
+    /** `distanceBlocks` is null while the tip of ledger or decoder is unknown. */
     events: {} as
       | { type: 'ledger.read'; readonly distanceBlocks: number | null; readonly isStopped: boolean }
       | { type: 'ledger.failed' }
@@ -28,5 +28,5 @@ export const availabilityMachine = setup({
   states: { unknown: {}, available: {}, stale: {}, unavailable: {} }
 });
 
-/** A ledger so few blocks behind its decoder is at the tip. */
+/** Greatest distance in blocks between a ledger and its decoder at which the ledger counts as current. */
 const SYNCED_WITHIN_BLOCKS = 3;

@@ -1,16 +1,18 @@
 import { assign, setup } from 'xstate';
 import { pbftQuorum } from '../../src/consensus/pbft-quorum.ts';
 
+/** Input of the machine. */
 export interface AttestationInput {
-  /** How many may sign; at least 1. */
+  /** Number of validators that may sign; at least 1. */
   readonly validators: number;
 }
 
 /**
- * A fact of one chain that validators attest for another: pending -> attested, rejected or expired.
+ * Attestation of one chain's fact by validators, for another chain: pending -> attested, rejected or expired.
  *
- * A PBFT quorum of signatures attests it; it is rejected as soon as refusals leave no quorum. Pure: who counts signatures
- * counts each validator once, and tells when the time is over.
+ * A PBFT quorum of signatures attests it. It is rejected as soon as refusals make a quorum impossible.
+ *
+ * Pure: the caller counts each validator once and sends `time.expired`.
  */
 export const attestationMachine = setup({
   types: {

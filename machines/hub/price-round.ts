@@ -1,11 +1,13 @@
 import { setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
+/** Input of the machine. */
 export interface PriceRoundInput {
-  /** Milliseconds until the next round is due. */
+  /** Returns the milliseconds until the next round is due. */
   readonly untilDueMs: () => number;
 }
 
+/** Events of the machine. */
 export type PriceRoundEvent = { readonly type: 'stop.requested' };
 
 const hasPrices = ({ event }: { event: { output: boolean } }): boolean => event.output;
@@ -16,10 +18,12 @@ const onError = {
 } as const;
 
 /**
- * When a standalone hub asks its price sources: once at its start, then once a round.
+ * Schedule of a standalone hub's price rounds: one at start, then one per round.
  *
- * `fetch` answers with whether any pair has a price, and never fails for a source that does not answer; such a round is kept
- * too, as skipped. A round that the database does not take is logged, and the next one begins when it is due.
+ * The effect `fetch` returns whether any pair has a price. It does not fail when a source does not answer. A round
+ * without a price is recorded as skipped.
+ *
+ * When `record` fails, the error is logged and the next round begins when it is due.
  */
 export const priceRoundMachine = setup({
   types: { input: {} as PriceRoundInput, context: {} as PriceRoundInput, events: {} as PriceRoundEvent },

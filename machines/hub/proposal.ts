@@ -1,17 +1,20 @@
 import { assign, setup } from 'xstate';
 
+/** Input of the machine. */
 export interface ProposalInput {
-  /** How many may vote, frozen when it was proposed; at least 1. */
+  /** Number of validators that may vote, frozen at the proposal; at least 1. */
   readonly electorate: number;
   readonly approvals: number;
   readonly rejections: number;
 }
 
 /**
- * A proposed change of a parameter: voting -> passed, failed or expired.
+ * Proposed change of a parameter: voting -> passed, failed or expired.
  *
- * Two thirds of the electorate pass it. It fails as soon as they cannot be reached any more, and at the end of the voting
- * when at least half took part; with fewer it expires. Pure: the end of the voting is an event of whoever keeps the clock.
+ * It passes when two thirds of the electorate approve, and fails as soon as that is impossible. When voting ends
+ * without either, it fails if at least half took part, else it expires.
+ *
+ * Pure: the caller keeps the clock and sends `voting.ended`.
  *
  * @see the section "Limits" of the specification
  */

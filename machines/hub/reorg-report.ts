@@ -1,15 +1,16 @@
 import { assign, setup } from 'xstate';
 import { pbftQuorum } from '../../src/consensus/pbft-quorum.ts';
 
+/** Input of the machine. */
 export interface ReorgReportInput {
-  /** How many may confirm it; at least 1. */
+  /** Number of validators that may confirm it; at least 1. */
   readonly validators: number;
 }
 
 /**
- * A report that a chain was reorganised: reported -> confirmed, rejected or expired.
+ * Report that a chain was reorganised: reported -> confirmed, rejected or expired.
  *
- * A PBFT quorum that saw the same reorg confirms it. Pure: the end of the time is an event.
+ * A PBFT quorum that saw the same reorg confirms it. Pure: the caller sends `time.expired`.
  */
 export const reorgReportMachine = setup({
   types: {

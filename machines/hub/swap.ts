@@ -1,9 +1,9 @@
 import { setup } from 'xstate';
 
 /**
- * A swap between two chains: initiated -> attested -> executed -> settled, or failed.
+ * Swap between two chains: initiated -> attested -> executed -> settled, or failed.
  *
- * It follows the attestation of its source action, then what the destination chain reports.
+ * It follows the attestation of the source action, then the reports of the destination chain.
  */
 export const swapMachine = setup({
   types: {

@@ -1,11 +1,12 @@
 import { assign, setup } from 'xstate';
 
+/** Input of the machine. */
 export interface BreakerInput {
   /** Consecutive failures that open the breaker; at least 1. */
   readonly failureThreshold: number;
   /** Time in `open` before one trial call is allowed, in milliseconds. */
   readonly cooldownMs: number;
-  /** How long a trial may take before it counts as failed, in milliseconds. */
+  /** Time after which a trial call counts as failed, in milliseconds. */
   readonly trialTimeoutMs: number;
 }
 

@@ -1,20 +1,24 @@
 import { assign, setup } from 'xstate';
 import type { Halt } from '../../src/wire/state/report.ts';
 
+/** Input of the machine. */
 export interface HaltInput {
-  /** The durable halt found at start; null when there is none. */
+  /** Durable halt found at start; null when there is none. */
   readonly found: Halt | null;
-  /** Pause before a halt that could not be written is written again, in milliseconds. */
+  /** Milliseconds before a halt is written again after a failure. */
   readonly retryMs: number;
 }
 
 /**
- * The durable stop of one replica: running -> halted -> running, the way back only by an operator.
+ * Durable halt of one replica: running -> halted; only an operator leads back to running.
  *
- * The caller provides the effect `record`, which writes `context.halt` where it survives a restart, and answers with
- * `halt.recorded` or `record.failed`. No block may be applied while the tag `refuse` is set: from the moment a halt is raised,
- * not only once it is written. The first halt stays; later ones say nothing new. A halt is cleared only after it was written, so
- * that no write on its way brings it back.
+ * The caller provides the effect `record`, which writes `context.halt` durably, and answers with `halt.recorded` or
+ * `record.failed`.
+ *
+ * While the tag `refuse` is set, no block may be applied: from the moment a halt is raised, not only once it is
+ * written. The first halt stays; later ones are ignored.
+ *
+ * A halt can be cleared only after it was written: a write still on its way would bring it back.
  */
 export const haltMachine = setup({
   types: {

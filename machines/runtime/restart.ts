@@ -1,26 +1,27 @@
 import { assign, setup } from 'xstate';
 
+/** Input of the machine. */
 export interface RestartInput {
-  /** The first pause before a restart, in milliseconds; each further one in the window is twice as long. */
+  /** First pause before a restart, in milliseconds. Each further pause in the window is twice as long. */
   readonly baseDelayMs: number;
   readonly maxDelayMs: number;
-  /** Deaths within `windowMs` that are answered with a restart; one more means `failed`. */
+  /** Deaths within `windowMs` that lead to a restart. One more leads to `failed`. */
   readonly budget: number;
   readonly windowMs: number;
 }
 
-/** `at` is the time of the death in milliseconds of a clock that only moves forward; `jitter` a random number in [0, 1) drawn by the caller. */
+/** `at`: time of the death in monotonic milliseconds. `jitter`: a random number in [0, 1) drawn by the caller. */
 export type RestartEvent =
   | { readonly type: 'actor.died'; readonly at: number; readonly jitter: number }
   | { readonly type: 'operator.restarted' };
 
 interface RestartContext extends RestartInput {
-  /** Times of the deaths in the window, oldest first; never more than budget + 1. */
+  /** Times of the deaths in the window, oldest first; at most budget + 1. */
   readonly deaths: readonly number[];
   readonly delayMs: number;
 }
 
-/** Deaths that still count at `at`, the new one included. */
+/** Returns the deaths that count at `at`, including the new one. */
 function deathsInWindow({ deaths, windowMs, budget }: RestartContext, at: number): readonly number[] {
   return [...deaths.filter((death) => death > at - windowMs), at].slice(-(budget + 1));
 }
@@ -28,8 +29,8 @@ function deathsInWindow({ deaths, windowMs, budget }: RestartContext, at: number
 /**
  * Restart policy of one actor: running -> backoff -> running, until the budget of a window is spent: failed.
  *
- * Pure policy: the caller starts the actor when `running` is entered from elsewhere. Half of each pause is fixed and half
- * is jitter, so that actors which died together do not come back together.
+ * Pure: the caller starts the actor when `running` is entered again. Half of each pause is random, so that actors that
+ * died together do not restart together.
  */
 export const restartMachine = setup({
   types: {

@@ -4,9 +4,9 @@ const COIN_DECIMALS = 8;
 const DECIMAL = /^(\d{1,20})(?:\.(\d{1,20}))?(?:[eE]([+-]?\d{1,2}))?$/;
 
 /**
- * A coin amount as a node prints it (`0.5`, `50.00000000`, `1e-08`) in base units, without floating point.
+ * Converts a coin amount as nodes print it (`0.5`, `50.00000000`, `1e-08`) to base units, without floating point.
  *
- * @throws {RangeError} if it is not an amount, or finer than a base unit
+ * @throws {RangeError} when it is not an amount, or finer than a base unit
  */
 export function toBaseUnits(amount: string | number): bigint {
   const [, whole, fraction = '', exponent = '0'] = DECIMAL.exec(String(amount)) ?? [];
@@ -19,7 +19,7 @@ export function toBaseUnits(amount: string | number): bigint {
   return digits / divisor;
 }
 
-/** Base units as a node reads them: `0.50000000`. */
+/** Converts base units to the text that nodes read: `0.50000000`. */
 export function toDecimal(baseUnits: bigint): string {
   const digits = String(baseUnits).padStart(COIN_DECIMALS + 1, '0');
   return `${digits.slice(0, -COIN_DECIMALS)}.${digits.slice(-COIN_DECIMALS)}`;

@@ -1,18 +1,21 @@
 import Type from 'typebox';
 import { shapeOf } from '../wire/data/shape.ts';
 
-/** What validators may qualify for. @see the section "States and transitions" of the specification */
+/** Capabilities for which validators may qualify. @see the section "States and transitions" of the specification */
 export const CAPABILITIES = ['price', 'cross_chain', 'oracle_publish', 'attestation'] as const;
 type Capability = (typeof CAPABILITIES)[number];
 
-/** Stake in units of the gas token, a decimal, that qualifies for a capability; one without it qualifies nobody. */
+/**
+ * Stake that qualifies for a capability, a decimal in units of the gas token. Nobody qualifies for a capability without
+ * one.
+ */
 export type MinimumStakes = Readonly<Partial<Record<Capability, string>>>;
 
 const StakeSchema = Type.Union([
   Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
   Type.String({ pattern: '^[0-9]{1,18}(?:\\.[0-9]{1,8})?$' })
 ]);
-/** Fields beside these are for validators. */
+/** Settings of a capability. Other fields are ignored: they are for validators. */
 const CapabilitySchema = Type.Object({ MIN_STAKE: Type.Optional(StakeSchema) });
 const ConfigSchema = Type.Object({
   CAPABILITIES: Type.Object(
@@ -27,7 +30,7 @@ const ConfigSchema = Type.Object({
 });
 const configChecker = shapeOf(ConfigSchema);
 
-/** The stakes that a capability configuration names. @throws {Error} whose message names the place and the reason */
+/** Reads the stakes of a capability configuration. @throws {Error} whose message names the place and the reason */
 export function readMinimumStakes(value: unknown): MinimumStakes {
   if (!configChecker.Check(value)) {
     const [fault] = configChecker.Errors(value);

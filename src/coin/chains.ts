@@ -3,71 +3,71 @@ export const NETWORKS = ['mainnet', 'testnet', 'regtest'] as const;
 export type Chain = (typeof CHAINS)[number];
 export type Network = (typeof NETWORKS)[number];
 
-/** The bytes and words in front of a network's addresses and keys. */
+/** Bytes and words at the start of a network's addresses and keys. */
 export interface AddressVersions {
-  /** Human-readable part of segwit addresses; null where the chain has none. */
+  /** Human-readable part of segwit addresses; null for a chain without segwit. */
   readonly bech32: string | null;
   readonly p2pkh: number;
-  /** Written in front of script hashes. */
+  /** First byte of script-hash addresses as written. */
   readonly p2sh: number;
-  /** Accepted in front of script hashes: the written one, and older ones. */
+  /** First bytes of script-hash addresses as accepted: the written one and older ones. */
   readonly p2shAccepted: readonly number[];
   readonly wif: number;
 }
 
-/** What is the same on every network of a chain. */
+/** Facts that all networks of a chain share. */
 interface ChainFacts {
-  /** `BTC`, as INDEXER_COIN, public paths and database names have it. */
+  /** `BTC`, as in INDEXER_COIN, public paths and database names. */
   readonly ticker: string;
   /** Confirmations before another chain relies on an action. @see the specification's "Limits" */
   readonly confirmations: number;
   /** Blocks until a contract-targeted stake counts. @see the specification's "Limits" */
   readonly activationDelayBlocks: number;
-  /** Blocks until the units of an ended stake come back. */
+  /** Blocks until the units of an ended stake return. */
   readonly unstakeCooldownBlocks: number;
   /** Fee in satoshis per 1000 vbytes below which an output is not worth spending: nodes refuse it as dust. */
   readonly dustRelayRate: number;
-  /** Satoshis that an output needs whatever its size. */
+  /** Least satoshis of an output of any size. */
   readonly dustFloor: number;
-  /** Each output with fewer satoshis than this costs so many more in fees; 0: none does. */
+  /** Satoshis below which an output costs that many more in fees; 0 when no output does. */
   readonly softDust: number;
   /** Satoshis per 1000 virtual bytes below which miners take no transaction by default. */
   readonly leastMinedRate: number;
-  /** Whether nodes let a transaction replace another unless they are told otherwise. @see docs/networks.md */
+  /** Whether nodes accept replacements by default. @see docs/networks.md */
   readonly replacesByDefault: boolean;
-  /** Satoshis per virtual byte above which a fee is a mistake, unless an operator says otherwise. */
+  /** Satoshis per virtual byte above which a fee counts as a mistake, unless the operator sets another limit. */
   readonly usualMostRate: number;
   /** Blocks that can be rolled back; a deeper reorg halts. */
   readonly undoDepth: number;
-  /** Blocks after which the reward of one may be spent. */
+  /** Blocks until a block's reward may be spent. */
   readonly coinbaseMaturity: number;
 }
 
 interface NetworkFacts {
-  /** Hash of block 0: with the node's name of the network it tells two networks apart. */
+  /** Hash of block 0. Together with the node's name of the network it identifies a network. */
   readonly genesisHash: string;
   /** The coin node's usual RPC port. */
   readonly rpcPort: number;
   /** The first block that can hold an action. */
   readonly startBlock: number;
   readonly addresses: AddressVersions;
-  /** First block under the segwit rules; null: none. */
+  /** First block under the segwit rules; null for never. */
   readonly segwitHeight: number | null;
-  /** First block under the taproot rules; null: none, or not recorded here. */
+  /** First block under the taproot rules; null for never, or when it is not recorded here. */
   readonly taprootHeight: number | null;
-  /** Where it is not the chain's. */
+  /** Maturity of rewards when it differs from the chain's. */
   readonly coinbaseMaturity?: number;
 }
 
-/** What this system knows of one network of one chain. */
+/** Facts about one network of one chain. */
 export interface ChainNetwork extends ChainFacts, Omit<NetworkFacts, 'coinbaseMaturity'> {
   readonly chain: Chain;
   readonly network: Network;
-  /** `bitcoin-mainnet`, as NETWORK has it. */
+  /** `bitcoin-mainnet`, as in NETWORK. */
   readonly name: string;
-  /** `BTC`, `TBTC`, `RBTC`: the public path prefix. */
+  /** Prefix of public paths: `BTC`, `TBTC`, `RBTC`. */
   readonly code: string;
-  /** What a coin node calls the network, in `getblockchaininfo`. */
+  /** Name of the network in a coin node's `getblockchaininfo`. */
   readonly nodeChain: 'main' | 'test' | 'regtest';
 }
 
@@ -119,7 +119,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
   }
 };
 
-/** @see the section "Shared configuration" of the specification for the ports */
+/** Facts of networks. @see the section "Shared configuration" of the specification for the ports */
 const NETWORK_FACTS: Readonly<Record<Chain, Readonly<Record<Network, NetworkFacts>>>> = {
   bitcoin: {
     mainnet: {
@@ -206,7 +206,7 @@ const NETWORK_FACTS: Readonly<Record<Chain, Readonly<Record<Network, NetworkFact
 const NODE_CHAIN = { mainnet: 'main', testnet: 'test', regtest: 'regtest' } as const;
 const CODE_PREFIX = { mainnet: '', testnet: 'T', regtest: 'R' } as const;
 
-/** One network of one chain. */
+/** Returns the facts about one network of one chain. */
 export function chainNetwork(chain: Chain, network: Network): ChainNetwork {
   const facts = CHAIN_FACTS[chain];
   return {
@@ -220,7 +220,7 @@ export function chainNetwork(chain: Chain, network: Network): ChainNetwork {
   };
 }
 
-/** Every network that this system knows, chain by chain. */
+/** All known networks, chain by chain. */
 export const CHAIN_NETWORKS: readonly ChainNetwork[] = CHAINS.flatMap((chain) =>
   NETWORKS.map((network) => chainNetwork(chain, network))
 );

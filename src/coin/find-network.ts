@@ -1,9 +1,9 @@
 import { CHAIN_NETWORKS, type ChainNetwork } from './chains.ts';
 
-/** What may stand between chain and network; with a separator replaced by this one, a spelling is a key. */
+/** Separators between chain and network. Spellings are looked up with `-` in their place. */
 const SEPARATOR = /[-_:/ ]/g;
 
-/** Every spelling of a network, in small letters: a word for the chain, one for the network, `-` between them. */
+/** Returns every spelling of a network in lower case, with `-` between chain and network. */
 function spellingsOf({ chain, network, ticker, code }: ChainNetwork): string[] {
   const alone = network === 'mainnet' ? [chain, ticker] : [];
   const words = [chain, ticker, code].map((word) => `${word}-${network}`);
@@ -15,14 +15,15 @@ const BY_SPELLING: ReadonlyMap<string, ChainNetwork> = new Map(
 );
 
 /**
- * The network that a text names, in any case: `bitcoin-mainnet`, `BTC:mainnet`, `BTC_Mainnet`, `bitcoin/mainnet`, or by its
- * public code `BTC`, `TBTC`, `RBTC`. A chain alone (`bitcoin`) is its mainnet. Undefined for any other text.
+ * Returns the network that a text names, in any case: `bitcoin-mainnet`, `BTC:mainnet`, `BTC_Mainnet`,
+ * `bitcoin/mainnet`, or a public code `BTC`, `TBTC`, `RBTC`. A chain alone means its mainnet. Undefined for any other
+ * text.
  */
 export function findNetwork(spelling: string): ChainNetwork | undefined {
   return BY_SPELLING.get(spelling.trim().toLowerCase().replaceAll(SEPARATOR, '-'));
 }
 
-/** The same for a setting. @throws {Error} whose message lists the networks that are known */
+/** Reads the network of a setting. @throws {Error} whose message lists the known networks */
 export function readNetwork(spelling: string): ChainNetwork {
   const found = findNetwork(spelling);
   if (found) return found;
@@ -30,27 +31,29 @@ export function readNetwork(spelling: string): ChainNetwork {
   throw new Error(`must be one of ${known}`);
 }
 
-/** Chain and network as two words. */
+/** Chain and network in any spelling. */
 export interface NetworkWords {
   readonly chain: string;
   readonly network: string;
 }
 
 /**
- * True when both mean the same network: by the registry, so that `BTC` is `bitcoin`. Names that it does not know are the same
- * when they differ in case only.
+ * Returns whether both name the same network: `BTC` is `bitcoin`. Unknown names are compared without regard to case.
  */
 export function sameNetwork(a: NetworkWords, b: NetworkWords): boolean {
   return networkKey(a) === networkKey(b);
 }
 
-/** One text for all spellings of a network, to compare with. */
+/** Returns one text for all spellings of a network. */
 export function networkKey({ chain, network }: NetworkWords): string {
   const { chain: fullName = chain } = findNetwork(`${chain}/mainnet`) ?? {};
   return findNetwork(`${chain}/${network}`)?.name ?? `${fullName}/${network}`.toLowerCase();
 }
 
-/** `Platform_LTC_Regtest_Decoder`. @see the section "Decoder database" of the specification */
+/**
+ * Returns the usual name of a database, such as `Platform_LTC_Regtest_Decoder`. @see the section "Decoder database" of
+ * the specification
+ */
 export function databaseName({ ticker, network }: ChainNetwork, component: 'Decoder' | 'Indexer' | 'Tracker'): string {
   return `Platform_${ticker}_${network[0]!.toUpperCase()}${network.slice(1)}_${component}`;
 }

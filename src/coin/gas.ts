@@ -1,27 +1,27 @@
 import type { Profile } from './profile.ts';
 
-/** What an action does, as far as it costs gas. */
+/** Facts about an action that decide its gas. */
 export interface GasSubject {
-  /** Of an ISSUE: the name has a point. */
+  /** ISSUE: whether the name has a point. */
   readonly subtoken?: boolean | undefined;
-  /** Of AIRDROP, DIVIDEND and CALLBACK: how many get something. */
+  /** AIRDROP, DIVIDEND and CALLBACK: number of recipients. */
   readonly recipients?: number | undefined;
-  /** Of a SWEEP what it moves, of a LIST what an edit changes. */
+  /** SWEEP: number of items moved. LIST: number of items that an edit changes. */
   readonly items?: number | undefined;
-  /** Of an offer: how long it stays open. */
+  /** Offers: days that it stays open. */
   readonly days?: number | undefined;
-  /** Of an offer: it gives a token's ownership. */
+  /** Offers: whether it gives ownership of a token. */
   readonly ownership?: boolean | undefined;
-  /** Of a LIST that other chains have too: it edits one. Lists of one chain cost nothing. */
+  /** LIST: whether it edits a list. Lists of one chain cost nothing. */
   readonly edit?: boolean | undefined;
-  /** Of a LIST: other chains are to have it, or have it. */
+  /** LIST: whether other chains have the list, or will. */
   readonly shared?: boolean | undefined;
 }
 
 type Schedule = Profile['gas'];
 type Cost = (gas: Schedule, subject: GasSubject) => number;
 
-/** An offer costs nothing for this long. */
+/** Days for which an offer is free. */
 const FREE_DAYS = 90;
 
 const each: Cost = (gas, { recipients = 1 }) => recipients * gas.recipient;
@@ -38,7 +38,7 @@ const COSTS: Readonly<Record<string, Cost>> = {
     shared ? (edit ? gas.listEdit + items * gas.listItem : gas.listShare) : 0
 };
 
-/** Gas that an action costs by a profile's schedule; 0 for actions that cost none. @param action its full name */
+/** Returns the gas of an action by a profile's schedule; 0 for free actions. @param action its full name */
 export function gasOf({ gas }: Pick<Profile, 'gas'>, action: string, subject: GasSubject = {}): number {
   return COSTS[action]?.(gas, subject) ?? 0;
 }

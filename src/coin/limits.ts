@@ -1,22 +1,22 @@
-/** What an action, or a block, may cost those who did not ask for it. */
+/** Limits on the work that one action, or one block, may cause for everybody. */
 export const LIMITS = ['parts', 'dispenses', 'emptyDispensers', 'blockUnits', 'wholeList', 'blockListRows'] as const;
 export type LimitName = (typeof LIMITS)[number];
 
 /**
  * Limits of a ledger:
  *
- * - `parts`: recipients, holders, items or offers that one action may be about.
- * - `dispenses`: dispensers that one payment may be served by.
- * - `emptyDispensers`: dispensers with nothing to give that one payment meets; it passes over further ones.
- * - `blockUnits`: actions, movements and parts of a block after which it takes no BATCH, and nothing that has parts.
+ * - `parts`: recipients, holders, items or offers of one action.
+ * - `dispenses`: dispensers that serve one payment.
+ * - `emptyDispensers`: empty dispensers that one payment meets; further ones are skipped.
+ * - `blockUnits`: actions, movements and parts of a block after which it takes no BATCH and no action with parts.
  * - `wholeList`: members up to which the newest edit of a list keeps all of them.
  * - `blockListRows`: members that a block keeps of lists that it edits.
  */
 export type Limits = Readonly<Record<LimitName, number>>;
 
 /**
- * What holds unless a profile says otherwise. A full block of honest actions needs a tenth of `blockUnits`; with them it makes at
- * most 500,000 rows.
+ * Limits unless a profile sets others. A full block of honest actions needs a tenth of `blockUnits`; at the limit a
+ * block makes at most 500,000 rows.
  */
 export const DEFAULT_LIMITS: Limits = {
   parts: 100_000,
@@ -27,7 +27,7 @@ export const DEFAULT_LIMITS: Limits = {
   blockListRows: 50_000
 };
 
-/** What holds in blocks before limits count. */
+/** Limits for blocks before the activation height of limits: none. */
 export const NO_LIMITS: Limits = Object.fromEntries(
   LIMITS.map((name) => [name, Number.POSITIVE_INFINITY])
 ) as unknown as Limits;

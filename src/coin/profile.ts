@@ -7,7 +7,7 @@ import { readNetwork } from './find-network.ts';
 import { DEFAULT_LIMITS, LIMITS, type Limits } from './limits.ts';
 import { canonicalAddress } from './script/address.ts';
 
-/** What an action may pay gas for. */
+/** Items that cost gas. */
 export const GAS_ITEMS = [
   'issue',
   'issueSubtoken',
@@ -21,13 +21,14 @@ export const GAS_ITEMS = [
   'listEdit',
   'listItem'
 ] as const;
+/** A name of `GAS_ITEMS`. */
 export type GasItem = (typeof GAS_ITEMS)[number];
 
-/** Addresses with a part in the rules, and the names that stand for them in hashed rows. */
+/** Roles of addresses in the rules. Hashed rows hold the role in place of the address. */
 export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'REWARD'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Rules by which a ledger of ours is safer than others, each with its reason in docs/actions.md. */
+/** Safety rules that other ledgers lack. docs/actions.md gives the reason for each. */
 export const SAFETY_RULES = [
   'CANONICAL_ADDRESSES',
   'DISPENSER_LIMITS',
@@ -36,12 +37,12 @@ export const SAFETY_RULES = [
   'LIMITS'
 ] as const;
 
-/** Rules of the decoder on who signed an action, each with its reason in docs/decoder.md. */
+/** Decoder rules about the signer of an action. docs/decoder.md gives the reason for each. */
 const SIGNER_RULES = ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'] as const;
 
 /**
- * Rules that are no actions and have a height of their own: payloads in a taproot script, who signed an action, which one a fee is
- * for, aliases in a BATCH, ids of tickers that no token has, dispensers that cost a currency, and those of safety.
+ * Rules with an activation height that are not actions: payloads in taproot scripts, signer rules, one reveal per fee,
+ * aliases in a BATCH, ids of tickers without a token, dispensers priced in a currency, and safety rules.
  */
 export const FEATURES = [
   ...['TAPROOT_ENVELOPE', 'BATCH_ALIASES', 'REFUSED_TICKERS', 'FEE_ONCE', 'FIAT_DISPENSERS'],
@@ -50,50 +51,53 @@ export const FEATURES = [
 ] as const;
 
 /**
- * What a deployment decides and all its services must agree on: where two differ, their databases differ.
+ * Decisions of a deployment on which all its services must agree: where two differ, their databases differ.
  *
- * Plain data, so that it can be handed to a thread.
+ * Plain data, so that it can be sent to a thread.
  */
 export interface Profile {
   readonly name: string;
   /** Four ASCII characters in front of every payload. */
   readonly payloadMagic: string;
-  /** The token that fees are counted in. */
+  /** Token in which fees are counted. */
   readonly gasTick: string;
   /** Price of one gas in `gasTick`, a decimal. */
   readonly gasPrice: string;
   /** Gas that each item costs. */
   readonly gas: Readonly<Record<GasItem, number>>;
-  /** What an action or a block may cost those who did not ask for it. */
+  /** Limits on the work that an action or a block may cause. */
   readonly limits: Limits;
-  /** By the name of the network. A role without an address has no part there. */
+  /** Role addresses by the name of the network. A role without an address is unused there. */
   readonly roles: Readonly<Record<string, Readonly<Partial<Record<Role, string>>>>>;
-  /** Blocks until a stake counts, by the name of the network; one without it has its chain's. */
+  /** Blocks until a stake counts, by the name of the network; the default is the chain's. */
   readonly stakeDelays: Readonly<Record<string, number>>;
-  /** First block in which an action or feature is valid, by its name; null: none, in which it is never. */
+  /** First block in which an action or feature is valid, by its name; null for never. */
   readonly activations: Readonly<Record<string, ActivationHeight>>;
 }
 
-/** One height for every network, or one for each by the network's name; null and what is not named: never. */
+/** One height for all networks, or one for each by name. Null, and networks that are not named, mean never. */
 export type ActivationHeight = number | null | Readonly<Record<string, number | null>>;
 
 const BUILT =
   'ADDRESS AIRDROP BATCH BROADCAST CALLBACK COINPAY COLLECT DELEGATE DESTROY DISPENSER DIVIDEND FILE ISSUE LINK LIST MESSAGE MINT ORDER SEND SLEEP STAKE SWAP SWEEP UNSTAKE';
 
-/** Built after chains were indexed without them: active on regtest, elsewhere when a profile says so. */
+/**
+ * Actions that were added after chains had been indexed without them: active on regtest, elsewhere when a profile says
+ * so.
+ */
 const BUILT_LATER = 'ATTEST PRICE SLASH VOTE';
 const REGTEST_ONLY: ActivationHeight = Object.fromEntries(
   CHAINS.map((chain) => [chainNetwork(chain, 'regtest').name, 0])
 );
 
-/** Deployed ledgers have not begun a rule on their main networks. */
+/** Active on test networks only: deployed ledgers have not begun this rule on their main networks. */
 const TEST_NETWORKS: ActivationHeight = Object.fromEntries(
   CHAIN_NETWORKS.flatMap(({ name, network }) => (network === 'mainnet' ? [] : [[name, 0] as const]))
 );
 
 /**
- * First blocks of rules that other indexers do not have. On main networks they begin early in 2027, so that all indexers of one
- * ledger can have them by then.
+ * First blocks of rules that other indexers lack. On main networks they begin early in 2027, so that all indexers of
+ * one ledger can add them in time.
  */
 const SAFETY_FROM: ActivationHeight = {
   ...Object.fromEntries(CHAIN_NETWORKS.map(({ name }) => [name, 0])),
@@ -102,7 +106,7 @@ const SAFETY_FROM: ActivationHeight = {
   'dogecoin-mainnet': 6_700_000
 };
 
-/** What holds unless PLATFORM_PROFILE names another: no fees, no role addresses. */
+/** Profile unless PLATFORM_PROFILE names another: no fees, no role addresses. */
 export const DEFAULT_PROFILE: Profile = {
   name: 'default',
   payloadMagic: 'PNOD',
@@ -169,8 +173,7 @@ const ProfileSchema = Type.Object(
 const profileChecker = shapeOf(ProfileSchema);
 
 /**
- * A deployment's profile from the JSON of its file. What it leaves out is as in the default profile; networks may be spelled in
- * any way.
+ * Reads a profile from the JSON of its file. Missing fields have their default; networks may have any spelling.
  *
  * @throws {Error} whose message names the place and the reason
  */
@@ -196,7 +199,7 @@ export function readProfile(value: unknown): Profile {
   };
 }
 
-/** An address that a deployment names in another of its spellings must still be that of the ledger. */
+/** Converts role addresses to the ledger's spelling. */
 function canonicalRoles(roles: Profile['roles']): Profile['roles'] {
   const canonical = (name: string, address: string) =>
     canonicalAddress(address, readNetwork(name).addresses) ?? address;
@@ -225,13 +228,8 @@ function byNetworkName<T>(spelled: Readonly<Record<string, T>>, place: string): 
   return Object.fromEntries(entries);
 }
 
-/** First block of a network in which an action or feature is valid; Infinity when it never is. */
+/** Returns the first block of a network in which an action or feature is valid; Infinity for never. */
 export function activationHeight({ activations }: Profile, { name }: ChainNetwork, actionOrFeature: string): number {
   const height = Object.hasOwn(activations, actionOrFeature) ? activations[actionOrFeature] : null;
   return (typeof height === 'object' ? height?.[name] : height) ?? Number.POSITIVE_INFINITY;
-}
-
-/** The role that an address has on a network; undefined for most. */
-export function roleOf({ roles }: Profile, { name }: ChainNetwork, address: string): Role | undefined {
-  return ROLES.find((role) => roles[name]?.[role] === address);
 }

@@ -3,8 +3,8 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 const PUBKEY = /^[0-9a-f]{64}$/i;
 
 /**
- * Whether 64 hex digits are a key that somebody can have: a point of the curve, and none of small order, under which a signature of
- * nobody's is one of every message.
+ * Returns whether 64 hex digits are a valid Ed25519 key: a point on the curve, and not of small order. Under a key of
+ * small order one signature is valid for every message.
  *
  * @see RFC 8032, section 5.1.3
  */

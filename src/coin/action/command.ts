@@ -2,17 +2,17 @@ import { findAction } from './names.ts';
 
 /** One command of an action text. */
 export interface Command {
-  /** The full name of an action, or what is written in capitals where it is none. */
+  /** Full name of the action; for an unknown action its text in capitals. */
   readonly name: string;
-  /** Null when the version is no whole number of 0 to 255. */
+  /** Null when the version is not a whole number from 0 to 255. */
   readonly format: number | null;
-  /** What follows the version, without the spaces around each field. */
+  /** Fields after the version, without surrounding spaces. */
   readonly fields: readonly string[];
-  /** The same text before it was split. A BATCH holds commands there. */
+  /** Text after the version, unsplit. A BATCH holds its commands there. */
   readonly rest: string;
 }
 
-/** The most commands that a BATCH may hold; one with more is refused whole. */
+/** Most commands of a BATCH. One with more is refused as a whole. */
 export const MAX_COMMANDS = 250;
 
 /** Actions whose oldest texts have no version. */
@@ -20,9 +20,13 @@ const ONCE_WITHOUT_VERSION: ReadonlySet<string> = new Set(['ISSUE', 'MINT', 'SEN
 const MAX_FORMAT = 255;
 
 /**
- * Splits `ACTION|VERSION|FIELD|…`. It never throws: what is wrong with the text is the action's to say.
+ * Splits `ACTION
+ * VERSION
+ * FIELD
+ * …`. Never throws: the action's own rules judge the fields.
  *
- * An empty version is 0. The oldest actions get 0 where their first field is longer than two characters or no number.
+ * An empty version is 0. The oldest actions get version 0 when their first field is longer than two characters or not a
+ * number.
  */
 export function parseCommand(text: string): Command {
   const [name = '', ...given] = text.split('|');
@@ -38,13 +42,14 @@ export function parseCommand(text: string): Command {
   };
 }
 
-/** The texts of a BATCH's commands, as they are written; none where nothing follows the version. */
+/** Returns the texts of a BATCH's commands as written; none when nothing follows the version. */
 export function splitBatch({ rest }: Pick<Command, 'rest'>): string[] {
   return rest === '' ? [] : rest.split(';');
 }
 
 /**
- * The command of a text, and those that it would run after itself where it is a BATCH. A BATCH with more than a ledger takes runs none.
+ * Returns the command of a text and, for a BATCH, the commands that it runs. A BATCH with more than MAX_COMMANDS runs
+ * none.
  */
 export function commandsIn(text: string): Command[] {
   const first = parseCommand(text);
@@ -53,7 +58,7 @@ export function commandsIn(text: string): Command[] {
   return [first, ...texts.filter((command) => command !== '').map(parseCommand)];
 }
 
-/** `2`, `'2'` and `"2"` are 2. */
+/** Reads a version: `2`, `'2'` and `"2"` are 2. Null when it is invalid. */
 function readFormat(version: string): number | null {
   const digits = version.replaceAll(/['"]/g, '');
   if (digits === '') return 0;

@@ -1,4 +1,4 @@
-/** Every action that a transaction may carry. */
+/** All actions that a transaction may carry. */
 export const ACTIONS: ReadonlySet<string> = new Set(
   [
     'ADDRESS AIRDROP ANCHOR ATTEST BATCH BET BROADCAST CALLBACK COINPAY COLLECT DELEGATE DEPLOY DEPOSIT DESTROY DISPENSER',
@@ -15,19 +15,24 @@ const ALIASES: Readonly<Record<string, string>> = {
   MSG: 'MESSAGE'
 };
 
-/** The action of an alias in capitals; undefined for any other text. */
+/** Returns the action of an alias in capitals; undefined for any other text. */
 export function findAlias(written: string): string | undefined {
   return Object.hasOwn(ALIASES, written) ? ALIASES[written] : undefined;
 }
 
-/** The full name of the action that a text begins with, and how it is written there; undefined when it is no action. */
+/**
+ * Returns the full name of the action at the start of a text, and its spelling there; undefined when it is no action.
+ */
 export function readName(text: string): { readonly name: string; readonly written: string } | undefined {
   const [written = ''] = text.split('|', 1);
   const name = findAction(written);
   return name === undefined ? undefined : { name, written };
 }
 
-/** The full name of an action that is written with spaces around it, in any case or by an alias; undefined when it is no action. */
+/**
+ * Returns the full name of an action in any case, with spaces around it, or by an alias; undefined when it is no
+ * action.
+ */
 export function findAction(written: string): string | undefined {
   const capitals = written.trim().toUpperCase();
   const name = findAlias(capitals) ?? capitals;

@@ -6,7 +6,8 @@ interface SourceReadingJson {
 const SAFE_INTEGER = /^-?\d{1,15}$/;
 
 /**
- * JSON whose numbers lose nothing: one that is not a whole number of at most 15 digits arrives as the text it was sent as.
+ * Parses JSON without losing digits: a number that is not a whole number of at most 15 digits becomes the text that was
+ * sent.
  *
  * @throws {SyntaxError}
  * @see https://github.com/tc39/proposal-json-parse-with-source

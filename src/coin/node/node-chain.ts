@@ -5,13 +5,13 @@ import { shapeOf } from '../../wire/data/shape.ts';
 import type { ChainNetwork } from '../chains.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
-/** Below the time that one call may take. */
+/** Longest wait of one call; below its time limit. */
 const MAX_WAIT_MS = 10_000;
 
 const HASH = Type.String({ pattern: '^[0-9a-f]{64}$' });
 const HEIGHT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 
-/** Not every node tells it; null is as good as absent. */
+/** A field that some nodes leave out or set to null. */
 const OrAbsent = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
 
 const InfoSchema = Type.Object({
@@ -30,23 +30,23 @@ const IndexesSchema = Type.Object({
 
 type Info = Static<typeof InfoSchema>;
 
-/** The newest block that a coin node knows. */
+/** The newest block of a coin node. */
 export interface NodeTip {
   readonly height: number;
   readonly hash: string;
-  /** Height of the best chain of headers that it knows; of a node that does not tell it, its height. */
+  /** Height of the node's best header chain; the tip's height when the node does not report it. */
   readonly headers: number;
-  /** 0 to 1: how far the node has verified the chain. */
+  /** Verified part of the chain, 0 to 1. */
   readonly verificationProgress: number;
 }
 
-/** What a service asks of its node beside blocks at the tip. */
+/** Requirements of a service on its node. */
 export interface NodeNeeds {
-  /** Any transaction of the chain, by its id. */
+  /** Whether any transaction must be readable by its id. */
   readonly hasIndex: boolean;
-  /** The lowest block that is needed; null: none. */
+  /** Lowest block that must be readable; null when none is needed. */
   readonly blocksFrom: number | null;
-  /** Blocks up to the tip of the network, and not only some that it has by now. */
+  /** Whether the node must have finished its initial download. */
   readonly isWhole?: boolean;
 }
 
@@ -57,7 +57,7 @@ const validators = {
   indexes: shapeOf(IndexesSchema)
 };
 
-/** The chain as one coin node tells it, every answer checked. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
+/** Reads the chain of one coin node and checks every answer. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class NodeChain {
   readonly #rpc: NodeRpc;
   #canWait = true;
@@ -66,7 +66,12 @@ export class NodeChain {
     this.#rpc = rpc;
   }
 
-  /** @throws {PlatformError} NODE_MISMATCH when the node serves another chain or network; NODE_REFUSED with the remedy when it lacks history */
+  /**
+   * Checks network and history of the node, and returns its tip.
+   *
+   * @throws {PlatformError} NODE_MISMATCH for another chain or network; NODE_REFUSED with the remedy when it lacks
+   *   history; NODE_BEHIND during its initial download
+   */
   async verify(expected: ChainNetwork, needs: NodeNeeds, signal?: AbortSignal): Promise<NodeTip> {
     const info = await this.verifyNetwork(expected, signal);
     refuseLack(info, needs);
@@ -75,7 +80,7 @@ export class NodeChain {
     return tipOf(info);
   }
 
-  /** As `verify`, of a node that need not have history. @throws {PlatformError} NODE_MISMATCH */
+  /** Checks the network of the node only. @throws {PlatformError} NODE_MISMATCH */
   async verifyNetwork(expected: ChainNetwork, signal?: AbortSignal): Promise<Info> {
     const info = checked(validators.info, await this.#rpc.call('getblockchaininfo', [], signal), 'getblockchaininfo');
     if (info.chain !== expected.nodeChain) {
@@ -91,9 +96,9 @@ export class NodeChain {
   }
 
   /**
-   * Waits until the node's tip is at a height, or the time is over.
+   * Waits until the node's tip reaches a height or the time is over.
    *
-   * @param timeoutMs  of a node that cannot be asked to wait: all of it
+   * @param timeoutMs waited in full when the node cannot be asked to wait
    */
   async waitForHeight(height: number, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const waitMs = Math.min(timeoutMs, MAX_WAIT_MS);
@@ -108,25 +113,29 @@ export class NodeChain {
     await sleep(waitMs, undefined, { signal });
   }
 
-  /** Ids of the transactions that no block holds yet. */
+  /** Returns the ids of all transactions in the mempool. */
   async mempool(signal?: AbortSignal): Promise<readonly string[]> {
     const [txids] = await this.#rpc.batch('getrawmempool', [[]], signal ? { signal } : {});
     return checked(validators.hashes, txids, 'getrawmempool');
   }
 
+  /** Returns the newest block. */
   async tip(signal?: AbortSignal): Promise<NodeTip> {
     return tipOf(checked(validators.info, await this.#rpc.call('getblockchaininfo', [], signal), 'getblockchaininfo'));
   }
 
-  /** @throws {PlatformError} NODE_REFUSED with rpcCode -8 above the node's tip */
+  /** Returns the hash of a block. @throws {PlatformError} NODE_REFUSED with rpcCode -8 above the node's tip */
   async hashAt(height: number, signal?: AbortSignal): Promise<string> {
     return checked(validators.hash, await this.#rpc.call('getblockhash', [height], signal), 'getblockhash');
   }
 
-  /** @throws {PlatformError} NODE_REFUSED with what to set at the node; NODE_UNREACHABLE while it builds its index */
+  /**
+   * Checks that the node has an index of transactions. @throws {PlatformError} NODE_REFUSED with the remedy;
+   * NODE_UNREACHABLE while the index is built
+   */
   async #verifyIndex(signal?: AbortSignal): Promise<void> {
     const indexes = await this.#rpc.call('getindexinfo', [], signal).catch((caught: unknown) => {
-      if (hasCode(caught, 'NODE_REFUSED')) return null; // nodes that do not know the call say it with the first transaction
+      if (hasCode(caught, 'NODE_REFUSED')) return null; // older nodes do not know the call: reading a transaction fails then
       throw caught;
     });
     if (!validators.indexes.Check(indexes)) return;
@@ -142,17 +151,17 @@ export class NodeChain {
   }
 }
 
-/** @throws {PlatformError} NODE_REFUSED with what to set at the node */
+/** Refuses a node that lacks needed history. @throws {PlatformError} NODE_REFUSED with the remedy */
 function refuseLack({ pruned, pruneheight }: Info, { hasIndex, blocksFrom }: NodeNeeds): void {
   if (!pruned) return;
   const lowest = pruneheight ?? 0;
   if (hasIndex) {
     const reason =
-      'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync anew';
+      'the node is pruned and has no index of transactions: set prune=0 and txindex=1, and let it sync again';
     throw new PlatformError('NODE_REFUSED', { reason });
   }
   if (blocksFrom === null || blocksFrom >= lowest) return;
-  const reason = `the node is pruned and lacks blocks below ${lowest}, of which ${blocksFrom} is needed: set prune=0, and let it sync anew`;
+  const reason = `the node is pruned and lacks blocks below ${lowest}, of which ${blocksFrom} is needed: set prune=0, and let it sync again`;
   throw new PlatformError('NODE_REFUSED', { reason });
 }
 
@@ -167,7 +176,7 @@ function tipOf({ blocks, headers, bestblockhash, verificationprogress }: Info): 
   return { height: blocks, headers: headers ?? blocks, hash: bestblockhash, verificationProgress };
 }
 
-/** What a compiled schema of any type offers. */
+/** The parts of a compiled schema that are used here. */
 interface Checker<T> {
   Check(value: unknown): value is T;
   Errors(value: unknown): readonly { readonly instancePath: string; readonly message: string }[];

@@ -5,16 +5,17 @@ import { readBounded } from '../../wire/bounded.ts';
 import { parseJson } from '../../wire/json.ts';
 import { parseExactJson } from './exact-json.ts';
 
+/** Address, account and limits of a node. */
 export interface NodeRpcOptions {
   /** `http://host:port` */
   readonly url: string;
   readonly user: string;
   readonly password: string;
-  /** How long one attempt may take, default 30 s. */
+  /** Limit for one attempt, default 30 s. */
   readonly timeoutMs?: number;
   /** Attempts after the first, default 10. */
   readonly retries?: number;
-  /** Pause before another attempt, default 500 ms. */
+  /** Pause before a further attempt, default 500 ms. */
   readonly retryDelayMs?: number;
   /** Pause after HTTP 429, default 5 s. */
   readonly rateLimitDelayMs?: number;
@@ -24,25 +25,25 @@ export interface NodeRpcOptions {
 const WARMING_UP = -28;
 
 const CONNECTIONS = 8;
-/** A block of 4 MB weight is below 40 MB as verbose JSON. */
+/** Most bytes of an answer. A block of 4 MB weight takes less than 40 MB as verbose JSON. */
 const MAX_BODY_BYTES = 256 * 2 ** 20;
-/** Characters of what the node says went wrong. */
+/** Most characters of the node's reason. */
 const MAX_REASON = 500;
 
 /**
- * JSON-RPC to one coin node over kept connections.
+ * JSON-RPC client of one coin node, over connections that are kept open.
  *
  * Amounts arrive as the text that the node sent, never as floating point.
  *
- * @see the section "Limits" of the specification for the time limit and the retries
+ * @see the section "Limits" of the specification for time limit and retries
  */
 export class NodeRpc {
   readonly #options: Required<NodeRpcOptions>;
   readonly #pool: Pool;
-  /** Beginnings of the requests that wait for an answer. */
+  /** Start times of requests without an answer yet. */
   readonly #waiting = new Set<{ readonly since: number }>();
   #answeredAt = Number.NEGATIVE_INFINITY;
-  /** When the first request was sent that failed, of those behind the last answer. */
+  /** Start of the first failed request since the last answer. */
   #failedSince: number | null = null;
   #errorCount = 0;
 
@@ -51,12 +52,12 @@ export class NodeRpc {
     this.#pool = new Pool(options.url, { connections: CONNECTIONS, pipelining: 1 });
   }
 
-  /** Attempts that failed since the start. */
+  /** Failed attempts since the start. */
   get errorCount(): number {
     return this.#errorCount;
   }
 
-  /** For how many milliseconds the node has answered nothing though it was asked; 0: it answered last. */
+  /** Milliseconds for which the node has left requests unanswered; 0 when the last one was answered. */
   get silentMs(): number {
     const first = Math.min(
       this.#failedSince ?? Number.POSITIVE_INFINITY,
@@ -67,11 +68,13 @@ export class NodeRpc {
   }
 
   /**
-   * @param patienceMs  how much longer the node may take by the sense of the call; it does not count as silence
-   * @param maxBytes  of the answer; beyond it NODE_REFUSED has `limitBytes` in its detail
-   * @returns the result, still to be checked
-   * @throws {PlatformError} NODE_REFUSED (the node answered with an error, `rpcCode` in its detail), NODE_UNREACHABLE;
-   *   or the signal's reason
+   * Calls a method.
+   *
+   * @param patienceMs additional time that the call may need; it does not count as silence
+   * @param maxBytes most bytes of the answer; beyond it NODE_REFUSED with `limitBytes` in its detail
+   * @returns the result, unchecked
+   * @throws {PlatformError} NODE_REFUSED when the node answers with an error (`rpcCode` in its detail),
+   *   NODE_UNREACHABLE; or the signal's reason
    */
   async call(
     method: string,
@@ -88,10 +91,11 @@ export class NodeRpc {
   }
 
   /**
-   * One method many times in one request, for results that are texts: numbers in them are floating point.
+   * Calls one method many times in one request. Use it for results that are text: numbers in them are floating point.
    *
-   * @param isPartial  null stands for what the node says it does not have; otherwise that fails all of them, as any other refusal does
-   * @param maxBytes  of the answer; beyond it NODE_REFUSED has `limitBytes` in its detail
+   * @param isPartial whether an item that the node does not have becomes null; otherwise it fails the batch, as other
+   *   refusals do
+   * @param maxBytes most bytes of the answer; beyond it NODE_REFUSED with `limitBytes` in its detail
    * @returns a result for each list of parameters, in their order
    * @throws as `call` does
    */
@@ -116,9 +120,10 @@ export class NodeRpc {
   }
 
   /**
-   * Bytes that the node serves by HTTP GET.
+   * Returns bytes that the node serves by HTTP GET.
    *
-   * @throws {PlatformError} NODE_REFUSED (the node has none there), NODE_UNREACHABLE; or the signal's reason
+   * @throws {PlatformError} NODE_REFUSED when the node does not serve the path, NODE_UNREACHABLE; or the signal's
+   *   reason
    */
   async get(path: string, signal?: AbortSignal): Promise<Buffer> {
     return await this.#retrying(path, signal, async () => {
@@ -133,6 +138,7 @@ export class NodeRpc {
     });
   }
 
+  /** Closes all connections. */
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
@@ -184,18 +190,18 @@ export class NodeRpc {
     limitBytes = MAX_BODY_BYTES,
     patienceMs = 0
   ): Promise<Answer> {
-    const asked = { since: performance.now() + patienceMs };
-    this.#waiting.add(asked);
+    const pending = { since: performance.now() + patienceMs };
+    this.#waiting.add(pending);
     try {
       const answer = await this.#exchange(request, method, signal, limitBytes, patienceMs);
       this.#noteAnswer();
       return answer;
     } catch (caught) {
       if (hasCode(caught, 'NODE_REFUSED')) this.#noteAnswer();
-      else if (!signal?.aborted) this.#failedSince ??= Math.min(asked.since, performance.now());
+      else if (!signal?.aborted) this.#failedSince ??= Math.min(pending.since, performance.now());
       throw caught;
     } finally {
-      this.#waiting.delete(asked);
+      this.#waiting.delete(pending);
     }
   }
 
@@ -240,7 +246,7 @@ interface BatchOptions {
   readonly maxBytes?: number;
 }
 
-/** An answer, and what to say of it when something is wrong with it. */
+/** An answer, and the facts for an error about it. */
 interface Answer {
   readonly body: Buffer;
   readonly occasion: { readonly node: string; readonly method: string; readonly status: number };
@@ -255,10 +261,12 @@ function parseBody(body: Buffer, parse: (text: string) => unknown, occasion: Ans
   }
 }
 
-/** Codes under which nodes say that they do not have something: of Core and of bcoin, which has it for all. */
+/** Error codes for a missing item: -5 of Core, -1 of bcoin, which uses it for all errors. */
 const NOT_THERE: ReadonlySet<unknown> = new Set([-5, -1]);
 
-/** Whether an error says that the node knows what was asked for not to exist; without an index of transactions it does not know. */
+/**
+ * Returns whether an error means that the item does not exist. Without an index of transactions the node cannot know.
+ */
 function isAbsent({ code, message }: { readonly code?: unknown; readonly message?: unknown }): boolean {
   const text = String(message);
   return NOT_THERE.has(code) && /no such|not found|not in mempool/i.test(text) && !/index/i.test(text);

@@ -4,45 +4,46 @@ import { type Alarm, alarmOf } from '../../wire/state/alarm.ts';
 import type { ChainNetwork } from '../chains.ts';
 import type { NodeChain, NodeNeeds, NodeTip } from './node-chain.ts';
 
+/** The node, its requirements and the callback. */
 export interface NodeWatchOptions {
   readonly chain: NodeChain;
   readonly network: ChainNetwork;
   readonly needs: NodeNeeds;
-  /** Milliseconds that the node has answered nothing though it was asked. */
+  /** Returns the milliseconds for which the node has left a request unanswered. */
   readonly silentMs: () => number;
-  /** Called when an alarm begins or ends, or is another. */
+  /** Called when an alarm begins, ends or changes. */
   readonly onAlarm: (alarm: Alarm | null) => void;
-  /** Pause between two looks; default 2 s. */
+  /** Milliseconds between two checks; default 2 s. */
   readonly everyMs?: number;
 }
 
 const LOOK_EVERY_MS = 2_000;
-/** Silence that is told. */
+/** Silence from which an alarm is raised. */
 const SILENCE_MS = 5_000;
 
-/** What is known of a coin node, for probes that must not wait for it. Times are those of performance.now(). */
+/** Watches a coin node, so that probes need not wait for it. Times are those of performance.now(). */
 export class NodeWatch {
   readonly #options: NodeWatchOptions;
   #tip: NodeTip | null = null;
   #seenAt: number | null = null;
   #alarm: Alarm | null = null;
-  #told: string | undefined;
+  #reported: string | undefined;
 
   constructor(options: NodeWatchOptions) {
     this.#options = options;
   }
 
-  /** Its newest block when it last answered well; null: it never did. */
+  /** Newest block at the last good check; null before it. */
   get tip(): NodeTip | null {
     return this.#tip;
   }
 
-  /** Milliseconds since it last answered well; null: it never did. */
+  /** Milliseconds since the last good check; null before it. */
   get ageMs(): number | null {
     return this.#seenAt === null ? null : Math.max(0, performance.now() - this.#seenAt);
   }
 
-  /** Why it cannot be used; null: it can, or was not looked at yet. */
+  /** Reason why the node cannot be used; null when it can, or before the first check. */
   get alarm(): Alarm | null {
     const silentMs = this.#options.silentMs();
     if (silentMs < SILENCE_MS) return this.#alarm;
@@ -50,22 +51,22 @@ export class NodeWatch {
     return alarmOf(error, null, performance.now() - silentMs);
   }
 
-  /** Whether it can be used, as far as is known. */
+  /** Whether the node can be used, as far as known. */
   get isFit(): boolean {
     return this.#tip !== null && this.alarm === null;
   }
 
-  /** Looks at the node until the signal. @throws {PlatformError} NODE_MISMATCH when it is one of another chain */
+  /** Checks the node until the signal aborts. @throws {PlatformError} NODE_MISMATCH for a node of another chain */
   async run(signal: AbortSignal): Promise<void> {
-    const teller = setInterval(() => this.#tell(), 1_000);
+    const reporter = setInterval(() => this.#reportAlarm(), 1_000);
     try {
       while (!signal.aborted) {
         await this.#look(signal);
-        this.#tell();
+        this.#reportAlarm();
         await sleep(this.#options.everyMs ?? LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
       }
     } finally {
-      clearInterval(teller);
+      clearInterval(reporter);
     }
   }
 
@@ -82,10 +83,10 @@ export class NodeWatch {
     }
   }
 
-  #tell(): void {
+  #reportAlarm(): void {
     const { alarm } = this;
-    if (this.#told === alarm?.reason) return;
-    this.#told = alarm?.reason;
+    if (this.#reported === alarm?.reason) return;
+    this.#reported = alarm?.reason;
     this.#options.onAlarm(alarm);
   }
 }

@@ -3,53 +3,57 @@ import { readRawTransaction } from '../raw/raw-transaction.ts';
 import { readSpentScripts } from '../raw/spent-outputs.ts';
 import type { NodeRpc } from './node-rpc.ts';
 
-/** Calls of one JSON-RPC batch: beyond that the answer is long in coming. */
+/** Most calls in one JSON-RPC batch: a longer answer takes too long. */
 const MAX_CALLS = 32;
-/** The answer with several small blocks: what is longer is asked for block by block, for a decoder keeps some of them at a time. */
+/**
+ * Most bytes of an answer with several small blocks. Larger blocks are read one by one: a decoder holds several at a
+ * time.
+ */
 const SMALL_BLOCKS_BYTES = 2 * 2 ** 20;
 const HEX = /^(?:[0-9a-f]{2})+$/;
 
-/** What to ask a node for by HTTP GET: false once it has refused it. */
+/** HTTP GET routes to try. A route becomes false once the node has refused it. */
 export interface RestRoutes {
-  /** Blocks, which cost a node less than hex within JSON; few nodes serve them by default. */
+  /** Whole blocks: cheaper for a node than hex in JSON, but few nodes serve them by default. */
   blocks: boolean;
-  /** Outputs that a block spends: Bitcoin Core 30 and later. */
+  /** Outputs that a block spends, from Bitcoin Core 30 on. */
   spentOutputs: boolean;
 }
 
-/** Transactions of a mempool. */
+/** Transactions of a mempool that were found. */
 export interface PresentTransactions {
   readonly found: readonly Buffer[];
-  /** Ids of those that cannot be read. */
+  /** Ids of transactions that cannot be read. */
   readonly odd: readonly string[];
 }
 
-/** Blocks and transactions of one coin node as bytes. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
+/** Reads blocks and transactions of one coin node as bytes. Each call may throw NODE_UNREACHABLE or NODE_REFUSED. */
 export class RawChain {
   readonly #rpc: NodeRpc;
   readonly #routes: RestRoutes;
 
-  /** @param routes  what the node served last time; it learns what the node refuses now */
+  /** @param routes state of the routes, which this updates */
   constructor(rpc: NodeRpc, routes: RestRoutes = { blocks: true, spentOutputs: true }) {
     this.#rpc = rpc;
     this.#routes = routes;
   }
 
-  /** Hashes of so many blocks in a row. */
+  /** Returns the hashes of consecutive blocks. */
   async hashes(from: number, count: number): Promise<readonly string[]> {
     const calls = Array.from({ length: count }, (_, position) => [from + position]);
     return await this.#texts('getblockhash', calls, /^[0-9a-f]{64}$/);
   }
 
+  /** Returns a block. */
   async block(hash: string): Promise<Buffer> {
     return (await this.#get('blocks', `/rest/block/${hash}.bin`)) ?? (await this.#blocks([hash]))[0]!;
   }
 
   /**
-   * The scripts whose coins transactions of a block spend first, without a look for each of those coins.
+   * Returns the scripts that transactions of a block spend first, in one request.
    *
-   * @param wanted  positions of the transactions in the block
-   * @returns by position; null where the node does not serve it
+   * @param wanted positions of the transactions in the block
+   * @returns scripts by position; null when the node does not serve them
    */
   async spentScripts(hash: string, wanted: ReadonlySet<number>): Promise<ReadonlyMap<number, Buffer> | null> {
     const bytes = await this.#get('spentOutputs', `/rest/spenttxouts/${hash}.bin`);
@@ -62,7 +66,7 @@ export class RawChain {
     }
   }
 
-  /** Several small blocks by one request. @returns null when they turn out to be large together */
+  /** Reads several small blocks in one request. @returns null when they are too large together */
   async smallBlocks(hashes: readonly string[]): Promise<readonly Buffer[] | null> {
     try {
       return await this.#blocks(hashes, SMALL_BLOCKS_BYTES);
@@ -72,7 +76,7 @@ export class RawChain {
     }
   }
 
-  /** Any transactions of the chain or the mempool, in the order of their ids; the node needs `txindex=1`. */
+  /** Returns transactions of chain or mempool, in the order of their ids. The node needs `txindex=1`. */
   async transactions(txids: readonly string[]): Promise<readonly Buffer[]> {
     const found: Buffer[] = [];
     for await (const { txid, text } of this.#printed(txids, false)) {
@@ -88,8 +92,10 @@ export class RawChain {
   }
 
   /**
-   * Those of the transactions that the node still has. One that cannot be read, or has another id than it is listed under, is odd: it
-   * may be one of an extension block alone, which is listed under the hash of its kernel.
+   * Returns those of the transactions that the node still has.
+   *
+   * A transaction is odd when it cannot be read or has another id than the one it was listed by: Litecoin lists a
+   * transaction of the extension block alone by the hash of its kernel.
    */
   async presentTransactions(txids: readonly string[]): Promise<PresentTransactions> {
     const [found, odd]: [Buffer[], string[]] = [[], []];
@@ -119,7 +125,7 @@ export class RawChain {
     return texts.map((text) => Buffer.from(text, 'hex'));
   }
 
-  /** The hex of transactions; null where the node has none and `isPartial`. */
+  /** Yields the hex of transactions; null when the node does not have one and `isPartial` is set. */
   async *#printed(txids: readonly string[], isPartial: boolean) {
     for (let first = 0; first < txids.length; first += MAX_CALLS) {
       const part = txids.slice(first, first + MAX_CALLS);
@@ -154,7 +160,7 @@ export class RawChain {
 
 type Calls = readonly (readonly unknown[])[];
 
-/** Returns the bytes of a transaction; null where they are none, or those of another. */
+/** Returns the bytes of a transaction; null when they are malformed or another transaction. */
 function readTransaction(text: string, txid: string): Buffer | null {
   const bytes = Buffer.from(text, 'hex');
   try {

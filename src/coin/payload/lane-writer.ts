@@ -13,27 +13,31 @@ import {
 } from '../script/script.ts';
 import { encryptPayload } from './payload.ts';
 
-/** What an output of two keys carries behind the magic. */
+/** Bytes of a frame in one multisig output, after the magic. */
 const MULTISIG_BYTES = 60;
-/** A push holds 520 bytes at most; so does a script that a hash commits to, which spends 44 of them on the key. */
+/**
+ * Bytes of a frame in one chunk. A push, and so the script behind a hash, holds at most 520 bytes, of which the key
+ * check takes 44.
+ */
 const CHUNK_BYTES = 476;
+/** Most bytes of one push. */
 const ENVELOPE_PART_BYTES = 520;
-/** In front of 32 bytes that look like a key. */
+/** First byte of data that must look like a public key. */
 const KEY_PREFIX = 0x02;
 
 /**
- * The script that carries a whole payload: OP_RETURN and one push.
+ * Writes the script that carries a whole payload: OP_RETURN and one push.
  *
- * @param firstInputTxid  id of the transaction whose output the first input spends
+ * @param firstInputTxid id of the transaction whose output the first input spends
  */
 export function returnScript(firstInputTxid: string, payload: Uint8Array, magic: string): Buffer {
   return Buffer.concat([Buffer.from([OP_RETURN]), writePush(encryptPayload(firstInputTxid, payload, magic))]);
 }
 
 /**
- * Scripts of outputs, in their order, that carry a frame in two of three keys; the third one may spend them.
+ * Writes the scripts of outputs that carry a frame in two of three keys. The third key may spend them.
  *
- * @param publicKey  33 bytes
+ * @param publicKey 33 bytes
  */
 export function multisigScripts(
   firstInputTxid: string,
@@ -51,9 +55,10 @@ export function multisigScripts(
 }
 
 /**
- * Scripts that hold a frame in chunks, in the order of the inputs that reveal them. A key's owner spends them.
+ * Writes the scripts that hold a frame in chunks, in the order of the inputs that reveal them. The key's owner can
+ * spend them.
  *
- * @param keyHash  20 bytes
+ * @param keyHash 20 bytes
  */
 export function chunkScripts(frame: Uint8Array, keyHash: Uint8Array): readonly Buffer[] {
   return cutChunks(frame).map((chunk) =>
@@ -61,13 +66,16 @@ export function chunkScripts(frame: Uint8Array, keyHash: Uint8Array): readonly B
   );
 }
 
-/** The script that says where the chunks of a transaction are. @param fundingTxid  id of the transaction that it spends */
+/**
+ * Writes the script that marks where a transaction's chunks are. @param fundingTxid id of the transaction that it
+ * spends
+ */
 export function markerScript(fundingTxid: string, marker: 'p2sh' | 'p2wsh', magic: string): Buffer {
   return returnScript(fundingTxid, Buffer.from(marker), magic);
 }
 
 /**
- * The taproot leaf that holds a frame in the clear. @param key  32 bytes; its owner spends it
+ * Writes the taproot leaf that holds a frame in plain form. @param key 32 bytes; its owner can spend the leaf
  *
  * @see BIP 342
  */
@@ -83,7 +91,10 @@ export function envelopeScript(frame: Uint8Array, key: Uint8Array, magic: string
   ]);
 }
 
-/** Nodes refuse a push of one byte that has an opcode of its own, so that no last chunk is a single byte. */
+/**
+ * Cuts a frame into chunks. The last one is never a single byte: nodes refuse to push a byte that has an opcode of its
+ * own.
+ */
 function cutChunks(frame: Uint8Array): readonly Uint8Array[] {
   const rest = frame.length % CHUNK_BYTES;
   if (rest !== 1 || frame.length < CHUNK_BYTES) return cut(frame, CHUNK_BYTES);

@@ -12,44 +12,45 @@ import {
 import { decryptPayload } from './payload.ts';
 import { type ChunkForm, proveChunks, proveEnvelope, type RevealProof } from './reveal-proof.ts';
 
-/** Which transaction a payload's sender is seen from. */
+/** Place of a payload, which decides where its sender is found. */
 export type Lane =
-  /** Outputs of the transaction itself. */
+  /** In outputs of the transaction itself. */
   | 'outputs'
-  /** Scripts that its inputs reveal; its first input spends what the sender funded for that. */
+  /** In scripts that inputs reveal. The first input spends an output that the sender funded. */
   | 'chunks'
-  /** A taproot script that its first input reveals; the same holds. */
+  /** In a taproot script that the first input reveals. The first input spends an output that the sender funded. */
   | 'envelope';
 
-/** Whether the transaction that a payload's first input spends from pays the protocol's fee for it. */
+/** Returns whether the protocol's fee is paid by the transaction that the first input spends from. */
 export const feeIsFunded = (lane: Lane): boolean => lane === 'chunks';
 
-/** What a transaction carries: still framed. */
+/** A payload of a transaction, still framed. */
 export interface Carried {
   readonly frame: Uint8Array;
   readonly lane: Lane;
-  /** Of what inputs reveal; undefined when nothing proves who signed it, and for outputs, which need no proof. */
+  /** Proof of who signed revealed data; undefined without proof, and for outputs, which need none. */
   readonly proof?: RevealProof | undefined;
 }
 
+/** Rules for finding payloads. */
 export interface LaneRules {
   /** Four ASCII characters in front of every payload. */
   readonly magic: string;
-  /** Payloads in taproot scripts count. */
+  /** Whether payloads in taproot scripts count. */
   readonly isEnvelopeActive: boolean;
 }
 
-/** Of 64 bytes in two keys, what stays behind four of magic. */
+/** Bytes of a public key in a multisig output. */
 const KEY_BYTES = 33;
 const CONTROL_BLOCK = { leastBytes: 33, stepBytes: 32, versionMask: 0xfe, version: 0xc0 };
 const ANNEX = 0x50;
-/** Script and control block behind whatever else the input reveals. */
+/** Least witness items of an envelope: script and control block. */
 const LEAST_ENVELOPE_ITEMS = 2;
 
 /**
- * The payload that a transaction carries, its parts joined in the order of the outputs; undefined when it carries none.
+ * Returns the payload of a transaction, its parts joined in the order of the outputs; undefined when there is none.
  *
- * A payload in a taproot script stands alone: a transaction with another one beside it says nothing. Never throws.
+ * A payload in a taproot script must be the only one: with another beside it, there is none. Never throws.
  */
 export function findCarried(transaction: RawTransaction, { magic, isEnvelopeActive }: LaneRules): Carried | undefined {
   if (transaction.isWithoutSource) return undefined;
@@ -82,14 +83,14 @@ function readOutputs(transaction: RawTransaction, magic: string): Carried | unde
   return { frame, lane: 'chunks', proof: markers.length === 1 ? proveChunks(transaction, form, revealing) : undefined };
 }
 
-/** The data of a script that is exactly OP_RETURN and one push. */
+/** Returns the data of a script that is exactly OP_RETURN and one push. */
 function readReturn(script: Buffer): Uint8Array | undefined {
   if (script[0] !== OP_RETURN) return undefined;
   const elements = readScript(script);
   return elements?.length === 2 ? elements[1]!.data : undefined;
 }
 
-/** One of three keys may spend; the first two are no keys. */
+/** Returns the data of a 1-of-3 multisig script, held in place of its first two keys. */
 function readMultisig(script: Buffer): Uint8Array | undefined {
   if (script.at(-1) !== OP_CHECKMULTISIG) return undefined;
   const elements = readScript(script);
@@ -101,13 +102,13 @@ function readMultisig(script: Buffer): Uint8Array | undefined {
 
 const NOTHING = new Uint8Array();
 
-/** The chunk in the third push of an input's script. */
+/** Returns the chunk in the third push of an input's script. */
 function revealedByScript({ script }: RawInput): Uint8Array {
   const redeem = readScript(script)?.[2]?.data;
   return (redeem && firstPush(redeem)) ?? NOTHING;
 }
 
-/** The chunk in the third item of an input's witness. */
+/** Returns the chunk in the third item of an input's witness. */
 function revealedByWitness(items: readonly Buffer[]): Uint8Array {
   return (items[2] && firstPush(items[2])) ?? NOTHING;
 }
@@ -116,7 +117,10 @@ function firstPush(script: Uint8Array): Uint8Array | undefined {
   return readScript(script)?.[0]?.data;
 }
 
-/** `OP_0 OP_IF <magic> <00> <part>… OP_ENDIF <key> OP_CHECKSIG` in a leaf of the first input, without an annex. */
+/**
+ * Reads an envelope: the leaf `OP_0 OP_IF <magic> <00> <part>… OP_ENDIF <key> OP_CHECKSIG` in the first input, without
+ * an annex.
+ */
 function readEnvelope(
   items: readonly Buffer[],
   magic: string

@@ -7,22 +7,26 @@ import { pushSize, readScript, writePush } from '../script/script.ts';
 /** The longest compiled action push, in bytes. @see the section "Protocol constants shared by services" */
 export const MAX_ACTION_DATA_LENGTH = 8192;
 
-/** What a transaction says. */
+/** Content of a payload. */
 export interface Payload {
-  /** `ACTION|field|…`, the action's name in capitals and without alias; null when nobody knows the action. */
+  /**
+   * `ACTION
+   * field
+   * …` with the action's full name in capitals; null for an unknown action.
+   */
   readonly action: string | null;
-  /** The action as it was written; U+FFFD stands for bytes that are not UTF-8. */
+  /** The action as written, with U+FFFD for bytes that are not UTF-8. */
   readonly written: string;
   readonly isUtf8: boolean;
   readonly rawData: Uint8Array | null;
 }
 
 /**
- * The bytes for one OP_RETURN push: magic and framed action, encrypted for the transaction's first input.
+ * Writes the data of one OP_RETURN push: magic and framed action, encrypted with the first input's txid.
  *
- * @param firstInputTxid  id of the transaction whose output the first input spends
- * @returns for a `data` output; nodes relay 80 bytes by default
- * @throws {RangeError} when the compiled action is longer than MAX_ACTION_DATA_LENGTH
+ * @param firstInputTxid id of the transaction whose output the first input spends
+ * @returns data for a `data` output; nodes relay 80 bytes by default
+ * @throws {RangeError} when the action is longer than MAX_ACTION_DATA_LENGTH
  */
 export function encodePayload(
   firstInputTxid: string,
@@ -36,7 +40,7 @@ export function encodePayload(
 }
 
 /**
- * An action and its raw data as pushes, which `readFrame` reads.
+ * Writes an action and its raw data as pushes. `readFrame` reads them.
  *
  * @throws {RangeError} when they are longer than MAX_ACTION_DATA_LENGTH
  */
@@ -46,15 +50,15 @@ export function writeFrame(action: string, rawData?: Uint8Array | null): Buffer 
   throw new RangeError(`an action takes at most ${MAX_ACTION_DATA_LENGTH} bytes, not ${framed.length}`);
 }
 
-/** Magic and bytes, encrypted for the transaction's first input: what `decryptPayload` reads. */
+/** Encrypts magic and bytes with the first input's txid. `decryptPayload` reads them. */
 export function encryptPayload(firstInputTxid: string, plain: Uint8Array, magic: string): Buffer {
   return crypt(firstInputTxid, Buffer.concat([Buffer.from(magic, 'latin1'), plain]));
 }
 
 /**
- * What stands behind the magic in encrypted bytes of a transaction; undefined when the magic is not there.
+ * Decrypts bytes and returns what follows the magic; undefined without the magic.
  *
- * @param firstInputTxid  id of the transaction whose output the first input spends
+ * @param firstInputTxid id of the transaction whose output the first input spends
  */
 export function decryptPayload(firstInputTxid: string, bytes: Uint8Array, magic: string): Buffer | undefined {
   const plain = crypt(firstInputTxid, bytes);
@@ -63,9 +67,9 @@ export function decryptPayload(firstInputTxid: string, bytes: Uint8Array, magic:
 }
 
 /**
- * Reads a frame, which is a script by itself: the action is its first push, raw data the optional second.
+ * Reads a frame, which is itself a script: its first push is the action, an optional second one raw data.
  *
- * @returns undefined when it has no action, or is longer than MAX_ACTION_DATA_LENGTH
+ * @returns undefined without an action, and beyond MAX_ACTION_DATA_LENGTH
  */
 export function readFrame(frame: Uint8Array): Payload | undefined {
   const [first, second] = readScript(frame) ?? [];
@@ -77,14 +81,14 @@ export function readFrame(frame: Uint8Array): Payload | undefined {
   return { action: nameAction(written), written, isUtf8: isUtf8(first.data), rawData };
 }
 
-/** AES-128-CTR: the same both ways, keyed by the text of the id. */
+/** Encrypts or decrypts with AES-128-CTR, whose key and counter come from the text of the id. */
 function crypt(firstInputTxid: string, bytes: Uint8Array): Buffer {
   const key = Buffer.from(firstInputTxid.slice(0, 16), 'latin1');
   const counter = Buffer.from(firstInputTxid.slice(16, 32), 'latin1');
   return createCipheriv('aes-128-ctr', key, counter).update(bytes);
 }
 
-/** The action under its full name; null when nobody knows it. */
+/** Replaces the action's name by its full name; null for an unknown action. */
 function nameAction(text: string): string | null {
   const named = readName(text);
   return named ? named.name + text.slice(named.written.length) : null;

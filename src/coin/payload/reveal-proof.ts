@@ -4,12 +4,15 @@ import { OP_DROP, readScript, writePush } from '../script/script.ts';
 import { payToLeaf } from '../script/taproot.ts';
 import { isWholeSchnorr, SIGHASH_ALL } from './signed-whole.ts';
 
-/** How a marker names the form of the outputs that hold chunks. */
+/** Form of the outputs that hold chunks, as a marker names it. */
 export type ChunkForm = 'p2sh' | 'p2wsh';
 
-/** Shows who signed what a transaction reveals: the owner of one key, if the spent outputs have these scripts. */
+/**
+ * Proof that the owner of one key signed what a transaction reveals, provided that the spent outputs have these
+ * scripts.
+ */
 export interface RevealProof {
-  /** 33 or 65 bytes; 32 of a taproot leaf. */
+  /** 33 or 65 bytes; 32 for a taproot leaf. */
   readonly publicKey: Uint8Array;
   /** Outputs of the transaction that the first input spends from. */
   readonly locks: readonly { readonly vout: number; readonly script: Uint8Array }[];
@@ -19,10 +22,12 @@ export interface RevealProof {
 const KEY_CHECK_BYTES = 25;
 
 /**
- * The proof of a payload in chunks: one key checks every input that reveals a chunk, all of them spend from one transaction, and
- * each signature covers the whole. Undefined when that is not so. Never throws.
+ * Proves the signer of a payload in chunks.
  *
- * @param revealing  positions of the inputs that reveal a chunk
+ * One key must check every input that reveals a chunk, all of them must spend from one transaction, and each signature
+ * must cover all inputs and outputs. Otherwise undefined. Never throws.
+ *
+ * @param revealing positions of the inputs that reveal a chunk
  */
 export function proveChunks(
   { inputs, witnesses }: RawTransaction,
@@ -36,7 +41,7 @@ export function proveChunks(
   return own.length === revealing.length ? { publicKey: first.publicKey, locks: own } : undefined;
 }
 
-/** The proof of a payload in the taproot leaf of the first input. @param key  of the leaf */
+/** Proves the signer of a payload in the first input's taproot leaf. @param key the leaf's */
 export function proveEnvelope({ inputs, firstWitness }: RawTransaction, key: Uint8Array): RevealProof | undefined {
   const [signature, leaf, controlBlock] = firstWitness;
   if (firstWitness.length !== 3) return undefined;
@@ -46,7 +51,7 @@ export function proveEnvelope({ inputs, firstWitness }: RawTransaction, key: Uin
     : undefined;
 }
 
-/** The proof of who spends the hash of a script by the first input: one that holds a chunk, or a nested segwit one. */
+/** Proves the spender of a script hash by the first input, which must hold a chunk or be nested segwit. */
 export function proveSpender({ inputs, firstWitness }: RawTransaction): RevealProof | undefined {
   const input = inputs[0]!;
   return (
@@ -56,7 +61,7 @@ export function proveSpender({ inputs, firstWitness }: RawTransaction): RevealPr
   );
 }
 
-/** `<signature> <key> <script>` and nothing else, where the script is a chunk and the check of that key. */
+/** Reads an input of exactly `<signature> <key> <script>`, where the script is a chunk with the check of that key. */
 function readChunkSpend(
   { script: unlock, vout }: RawInput,
   witness: readonly Buffer[],
@@ -78,7 +83,7 @@ function readNestedSpend({ script: unlock, vout }: RawInput, witness: readonly B
   return { publicKey: publicKey!, locks: [{ vout, script: payToScript(redeem, 'p2sh') }] };
 }
 
-/** `<chunk> OP_DROP`, then the check of the key with this hash. */
+/** Returns whether a script is `<chunk> OP_DROP` and the check of the key with this hash. */
 function isChunkOf(script: Uint8Array, keyHash: Buffer): boolean {
   const check = readProgram(script.subarray(-KEY_CHECK_BYTES));
   if (check?.kind !== 'keyHash' || !keyHash.equals(check.bytes)) return false;
@@ -86,7 +91,7 @@ function isChunkOf(script: Uint8Array, keyHash: Buffer): boolean {
   return held?.length === 2 && held[0]!.data !== undefined && held[1]!.opcode === OP_DROP;
 }
 
-/** Undefined for a script that is more than pushes. */
+/** Returns the pushes of a script; undefined when it has other elements. */
 function readPushes(script: Uint8Array): readonly Uint8Array[] | undefined {
   const pushes = readScript(script)?.map(({ data }) => data);
   return pushes?.every((push) => push !== undefined) ? pushes : undefined;

@@ -2,22 +2,29 @@ import type { RawTransaction } from '../raw/raw-transaction.ts';
 import { readProgram } from '../script/pay-scripts.ts';
 import { readScript } from '../script/script.ts';
 
-/** The signature covers every input and output. @see BIP 143; a taproot signature of 64 bytes does so without saying it */
+/** Signature type that covers every input and output. @see BIP 143 */
 export const SIGHASH_ALL = 1;
-/** Bytes of a taproot signature that covers the whole; one with a byte more says what it covers. @see BIP 341 */
+/**
+ * Bytes of a taproot signature that covers all inputs and outputs; one more byte names another coverage. @see BIP 341
+ */
 const WHOLE_SIGNATURE_BYTES = 64;
 const ANNEX = 0x50;
-/** A tag, the bytes that follow, and what the signature covers. @see BIP 66, which allows no other form */
+/**
+ * Form of an ECDSA signature: tag, length of the rest, and at the end the signature type. @see BIP 66, which allows no
+ * other form
+ */
 const ECDSA = { tag: 0x30, leastBytes: 9, mostBytes: 73, bytesAround: 3 };
 
 /**
- * Whether every signature of a transaction's first input covers all inputs and outputs, and there is one.
+ * Returns whether the first input has a signature, and every signature of it covers all inputs and outputs.
  *
- * A signature that leaves outputs open lets whoever completes the transaction add what it says. One that leaves inputs open does not
- * cover which input is the first, so that others decide whose action it is. What looks like a signature counts as one: no input that
- * nodes take holds one in another form. Never throws.
+ * A signature that leaves outputs open lets others add the action. One that leaves inputs open lets others choose the
+ * first input, and so the source.
  *
- * @param spent  the script of the output that the input spends
+ * Anything that looks like a signature counts as one: no input that nodes accept holds a signature in another form.
+ * Never throws.
+ *
+ * @param spent script of the output that the input spends
  */
 export function isSignedWhole({ inputs, firstWitness }: RawTransaction, spent: Uint8Array): boolean {
   const kind = readProgram(spent)?.kind;
@@ -28,12 +35,15 @@ export function isSignedWhole({ inputs, firstWitness }: RawTransaction, spent: U
   return signatures.length > 0 && signatures.every((signature) => signature.at(-1) === SIGHASH_ALL);
 }
 
-/** Whether a taproot signature covers all inputs and outputs. */
+/** Returns whether a taproot signature covers all inputs and outputs. */
 export function isWholeSchnorr(signature: Uint8Array): boolean {
   return signature.length === WHOLE_SIGNATURE_BYTES || signature.at(-1) === SIGHASH_ALL;
 }
 
-/** By the output's key, the witness is its signature; by a leaf, the leaf and the way to it follow what the leaf asks for. */
+/**
+ * Checks a taproot witness. Spent by key, it holds one signature; spent by a leaf, the leaf and its control block come
+ * last.
+ */
 function isWholeTaproot(witness: readonly Uint8Array[]): boolean {
   const items = witness.length > 1 && witness.at(-1)![0] === ANNEX ? witness.slice(0, -1) : witness;
   const asked = items.length === 1 ? items : items.slice(0, -2);

@@ -1,4 +1,4 @@
-/** A place within bytes that moves on with each read. What reaches beyond the end throws RangeError; so does each method. */
+/** A position in bytes that advances with each read. Each method throws RangeError when it would pass the end. */
 export class ByteCursor {
   readonly bytes: Buffer;
   offset = 0;
@@ -7,6 +7,7 @@ export class ByteCursor {
     this.bytes = bytes;
   }
 
+  /** Bytes after the position. */
   get left(): number {
     return this.bytes.length - this.offset;
   }
@@ -18,7 +19,7 @@ export class ByteCursor {
     this.offset += sizeBytes;
   }
 
-  /** A view on the next bytes. */
+  /** Returns a view of the next bytes. */
   take(sizeBytes: number): Buffer {
     this.skip(sizeBytes);
     return this.bytes.subarray(this.offset - sizeBytes, this.offset);
@@ -34,13 +35,13 @@ export class ByteCursor {
     return this.bytes.readUInt32LE(this.offset - 4);
   }
 
-  /** Base units of an output. */
+  /** Reads eight bytes, little-endian: the base units of an output. */
   uint64(): bigint {
     this.skip(8);
     return this.bytes.readBigUInt64LE(this.offset - 8);
   }
 
-  /** A number in one, three, five or nine bytes. One beyond 2^53 is inexact, and more than any block holds. */
+  /** Reads a number of one, three, five or nine bytes. Above 2^53 it is inexact, which is more than any block holds. */
   varInt(): number {
     const first = this.byte();
     if (first < 0xfd) return first;
@@ -50,9 +51,9 @@ export class ByteCursor {
   }
 
   /**
-   * How many parts follow.
+   * Reads the number of parts that follow.
    *
-   * @param leastBytes  what one part takes at least: more parts than the bytes can hold are refused before any is read
+   * @param leastBytes least bytes of one part: a number that cannot fit is refused before any part is read
    */
   count(leastBytes: number): number {
     const count = this.varInt();

@@ -5,34 +5,36 @@ import { RawTransaction } from './raw-transaction.ts';
 
 const HEADER_BYTES = 80;
 const ID_BYTES = 32;
-/** Version bit of a block that was mined together with one of another chain. */
+/** Version bit of a merge-mined block. */
 const MERGE_MINED = 0x100;
-/** Version, no input, no output, lock time. */
+/** Least bytes of a transaction: version, no input, no output, lock time. */
 const LEAST_TRANSACTION_BYTES = 10;
 const NO_ID = '0'.repeat(64);
 
+/** Fields of a block header. */
 export interface RawBlockHeader {
   /** Empty for the first block of a chain. */
   readonly previousHash: string;
-  /** Unix seconds, as its miner says. */
+  /** Unix seconds, as claimed by the miner. */
   readonly time: number;
 }
 
+/** The block that was asked for. */
 export interface ExpectedBlock {
   readonly hash: string;
-  /** The chain has blocks that are mined together with those of another chain; a bit of their version says which. */
+  /** Whether the chain has merge-mined blocks; a bit of their version marks them. */
   readonly isMergeMined: boolean;
 }
 
 /**
  * Reads a block as nodes send it and visits its transactions in order.
  *
- * The id of no transaction is hashed, and the Merkle root is not checked: the node is trusted for what the block holds, but
- * the header must be that of the block that was asked for.
+ * It checks that the header is that of the block which was asked for. It does not check the Merkle root: the node is
+ * trusted with the block's content.
  *
- * @param visit  gets the same object each time
- * @throws {PlatformError} NODE_REFUSED for another block, or one that is malformed or has bytes left over
- * @see https://en.bitcoin.it/wiki/Merged_mining_specification for what stands behind the header then
+ * @param visit gets the same object each time
+ * @throws {PlatformError} NODE_REFUSED for another block, and for one that is malformed or has surplus bytes
+ * @see https://en.bitcoin.it/wiki/Merged_mining_specification for the data after a merge-mined header
  */
 export function readRawBlock(
   bytes: Buffer,
@@ -63,7 +65,10 @@ export function readRawBlock(
   }
 }
 
-/** The other chain's reward, the way from it to that chain's header, the way from ours to the reward, that header. */
+/**
+ * Skips merge-mining data: the parent's reward, the branch from it to the parent's header, the branch from our block to
+ * the reward, and the parent's header.
+ */
 function skipMergedMining(cursor: ByteCursor, transaction: RawTransaction): void {
   transaction.read();
   cursor.skip(ID_BYTES);

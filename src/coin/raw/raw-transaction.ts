@@ -3,21 +3,22 @@ import type { ScriptMarks } from '../script/script-marks.ts';
 import { ByteCursor } from './byte-cursor.ts';
 import { hashTwice, printId } from './hash-id.ts';
 
-/** Bits of the flag byte behind the marker. */
+/** Bits of the flag byte after the marker. */
 const WITNESSES = 1;
 const EXTENSION = 8;
-/** Blocks after which Litecoin's nodes let a coin be spent that came out of the extension block. @see PEGOUT_MATURITY of Litecoin Core */
+/** Blocks until a coin from Litecoin's extension block may be spent. @see PEGOUT_MATURITY of Litecoin Core */
 export const EXTENSION_MATURITY = 6;
-/** What the script begins with that holds a block's coins in the extension block. */
+/** First byte of the script that holds a block's coins in the extension block. */
 const OP_8 = 0x58;
 
 const ID_BYTES = 32;
-/** An output's place: id and position. */
+/** Bytes of an outpoint: id and position. */
 const OUTPOINT_BYTES = 36;
 const LEAST_INPUT_BYTES = OUTPOINT_BYTES + 1 + 4;
 const LEAST_OUTPUT_BYTES = 8 + 1;
 const LOCK_TIME_BYTES = 4;
 
+/** An input without sequence and witness. */
 export interface RawInput {
   /** Id of the transaction that it spends from. */
   readonly txid: string;
@@ -25,6 +26,7 @@ export interface RawInput {
   readonly script: Buffer;
 }
 
+/** An output. */
 export interface RawOutput {
   /** Base units. */
   readonly amount: bigint;
@@ -32,18 +34,18 @@ export interface RawOutput {
 }
 
 /**
- * One transaction as places within bytes: reading it makes no object. One instance reads the transactions of a block one after
- * the other.
+ * One transaction as offsets into bytes: reading it creates no object. One instance reads all transactions of a block
+ * in turn.
  *
- * Its getters make objects, and are for the few transactions that matter. Buffers that they return are views on the bytes.
+ * The getters create objects and are meant for the few transactions that matter. Buffers that they return are views.
  *
- * @see BIP 144 for the witnesses, LIP 3 for the extension block
+ * @see BIP 144 for witnesses, LIP 3 for the extension block
  */
 export class RawTransaction {
   readonly #cursor: ByteCursor;
   #start = 0;
   #flags = 0;
-  /** Where the count of the inputs stands. */
+  /** Offset of the number of inputs. */
   #inputsAt = 0;
   #firstInputAt = 0;
   #outputsAt = 0;
@@ -59,7 +61,7 @@ export class RawTransaction {
   /**
    * Reads the transaction at the cursor.
    *
-   * @param isAlone  the bytes hold nothing else, so that an extension of unknown form can be stepped over
+   * @param isAlone whether the bytes hold nothing else, so that an extension of unknown form can be skipped
    * @throws {RangeError} when it is malformed
    */
   read(isAlone = false): void {
@@ -78,22 +80,24 @@ export class RawTransaction {
     this.#end = cursor.offset;
   }
 
-  /** An output's script has the form of one that carries data. */
+  /** Whether an output's script may carry data. */
   get mayCarryData(): boolean {
     return this.#mayCarryData;
   }
 
-  /** It moves coins between a block and its extension block, and is the last one of its block. */
+  /** Whether it moves coins between a block and its extension block. Such a transaction is the last of its block. */
   get hasExtension(): boolean {
     return (this.#flags & EXTENSION) !== 0;
   }
 
-  /** It is the one by which a block pays out of its extension block; the first output holds what stays there. */
+  /** Whether a block pays out of its extension block by it. Its first output holds the coins that stay there. */
   get isPayout(): boolean {
     return this.hasExtension && this.output(0)?.script[0] === OP_8;
   }
 
-  /** It spends nothing that exists: it mints the block's reward, or its coins come from the extension block. */
+  /**
+   * Whether it spends no existing output: it creates the block's reward, or its coins come from the extension block.
+   */
   get isWithoutSource(): boolean {
     const { bytes } = this.#cursor;
     if (this.#inputCount === 0) return true;
@@ -101,17 +105,17 @@ export class RawTransaction {
     return true;
   }
 
-  /** Hashes the transaction without its witnesses and extension. */
+  /** Id of the transaction: hash of `baseBytes`, as nodes print it. */
   get txid(): string {
     return printId(this.idBytes);
   }
 
-  /** The same as the 32 bytes that stand within transactions. */
+  /** Id of the transaction as 32 bytes in internal order. */
   get idBytes(): Buffer {
     return hashTwice(this.baseBytes);
   }
 
-  /** What its id is the hash of: the transaction without its witnesses and extension; may be a view. */
+  /** The transaction without witnesses and extension, of which its id is the hash. May be a view. */
   get baseBytes(): Buffer {
     const { bytes } = this.#cursor;
     if (this.#flags === 0) return bytes.subarray(this.#start, this.#end);
@@ -120,6 +124,7 @@ export class RawTransaction {
     return Buffer.concat([version, body, bytes.subarray(this.#end - LOCK_TIME_BYTES, this.#end)]);
   }
 
+  /** Inputs in their order. */
   get inputs(): readonly RawInput[] {
     const cursor = this.#cursorAt(this.#inputsAt);
     return Array.from({ length: cursor.varInt() }, () => {
@@ -133,7 +138,7 @@ export class RawTransaction {
     });
   }
 
-  /** The sequence of each input. */
+  /** Sequence of each input. */
   get sequences(): readonly number[] {
     const cursor = this.#cursorAt(this.#inputsAt);
     return Array.from({ length: cursor.varInt() }, () => {
@@ -143,6 +148,7 @@ export class RawTransaction {
     });
   }
 
+  /** Outputs in their order. */
   get outputs(): readonly RawOutput[] {
     const cursor = this.#cursorAt(this.#outputsAt);
     return Array.from({ length: cursor.varInt() }, () => ({
@@ -151,7 +157,7 @@ export class RawTransaction {
     }));
   }
 
-  /** Where each input's coin is: 36 bytes, the id of a transaction and a position in it. They are views. */
+  /** Outpoint of each input as a view: 36 bytes, the id of a transaction and a position in it. */
   get outpoints(): readonly Buffer[] {
     const cursor = this.#cursorAt(this.#inputsAt);
     return Array.from({ length: cursor.varInt() }, () => {
@@ -162,7 +168,7 @@ export class RawTransaction {
     });
   }
 
-  /** Calls with the place of each input's outpoint, 36 bytes, in their order. */
+  /** Calls `visit` with the offset of each input's outpoint, 36 bytes, in order. */
   visitOutpoints(visit: (bytes: Buffer, at: number) => void): void {
     const cursor = this.#cursor;
     cursor.offset = this.#inputsAt;
@@ -175,7 +181,7 @@ export class RawTransaction {
     cursor.offset = this.#end;
   }
 
-  /** Calls with the places of each output's amount and script, in their order. */
+  /** Calls `visit` with the offsets of each output's amount and script, in order. */
   visitOutputs(
     visit: (bytes: Buffer, amountAt: number, scriptAt: number, scriptEnd: number, vout: number) => void
   ): void {
@@ -193,7 +199,7 @@ export class RawTransaction {
     cursor.offset = this.#end;
   }
 
-  /** Adds the marks of the outputs' scripts, in their order. */
+  /** Adds the marks of the outputs' scripts, in order. */
   markOutputs(marks: ScriptMarks): void {
     const cursor = this.#cursor;
     const { bytes } = cursor;
@@ -208,12 +214,12 @@ export class RawTransaction {
     cursor.offset = this.#end;
   }
 
-  /** The whole of it, witnesses included: a view. */
+  /** The whole transaction, with witnesses, as a view. */
   get bytes(): Buffer {
     return this.#cursor.bytes.subarray(this.#start, this.#end);
   }
 
-  /** One output; undefined when there are fewer. The others make no object. */
+  /** Returns one output; undefined when there are fewer. */
   output(vout: number): RawOutput | undefined {
     const cursor = this.#cursorAt(this.#outputsAt);
     if (vout >= cursor.varInt()) return undefined;
@@ -224,20 +230,23 @@ export class RawTransaction {
     return { amount: cursor.uint64(), script: cursor.take(cursor.varInt()) };
   }
 
-  /** The items of the first input's witness; empty when it has none. */
+  /** Items of the first input's witness; empty when it has none. */
   get firstWitness(): readonly Buffer[] {
     if ((this.#flags & WITNESSES) === 0 || this.#inputCount === 0) return [];
     return itemsAt(this.#cursorAt(this.#witnessesAt));
   }
 
-  /** The items of each input's witness; empty when no input has one. */
+  /** Items of each input's witness; empty when no input has one. */
   get witnesses(): readonly (readonly Buffer[])[] {
     if ((this.#flags & WITNESSES) === 0) return [];
     const cursor = this.#cursorAt(this.#witnessesAt);
     return Array.from({ length: this.#inputCount }, () => itemsAt(cursor));
   }
 
-  /** A marker in place of the count of the inputs, then the flags. No input and no flag is a transaction without inputs. */
+  /**
+   * Reads the marker, which stands in place of the number of inputs, and the flags. Zero inputs and no flag mean a
+   * transaction without inputs.
+   */
   #readFlags(): void {
     const cursor = this.#cursor;
     const { bytes, offset } = cursor;
@@ -280,7 +289,7 @@ export class RawTransaction {
     }
   }
 
-  /** Within a block the extension is one byte that says "none here": it stands behind the block's transactions. */
+  /** Skips the extension. Within a block it is one zero byte: the extension block itself follows the transactions. */
   #skipExtension(isAlone: boolean): void {
     const cursor = this.#cursor;
     if (cursor.byte() === 0) return;
@@ -299,7 +308,7 @@ function itemsAt(cursor: ByteCursor): readonly Buffer[] {
   return Array.from({ length: cursor.varInt() }, () => cursor.take(cursor.varInt()));
 }
 
-/** Reads bytes that are one transaction and nothing else. @throws {RangeError} when they are not */
+/** Reads bytes that are exactly one transaction. @throws {RangeError} when they are not */
 export function readRawTransaction(bytes: Buffer): RawTransaction {
   const cursor = new ByteCursor(bytes);
   const transaction = new RawTransaction(cursor);

@@ -1,16 +1,17 @@
 import { ByteCursor } from './byte-cursor.ts';
 
-/** An amount, and the length of a script. */
+/** Bytes of an amount. */
 const AMOUNT_BYTES = 8;
+/** Least bytes of an output: amount, and the length of its script. */
 const LEAST_OUTPUT_BYTES = AMOUNT_BYTES + 1;
 
 /**
- * Reads what a node knows of the outputs that a block spends: for each transaction, the miner's too, the outputs in the order of its
- * inputs.
+ * Reads a node's list of the outputs that a block spends: for each transaction, including the reward, the outputs in
+ * the order of its inputs.
  *
- * @param wanted  positions of transactions in the block
- * @returns by position, the script that the first input spends; nothing for a transaction that spends nothing
- * @throws {RangeError} when the bytes are malformed, or speak of fewer transactions
+ * @param wanted positions of transactions in the block
+ * @returns by position, the script that the first input spends; no entry for a transaction without inputs
+ * @throws {RangeError} when the bytes are malformed or hold fewer transactions
  * @see https://github.com/bitcoin/bitcoin/blob/master/doc/REST-interface.md (spenttxouts)
  */
 export function readSpentScripts(bytes: Buffer, wanted: ReadonlySet<number>): ReadonlyMap<number, Buffer> {

@@ -1,14 +1,15 @@
 import { OP_CHECKMULTISIG, OP_CHECKSIG, readScript } from '../script/script.ts';
 import { idBytes, sized, uint32, uint64, varInt } from './byte-writer.ts';
 
-/** What lets an input spend: its script and the items of its witness. */
+/** Data that lets an input spend: its script and the items of its witness. */
 export interface Unlock {
   readonly script: Uint8Array;
   readonly witness: readonly Uint8Array[];
-  /** By how much it may weigh more once it is signed: some signers write a signature of one byte more. 0 when absent. */
+  /** Weight that signing may add: some signers write a signature one byte longer. Default: 0. */
   readonly spareWeight?: number;
 }
 
+/** An input of a transaction to write. */
 export interface FormInput {
   /** Id of the transaction that it spends from. */
   readonly txid: string;
@@ -17,26 +18,27 @@ export interface FormInput {
   readonly unlock: Unlock;
 }
 
+/** An output of a transaction to write. */
 export interface FormOutput {
   /** Base units. */
   readonly amount: bigint;
   readonly script: Uint8Array;
 }
 
-/** A transaction to be written. */
+/** A transaction to write. */
 export interface TransactionForm {
   readonly inputs: readonly FormInput[];
   readonly outputs: readonly FormOutput[];
 }
 
 const VERSION = 2;
-/** A byte counts four times outside of witnesses, once within. @see BIP 141 */
+/** Weight of a byte outside of witnesses; inside it is 1. @see BIP 141 */
 export const WITNESS_SCALE = 4;
-/** What nodes count for a unit of that cost, unless `bytespersigop` says otherwise. */
+/** Weight per signature check, unless the node sets `bytespersigop`. */
 const WEIGHT_PER_CHECK = 20;
 const MOST_KEYS = 20;
 
-/** The transaction's bytes with what unlocks its inputs. @see BIP 144 */
+/** Writes a transaction with the data that unlocks its inputs. @see BIP 144 */
 export function writeTransaction({ inputs, outputs }: TransactionForm): Buffer {
   const body = bodyOf({ inputs, outputs });
   if (!hasWitness(inputs)) return Buffer.concat([uint32(VERSION), body, uint32(0)]);
@@ -44,20 +46,20 @@ export function writeTransaction({ inputs, outputs }: TransactionForm): Buffer {
   return Buffer.concat([uint32(VERSION), Buffer.from([0, 1]), body, ...stacks, uint32(0)]);
 }
 
-/** The bytes that the transaction's id is the hash of. */
+/** Writes the bytes of which the transaction's id is the hash. */
 export function writeBase(form: TransactionForm): Buffer {
   return Buffer.concat([uint32(VERSION), bodyOf(form), uint32(0)]);
 }
 
 /**
- * Virtual bytes of the transaction, rounded up, without writing it; more where it has so many signatures to check that nodes
- * count them instead.
+ * Returns the virtual bytes of a transaction, rounded up. With many signature checks, nodes count those instead of
+ * bytes, and so does this.
  */
 export function virtualSize(form: TransactionForm): number {
   return sizeWith(form, 0);
 }
 
-/** Virtual bytes of the transaction when every signature is as long as it can be. */
+/** Returns the virtual bytes of a transaction with the longest signatures. */
 export function longestVirtualSize(form: TransactionForm): number {
   return sizeWith(
     form,
@@ -74,15 +76,16 @@ function sizeWith({ inputs, outputs }: TransactionForm, spareWeight: number): nu
   return Math.ceil(Math.max(weight, WEIGHT_PER_CHECK * checkCost({ inputs, outputs })) / WITNESS_SCALE);
 }
 
-/** The cost of checking signatures: a bare multisig is taken for one with as many keys as there can be. @see BIP 141 */
+/** Returns the cost of signature checks. A bare multisig counts as one with the most keys. @see BIP 141 */
 function checkCost({ inputs, outputs }: TransactionForm): number {
   const checks = outputs.map(({ script }) => checksOf(script));
   const witnesses = inputs.filter(({ unlock }) => unlock.witness.length > 0).length;
   return WITNESS_SCALE * checks.reduce<number>((sum, count) => sum + count, 0) + witnesses;
 }
 
-/** One size is computed many times while coins are chosen, of parts that stay the same. */
+/** Signature checks by script. Sizes are computed many times while coins are selected. */
 const knownChecks = new WeakMap<Uint8Array, number>();
+/** Weights by unlock. */
 const knownWeights = new WeakMap<Unlock, number>();
 
 function checksOf(script: Uint8Array): number {
@@ -94,7 +97,7 @@ function checksOf(script: Uint8Array): number {
   return checks;
 }
 
-/** Without the count of the witness's items, which is there when any input has a witness. */
+/** Returns the weight of an input without the count of witness items, which depends on the other inputs. */
 function weightOfInput(unlock: Unlock): number {
   const known = knownWeights.get(unlock);
   if (known !== undefined) return known;

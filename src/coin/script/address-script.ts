@@ -2,7 +2,10 @@ import { PlatformError } from '../../errors.ts';
 import { CHAIN_NETWORKS, type ChainNetwork } from '../chains.ts';
 import { scriptOf } from './address.ts';
 
-/** The script of an address of the served network. @throws {PlatformError} REQUEST_INVALID which says whose address it is */
+/**
+ * Returns the script of an address. @throws {PlatformError} REQUEST_INVALID; its reason names the network of an address
+ * of another one
+ */
 export function addressScript(text: string, network: ChainNetwork): Buffer {
   const script = scriptOf(text, network.addresses);
   if (script) return script;

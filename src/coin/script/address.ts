@@ -9,8 +9,8 @@ const MAX_ADDRESS = 90;
 const HASH_BYTES = 20;
 
 /**
- * The address that stands for an output's script; undefined where none does: a bare key, bare multisig, data, and segwit
- * programs of no known meaning.
+ * Returns the address of an output's script; undefined for a bare key, bare multisig, data, and segwit programs of
+ * unknown meaning.
  *
  * @see BIP 13, BIP 173 and BIP 350 for the forms
  */
@@ -27,13 +27,16 @@ export function addressOf(script: Uint8Array, versions: AddressVersions): string
     : bech32.encode(versions.bech32, [0, ...words]);
 }
 
-/** An address of the network as this system writes it, whichever accepted form it has; undefined for other texts. */
+/** Returns an address in the spelling that ledgers use; undefined for texts that are no address of the network. */
 export function canonicalAddress(text: string, versions: AddressVersions): string | undefined {
   const script = scriptOf(text, versions);
   return script && addressOf(script, versions);
 }
 
-/** The script that an address of the network pays to; undefined for texts that are none, and for forms of no known meaning. */
+/**
+ * Returns the script that an address of the network pays to; undefined for other texts and for forms of unknown
+ * meaning.
+ */
 export function scriptOf(text: string, versions: AddressVersions): Buffer | undefined {
   if (text.length > MAX_ADDRESS) return undefined;
   const program = base58Program(text, versions) ?? segwitProgram(text, versions.bech32);
@@ -53,7 +56,7 @@ function base58Program(text: string, { p2pkh, p2shAccepted }: AddressVersions): 
   return kind && { kind, bytes: bytes.subarray(1) };
 }
 
-/** Version 0 with 20 or 32 bytes, version 1 with 32. */
+/** Decodes version 0 with 20 or 32 bytes, or version 1 with 32. */
 function segwitProgram(text: string, prefix: string | null): Program | undefined {
   for (const coder of [bech32, bech32m]) {
     const decoded = coder.decodeUnsafe(text);
@@ -73,8 +76,8 @@ const MAX_PROGRAM = 40;
 const MAX_SEGWIT_VERSION = 16;
 
 /**
- * Whether a text is an address of a network, with a good checksum. Segwit addresses count in small letters only, so that each
- * address has one spelling.
+ * Returns whether a text is an address of a network with a valid checksum. Segwit addresses must be in lower case, so
+ * that each address has one spelling.
  *
  * @see BIP 13, BIP 173 and BIP 350
  */
@@ -101,7 +104,7 @@ function isSegwitAddress(text: string, prefix: string | null): boolean {
   return decodeProgram(bech32m, text) !== null && version <= MAX_SEGWIT_VERSION && isSized;
 }
 
-/** Version and program under one of the two checksums; null for another. */
+/** Returns version and program when this checksum is valid; else null. */
 function decodeProgram(coder: typeof bech32, text: string): readonly [version: number, program: Uint8Array] | null {
   try {
     const { words } = coder.decode(text as `${string}1${string}`);

@@ -4,9 +4,9 @@ import { payToKey } from './taproot.ts';
 const COORDINATE_BYTES = 32;
 
 /**
- * Whether an output's script is that of a key's own address: plain, segwit, nested segwit, or taproot without a tree.
+ * Returns whether a script is that of a key's own address: plain, segwit, nested segwit, or taproot without a tree.
  *
- * @param publicKey  33 or 65 bytes; or 32, which stand for both keys with that coordinate
+ * @param publicKey 33 or 65 bytes; or 32, which mean both keys with that coordinate
  */
 export function isAddressOfKey(script: Uint8Array, publicKey: Uint8Array): boolean {
   if (publicKey.length === COORDINATE_BYTES)

@@ -1,11 +1,13 @@
 /**
- * Marks of scripts, in the order in which they were added: 32 bits each, so that scripts can be looked for in a block that is no
- * longer there. Equal scripts have equal marks; different ones may have, too.
+ * Marks of scripts in the order of adding, 32 bits each. They allow a search for scripts after a block was dropped.
+ *
+ * Equal scripts have equal marks; different scripts may, too.
  */
 export class ScriptMarks {
   #marks = new Uint32Array(64);
   #count = 0;
 
+  /** Adds the mark of the bytes from `start` to before `end`. */
   add(bytes: Uint8Array, start: number, end: number): void {
     if (this.#count === this.#marks.length) {
       const marks = new Uint32Array(2 * this.#count);
@@ -19,19 +21,19 @@ export class ScriptMarks {
     return this.#count;
   }
 
-  /** Whether any mark added at or after a position is among these. */
+  /** Returns whether any mark added at or after a position is among these. */
   isAnyOf(wanted: ReadonlySet<number>, from: number): boolean {
     for (let at = from; at < this.#count; at++) if (wanted.has(this.#marks[at]!)) return true;
     return false;
   }
 
-  /** A copy of all. */
+  /** Returns a copy of all marks. */
   toArray(): Uint32Array {
     return this.#marks.slice(0, this.#count);
   }
 }
 
-/** FNV-1a of the bytes from `start` to before `end`: 32 bits. */
+/** Returns the FNV-1a hash, 32 bits, of the bytes from `start` to before `end`. */
 export function markOf(bytes: Uint8Array, start = 0, end = bytes.length): number {
   let mark = 0x811c9dc5;
   for (let at = start; at < end; at++) mark = Math.imul(mark ^ bytes[at]!, 0x01000193);

@@ -1,4 +1,4 @@
-/** One element of a script: its opcode, and the bytes when it is a data push. */
+/** One element of a script: its opcode, and the data of a push. */
 export interface ScriptElement {
   readonly opcode: number;
   readonly data?: Uint8Array;
@@ -21,7 +21,7 @@ export const OP_CHECKMULTISIG = 0xae;
 export const OP_EQUAL = 0x87;
 export const OP_HASH160 = 0xa9;
 
-/** The script's elements in order; undefined when a push reaches beyond its end. Never throws. */
+/** Splits a script into elements; undefined when a push passes its end. Never throws. */
 export function readScript(script: Uint8Array): readonly ScriptElement[] | undefined {
   const view = new DataView(script.buffer, script.byteOffset, script.byteLength);
   const elements: ScriptElement[] = [];
@@ -49,7 +49,7 @@ export function readScript(script: Uint8Array): readonly ScriptElement[] | undef
   return elements;
 }
 
-/** A data push: 1 byte of prefix up to 75 bytes, 2 up to 255, 3 up to 65535. @throws {RangeError} beyond that */
+/** Writes a data push: 1 byte of prefix up to 75 bytes, 2 up to 255, 3 up to 65535. @throws {RangeError} beyond that */
 export function writePush(data: Uint8Array): Uint8Array {
   const { length } = data;
   if (length > 0xffff) throw new RangeError(`a push holds at most 65535 bytes, not ${length}`);
@@ -62,12 +62,12 @@ export function writePush(data: Uint8Array): Uint8Array {
   return Buffer.concat([Uint8Array.from(prefix), data]);
 }
 
-/** The bytes that a push of this much data takes in a script. */
+/** Returns the bytes that a push of this much data takes. */
 export function pushSize(dataBytes: number): number {
   return dataBytes + (dataBytes < OP_PUSHDATA1 ? 1 : dataBytes <= 0xff ? 2 : 3);
 }
 
-/** The script is that of an output which the reveal of another script spends: P2SH or P2WSH. */
+/** Returns whether a script is P2SH or P2WSH. */
 export function isPaidToScriptHash(script: Uint8Array): boolean {
   const isLegacy = script.length === 23 && script[0] === OP_HASH160 && script[22] === OP_EQUAL;
   return isLegacy || (script.length === 34 && script[0] === OP_0 && script[1] === 32);

@@ -7,22 +7,22 @@ const STEP_BYTES = 32;
 const NO_TREE = new Uint8Array();
 
 /**
- * The script of an output that a key spends alone; undefined when the bytes are no key.
+ * Returns the script of an output that a key alone spends; undefined when the bytes are no key.
  *
- * @param key  32 bytes, before its tweak
+ * @param key 32 bytes, untweaked
  * @see BIP 86
  */
 export function payToKey(key: Uint8Array): Buffer | undefined {
   return payToTree(key, NO_TREE);
 }
 
-/** Whether 32 bytes are the coordinate of a point of the curve. */
+/** Returns whether 32 bytes are the coordinate of a point on the curve. */
 export function isKey(key: Uint8Array): boolean {
   return payToKey(key) !== undefined;
 }
 
 /**
- * The script of the output whose tree holds a leaf; undefined when the control block is not of the form.
+ * Returns the script of the output whose tree holds a leaf; undefined when the control block's key is invalid.
  *
  * @see BIP 341
  */
@@ -36,7 +36,10 @@ export function payToLeaf(leaf: Uint8Array, controlBlock: Uint8Array): Buffer | 
   return payToTree(key, root);
 }
 
-/** The script of an output that a key spends, or a leaf of the tree with this root; undefined when the bytes are no key. */
+/**
+ * Returns the script of an output that a key, or a leaf of the tree with this root, spends; undefined when the bytes
+ * are no key.
+ */
 export function payToTree(key: Uint8Array, root: Uint8Array): Buffer | undefined {
   try {
     const [bytes] = taprootTweakPubkey(key, root);

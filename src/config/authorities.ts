@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
-/** The PEM text of a file of certificates. @throws {Error} when it cannot be read or holds none */
+/** Reads a PEM file of certificates. @throws {Error} when it cannot be read or holds no certificate */
 export function readAuthorities(path: string): string {
   const pem = readFileSync(path, 'utf8');
   const certificates = pem.match(/-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs) ?? [];

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { PlatformError } from '../errors.ts';
 
-/** Names of variables and values of any kind. */
+/** Variables by name, with values of any kind. */
 export type ConfigFile = Readonly<Record<string, unknown>>;
 
-/** config.json of the service directory, or nothing when there is none. @throws {PlatformError} CONFIG_INVALID */
+/** Reads config.json of the service directory; empty when there is none. @throws {PlatformError} CONFIG_INVALID */
 export function readConfigFile(path = 'config.json'): ConfigFile {
   let content: string;
   try {
@@ -25,14 +25,14 @@ export function readConfigFile(path = 'config.json'): ConfigFile {
   });
 }
 
-/** Keeps the text of a number that no double has exactly: a key or a password of digits would become another one. */
+/** Keeps the text of a number that a double cannot hold exactly: a key or password of digits would change. */
 function exactNumber(_: string, value: unknown, ...[context]: readonly { readonly source?: string }[]): unknown {
   return typeof value === 'number' && !Number.isSafeInteger(value) ? (context?.source ?? value) : value;
 }
 
 /**
- * A value of config.json as the environment would have it: a list of words with commas between them, all else that is no word as
- * JSON. Undefined where there is none.
+ * Returns a value of config.json in the form that the environment has: a list of words joined by commas, other
+ * structures as JSON. Undefined when there is none.
  */
 export function textIn(file: ConfigFile, name: string): string | undefined {
   const value = file[name];

@@ -3,7 +3,7 @@ import { type HubPlace, parsed, port, text, type Variable } from './variables.ts
 
 type Settings<P extends string, Name extends string, T> = { readonly [K in `${P}_DB_${Name}`]: T };
 
-/** `<PREFIX>_DB_HOST` and its neighbours, which name a database and the account that enters it. */
+/** The variables of one database: `<PREFIX>_DB_HOST` and its siblings. */
 export type DatabaseVariables<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', Variable<string>> &
   Settings<P, 'PORT', Variable<number>> &
   Settings<P, 'CA', Variable<string | undefined>>;
@@ -13,13 +13,13 @@ type DatabaseConfig<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | '
   Settings<P, 'CA', string | undefined>;
 
 /**
- * The variables of one database.
+ * Declares the variables of one database.
  *
  * @param prefix `DECODER` for DECODER_DB_HOST
- * @param of what it is, in words that follow "MariaDB": `of the decoder`
+ * @param of words that follow "MariaDB": `of the decoder`
  * @param name an example of the database's name
- * @param optional  whether the service may do without
- * @param service the service whose module of the hub's configuration has them; absent: the hub has none of them
+ * @param optional whether the service can do without the database
+ * @param service the service whose module of the hub's configuration has the values; absent when the hub has none
  */
 export function databaseVariables<P extends string>(
   prefix: P,
@@ -55,7 +55,7 @@ export function databaseVariables<P extends string>(
     }),
     [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...accountAt('pass') }),
     [`${prefix}_DB_CA`]: parsed(readAuthorities, {
-      doc: 'PEM file of the authorities of its server: the connection is then encrypted, and refused where the certificate is of another authority or name',
+      doc: 'PEM file of CA certificates for its server: encrypts the connection, and refuses a certificate of another authority or name',
       example: '/etc/ssl/mariadb-ca.pem'
     })
   };
@@ -63,13 +63,13 @@ export function databaseVariables<P extends string>(
   return (optional ? Object.fromEntries(spared) : variables) as unknown as DatabaseVariables<P>;
 }
 
-/** Name of a database that a service makes. */
+/** Checks the name of a database that a service creates. @throws {Error} whose message is the reason */
 export function readDatabaseName(name: string): string {
   if (!/^[A-Za-z0-9_]{1,64}$/.test(name)) throw new Error('must be 1 to 64 letters, digits or _');
   return name;
 }
 
-/** Says that two databases are one; nothing while one of them is not named. @returns one sentence a fault */
+/** Finds two databases that are the same one. Ignores one without a name. @returns one sentence per fault */
 export function findSameDatabase<P extends string>(
   config: Partial<Settings<NoInfer<P>, 'HOST' | 'NAME', string> & Settings<NoInfer<P>, 'PORT', number>>,
   one: P,
@@ -86,7 +86,7 @@ export function findSameDatabase<P extends string>(
     : [];
 }
 
-/** Where the database of a prefix is and how to enter it; `pass` is a secret. */
+/** Returns coordinates and account of a database. `pass` is a secret. */
 export function databaseOf<P extends string>(config: DatabaseConfig<P>, prefix: P) {
   const ca = config[`${prefix}_DB_CA`];
   return {

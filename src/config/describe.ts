@@ -1,7 +1,7 @@
 import type { LoadedConfig } from './load.ts';
 import type { HubPlace, Variable, Variables } from './variables.ts';
 
-/** Name, default and meaning of each variable. */
+/** Returns name, default and meaning of each variable. */
 export function variableRows(variables: Variables): (readonly [name: string, state: string, doc: string])[] {
   return Object.entries(variables).map(([name, row]) => {
     const hasDefault = row.fallback !== undefined && !row.family;
@@ -12,10 +12,10 @@ export function variableRows(variables: Variables): (readonly [name: string, sta
 
 const placeText = ({ service, params: [param], beside, present }: HubPlace) =>
   present === undefined
-    ? `${param} of <prefix>-${service}${beside === undefined ? '' : `, where that has ${beside} too`}`
-    : `${present}, where it names a <prefix>-${service}`;
+    ? `${param} of <prefix>-${service}${beside === undefined ? '' : `, if that also has ${beside}`}`
+    : `${present}, if it names a <prefix>-${service}`;
 
-/** The variables as a table for --help. */
+/** Returns the table of variables for --help. */
 export function helpTable(variables: Variables): string {
   const rows = variableRows(variables).map(
     ([name, state, doc]) => [name, ['required', 'unset'].includes(state) ? state : `default ${state}`, doc] as const
@@ -24,7 +24,7 @@ export function helpTable(variables: Variables): string {
   return rows.map(([name, state, doc]) => `  ${name.padEnd(width(0))}  ${state.padEnd(width(1))}  ${doc}`).join('\n');
 }
 
-/** What --check-config prints: every effective value, secrets masked, and where it came from. */
+/** Returns the text of --check-config: every effective value, secrets masked, and its origin. */
 export function describeConfig<V extends Variables>(variables: V, loaded: LoadedConfig<V>): string {
   const width = Math.max(...Object.keys(variables).map((name) => name.length));
   return Object.entries(variables)

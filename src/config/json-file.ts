@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What a JSON file holds. @throws {Error} whose message is the reason, as "must be ..." */
+/** Reads a JSON file. @throws {Error} whose message is the reason, as "must be ..." */
 export function readJsonFile(path: string): unknown {
   let content: string;
   try {

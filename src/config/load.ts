@@ -4,51 +4,54 @@ import { type ConfigFile, textIn } from './config-file.ts';
 import { isNearOne, nearest } from './nearest.ts';
 import { type Environment, type Values, type Variable, type Variables, withoutAccounts } from './variables.ts';
 
-/** Where a value was found; the first of them that has one counts. */
+/** Place where a value was found. The first place in this order that has one wins. */
 export type Origin = 'environment' | 'config.json' | 'hub' | 'default' | 'unset';
 
-/** Where the texts of variables are looked for. */
+/** Places to look for the texts of variables. */
 export interface Sources {
   readonly env: Environment;
   readonly file?: ConfigFile;
   readonly hub?: HubTexts;
 }
 
-/** What the hub's configuration has. */
+/** Values from the hub's configuration. */
 export interface HubTexts {
-  /** By the name of the variable. */
+  /** Texts by the name of the variable. */
   readonly texts: Readonly<Record<string, string>>;
-  /** Why it has no more than that; added to the fault where a required value is missing. */
+  /** Reason why some are missing; added to the fault of a required variable. */
   readonly reason?: string | undefined;
-  /** What it was asked for beside the variables that have a place there. */
+  /** Variables that the hub was asked for although their rows name no place there. */
   readonly asked?: readonly string[];
 }
 
-/** What a service asks of its variables together. */
+/** Rules that concern several variables of a service. */
 export interface Checks<V extends Variables> {
-  /** Unknown names that begin so are warned about, e.g. `SYNC_`. */
+  /** Prefixes of the service's variables, such as `SYNC_`. Unknown names with one are warned about. */
   readonly prefixes?: readonly string[];
-  /** Names that are known though no row names them. */
+  /** Patterns of names that are known although no row has them. */
   readonly patterns?: readonly RegExp[];
-  /** What one variable alone cannot tell, one sentence a fault; a wrong value is undefined here. */
+  /** Finds faults that concern several variables, one sentence each. A wrong value is undefined here. */
   readonly findFaults?: (values: Values<V>) => readonly string[];
-  /** Of the required variables those that it does without, by the texts of others. */
+  /** Returns required variables that may be missing because of the values of others. */
   readonly unneeded?: (textOf: (name: string) => string | undefined) => readonly string[];
-  /** The service's network, of which the hub may have values; undefined while the texts name none. */
+  /** Returns the service's network, for which the hub may have values; undefined while no text names one. */
   readonly networkOf?: (textOf: (name: string) => string | undefined) => ChainNetwork | undefined;
-  /** How the hub says which network it is, where no variable does. */
+  /** Way to take the network from the hub, used when no variable names it. */
   readonly networkFromHub?: NetworkFromHub;
-  /** Of a service without a network the variables that a module `<prefix>-<service>` of any network may have. */
+  /**
+   * For a service without a network: returns the variables that a module `<prefix>-<service>` of any network may have.
+   */
   readonly fromAnyNetwork?: (textOf: (name: string) => string | undefined) => readonly string[];
 }
 
-/** The network is the one of which the hub names a module `<prefix>-<service>`. */
+/** Takes the network for which the hub has a module `<prefix>-<service>`. */
 export interface NetworkFromHub {
   readonly service: string;
-  /** The variables that name a network, all of them, by their names. */
+  /** Returns the texts of all variables that name a network. */
   readonly textsOf: (network: ChainNetwork) => Readonly<Record<string, string>>;
 }
 
+/** A checked configuration. */
 export interface LoadedConfig<V extends Variables> {
   readonly values: Values<V>;
   readonly origins: Readonly<Record<string, Origin>>;
@@ -56,11 +59,11 @@ export interface LoadedConfig<V extends Variables> {
   readonly warnings: readonly string[];
 }
 
-/** What came of one row. */
+/** Result of reading one row. */
 interface Reading {
   readonly value: unknown;
   readonly origin: Origin;
-  /** The names that it was read from. */
+  /** Names of variables that were read. */
   readonly names: readonly string[];
   readonly faults: readonly string[];
 }
@@ -70,7 +73,7 @@ const FAMILY_WORDS = '_<CHAIN>_<NETWORK>';
 /**
  * Reads a service's configuration: environment first, then config.json, then the hub, then defaults.
  *
- * @throws {PlatformError} CONFIG_INVALID listing every wrong or missing variable at once
+ * @throws {PlatformError} CONFIG_INVALID that lists every wrong or missing variable
  */
 export function loadConfig<V extends Variables>(
   variables: V,
@@ -83,7 +86,7 @@ export function loadConfig<V extends Variables>(
   });
   const values = Object.fromEntries(readings.map(([name, { value }]) => [name, value])) as Values<V>;
   const faults = readings.flatMap(([, reading]) => reading.faults);
-  // A variable that is faulted already is not faulted twice.
+  // Report a variable only once.
   const reported = faults.map((fault) => missing(fault.split('=', 1)[0]!));
   const together = findFaults(values).filter((fault) => !reported.some((head) => fault.startsWith(head)));
   if (faults.length + together.length > 0)
@@ -108,7 +111,7 @@ export function loadConfig<V extends Variables>(
   };
 }
 
-/** The text of a variable and where it stands; empty text counts as none. */
+/** Returns the text of a variable and its origin. Empty text counts as none. */
 export function findText(
   name: string,
   { env, file = {}, hub }: Sources
@@ -116,7 +119,7 @@ export function findText(
   const found: readonly (readonly [Origin, string | undefined])[] = [
     ['environment', env[name]?.trim()],
     ['config.json', textIn(file, name)?.trim()],
-    ['hub', hub?.texts[name]] // as others read it there: a password may end in a space
+    ['hub', hub?.texts[name]] // not trimmed, as in other readers of the hub: a password may end in a space
   ];
   const [origin, text] = found.find(([, each]) => each) ?? ['unset'];
   return { text, origin };
@@ -135,7 +138,7 @@ function readVariable(name: string, row: Variable<unknown>, sources: Sources): R
   };
 }
 
-/** Every member of a family that is set. */
+/** Reads every member of a family that is set. */
 function readFamily(family: string, row: Variable<unknown>, sources: Sources): Reading {
   const prefix = family.slice(0, -FAMILY_WORDS.length);
   const member = new RegExp(`^${prefix}_([A-Za-z0-9]+)_([A-Za-z0-9]+)$`);

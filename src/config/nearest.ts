@@ -1,11 +1,12 @@
-/** Edits that a misspelt name has at most, and the letters of the shortest one that is judged: short ones are near many. */
+/** Most edits of a misspelt name. */
 const MOST_EDITS = 2;
+/** Letters of the shortest name to judge: short ones resemble many. */
 const LEAST_LETTERS = 8;
 
-/** Words that names of services begin with: one environment often has those of several. */
+/** First words of service variables: one environment often has those of several services. */
 const SERVICES = ['DECODER', 'ENCODER', 'INDEXER', 'EXPLORER', 'UTXO', 'HUB', 'SYNC', 'MINER', 'REGTEST', 'TELEMETRY'];
 
-/** Whether a name is one that is known but for a slip, so that it was probably meant. */
+/** Returns whether a name resembles a known one, so that it was probably meant. */
 export function isNearOne(name: string, known: readonly string[]): boolean {
   if (name.length < LEAST_LETTERS) return false;
   const upper = name.toUpperCase();
@@ -16,7 +17,7 @@ export function isNearOne(name: string, known: readonly string[]): boolean {
   );
 }
 
-/** The known name that is at most so many letters from a name, without regard to case; undefined where none is. */
+/** Returns the known name within `most` edits, without regard to case; undefined when there is none. */
 export function nearestWithin(name: string, known: readonly string[], most: number): string | undefined {
   const lower = name.toLowerCase();
   return known.find(
@@ -24,13 +25,13 @@ export function nearestWithin(name: string, known: readonly string[], most: numb
   );
 }
 
-/** The known name with the smallest edit distance. */
+/** Returns the known name with the smallest edit distance. */
 export function nearest(name: string, known: readonly string[]): string {
   const best = known.map((each) => [distance(name, each), each] as const).sort(([a], [b]) => a - b)[0];
   return best?.[1] ?? '';
 }
 
-/** Letters to add, drop or change; more than `most` where it is more. */
+/** Returns the number of letters to add, drop or change; a number above `most` when it is more. */
 function distance(a: string, b: string, most = Number.POSITIVE_INFINITY): number {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

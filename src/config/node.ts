@@ -5,7 +5,7 @@ import { type HubPlace, integer, parsed, port, text, type Values } from './varia
 
 const at = (param: string): HubPlace => ({ service: 'node', params: [param], group: 'node' });
 
-/** Where a coin node is, for every service that asks one. @see the section "Shared configuration" of the specification */
+/** Variables of every service that uses a coin node. @see the section "Shared configuration" of the specification */
 export const nodeVariables = {
   NETWORK: parsed((spelling) => readNetwork(spelling).name, {
     required: true,
@@ -19,7 +19,7 @@ export const nodeVariables = {
     hub: at('host')
   }),
   NODE_PORT: port({
-    doc: "the node's RPC port, before that of NODE_URL; default: the usual one of the network",
+    doc: 'RPC port of the node; overrides a port in NODE_URL; default: the usual one of the network',
     example: '19443',
     hub: at('port')
   }),
@@ -33,18 +33,19 @@ export const nodeVariables = {
   }),
   AUX_POW: parsed((word) => !['0', 'false', 'no', 'off'].includes(word.toLowerCase()), {
     default: false,
-    doc: 'true for dogecoin, whose blocks are mined together with those of other chains',
+    doc: 'true for dogecoin, which has merge-mined blocks',
     example: 'true'
   }),
-  NODE_RPC_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one call of the node may take' })
+  NODE_RPC_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one call to the node may take' })
 } as const;
 
+/** Values of `nodeVariables`. */
 export type NodeConfig = Values<typeof nodeVariables>;
 
-/** Scheme, account, host with a port, and what follows. */
+/** Scheme, account, host, port, and the rest of a URL. */
 const NODE_URL = /^(https?):\/\/([^/?#]*@)?(\[[0-9a-fA-F:.]+\]|[^:/?#@[\]]+)(?::(\d{1,5}))?(.*)$/;
 
-/** `node.local` or `http://node.local:80`, as a URL. */
+/** Reads `node.local` or `http://node.local:80` as a URL. */
 function readNodeUrl(entry: string): string {
   const url = /^https?:\/\//.test(entry) ? entry : `http://${entry}`;
   const [, scheme, account, host, port, rest = ''] = NODE_URL.exec(url) ?? [];
@@ -54,33 +55,33 @@ function readNodeUrl(entry: string): string {
   return `${scheme}://${host}${port === undefined ? '' : `:${port}`}`;
 }
 
-/** What one variable alone cannot tell. @returns one sentence a fault */
+/** Finds faults that concern several variables. @returns one sentence per fault */
 export function findNodeFaults({ NETWORK, AUX_POW }: NodeConfig): string[] {
   return NETWORK?.startsWith('dogecoin-') && !AUX_POW
     ? ['missing required environment variable AUX_POW: dogecoin needs it; example: AUX_POW=true']
     : [];
 }
 
-/** The network that the text of NETWORK names; undefined when it names none. */
+/** Returns the network that NETWORK names; undefined when it names none. */
 export function findNodeNetwork(textOf: (name: string) => string | undefined): ChainNetwork | undefined {
   return findNetwork(textOf('NETWORK') ?? '');
 }
 
-/** Where the hub names one network with a module `<prefix>-<service>`, that is NETWORK. */
+/** Returns the rule that takes NETWORK from the hub: the only network with a module `<prefix>-<service>`. */
 export const nodeNetworkFromHub = (service: string): NetworkFromHub => ({
   service,
   textsOf: ({ name }) => ({ NETWORK: name })
 });
 
-/** The network that NETWORK names. */
+/** Returns the network of a checked configuration. */
 export function networkOf({ NETWORK }: Pick<NodeConfig, 'NETWORK'>): ChainNetwork {
   return readNetwork(NETWORK);
 }
 
-/** How the coin node is asked; `url` is `http://host:port`. */
+/** Returns address, account and time limit for the coin node; `url` is `http://host:port`. */
 export function nodeRpcOf(config: NodeConfig) {
   const url = new URL(config.NODE_URL);
-  const [, , , , named] = NODE_URL.exec(config.NODE_URL) ?? []; // URL drops the usual port of a scheme
+  const [, , , , named] = NODE_URL.exec(config.NODE_URL) ?? []; // URL drops the default port of a scheme
   url.port = String(config.NODE_PORT ?? named ?? networkOf(config).rpcPort);
   return {
     url: url.origin,

@@ -4,7 +4,7 @@ const MAX_VALIDATORS = 1_000;
 const MAX_WEIGHT = 1e12;
 const SHAPE = 'must be a JSON list of {"pubkey": 64 hex digits, "weight": a whole number above 0, "source": a name}';
 
-/** `[{"pubkey", "weight", "source"}]`. @throws {Error} whose message is the reason */
+/** Reads `[{"pubkey", "weight", "source"}]`. @throws {Error} whose message is the reason */
 export function readPinnedValidators(value: unknown): readonly PinnedValidator[] {
   if (!Array.isArray(value) || value.length === 0 || value.length > MAX_VALIDATORS) throw new Error(SHAPE);
   const validators = value.map((entry: unknown, index) => {

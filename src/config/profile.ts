@@ -2,7 +2,7 @@ import { DEFAULT_PROFILE, readProfile } from '../coin/profile.ts';
 import { readJsonFile } from './json-file.ts';
 import { parsed } from './variables.ts';
 
-/** Which profile a service follows: the one in a JSON file, else the default. */
+/** Variable of the profile: a JSON file, else the default profile. */
 export const profileVariable = parsed((path) => readProfile(readJsonFile(path)), {
   default: DEFAULT_PROFILE,
   doc: "JSON file with a deployment's choices: payload magic, gas, role addresses, activation heights; the same for all services",
@@ -10,7 +10,7 @@ export const profileVariable = parsed((path) => readProfile(readJsonFile(path)),
   show: ({ name }) => name
 });
 
-/** What marks payloads, where a deployment does not say it in its profile. */
+/** Variable that replaces the profile's payload magic. */
 export const magicVariable = parsed(readMagic, {
   doc: '4 ASCII characters that mark payloads; default: those of the profile',
   example: 'PNOD'

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { readTokens } from './tokens.ts';
 import { choice, integer, list, parsed, port, readBaseUrl, text, type Values, type Variable } from './variables.ts';
 
-/** `https://console.example`: scheme, host and port as a browser sends them. */
+/** Checks an origin such as `https://console.example`: scheme, host and port as a browser sends them. */
 export function readOrigin(entry: string): string {
   const { origin, protocol } = URL.parse(entry) ?? {};
   if (origin !== entry || !/^https?:$/.test(protocol ?? ''))
@@ -10,7 +10,7 @@ export function readOrigin(entry: string): string {
   return entry;
 }
 
-/** `10.0.0.1`, `10.0.0.0/8`, or a name of several networks. @returns addresses and subnets */
+/** Reads `10.0.0.1`, `10.0.0.0/8`, or a name of several networks. @returns addresses and subnets */
 function readProxy(entry: string): readonly string[] {
   const named = NAMED_NETWORKS[entry.toLowerCase()];
   if (named) return named;
@@ -21,7 +21,7 @@ function readProxy(entry: string): readonly string[] {
       `must be addresses or subnets such as 10.0.0.0/8, or ${Object.keys(NAMED_NETWORKS).join(', ')}, not "${entry}"`
     );
   if (entry.includes('/') && Number(prefix) === 0)
-    throw new Error(`${entry} is everybody: each caller could choose his own address`);
+    throw new Error(`${entry} trusts everybody: each caller could choose its own address`);
   return [entry];
 }
 
@@ -30,7 +30,7 @@ function readProxies(text: string): readonly string[] {
   return entries.filter((entry) => entry !== '').flatMap(readProxy);
 }
 
-/** `hub.example.com`, `*.example.com` or `*`. */
+/** Checks `hub.example.com`, `*.example.com` or `*`. */
 function readHost(entry: string): string {
   const name = entry.toLowerCase();
   if (!/^(?:\*|(?:\*\.)?[a-z0-9_-]+(?:\.[a-z0-9_-]+)*)$/.test(name))
@@ -38,7 +38,7 @@ function readHost(entry: string): string {
   return name;
 }
 
-/** As other servers name them, for TRUST_PROXY. */
+/** Names of networks in TRUST_PROXY, as other servers use them. */
 const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
   loopback: ['127.0.0.0/8', '::1/128'],
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
@@ -53,35 +53,35 @@ function readServices(text: string): readonly string[] {
   return urls;
 }
 
-/** What the frame of every service reads, and what the service logs. */
+/** Variables of the frame that every service has, and of logging. */
 export const frameVariables = {
   TRUST_PROXY: parsed(readProxies, {
-    doc: 'addresses, subnets, or loopback, linklocal, uniquelocal, of proxies whose X-Forwarded-For counts',
+    doc: 'proxies whose X-Forwarded-For is trusted: addresses, subnets, loopback, linklocal or uniquelocal',
     example: '10.0.0.1'
   }),
   PUBLIC_HOSTS: list(readHost, {
-    doc: 'public names by which callers reach this service, as in Host, *.example.com for all below one, * for any; addresses, localhost and names without a public suffix count anyway (of the last, in a browser, only where there is a key), and any name with a key',
+    doc: 'public names of this service, as callers send them in Host; *.example.com for all names below it, * for any; addresses and localhost always count, names without a public suffix too (in a browser only once a key is set), and a request with the key may use any name',
     example: 'hub.example.com'
   }),
   CORS_ORIGINS: list(readOrigin, {
-    doc: 'origins whose web pages may call this service and subscribe to it; unset: none but its own',
+    doc: 'origins whose web pages may call this service and subscribe to it; unset: only its own pages',
     example: 'https://console.example'
   }),
   HTTP_MAX_PER_IP: integer({
     default: 256,
     min: 1,
-    doc: 'connections per address, without WebSockets; those of a proxy in TRUST_PROXY are not counted'
+    doc: 'most connections per address; WebSockets and proxies in TRUST_PROXY are not counted'
   }),
   MAX_CONNECTIONS: integer({
     default: 10_000,
     min: 1,
-    doc: 'connections of all addresses, with WebSockets; each needs a file descriptor'
+    doc: 'most connections of all addresses, including WebSockets; each needs a file descriptor'
   }),
   CONSOLE_SERVICES: parsed(readServices, {
-    doc: 'base URLs of the other services of the platform, at most 32; the console shows them and the way of blocks through all of them',
+    doc: "base URLs of the platform's other services, at most 32; the console shows them and how blocks pass through all of them",
     example: 'http://127.0.0.1:3002,http://127.0.0.1:3004'
   }),
-  CONSOLE_SERVICES_KEY: text({ doc: 'key of the services in CONSOLE_SERVICES', secret: true }),
+  CONSOLE_SERVICES_KEY: text({ doc: 'key sent to the services in CONSOLE_SERVICES', secret: true }),
   SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
     doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) for traces; unset: no traces',
@@ -93,21 +93,22 @@ export const frameVariables = {
   })
 } as const;
 
+/** Values of `frameVariables`. */
 export type FrameConfig = Values<typeof frameVariables>;
 
 type ServiceVariables<P extends string> = { readonly [K in `${P}_API_HOST`]: Variable<string | undefined> } & {
   readonly [K in `${P}_API_PORT`]: Variable<number>;
 } & { readonly [K in `${P}_API_KEY`]: Variable<readonly string[] | undefined> } & typeof frameVariables;
 
-/** Of a service that everyone may reach, and of one that only its own machine may. */
+/** Listening addresses of a public service, and of one that only its own machine may reach. */
 const [EVERYWHERE, HERE] = ['0.0.0.0', '127.0.0.1'];
 
 /**
- * Where a service listens by its configuration, and the variables that say so. Without a key and without an address that is set, it
- * listens on its own machine only.
+ * Returns the place where a service listens, with the variables that set it. Without a key and without a set address,
+ * it is the service's own machine.
  *
  * @param prefix `DECODER` for DECODER_API_PORT
- * @param key variable of its key where it has another prefix
+ * @param key variable of the key when it has another prefix
  */
 export function placeOf<P extends string, K extends string = `${P}_API_KEY`>(
   config: Readonly<
@@ -125,16 +126,16 @@ export function placeOf<P extends string, K extends string = `${P}_API_KEY`>(
 }
 
 interface ServiceListing {
-  /** Its name in the hub's configuration: `decoder` for `<prefix>-decoder`. */
+  /** Name in the hub's configuration: `decoder` for `<prefix>-decoder`. */
   readonly service: string;
-  /** Of the specification's port map. */
+  /** Port in the specification's port map. */
   readonly usualPort: number;
-  /** It only reads, for everyone: it listens everywhere also without a key. */
+  /** Whether everybody may read from it: it then listens everywhere, even without a key. */
   readonly isPublic?: boolean;
 }
 
 /**
- * Where a service listens, its key, and what its frame reads.
+ * Declares the variables of a service: address, port, key, and those of the frame.
  *
  * @param prefix `DECODER` for DECODER_API_PORT
  */
@@ -146,7 +147,7 @@ export function serviceVariables<P extends string>(
   return {
     [`${prefix}_API_HOST`]: isPublic
       ? text({ default: EVERYWHERE, doc: 'address to listen on', example: HERE })
-      : text({ doc: `address to listen on; unset: ${EVERYWHERE} where a key is set, else ${HERE}`, example: HERE }),
+      : text({ doc: `address to listen on; unset: ${EVERYWHERE} when a key is set, else ${HERE}`, example: HERE }),
     [`${prefix}_API_PORT`]: port({ default: usualPort, doc: 'port of its interface and its probes', hub }),
     [`${prefix}_API_KEY`]: parsed(readTokens, {
       doc: 'key for reading /metrics and /debug and for ending and restarting actors; of several (OLD,NEW) all are accepted; unset: everyone may read, nobody may end actors',

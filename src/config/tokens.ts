@@ -1,4 +1,4 @@
-/** Printable ASCII: what a header carries unchanged. */
+/** Printable ASCII, which headers carry unchanged. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
 function readToken(entry: string): string {
@@ -9,7 +9,7 @@ function readToken(entry: string): string {
 const entriesOf = (text: string) => text.split(',').map((entry) => entry.trim());
 
 /**
- * The tokens that a service accepts: one, or several with commas between them while one replaces another. The service
+ * Reads the tokens that a service accepts: one, or several separated by commas while one replaces another. The service
  * sends the first one to others.
  *
  * @throws {Error} whose message is the reason
@@ -20,12 +20,16 @@ export function readTokens(text: string): readonly string[] {
   return entries.map(readToken);
 }
 
-/** A token for each source, in their order; null where none is to be sent. @throws {Error} whose message is the reason */
+/**
+ * Reads one token per source, in order; null for a source that gets none. @throws {Error} whose message is the reason
+ */
 export function readTokenPlaces(text: string): readonly (string | null)[] {
   return entriesOf(text).map((entry) => (entry === '' ? null : readToken(entry)));
 }
 
-/** The same for a key that was one text once, commas and all: the whole of it is accepted too. */
+/**
+ * Reads keys of a variable that once held a single key, which could contain commas: the whole text is accepted, too.
+ */
 export function readKeys(text: string): readonly string[] {
   const keys = readTokens(text);
   return keys.length > 1 ? [...keys, text] : keys;

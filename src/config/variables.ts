@@ -1,37 +1,40 @@
-/** One variable: how its text is read, what it means, and what stands in when it is unset. */
+/** One variable: parser, meaning and default. */
 export interface Variable<T> {
   readonly doc: string;
-  /** Shown in --help and in the error when the value is wrong; empty where no value is right. */
+  /** Shown in --help and in the error for a wrong value; empty when no value is right. */
   readonly example: string;
   readonly fallback: T | undefined;
   readonly required: boolean;
   readonly secret: boolean;
   /** @throws {Error} whose message is the reason, as "must be ..." */
   readonly parse: (text: string) => T;
-  /** How a value is printed where all of it would be too long. */
+  /** Prints a value that would be too long in full. */
   show?(value: T): string;
-  /** Its name stands for many, `NAME_<CHAIN>_<NETWORK>`; the value lists the ones that are set. */
+  /** Set for a name that stands for many, `NAME_<CHAIN>_<NETWORK>`. The value lists those that are set. */
   readonly family?: true;
-  /** Where the hub's configuration has it; read when it is set nowhere else. */
+  /** Place in the hub's configuration, which is read when the variable is set nowhere else. */
   readonly hub?: HubPlace;
 }
 
-/** The module `<prefix>-<service>` of the service's chain and network, and the parameters of which the first that is set counts. */
+/**
+ * A place in the hub's configuration: the module `<prefix>-<service>` of the service's chain and network. The first of
+ * `params` that is set counts.
+ */
 export interface HubPlace {
   readonly service: string;
   readonly params: readonly string[];
-  /** They count only where the module has this one too: `host` is the service's own where `db_host` is that of its database. */
+  /** Parameter that the module must also have: without `db_host`, `host` is that of the database. */
   readonly beside?: string;
   /**
-   * A place and the account for it, such as `node`: once one of the group is set elsewhere, the hub has none of them. So no password
-   * that was set here is sent to a host that the hub names.
+   * Group of an address and its account, such as `node`. Once one variable of a group is set elsewhere, none of the
+   * group is taken from the hub, so that a password set here is never sent to a host that the hub names.
    */
   readonly group?: string;
-  /** What the module says by being there, where it has none of the parameters. */
+  /** Value that the existence of the module means, for a variable without a parameter. */
   readonly present?: string;
 }
 
-/** One variable of a family: what it is set to, and the words in its name. */
+/** One variable of a family: its value, and the words in its name. */
 export interface ChainSetting<T> {
   readonly variable: string;
   readonly chain: string;
@@ -39,10 +42,12 @@ export interface ChainSetting<T> {
   readonly value: T;
 }
 
+/** Rows by the name of the variable. */
 export type Variables = Readonly<Record<string, Variable<unknown>>>;
+/** Values by the name of the variable. */
 export type Values<V extends Variables> = { readonly [K in keyof V]: V[K] extends Variable<infer T> ? T : never };
 
-/** Names and values as the process was started with. */
+/** Names and values with which the process was started. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface Options<T> {
@@ -73,14 +78,14 @@ function variable<T, O extends WithNeed<T>>(parse: (text: string) => T, example:
   return row as Shape<T, O>;
 }
 
-/** Any text but the empty one. */
+/** Declares a text, which must not be empty. */
 export const text = <O extends WithNeed<string>>(options: O) => variable<string, O>((value) => value, 'text', options);
 
-/** A text in a form that `parse` checks. */
+/** Declares a text that `parse` checks. */
 export const parsed = <T, O extends WithNeed<T>>(parse: (text: string) => T, options: O) =>
   variable<T, O>(parse, 'text', options);
 
-/** A setting for a feature that is missing: the start is refused rather than the setting ignored. @param reason why, and the remedy */
+/** Declares a setting of a missing feature: setting it prevents the start. @param reason the reason and the remedy */
 export const unsupported = ({ doc, reason }: { readonly doc: string; readonly reason: string }) => ({
   ...text({ doc }),
   example: '',
@@ -89,7 +94,7 @@ export const unsupported = ({ doc, reason }: { readonly doc: string; readonly re
   }
 });
 
-/** A whole number within bounds. */
+/** Declares a whole number within bounds. */
 export const integer = <O extends WithNeed<number> & { readonly min?: number; readonly max?: number }>(options: O) =>
   variable<number, O>(
     (value) => {
@@ -109,7 +114,7 @@ export const integer = <O extends WithNeed<number> & { readonly min?: number; re
     options
   );
 
-/** A TCP port. Kubernetes injects `tcp://10.0.0.1:10000` under names like HUB_PORT: said when it is met. */
+/** Declares a TCP port. Kubernetes injects `tcp://10.0.0.1:10000` under names like HUB_PORT; the fault then says so. */
 export const port = <O extends WithNeed<number>>(options: O) =>
   variable<number, O>(
     (value) => {
@@ -126,7 +131,7 @@ export const port = <O extends WithNeed<number>>(options: O) =>
     options
   );
 
-/** true or false; 1, yes and on count as true. */
+/** Declares true or false. Accepts 1, yes and on for true; 0, no and off for false. */
 export const flag = <O extends WithNeed<boolean>>(options: O) =>
   variable<boolean, O>(
     (value) => {
@@ -139,7 +144,7 @@ export const flag = <O extends WithNeed<boolean>>(options: O) =>
     options
   );
 
-/** One of a few words. */
+/** Declares one of a few words. */
 export const choice = <const C extends readonly string[], O extends WithNeed<C[number]>>(words: C, options: O) =>
   variable<C[number], O>(
     (value) => {
@@ -150,7 +155,7 @@ export const choice = <const C extends readonly string[], O extends WithNeed<C[n
     options
   );
 
-/** A JSON value, checked by `read`, which throws the reason. */
+/** Declares a JSON value, which `read` checks. @param read throws the reason */
 export const json = <T, O extends WithNeed<T>>(read: (value: unknown) => T, options: O) =>
   variable<T, O>(
     (value) => {
@@ -166,7 +171,7 @@ export const json = <T, O extends WithNeed<T>>(read: (value: unknown) => T, opti
     options
   );
 
-/** Comma-separated entries, trimmed, empty ones dropped, each read by `item`. */
+/** Declares comma-separated entries. They are trimmed, empty ones dropped, each read by `item`. */
 export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) => T, options: O) =>
   variable<readonly T[], O>(
     (value) =>
@@ -179,16 +184,16 @@ export const list = <T, O extends WithNeed<readonly T[]>>(item: (entry: string) 
     options
   );
 
-/** One setting for each chain and network, under names like `NAME_<CHAIN>_<NETWORK>`; each text is read by `of`. */
+/** Declares one setting per chain and network, under names like `NAME_<CHAIN>_<NETWORK>`. `of` reads each text. */
 export const perChain = <T>(of: Variable<T | undefined>): Variable<readonly ChainSetting<T>[]> =>
   ({ ...of, fallback: [], required: false, family: true }) as unknown as Variable<readonly ChainSetting<T>[]>;
 
-/** Returns a text with the accounts of its URLs masked. */
+/** Masks the accounts of URLs in a text. */
 export function withoutAccounts(text: string): string {
   return text.replace(/(?<=^|\/\/|,)[^/?#,\s]*@/g, '********@');
 }
 
-/** Base URL, http or https, without query, fragment or credentials; no trailing slash. */
+/** Reads a base URL, http or https, without query, fragment or account. @returns it without a trailing slash */
 export function readBaseUrl(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
   if (!url || !['http:', 'https:'].includes(url.protocol) || url.search || url.hash || url.username || url.password) {

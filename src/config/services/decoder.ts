@@ -5,11 +5,11 @@ import { magicVariable, profileVariable } from '../profile.ts';
 import { serviceVariables } from '../service.ts';
 import { choice, integer, type Values } from '../variables.ts';
 
-/** Every variable of the decoder. @see the section "Shared configuration" of the specification */
+/** All variables of the decoder. @see the section "Shared configuration" of the specification */
 export const decoderVariables = {
   ...nodeVariables,
   ...databaseVariables('DECODER', {
-    of: 'of the decoder; the database is made when it is missing',
+    of: 'of the decoder; a missing database is created',
     name: 'Platform_LTC_Regtest_Decoder',
     service: 'decoder'
   }),
@@ -25,23 +25,25 @@ export const decoderVariables = {
   DECODER_STALL_ALERT_MS: integer({
     default: 900_000,
     min: 1_000,
-    doc: 'ms without progress after which /live answers stalled'
+    doc: 'ms without progress after which /live reports stalled'
   }),
   DECODER_STALL_FETCH_ATTEMPTS: integer({
     default: 20,
     min: 1,
-    doc: 'failed attempts at one height after which /live answers stalled'
+    doc: 'failed attempts at one height after which /live reports stalled'
   }),
   PLATFORM_PROFILE: profileVariable,
   PAYLOAD_MAGIC: magicVariable,
   SOURCE_HOP: choice(['chunks', 'always'], {
     default: 'chunks',
-    doc: 'when to read the source one transaction back: for payloads in chunks, or (as history was indexed) for every script hash'
+    doc: 'whose source is read one transaction back; chunks: payloads in chunks; always: every script hash, as history was indexed'
   })
 } as const;
 
+/** Values of `decoderVariables`. */
 export type DecoderConfig = Values<typeof decoderVariables>;
 
+/** Rules that concern several variables of the decoder. */
 export const decoderChecks = {
   prefixes: ['DECODER_'],
   findFaults: findNodeFaults,

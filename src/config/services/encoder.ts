@@ -4,7 +4,7 @@ import { magicVariable, profileVariable } from '../profile.ts';
 import { serviceVariables } from '../service.ts';
 import { integer, parsed, port, type Values } from '../variables.ts';
 
-/** Every variable of the encoder. @see the section "Shared configuration" of the specification */
+/** All variables of the encoder. @see the section "Shared configuration" of the specification */
 export const encoderVariables = {
   ...nodeVariables,
   ...serviceVariables('ENCODER', { service: 'encoder', usualPort: 3003 }),
@@ -16,40 +16,40 @@ export const encoderVariables = {
   ENCODER_MAX_FEE_RATE: integer({
     min: 1,
     max: 1_000_000_000,
-    doc: 'satoshis per virtual byte above which a fee is taken for a mistake; when absent 3,000, on Dogecoin 1,000,000'
+    doc: 'satoshis per virtual byte above which a fee is refused as a mistake; unset: 3,000, on Dogecoin 1,000,000'
   }),
   ENCODER_RESERVATION_MS: integer({
     default: 300_000,
     min: 1_000,
     max: 86_400_000,
-    doc: 'ms for which coins that the encoder chose for a transaction are given to no other call of the caller'
+    doc: 'ms for which coins that the encoder chose are reserved: further calls of the caller do not get them'
   }),
   ENCODER_MAX_RESERVATIONS: integer({
     default: 100_000,
     min: 1,
-    doc: 'coins that may be reserved at once; without ENCODER_API_KEY 2,000 for each address'
+    doc: 'most reserved coins; without ENCODER_API_KEY at most 2,000 of them for each address'
   }),
   UTXO_TRACKER_URL: parsed(readTrackerUrl, {
-    doc: 'host or URL of a UTXO tracker of the same network, asked for coins in place of the node: milliseconds for an address instead of seconds',
+    doc: 'host or URL of a UTXO tracker of the same network, which finds coins in place of the node: in milliseconds instead of seconds',
     example: 'http://127.0.0.1:3001',
     hub: { service: 'utxo-tracker', params: ['host'], beside: 'db_host' }
   }),
   UTXO_TRACKER_API_PORT: port({
-    doc: 'its port, where UTXO_TRACKER_URL names none; alone it is that of a tracker at 127.0.0.1',
+    doc: 'its port, if UTXO_TRACKER_URL has none; without UTXO_TRACKER_URL the tracker is at 127.0.0.1',
     example: '3001',
     hub: { service: 'utxo-tracker', params: ['service_port'], beside: 'db_host' }
   }),
   DUST_AMOUNT: integer({
     default: 0,
     max: 1_000_000_000_000,
-    doc: 'satoshis that an output of a transaction has at least, beside what nodes ask for its form'
+    doc: 'least satoshis of an output; the dust limits of nodes count too'
   }),
   ...hubClientVariables,
   PLATFORM_PROFILE: profileVariable,
   PAYLOAD_MAGIC: magicVariable
 } as const;
 
-/** `tracker.local` or `https://tracker.local/path`, as a URL without a slash at its end. */
+/** Reads `tracker.local` or `https://tracker.local/path` as a URL without a trailing slash. */
 function readTrackerUrl(entry: string): string {
   const text = entry.includes('://') ? entry : `http://${entry}`;
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -63,9 +63,10 @@ function readTrackerUrl(entry: string): string {
 
 const withoutSlash = ({ href }: URL) => href.replace(/\/+$/, '');
 
+/** Values of `encoderVariables`. */
 export type EncoderConfig = Values<typeof encoderVariables>;
 
-/** Where the tracker is, without a slash at its end; undefined where there is none. */
+/** Returns the tracker's URL without a trailing slash; undefined when there is none. */
 export function trackerUrlOf({
   UTXO_TRACKER_URL,
   UTXO_TRACKER_API_PORT
@@ -76,6 +77,7 @@ export function trackerUrlOf({
   return withoutSlash(url);
 }
 
+/** Rules that concern several variables of the encoder. */
 export const encoderChecks = {
   prefixes: ['ENCODER_'],
   findFaults: findNodeFaults,

@@ -13,19 +13,19 @@ function readSecret(entry: string): string {
   return entry;
 }
 
-/** Every variable of the explorer. @see the section "Shared configuration" of the specification */
+/** All variables of the explorer. @see the section "Shared configuration" of the specification */
 export const explorerVariables = {
   NETWORK: parsed((spelling) => readNetwork(spelling).name, {
     doc: 'chain and network, in any spelling: litecoin-regtest, LTC:regtest, RLTC; unset: every network whose databases the hub names',
     example: 'litecoin-regtest'
   }),
   ...databaseVariables('INDEXER', {
-    of: 'of the indexer, which is read',
+    of: 'of the indexer; only read',
     name: 'Platform_LTC_Regtest_Indexer',
     service: 'indexer'
   }),
   ...databaseVariables('DECODER', {
-    of: 'of the decoder, which is read',
+    of: 'of the decoder; only read',
     name: 'Platform_LTC_Regtest_Decoder',
     service: 'decoder'
   }),
@@ -33,35 +33,37 @@ export const explorerVariables = {
   ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080, isPublic: true }),
   EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
   EXPLORER_TLS_CERT: text({
-    doc: 'PEM file of a certificate with those it was signed by; with it HTTPS is served too',
+    doc: 'PEM file of a certificate and its chain; with it HTTPS is served too',
     example: '/etc/ssl/explorer.pem'
   }),
   EXPLORER_TLS_KEY: text({ doc: 'PEM file of the key of EXPLORER_TLS_CERT', example: '/etc/ssl/explorer.key' }),
-  EXPLORER_HTTPS_PORT: port({ default: 8081, doc: 'port of HTTPS, where EXPLORER_TLS_CERT is set' }),
+  EXPLORER_HTTPS_PORT: port({ default: 8081, doc: 'port of HTTPS, if EXPLORER_TLS_CERT is set' }),
   EXPLORER_CURSOR_KEY: parsed(readSecret, {
-    doc: "secret by which cursors are signed, the same for explorers that take each other's; unset: one that is made, and kept in EXPLORER_STATE_DIR",
+    doc: "secret that signs cursors; explorers with the same secret accept each other's; unset: generated, and kept in EXPLORER_STATE_DIR",
     secret: true
   }),
   EXPLORER_STATE_DIR: text({
     default: defaultStateDirectory(),
-    doc: 'private directory for the key of cursors, where EXPLORER_CURSOR_KEY is not set'
+    doc: 'private directory for the cursor secret, if EXPLORER_CURSOR_KEY is not set'
   }),
   EXPLORER_CACHE_MB: integer({
     default: 32,
     min: 0,
     max: 4_096,
-    doc: 'MB of answers that are kept until the next block; 0: none'
+    doc: 'MB of answers cached until the next block; 0: no cache'
   }),
   ...hubClientVariables,
   HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between requests to the hub for databases' })
 } as const;
 
+/** Values of `explorerVariables`. */
 export type ExplorerConfig = Values<typeof explorerVariables>;
 
-/** Each network has its own; the accounts may be the same. */
+/** Variables that differ by network. The accounts may be the same. */
 const OF_ONE_NETWORK = ['INDEXER_DB_HOST', 'INDEXER_DB_NAME', 'DECODER_DB_HOST', 'DECODER_DB_NAME'] as const;
 const FROM_HUB = [...OF_ONE_NETWORK, 'INDEXER_DB_USER', 'INDEXER_DB_PASS', 'DECODER_DB_USER', 'DECODER_DB_PASS'];
 
+/** Rules that concern several variables of the explorer. */
 export const explorerChecks = {
   prefixes: ['EXPLORER_'],
   networkOf: findNodeNetwork,
@@ -72,7 +74,7 @@ export const explorerChecks = {
 
 const BOTH_OF_TLS = 'set both of EXPLORER_TLS_CERT and EXPLORER_TLS_KEY, or none';
 
-/** @returns one sentence a fault */
+/** Finds faults that concern several variables. @returns one sentence per fault */
 function findExplorerFaults(values: ExplorerConfig): string[] {
   return [...findPortFaults(values), ...findDatabaseFaults(values)];
 }
@@ -81,22 +83,23 @@ function findPortFaults(values: ExplorerConfig): string[] {
   const { EXPLORER_TLS_CERT: certificate, EXPLORER_TLS_KEY: key, EXPLORER_API_PORT, EXPLORER_HTTPS_PORT } = values;
   if ((certificate === undefined) !== (key === undefined)) return [BOTH_OF_TLS];
   return certificate !== undefined && EXPLORER_API_PORT === EXPLORER_HTTPS_PORT && EXPLORER_API_PORT !== 0
-    ? [`EXPLORER_HTTPS_PORT ${EXPLORER_HTTPS_PORT} is EXPLORER_API_PORT too: give each a port of its own`]
+    ? [`EXPLORER_HTTPS_PORT ${EXPLORER_HTTPS_PORT} is also EXPLORER_API_PORT: give each a port of its own`]
     : [];
 }
 
 function findDatabaseFaults(values: ExplorerConfig): string[] {
   if (values.NETWORK !== undefined) return findSameDatabase(values, 'INDEXER', 'DECODER');
   const alone = OF_ONE_NETWORK.filter((name) => values[name] !== undefined);
-  if (alone.length > 0) return [`${alone.join(', ')}: of one network; set NETWORK too, or leave them to the hub`];
+  if (alone.length > 0)
+    return [`${alone.join(', ')}: of one network; set NETWORK too, or unset them to take all databases from the hub`];
   return hubsOf(values).length > 0
     ? []
     : [
-        'missing required environment variable NETWORK: chain and network, or HUB_API_HOST, of a hub that names databases; example: NETWORK=litecoin-regtest'
+        'missing required environment variable NETWORK: chain and network; or set HUB_API_HOST, if the hub names the databases; example: NETWORK=litecoin-regtest'
       ];
 }
 
-/** The address and files of HTTPS; null where no certificate is set. */
+/** Returns address and files of HTTPS; null when no certificate is set. */
 export function httpsPlaceOf(config: ExplorerConfig) {
   const { EXPLORER_TLS_CERT: certificate, EXPLORER_TLS_KEY: key } = config;
   if (certificate === undefined || key === undefined) return null;

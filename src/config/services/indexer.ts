@@ -7,26 +7,26 @@ import { profileVariable } from '../profile.ts';
 import { serviceVariables } from '../service.ts';
 import { choice, integer, text, type Values } from '../variables.ts';
 
-/** Every variable of the indexer. @see the section "Shared configuration" of the specification */
+/** All variables of the indexer. @see the section "Shared configuration" of the specification */
 export const indexerVariables = {
-  INDEXER_COIN: choice(['BTC', 'LTC', 'DOGE'], { required: true, doc: 'chain that it indexes', example: 'LTC' }),
+  INDEXER_COIN: choice(['BTC', 'LTC', 'DOGE'], { required: true, doc: 'chain to index', example: 'LTC' }),
   INDEXER_NETWORK: choice(['mainnet', 'testnet', 'regtest'], {
     required: true,
     doc: 'network of that chain',
     example: 'regtest'
   }),
   ...databaseVariables('DECODER', {
-    of: 'of the decoder, which is read',
+    of: 'of the decoder; only read',
     name: 'Platform_LTC_Regtest_Decoder',
     service: 'decoder'
   }),
   ...databaseVariables('INDEXER', {
-    of: 'of the indexer; the database is made when it is missing',
+    of: 'of the indexer; a missing database is created',
     name: 'Platform_LTC_Regtest_Indexer',
     service: 'indexer'
   }),
   ...databaseVariables('PRICES', {
-    of: 'of the Bitcoin indexer, which is read: where Litecoin or Dogecoin charge gas or have FIAT_DISPENSERS, its prices count',
+    of: 'of the Bitcoin indexer; only read; needed for its prices where Litecoin or Dogecoin charge gas or have FIAT_DISPENSERS',
     name: 'Platform_BTC_Regtest_Indexer',
     optional: true
   }),
@@ -34,11 +34,11 @@ export const indexerVariables = {
   ...serviceVariables('INDEXER', { service: 'indexer', usualPort: 3004 }),
   INDEXER_RATE_LIMIT_RPM: integer({ default: 600, min: 1, doc: 'requests per minute and address' }),
   ...hubClientVariables,
-  INDEXER_POLL_INTERVAL: integer({ default: 5_000, min: 10, max: 60_000, doc: 'ms between looks for a new block' }),
+  INDEXER_POLL_INTERVAL: integer({ default: 5_000, min: 10, max: 60_000, doc: 'ms between polls for a new block' }),
   INDEXER_BLOCK_TIMEOUT: integer({
     default: 300_000,
     min: 1_000,
-    doc: 'ms that a block may take until it is written; after it the process ends with WATCHDOG TIMEOUT, and the next attempt is another'
+    doc: 'ms that a block may take to be written; beyond it the process ends with WATCHDOG TIMEOUT and starts again'
   }),
   COMMITMENT_DOMAIN: text({
     default: 'PLATFORM',
@@ -47,9 +47,10 @@ export const indexerVariables = {
   PLATFORM_PROFILE: profileVariable
 } as const;
 
+/** Values of `indexerVariables`. */
 export type IndexerConfig = Values<typeof indexerVariables>;
 
-/** The network that INDEXER_COIN and INDEXER_NETWORK name together. */
+/** Returns the network that INDEXER_COIN and INDEXER_NETWORK name together. */
 export function indexedNetwork({
   INDEXER_COIN,
   INDEXER_NETWORK
@@ -57,7 +58,10 @@ export function indexedNetwork({
   return readNetwork(`${INDEXER_COIN}:${INDEXER_NETWORK}`);
 }
 
-/** What a profile that charges gas, or has dispensers that cost a currency, lacks on a chain that has no prices of its own. */
+/**
+ * Finds what is missing to pay gas, or to price dispensers in a currency, on a chain without prices of its own.
+ * @returns one sentence per fault
+ */
 function findPriceFaults(config: IndexerConfig): string[] {
   const { INDEXER_COIN, INDEXER_NETWORK, PLATFORM_PROFILE: profile } = config;
   if (!INDEXER_COIN || !INDEXER_NETWORK || !profile) return [];
@@ -65,21 +69,22 @@ function findPriceFaults(config: IndexerConfig): string[] {
   if (!needsForeignPrices(profile, network)) return [];
   if (costsGas(profile) && profile.roles[network.name]?.FEE_DESTINATION === undefined)
     return [
-      `PLATFORM_PROFILE: the profile ${profile.name} charges gas, and nobody can pay it on ${network.name}: ${profile.gasTick} is issued on Bitcoin alone, so name the address that is paid in coins, "roles": {"${network.name}": {"FEE_DESTINATION": …}}, or charge no gas`
+      `PLATFORM_PROFILE: the profile ${profile.name} charges gas, but nobody can pay it on ${network.name}: ${profile.gasTick} exists on Bitcoin only. Name an address that is paid in coins, "roles": {"${network.name}": {"FEE_DESTINATION": …}}, or charge no gas`
     ];
   return (['PRICES_DB_HOST', 'PRICES_DB_NAME', 'PRICES_DB_USER', 'PRICES_DB_PASS'] as const)
     .filter((name) => config[name] === undefined)
     .map(
       (name) =>
-        `missing required environment variable ${name}: the profile ${profile.name} ${costsGas(profile) ? 'charges gas' : 'has FIAT_DISPENSERS'} on ${network.name}, and prices stand in the index of Bitcoin alone: name its database, or take that out of the profile`
+        `missing required environment variable ${name}: the profile ${profile.name} ${costsGas(profile) ? 'charges gas' : 'has FIAT_DISPENSERS'} on ${network.name}, and only the index of Bitcoin has prices: name its database, or remove that from the profile`
     );
 }
 
-/** The index of Bitcoin whose prices count; null where the ledger needs none of another chain. */
+/** Returns the Bitcoin index with the prices; null when the ledger needs none of another chain. */
 export function pricesDatabase(config: IndexerConfig): ReturnType<typeof databaseOf<'PRICES'>> | null {
   return needsForeignPrices(config.PLATFORM_PROFILE, indexedNetwork(config)) ? databaseOf(config, 'PRICES') : null;
 }
 
+/** Rules that concern several variables of the indexer. */
 export const indexerChecks = {
   findFaults: (values: IndexerConfig) => [
     ...findSameDatabase(values, 'INDEXER', 'DECODER'),

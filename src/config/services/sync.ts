@@ -18,19 +18,19 @@ import {
   type Values
 } from '../variables.ts';
 
-/** An Ed25519 public key, or the seed of a private one. */
+/** Reads an Ed25519 public key, or the seed of a private one. */
 function readKey(entry: string): string {
   if (!/^[0-9a-fA-F]{64}$/.test(entry)) throw new Error('must be 64 hex digits');
   return entry.toLowerCase();
 }
 
-/** What a source lists a validator under. */
+/** Reads the name under which a source lists a validator. */
 function readValidatorId(entry: string): string {
   if ([...entry].length > 256) throw new Error('must be at most 256 characters');
   return entry;
 }
 
-/** Every variable of the sync service. @see the specification's "Configuration variables" */
+/** All variables of the sync service. @see the specification's "Configuration variables" */
 export const syncVariables = {
   SYNC_MODE: choice(['server', 'client'], {
     required: true,
@@ -50,7 +50,7 @@ export const syncVariables = {
     secret: true
   }),
   SYNC_OPERATOR_KEY: parsed(readTokens, {
-    doc: 'Bearer token that clears halts, ends and restarts actors; unset: SYNC_API_KEY does',
+    doc: 'Bearer token for clearing halts and for ending and restarting actors; unset: SYNC_API_KEY',
     secret: true
   }),
   SYNC_SOURCES: list(readBaseUrl, {
@@ -67,7 +67,7 @@ export const syncVariables = {
   }),
   VERIFY_HASHES: flag({
     default: false,
-    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES names its hashes; verified only when a strict majority has the same rows'
+    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES reports its hashes; verified only when a strict majority has the same rows'
   }),
   HASH_CONFIRM_TIMEOUT: integer({
     default: 10_000,
@@ -99,7 +99,7 @@ export const syncVariables = {
   REPLICA_DB_USER: text({ doc: 'its user', example: 'sync' }),
   REPLICA_DB_PASS: text({ doc: 'its password', secret: true }),
   SYNC_DB_CA: parsed(readAuthorities, {
-    doc: 'PEM file of the authorities of the MariaDB servers: connections are then encrypted, and refused where the certificate is of another authority or name',
+    doc: 'PEM file of CA certificates for the MariaDB servers: encrypts connections, and refuses a certificate of another authority or name',
     example: '/etc/ssl/mariadb-ca.pem'
   }),
   REPLICA_DB_PREFIX: text({ default: '', doc: "client: prefix of each replica's database name", example: 'replica_' }),
@@ -124,25 +124,25 @@ export const syncVariables = {
   ),
   SYNC_BINLOG: choice(['auto', 'required', 'off'], {
     default: 'auto',
-    doc: "server: read changes from MariaDB's binary log where the server writes one and the account may read it; required: broadcast nothing without it"
+    doc: "server: reading changes from MariaDB's binary log; auto: if it exists and the account may read it; required: broadcast nothing without it; off: never"
   }),
   SETTLE_BUDGET_MS: integer({
     default: 5_000,
     min: 0,
     max: 600_000,
-    doc: 'server: for so long after a block, changes of older rows that its message did not bring are looked for as fast as can be; after it, in a quarter of the time'
+    doc: 'server: ms after a block in which changes of older rows that its message lacked are searched for at full speed; later, in a quarter of the time'
   }),
   VERIFY_MAX_AGE: integer({
     default: 86_400_000,
     min: 1_000,
     max: 365 * 86_400_000,
-    doc: 'client: milliseconds for which a comparison with the source counts: it is made again after half of them, and a replica that was not compared for so long is not verified'
+    doc: 'client: ms for which a comparison with the source is valid; it is repeated after half of them; without a valid one a replica is not verified'
   }),
   GONE_TABLES_KEEP: integer({
     default: 30,
     min: 0,
     max: 36_500,
-    doc: 'client: days that a table which its source has no more is kept as _gone_<table>_<height>'
+    doc: 'client: days that a table which the source dropped is kept as _gone_<table>_<height>'
   }),
   SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that are never replicated' }),
   SYNC_STATE_DIR: text({
@@ -151,7 +151,7 @@ export const syncVariables = {
   }),
   SYNC_SINCE_INCLUSIVE: flag({
     default: false,
-    doc: 'server: since N includes block N, for fleets of compatible clients that expect it'
+    doc: 'server: since=N includes block N, as some compatible clients expect'
   }),
   SNAPSHOT_RATE_FULL: integer({ default: 12, min: 1, doc: 'full snapshots per hour and address' }),
   SNAPSHOT_RATE_INCR: integer({ default: 600, min: 1, doc: 'incremental snapshots per hour and address' }),
@@ -198,7 +198,7 @@ export const syncVariables = {
   WS_BACKPRESSURE_STALL_MS: integer({
     default: 30_000,
     min: 10,
-    doc: 'ms without progress of a non-empty send buffer before its subscriber is cut'
+    doc: 'ms without progress of a non-empty send buffer before its subscriber is disconnected'
   }),
   WS_STATUS_INTERVAL: integer({ default: 60_000, min: 10, doc: 'ms between status messages' }),
   WS_PING_INTERVAL: integer({ default: 30_000, min: 10, doc: 'ms between pings' }),
@@ -227,7 +227,7 @@ export const syncVariables = {
   BLOCK_POLL_INTERVAL: integer({
     default: 250,
     min: 5,
-    doc: 'server: ms from one poll for new blocks to the next, half as long while polls are cheap; each group is followed by another at once'
+    doc: 'server: ms between polls for new blocks, half of it while polls are cheap; after a group of blocks the next poll follows at once'
   }),
   MERKLE_EPOCH_SIZE: integer({
     default: 100,
@@ -238,7 +238,7 @@ export const syncVariables = {
   MAX_ROLLBACK_DEPTH: integer({ default: 1000, min: 1, doc: 'client: a deeper reorg halts' }),
   SYNC_STATE_ROOTS: flag({
     default: true,
-    doc: 'server: compute the state roots of indexers whose tables lack them; some 110 bytes of memory a balance'
+    doc: 'server: compute the state roots of indexers whose tables lack them; this takes some 110 bytes of memory per balance'
   }),
   VERIFY_STATE_COMMITMENT: flag({
     default: true,
@@ -253,9 +253,10 @@ export const syncVariables = {
   ...frameVariables
 } as const;
 
+/** Values of `syncVariables`. */
 export type SyncConfig = Values<typeof syncVariables>;
 
-/** Settings that leave a replica without a part of its source. */
+/** Returns the settings that give a replica only a part of its source, with the reason. */
 function partialSettings(config: SyncConfig): { readonly variable: string; readonly what: string }[] {
   const infraOnly = config['SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>'].filter(({ value }) => value === 'infra-only');
   return [
@@ -268,8 +269,8 @@ function partialSettings(config: SyncConfig): { readonly variable: string; reado
 }
 
 /**
- * Each of SYNC_SOURCES with the one token that is sent to it: its own where SYNC_SOURCE_API_KEYS is set, else the first of
- * SYNC_API_KEY. A source that is named twice comes once: it has one vote.
+ * Returns each of SYNC_SOURCES with its token: its own when SYNC_SOURCE_API_KEYS is set, else the first of
+ * SYNC_API_KEY. A source that is named twice counts once: it has one vote.
  */
 export function sourcesOf({
   SYNC_SOURCES = [],
@@ -284,7 +285,7 @@ export function sourcesOf({
   );
 }
 
-/** @returns one sentence for each setting that does less than it seems to */
+/** Finds settings that do less than they seem to. @returns one sentence per setting */
 export function findSyncWarnings(config: SyncConfig): string[] {
   const warnings: string[] = [];
   if (config.SYNC_MODE === 'client' && config.VERIFY_HASHES && new Set(config.SYNC_SOURCES).size < 2) {
@@ -292,7 +293,7 @@ export function findSyncWarnings(config: SyncConfig): string[] {
   }
   if (config.SYNC_API_KEY && !config.SYNC_OPERATOR_KEY) {
     const sent =
-      config.SYNC_MODE === 'client' && !config.SYNC_SOURCE_API_KEYS ? ', and each of the sources gets it' : '';
+      config.SYNC_MODE === 'client' && !config.SYNC_SOURCE_API_KEYS ? ', and the client sends it to every source' : '';
     warnings.push(
       `SYNC_OPERATOR_KEY is not set: whoever reads with SYNC_API_KEY may also clear halts and end actors${sent}`
     );
@@ -308,7 +309,7 @@ function findKeyFaults({ SYNC_API_KEY = [], SYNC_OPERATOR_KEY = [], ...client }:
       `SYNC_SOURCE_API_KEYS has ${keys} places for the ${sources} SYNC_SOURCES: one for each, in their order; an empty place sends no key; example: SYNC_SOURCE_API_KEYS=key-of-a,,key-of-c`
     );
   if (SYNC_OPERATOR_KEY.some((key) => SYNC_API_KEY.includes(key)))
-    faults.push('SYNC_OPERATOR_KEY=[secret] must differ from SYNC_API_KEY: whoever reads could operate');
+    faults.push('SYNC_OPERATOR_KEY=[secret] must differ from SYNC_API_KEY: otherwise every reader could operate');
   return faults;
 }
 
@@ -326,12 +327,12 @@ function findCheckpointFaults(config: SyncConfig): string[] {
   return faults;
 }
 
-/** What one variable alone cannot tell. @returns one sentence a fault; empty when all is well */
+/** Finds faults that concern several variables. @returns one sentence per fault */
 export function findSyncFaults(config: SyncConfig): string[] {
   const faults = findKeyFaults(config);
   if (hubsOf(config).length === 0) {
     faults.push(
-      'missing required environment variable HUB_API_HOST: the hub says which chains exist; example: HUB_API_HOST=127.0.0.1'
+      'missing required environment variable HUB_API_HOST: the hub names the chains; example: HUB_API_HOST=127.0.0.1'
     );
   }
   if (config.SYNC_MODE === 'client') {

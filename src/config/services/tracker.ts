@@ -4,11 +4,11 @@ import { findNodeFaults, findNodeNetwork, nodeNetworkFromHub, nodeVariables } fr
 import { serviceVariables } from '../service.ts';
 import { integer, type Values } from '../variables.ts';
 
-/** Every variable of the UTXO tracker. @see the section "Shared configuration" of the specification */
+/** All variables of the UTXO tracker. @see the section "Shared configuration" of the specification */
 export const trackerVariables = {
   ...nodeVariables,
   ...databaseVariables('UTXO', {
-    of: 'of the tracker; the database is made when it is missing',
+    of: 'of the tracker; a missing database is created',
     name: 'Platform_LTC_Regtest_Tracker',
     service: 'utxo-tracker'
   }),
@@ -25,13 +25,15 @@ export const trackerVariables = {
     default: 5_000,
     min: 100,
     max: 600_000,
-    doc: "ms from one look at the node's mempool to the next"
+    doc: "ms between readings of the node's mempool"
   }),
   ...hubClientVariables
 } as const;
 
+/** Values of `trackerVariables`. */
 export type TrackerConfig = Values<typeof trackerVariables>;
 
+/** Rules that concern several variables of the tracker. */
 export const trackerChecks = {
   prefixes: ['UTXO_'],
   patterns: [/^UTXO_TRACKER_URL$/], // the encoder's, which may share the environment

@@ -98,7 +98,7 @@ test('CONFIG_INVALID: a key that no header carries, no key at all, and one for r
 
 test('a key that reads and operates is warned about, the more so when sources get it', () => {
   const warnings = (env: Record<string, string>) => findSyncWarnings(load(env).values).join();
-  assert.match(warnings({ SYNC_API_KEY: 'k' }), /SYNC_OPERATOR_KEY is not set.*each of the sources gets it/);
+  assert.match(warnings({ SYNC_API_KEY: 'k' }), /SYNC_OPERATOR_KEY is not set.*the client sends it to every source/);
   assert.match(warnings({ SYNC_API_KEY: 'k', SYNC_SOURCE_API_KEYS: 'a' }), /SYNC_OPERATOR_KEY is not set.*end actors$/);
   assert.equal(warnings({ SYNC_API_KEY: 'k', SYNC_OPERATOR_KEY: 'o' }), '');
   assert.equal(warnings({}), '');

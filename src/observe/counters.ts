@@ -1,18 +1,19 @@
-/** Counters, kept where the events happen. */
+/** Names of counters. They are counted in the thread where the events happen. */
 export type Count =
-  /** Rows that were broadcast in blocks, or that came from a source in blocks and snapshots. */
+  /** Rows broadcast in blocks; rows received in blocks and snapshots. */
   | 'rows.out'
   | 'rows.in'
-  /** Bytes of snapshots that were sent, and of snapshots and messages that came. */
+  /** Bytes of snapshots sent; bytes of snapshots and messages received. */
   | 'snapshotBytes.out'
   | 'bytes.in'
   | 'gcMs'
-  /** How comparisons of a replica with its source ended; `repaired` counts tables. */
+  /** Outcomes of comparing a replica with its source; `repaired` counts tables. */
   | `digest.${(typeof DIGEST_OUTCOMES)[number]}`;
 
+/** Outcomes of a comparison by digests. */
 export const DIGEST_OUTCOMES = ['equal', 'repaired', 'elsewhere', 'unconfirmed', 'unverified', 'mismatch'] as const;
 
-/** A piece of work that is over, with its parts one after another. Times are Unix milliseconds. */
+/** Finished work with its consecutive parts. Times are Unix milliseconds. */
 export interface SpanRecord {
   readonly name: string;
   readonly from: number;
@@ -21,38 +22,39 @@ export interface SpanRecord {
   readonly parts?: readonly SpanRecord[];
 }
 
-/** One thread's counts since the last read. */
+/** Counters of one thread since the last read. */
 export interface Counters {
   readonly counts: Readonly<Partial<Record<Count, number>>>;
-  /** How long statements took. */
+  /** Durations of statements in milliseconds. */
   readonly queryMs: readonly number[];
   readonly work: readonly SpanRecord[];
 }
 
-/** The most statements and spans kept between two reads; further ones are dropped. */
+/** Most statements between two reads. Further ones are dropped. */
 const MAX_QUERIES = 5_000;
+/** Most spans between two reads. Further ones are dropped. */
 const MAX_WORK = 1_000;
 
 let counts: Partial<Record<Count, number>> = {};
 let queryMs: number[] = [];
 let work: SpanRecord[] = [];
 
-/** Counts in this thread. */
+/** Adds to a counter of this thread. */
 export function count(what: Count, by = 1): void {
   counts[what] = (counts[what] ?? 0) + by;
 }
 
-/** Notes a statement that this thread waited for. */
+/** Records the duration of a statement that this thread waited for. @param ms milliseconds */
 export function tookQuery(ms: number): void {
   if (queryMs.length < MAX_QUERIES) queryMs.push(ms);
 }
 
-/** Notes a piece of work of this thread. */
+/** Records finished work of this thread. */
 export function recordSpan(done: SpanRecord): void {
   if (work.length < MAX_WORK) work.push(done);
 }
 
-/** Returns this thread's counts, and resets them. */
+/** Returns the counters of this thread and resets them. */
 export function takeCounters(): Counters {
   const taken = { counts, queryMs, work };
   [counts, queryMs, work] = [{}, [], []];

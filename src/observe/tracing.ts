@@ -11,29 +11,29 @@ import type { SpanAttributes, Trace } from './trace.ts';
 
 const EXPORT_EVERY_MS = 1_000;
 const EXPORT_TIMEOUT_MS = 3_000;
-/** Requests that probes and the console send all the time; `POST /` is JSON-RPC. */
+/** Requests that probes and the console send all the time. `POST /` is JSON-RPC. */
 const UNTRACED = /^GET \/(?:livez|readyz|health|metrics|debug\/live|console\/.*|subscribe\/.*)?$/;
-/** States of a replica that are pieces of work, by name before the first dot. */
+/** States of a replica that are traced as work, by the first word of their name. */
 const REPLICA_WORK = new Set(['bootstrapping', 'catchingUp', 'verifying', 'rollingBack', 'reconciling']);
 
-/** What happened to an actor, as far as spans are made of it: a change of state of one of its machines, and its death. */
+/** An entry of an actor's timeline that becomes spans: a transition of a machine, or a death. */
 type TracedEntry = { readonly actor: ActorName; readonly at: number } & (
   | { readonly kind: 'transition'; readonly machine: string; readonly to: string }
   | { readonly kind: 'death' | 'start' | 'message' | 'blocks' }
 );
 
-/** Spans, sent to a collector. */
+/** A trace that is sent to a collector. */
 export interface Tracing extends Trace {
-  /** A span for each request; to be registered before any route. */
+  /** Plugin that makes a span of each request. Register it before any route. */
   readonly plugin: FastifyPluginCallback;
-  /** Makes spans of the states that a replica's machine passes. */
+  /** Makes spans of the states of a replica's machine. */
   note(entry: TracedEntry): void;
-  /** Sends the remaining spans; bounded. */
+  /** Sends the remaining spans. Takes at most some seconds. */
   close(): Promise<void>;
 }
 
 /**
- * Traces by OpenTelemetry. Loaded only where they are wanted: nothing else imports its packages.
+ * Opens traces by OpenTelemetry. Import this file only when they are wanted: it alone loads the packages.
  *
  * @param endpoint base URL of a collector that takes OTLP by HTTP
  * @see https://opentelemetry.io/docs/specs/otlp/#otlphttp
@@ -91,7 +91,7 @@ export function openTracing(endpoint: string, service: { readonly name: string; 
       });
     },
     async close() {
-      await provider.shutdown().catch(() => undefined); // a collector that is away is no fault of the service
+      await provider.shutdown().catch(() => undefined); // an unreachable collector is not a failure of the service
       context.disable();
     }
   };
@@ -102,7 +102,7 @@ const attributesOf = (facts: SpanAttributes): Attributes =>
 
 type Begin = (name: string, facts: SpanAttributes, from?: number, below?: Span) => Span;
 
-/** The work that replicas pass through: a span for each state, below one for the state that it is a part of. */
+/** Makes spans of a replica's states: one for each state, below that of its parent state. */
 class Passage {
   readonly #begin: Begin;
   readonly #open = new Map<string, readonly { readonly name: string; readonly span: Span }[]>();
@@ -119,7 +119,7 @@ class Passage {
     this.#move(database, REPLICA_WORK.has(path[0]!) ? path : [], entry.at);
   }
 
-  /** Ends the spans of states that were left, and opens those of states that were entered. */
+  /** Ends the spans of states that were left and begins those of states that were entered. */
   #move(database: string, path: readonly string[], at: number): void {
     const open = this.#open.get(database) ?? [];
     const names = path.map((_, depth) => `replica.${path.slice(0, depth + 1).join('.')}`);

@@ -6,21 +6,22 @@ import { PlatformError } from '../errors.ts';
 
 const LOCK = 'lock';
 const HOLDER = 'lock.json';
-/** `SQLITE_BUSY`: another process holds it. */
+/** `SQLITE_BUSY`: another process holds the lock. */
 const BUSY = 5;
-/** A lock whose object is garbage-collected would be released. */
+/** Held locks. A lock whose object is garbage-collected would be released. */
 const HELD = new Set<DatabaseSync>();
 
 /**
- * Takes a directory for this process alone, until `release` or the process's end, however it ends.
+ * Locks a directory for this process, until `release` or the process's end of any kind.
  *
- * The kernel holds the lock, by way of SQLite, on an empty file that is never removed: no process id is judged, so neither a
- * killed predecessor nor a reused id, a restarted machine or another container can make two owners or none. The file beside it
- * only names the holder.
+ * The kernel holds the lock, through SQLite, on an empty file that is never removed. No process id is judged: a killed
+ * predecessor, a reused id, a restarted machine or another container cannot lead to two owners or none. The file beside
+ * it only names the holder.
  *
  * @param variable the setting that names the directory, for the message
- * @param what names this process, such as `the sync server of port 3006`
- * @throws {PlatformError} STATE_LOCKED naming the other process, with its `what` as `holder`; STATE_UNUSABLE where files cannot be locked
+ * @param what a name for this process, such as `the sync server of port 3006`
+ * @throws {PlatformError} STATE_LOCKED that names the other process, with its `what` as `holder`; STATE_UNUSABLE when
+ *   files cannot be locked
  */
 export function lockDirectory(directory: string, variable: string, what: string): { release(): void } {
   const path = join(directory, LOCK);
@@ -61,6 +62,6 @@ function readHolder(directory: string): { readonly name: string; readonly what?:
     const [host, what] = [found['host'], found['what']].map((text) => String(text).slice(0, 100));
     return { name: `process ${Number(found['pid'])} on ${host}`, what: what! };
   } catch {
-    return { name: 'another process' }; // it is about to write its name
+    return { name: 'another process' }; // it has not written its name yet
   }
 }

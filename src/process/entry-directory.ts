@@ -16,19 +16,19 @@ import { isMainThread, threadId } from 'node:worker_threads';
 import { environment } from '../config/environment.ts';
 import { PlatformError } from '../errors.ts';
 
-/** Names the directory that a process shares with its child processes. */
+/** Variable that names the directory which a process shares with its children. */
 export const SHARED_DIRECTORY = 'PLATFORM_NODE_ENTRIES';
 
 const OWNER = process.getuid?.() ?? 0;
 const PREFIX = `platform-node-${OWNER}-`;
-/** Programs that clean /tmp delete files that were not touched for days. */
+/** Interval at which files are touched: programs that clean /tmp delete files that were not touched for days. */
 const TOUCH_INTERVAL_MS = 3_600_000;
-/** A directory that was not touched for this long is abandoned. */
+/** Age from which an untouched directory counts as abandoned. */
 const FORGOTTEN_MS = 24 * TOUCH_INTERVAL_MS;
 
 /**
- * Makes a private directory (0700) below the system's temporary one. It is removed when the process ends, or at the next start a
- * day later if process and guardian were killed together.
+ * Makes a private directory (0700) in the system's temporary one. It is removed when the process ends. When process and
+ * guardian were killed together, a start a day later removes it.
  *
  * @throws {PlatformError} TEMP_UNUSABLE
  */
@@ -36,7 +36,7 @@ export function makePrivateDirectory(): string {
   try {
     removeForgotten();
     const directory = mkdtempSync(join(tmpdir(), PREFIX));
-    process.once('exit', () => remove(directory)); // of a thread: when the thread ends, with all that it started
+    process.once('exit', () => remove(directory)); // in a thread: when the thread ends
     setInterval(() => touch(directory), TOUCH_INTERVAL_MS).unref();
     return directory;
   } catch (caught) {
@@ -44,29 +44,29 @@ export function makePrivateDirectory(): string {
   }
 }
 
-/** A file that a thread starts from, or that such a file loads. */
+/** A file from which a thread starts, or that such a file loads. */
 export interface Entry {
-  /** Of its bytes, in hex. */
+  /** SHA-256 of the file, hex. */
   readonly sha256: string;
-  /** Further entries that it imports. */
+  /** Entries that it imports. */
   readonly loads: readonly string[];
 }
 
-/** The private directory that threads start from: the one that the parent process shares, else one of our own. */
+/** The private directory from which threads start: the parent process's if it shares one, else an own one. */
 export class EntryDirectory {
   readonly #entries: Readonly<Record<string, Entry>>;
   readonly #read: (entry: string) => Uint8Array;
   readonly #placed = new Set<string>();
   #path: string | undefined;
 
-  /** @param read the bytes of one of the entries */
+  /** @param read returns the bytes of an entry */
   constructor(entries: Readonly<Record<string, Entry>>, read: (entry: string) => Uint8Array) {
     this.#entries = entries;
     this.#read = read;
   }
 
   /**
-   * Writes an entry with all that it loads, byte for byte, unless it is there.
+   * Writes an entry and all that it loads, unless they are there.
    *
    * @returns its path
    * @throws {PlatformError} TEMP_UNUSABLE
@@ -89,7 +89,7 @@ export class EntryDirectory {
   }
 }
 
-/** The parent process removes it, unless it ends before us. */
+/** Uses the parent's directory. The parent removes it, unless it ends first. */
 function adopt(directory: string): string {
   const found = lstatSync(directory, { throwIfNoEntry: false });
   if (!found?.isDirectory() || found.uid !== OWNER || (found.mode & 0o077) !== 0)
@@ -102,7 +102,7 @@ function adopt(directory: string): string {
   return directory;
 }
 
-/** Another process may place the same file: it comes whole, under its name. */
+/** Writes a file under its name as a whole: another process may write the same file. */
 function place(path: string, digest: string, read: () => Uint8Array): void {
   if (digestOf(path) === digest) return;
   const draft = `${path}.${process.pid}-${threadId}`;

@@ -7,36 +7,38 @@ import { createLogger, type Logger } from '../log.ts';
 import { SELF, sharedEntries } from './program.ts';
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** A service that lived this long starts over with the shortest pause. */
+/** Lifetime of a service after which a restart begins with the shortest pause again. */
 const STEADY_MS = 60_000;
-/** The pause before the first restart in a row; each next one is twice as long. */
+/** Pause before the first restart in a row. Each further one is twice as long. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 300_000;
-/** The grace of a service that named none. */
+/** Grace of a service that did not name one. */
 const DEFAULT_GRACE_MS = 10_000;
 /**
- * Settings of the C library's allocator for a service. Freed pieces of 64 KiB and more go back to the system: read buffers, of which
- * a message of 256 MiB is made. By its own rules a thread keeps up to 64 MiB of them for good, and each of a service's threads has
- * freed pieces of its own that no other one may use.
+ * Settings of the C library's allocator for a service.
+ *
+ * They return freed pieces of 64 KiB and more to the system: the read buffers of a message of up to 256 MiB. By default
+ * each thread would keep up to 64 MiB of such pieces, which no other thread may use.
  */
 export const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_ARENA_MAX: '2' } as const;
-/** Time beyond the grace that a service may need to cut unfinished work and close its files. */
+/** Time beyond the grace for ending unfinished work and closing files. */
 const STOP_MARGIN_MS = 10_000;
 
-/** Exit codes that a restart would not change; what a signal ends has none. */
+/** Returns whether an exit code is final: a restart would not change the outcome. A death by signal has no code. */
 function isFinal(code: number | null): code is number {
   return code === 0 || (code !== null && code >= 64 && code <= 78);
 }
 
 /**
- * Runs this program once more as a child, the service, and keeps it alive.
+ * Runs this program again as a child, the service, and restarts it when it dies.
  *
- * The child has its own process group, so that a terminal's signal reaches it once: from here. After a signal its exit is
- * final, as are the codes 0 and 64 to 78; any other end is followed by a restart, however often: what kills the service may stop
- * while nobody looks. The pauses grow up to five minutes. A service that a signal does not end within its grace and a margin is killed.
+ * The child has its own process group, so that a terminal's signal reaches it only once, through this process. After a
+ * signal its end is final, and so are the exit codes 0 and 64 to 78. Any other end leads to a restart, without a limit:
+ * the cause may pass while nobody watches. Pauses grow to five minutes. A service that outlives its grace and a margin
+ * after a signal is killed.
  *
  * @param argv the service's arguments; `--no-guardian` is added for the child
- * @returns the exit code to end with
+ * @returns the exit code for this process
  */
 export async function runGuarded(
   argv: readonly string[],
@@ -96,13 +98,13 @@ function ended(service: ChildProcess): Promise<End> {
 
 let graceInService = DEFAULT_GRACE_MS;
 
-/** In the service: how long it may take to stop after a signal. */
+/** In the service: tells the guardian how long a graceful stop may take. @param graceMs milliseconds */
 export function nameGrace(graceMs: number): void {
   graceInService = graceMs;
   if (process.connected) process.send?.({ graceMs });
 }
 
-/** In the service: when the guardian is gone, end as by SIGTERM, and by force when that takes too long. */
+/** In the service: when the guardian is gone, stops as by SIGTERM, and by force when that takes too long. */
 export function endWithGuardian(): void {
   if (!process.connected) return;
   process.channel?.unref();

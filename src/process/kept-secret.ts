@@ -2,19 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { PlatformError } from '../errors.ts';
 
-/** What a private file holds. */
+/** The form of a secret in a private file. */
 export interface SecretForm {
   readonly bytes: number;
-  /** In a sentence: "must hold a ...". */
+  /** Noun for the reason "must hold a ...". */
   readonly what: string;
-  /** What to do where the file holds something else. */
+  /** Remedy for a file that holds something else. */
   readonly remedy: string;
 }
 
 /**
- * A secret that is made at the first start and kept in a private file.
+ * Returns a secret from a private file, and creates it at the first start.
  *
- * @returns hex digits, two for each byte  @throws {PlatformError} STATE_UNUSABLE
+ * @returns hex, two digits per byte
+ * @throws {PlatformError} STATE_UNUSABLE
  */
 export async function keptSecret(path: string, { bytes, what, remedy }: SecretForm): Promise<string> {
   try {
@@ -28,7 +29,10 @@ export async function keptSecret(path: string, { bytes, what, remedy }: SecretFo
   throw new PlatformError('STATE_UNUSABLE', { reason });
 }
 
-/** @returns an empty text where there is no file, or one that a full disk left empty; what is no text is no secret either */
+/**
+ * Reads the file. @returns an empty text when it is missing, or empty because a disk was full; `unreadable` when it
+ * cannot be read
+ */
 async function readKept(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim();
@@ -37,7 +41,7 @@ async function readKept(path: string): Promise<string> {
   }
 }
 
-/** The file appears whole or not at all. Of processes that begin at once, all get the secret of one. */
+/** Creates the file as a whole. When several processes start at once, all get the secret of one. */
 async function makeSecret(path: string, bytes: number): Promise<string> {
   const temporary = `${path}.${randomBytes(4).toString('hex')}.new`;
   try {

@@ -6,10 +6,11 @@ const WRITABLE_BY_OTHERS = 0o022;
 const ROOT = 0;
 
 /**
- * Makes a directory with its missing parents, private (0700). One that is there stays as it is; it is refused when others can
- * write to it: they could replace files that this process trusts.
+ * Creates a directory and its missing parents, private (0700). Leaves an existing one as it is, but refuses it when
+ * others can write to it: they could replace files that this process trusts.
  *
- * One directory at a time: the recursive form never ends where a file system refuses new directories, as /proc does.
+ * Creates one directory at a time: the recursive call never ends on a file system that refuses new directories, such as
+ * /proc.
  *
  * @param variable the setting that names it, for the message
  * @throws {PlatformError} STATE_UNUSABLE

@@ -7,13 +7,14 @@ import manifest from '../../package.json' with { type: 'json' };
 import { EntryDirectory, makePrivateDirectory, SHARED_DIRECTORY } from './entry-directory.ts';
 
 /**
- * The parts of this program and where they come from: the files of the source, or the one file that
- * `npm run build:binary` makes of them. That carries as assets `build.json`, `entries.json` (SHA-256 of each entry, and what it
- * loads), `entries/…` and `web/…`.
+ * Returns the URL of a file of the source.
+ *
+ * The program runs from its source, or as one file that `npm run build:binary` makes. That file carries assets:
+ * `build.json`, `entries.json` (SHA-256 of each entry, and what it loads), `entries/…` and `web/…`.
  */
 const inSource = (path: string) => new URL(`../../${path}`, import.meta.url);
 
-/** The command that runs this program once more; arguments follow. */
+/** Command that runs this program again; arguments follow. */
 export const SELF: readonly [string, ...string[]] = isSea()
   ? [process.execPath]
   : [process.execPath, ...process.execArgv, process.argv[1] ?? ''];
@@ -22,11 +23,13 @@ let entries: EntryDirectory | undefined;
 let isBundled: boolean | undefined;
 
 /**
- * The module that a thread starts from: of the source the bundle that set-up made (a quarter of the CPU of its 700 files), unless
- * something that it is made of has changed since.
+ * Returns the module from which a thread starts.
  *
- * @param name its path below the root without its extension, like `actors/source/actor`
- * @throws {PlatformError} TEMP_UNUSABLE: threads start from files, so those of the one file are written out
+ * In the source it is the bundle that set-up made, which takes a quarter of the CPU time of its 700 files; once one of
+ * those has changed, it is the source file.
+ *
+ * @param name its path below the root without extension, such as `actors/source/actor`
+ * @throws {PlatformError} TEMP_UNUSABLE in the one file, which must write entries out: threads start from files
  */
 export function entryUrl(name: string): URL {
   if (!isSea()) {
@@ -40,8 +43,8 @@ export function entryUrl(name: string): URL {
 }
 
 /**
- * For a process that starts others of this program: the variables by which they share its entries, so that nothing stays
- * behind when one of them is killed.
+ * Returns the variables by which a process shares its entries with child processes of this program, so that nothing
+ * remains when one is killed.
  *
  * @throws {PlatformError} TEMP_UNUSABLE
  */
@@ -49,7 +52,7 @@ export function sharedEntries(): Readonly<Record<string, string>> {
   return isSea() ? { [SHARED_DIRECTORY]: makePrivateDirectory() } : {};
 }
 
-/** The console's built files by their path below `dist/web`; none when it was not built. */
+/** Returns the console's built files by their path below `dist/web`; none when it was not built. */
 export function readWebFiles(): ReadonlyMap<string, Uint8Array> {
   if (isSea()) {
     const keys = getAssetKeys().filter((key) => key.startsWith('web/'));
@@ -66,17 +69,17 @@ export function readWebFiles(): ReadonlyMap<string, Uint8Array> {
   }
 }
 
-/** The version alone. */
+/** Version without commit and date. */
 export const VERSION: string = manifest.version;
 
-/** The version; of the one file also the commit that it was built from, and that commit's date. */
+/** Returns the version; in the one file also its commit and the commit's date. */
 export function describeVersion(): string {
   if (!isSea()) return manifest.version;
   const { commit, date } = JSON.parse(getAsset('build.json', 'utf8')) as { commit: string; date: string };
   return `${manifest.version} (commit ${commit}, ${date})`;
 }
 
-/** The licences of all that the one file is made of; of a source directory where they are. */
+/** Returns the licences of all parts of the one file; in the source a note where they are. */
 export function describeLicences(): string {
   if (isSea()) return getAsset('licences.txt', 'utf8').trimEnd();
   return 'each package below node_modules holds its licence; the one file prints all of them';

@@ -4,16 +4,19 @@ import type { ActorName } from '../../wire/state/actor.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import { DATABASE, labelsOf } from './labels.ts';
 
-/** One actor as the metrics see it. */
+/** One actor as metrics read it. */
 export interface MeasuredActor<Report = ActorReport> {
   readonly actor: Pick<ActorView<ActorName>, 'id' | 'state' | 'restarts' | 'beacon'>;
   readonly report: Report | undefined;
 }
 
-/** Registers a gauge with a line for each actor; a value that is not known has none. */
+/** Registers a gauge with one line per actor. An unknown value has no line. */
 export type DescribeEach<A> = (name: string, help: string, read: (actor: A) => number | null | undefined) => void;
 
-/** Gauges over actors, that are read when someone asks. @param service the first word of their names */
+/**
+ * Returns a function that registers gauges over actors, which are read at each scrape. @param service first word of
+ * their names
+ */
 export function gaugesOf<A extends Pick<MeasuredActor, 'actor'>>(
   registry: Registry,
   service: string,
@@ -36,10 +39,10 @@ export function gaugesOf<A extends Pick<MeasuredActor, 'actor'>>(
   };
 }
 
-/** Services that follow the database of another one. */
+/** Services that follow another service's database. */
 export const FOLLOWERS: ReadonlySet<string> = new Set(['indexer', 'explorer']);
 
-/** The metrics of every actor: its progress and its thread. */
+/** Registers the metrics of all actors: progress and thread. */
 export function describeActors(registry: Registry, service: string, actors: () => readonly MeasuredActor[]): void {
   const each = gaugesOf(registry, service, actors);
   each('height_blocks', 'last block that was sent (server) or written', ({ report }) => report?.height);

@@ -5,40 +5,40 @@ import { type Counters, takeCounters } from '../counters.ts';
 import { describeActors, type MeasuredActor } from './actors.ts';
 import { DATABASE, type DatabaseLabels, labelsOf, SECONDS } from './labels.ts';
 
-/** What the frame of a service tells and asks. */
+/** The metrics that a service's frame reads and writes. */
 export interface RequestMetrics {
   readonly contentType: string;
-  /** In the Prometheus text format. */
+  /** Returns all metrics in the Prometheus text format. */
   render(): Promise<string>;
-  /** Names the words of `/readyz`, and how the one that holds now is read. */
+  /** Registers the metric of readiness. @param words all answers of `/readyz` @param read returns the present one */
   tellReadiness(words: readonly string[], read: () => string | Promise<string>): void;
   /** Counts a request that was not served. @param code of ERRORS, or the framework's */
   refused(code: string): void;
-  /** Counts one answer of the front door. @param route the route's pattern, never the path that was asked for */
+  /** Counts one answer. @param route the route's pattern, never the requested path */
   answered(route: string, method: string, status: number, seconds: number): void;
 }
 
-/** All metrics of a service's `GET /metrics`. */
+/** All metrics of a service, as `GET /metrics` shows them. */
 export interface Metrics extends RequestMetrics {
-  /** Counts what happened to an actor. */
+  /** Counts an entry of an actor's timeline. */
   note(entry: TimelineEntry): void;
   /** Adds the counters of an actor's thread. */
   add(id: ActorName, counters: Counters): void;
 }
 
-/** Receives a thread's counters; without labels, those of the main thread. */
+/** Adds the counters of a thread; without labels, those of the main thread. */
 export type TakeCounters = (labels: Partial<DatabaseLabels>, counters: Counters) => void;
 
-/** The metrics of a service. */
+/** A service with metrics. */
 export interface MeasuredService {
-  /** The first word of every name: `sync`, `decoder`. */
+  /** First word of every metric's name: `sync`, `decoder`. */
   readonly service: string;
   actors(): readonly MeasuredActor[];
-  /** Registers the metrics of this service besides the common ones. */
+  /** Registers further metrics of this service. */
   readonly describe?: (registry: Registry) => TakeCounters;
 }
 
-/** @see https://prometheus.io/docs/practices/naming/ */
+/** Creates the metrics of a service. @see https://prometheus.io/docs/practices/naming/ */
 export function createMetrics({ service, actors, describe }: MeasuredService): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

@@ -1,22 +1,22 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** How the last round of prices ended. */
+/** Outcome of the last price round. */
 interface Round {
   readonly answered: number;
   readonly deviation: number;
   readonly keptAt: number | null;
 }
 
-/** What the metrics of a hub's search for prices are made of. */
+/** Sources of the metrics of a hub that fetches prices. */
 export interface MeasuredOracle {
-  /** Sources that are asked. */
+  /** Number of price sources. */
   readonly configured: number;
   readonly intervalMs: number;
-  /** How the last round ended; undefined before it. */
+  /** Returns the outcome of the last round; undefined before it. */
   readonly pricing: () => Round | undefined;
 }
 
-/** Registers the metrics of a hub that finds prices. */
+/** Registers the metrics of a hub that fetches prices. */
 export function describeOracle(registry: Registry, { configured, intervalMs, pricing }: MeasuredOracle): void {
   const gauge = (name: string, help: string, read: () => number | undefined) => {
     new Gauge({

@@ -4,7 +4,7 @@ import { DATABASE, SECONDS } from '../labels.ts';
 import type { TakeCounters } from '../metrics.ts';
 import type { MeasuredProcess } from './measured.ts';
 
-/** Counters of sync's threads besides the common ones. */
+/** Registers counters that only sync's threads have. */
 export function describeCounters(registry: Registry, mode: MeasuredProcess['mode']): TakeCounters {
   const registers = [registry];
   const labelNames = [...DATABASE];

@@ -4,7 +4,7 @@ import type { MeasuredDatabase, MeasuredProcess } from './measured.ts';
 
 type Each = DescribeEach<MeasuredDatabase>;
 
-/** Gauges of sync alone, read from its actors' last reports. */
+/** Registers gauges of sync, read from the last reports of its actors. */
 export function describeDatabases(registry: Registry, { databases, mode }: MeasuredProcess): void {
   const each = gaugesOf(registry, 'sync', databases);
   each('poll_errors', 'failed polls in a row', ({ report }) => report?.pollErrorCount);

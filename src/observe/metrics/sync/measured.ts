@@ -1,37 +1,37 @@
 import type { DatabaseReport } from '../../../wire/state/report.ts';
 import type { MeasuredActor } from '../actors.ts';
 
-/** One database as the metrics see it. */
+/** One database as metrics read it. */
 export interface MeasuredDatabase extends MeasuredActor<DatabaseReport> {
   readonly subscribers: readonly { readonly lag: number | null; readonly bufferedBytes: number }[];
 }
 
-/** The values that are read at each scrape of the metrics, and not in between. */
+/** Sources of sync's metrics, read at each scrape. */
 export interface MeasuredProcess {
   readonly mode: 'server' | 'client';
   databases(): readonly MeasuredDatabase[];
-  /** Since the start: what the fan-out sent, and the subscribers that it dropped, by reason. */
+  /** Returns totals of the fan-out since the start, and the number of dropped subscribers by reason. */
   fanOut(): {
     readonly messages: number;
     readonly bytes: number;
     readonly drops: Readonly<Record<string, number>>;
-    /** Messages that wait for their turn. */
+    /** Messages that wait to be sent. */
     readonly queued: number;
   };
-  /** Since the start: snapshots that were built, failed, and were served from an artifact that was there. */
+  /** Returns the numbers of snapshots since the start: built, failed, and served from an existing artifact. */
   snapshots(): {
     readonly built: number;
     readonly failed: number;
     readonly shared: number;
     readonly running: number;
     readonly bytes: number;
-    /** Age of the build that runs longest; 0 when none runs. */
+    /** Age of the longest running build; 0 when none runs. */
     readonly oldestBuildMs: number;
   };
-  /** Whether the hub answered when it was asked last; null before. */
+  /** Returns whether the hub answered the last request; null before one. */
   hubIsUp(): boolean | null;
-  /** Tasks that wait for a thread of the pool. */
+  /** Returns the number of tasks that wait for a thread of the pool. */
   waitingTasks(): number;
-  /** Free bytes by what lies there. */
+  /** Returns free bytes by the use of the disk. */
   freeBytes(): Promise<Readonly<Record<string, number>>>;
 }

@@ -4,7 +4,7 @@ import { describeDatabases } from './databases.ts';
 import type { MeasuredProcess } from './measured.ts';
 import { describeProcess } from './process.ts';
 
-/** All metrics of sync's `GET /metrics`. */
+/** Creates all metrics of sync's `GET /metrics`. */
 export function createSyncMetrics(sources: MeasuredProcess): Metrics {
   return createMetrics({
     service: 'sync',

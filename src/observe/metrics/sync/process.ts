@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { MeasuredProcess } from './measured.ts';
 
-/** The metrics of the process as a whole: fan-out, snapshots, hub, pool and disk. */
+/** Registers the metrics of the process: fan-out, snapshots, hub, pool and disk. */
 export function describeProcess(registry: Registry, sources: MeasuredProcess): void {
   const { mode, hubIsUp, waitingTasks, freeBytes } = sources;
   const registers = [registry];
@@ -30,7 +30,7 @@ export function describeProcess(registry: Registry, sources: MeasuredProcess): v
 
 type Describe = (name: string, help: string, read: () => number) => unknown;
 
-/** Counts that the fan-out and the artifact store keep themselves. */
+/** Registers totals that the fan-out and the artifact store keep. */
 function describeServing(registers: Registry[], gauge: Describe, { fanOut, snapshots }: MeasuredProcess): void {
   const total: Describe = (name, help, read) =>
     new Counter({

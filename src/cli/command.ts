@@ -3,15 +3,18 @@ import type { Environment, Variables } from '../config/variables.ts';
 
 export type { Environment } from '../config/variables.ts';
 
-/** One command of the command line: `src/cli/<name>.ts` exports it as `<name>Command`. */
+/** One command of the command line. `src/cli/<name>.ts` exports it as `<name>Command`. */
 export interface Command<V extends Variables = Variables> {
   readonly name: string;
   readonly summary: string;
-  /** What it reads from the environment and config.json; printed by --help, shown by --check-config. */
+  /** Variables that it reads from the environment and config.json. --help and --check-config print them. */
   readonly variables?: V;
   readonly checks?: Checks<V>;
-  /** Lines of --help about its own options. */
+  /** Lines of --help about its options. */
   readonly options?: readonly string[];
-  /** @returns the exit code  @throws {PlatformError} what the command line prints, with the exit code of its table */
+  /**
+   * Runs the command. @returns the exit code @throws {PlatformError} printed by the command line, which ends with its
+   * exit code
+   */
   run(argv: readonly string[], env: Environment): Promise<number>;
 }

@@ -2,7 +2,7 @@ import { nearest } from '../config/nearest.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Command } from './command.ts';
 
-/** Every command, in the order of --help. Literal imports: what bundles the program must find them. */
+/** All commands, in the order of --help. The imports are literal, so that bundlers find them. */
 const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   sync: () => import('./services/sync.ts'),
   hub: () => import('./services/hub.ts'),
@@ -19,12 +19,13 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   devnet: () => import('./devnet.ts')
 };
 
+/** Names of all commands. */
 export const COMMAND_NAMES: readonly string[] = Object.keys(MODULES);
 
 /**
- * Loads one command's module, and no other.
+ * Loads the module of one command.
  *
- * @throws {PlatformError} COMMAND_INVALID naming the nearest known command
+ * @throws {PlatformError} COMMAND_INVALID with the nearest known command
  */
 export async function loadCommand(name: string): Promise<Command> {
   if (!COMMAND_NAMES.includes(name)) {
@@ -37,7 +38,7 @@ export async function loadCommand(name: string): Promise<Command> {
   return command;
 }
 
-/** Name and summary of every command; one that cannot be loaded says so and hides no other. */
+/** Returns name and summary of every command. One that cannot be loaded gets a note as its summary. */
 export async function listCommands(): Promise<readonly { readonly name: string; readonly summary: string }[]> {
   return await Promise.all(
     COMMAND_NAMES.map(async (name) => {

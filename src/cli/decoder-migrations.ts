@@ -5,22 +5,25 @@ import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
 /**
- * Applies what is pending and prints what ran: `decoder --migrate`. A further call waits for nothing, and is refused.
+ * Runs `decoder --migrate`: applies pending migrations and prints their names.
  *
- * @throws {PlatformError} MIGRATION_REFUSED beside a running decoder or another migration, MIGRATION_CHANGED, DATABASE_REFUSED,
- *   DATABASE_UNAVAILABLE
+ * @throws {PlatformError} MIGRATION_REFUSED at once, beside a running decoder or another migration; MIGRATION_CHANGED,
+ *   DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
 export async function runMigrations(database: DatabaseCoordinates): Promise<number> {
   return await withConnection(database, async (connection) => {
     await lock(connection, `decoder migrate ${database.name}`, 'another migration of this database is running');
     await lock(connection, writerLock('decoder', database), 'a decoder writes this database');
     const ran = await migrate(connection, ['auto', 'manual']);
-    console.log(ran.length === 0 ? 'nothing is pending' : ran.map((name) => `applied ${name}`).join('\n'));
+    console.log(ran.length === 0 ? 'no migration is pending' : ran.map((name) => `applied ${name}`).join('\n'));
     return 0;
   });
 }
 
-/** Prints how each migration stands: `decoder --migrations`. @throws {PlatformError} DATABASE_REFUSED, DATABASE_UNAVAILABLE */
+/**
+ * Runs `decoder --migrations`: prints the state of each migration. @throws {PlatformError} DATABASE_REFUSED,
+ * DATABASE_UNAVAILABLE
+ */
 export async function listMigrations(database: DatabaseCoordinates): Promise<number> {
   return await withConnection(database, async (connection) => {
     for (const { name, mode, state, appliedAt } of await readMigrations(connection)) {

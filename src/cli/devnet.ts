@@ -11,25 +11,29 @@ import { readNumber, readOptions } from './options.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const INTERRUPTED = 130;
-/** By then the death of a part is known. */
+/** Time after a fault in which the death of a part is noticed. */
 const DEATH_NOTICE_MS = 1_500;
 const DIRECTORY = '.devnet';
 
-/** `platform-node devnet`: a whole regtest platform on this machine, until Ctrl-C; with --once, a proof that ends. */
+/**
+ * Command `platform-node devnet`: runs a whole regtest platform on this machine until Ctrl-C; with --once, a proof that
+ * ends.
+ */
 export const devnetCommand: Command = {
   name: 'devnet',
   summary: 'runs a whole regtest platform on this machine: MariaDB, litecoind and every service',
   options: [
     '--once               mine, force reorgs, kill actors, compare the replicas, print a JSON summary; exit 0 if equal',
     `--blocks <n>         with --once: height to mine to; default 300, at least ${MIN_BLOCKS}`,
-    '--seed <text>        what payments and reorgs follow from; default: devnet',
+    '--seed <text>        seed of payments and reorgs; default: devnet',
     `--dir <path>         where databases, chain and logs are kept; default ${DIRECTORY}; --once uses a temporary one`,
     '--fresh              begin with an empty directory',
     '--interval <ms>      mean time between blocks; default 3000',
-    '--quiet              no payments and reorgs of its own: blocks hold what callers send',
+    '--quiet              no payments and reorgs by the devnet: blocks hold only what callers send',
     '--profile <file>     PLATFORM_PROFILE of every service; default: the default profile',
-    '--json               the first line on standard output has all addresses and keys as JSON; all else goes to standard error',
-    '--hub-port <n>, and so for miner, decoder, indexer, tracker, encoder, explorer, server and client   default: free ports'
+    '--json               the first line on standard output has all addresses and keys as JSON; everything else goes to standard error',
+    '--hub-port <n>       port of the hub; also --miner-port, --decoder-port, --indexer-port, --tracker-port, --encoder-port,',
+    '                     --explorer-port, --server-port and --client-port; default: free ports'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -112,7 +116,7 @@ function readDevnetOptions(argv: readonly string[]) {
   };
 }
 
-/** The platform from its start to its end; ends early when one of its parts does. */
+/** Runs the platform until it ends. Ends early when a part dies. */
 async function runPlatform(
   settings: DevnetSettings,
   options: DevnetOptions,
@@ -128,18 +132,18 @@ async function runPlatform(
   try {
     return (await Promise.race([work, platform.death])) ?? 0;
   } catch (caught) {
-    // The watch of the dead part says more than this fault, and may come a moment later.
+    // The part's death explains more than this error and may be noticed a moment later.
     if (!interrupted.aborted) await Promise.race([platform.death, sleep(DEATH_NOTICE_MS)]);
     throw caught;
   } finally {
     ending.abort();
-    await work.catch(() => undefined); // told by the race already
+    await work.catch(() => undefined); // the race has reported it
     settings.tell('stopping');
     await platform.stop();
   }
 }
 
-/** The summary is the last and only line on standard output. */
+/** Runs the proof. Its summary is the only line on standard output. */
 async function prove(
   platform: Platform,
   settings: DevnetSettings,

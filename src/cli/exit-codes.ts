@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 
-/** Exit codes of sysexits(3), from 64 to 78: starting the same command again would not help. */
+/** Exit codes from sysexits(3). For codes 64 to 78 another start of the same command would not help. */
 export const EXIT = {
   usage: 64,
   data: 65,
@@ -13,7 +13,7 @@ export const EXIT = {
   config: 78
 } as const;
 
-/** An error without a row ends the process with 1: worth another start. */
+/** Exit codes by error. An error without a row ends the process with 1: another start may help. */
 const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   COMMAND_INVALID: EXIT.usage,
   REQUEST_INVALID: EXIT.usage,
@@ -40,7 +40,7 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   NODE_MISMATCH: EXIT.config
 };
 
-/** The process's exit code for an error that ended a command. */
+/** Returns the exit code for an error that ended a command. */
 export function exitCodeOf(code: ErrorCode): number {
   return EXIT_CODES[code] ?? 1;
 }

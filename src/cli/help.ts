@@ -3,7 +3,7 @@ import type { Command } from './command.ts';
 import { listCommands } from './commands.ts';
 import { SERVICES } from './services/service-names.ts';
 
-/** What `platform-node --help` prints. */
+/** Returns the text of `platform-node --help`. */
 export async function overallHelp(): Promise<string> {
   const commands = await listCommands();
   const width = Math.max(...commands.map(({ name }) => name.length));
@@ -15,15 +15,15 @@ export async function overallHelp(): Promise<string> {
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
     'platform-node <command> --help lists its variables with their defaults.',
-    'platform-node <command> --check-config prints the effective values and where each comes from.',
-    'platform-node --version prints the version, --licences the licences of all that it is made of.',
+    'platform-node <command> --check-config prints each effective value and its origin.',
+    'platform-node --version prints the version, --licences the licences of all its parts.',
     '',
     'Exit codes: 0 done; 1 failed; 64 usage, 65 data, 69 unavailable, 70 software, 71 system, 73 cannot create, 74 I/O, 77 permission,',
     '78 configuration: from 64 to 78 another start does not help.'
   ].join('\n');
 }
 
-/** What `platform-node <command> --help` prints. */
+/** Returns the text of `platform-node <command> --help`. */
 export function commandHelp({ name, summary, variables, options = [] }: Command): string {
   const lines = [
     ...options,
@@ -43,7 +43,7 @@ export function commandHelp({ name, summary, variables, options = [] }: Command)
     ...(variables
       ? [
           '',
-          'Variables, from the environment, else from config.json in the working directory, else where it says so from the hub:',
+          'Variables, from the environment, else from config.json in the working directory, else from the hub for those marked (hub: ...):',
           helpTable(variables)
         ]
       : [])

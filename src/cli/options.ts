@@ -5,7 +5,7 @@ type Parsed<O extends ParseArgsOptionsConfig> = ReturnType<
   typeof parseArgs<{ args: string[]; options: O; strict: true; allowPositionals: false }>
 >['values'];
 
-/** A command's options; nothing unknown is let through. @throws {PlatformError} COMMAND_INVALID */
+/** Parses a command's options and refuses unknown ones. @throws {PlatformError} COMMAND_INVALID */
 export function readOptions<const O extends ParseArgsOptionsConfig>(argv: readonly string[], options: O): Parsed<O> {
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
@@ -14,7 +14,7 @@ export function readOptions<const O extends ParseArgsOptionsConfig>(argv: readon
   }
 }
 
-/** A whole number from an option's text. @throws {PlatformError} COMMAND_INVALID */
+/** Parses a whole number of an option. @throws {PlatformError} COMMAND_INVALID */
 export function readNumber(option: string, text: string, min: number, max: number): number {
   const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= min && number <= max) return number;

@@ -29,11 +29,13 @@ const TransitionSchema = Type.Object({
 });
 type Entry = Static<typeof ExportSchema>['entries'][number];
 
-/** `platform-node replay FILE`: a timeline that the console exported, run through the machines of this version. */
+/**
+ * Command `platform-node replay FILE`: runs a timeline that the console exported through the machines of this version.
+ */
 export const replayCommand: Command = {
   name: 'replay',
   summary: 'runs an exported timeline through the machines again; exits 0 when each goes the same way',
-  options: ['<file>        what the console exported: {"entries": [...]}'],
+  options: ['<file>        a timeline exported by the console: {"entries": [...]}'],
 
   async run(argv: readonly string[]): Promise<number> {
     const [file, ...more] = argv.filter((argument) => !argument.startsWith('-'));

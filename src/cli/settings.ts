@@ -16,28 +16,30 @@ import { createHubClient } from '../hub/client.ts';
 import { ANY_NETWORK, fetchSettings, type HubQuestion } from '../hub/settings.ts';
 import { createLogger, type Logger } from '../log.ts';
 
-/** Of one request to a hub. */
+/** Limit for one request to a hub, in milliseconds. */
 export const HUB_TIMEOUT_MS = 5_000;
 
-/** What a command declares of its settings. */
+/** A command's declaration of its settings. */
 interface Declared<V extends Variables> {
   readonly name: string;
   readonly variables: V;
   readonly checks?: Checks<V>;
 }
 
-/** How to deal with a hub that does not answer. */
+/** Ways to deal with a hub that does not answer. */
 interface HubPatience {
-  /** True: a start asks for MAX_HUB_WAIT_MS while a required value is set nowhere. False: the hub is asked once. */
+  /** True: a start waits up to MAX_HUB_WAIT_MS while a required value is set nowhere else. False: one attempt. */
   readonly waits: boolean;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
 /**
- * The settings of a service: from the environment, else config.json, else the hub, else defaults. The hub is asked only for
- * what is set nowhere else: of the service's network, which it may name, or of any where the service serves several.
+ * Reads the settings of a service: from the environment, else config.json, else the hub, else defaults.
  *
- * @throws {PlatformError} CONFIG_INVALID naming every fault; HUB_UNREACHABLE
+ * The hub is asked only for values that are set nowhere else: those of the service's network, which the hub may name,
+ * or of any network when the service serves several.
+ *
+ * @throws {PlatformError} CONFIG_INVALID with every fault; HUB_UNREACHABLE
  */
 export async function loadSettings<V extends Variables>(
   { name, variables, checks = {} }: Declared<V>,
@@ -46,7 +48,7 @@ export async function loadSettings<V extends Variables>(
 ): Promise<LoadedConfig<V>> {
   const local: Sources = { env, file: readConfigFile() };
   const textOf = (variable: string) => findText(variable, local).text;
-  const own = checks.networkOf?.(textOf) ?? unsaidNetwork(checks.networkFromHub, textOf);
+  const own = checks.networkOf?.(textOf) ?? networkFromHub(checks.networkFromHub, textOf);
   const network = own ?? (checks.fromAnyNetwork ? ANY_NETWORK : undefined);
   const fromAny = checks.fromAnyNetwork?.(textOf) ?? [];
   const isAsked = (variable: string) => own !== undefined || fromAny.includes(variable);
@@ -64,8 +66,8 @@ export async function loadSettings<V extends Variables>(
   return loadConfig(variables, { ...local, hub: { texts, reason: reasons, asked }, ...checks });
 }
 
-/** The hub may say which network it is where no variable says any of it. */
-function unsaidNetwork(
+/** Returns the rule for taking the network from the hub, if no variable names the network. */
+function networkFromHub(
   fromHub: NetworkFromHub | undefined,
   textOf: (variable: string) => string | undefined
 ): NetworkFromHub | undefined {
@@ -74,7 +76,10 @@ function unsaidNetwork(
 
 const namesOf = ({ textsOf }: NetworkFromHub): readonly string[] => Object.keys(textsOf(CHAIN_NETWORKS[0]!));
 
-/** The variables that the hub may have and nobody else has; of a group none, once one of it is set. */
+/**
+ * Returns the hub's places for variables that are set nowhere else. Once one variable of a group is set, the group has
+ * none.
+ */
 export function unsetPlaces(variables: Variables, local: Sources): Readonly<Record<string, HubPlace>> {
   const groups = groupsOf(variables, local);
   return Object.fromEntries(
@@ -85,18 +90,21 @@ export function unsetPlaces(variables: Variables, local: Sources): Readonly<Reco
   );
 }
 
-/** Returns one sentence for each group of which some variables are set and others are not; it lacks what is required. */
+/**
+ * Finds groups of which only some variables are set. @returns one sentence per group, and whether a required variable
+ * is missing
+ */
 function partedGroups(variables: Variables, local: Sources) {
   return [...groupsOf(variables, local).values()].flatMap((group) => {
     const namesOf = (wanted: boolean) => group.filter(({ isSet }) => isSet === wanted).map(({ name }) => name);
     const set = namesOf(true);
-    const unset = namesOf(false).filter((name) => !name.endsWith('_PORT')); // a port has a usual value
+    const unset = namesOf(false).filter((name) => !name.endsWith('_PORT')); // ports have defaults
     if (set.length === 0 || unset.length === 0) return [];
     const what = unset.join(', ');
     const isLacking = unset.some((name) => variables[name]!.required);
     const here = `${set.join(', ')} set here`;
     const sentence = isLacking
-      ? `a place and its account come whole from the hub or not at all: ${here}, so set ${what}`
+      ? `an address and its account must both come from the hub, or neither: ${here}, so set ${what} too`
       : `not taken from the hub, because ${here}: ${what}`;
     return [{ sentence, isLacking }];
   });
@@ -109,7 +117,10 @@ function groupsOf(variables: Variables, local: Sources) {
   return Map.groupBy(members, ({ group }): string | undefined => group);
 }
 
-/** Undefined where no hub is named, or a wrong one: that fault is reported with the others. */
+/**
+ * Returns the hub's client settings; undefined when no hub is named or they are wrong: that fault is reported with the
+ * others.
+ */
 function hubClientOf(local: Sources): HubClientConfig | undefined {
   try {
     const { values } = loadConfig(hubClientVariables, local);

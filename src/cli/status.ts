@@ -10,29 +10,32 @@ import { FACE_VARIABLES, findService, readContainerService } from './services/se
 import { textTable } from './table.ts';
 
 const WATCH_EVERY_MS = 1_000;
-/** Puts the cursor at the top of an empty terminal. */
+/** Terminal sequence that clears the screen and moves the cursor to its top. */
 const CLEAR = '\u001b[2J\u001b[H';
 
-/** What a service said of itself, for a terminal and for programs. */
+/** A service's state, as text and as data. */
 interface Status {
   readonly answer: unknown;
   readonly text: string;
   readonly isWell: boolean;
 }
 
-/** `platform-node status`: how a running service is. Exit code 0 well, 1 degraded, halted, waiting or down, 69 unreachable. */
+/**
+ * Command `platform-node status`: prints the state of a running service. Exit codes: 0 when well; 1 when degraded,
+ * halted, waiting or down; 69 when unreachable.
+ */
 export const statusCommand: Command = {
   name: 'status',
-  summary: 'asks a running service how it is; without --service the sync service',
+  summary: 'prints the state of a running service; without --service that of the sync service',
   variables: FACE_VARIABLES,
   options: [
-    '--service <name>  sync, hub, decoder or encoder: its port and key are those of its variables; container: the service that',
-    '                  the first process of this container runs',
-    '--url <url>       base URL of the service; default: where it listens on this machine',
-    '--key <key>       its key; default: its variable, which no process list shows',
-    '--live            only whether GET /livez is answered: 0 or 69, for the health checks of containers',
-    '--json            the answer as JSON',
-    '--watch           again every second, until it is interrupted'
+    '--service <name>  one of sync, hub, decoder, indexer, utxo, encoder, explorer, miner: address and key come from its variables;',
+    '                  container: the service that the first process of this container runs',
+    '--url <url>       base URL of the service; default: its address on this machine',
+    '--key <key>       its key; default: its variable, which does not show in process lists',
+    '--live            check GET /livez only: exit code 0 or 69, for health checks of containers',
+    '--json            print JSON',
+    '--watch           repeat every second until interrupted'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -83,7 +86,7 @@ async function lookAtSync(address: ProbeAddress): Promise<Status> {
   return { answer: probe, text: syncText(probe), isWell: probe.status === 'healthy' && work };
 }
 
-/** One line a database, and below what ends each halt. */
+/** Returns one line per database, then a remedy for each halt. */
 function syncText({ mode, databases }: SyncProbe): string {
   const lines = databases.map(({ name, state, height, lagBlocks, circuit, halt, waiting }) => [
     name,
@@ -105,7 +108,7 @@ async function lookAtService(address: ProbeAddress): Promise<Status> {
   return { answer: probe, text: serviceText(probe), isWell: probe.readiness === 'ready' };
 }
 
-/** The word of /readyz, and one line for each part that the service knows of. */
+/** Returns the readiness, and one line for each part that the service knows. */
 function serviceText({ service, version, readiness, parts }: ServiceProbe): string {
   const lines = parts.map(({ role, name, state, doing, height, reason }) => [
     role,

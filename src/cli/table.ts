@@ -1,4 +1,4 @@
-/** Columns as wide as their widest cell, two spaces apart. */
+/** Returns a text table. Columns are as wide as their widest cell and two spaces apart. */
 export function textTable(lines: readonly (readonly string[])[]): string {
   const widths = lines[0]!.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
   const padded = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));

@@ -17,16 +17,20 @@ import { eventOf, reportStart, runningWith } from '../telemetry/report.ts';
 import type { Command, Environment } from './command.ts';
 import { SERVICES } from './services/service-names.ts';
 
-/** `platform-node telemetry show [service]|on|off`: what is sent, and the switch. */
+/**
+ * Command `platform-node telemetry show [service]
+ * on
+ * off`: shows pings and turns them on or off.
+ */
 export const telemetryCommand = {
   name: 'telemetry',
   summary: 'shows what usage pings hold, and turns them on or off',
   variables: telemetryVariables,
   options: [
-    'show            whether pings are sent and where to, and the next one in full; the default',
-    'show <service>  the same, as a start of that service with these settings would send it',
-    'on              sends them again',
-    'off             ends them for good, as --no-telemetry of a service does'
+    'show            show whether pings are sent, their URL, and the next one in full; the default',
+    'show <service>  the same for a start of that service with these settings',
+    'on              send pings again',
+    'off             send no more pings, as --no-telemetry of a service does'
   ],
 
   async run([word = 'show', service, ...more]: readonly string[], env: Environment): Promise<number> {
@@ -42,12 +46,12 @@ export const telemetryCommand = {
   }
 } satisfies Command<typeof telemetryVariables>;
 
-/** The id that is printed is kept: the next ping has it. */
+/** Shows the next ping. The id in it is kept, so that the next ping has it. */
 async function show(directory: string, service: string | undefined, env: Environment): Promise<void> {
   const known = await readPreference(directory).catch(() => null);
   if (known === null)
     return console.log(
-      `usage pings are not sent: ${directory} holds no preference that can be read; platform-node telemetry on or off replaces it`
+      `usage pings are not sent: ${directory} holds no readable preference; platform-node telemetry on or off replaces it`
     );
   const isSent = tellWhether(env, known);
   const newId = randomUUID();
@@ -72,23 +76,23 @@ async function choose(directory: string, optOut: boolean, env: Environment): Pro
   tellWhether(env, { optOut });
 }
 
-/** @returns whether pings are sent */
+/** Prints whether pings are sent. @returns the same */
 function tellWhether(env: Environment, known: Parameters<typeof chooseTelemetry>[2]): boolean {
   const { url, reason } = chooseTelemetry({ isTest: false }, configOf(env), known);
   console.log(url === null ? `usage pings are not sent: ${reason}` : `usage pings are sent to ${url}`);
   return url !== null;
 }
 
-/** Remembers `--no-telemetry` of a start. One line says so where that is not possible. */
+/** Remembers `--no-telemetry` of a start. Prints one line when that fails. */
 export async function rememberNoTelemetry(): Promise<void> {
   try {
     await rememberChoice(preferenceDirectory(), true);
   } catch (caught) {
-    console.error(`--no-telemetry holds for this start, but cannot be remembered: ${(caught as Error).message}`);
+    console.error(`--no-telemetry counts for this start, but cannot be remembered: ${(caught as Error).message}`);
   }
 }
 
-/** Reports the start of a service. A failure is ignored. */
+/** Reports the start of a service. Ignores failures. */
 export async function reportService(name: string, env: Environment): Promise<void> {
   try {
     await reportStart({
@@ -96,12 +100,12 @@ export async function reportService(name: string, env: Environment): Promise<voi
       ...{ directory: preferenceDirectory(), version: VERSION, services: SERVICES },
       print: (line: string) => console.error(line)
     });
-  } catch {} // nobody has to know
+  } catch {} // pings are optional: their failure must not reach anybody
 }
 
 const configOf = (env: Environment) => loadConfig(telemetryVariables, { env, file: readConfigFile() }).values;
 
-/** A start of a service by this process. */
+/** Returns the facts about a start of a service by this process. */
 function startOf(service: string, env: Environment): Start {
   const local = { env, file: readConfigFile() };
   const textOf = (name: string) => findText(name, local).text;

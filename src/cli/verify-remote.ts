@@ -15,29 +15,29 @@ import { type DatabaseCoordinates, type DatabaseId, DB_TYPES, NAME_PATTERN } fro
 import { INFRA_TABLES } from '../wire/data/messages.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 
-/** A replica that is followed meets its source's height between two blocks. */
+/** Most attempts to find a replica at its source's height: a replica that follows gets there between two blocks. */
 const TRIES = 40;
 const PAUSE_MS = 250;
 const LOCK_PATIENCE_S = 1;
-/** Repairs of one run while there is more to find. */
+/** Most rounds of repair in one run. */
 const MAX_ROUNDS = 100;
 
-/** How long the epochs of this replica are, its client knows: none is committed here. */
+/** Epoch length under which a repair commits no epoch: only the client knows the replica's. */
 const NO_EPOCHS = Number.MAX_SAFE_INTEGER;
 
-/** What is compared over the network, and what is to be done about it. */
+/** Options of a comparison over the network. */
 export interface RemoteOptions {
-  /** `http://host:3006` of a sync server. */
+  /** URL of a sync server, `http://host:3006`. */
   readonly source: string;
   /** mysql:// URL of the replica. */
   readonly replica: string;
   readonly key: string | undefined;
-  /** `indexer/bitcoin/mainnet`; undefined where the source serves one database only. */
+  /** Such as `indexer/bitcoin/mainnet`; undefined when the source serves only one database. */
   readonly database: string | undefined;
   readonly table: string | undefined;
   readonly local: readonly string[];
   readonly repair: boolean;
-  /** AUTO_INCREMENT ids count in every table. */
+  /** Whether AUTO_INCREMENT ids are compared in every table. */
   readonly ids: boolean;
 }
 
@@ -50,16 +50,16 @@ export interface RemoteDifference {
   readonly bytes: number;
 }
 
-/** The verdict of a comparison over the network. */
+/** Result of a comparison over the network. */
 export interface RemoteVerdict {
   readonly equal: boolean;
-  /** Null where replica and source were never at the same block. */
+  /** Null when replica and source were never found at the same block. */
   readonly height: number | null;
   readonly heights: { readonly source: number | null; readonly replica: number | null };
-  /** What was compared, as the source has it; null where nothing was. */
+  /** Size of the compared tables at the source; null when nothing was compared. */
   readonly compared: { readonly tables: number; readonly rows: number } | null;
   readonly differences: readonly RemoteDifference[];
-  /** Further tables that differ: their rows are compared once the tables that they belong to are equal. */
+  /** Further tables that differ. Their rows are compared once the tables that they belong to are equal. */
   readonly waiting: readonly string[];
   readonly repaired: boolean;
 }
@@ -67,9 +67,9 @@ export interface RemoteVerdict {
 type Different = Extract<Comparison, { kind: 'different' }>;
 
 /**
- * Compares a replica with a sync server by digests, and makes it equal when asked to.
+ * Compares a replica with a sync server by digests, and repairs it when asked to.
  *
- * @throws {PlatformError} COMMAND_INVALID, REPLICA_LOCKED, DATABASE_UNUSABLE, and the source's
+ * @throws {PlatformError} COMMAND_INVALID, REPLICA_LOCKED, DATABASE_UNUSABLE, and the errors of the source
  */
 export async function verifyRemote(options: RemoteOptions): Promise<RemoteVerdict> {
   const to = parseDatabaseUrl(options.replica);
@@ -86,7 +86,7 @@ export async function verifyRemote(options: RemoteOptions): Promise<RemoteVerdic
   }
 }
 
-/** The writer's lock tells whether a client is running. */
+/** Opens the writer's connection. Its lock shows whether a client is running. */
 async function openForRepair(to: DatabaseCoordinates): Promise<Connection> {
   try {
     return await openWriter(to, { generation: 0, lockPatienceS: LOCK_PATIENCE_S });
@@ -121,10 +121,13 @@ async function compareAndRepair(
     const verified = { verifiedHeight: found.height, verifiedAt: new Date().toISOString() };
     await writeReplicaState(writer, { ...verified, ids: { ...ids, own: found.ownIds } });
   }
-  const said = found.kind === 'elsewhere' ? null : found.said.tables.filter((each) => comparison.covers(each));
+  const sourceTables = found.kind === 'elsewhere' ? null : found.said.tables.filter((each) => comparison.covers(each));
   return {
     equal: found.kind === 'equal',
-    compared: said && { tables: said.length, rows: said.reduce((sum, { rows }) => sum + rows, 0) },
+    compared: sourceTables && {
+      tables: sourceTables.length,
+      rows: sourceTables.reduce((sum, { rows }) => sum + rows, 0)
+    },
     height: found.kind === 'elsewhere' ? null : found.height,
     heights: { source: found.kind === 'elsewhere' ? found.sourceHeight : found.height, replica: found.height },
     differences: [...differences.values()],
@@ -158,13 +161,13 @@ function note(
 const isTree = shapeOf(ByName(ByName(ByName(Type.Unknown()))));
 const MAX_NAMED = 20;
 
-/** The database that is named, or the only one that the source serves. */
+/** Returns the named database, or the only one that the source serves. */
 async function findDatabase({ source, key, database }: RemoteOptions): Promise<DatabaseId> {
   if (database !== undefined) return parseDatabaseId(database);
   const client = new SourceClient(source, key, { dbType: 'indexer', chain: '', network: '' });
   const { last_updated: _, ...tree } = await client.statusTree().finally(() => client.close());
   if (!isTree.Check(tree))
-    throw new PlatformError('SOURCE_INVALID', { reason: `${source} does not say what it serves` });
+    throw new PlatformError('SOURCE_INVALID', { reason: `${source} does not list its databases` });
   const names = Object.entries(tree).flatMap(([chain, networks]) =>
     Object.entries(networks).flatMap(([network, types]) =>
       Object.keys(types).map((type) => `${type}/${chain}/${network}`)
@@ -173,7 +176,7 @@ async function findDatabase({ source, key, database }: RemoteOptions): Promise<D
   if (names.length === 1) return parseDatabaseId(names[0]!);
   const list = names.slice(0, MAX_NAMED).join(', ');
   throw new PlatformError('COMMAND_INVALID', {
-    reason: `--database must name one of ${list || 'none: it serves no database'}`
+    reason: `--database must name one of ${list || 'none: the server has no database'}`
   });
 }
 
@@ -186,7 +189,7 @@ function parseDatabaseId(text: string): DatabaseId {
   return { dbType: type, chain, network };
 }
 
-/** The verdict as lines for people. */
+/** Returns a verdict as text. */
 export function renderRemoteVerdict(verdict: RemoteVerdict): string {
   const { equal, height, heights, compared, differences, waiting, repaired } = verdict;
   if (height === null) {
@@ -212,9 +215,8 @@ export function renderRemoteVerdict(verdict: RemoteVerdict): string {
 }
 
 function effect({ table, ranges, surplus, missing, bytes }: RemoteDifference, done: boolean): string {
-  // The log is made of the replica's own blocks: nothing of it is fetched.
-  if (table === 'sync_meta')
-    return `${done ? '' : 'to be '}written anew from the blocks, in ${counted(ranges, 'range')}`;
+  // The log is rewritten from the replica's own blocks, without a download.
+  if (table === 'sync_meta') return `${done ? '' : 'to be '}rewritten from the blocks, in ${counted(ranges, 'range')}`;
   const to = done ? ['removed', 'added', 'moved'] : ['to remove', 'to add', 'to move'];
   return `${counted(surplus, 'row')} ${to[0]}, ${missing} ${to[1]}, ${counted(bytes, 'byte')} ${to[2]}, in ${counted(ranges, 'range')}`;
 }

@@ -11,8 +11,10 @@ const variables = { SYNC_API_KEY: syncVariables.SYNC_API_KEY };
 const MAX_LISTED_ROWS = 100_000;
 
 /**
- * `platform-node verify`: the check of a replica, with two databases independent of the replication, with a sync server as the
- * source by its digests. Exit code 0 equal, 1 different, 64 wrong usage, 69 unreachable.
+ * Command `platform-node verify`: checks a replica.
+ *
+ * With two databases it compares row by row, independent of the replication; with a sync server as the source it
+ * compares digests. Exit codes: 0 equal, 1 different, 64 wrong usage, 69 unreachable.
  */
 export const verifyCommand: Command = {
   name: 'verify',
@@ -23,17 +25,17 @@ export const verifyCommand: Command = {
     '                 or http://host:port of a sync server: compared by digests over the network',
     '--replica <url>  mysql:// URL of the replica',
     '--table <name>   compare only this table',
-    '--local <a,b>    further tables that never travel',
+    '--local <a,b>    further tables that are never replicated',
     '--limit <n>      differing rows listed per table; default 20',
-    '--ids            AUTO_INCREMENT ids count in every table, also where the replica keeps its own',
+    '--ids            compare AUTO_INCREMENT ids in every table, even when the replica keeps its own',
     "--strict         a decoder's dispensers, which have a height of their own, must be equal too, and rows of",
     '                 one block or action must stand in the same order of ids',
-    '--json           the verdict as one JSON document',
+    '--json           print the verdict as one JSON document',
     'with a sync server as the source:',
-    '--database <id>  which one, like indexer/bitcoin/mainnet; not needed where the server has only one',
-    '--key <token>    its SYNC_API_KEY; default: the variable SYNC_API_KEY, which no process list shows',
-    '--dry-run        says what --repair would change, and changes nothing: the default',
-    '--repair         makes the differing rows those of the source; no client of this replica may run'
+    '--database <id>  the database to compare, such as indexer/bitcoin/mainnet; not needed when the server has only one',
+    '--key <token>    its SYNC_API_KEY; default: the variable SYNC_API_KEY, which does not show in process lists',
+    '--dry-run        print what --repair would change, and change nothing: the default',
+    '--repair         replace differing rows by those of the source; no client of this replica may run'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {

@@ -9,7 +9,10 @@ import { keptSecret } from '../../process/kept-secret.ts';
 const FILE = 'explorer-cursors.key';
 const BYTES = 32;
 
-/** By what an explorer signs cursors: what is set, else what it kept, else, with a warning, what it makes for this run. */
+/**
+ * Returns the secret that signs an explorer's cursors: the one that is set, else the one that is kept, else, with a
+ * warning, one for this run.
+ */
 export async function cursorSecretOf(
   { EXPLORER_CURSOR_KEY: set, EXPLORER_STATE_DIR: directory }: ExplorerConfig,
   log: Pick<Logger, 'warn'>
@@ -17,13 +20,17 @@ export async function cursorSecretOf(
   if (set !== undefined) return set;
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const form = { bytes: BYTES, what: 'key of cursors', remedy: 'remove it, and the explorer makes another' };
+    const form = {
+      bytes: BYTES,
+      what: 'cursor secret',
+      remedy: 'remove the file, and the explorer generates another secret'
+    };
     return await keptSecret(join(directory, FILE), form);
   } catch (caught) {
     const reason = String(PlatformError.from(caught).detail['reason'] ?? (caught as Error).message);
     log.warn(
       { reason },
-      'cursors end with this process: set EXPLORER_CURSOR_KEY, or EXPLORER_STATE_DIR to a directory'
+      'cursors become invalid when this process ends: set EXPLORER_CURSOR_KEY, or set EXPLORER_STATE_DIR to a writable directory'
     );
     return randomBytes(BYTES).toString('hex');
   }

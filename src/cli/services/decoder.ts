@@ -21,16 +21,16 @@ import { loadSettings } from '../settings.ts';
 import { type RunningService, runService } from './run-service.ts';
 import { startSupervised } from './supervised.ts';
 
-/** `platform-node decoder`: the blocks of a coin node into a decoder database, until a signal ends it. */
+/** Command `platform-node decoder`: parses the blocks of a coin node into a decoder database until a signal. */
 export const decoderCommand = {
   name: 'decoder',
   summary: 'parses the blocks of a coin node into a decoder database',
   variables: decoderVariables,
   checks: decoderChecks,
   options: [
-    '--clear-halt    let a stopped decoder do the deep rollback that it refused, and end',
+    '--clear-halt    allow the deep rollback that a stopped decoder refused, and end',
     '--migrate       apply all pending migrations, manual ones too, and end; stop the decoder and make a backup first',
-    '--migrations    list the migrations and how they stand, and end'
+    '--migrations    list all migrations with their state, and end'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -47,19 +47,19 @@ export const decoderCommand = {
   }
 } satisfies Command<typeof decoderVariables>;
 
-/** @see the section on the decoder's start-up order of the specification */
+/** Starts the decoder. @see the section on the decoder's start-up order of the specification */
 function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningService> {
   const { chain, network, code, startBlock } = networkOf(config);
   const rules = scanRulesOf(config);
   if (rules.revealKeyHeight > 0)
     log.warn(
       { revealKeyHeight: rules.revealKeyHeight },
-      'below REVEAL_KEY_CHECK of the profile, whoever is paid at the address of a script can act in the name of the payer'
+      'below REVEAL_KEY_CHECK of the profile, anybody who is paid at the address of a script can act in the name of the payer'
     );
   if (rules.signatureHeight > 0)
     log.warn(
       { signatureHeight: rules.signatureHeight },
-      'below SIGNATURE_CHECK of the profile, whoever completes a transaction that another signed in part can act in the name of the signer'
+      'below SIGNATURE_CHECK of the profile, anybody who completes a partly signed transaction can act in the name of its signer'
     );
   const id = { kind: 'decoder', chain, network } as const;
   const workerData: DecoderActorData = {
@@ -88,7 +88,7 @@ function startDecoder(config: DecoderConfig, log: Logger): Promise<RunningServic
   });
 }
 
-/** How blocks of the configured network are read. */
+/** Returns the rules for reading blocks of the configured network. */
 function scanRulesOf(config: DecoderConfig): ScanRules {
   const { PAYLOAD_MAGIC, PLATFORM_PROFILE: profile, SOURCE_HOP } = config;
   const network = networkOf(config);

@@ -16,7 +16,7 @@ import { loadSettings } from '../settings.ts';
 import { startAtNode } from './node-service.ts';
 import { type RunningService, runService } from './run-service.ts';
 
-/** `platform-node encoder`: builds transactions that carry actions, until a signal ends it. */
+/** Command `platform-node encoder`: builds transactions that carry actions until a signal. */
 export const encoderCommand = {
   name: 'encoder',
   summary: 'builds unsigned transactions that carry actions, and broadcasts signed ones',
@@ -30,14 +30,16 @@ export const encoderCommand = {
   }
 } satisfies Command<typeof encoderVariables>;
 
-/** Coins of one caller without a key. */
+/** Most reserved coins of one caller without a key. */
 const MOST_OPEN_RESERVATIONS = 2_000;
-/** A caller waits for the answer. */
+/** Further attempts of a call to the node: a caller waits for the result. */
 const NODE_RETRIES = 1;
-/** Any transaction that a coin comes from, and a tip that fees and locks are counted from. */
+/**
+ * Requirements on the node: any transaction by id, for the coins' origin; and the network's tip, for fees and locks.
+ */
 const NEEDS = { hasIndex: true, blocksFrom: null, isWhole: true } as const;
 
-/** Looks at the node while it serves: whether it is one of its network, and has what is needed. */
+/** Starts the encoder. While it serves, it checks the node's network and requirements. */
 function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
   const trackerUrl = trackerUrlOf(config);

@@ -8,19 +8,19 @@ import { pickSettings } from '../../hub/settings.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { unsetPlaces } from '../settings.ts';
 
-/** A network that an explorer serves, and where its databases are. */
+/** A network that an explorer serves, with the coordinates of its databases. */
 export interface ExploredNetwork {
   readonly network: ChainNetwork;
   readonly indexer: DatabaseCoordinates;
   readonly decoder: DatabaseCoordinates;
 }
 
-/** What a configuration of the hub names. */
+/** Networks that the hub's configuration names. */
 export interface ExploredNetworks {
   readonly networks: readonly ExploredNetwork[];
-  /** Those of which it names a database, and not all that is needed. */
+  /** Networks with a database but not all settings. */
   readonly incomplete: readonly ChainNetwork[];
-  /** One sentence for each of those. */
+  /** One sentence for each incomplete network. */
   readonly problems: readonly string[];
 }
 
@@ -28,16 +28,16 @@ const { NETWORK: _, ...variables } = explorerVariables;
 const placesOf = (local: Sources) =>
   Object.fromEntries(Object.entries(unsetPlaces(variables, local)).filter(([name]) => name.includes('_DB_')));
 
-/** Whether the hub has to say where databases are: not all is set in the environment or in config.json. */
+/** Returns whether databases must come from the hub: not all are set in the environment or in config.json. */
 export function needsHub(local: Sources): boolean {
   return Object.keys(placesOf(local)).length > 0;
 }
 
 /**
- * The networks of which a configuration of the hub names databases; what the environment or config.json set, such as an account, counts
- * before it.
+ * Returns the networks of which the hub's configuration names databases. Values from the environment or config.json,
+ * such as an account, take precedence.
  *
- * @param only the one that is asked for; undefined: all
+ * @param only the one network to look for; undefined for all
  */
 export function exploredNetworks(
   configs: ConfigTree,

@@ -29,7 +29,7 @@ import { type RunningService, runService } from './run-service.ts';
 import { ServedCoins } from './served-coins.ts';
 import { openSupervised } from './supervised.ts';
 
-/** `platform-node explorer`: answers from the ledgers of a network, or of all that the hub names, until a signal ends it. */
+/** Command `platform-node explorer`: serves the ledger of one network, or of all that the hub names, until a signal. */
 export const explorerCommand = {
   name: 'explorer',
   summary: 'answers for balances, tokens, actions and blocks from the ledger of an indexer',
@@ -44,7 +44,7 @@ export const explorerCommand = {
   }
 } satisfies Command<typeof explorerVariables>;
 
-/** Starts it, and HTTPS beside it where a certificate is set. @param local what the environment and config.json say */
+/** Starts the explorer, and HTTPS when a certificate is set. @param local values of the environment and config.json */
 async function startExplorer(config: ExplorerConfig, log: Logger, local: Sources): Promise<RunningService> {
   const https = httpsPlaceOf(config);
   let server: Server | undefined;
@@ -107,11 +107,11 @@ interface Following {
   readonly log: Logger;
   readonly local: Sources;
   readonly only: ReturnType<typeof readNetwork> | undefined;
-  /** Called each time that the hub answers. */
+  /** Called whenever the hub answers. */
   readonly onAnswer: () => void;
 }
 
-/** Serves what the hub names, as it changes. */
+/** Serves the databases that the hub names, and follows changes. */
 function followHub(
   opened: RunningService & { readonly ended: Promise<void> },
   coins: ServedCoins,
@@ -123,7 +123,7 @@ function followHub(
   const watching = watchHub({
     ...{ hub, log, signal: stopping.signal },
     repollMs: config.HUB_REPOLL_INTERVAL,
-    // With a network of its own it serves already; else it has nothing to serve before the first answer.
+    // With NETWORK set it serves already; otherwise it has nothing to serve before the first answer.
     maxWaitMs: only ? Number.POSITIVE_INFINITY : config.MAX_HUB_WAIT_MS,
     onAnswer: (answered) => void (answered && onAnswer()),
     namesOf: (configs) => {
@@ -133,7 +133,7 @@ function followHub(
     onConfigs: async (configs) => {
       const { networks, incomplete, problems } = exploredNetworks(configs, local, only);
       const nothing = networks.length + incomplete.length === 0;
-      warn(nothing ? ['the hub names no databases of an indexer and a decoder'] : problems);
+      warn(nothing ? ['the hub does not name the databases of any indexer and decoder'] : problems);
       await coins.serve(networks, incomplete);
     }
   });

@@ -5,10 +5,10 @@ import { readOptions } from '../options.ts';
 import { loadSettings } from '../settings.ts';
 import { runService } from './run-service.ts';
 
-/** `platform-node hub`: the configuration service, until a signal ends it. */
+/** Command `platform-node hub`: runs the configuration service until a signal. */
 export const hubCommand = {
   name: 'hub',
-  summary: 'the configuration service that the others discover their databases from',
+  summary: 'the configuration service from which the others discover their databases',
   variables: hubVariables,
   checks: { prefixes: ['HUB_'], patterns: HUB_PATTERNS, findFaults: findHubFaults },
 

@@ -23,13 +23,13 @@ import { loadSettings } from '../settings.ts';
 import { type RunningService, runService } from './run-service.ts';
 import { startSupervised } from './supervised.ts';
 
-/** `platform-node indexer`: the actions of a decoder database into a ledger, until a signal ends it. */
+/** Command `platform-node indexer`: indexes the actions of a decoder database into a ledger until a signal. */
 export const indexerCommand = {
   name: 'indexer',
   summary: 'carries out the actions of a decoder database and writes the ledger',
   variables: indexerVariables,
   checks: indexerChecks,
-  options: ['--clear-halt    let a halted indexer go on, and end'],
+  options: ['--clear-halt    let a halted indexer continue, and end'],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });
@@ -40,9 +40,9 @@ export const indexerCommand = {
 } satisfies Command<typeof indexerVariables>;
 
 const ANSWER_LIMIT_MS = 5_000;
-/** Some questions may wait for others. */
+/** Limit for a trial: some wait for others. */
 const TRIAL_LIMIT_MS = 10_000;
-/** V8's own bound is a little faster and takes more memory: `npm run bench -- indexer` shows both. */
+/** V8's default is a little faster and takes more memory: `npm run bench -- indexer` shows both. */
 const YOUNG_GENERATION_MB = 16;
 
 function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningService> {
@@ -87,7 +87,7 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
   });
 }
 
-/** Opens the store for an operator's command. */
+/** Opens the store for a command of the operator. */
 async function openStore(config: IndexerConfig): Promise<IndexerStore> {
   const rules = rulesOf(config.PLATFORM_PROFILE, indexedNetwork(config), config.COMMITMENT_DOMAIN);
   return await IndexerStore.open(databaseOf(config, 'INDEXER'), rules, config.DB_QUERY_TIMEOUT / 1000);

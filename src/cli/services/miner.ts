@@ -11,7 +11,7 @@ import { loadSettings } from '../settings.ts';
 import { startAtNode } from './node-service.ts';
 import { type RunningService, runService } from './run-service.ts';
 
-/** `platform-node miner`: mines on a regtest node when payments wait, until a signal ends it. */
+/** Command `platform-node miner`: mines on a regtest node when payments wait, until a signal. */
 export const minerCommand = {
   name: 'miner',
   summary: 'mines on a regtest coin node when payments wait, and hands out coins',
@@ -31,7 +31,7 @@ function startMiner(config: MinerConfig, log: Logger): Promise<RunningService> {
     config,
     log,
     place: placeOf(config, 'REGTEST_MINER', 'MINER_API_KEY'),
-    retries: 0, // a payment or a block may have been made though its answer was lost
+    retries: 0, // a payment or block may exist although its answer was lost
     open: (parts) => {
       const { rpc, network } = parts;
       const chain = new NodeChain(rpc);

@@ -10,21 +10,21 @@ import type { RpcAppDeps } from '../../service/rpc-frame.ts';
 import { stopInOrder } from '../../service/stop-order.ts';
 import type { RunningService } from './run-service.ts';
 
-/** What a service of a coin node is made of. */
+/** Parts of a service that uses a coin node. */
 export interface NodeServiceParts extends RpcAppDeps, Pick<ServiceBase, 'trace'> {
   readonly rpc: NodeRpc;
   readonly network: ChainNetwork;
 }
 
-/** A service whose work is done on its main thread, at a coin node. */
+/** A service that works on its main thread and uses a coin node. */
 export interface NodeService {
   readonly name: 'encoder' | 'miner';
   readonly config: NodeConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
-  /** How often a call that got no answer is sent again. */
+  /** Further attempts of a call that got no answer. */
   readonly retries: number;
-  /** Makes its front door, and what it does until the signal; it is rejected when it cannot go on. */
+  /** Creates the front door and the work. `run` works until the signal and rejects when it cannot continue. */
   readonly open: (parts: NodeServiceParts) => {
     readonly app: HttpApp;
     readonly run: (signal: AbortSignal) => Promise<void>;

@@ -5,19 +5,19 @@ import { nameGrace } from '../../process/guardian.ts';
 
 /** A service that has started. */
 export interface RunningService {
-  /** Rejected when it cannot go on; it is still to be stopped then. Absent where nothing ends it. */
+  /** Rejects when the service cannot continue; it must still be stopped then. Absent when nothing ends the service. */
   readonly ended?: Promise<void>;
-  /** Ends it gracefully, within SHUTDOWN_GRACE_MS. */
+  /** Stops it gracefully, within SHUTDOWN_GRACE_MS. */
   stop(): Promise<void>;
 }
 
 /**
- * Runs a service until SIGTERM, SIGINT or SIGHUP, or until it cannot go on.
+ * Runs a service until SIGTERM, SIGINT or SIGHUP, or until it cannot continue.
  *
- * @param name of the service, in its log lines
- * @param start the signal ends what it waits for before it has started
- * @returns 0, the exit code
- * @throws what the service did not start by, or could not go on with
+ * @param name name in log lines
+ * @param start its signal ends waits before the service has started
+ * @returns the exit code 0
+ * @throws the error that prevented the start or ended the service
  */
 export async function runService<C extends Pick<FrameConfig, 'LOG_LEVEL' | 'SHUTDOWN_GRACE_MS'>>(
   name: string,
@@ -34,7 +34,7 @@ export async function runService<C extends Pick<FrameConfig, 'LOG_LEVEL' | 'SHUT
   try {
     service = await start(values, log, stopping.signal);
   } catch (caught) {
-    if (stopping.signal.aborted) return 0; // it was told to stop while it waited
+    if (stopping.signal.aborted) return 0; // a signal ended the wait
     throw caught;
   }
   const stopped = stopping.signal.aborted ? undefined : once(stopping.signal, 'abort');

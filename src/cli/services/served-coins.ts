@@ -6,6 +6,7 @@ import type { Logger } from '../../log.ts';
 import type { ExploredNetwork } from './explored-networks.ts';
 import type { OpenService } from './supervised.ts';
 
+/** A network that is served. */
 interface Served {
   readonly coin: Coin;
   readonly end: AbortController;
@@ -15,19 +16,19 @@ interface Served {
 interface ServedCoinsOptions {
   readonly loops: Pick<OpenService<ExplorerReport, ExplorerAsks>, 'supervisor' | 'viewOf' | 'startLoop'>;
   readonly log: Pick<Logger, 'info' | 'warn'>;
-  /** How long one read may take. */
+  /** Milliseconds that one read may take. */
   readonly readLimitMs: number;
   readonly cursorSecret: string;
   readonly graceMs: number;
   readonly logLevel: string;
 }
 
-/** Of a question, beside what the read itself may take, and as much until a connection is free. */
+/** Time of a question in addition to the read itself and the wait for a connection, which are limited alike. */
 const PATIENCE_MS = 3_000;
 
 const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
 
-/** The networks that an explorer serves now, an actor each. */
+/** The networks that an explorer serves, with one actor each. */
 export class ServedCoins {
   readonly #options: ServedCoinsOptions;
   /** By the network's public code. */
@@ -37,11 +38,12 @@ export class ServedCoins {
     this.#options = options;
   }
 
+  /** Returns the served networks. */
   list(): Coin[] {
     return [...this.#served.values()].map(({ coin }) => coin);
   }
 
-  /** Serves these networks; those of `left` stay as they are, all others end. */
+  /** Serves these networks. Those in `left` stay as they are; all others end. */
   async serve(networks: readonly ExploredNetwork[], left: readonly ChainNetwork[] = []): Promise<void> {
     const stay = new Set([...networks.map(({ network }) => network), ...left].map(({ code }) => code));
     for (const [code, served] of [...this.#served]) if (!stay.has(code)) await this.#end(code, served);
@@ -75,7 +77,10 @@ export class ServedCoins {
   async #move(served: Served, where: ExploredNetwork): Promise<void> {
     const { loops, log, graceMs } = this.#options;
     served.where = where;
-    log.info({ network: where.network.name }, 'the hub names other databases or accounts; the actor starts again');
+    log.info(
+      { network: where.network.name },
+      'the hub names other databases or accounts for this network; its actor restarts'
+    );
     await loops.supervisor.restart(idOf(where.network), graceMs);
   }
 

@@ -11,13 +11,13 @@ import type { Environment, Variables } from '../../config/variables.ts';
 import { PlatformError } from '../../errors.ts';
 import { loadSettings } from '../settings.ts';
 
-/** By which variables a service says where it listens, and with which key it is asked. */
+/** Variables that tell the address and key of a service. */
 interface ServiceFace {
   readonly host: string;
   readonly port: string;
   readonly key: string;
   readonly variables: Variables;
-  /** Of a service whose port may come from the hub. */
+  /** Rules of a service whose port may come from the hub. */
   readonly checks?: Pick<Checks<Variables>, 'networkOf' | 'networkFromHub'>;
 }
 
@@ -56,17 +56,18 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
   }
 };
 
-/** Every variable that says where a service is, of all services. */
+/** The variables of all services that tell addresses and keys. */
 export const FACE_VARIABLES: Variables = Object.assign({}, ...Object.values(FACES).map(ownVariables));
 
-/** Where a service is on this machine, and the key that it takes. */
+/** Address and key of a service on this machine. */
 export interface ServiceAddress {
   readonly url: string;
   readonly apiKey: string | undefined;
 }
 
 /**
- * Where a service of this machine listens by its settings; no other variable is read, so a fault elsewhere does not matter.
+ * Returns the address of a service on this machine by its settings. Reads no other variables, so faults elsewhere do
+ * not matter.
  *
  * @throws {PlatformError} COMMAND_INVALID, CONFIG_INVALID
  */
@@ -92,9 +93,9 @@ export async function findService(name: string, env: Environment): Promise<Servi
 }
 
 /**
- * The service that the first process of this container runs.
+ * Returns the service that the first process of this container runs.
  *
- * @param commandLine of the process 1, as /proc has it
+ * @param commandLine of process 1, in the form of /proc
  * @throws {PlatformError} COMMAND_INVALID
  */
 export function readContainerService(commandLine: string): string {
@@ -108,7 +109,7 @@ function ownVariables({ host, port, key, variables }: ServiceFace): Variables {
   return Object.fromEntries([host, port, key].map((name) => [name, variables[name]!]));
 }
 
-/** An address of this machine by which a service that listens there is reached. */
+/** Returns an address by which a listening service of this machine can be reached. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';

@@ -1,4 +1,4 @@
-/** The commands that the guardian restarts after an abnormal exit. */
+/** Commands that the guardian restarts after an abnormal exit. */
 export const SERVICES: readonly string[] = [
   'sync',
   'hub',

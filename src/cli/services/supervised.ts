@@ -15,11 +15,11 @@ import type { Pipeline } from '../../wire/state/pipeline.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import type { RunningService } from './run-service.ts';
 
-/** What is known of a loop from outside of its thread. */
+/** State of a loop as other threads know it. */
 interface LoopView<Report> {
-  /** Null before the first word; after the loop's death the last one. */
+  /** Last report; null before the first one. Stays after the loop's death. */
   readonly report: Report | null;
-  /** What ended the loop; null while it lives. */
+  /** Reason of the loop's death; null while it lives. */
   readonly crash: string | null;
 }
 
@@ -30,7 +30,7 @@ type LoopSupervisor<Report, Asks extends Protocol> = Supervisor<
   ActorId
 >;
 
-/** What a service's front door is made of. */
+/** Parts of a service's front door. */
 interface AppParts<Report, Asks extends Protocol> extends RpcAppDeps {
   readonly viewOf: (id: ActorId) => LoopView<Report>;
   readonly actors: ServiceActors;
@@ -40,15 +40,15 @@ interface AppParts<Report, Asks extends Protocol> extends RpcAppDeps {
 type LoopKind = 'decoder' | 'explorer' | 'indexer' | 'tracker';
 type LoopId = ActorId & { readonly kind: LoopKind };
 
-/** A service of loops, each in a thread of its own, and a front door that answers from what they last said. */
+/** A service with loops, each in a thread of its own, and a front door that answers from their last reports. */
 export interface SupervisedService<Report, Asks extends Protocol> {
   readonly kind: LoopKind;
-  /** Whether it serves the network with this public code, such as LTC. */
+  /** Returns whether it serves the network with this public code, such as LTC. */
   readonly serves: (code: string) => boolean;
   readonly config: Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;
   readonly place: Omit<ListenPlace, 'service' | 'log'>;
-  /** Of each loop's thread. */
+  /** Limits of each loop's thread. */
   readonly resourceLimits?: ResourceLimits;
   readonly reportOf: (report: Report) => ActorReport;
   readonly pipeline: (id: ActorId, view: LoopView<Report>) => Pipeline;
@@ -59,7 +59,7 @@ export interface SupervisedService<Report, Asks extends Protocol> {
 interface NetworkService<Report, Asks extends Protocol>
   extends Omit<SupervisedService<Report, Asks>, 'kind' | 'serves' | 'pipeline' | 'createApp'> {
   readonly id: LoopId;
-  /** The public code of its network. */
+  /** Public code of its network. */
   readonly code: string;
   readonly workerData: object;
   readonly pipeline: (view: LoopView<Report>) => Pipeline;
@@ -68,12 +68,12 @@ interface NetworkService<Report, Asks extends Protocol>
   ) => HttpApp;
 }
 
-/** A front door that listens, and the loops behind it. */
+/** A listening front door with its loops. */
 export interface OpenService<Report, Asks extends Protocol> extends RunningService {
   readonly ended: Promise<void>;
   readonly supervisor: LoopSupervisor<Report, Asks>;
   readonly viewOf: (id: ActorId) => LoopView<Report>;
-  /** Starts a loop, or one that was stopped again. @param workerData asked at each start of its thread */
+  /** Starts a loop, or restarts a stopped one. @param workerData if a function, called at each start of the thread */
   startLoop(id: LoopId, workerData: object | (() => object)): void;
 }
 

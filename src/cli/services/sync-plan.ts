@@ -11,16 +11,16 @@ import { excludeDatabases } from '../../sync/exclusions.ts';
 import { readSourceCa } from '../../sync/source-ca.ts';
 import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../../wire/data/database.ts';
 
-/** A bulk load's usual pace, checks included: a figure for a plan, not a promise. */
+/** Usual speed of a bulk load including checks. An estimate for plans only. */
 const ROWS_PER_SECOND = 60_000;
 const HUB_TIMEOUT_MS = 10_000;
 
-/** What a client would do with one database. */
+/** Planned work of a client for one database. */
 export interface PlannedDatabase {
   readonly database: string;
   readonly replica: string;
   readonly action: string;
-  /** Of the source; null where it does not tell. */
+  /** Estimates of the source; null when it does not tell. */
   readonly rows: number | null;
   readonly bytes: number | null;
   readonly minutes: number | null;
@@ -28,7 +28,7 @@ export interface PlannedDatabase {
 }
 
 /**
- * What a client with these settings would begin with. Nothing is made, written or downloaded.
+ * Plans the first steps of a client with these settings. Creates, writes and downloads nothing.
  *
  * @throws {PlatformError} CONFIG_INVALID, HUB_UNREACHABLE, DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
@@ -57,7 +57,7 @@ async function plan(
   const unknown = { rows: null, bytes: null, minutes: null };
   const found = await readReplica(to, id.dbType, config.SYNC_LOCAL_TABLES);
   if (found === 'foreign')
-    return { ...common, ...unknown, action: 'refused: it holds tables of another maker', possible: false };
+    return { ...common, ...unknown, action: 'refused: the database holds tables of another program', possible: false };
   const source = await askSources(id, config, ca);
   if (typeof source === 'string') return { ...common, ...unknown, action: source, possible: false };
   const { height, size } = source;
@@ -67,7 +67,7 @@ async function plan(
   }
   const { bootstrapDepth, infraOnly } = partOf(id, config);
   const isPart = infraOnly || (bootstrapDepth !== null && height !== null && height > bootstrapDepth);
-  const resumed = found === null ? 'bootstrap' : 'go on with a bootstrap';
+  const resumed = found === null ? 'bootstrap' : 'continue a bootstrap';
   if (isPart) {
     const part = infraOnly ? 'ten tables' : `the last ${bootstrapDepth} blocks`;
     return { ...common, ...unknown, action: `${resumed} of ${part}, to block ${height}`, possible: true };
@@ -77,7 +77,7 @@ async function plan(
   return { ...common, action, rows: size?.rows ?? null, bytes: size?.bytes ?? null, minutes, possible: true };
 }
 
-/** @returns null for a database that is empty or not there */
+/** Reads the state of a replica. @returns null for a database that is empty or missing */
 async function readReplica(
   to: DatabaseCoordinates,
   dbType: DbType,
@@ -96,7 +96,10 @@ async function readReplica(
   }
 }
 
-/** @returns of the first source that serves the database; else why none does */
+/**
+ * Asks sources for height and size. @returns the answer of the first that serves the database; else the reason why none
+ * does
+ */
 async function askSources(
   id: DatabaseId,
   config: SyncConfig,
@@ -119,7 +122,7 @@ async function askSources(
   return `waits: no source serves it (${faults.join(', ')})`;
 }
 
-/** One line a database, and what all bootstraps take together. */
+/** Returns the plan as text, one line per database. */
 export function planText(planned: readonly PlannedDatabase[]): string {
   const lines = planned.map(({ database, replica, action, rows: count, bytes, minutes }) => {
     const figures = [

@@ -7,10 +7,10 @@ import { loadSettings } from '../settings.ts';
 import { runService } from './run-service.ts';
 import { planSync, planText } from './sync-plan.ts';
 
-/** Of sysexits(3); no other start is tried after it. */
+/** Exit code of sysexits(3) after which no other start is tried. */
 const UNAVAILABLE = 69;
 
-/** `platform-node sync`: the sync service in the mode that SYNC_MODE says, until a signal ends it. */
+/** Command `platform-node sync`: runs the sync service in the mode of SYNC_MODE until a signal. */
 export const syncCommand = {
   name: 'sync',
   summary: 'the sync service: serve local databases (SYNC_MODE=server) or keep replicas (SYNC_MODE=client)',
@@ -18,13 +18,13 @@ export const syncCommand = {
   checks: {
     prefixes: ['SYNC_'],
     findFaults: findSyncFaults,
-    // With sources it is most likely to be a client: that is no question for the hub.
+    // With SYNC_SOURCES set it is most likely a client: do not ask the hub for the mode.
     fromAnyNetwork: (textOf) => (textOf('SYNC_SOURCES') ? ['SYNC_API_PORT'] : ['SYNC_MODE', 'SYNC_API_PORT'])
   },
   options: [
-    '--adopt <id>  take over a replica that another client made, like indexer/bitcoin/mainnet, or all: once it is',
-    '              found to stand in the chain of its source; may be given several times',
-    '--dry-run      client: say what would be fetched, with rows, bytes and minutes, and end; nothing is changed'
+    '--adopt <id>  take over a replica that another client made, such as indexer/bitcoin/mainnet, or all, once it is',
+    "              found to be part of its source's chain; may be given several times",
+    '--dry-run      client: print what would be fetched, with rows, bytes and minutes, and end; changes nothing'
   ],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
@@ -39,8 +39,8 @@ export const syncCommand = {
       console.log(planText(planned));
       return planned.every(({ possible }) => possible) ? 0 : UNAVAILABLE;
     }
-    const told = { values, warnings: [...warnings, ...findSyncWarnings(values)] };
+    const withWarnings = { values, warnings: [...warnings, ...findSyncWarnings(values)] };
     const adopts = (id: DatabaseId) => adopted.has('all') || adopted.has(databaseKey(id));
-    return await runService('sync', told, (config, log) => startSync(config, log, adopts));
+    return await runService('sync', withWarnings, (config, log) => startSync(config, log, adopts));
   }
 } satisfies Command<typeof syncVariables>;

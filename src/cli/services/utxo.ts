@@ -17,13 +17,13 @@ import { loadSettings } from '../settings.ts';
 import { type RunningService, runService } from './run-service.ts';
 import { startSupervised } from './supervised.ts';
 
-/** `platform-node utxo`: the unspent outputs of a coin node's chain, until a signal ends it. */
+/** Command `platform-node utxo`: keeps the unspent outputs of a coin node's chain until a signal. */
 export const utxoCommand = {
   name: 'utxo',
   summary: 'keeps the unspent outputs of a chain, for the encoder and for wallets',
   variables: trackerVariables,
   checks: trackerChecks,
-  options: ['--clear-halt    let a stopped tracker do the deep rollback that it refused, and end'],
+  options: ['--clear-halt    allow the deep rollback that a stopped tracker refused, and end'],
 
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, { 'clear-halt': { type: 'boolean' } });

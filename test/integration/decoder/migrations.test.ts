@@ -154,7 +154,7 @@ test('decoder --migrate applies, decoder --migrations lists', async (t) => {
     [
       ...NAMES.map((name) => `pending  auto    ${name}`),
       NAMES.map((name) => `applied ${name}`).join('\n'),
-      'nothing is pending',
+      'no migration is pending',
       ...NAMES.map((name) => `applied  auto    ${name}  TIME`)
     ]
   );

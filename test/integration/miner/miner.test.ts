@@ -283,7 +283,7 @@ test('NODE_MISMATCH, CONFIG_INVALID: it refuses another chain, and mainnet', asy
   assert.match(mismatch.stderr, /first block is that of another chain/);
   assert.equal(mismatch.code, 78);
   const mainnet = await runCommandLine(['miner', '--no-guardian'], { ...settings, NETWORK: 'litecoin-mainnet' });
-  assert.match(mainnet.stderr, /the miner serves regtest and testnet alone/);
+  assert.match(mainnet.stderr, /the miner serves regtest and testnet only/);
   assert.equal(mainnet.code, 78);
 });
 

@@ -7,58 +7,65 @@ import { readSchema, type Schema, schemaDifferences } from './schema.ts';
 import { isControl, isLocal, type Selection, selectFrom } from './selection.ts';
 import { type Coordinates, parseDatabaseUrl, quoted, Side } from './side.ts';
 
+/** Options of a comparison. */
 export interface CompareOptions {
   /** Compare only this table. */
   readonly table?: string;
   /** Differing rows listed per table; default 20. */
   readonly limit?: number;
-  /** A table with a height of its own (a decoder's `dispensers`) must be equal too, and so must the order within scopes. */
+  /**
+   * Also require equality of tables with a height of their own (a decoder's `dispensers`), and of the order of rows
+   * within a block or action.
+   */
   readonly strict?: boolean;
-  /** Compare AUTO_INCREMENT ids in every table, even where the replica's marker says that they are its own. */
+  /** Compare AUTO_INCREMENT ids in every table, even when the replica's marker says that its ids are its own. */
   readonly ids?: boolean;
-  /** Further tables that never travel. */
+  /** Further tables that are never replicated. */
   readonly local?: readonly string[];
 }
 
+/** A value of each side. */
 export interface Pair<T> {
   readonly source: T;
   readonly replica: T;
 }
 
+/** Result for one table. */
 export interface TableVerdict {
   readonly table: string;
   readonly equal: boolean;
-  /** The table has a height of its own; unless strict, only its definition decides. */
+  /** The table has a height of its own. Unless strict, only its definition counts. */
   readonly asOf: boolean;
-  /** The table has AUTO_INCREMENT ids that are the replica's own, and did not count. */
+  /** The replica keeps its own AUTO_INCREMENT ids in this table, which were not compared. */
   readonly ownIds: boolean;
   readonly rows: Pair<number | null>;
-  /** Sum of 64 bits per row, decimal; null where the table is missing. */
+  /** Sum of 64 bits per row, decimal; null when the table is missing. */
   readonly digest: Pair<string | null>;
-  /** Rows of one block or action that have surrogate ids stand in the same order; unless strict, it does not decide. */
+  /** Whether rows of one block or action stand in the same order of ids. Unless strict, it does not count. */
   readonly sameOrder: boolean;
   readonly schema: readonly string[];
   readonly differences: readonly RowDifference[];
   readonly more: boolean;
 }
 
+/** Result of a comparison. */
 export interface Verdict {
-  /** Every compared table is equal in definition and content, at the same height. */
+  /** Whether every compared table is equal in definition and content, at the same height. */
   readonly equal: boolean;
-  /** Highest `blocks.block_index`; null without one. */
+  /** Highest `blocks.block_index`; null when there is none. */
   readonly heights: Pair<number | null>;
-  /** Which part of the source the replica is; only that is compared. Null: all. */
+  /** The part of the source that the replica holds; only that is compared. Null when it holds all. */
   readonly part: Part | null;
   readonly tables: readonly TableVerdict[];
   readonly durationMs: number;
 }
 
 /**
- * Compares a source with its replica, each in one consistent snapshot, row by row.
+ * Compares a source with its replica row by row, each in one consistent snapshot.
  *
- * Shares no code with the path that makes replicas, so that it cannot share its errors.
+ * It shares no code with the replication, so that it cannot share its faults.
  *
- * @throws {PlatformError} COMMAND_INVALID (URL, unknown table), DATABASE_UNAVAILABLE
+ * @throws {PlatformError} COMMAND_INVALID for a wrong URL or unknown table; DATABASE_UNAVAILABLE
  */
 export async function compareDatabases(
   source: string | Coordinates,
@@ -110,7 +117,7 @@ async function heightOf(side: Side, { tables }: Schema): Promise<number | null> 
   return row?.[0] ?? null;
 }
 
-/** Tables of either side that ought to be equal. */
+/** Returns the tables of either side that should be equal. */
 function tableNames(
   source: Schema,
   replica: Schema,
@@ -155,7 +162,7 @@ async function compareTable(
       more: false
     };
   }
-  // Each side makes these by itself, so by definitions of its own release or make.
+  // Each side makes the control tables itself, with the definitions of its own release or program.
   const schema = isControl(name) ? [] : schemaDifferences(a, b);
   const selection = selectFrom(a, b, ours, part, { local: new Set(local), ids });
   const [left, right] = await Promise.all([digestOf(source, selection), digestOf(replica, selection)]);
@@ -184,7 +191,7 @@ async function digestOf(side: Side, { from, columns }: Selection): Promise<{ row
   return { rows: Number(row![0]), digest: row![1] };
 }
 
-/** Like the digest of the rows, with each row's place within its scope. */
+/** Returns a digest of the rows with each row's position within its block or action. */
 async function orderDigest(side: Side, { from, columns, order }: Selection): Promise<string> {
   if (order === null) return '';
   const place = `ROW_NUMBER() OVER (PARTITION BY ${quoted(order.scope)} ORDER BY ${quoted(order.by)})`;

@@ -3,27 +3,28 @@ import type { Column } from './schema.ts';
 import type { Selection } from './selection.ts';
 import type { Side } from './side.ts';
 
-/** One row that is not the same on both sides; values as a person reads them, null for NULL. */
+/** A row that differs between the sides. Values are readable text, null for NULL. */
 export interface RowDifference {
   readonly kind: 'onlyInSource' | 'onlyInReplica' | 'changed';
-  /** The columns that name the row; all of them where the table has no key. */
+  /** Columns that identify the row; all columns when the table has no key. */
   readonly key: Readonly<Record<string, string | null>>;
-  /** Of a changed row: the columns that differ. */
+  /** Changed rows only: the columns that differ. */
   readonly columns?: Readonly<Record<string, { readonly source: string | null; readonly replica: string | null }>>;
-  /** Of a row on one side only: how many equal ones more than on the other. */
+  /** Rows on one side only: how many more equal rows than on the other side. */
   readonly count?: number;
 }
 
+/** Differing rows of one table. */
 export interface Differences {
   readonly rows: readonly RowDifference[];
-  /** There may be more than the limit let through. */
+  /** Whether the limit may have cut the list. */
   readonly more: boolean;
 }
 
-/** Rows that one query may bring; a single group of rows is always taken whole. */
+/** Most rows of one query. A single bucket is always read whole. */
 const ROWS_AT_ONCE = 20_000;
 
-/** Finds the rows that make two digests differ, in memory bounded by a small part of the table. */
+/** Finds the rows that make two digests differ. Memory is bounded by a small part of the table. */
 export async function findDifferences(
   source: Side,
   replica: Side,
@@ -69,7 +70,7 @@ async function differingBuckets(
     .map(({ bucket, a, b }) => ({ name: bucket, rows: (a?.count ?? 0) + (b?.count ?? 0) }));
 }
 
-/** Distinct rows under the text of their identity, each with how often it occurs. */
+/** Distinct rows by the text of their identity, with their number. */
 type RowsByIdentity = Map<string, Map<string, { readonly texts: readonly string[]; count: number }>>;
 
 async function readRows(
@@ -129,7 +130,7 @@ function compareRows(
 
 type Rows = Map<string, { readonly texts: readonly string[]; count: number }>;
 
-/** Rows that occur more often here than there. */
+/** Returns the rows that occur more often here than there. */
 function surplus(here: Rows | undefined, there: Rows | undefined): { texts: readonly string[]; count: number }[] {
   return [...(here ?? [])]
     .map(([text, { texts, count }]) => ({ texts, count: count - (there?.get(text)?.count ?? 0) }))

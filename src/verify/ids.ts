@@ -1,12 +1,14 @@
 import type { Schema } from './schema.ts';
 import type { Side } from './side.ts';
 
-/** Decides whether the AUTO_INCREMENT ids of a table are compared. */
+/** Returns whether the AUTO_INCREMENT ids of a table are compared. */
 export type ComparesIds = (table: string) => boolean;
 
 /**
- * Where a replica's marker says whose ids it has, those of its source count, and not those of the tables that it names: they are
- * the replica's own. Where it does not say, as another program's, none count.
+ * Reads whose ids a replica has, from its marker.
+ *
+ * The ids of its source are compared, except in tables that the marker names as having own ids. Without this
+ * information, as in replicas of other programs, no ids are compared.
  */
 export async function readComparesIds(replica: Side, { tables }: Schema): Promise<ComparesIds> {
   if (!tables.get('sync_state')?.columns.some(({ name }) => name === 'ids')) return () => false;

@@ -1,11 +1,11 @@
 import type { Schema, Table } from './schema.ts';
 import { quoted, type Side } from './side.ts';
 
-/** The part of its source that a replica holds, as its marker says. */
+/** The part of its source that a replica holds, by its marker. */
 export interface Part {
-  /** It has no blocks below this one. */
+  /** Lowest block that it holds; null when it holds all. */
   readonly floor: number | null;
-  /** It has the ten tables of an infra-only subscription. */
+  /** Whether it holds only the ten tables of an infra-only subscription. */
   readonly infraOnly: boolean;
   readonly height: number | null;
 }
@@ -22,16 +22,19 @@ const INFRA_TABLES: ReadonlySet<string> = new Set([
   'index_statuses',
   'index_fiats'
 ]);
-/** What a truncated replica lacks in part: balances of keys that its blocks do not touch, and epochs that begin below it. */
+/**
+ * Tables that a truncated replica cannot hold in full: balances that its blocks do not touch, and epochs that begin
+ * below it.
+ */
 const NEVER_ABOVE_A_FLOOR: ReadonlySet<string> = new Set(['balances', 'merkle_epochs']);
-/** Columns that tie a row to a block, and the table that knows which one. */
+/** Columns that tie a row to a block, with the table that holds the block. */
 const SCOPES = [
   ['block_index', null],
   ['tx_index', 'transactions'],
   ['action_index', 'actions']
 ] as const;
 
-/** Reads which part of its source a replica is; null: it is a whole one. */
+/** Reads the part of its source that a replica holds; null when it holds all. */
 export async function readPart(replica: Side, { tables }: Schema): Promise<Part | null> {
   const columns = new Set(tables.get('sync_state')?.columns.map(({ name }) => name));
   if (!columns.has('floor') || !columns.has('infra_only')) return null;
@@ -47,20 +50,22 @@ export async function readPart(replica: Side, { tables }: Schema): Promise<Part 
   };
 }
 
-/** True for tables that a part has. */
+/** Returns whether a part includes a table. */
 export function isInPart(part: Part | null, table: string): boolean {
   if (part?.infraOnly && !INFRA_TABLES.has(table)) return false;
   return part === null || part.floor === null || !NEVER_ABOVE_A_FLOOR.has(table);
 }
 
-/** A column that may be NULL ties rows to blocks only where no other does, and never those of a lookup table. */
+/**
+ * Returns the column that ties rows to blocks. A nullable one counts only without another, and never in lookup tables.
+ */
 function scopeOf(name: string, columns: Table['columns']): (typeof SCOPES)[number] | undefined {
   const required = SCOPES.find(([scope]) => columns.some((own) => own.name === scope && !own.nullable));
   if (required || name.startsWith('index_')) return required;
   return SCOPES.find(([scope, parent]) => parent === null && columns.some((own) => own.name === scope));
 }
 
-/** The rows of a table that a part has, as what goes after FROM. */
+/** Returns the rows of a table that a part includes, as SQL for FROM. */
 export function rowsInPart(part: Part | null, { name, columns }: Table, { tables }: Schema): string {
   const floor = part?.floor ?? null;
   const [column, parent] = scopeOf(name, columns) ?? [];

@@ -3,19 +3,19 @@ import type { RowDifference } from './differences.ts';
 
 const LONGEST_VALUE = 120;
 
-/** A verdict as text for a terminal: what differs first, one sentence at the end. */
+/** Returns a verdict as text: differences first, the result in the last line. */
 export function renderVerdict({ equal, heights, part, tables, durationMs }: Verdict): string {
   const lines = [`heights: source ${heights.source ?? 'none'}, replica ${heights.replica ?? 'none'}`];
   if (part?.infraOnly) lines.push('the replica is infra-only: its ten tables are compared');
   if (part && part.floor !== null)
-    lines.push(`the replica begins at block ${part.floor}: what is below is not compared`);
+    lines.push(`the replica begins at block ${part.floor}: lower blocks are not compared`);
   for (const table of tables) lines.push(...renderTable(table));
   const rows = tables.reduce((sum, table) => sum + (table.rows.source ?? 0), 0);
   const differing = tables.filter((table) => !table.equal).length;
   const summary = `${tables.length} tables, ${rows} rows, ${(durationMs / 1000).toFixed(1)} s`;
   if (equal) lines.push(`EQUAL: ${summary}`);
   else if (heights.source !== heights.replica)
-    lines.push(`DIFFERENT: other heights, ${differing} tables differ; ${summary}`);
+    lines.push(`DIFFERENT: the heights differ, ${differing} tables differ; ${summary}`);
   else lines.push(`DIFFERENT: ${differing} tables differ; ${summary}`);
   return lines.join('\n');
 }

@@ -1,14 +1,19 @@
 import type { Column } from './schema.ts';
 import { quoted } from './side.ts';
 
-/** Longer values are compared by length and SHA-256, so that no row's text meets the server's packet limit. */
+/**
+ * Longest value that is compared in full. Longer ones are compared by length and SHA-256, to stay within the server's
+ * packet limit.
+ */
 const LONGEST_HEX_BYTES = 2048;
 
 /**
- * The text of one column's value, as SQL: different values have different texts, NULL is `~`, and no text has a `|`.
+ * Returns SQL for the text of a column's value. Different values have different texts, NULL is `~`, and no text
+ * contains `
+ * `.
  *
- * Strings and bytes as the hex of what is stored; floating point as DOUBLE, whose text is
- * exact but for the sign of zero, which only its angle tells.
+ * Strings and bytes become hex. Floating point becomes DOUBLE, whose text is exact except for the sign of zero, which
+ * its angle shows.
  */
 export function columnText({ name, dataType }: Column): string {
   const column = quoted(name);
@@ -39,24 +44,24 @@ export function columnText({ name, dataType }: Column): string {
   }
 }
 
-/** The text of a row's columns, as SQL. */
+/** Returns SQL for the text of a row's columns. */
 export function rowText(columns: readonly Column[]): string {
   return columns.length === 0 ? "''" : `CONCAT(${columns.map(columnText).join(", '|', ")})`;
 }
 
-/** 64 bits of a row, as SQL. */
+/** Returns SQL for a 64-bit hash of a row. */
 export function rowHash(columns: readonly Column[]): string {
   return `CAST(CONV(LEFT(MD5(${rowText(columns)}), 16), 16, 10) AS UNSIGNED)`;
 }
 
-/** One of 4096 groups of rows, by the columns that name them, as SQL. */
+/** Returns SQL for the bucket of a row, one of 4096, by its identifying columns. */
 export function rowBucket(columns: readonly Column[]): string {
   return `LEFT(MD5(${rowText(columns)}), 3)`;
 }
 
 const TEXTS = new Set(['char', 'varchar', 'tinytext', 'text', 'mediumtext', 'longtext', 'enum', 'set']);
 
-/** A column's text as a person reads it; null for NULL. */
+/** Converts a column's text to readable text; null for NULL. */
 export function readable({ dataType, charset }: Column, text: string): string | null {
   if (text === '~') return null;
   const [first = '', second] = text.split(':');

@@ -1,10 +1,11 @@
 import type { Side } from './side.ts';
 
+/** A column's definition. */
 export interface Column {
   readonly name: string;
-  /** `varchar`, `bigint`, …, lower case. */
+  /** Lower case, such as `varchar` or `bigint`. */
   readonly dataType: string;
-  /** The whole type, without the display width of integers, which means nothing. */
+  /** Full type without the display width of integers, which has no meaning. */
   readonly type: string;
   readonly nullable: boolean;
   readonly charset: string | null;
@@ -13,27 +14,30 @@ export interface Column {
   readonly generated: boolean;
 }
 
+/** A key's definition. */
 export interface Key {
   readonly unique: boolean;
-  /** The key as text: `UNIQUE BTREE (a, b(10), c DESC)`; its name is ignored. */
+  /** The key as text, `UNIQUE BTREE (a, b(10), c DESC)`, without its name. */
   readonly text: string;
-  /** Null when a column has a prefix length: such a key names no row. */
+  /** Null when a column has a prefix length: such a key does not identify rows. */
   readonly columns: readonly string[] | null;
 }
 
+/** A table's definition. */
 export interface Table {
   readonly name: string;
   readonly columns: Column[];
   readonly keys: Key[];
 }
 
+/** The definitions of one side. */
 export interface Schema {
   readonly tables: ReadonlyMap<string, Table>;
-  /** By `table.column`, the tables whose foreign keys refer to it. */
+  /** Tables whose foreign keys refer to a column, by `table.column`. */
   readonly referenced: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Every table of a side that has rows, read from information_schema inside its snapshot. */
+/** Reads all tables with rows from information_schema, inside the side's snapshot. */
 export async function readSchema(side: Side): Promise<Schema> {
   const tables = new Map<string, Table>();
   const own = await side.select<[string]>(`
@@ -55,7 +59,7 @@ export async function readSchema(side: Side): Promise<Schema> {
     SELECT TABLE_NAME, COLUMN_NAME, LOWER(DATA_TYPE), LOWER(COLUMN_TYPE), IS_NULLABLE, CHARACTER_SET_NAME, COLLATION_NAME,
            LOWER(EXTRA), NULLIF(GENERATION_EXPRESSION, '')
     FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() ORDER BY BINARY TABLE_NAME, ORDINAL_POSITION`)) {
-    // When a row was written is each side's own: a system-versioned table counts with the rows as they are now.
+    // The period columns of a system-versioned table differ by side: only its current rows are compared.
     if (!names.has(table) || generated === 'ROW START' || generated === 'ROW END') continue;
     if (!tables.has(table)) tables.set(table, { name: table, columns: [], keys: [] });
     tables.get(table)!.columns.push({
@@ -100,7 +104,7 @@ async function readKeys(side: Side, tables: ReadonlyMap<string, Table>): Promise
   }
 }
 
-/** What differs between the definitions of one table, a sentence each. */
+/** Returns the differences between two definitions of a table, one sentence each. */
 export function schemaDifferences(source: Table, replica: Table): string[] {
   const theirs = new Map(replica.columns.map((column) => [column.name, column]));
   const found: string[] = [];
@@ -124,7 +128,7 @@ function describeColumn({ type, nullable, charset, collation, generated }: Colum
   return words.filter((word) => word !== null).join(' ');
 }
 
-/** Multiset difference. */
+/** Returns the multiset difference. */
 function withoutEach(list: readonly string[], taken: readonly string[]): string[] {
   const left = [...taken];
   return list.filter((text) => {

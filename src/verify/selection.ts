@@ -1,24 +1,24 @@
 import { type Part, rowsInPart } from './part.ts';
 import type { Column, Schema, Table } from './schema.ts';
 
-/** What of one table is compared. */
+/** The compared part of one table. */
 export interface Selection {
   readonly name: string;
-  /** The rows, as what goes after FROM. */
+  /** SQL for FROM that yields the rows. */
   readonly from: string;
-  /** Columns of both sides, without those whose values differ by design. */
+  /** Columns of both sides, without those that differ by design. */
   readonly columns: readonly Column[];
-  /** Columns that name a row, or null: then equal rows are counted. */
+  /** Columns that identify a row; null when equal rows are counted instead. */
   readonly identity: readonly string[] | null;
-  /** Rows of one scope are compared in the order of an id whose values are ignored; null: order is ignored. */
+  /** Column of the scope within which rows are compared in the order of an ignored id; null when order is ignored. */
   readonly order: { readonly scope: string; readonly by: string } | null;
-  /** The table has AUTO_INCREMENT ids that do not count. */
+  /** Whether the table has AUTO_INCREMENT ids that are not compared. */
   readonly ownIds: boolean;
-  /** The table has a height of its own and is reported apart. */
+  /** Whether the table has a height of its own. */
   readonly asOf: boolean;
 }
 
-/** Tables of one node, which never travel. */
+/** Tables of one node that are never replicated. */
 const NODE_LOCAL = new Set([
   'mempool_transactions',
   'merkle_reorgs',
@@ -55,31 +55,31 @@ const NODE_LOCAL = new Set([
   'dispenser_extensions'
 ]);
 
-/** Columns that each side fills by itself, besides generated ones and ignored ids. */
+/** Columns that each side fills itself, in addition to generated columns and ignored ids. */
 const OWN_COLUMNS: ReadonlyMap<string, readonly string[]> = new Map([
   ['sync_meta', ['id', 'logged_at']],
   ['merkle_epochs', ['id', 'created_at']]
 ]);
 
-/** Columns that tie a row to a block; where AUTO_INCREMENT fills them, they carry meaning all the same. */
+/** Columns that tie a row to a block. They are compared even when AUTO_INCREMENT fills them. */
 const SCOPES = ['block_index', 'tx_index', 'action_index'];
 
-/** True for tables that only one node has, or that its sync service keeps for itself. */
+/** Returns whether a table belongs to one node or to its sync service. */
 export function isLocal(name: string, furtherNames: ReadonlySet<string>): boolean {
   const isOwn = (name.startsWith('sync_') && name !== 'sync_meta') || name.startsWith('_gone_');
   return isOwn || NODE_LOCAL.has(name) || furtherNames.has(name);
 }
 
-/** A source may not have made these; then its replica may. */
+/** Returns whether a table is one that a replica may have although its source does not. */
 export function isControl(name: string): boolean {
   return name === 'sync_meta' || name === 'merkle_epochs';
 }
 
 /**
- * Decides what of a table is compared, from the source's schema and which part of it the replica has.
+ * Decides what of a table is compared, from both definitions and the replica's part.
  *
- * @param local further names of tables that never travel
- * @param ids AUTO_INCREMENT ids count
+ * @param local further tables that are never replicated
+ * @param ids whether AUTO_INCREMENT ids are compared
  */
 export function selectFrom(
   source: Table,

@@ -1,7 +1,7 @@
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { PlatformError } from '../errors.ts';
 
-/** Where one of the two databases is. */
+/** Coordinates of one database. */
 export interface Coordinates {
   readonly host: string;
   readonly port: number;
@@ -19,7 +19,8 @@ const SESSION = [
 ];
 
 /**
- * `mysql://user:pass@host:port/database`, or `mysql://user:pass@localhost/database?socket=/run/mysqld/mysqld.sock`.
+ * Parses `mysql://user:pass@host:port/database` or
+ * `mysql://user:pass@localhost/database?socket=/run/mysqld/mysqld.sock`.
  *
  * @throws {PlatformError} COMMAND_INVALID; the message never holds the password
  */
@@ -46,10 +47,10 @@ export function parseDatabaseUrl(text: string): Coordinates {
 }
 
 /**
- * One of the two databases, seen in one consistent snapshot for as long as it is open.
+ * One of the two databases, seen in one consistent snapshot while it is open.
  *
- * One connection a side: MariaDB cannot share a snapshot between connections, and two snapshots could differ.
- * Tables of engines without transactions are seen as they are at the moment of their query.
+ * It uses a single connection: MariaDB cannot share a snapshot between connections, and two snapshots could differ.
+ * Tables of engines without transactions are seen as they are when queried.
  */
 export class Side {
   readonly role: 'source' | 'replica';
@@ -60,7 +61,7 @@ export class Side {
     this.#connection = connection;
   }
 
-  /** @throws {PlatformError} DATABASE_UNAVAILABLE or DATABASE_REFUSED, naming the side */
+  /** Opens a side. @throws {PlatformError} DATABASE_UNAVAILABLE or DATABASE_REFUSED with the side's name */
   static async open(role: 'source' | 'replica', to: Coordinates): Promise<Side> {
     let connection: Connection | undefined;
     try {
@@ -81,9 +82,9 @@ export class Side {
   }
 
   /**
-   * Rows as arrays in the order of the select list.
+   * Returns rows as arrays in the order of the select list.
    *
-   * A warning is a failure: it may mean that a value was cut, and then nothing may be called equal.
+   * A warning counts as a failure: it may mean that a value was cut, and then nothing may be called equal.
    *
    * @throws {PlatformError} DATABASE_UNAVAILABLE
    */
@@ -114,7 +115,7 @@ function unavailable(caught: unknown, role: string, detail: Record<string, unkno
   );
 }
 
-/** An identifier in backticks. */
+/** Quotes an identifier with backticks. */
 export function quoted(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }

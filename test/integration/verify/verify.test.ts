@@ -141,7 +141,7 @@ test('databases at different heights are not equal, also when every compared tab
     { local: ['blocks'] }
   );
   assert.deepEqual([verdict.equal, verdict.heights], [false, { source: 2, replica: 1 }]);
-  assert.match(renderVerdict(verdict), /DIFFERENT: other heights/);
+  assert.match(renderVerdict(verdict), /DIFFERENT: the heights differ/);
 });
 
 test("local and sync-owned tables do not count, sync_meta's rows do", async () => {

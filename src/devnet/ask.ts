@@ -3,17 +3,20 @@ import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
 
 const TIMEOUT_MS = 30_000;
 
-/** A service of the devnet, by its JSON-RPC. */
+/** A service of the devnet with a JSON-RPC interface. */
 export interface AskedService {
   readonly name: string;
   readonly url: string;
-  /** Undefined: it asks for none. */
+  /** Undefined when the service needs no key. */
   readonly apiKey?: string;
-  /** What a failed call is called. */
+  /** Error code of a failed call. */
   readonly fault: ErrorCode;
 }
 
-/** Calls one method, as a user would. @returns its result @throws {PlatformError} the service's `fault`, naming service, method and reason */
+/**
+ * Calls one method as a user would. @returns its result @throws {PlatformError} the service's `fault`, with service,
+ * method and reason
+ */
 export async function askService(
   { name, url, apiKey, fault }: AskedService,
   method: string,

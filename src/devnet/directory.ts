@@ -7,15 +7,15 @@ import { stopLeftovers } from './processes/leftovers.ts';
 /** A devnet's directory, held by this process. */
 export interface HeldDirectory {
   readonly path: string;
-  /** Lets another devnet have it. */
+  /** Frees it for another devnet. */
   release(): void;
 }
 
 /**
- * Takes a directory for one devnet; what a killed one left running in it is stopped.
+ * Takes a directory for one devnet and stops processes that a killed devnet left running in it.
  *
- * @param fresh begins with an empty one
- * @throws {PlatformError} COMMAND_INVALID when another devnet runs in it
+ * @param fresh whether to empty it first
+ * @throws {PlatformError} COMMAND_INVALID while another devnet runs in it
  */
 export async function holdDirectory(path: string, { fresh }: { readonly fresh: boolean }): Promise<HeldDirectory> {
   const pidFile = join(path, 'devnet.pid');
@@ -31,7 +31,7 @@ export async function holdDirectory(path: string, { fresh }: { readonly fresh: b
   return { path, release: () => rmSync(pidFile, { force: true }) };
 }
 
-/** A directory of this run alone. */
+/** Creates a directory for this run only. */
 export function makeTemporaryDirectory(): string {
   return mkdtempSync(join(tmpdir(), 'platform-devnet-'));
 }

@@ -3,7 +3,7 @@ import { askService } from './ask.ts';
 import type { NodeAddress } from './services.ts';
 import { DEVNET, type DevnetPorts, HOST } from './settings.ts';
 
-/** What is where in a devnet. */
+/** Addresses of a devnet's parts. */
 export interface DevnetPlaces {
   readonly ports: DevnetPorts;
   readonly node: NodeAddress;
@@ -12,7 +12,10 @@ export interface DevnetPlaces {
 
 type Params = Readonly<Record<string, string | number>>;
 
-/** Registers node, databases and services of one chain and network with the hub, as an operator would. @throws {PlatformError} HUB_UNREACHABLE */
+/**
+ * Registers node, databases and services of one chain and network with the hub, as an operator would. @throws
+ * {PlatformError} HUB_UNREACHABLE
+ */
 export async function registerModules(hubUrl: string, apiKey: string, places: DevnetPlaces): Promise<void> {
   const config = { [DEVNET.chain]: { [DEVNET.network]: modulesOf(places) } };
   await askService({ name: 'hub', url: hubUrl, apiKey, fault: 'HUB_UNREACHABLE' }, 'updateconfig', { config });

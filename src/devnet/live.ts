@@ -5,17 +5,17 @@ import { readPlatformState, stateLine } from './platform-state.ts';
 import { fundWallet, type MinedNode, mineRound, planRounds, type Round } from './processes/miner.ts';
 import type { DevnetSettings } from './settings.ts';
 
-/** What happens by itself. */
+/** Pace of a devnet that runs until it is stopped. */
 export interface LivePace {
   /** Mean milliseconds between blocks. */
   readonly blockIntervalMs: number;
-  /** Whether blocks have payments and reorgs of the devnet's own; else only what callers send is mined. */
+  /** Whether the devnet adds payments and reorgs; otherwise blocks hold only what callers send. */
   readonly isBusy: boolean;
 }
 
 const STATUS_INTERVAL_MS = 5_000;
 
-/** Mines and reports until the signal; never ends by itself. */
+/** Mines and reports until the signal. Never ends by itself. */
 export async function runLive(
   platform: Platform,
   settings: DevnetSettings,
@@ -26,8 +26,10 @@ export async function runLive(
 }
 
 /**
- * Callers may ask the miner for anything, so that what the node refuses ends nothing; the death of its process ends the devnet. The
- * plan begins anew with each start; the height in its seed keeps two starts apart.
+ * Mines round after round. A refusal of the node ends nothing, because callers may ask the miner for anything; the
+ * death of the miner's process ends the devnet.
+ *
+ * The plan begins anew at each start. The height in its seed makes two starts differ.
  */
 async function mine(
   { node }: Platform,

@@ -8,15 +8,15 @@ import { FUNDING_BLOCKS, fundWallet, mineRound, planRounds } from './processes/m
 import { DEVNET, type DevnetSettings, devnetDatabase } from './settings.ts';
 import { compareReplicas, type Summary } from './summary.ts';
 
-/** What happens when this part of the blocks is mined. */
+/** An event at some part of the run. */
 interface Incident {
-  /** From 0 (the wallet is funded) to 1 (all blocks are mined). */
+  /** From 0, when the wallet is funded, to 1, when all blocks are mined. */
   readonly at: number;
   readonly reorgDepth?: number;
   readonly kill?: keyof typeof KILLED;
 }
 
-/** The actor that is killed in each service. */
+/** The actor to kill in each service. */
 const KILLED = {
   indexer: { kind: 'indexer', chain: DEVNET.chain, network: DEVNET.network },
   server: devnetDatabase('indexer'),
@@ -31,14 +31,14 @@ const INCIDENTS: readonly Incident[] = [
   { at: 0.8, kill: 'client' }
 ];
 
-/** Below it the incidents would not lie apart. */
+/** Least number of blocks: with fewer, incidents would fall together. */
 export const MIN_BLOCKS = FUNDING_BLOCKS + 30;
 const SETTLE_DEADLINE_MS = 90_000;
 const SETTLE_INTERVAL_MS = 250;
 const PROGRESS_INTERVAL_MS = 3_000;
 
 /**
- * One run to an end: mines, forces reorgs, kills actors, waits for the replicas and compares them.
+ * Runs the proof: mines, forces reorgs, kills actors, waits for the replicas and compares them.
  *
  * @throws {PlatformError} ACTOR_TIMEOUT when the replicas do not reach the node's height in time
  */
@@ -55,7 +55,7 @@ export async function runOnce(
   for (const incident of INCIDENTS) {
     await mineTo(from + Math.round((blocks - from) * incident.at));
     if (incident.reorgDepth) {
-      await settle(platform, tell, signal); // else nobody has the blocks that are replaced
+      await settle(platform, tell, signal); // so that every part has the blocks that are replaced
       tell(`reorg of depth ${incident.reorgDepth} at height ${await node.getHeight()}`);
       await node.reorg(incident.reorgDepth);
     }
@@ -85,7 +85,7 @@ export async function runOnce(
   }
 }
 
-/** Waits until both replicas stand at the node's height, and says where they are meanwhile. */
+/** Waits until both replicas have the node's height, and prints the state meanwhile. */
 export async function settle(platform: Platform, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + SETTLE_DEADLINE_MS;
   let nextProgress = 0;

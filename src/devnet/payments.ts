@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-/** An action, and the account that pays for it. */
+/** An action with the account that pays for it. */
 export interface PlannedPayment {
   readonly from: string;
   readonly action: string;
@@ -9,12 +9,12 @@ export interface PlannedPayment {
 /** Decimals of every token. */
 const PLACES = 2;
 
-/** What a small wallet pays first: account n issues DEVn. */
+/** Returns the first payments of a wallet: account n issues DEVn. */
 export function planIssues(accounts: readonly string[]): PlannedPayment[] {
   return accounts.map((from, at) => ({ from, action: `ISSUE|0|DEV${at + 1}|1000000|1000|${PLACES}|devnet|5000` }));
 }
 
-/** One payment after that. Most actions are valid, some never are. */
+/** Returns a later payment. Most actions are valid; some are invalid on purpose. */
 export function planPayment(random: Random, accounts: readonly string[]): PlannedPayment {
   const from = random.between(0, accounts.length - 1);
   const other = accounts[random.between(0, accounts.length - 1)]!;
@@ -26,21 +26,22 @@ export function planPayment(random: Random, accounts: readonly string[]): Planne
   return { from: accounts[from]!, action };
 }
 
+/** Facts from which an action is planned. */
 interface PlanOf {
   readonly random: Random;
-  /** The token of the account that acts. */
+  /** Token of the acting account. */
   readonly own: string;
-  /** Any account's token. */
+  /** Token of any account. */
   readonly tick: string;
   readonly amount: string;
-  /** Another account, or the same. */
+  /** Any account, possibly the acting one. */
   readonly other: string;
 }
 type Plan = (plan: PlanOf) => string;
 
 const INVALID_ODDS = 1 / 8;
 
-/** Each fits one OP_RETURN output. What is listed twice comes twice as often. */
+/** Valid actions. Each fits one OP_RETURN output. An action that is listed twice comes twice as often. */
 const VALID: readonly [Plan, ...Plan[]] = [
   ({ own, random }) => `ISSUE|0|${own}|1000000|1000|${PLACES}|devnet ${random.between(1, 99)}|5000`,
   ({ own, random }) => `ISSUE|1|${own}|devnet ${random.between(100, 999)}`,

@@ -5,28 +5,28 @@ import type { DbType } from '../wire/data/database.ts';
 import type { MinedNode } from './processes/miner.ts';
 import { DATABASE_NAMES } from './settings.ts';
 
-/** Where every part of the devnet stands; null or undefined where a part gives no answer just now. */
+/** State of every part of the devnet; null or undefined for a part that does not answer. */
 export interface PlatformState {
   readonly node: number | null;
-  /** The highest block of each authoritative database. */
+  /** Highest block of each authoritative database. */
   readonly decoder: number | null;
   readonly indexer: number | null;
-  /** Blocks that the decoder has replaced so far. */
+  /** Number of blocks that the decoder has replaced. */
   readonly replaced: number | null;
   readonly server: SyncProbe | undefined;
   readonly client: SyncProbe | undefined;
 }
 
-/** Whom to ask. */
+/** Parts to ask for their state. */
 export interface Watched {
   readonly node: Pick<MinedNode, 'getHeight'>;
-  /** To the devnet's MariaDB. */
+  /** Connection to the devnet's MariaDB. */
   readonly connection: Connection;
   readonly server: ProbeAddress;
   readonly client: ProbeAddress;
 }
 
-/** Asks every part at once. A part that is down or restarting leaves a gap, not an error. */
+/** Asks every part at once. A part that is down or restarting leaves a gap and causes no error. */
 export async function readPlatformState({ node, connection, server, client }: Watched): Promise<PlatformState> {
   const [nodeHeight, decoder, indexer, replaced, serverProbe, clientProbe] = await Promise.all([
     node.getHeight().catch(() => null),
@@ -39,7 +39,7 @@ export async function readPlatformState({ node, connection, server, client }: Wa
   return { node: nodeHeight, decoder, indexer, replaced, server: serverProbe, client: clientProbe };
 }
 
-/** Null also while the table is not there yet. */
+/** Reads one number; null while the table does not exist. */
 async function readFigure(
   connection: Connection,
   dbType: DbType,
@@ -51,7 +51,7 @@ async function readFigure(
   return row?.figure == null ? null : Number(row.figure);
 }
 
-/** Both replicas hold the node's last block, and neither is doing anything nor has to be compared with its source. */
+/** Returns whether both replicas hold the node's last block, are idle, and need no comparison with their source. */
 export function isSettled({ node, client }: PlatformState): boolean {
   if (node === null || client === undefined || client.databases.length < Object.keys(DATABASE_NAMES).length)
     return false;
@@ -67,7 +67,7 @@ function isBusy({ state, halt, waiting, verification }: ProbedDatabase): boolean
   );
 }
 
-/** One line for the one who watches. */
+/** Returns the state as one line. */
 export function stateLine({ node, decoder, indexer, replaced, server, client }: PlatformState): string {
   const figure = (value: number | null | undefined) => String(value ?? '-');
   const heights = (probe: SyncProbe | undefined) =>

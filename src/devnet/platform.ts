@@ -23,12 +23,12 @@ import {
 } from './services.ts';
 import { DEVNET, type DevnetSettings, databaseOn, HOST, logPath } from './settings.ts';
 
-/** Where everything of a devnet is, with its keys, for programs that use it. */
+/** Addresses and keys of a devnet's parts, for programs that use it. */
 export interface DevnetAddresses {
   readonly network: string;
   /** `RLTC` */
   readonly code: string;
-  /** The file of the profile; null: the default one. */
+  /** Path of the profile; null for the default profile. */
   readonly profile: string | null;
   readonly apiKey: string;
   /** URLs by name. */
@@ -40,7 +40,7 @@ export interface DevnetAddresses {
 /** A running devnet: every service of the platform on one machine. */
 export interface Platform {
   readonly node: MinedNode;
-  /** Where the coin node is asked. */
+  /** Address of the coin node. */
   readonly coin: NodeAddress;
   readonly database: Omit<DatabaseCoordinates, 'name'>;
   readonly indexer: ProbeAddress;
@@ -48,17 +48,18 @@ export interface Platform {
   readonly client: ProbeAddress;
   readonly addresses: DevnetAddresses;
   readonly watched: Watched;
-  /** Rejects with PROCESS_EXITED when a part ends by itself; never resolves. */
+  /** Rejects with PROCESS_EXITED when a part ends by itself. Never resolves. */
   readonly death: Promise<never>;
-  /** Stops everything in the reverse order of the start; returns when no process is left. */
+  /** Stops everything in reverse order of the start. Returns when no process is left. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts MariaDB, coin node, miner, hub, decoder, indexer, tracker, encoder, explorer, sync server and sync client, each when the one before serves.
+ * Starts MariaDB, coin node, miner, hub, decoder, indexer, tracker, encoder, explorer, sync server and sync client.
+ * Each starts when the one before it serves.
  *
- * @param signal ends a start that is under way; what runs is stopped then
- * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED naming the part and the end of its log
+ * @param signal ends a start under way; parts that run are stopped then
+ * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED with the part and the end of its log
  */
 export async function startPlatform(settings: DevnetSettings, signal: AbortSignal): Promise<Platform> {
   const parts = new AsyncDisposableStack();
@@ -77,7 +78,7 @@ async function startParts(
 ): Promise<Platform> {
   const { directory, ports, apiKey, tell } = settings;
   const deaths: Promise<never>[] = [];
-  /** @param end stops the part; called in reverse order */
+  /** Starts a part. @param end stops the part; called in reverse order */
   const start = async <T>(name: string, begin: () => Promise<T>, end: (part: T) => Promise<void>): Promise<T> => {
     signal.throwIfAborted();
     tell(`starting ${name}`);
@@ -144,7 +145,7 @@ async function startParts(
     `consoles: indexer ${indexer.url}, server ${server.url}, client ${client.url}; their key, made for this run: ${apiKey}`
   );
   const death = Promise.race(deaths);
-  death.catch(() => undefined); // who waits for it learns it
+  death.catch(() => undefined); // callers await it
   return {
     node,
     coin: coinNode.address,

@@ -1,15 +1,18 @@
 import { createHash } from 'node:crypto';
 
-/** Numbers that follow from a seed alone, so that a run can be repeated. */
+/** Random numbers from a seed, so that a run can be repeated. */
 export interface Random {
-  /** From 0 up to but not including 1. */
+  /** Returns a number from 0 up to but not including 1. */
   next(): number;
-  /** A whole number, both bounds included. */
+  /** Returns a whole number, both bounds included. */
   between(min: number, max: number): number;
   pick<T>(items: readonly [T, ...T[]]): T;
 }
 
-/** @see Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators" (the 32-bit mix) */
+/**
+ * Creates the numbers of a seed. @see Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators" (the 32-bit
+ * mix)
+ */
 export function createRandom(seed: string): Random {
   let state = createHash('sha256').update(seed).digest().readUInt32LE(0);
   const next = () => {

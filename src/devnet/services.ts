@@ -15,7 +15,7 @@ import {
 
 type Server = Omit<DatabaseCoordinates, 'name'>;
 
-/** Where the coin node's RPC is. */
+/** Address and account of the coin node's RPC. */
 export interface NodeAddress {
   readonly host: string;
   readonly port: number;
@@ -26,9 +26,10 @@ export interface NodeAddress {
 const JSON_BODY = { 'content-type': 'application/json' };
 const PROBE_TIMEOUT_MS = 2_000;
 
-/** What a service inherits of the caller's environment: nothing that configures it. */
+/** Variables that a service inherits from the caller: none that configures it. */
 const INHERITED = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'LOG_LEVEL'];
 
+/** Returns the order for the hub. */
 export function hubOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports, apiKey } = settings;
   const ping = { method: 'POST', headers: JSON_BODY, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' };
@@ -41,6 +42,7 @@ export function hubOrder(settings: DevnetSettings, database: Server): ServiceOrd
   });
 }
 
+/** Returns the order for the decoder. */
 export function decoderOrder(settings: DevnetSettings, database: Server, node: NodeAddress): ServiceOrder {
   return order(settings, 'decoder', 'decoder', new Request(`http://${HOST}:${settings.ports.decoder}/status`), {
     NETWORK: DEVNET.name,
@@ -55,6 +57,7 @@ export function decoderOrder(settings: DevnetSettings, database: Server, node: N
   });
 }
 
+/** Returns the order for the indexer. */
 export function indexerOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports, apiKey } = settings;
   return order(settings, 'indexer', 'indexer', new Request(`http://${HOST}:${ports.indexer}/readyz`), {
@@ -72,6 +75,7 @@ export function indexerOrder(settings: DevnetSettings, database: Server): Servic
   });
 }
 
+/** Returns the order for the encoder. */
 export function encoderOrder(settings: DevnetSettings, node: NodeAddress): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'encoder', 'encoder', new Request(`http://${HOST}:${ports.encoder}/status`), {
@@ -87,7 +91,7 @@ export function encoderOrder(settings: DevnetSettings, node: NodeAddress): Servi
   });
 }
 
-/** The encoder finds its coins by it. */
+/** Returns the order for the tracker, which finds coins for the encoder. */
 export function trackerOrder(settings: DevnetSettings, database: Server, node: NodeAddress): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'tracker', 'utxo', new Request(`http://${HOST}:${ports.tracker}/readyz`), {
@@ -105,7 +109,7 @@ export function trackerOrder(settings: DevnetSettings, database: Server, node: N
   });
 }
 
-/** It mines when the devnet asks it to, and gives coins to whoever asks on this machine. */
+/** Returns the order for the miner, which mines when the devnet asks and gives coins to callers on this machine. */
 export function minerOrder(settings: DevnetSettings, node: NodeAddress): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'miner', 'miner', new Request(`http://${HOST}:${ports.miner}/readyz`), {
@@ -120,6 +124,7 @@ export function minerOrder(settings: DevnetSettings, node: NodeAddress): Service
   });
 }
 
+/** Returns the order for the explorer. */
 export function explorerOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'explorer', 'explorer', new Request(`http://${HOST}:${ports.explorer}/readyz`), {
@@ -132,6 +137,7 @@ export function explorerOrder(settings: DevnetSettings, database: Server): Servi
   });
 }
 
+/** Returns the order for the sync server. */
 export function serverOrder(settings: DevnetSettings): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'sync-server', 'sync', healthOf(ports.server, settings), {
@@ -141,6 +147,7 @@ export function serverOrder(settings: DevnetSettings): ServiceOrder {
   });
 }
 
+/** Returns the order for the sync client. */
 export function clientOrder(settings: DevnetSettings, database: Server): ServiceOrder {
   const { ports } = settings;
   return order(settings, 'sync-client', 'sync', healthOf(ports.client, settings), {
@@ -176,7 +183,7 @@ function healthOf(port: number, { apiKey }: DevnetSettings): Request {
   return new Request(`http://${HOST}:${port}/health`, { headers: { authorization: `Bearer ${apiKey}` } });
 }
 
-/** Both modes'. The rates are for one machine that restarts its client at will. */
+/** Returns the variables of both modes of sync. The rates suit one machine that restarts its client at will. */
 function syncVariables(
   { directory, ports, apiKey }: DevnetSettings,
   name: string
@@ -194,7 +201,7 @@ function syncVariables(
   };
 }
 
-/** Every console shows the whole platform. */
+/** Returns the variables by which every console shows the whole platform. */
 function consoleVariables({ ports, apiKey }: DevnetSettings): Readonly<Record<string, string>> {
   const { hub, decoder, indexer, server, client, explorer, tracker, encoder, miner } = ports;
   const all = [decoder, indexer, server, client, explorer, tracker, encoder, miner, hub];

@@ -6,11 +6,13 @@ import type { Environment } from '../config/variables.ts';
 import type { DatabaseCoordinates, DatabaseId, DbType } from '../wire/data/database.ts';
 import { freePort } from './processes/free-port.ts';
 
-/** The network that a devnet runs on. */
+/** Network of a devnet. */
 export const DEVNET = chainNetwork('litecoin', 'regtest');
-/** Where all of it listens. */
+/** Address on which all parts listen. */
 export const HOST = '127.0.0.1';
+/** Prefix of the replicas' database names. */
 export const REPLICA_PREFIX = 'replica_';
+/** Names of the authoritative databases. */
 export const DATABASE_NAMES: Readonly<Record<DbType, string>> = {
   decoder: databaseName(DEVNET, 'Decoder'),
   indexer: databaseName(DEVNET, 'Indexer')
@@ -18,11 +20,12 @@ export const DATABASE_NAMES: Readonly<Record<DbType, string>> = {
 
 export const TRACKER_DATABASE = databaseName(DEVNET, 'Tracker');
 
-/** `indexer/litecoin/regtest` and `decoder/litecoin/regtest`, in parts. */
+/** Returns the id of a database, such as `indexer/litecoin/regtest`. */
 export function devnetDatabase(dbType: DbType): DatabaseId {
   return { dbType, chain: DEVNET.chain, network: DEVNET.network };
 }
 
+/** Ports of a devnet's services. */
 export interface DevnetPorts {
   readonly miner: number;
   readonly hub: number;
@@ -35,25 +38,25 @@ export interface DevnetPorts {
   readonly client: number;
 }
 
-/** What a devnet is started with. */
+/** Settings of a devnet. */
 export interface DevnetSettings {
-  /** Databases, chain, state and logs; kept unless the caller removes it. */
+  /** Directory of databases, chain, state and logs. It stays unless the caller removes it. */
   readonly directory: string;
   readonly seed: string;
   readonly ports: DevnetPorts;
-  /** Asked of whoever talks to the hub's writes and to the sync services; new at every start. */
+  /** Key for the hub's writes and the sync services; new at each start. */
   readonly apiKey: string;
-  /** The file of PLATFORM_PROFILE, the same for every service; absent: the default profile. */
+  /** Path of PLATFORM_PROFILE for every service; absent for the default profile. */
   readonly profile?: string | undefined;
-  /** PATH and the like; the services' own variables are not taken from it. */
+  /** The caller's environment, of which services get PATH and the like but none of their own variables. */
   readonly shell: Environment;
-  /** The command that starts a service; this process's own program when absent. */
+  /** Command that starts a service; default: this program. */
   readonly program?: readonly [string, ...string[]];
-  /** Takes one line for the one who watches. */
+  /** Prints one line for the user. */
   readonly tell: (line: string) => void;
 }
 
-/** The caller's ports, and a free one for each that is not given. */
+/** Returns the caller's ports, and a free one for each that is missing. */
 export async function choosePorts(given: Partial<DevnetPorts>): Promise<DevnetPorts> {
   return {
     miner: given.miner ?? (await freePort()),
@@ -76,7 +79,7 @@ export function logPath(directory: string, service: string): string {
   return join(directory, 'logs', `${service}.log`);
 }
 
-/** A database of the devnet's MariaDB. */
+/** Returns the coordinates of a database in the devnet's MariaDB. */
 export function databaseOn(
   server: Omit<DatabaseCoordinates, 'name'>,
   dbType: DbType,

@@ -2,9 +2,9 @@ import { compareDatabases, type Verdict } from '../verify/compare.ts';
 import { type DatabaseCoordinates, DB_TYPES, type DbType } from '../wire/data/database.ts';
 import { databaseOn, REPLICA_PREFIX } from './settings.ts';
 
-/** What `devnet --once` prints as its last line. */
+/** Last line of `devnet --once`. */
 export interface Summary {
-  /** Both replicas equal their sources, row by row. */
+  /** Whether both replicas equal their sources, row by row. */
   readonly equal: boolean;
   readonly blocks: number;
   readonly reorgs: number;
@@ -13,13 +13,14 @@ export interface Summary {
   readonly databases: readonly DatabaseSummary[];
 }
 
+/** Result for one database. */
 export interface DatabaseSummary {
   readonly dbType: DbType;
   readonly equal: boolean;
   readonly height: number | null;
   readonly tables: number;
   readonly rows: number;
-  /** One sentence a table that differs. */
+  /** One sentence per table that differs. */
   readonly differences: readonly string[];
 }
 
@@ -41,7 +42,7 @@ function summarise(dbType: DbType, { equal, heights, tables }: Verdict): Databas
     tables: tables.length,
     rows: tables.reduce((sum, { rows }) => sum + (rows.replica ?? 0), 0),
     differences: tables
-      // The source's dispensers go on while the replica's stand at the height that they were fetched at.
+      // The source's dispensers change further, while the replica's are those of the height at which they were fetched.
       .filter(({ equal, asOf, schema }) => !equal && (!asOf || schema.length > 0))
       .map(({ table, rows, schema, differences }) => {
         const first = schema[0] ?? JSON.stringify(differences[0] ?? null);

@@ -8,10 +8,10 @@ const USUAL_EPHEMERAL_START = 32_768;
 const MOST_TRIES = 200;
 
 /**
- * A loopback port on which nobody listens, outside the range from which the kernel takes the ports of
- * outgoing connections. A port of that range could be in use again before its service starts.
+ * Returns a free loopback port outside the range from which the kernel takes ports of outgoing connections: one of that
+ * range could be taken again before its service starts.
  *
- * @throws {PlatformError} PORT_IN_USE when 200 ports, chosen at random, are all in use
+ * @throws {PlatformError} PORT_IN_USE when 200 random ports are all in use
  */
 export async function freePort(): Promise<number> {
   const end = ephemeralStart();
@@ -24,7 +24,7 @@ export async function freePort(): Promise<number> {
   });
 }
 
-/** Where the kernel's range for outgoing connections begins; Linux's default where it is unknown or begins too low. */
+/** Returns the start of the kernel's range for outgoing connections; Linux's default when it is unknown or too low. */
 function ephemeralStart(): number {
   try {
     const start = Number.parseInt(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'), 10);

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Where MariaDB and litecoind note their process. The services end by themselves when the devnet is gone. */
+/** Pid files of MariaDB and litecoind. The services end by themselves when the devnet is gone. */
 const PID_FILES = ['mariadb/mariadb.pid', 'litecoind/data/regtest/bitcoind.pid'];
 const STOP_DEADLINE_MS = 20_000;
 
-/** Stops what a devnet that was killed left running in its directory; nothing else, whatever its pid files say. */
+/** Stops processes that a killed devnet left running in its directory, and no others, whatever its pid files say. */
 export async function stopLeftovers(directory: string): Promise<void> {
   for (const file of PID_FILES) {
     const path = join(directory, file);
@@ -19,7 +19,7 @@ export async function stopLeftovers(directory: string): Promise<void> {
   }
 }
 
-/** The process lives and was started for this directory: its number may have been dealt again. */
+/** Returns whether the process lives and was started for this directory: its number may have been reused. */
 function isOurs(pid: number, directory: string): boolean {
   try {
     return pid > 0 && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${directory}/`);

@@ -11,32 +11,34 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import { freePort } from './free-port.ts';
 import { stopChild } from './stop-child.ts';
 
+/** Options of a private litecoind. */
 export interface LitecoinOptions {
-  /** A free one when absent; give it to come back where a stopped node was. */
+  /** Default: a free port. Set it to restart a stopped node at its port. */
   readonly rpcPort?: number;
-  /** Made up when absent. */
+  /** Default: generated. */
   readonly user?: string;
   readonly password?: string;
-  /** Marks payloads; the default magic when absent. */
+  /** Payload magic; default: that of the default profile. */
   readonly magic?: string;
-  /** Lets the extension block activate at height 432: nothing can then be mined before a first payment into it waits. */
+  /** Whether the extension block activates at height 432. Mining then stops there until a payment into it waits. */
   readonly hasExtensionBlock?: boolean;
-  /** Given on the command line, before what its file says. */
+  /** Command-line options, which override the configuration file. */
   readonly flags?: readonly string[];
 }
 
-/** One payment: an action in an OP_RETURN output, and coins to whom it may concern. */
+/** A payment with an action in an OP_RETURN output, and further outputs. */
 export interface Payment {
   readonly action: string;
   readonly rawData?: Uint8Array;
   readonly outputs?: readonly { readonly address: string; readonly amount: bigint }[];
-  /** Spends a coin of this address, also one that is not confirmed; any coin when absent. */
+  /** Address whose coin it spends, confirmed or not; default: any coin. */
   readonly from?: string;
 }
 
+/** A payment in the mempool. */
 export interface SentPayment extends Payment {
   readonly txid: string;
-  /** The address that the first input spends from. */
+  /** Address from which the first input spends. */
   readonly source: string;
 }
 
@@ -48,22 +50,31 @@ export interface PrivateLitecoind {
   readonly user: string;
   readonly password: string;
   readonly rpc: NodeRpc;
-  /** A new bech32 address of the wallet. */
+  /** Returns a new bech32 address of the wallet. */
   newAddress(): Promise<string>;
-  /** Mines blocks with what waits in the mempool, to a new address unless one is given. @returns their hashes, oldest first */
+  /**
+   * Mines blocks with transactions of the mempool. @param address gets the rewards; default: a new one @returns hashes,
+   * oldest first
+   */
   mine(count: number, address?: string): Promise<readonly string[]>;
-  /** Mines one block without any waiting transaction. @returns its hash */
+  /** Mines one block without transactions of the mempool. @returns its hash */
   mineEmpty(): Promise<string>;
-  /** Mines until the wallet has so many coins to pay with, one for each payment of a block. */
+  /** Mines until the wallet has this number of coins: each pays once per block. */
   fund(coins: number): Promise<void>;
-  /** The addresses that `fund` gave coins to, in byte order; a payment leaves its change where its coin was. */
+  /**
+   * Returns the addresses that `fund` gave coins, in byte order. A payment returns its change to the address of its
+   * coin.
+   */
   accounts(): Promise<readonly string[]>;
   /** Sends one payment to the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
   pay(payment: Payment): Promise<SentPayment>;
   height(): Promise<number>;
-  /** Takes the newest blocks off the chain; their transactions return to the mempool. Mine more than that to other addresses. */
+  /**
+   * Removes the newest blocks from the chain; their transactions return to the mempool. Then mine more blocks to other
+   * addresses.
+   */
   invalidate(depth: number): Promise<void>;
-  /** Stops it and waits until the process is gone. */
+  /** Stops the node and waits until its process is gone. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -73,16 +84,16 @@ const LEAST_COIN = 1_000_000n;
 const REFILL = 100_000_000n;
 const MATURITY = 100;
 const MOST_CONFIRMATIONS = 9_999_999;
-/** Outputs of one splitting transaction. */
+/** Outputs per splitting transaction. */
 const SPLIT = 200;
-/** Marks in the wallet the addresses that payments come from. */
+/** Label of the wallet's addresses that payments come from. */
 const ACCOUNT = 'account';
 
-/** Keeps the extension block off. */
+/** Option that keeps the extension block inactive. */
 const WITHOUT_MWEB = 'vbparams=mweb:9999999999:9999999999';
 
 /**
- * Starts a private litecoind in a directory and opens its wallet, making both the first time.
+ * Starts a private litecoind in a directory and opens its wallet, creating both the first time.
  *
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
  */
@@ -158,11 +169,11 @@ function miner(rpc: NodeRpc) {
     fund: async (coins: number) => {
       const from = await newAddress(rpc);
       await mine(Math.max(0, MATURITY + 1 - (await height())) + Math.ceil(coins / SPLIT), from);
-      if ((await findCoins(rpc)).length === 0) await mine(MATURITY, from); // they were paid away
+      if ((await findCoins(rpc)).length === 0) await mine(MATURITY, from); // all coins were spent
       for (let left = coins; left > 0; left -= SPLIT) await split(rpc, Math.min(SPLIT, left));
       await mine(1);
     },
-    /** Those that have a coin: an earlier start may have been ended between naming and funding them. */
+    /** Only accounts with a coin: an earlier start may have ended between labelling and funding. */
     accounts: async () => {
       type Listed = { readonly address: string; readonly label?: string };
       const coins = (await rpc.call('listunspent', [0])) as Listed[];
@@ -187,7 +198,10 @@ interface Coin {
   readonly amount: bigint;
 }
 
-/** The wallet's coins or one address's, largest first: the confirmed ones, so that payments do not hang on each other; else all. */
+/**
+ * Returns coins of the wallet or of one address, largest first: confirmed ones, so that payments do not depend on each
+ * other; without any, all.
+ */
 async function listCoins(rpc: NodeRpc, from?: string): Promise<readonly Coin[]> {
   type Listed = Omit<Coin, 'amount'> & { readonly amount: string; readonly confirmations: number };
   const coins = (
@@ -208,7 +222,7 @@ async function findCoins(rpc: NodeRpc, from?: string): Promise<readonly Coin[]> 
   });
 }
 
-/** A coin of an address, the largest. Who was paid from the wallet may have got its coins: then it is paid itself. */
+/** Returns the largest coin of an address. If payments have used up its coins, the wallet pays it first. */
 async function coinAt(rpc: NodeRpc, address: string): Promise<Coin> {
   const [own] = await findCoins(rpc, address);
   if (own) return own;
@@ -217,7 +231,7 @@ async function coinAt(rpc: NodeRpc, address: string): Promise<Coin> {
 }
 
 function payer(rpc: NodeRpc, magic: string | undefined) {
-  /** Listing takes the node a tenth of a second, so that it is done only when the last list is used up. */
+  /** Coins that are not used yet. Listing takes the node a tenth of a second, so it is done only when none is left. */
   let coins: Coin[] = [];
   const payOnce = async (payment: Payment): Promise<SentPayment> => {
     const { action, rawData, outputs = [], from } = payment;

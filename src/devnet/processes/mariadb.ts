@@ -12,28 +12,28 @@ import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { freePort } from './free-port.ts';
 import { stopChild } from './stop-child.ts';
 
-/** A private MariaDB: own data directory, socket and loopback port; no system service is touched. */
+/** A private MariaDB: own data directory, socket and loopback port. It touches no system service. */
 export interface PrivateMariaDb {
   readonly port: number;
   readonly socketPath: string;
   readonly pid: number;
-  /** An account with all rights on this instance. */
+  /** Account with all rights on this instance. */
   readonly root: Omit<DatabaseCoordinates, 'name'>;
-  /** Stops it and waits until the process is gone. */
+  /** Stops the server and waits until its process is gone. */
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** The account of a private MariaDB, which listens on the loopback address only. */
+/** Account of a private MariaDB, which listens on the loopback address only. */
 export const PRIVATE_ACCOUNT = { user: 'platform', pass: 'known-to-this-machine' } as const;
 
 const LONGEST_SOCKET_PATH = 107;
 const START_DEADLINE_MS = 60_000;
 
 /**
- * Starts a private MariaDB in a directory, making its system tables the first time.
+ * Starts a private MariaDB in a directory, creating its system tables the first time.
  *
- * @param options extra mariadbd options, e.g. `--max-connections=20`
- * @param fixedPort where an earlier start listened; default: a free one
+ * @param options further mariadbd options, such as `--max-connections=20`
+ * @param fixedPort port of an earlier start; default: a free one
  * @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED
  */
 export async function startMariaDb(
@@ -45,7 +45,7 @@ export async function startMariaDb(
   const dataDirectory = join(directory, 'data');
   const socketPath = socketIn(directory);
   const logFile = join(directory, 'mariadb.log');
-  // Its own: a server that starts deletes what it takes for leftovers in the shared one, under the feet of those that run.
+  // Not the shared one: a starting server deletes files there that others still use.
   const temporaryDirectory = join(directory, 'tmp');
   mkdirSync(temporaryDirectory, { recursive: true });
   const user = userInfo().username;
@@ -110,14 +110,17 @@ export async function startMariaDb(
   };
 }
 
-/** The path of a Unix socket holds 107 bytes; a longer one goes to the system's temporary directory, named after the directory. */
+/**
+ * Returns the path of the socket. A Unix socket's path holds 107 bytes; a longer one moves to the system's temporary
+ * directory, named after the data directory.
+ */
 function socketIn(directory: string): string {
   const path = join(directory, 'm.sock');
   if (Buffer.byteLength(path) <= LONGEST_SOCKET_PATH) return path;
   return join(tmpdir(), `platform-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}.sock`);
 }
 
-/** Over the socket as root, an account is made that may come by TCP: the services use no sockets. */
+/** Waits for the server, then creates an account for TCP over the socket: services do not use sockets. */
 async function waitUntilReady(
   child: ChildProcess,
   root: { user: string; socketPath: string },

@@ -2,38 +2,38 @@ import { hasCode } from '../../errors.ts';
 import { type PlannedPayment, planIssues, planPayment } from '../payments.ts';
 import { createRandom } from '../random.ts';
 
-/** What the miner does next: payments into the mempool, then a reorg of some depth or none, then one block. */
+/** The miner's next step: payments into the mempool, then perhaps a reorg, then one block. */
 export interface Round {
   readonly payments: readonly PlannedPayment[];
   /** Blocks that a rival branch replaces; 0 in most rounds. */
   readonly reorgDepth: number;
-  /** Part of the mean block interval to wait before, from 0.5 to 1.5. */
+  /** Pause before the round as a part of the mean block interval, from 0.5 to 1.5. */
   readonly pause: number;
 }
 
-/** The coin node as the miner needs it. */
+/** The coin node as the miner uses it. */
 export interface MinedNode {
   getHeight(): Promise<number>;
-  /** The wallet's addresses that payments come from; none before it is funded. */
+  /** Returns the wallet's addresses that payments come from; none before it is funded. */
   accounts(): Promise<readonly string[]>;
-  /** Mines until each account has a coin to pay with. */
+  /** Mines until each account has a coin. */
   fund(): Promise<void>;
   mineBlocks(count: number): Promise<void>;
-  /** Mines a block whose reward the wallet gets. */
+  /** Mines a block whose reward goes to the wallet. */
   earn(): Promise<void>;
-  /** A payment into the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
+  /** Sends a payment to the mempool. @throws {PlatformError} NODE_REFUSED, also when the wallet has no coin left */
   pay(payment: PlannedPayment): Promise<void>;
   /** Replaces the last blocks by a branch that is one block longer. */
   reorg(depth: number): Promise<void>;
 }
 
-/** Below this height no coinbase may be spent; a funded wallet is a few blocks above. */
+/** Height below which no coinbase may be spent. A funded wallet is a few blocks above it. */
 export const FUNDING_BLOCKS = 101;
 const REORG_ODDS = 1 / 25;
 const EMPTY_BLOCK_ODDS = 1 / 6;
 const MAX_REORG_DEPTH = 4;
 
-/** The miner's plan: endless, and the same for the same seed and accounts. */
+/** Yields the miner's plan: endless, and the same for the same seed and accounts. */
 export function* planRounds(seed: string, accounts: readonly string[]): Generator<Round, never> {
   const random = createRandom(`miner ${seed}`);
   const issues = planIssues(accounts);
@@ -56,7 +56,10 @@ export async function fundWallet(node: MinedNode): Promise<readonly string[]> {
   return await node.accounts();
 }
 
-/** Payments and the block that holds them. Where the wallet cannot pay, since callers of the miner may have its coins, it gets the reward. */
+/**
+ * Sends the payments and mines their block. When the wallet cannot pay, because callers of the miner have its coins, it
+ * gets the reward instead.
+ */
 export async function mineRound(
   node: Pick<MinedNode, 'pay' | 'mineBlocks' | 'earn'>,
   { payments }: Pick<Round, 'payments'>,

@@ -9,13 +9,19 @@ export interface DevnetNode {
   readonly address: NodeAddress;
   readonly pid: number;
   readonly logFile: string;
-  /** The node with the wallet that pays, mined on by the miner at a URL. It mines nothing by itself from then on. */
+  /**
+   * Returns the node with the wallet that pays, mined by the miner at a URL. From then on the miner mines nothing by
+   * itself.
+   */
   minedBy(url: string): Promise<MinedNode>;
   stop(): Promise<void>;
 }
 
 const ACCOUNTS = 6;
-/** Most rewards go to nobody: a wallet of many coins is slow. A rival branch pays the wallet, so that its blocks differ. */
+/**
+ * Script that gets most rewards: a wallet with many coins is slow. Only rival branches pay the wallet, so that their
+ * blocks differ.
+ */
 const NOBODY = `0014${'00'.repeat(20)}`;
 
 /** Starts litecoind. @throws {PlatformError} PREREQUISITE_MISSING, PROCESS_EXITED */

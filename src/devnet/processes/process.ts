@@ -5,17 +5,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../config/variables.ts';
 import { PlatformError } from '../../errors.ts';
 
-/** A service of the devnet to start as a process of its own. */
+/** A service of the devnet to start as a process. */
 export interface ServiceOrder {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Environment;
-  /** Working directory: a config.json of the caller's must not be read. */
+  /** Working directory. It is not the caller's, whose config.json must not be read. */
   readonly directory: string;
-  /** Standard output and error are appended here. */
+  /** File to which standard output and error are appended. */
   readonly logFile: string;
-  /** True or a plain return once it serves; anything else is asked again. */
+  /** Returns true once it serves. False or an error leads to another attempt. */
   readonly isReady: () => Promise<boolean>;
 }
 
@@ -23,9 +23,9 @@ export interface ServiceOrder {
 export interface Service {
   readonly name: string;
   readonly pid: number;
-  /** Rejects with PROCESS_EXITED when the process ends though nobody stopped it; never resolves. */
+  /** Rejects with PROCESS_EXITED when the process ends without `stop`. Never resolves. */
   readonly death: Promise<never>;
-  /** Returns when the process is gone. Bounded: what does not end by SIGTERM is killed. */
+  /** Stops the process and returns when it is gone. It is killed when SIGTERM does not end it. */
   stop(): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ const READY_INTERVAL_MS = 100;
 const STOP_PATIENCE_MS = 20_000;
 const LAST_LINES = 12;
 
-/** Ends the child when this process is killed outright (Linux); elsewhere Ctrl-C and SIGTERM still do. */
+/** Program that ends the child when this process is killed (Linux). Elsewhere Ctrl-C and SIGTERM still end it. */
 const DEATH_SIGNAL = '/usr/bin/setpriv';
 
 /**
@@ -56,7 +56,7 @@ export async function startService(order: ServiceOrder, signal: AbortSignal): Pr
       reason: `${order.name} ended with ${ending}; its log is ${order.logFile}, which ends with:\n${lastLines(order.logFile)}\n`
     });
   });
-  death.catch(() => undefined); // who waits for it learns it
+  death.catch(() => undefined); // callers await it
   const stop = async () => {
     stopping = true;
     if (!isRunning(child)) return;
@@ -77,7 +77,7 @@ export async function startService(order: ServiceOrder, signal: AbortSignal): Pr
   return { name: order.name, pid: child.pid!, death, stop };
 }
 
-/** In a process group of its own: Ctrl-C in the terminal reaches the devnet only, which then stops all in order. */
+/** Starts a process in a group of its own: Ctrl-C reaches only the devnet, which then stops all parts in order. */
 function launch({ command, args, env, directory, logFile }: ServiceOrder): ChildProcess {
   const log = openSync(logFile, 'a');
   const line = [command, ...args];
@@ -122,14 +122,17 @@ function lastLines(logFile: string): string {
 
 const WATCH_INTERVAL_MS = 500;
 
-/** Watches a process that another module started. `death` rejects with PROCESS_EXITED once it is gone, until `end`. */
+/**
+ * Watches a process that another module started. `death` rejects with PROCESS_EXITED once it is gone, until `end` is
+ * called.
+ */
 export function watchProcess(
   name: string,
   pid: number,
   logFile: string
 ): { readonly death: Promise<never>; readonly end: () => void } {
   const { promise, reject } = Promise.withResolvers<never>();
-  promise.catch(() => undefined); // who waits for it learns it
+  promise.catch(() => undefined); // callers await it
   const timer = setInterval(() => {
     try {
       process.kill(pid, 0);

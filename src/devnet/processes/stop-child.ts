@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 
 const STOP_DEADLINE_MS = 30_000;
 
-/** Ends a process, with SIGKILL when it takes too long. Fulfilled when it is gone. */
+/** Stops a process, with SIGKILL when it takes too long. Returns when it is gone. */
 export async function stopChild(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));

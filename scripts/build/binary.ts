@@ -22,16 +22,17 @@ import { ROOT } from '../root.ts';
 import { BUNDLE, bundleEntries, piscinaWorker, smallUndici } from './bundle.ts';
 import { collectLicences } from './licences.ts';
 
-/** Node needs it beside libc and libstdc++, and a machine without a compiler may not have it. */
+/** A library that Node needs in addition to libc and libstdc++, and that a machine without a compiler may lack. */
 const LIBRARY = 'libatomic.so.1';
 const COPYRIGHT_OF_LIBRARY = '/usr/share/doc/libatomic1/copyright';
-/** Beside the one file, and within it. */
+/** File of licences. It stands beside the one file and inside it. */
 const LICENCES = 'platform-node.licences.txt';
 const NODE = realpathSync(process.execPath);
 
 /**
- * Makes the one file: the pinned Node, stripped, with the program and all that it reads from disk inside, the library that
- * it needs beside it, the licences of all that, and the list of what it is made of (CycloneDX).
+ * Builds the one file: the pinned Node, stripped, with the program and everything that it reads from disk.
+ *
+ * Beside it go the library that it needs, the licences of all parts, and the list of parts (CycloneDX).
  */
 async function buildBinary(out: string): Promise<void> {
   if (process.platform !== 'linux') throw new Error(`the one file is built on Linux, not on ${process.platform}`);
@@ -63,7 +64,7 @@ async function buildBinary(out: string): Promise<void> {
     });
     rmSync(binary, { force: true });
     run(NODE, '--build-sea', join(work, 'sea.json'));
-    // Not before: what --build-sea adds would be laid over what patchelf moved.
+    // After --build-sea: what that adds would overwrite what patchelf moves.
     run('patchelf', '--set-rpath', '$ORIGIN', binary);
     copyFileSync(libraryPath(), join(out, LIBRARY));
     writeJson(join(out, 'platform-node.cdx.json'), describeParts(out));
@@ -73,7 +74,7 @@ async function buildBinary(out: string): Promise<void> {
   }
 }
 
-/** What the main thread runs: CommonJS, of which `--build-sea` can put V8's bytecode beside it. */
+/** Bundles the main thread's program as CommonJS, for which `--build-sea` can store V8's bytecode. */
 async function bundleProgram(outfile: string): Promise<void> {
   await build({
     ...BUNDLE,
@@ -82,16 +83,19 @@ async function bundleProgram(outfile: string): Promise<void> {
     outfile,
     format: 'cjs',
     supported: { 'dynamic-import': false },
-    // Looked at in source only.
+    // Read in the source only.
     define: { 'import.meta.url': "''" },
     plugins: [smallUndici, piscinaWorker]
   });
-  // In tagged templates letters stay as they are.
+  // Letters in tagged templates are not escaped.
   const isAscii = readFileSync(outfile).every((byte) => byte < 0x80);
-  if (!isAscii) throw new Error('the program is not ASCII, so that V8 would hold all of it in two bytes a letter');
+  if (!isAscii) throw new Error('the program is not ASCII: V8 would hold all of it in two bytes per character');
 }
 
-/** Everything that a thread starts from. @returns the assets: each file, and the list of all with what they load */
+/**
+ * Bundles everything that threads start from. @returns the assets: each file, and the list of all files with their
+ * imports
+ */
 async function entryAssets(outdir: string): Promise<Record<string, string>> {
   const { loads } = await bundleEntries(outdir, { minifyWhitespace: true });
   const entries = Object.entries(loads).map(([name, loaded]): [string, Entry] => [
@@ -113,7 +117,10 @@ async function webAssets(): Promise<Record<string, string>> {
   return Object.fromEntries(names.map((name) => [`web/${name}`, join(directory, name)]));
 }
 
-/** The commit and its date; from PLATFORM_COMMIT and PLATFORM_DATE where the source comes without its history. */
+/**
+ * Returns commit and date: from PLATFORM_COMMIT and PLATFORM_DATE when the source comes without its history, else from
+ * git.
+ */
 function describeBuild(): { readonly commit: string; readonly date: string } {
   const { PLATFORM_COMMIT: commit, PLATFORM_DATE: date } = process.env;
   if (commit && date) return { commit, date };
@@ -132,7 +139,7 @@ function libraryPath(): string {
   return path;
 }
 
-/** npm's list of the packages of the lockfile that are not for development only, Node itself among them, and the library. */
+/** Returns the list of parts: npm's list of packages that are not for development only, including Node, and the library. */
 function describeParts(out: string): object {
   const bill = JSON.parse(run('npm', 'sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev'));
   bill.metadata.component.hashes = [{ alg: 'SHA-256', content: sha256(join(out, 'platform-node')) }];

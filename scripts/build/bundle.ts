@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { ROOT } from '../root.ts';
 
-/** What every bundle of this program has in common. */
+/** Options of every bundle of this program. */
 export const BUNDLE = {
   absWorkingDir: ROOT,
   bundle: true,
@@ -13,19 +13,22 @@ export const BUNDLE = {
   minifySyntax: true,
   legalComments: 'none',
   logLevel: 'warning',
-  // Native, and only for a setting of Piscina that is not used.
+  // Native, and needed only for a setting of Piscina that is not used.
   external: ['@napi-rs/nice']
 } as const satisfies BuildOptions;
 
-/** For what is CommonJS in an ES module. */
+/** Code in front of an ES module that contains CommonJS. */
 const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
-/** Below the entries: V8's bytecode of what threads ran, which the next ones start from. */
+/** Directory below the entries for V8's bytecode, which the next threads start from. */
 const CACHE = 'compile-cache';
 
 /**
- * Entries by their names below the root: each turns V8's compile cache on, and only then loads the module of that name. The first thread
- * writes the bytecode that all others read, those of later processes included; where nothing can be written, each compiles.
+ * Virtual modules of the entries, by their names below the root. Each turns on V8's compile cache and then loads the
+ * module of that name.
+ *
+ * The first thread writes the bytecode, and all others read it, even those of later processes. When nothing can be
+ * written, each thread compiles.
  */
 const cachedStart: Plugin = {
   name: 'cached-start',
@@ -44,7 +47,7 @@ const cachedStart: Plugin = {
   }
 };
 
-/** Piscina starts its threads from a file beside its own: in a bundle that is an entry as any other. */
+/** Plugin that makes an entry of the file from which Piscina starts its threads. */
 export const piscinaWorker: Plugin = {
   name: 'piscina-worker',
   setup({ onLoad }) {
@@ -58,7 +61,10 @@ export const piscinaWorker: Plugin = {
   }
 };
 
-/** The parts of `undici` that this program uses. Its index loads twice as much: a browser's fetch, caches, mocks. */
+/**
+ * Plugin that replaces the index of `undici` by the parts that this program uses. The index loads twice as much: a
+ * browser's fetch, caches, mocks.
+ */
 export const smallUndici: Plugin = {
   name: 'small-undici',
   setup({ onResolve, onLoad }) {
@@ -74,15 +80,15 @@ export const smallUndici: Plugin = {
   }
 };
 
-/** What was made of everything that a thread starts from. */
+/** Result of bundling the entries. */
 export interface EntryBundle {
-  /** The files of the source that went into it, by their paths below the root. */
+  /** Source files that went into the bundles, by their paths below the root. */
   readonly sources: readonly string[];
-  /** Of each file that came out of it, by its path in the directory: the others that it imports. */
+  /** Imports of each produced file, by its path in the directory. */
   readonly loads: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Bundles everything that a thread starts from. */
+/** Bundles everything that threads start from. */
 export async function bundleEntries(outdir: string, options: BuildOptions = {}): Promise<EntryBundle> {
   const actors = globSync('actors/*/actor.ts', { cwd: ROOT }).filter((path) =>
     readFileSync(join(ROOT, path), 'utf8').includes(' hostActor<')

@@ -5,12 +5,13 @@ import { ROOT } from '../root.ts';
 import { bundleEntries } from './bundle.ts';
 
 const OUT = join(ROOT, 'dist', 'entries');
-/** What the packages of the bundles come from. */
+/** Files that decide which packages are in the bundles. */
 const LOCK = 'package-lock.json';
 
 /**
- * Builds dist/entries, what threads start from where the program runs from its source: 20 files instead of 700. `sources.json` has the
- * SHA-256 of each file that they are made of, by which the program knows that they are still the same.
+ * Builds dist/entries, from which threads start when the program runs from its source: 20 files instead of 700.
+ *
+ * `sources.json` holds the SHA-256 of each source file, so that the program notices changes.
  */
 async function buildEntries(): Promise<void> {
   const work = mkdtempSync(`${OUT}-`);

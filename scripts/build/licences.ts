@@ -13,11 +13,11 @@ const TEXT = /^(?:licen[cs]e|copying|notice)(?:[.-].*)?$/i;
 const RULE = `\n${'-'.repeat(80)}\n`;
 
 /**
- * Returns the licences of all that the one file is made of: the packages of the lockfile that are not for development only, Node
- * with what is in it among them.
+ * Returns the licences of all parts of the one file: the packages of the lockfile that are not for development only,
+ * including Node and its parts.
  *
- * @param libraries copyright files of the system's libraries that go with it, by their names
- * @throws {Error} naming a package that has neither a text nor a name of a licence
+ * @param libraries copyright files of system libraries in it, by name
+ * @throws {Error} for a package with neither text nor name of a licence
  */
 export function collectLicences(libraries: Readonly<Record<string, string>>): string {
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {

@@ -10,7 +10,7 @@ const EXIT_USAGE = 64;
 const EXIT_REFUSED = 65;
 const CHANGED = ['CHANGELOG.md', 'package.json', 'package-lock.json'];
 
-/** What the repository looks like before a release. */
+/** State of the repository before a release. */
 export interface RepositoryState {
   /** Lines of `git status --porcelain`; none in a clean tree. */
   readonly changes: readonly string[];
@@ -22,7 +22,10 @@ export interface RepositoryState {
 const numbersOf = (version: string): number[] | null =>
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/.test(version) ? version.split('.').map(Number) : null;
 
-/** Why this version cannot be released now, one sentence each; empty when it can. The current version may be released once. */
+/**
+ * Returns the reasons why this version cannot be released now, one sentence each. The current version may be released
+ * once.
+ */
 export function findRefusals(version: string, { changes, tags, current }: RepositoryState): string[] {
   const [wanted, now] = [numbersOf(version), numbersOf(current)];
   const refusals: string[] = [];
@@ -68,7 +71,7 @@ export function setVersion(text: string, version: string): string {
   return `${JSON.stringify(manifest, null, 2)}\n`;
 }
 
-/** What a release does, in order. It builds after the commit, because the program names the commit that it was built from. */
+/** Returns the steps of a release in order. It builds after the commit, because the program contains its commit. */
 export function releaseSteps(version: string): readonly (readonly [program: string, ...args: string[]])[] {
   return [
     ['git', 'add', '--', ...CHANGED],
@@ -83,7 +86,9 @@ const run = (program: string, ...args: readonly string[]): string =>
 const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** @returns the exit code: 0 when released, 64 for wrong arguments, 65 when the release is refused */
+/**
+ * Releases a version. @returns the exit code: 0 when released, 64 for wrong arguments, 65 when the release is refused
+ */
 function release(version: string, isDryRun: boolean): number {
   const refusals = findRefusals(version, {
     changes: linesOf(run('git', 'status', '--porcelain')),

@@ -7,7 +7,7 @@ import { ROOT } from '../root.ts';
 
 const OUT = join(ROOT, 'dist', 'web');
 
-/** Builds the console page, and what the explorer's pages load, into dist/web: scripts, static files, and a chart of every machine. */
+/** Builds dist/web: scripts and static files of the console and the explorer's pages, and a chart of every machine. */
 async function buildWeb(): Promise<void> {
   rmSync(OUT, { recursive: true, force: true });
   mkdirSync(join(OUT, 'charts'), { recursive: true });

@@ -1,33 +1,35 @@
+/** A point of a chart, in pixels. */
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
+/** A rectangle of a chart, in pixels. */
 export interface Box extends Point {
   readonly width: number;
   readonly height: number;
 }
-/** A quadratic curve: it leaves `start` and reaches `end` in the direction of `knee`. */
+/** A quadratic curve. It leaves `start` towards `knee` and reaches `end` from there. */
 export interface Arc {
   readonly start: Point;
   readonly knee: Point;
   readonly end: Point;
-  /** The middle of its label. */
+  /** Middle of its label. */
   readonly label: Point;
 }
 
-/** How far a curve leaves the straight line, as a part of its length; to either side. */
+/** Distances of a curve from the straight line, as a part of its length, to either side. */
 const BENDS = [0.12, -0.12, 0.25, -0.25, 0.4, -0.4, 0.6, -0.6];
-/** Between neighbours it must leave their own arrow. */
+/** Least distance in pixels, so that a curve between neighbours is apart from their own arrow. */
 const MIN_REACH = 80;
 const PLACES = [0.5, 0.4, 0.6, 0.3, 0.7];
 const SAMPLES = Array.from({ length: 21 }, (_, index) => index / 20);
 
 /**
- * A curve from one box to another that crosses as little as can be.
+ * Returns a curve from one box to another that crosses as little as possible.
  *
- * @param others the boxes that it had better not cross
- * @param frame what it had better not leave
- * @param labelSize of the text on it
+ * @param others boxes to avoid
+ * @param frame box to stay inside
+ * @param labelSize size of the curve's text
  */
 export function arcBetween(
   from: Box,
@@ -70,7 +72,7 @@ function pointOn({ start, knee, end }: Omit<Arc, 'label'>, part: number): Point 
 
 const centre = ({ x, y, width, height }: Box): Point => ({ x: x + width / 2, y: y + height / 2 });
 
-/** Where the line from a box's middle towards a point leaves the box. */
+/** Returns the point at which the line from a box's middle towards a point leaves the box. */
 function border(box: Box, towards: Point): Point {
   const { x, y } = centre(box);
   const [dx, dy] = [towards.x - x, towards.y - y];

@@ -2,37 +2,38 @@ import type { AnyStateMachine } from 'xstate';
 import { type Edge, edgesOf, nodesOf, pathOf } from './machine-edges.ts';
 import { isWaitState } from './phases.ts';
 
-/** Arrows of a chart that join the same two states, as one. */
+/** All arrows of a chart that join the same two states, as one. */
 export interface ChartEdge {
-  /** Path of a state; empty: from wherever the machine is. */
+  /** Path of a state; empty for an arrow from any state. */
   readonly from: string;
   readonly to: string;
-  /** Names of the events, as transitions are told; one that ends in an asterisk stands for all that begin like it. */
+  /** Event names as in transitions. A name that ends in an asterisk stands for all with that beginning. */
   readonly events: readonly string[];
   readonly label: string;
 }
 
-/** One line below the chart for arrows that lead to the same state for the same reason. */
+/** One line below the chart, for arrows that lead to the same state for the same reason. */
 export interface Note extends ChartEdge {
-  /** The states that it leads from; empty: any. */
+  /** States that it leads from; empty for any. */
   readonly sources: readonly string[];
 }
 
+/** The arrows of a chart, by how they are drawn. */
 export interface ChartEdges {
-  /** Drawn always, with a place of their own. */
+  /** Always drawn, with a place of their own. */
   readonly main: readonly ChartEdge[];
   /** Drawn across the chart once they were taken: there are too many of them. */
   readonly side: readonly ChartEdge[];
-  /** The same in words. */
+  /** The same arrows as `side`, and those from any state, in words. */
   readonly notes: readonly Note[];
 }
 
-/** How the event begins by which an effect's fault is told. */
+/** Prefix of the event that reports an effect's fault. */
 const FAULT = 'xstate.error.';
-/** What so many states do for the same reason is no arrow of each. */
+/** Number of states from which the same arrow becomes a note instead. */
 const COMMON = 3;
 
-/** Divides a machine's arrows into the way through it and what may happen in most of its states. */
+/** Divides a machine's arrows into its main path and arrows that most of its states have. */
 export function chartEdges(machine: AnyStateMachine): ChartEdges {
   const all = nodesOf(machine.root)
     .flatMap(edgesOf)
@@ -54,7 +55,10 @@ function toChartEdge({ from, to, event, label }: Edge): ChartEdge {
   return { from: pathOf(from), to: pathOf(to[0]!), events: [event], label: shortLabel(label) };
 }
 
-/** `replica.catchingUp done [behind]` within the chart of `replica` is `behind`: the arrow's start says the rest. Work that just ended needs no word. */
+/**
+ * Shortens a label. In the chart of `replica`, `replica.catchingUp done [behind]` becomes `behind`: the arrow's start
+ * shows the rest. Work that simply ends needs no label.
+ */
 function shortLabel(label: string): string {
   return label
     .replace(/^\S+ (done|error)\b/, '$1')

@@ -25,16 +25,16 @@ const OPTIONS = {
 const INSIDE = { 'elk.padding': '[top=28,left=14,bottom=14,right=14]' };
 const PHASE = 'phase ';
 const MIDDLE = ' text-anchor="middle"';
-/** What is higher has states within. */
+/** Height of a state without inner states. */
 const LEAF_HEIGHT = 30;
-/** Of the console at a width of 1280 pixels. */
+/** Size of the console's frame in a window 1280 pixels wide. */
 const FRAME = { width: 1_200, height: 620 };
 
 /**
- * One machine as an SVG: states and arrows carry what the console lights them by.
+ * Draws one machine as an SVG whose states and arrows the console can highlight.
  *
- * `data-state` is the state's path; `data-from`, `data-to` and `data-event` (several with spaces between them) are what a
- * transition is told by. Arrows of the class `side` and the texts of the class `note` are shown by the console as they are wanted.
+ * `data-state` is the path of a state. `data-from`, `data-to` and `data-event` (names separated by spaces) match
+ * transitions. The console shows arrows of class `side` and texts of class `note` when they are needed.
  */
 export async function drawChart(name: string, machine: AnyStateMachine): Promise<string> {
   // The constructor is the module itself under one loader and its default under the other.
@@ -57,7 +57,7 @@ export async function drawChart(name: string, machine: AnyStateMachine): Promise
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="state chart of ${name}">${states}${arrows}${arcs}${notes.map(drawNote).join('')}</svg>\n`;
 }
 
-/** How large a layout is drawn where it has to fit into the console's frame; 1 is its own size. */
+/** Returns the scale at which a layout fits the console's frame; at most 1. */
 function fit({ width = 1, height = 1 }: ElkNode): number {
   return Math.min(1, FRAME.width / width, FRAME.height / height);
 }
@@ -87,7 +87,7 @@ function elkEdge({ from, to, label }: ChartEdge, index: number): ElkExtendedEdge
   return { id: `e${index}`, sources: [from], targets: [to], ...(label === '' ? {} : { labels }) };
 }
 
-/** Every box with its place in the chart, the outer ones first. */
+/** Returns every box with its position in the chart, outer ones first. */
 function boxesOf(node: ElkNode, left: number, top: number): [string, Box][] {
   const [x, y] = [left + (node.x ?? 0), top + (node.y ?? 0)];
   const own: [string, Box] = [node.id, { x, y, width: node.width ?? 0, height: node.height ?? 0 }];
@@ -111,10 +111,10 @@ function drawEdge({ sections = [], labels = [] }: ElkExtendedEdge, edge: ChartEd
   const texts = labels.map(({ text = '', x = 0, y = 0 }) => drawLabel(text, x + 2, y + 11, ''));
   const points = sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [startPoint, ...bendPoints, endPoint]);
   if (texts.length === 0 && points.length > 1) texts.push(drawCount(points));
-  return `<g class="edge"${told(edge)}>${lines.join('')}${texts.join('')}</g>`;
+  return `<g class="edge"${dataOf(edge)}>${lines.join('')}${texts.join('')}</g>`;
 }
 
-/** A curve from one state to another, over whatever is between. */
+/** Draws a curve from one state to another, across others. */
 function drawArc(edge: ChartEdge, boxes: ReadonlyMap<string, Box>, frame: Box): string {
   const leaves = [...boxes].filter(([id, { height }]) => height <= LEAF_HEIGHT && id !== edge.from && id !== edge.to);
   const size = { width: (edge.label.length + 4) * SMALL_LETTER, height: 14 };
@@ -122,22 +122,22 @@ function drawArc(edge: ChartEdge, boxes: ReadonlyMap<string, Box>, frame: Box): 
   const { start, knee, end, label } = arcBetween(boxes.get(edge.from)!, boxes.get(edge.to)!, others, frame, size);
   const path = `M${round(start.x)} ${round(start.y)}Q${round(knee.x)} ${round(knee.y)} ${round(end.x)} ${round(end.y)}`;
   const text = drawLabel(edge.label, label.x, label.y + 4, MIDDLE);
-  return `<g class="edge side"${told(edge)}><path d="${path}"/>${drawHead(knee, end)}${text}</g>`;
+  return `<g class="edge side"${dataOf(edge)}><path d="${path}"/>${drawHead(knee, end)}${text}</g>`;
 }
 
-/** Told below the chart. */
+/** Draws one line below the chart. */
 function drawNote({ label, to, events, sources }: Note): string {
   const from = sources.length === 0 ? 'from anywhere' : `from ${sources.join(', ')}`;
-  return `<text class="note"${told({ from: '', to, events, label })}>${escapeXml(`${from}: ${label || 'done'} → ${to}`)}</text>`;
+  return `<text class="note"${dataOf({ from: '', to, events, label })}>${escapeXml(`${from}: ${label || 'done'} → ${to}`)}</text>`;
 }
 
-const told = ({ from, to, events }: ChartEdge): string =>
+const dataOf = ({ from, to, events }: ChartEdge): string =>
   ` data-from="${from}" data-to="${to}" data-event="${escapeXml(events.join(' '))}"`;
 
 const drawLabel = (text: string, x: number, y: number, more: string): string =>
   `<text class="label" x="${round(x)}" y="${round(y)}"${more}>${escapeXml(text)}<tspan class="count"></tspan></text>`;
 
-/** Without a label, how often an arrow was taken stands beside its longest part. */
+/** Draws the number of times that an arrow without a label was taken, beside its longest part. */
 function drawCount(points: readonly Point[]): string {
   const parts = points.slice(1).map((end, index) => ({ start: points[index]!, end }));
   const length = ({ start, end }: (typeof parts)[number]) => Math.hypot(end.x - start.x, end.y - start.y);

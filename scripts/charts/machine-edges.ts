@@ -8,10 +8,12 @@ export interface Edge {
   readonly to: readonly AnyStateNode[];
 }
 
+/** Returns a state and all states inside it. */
 export function nodesOf(node: AnyStateNode): AnyStateNode[] {
   return [node, ...Object.values(node.states).flatMap(nodesOf)];
 }
 
+/** Returns the arrows that leave a state. */
 export function edgesOf(node: AnyStateNode): Edge[] {
   const transitions = [...node.transitions.values()].flat().concat(node.always ?? []);
   return transitions.map((transition) => ({
@@ -22,6 +24,7 @@ export function edgesOf(node: AnyStateNode): Edge[] {
   }));
 }
 
+/** Returns the path of a state, with points between its parts. */
 export const pathOf = (node: AnyStateNode): string => node.path.join('.');
 
 function labelOf({ eventType, delay, guard }: AnyTransitionDefinition & { delay?: unknown }): string {

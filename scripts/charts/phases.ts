@@ -1,6 +1,6 @@
 import type { AnyStateMachine } from 'xstate';
 
-/** The phases of a machine's life, in the order in which a chart shows them, and the states that belong to each. */
+/** Phases of a machine's life in the order of a chart, with their states. */
 const PHASES: Readonly<Record<string, readonly string[]>> = {
   begin: ['starting', 'connecting', 'inspecting', 'waitingForNode', 'backfilling', 'bootstrapping'],
   follow: ['catchingUp', 'verifying', 'live', 'polling', 'parsing', 'indexing', 'caughtUp'],
@@ -8,19 +8,23 @@ const PHASES: Readonly<Record<string, readonly string[]>> = {
   wait: ['reconnecting', 'refusing', 'halted'],
   end: ['stopping', 'stopped', 'failed']
 };
-/** A smaller machine is read without phases. */
+/** Least number of states for phases: a smaller machine is readable without. */
 const MIN_STATES = 5;
 
-/** Whether a state only waits: what leads there and back is beside the way through the machine. */
+/** Returns whether a state only waits: its arrows are not part of the machine's main path. */
 export const isWaitState = (machine: AnyStateMachine, state: string): boolean =>
   phasesOf(machine).some(({ name, states }) => name === 'wait' && states.includes(state));
 
+/** A phase with its states. */
 export interface Phase {
   readonly name: string;
   readonly states: readonly string[];
 }
 
-/** The phases that a machine's top states belong to; states of none are left out; a small machine, or one of a single phase, has none. */
+/**
+ * Returns the phases of a machine's top states. States of no phase are left out. A small machine, or one with a single
+ * phase, has none.
+ */
 export function phasesOf(machine: AnyStateMachine): Phase[] {
   const own = Object.keys(machine.root.states);
   if (own.length < MIN_STATES) return [];

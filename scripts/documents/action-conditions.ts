@@ -2,7 +2,7 @@ type Conditions = Readonly<Record<string, string>>;
 
 const BLOCK_FULL = 'actions of the block have used up `blockUnits` of the limits';
 
-/** Conditions of statuses that mean the same in every action. */
+/** Conditions of statuses that have the same meaning in every action. */
 const COMMON: Conditions = {
   'VERSION (unknown)': 'the version is none of those above, and none that is known and not built',
   'TICK (unknown)': 'no token has that ticker or id',
@@ -110,7 +110,7 @@ const changed: Conditions = {
   'MAX_REFILLS (dispenser refill limit reached)': 'GIVE_ESCROW is above 0, and it was refilled 5 times'
 };
 
-/** Conditions that only one action has, or that it has otherwise. */
+/** Conditions that only one action has, or that differ in it. */
 const OF_ACTION: Readonly<Record<string, Conditions>> = {
   ADDRESS: {
     'FEE_PREFERENCE (format)': 'it is given and no whole number',
@@ -447,7 +447,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
   }
 };
 
-/** When an action gets a status, in words; undefined where nobody has written it. */
+/** Returns the condition for a status of an action in words; undefined when none is written. */
 export function conditionOf(action: string, status: string): string | undefined {
   return OF_ACTION[action]?.[status] ?? COMMON[status];
 }

@@ -7,7 +7,7 @@ import { wrapDoc } from './wrap.ts';
 
 export const ACTIONS_FILE = join(ROOT, 'docs', 'actions.md');
 
-/** `LIST 2, 4, 5; …`. */
+/** Returns the formats that are not built: `LIST 2, 4, 5; …`. */
 function unbuiltFormats(): string {
   return Object.entries(UNBUILT_FORMATS)
     .map(([action, formats]) => `${action} ${formats.join(', ')}`)
@@ -307,7 +307,7 @@ ISSUEs that are left. All ids are dealt again, so that two indexers of one chain
 under the same ids.
 `;
 
-/** The rules of every action, as the handlers have them. */
+/** Returns docs/actions.md, with the rules of every handler. */
 export function renderActions(): string {
   const handlers = [...HANDLERS.values()].flatMap((handler) => handler.parts ?? [handler]);
   const sections = handlers.map(({ name, table, formats, statuses }) =>
@@ -325,19 +325,19 @@ export function renderActions(): string {
   return wrapDoc(`${HEAD}\n${sections.join('\n\n')}\n`);
 }
 
-/** Handlers of one name are told apart by their formats. */
+/** Returns the heading of a handler. Handlers of one name are distinguished by their formats. */
 function headOf(name: string, formats: readonly string[], all: readonly { readonly name: string }[]): string {
   const isOnly = all.filter((other) => other.name === name).length === 1;
   return isOnly ? `## ${name}` : `## ${name}, format ${formats.join(', ')}`;
 }
 
-/** A status and when an action gets it. */
+/** Returns a status with its condition. */
 function describe(action: string, status: string): string {
   const condition = conditionOf(action, status);
   return condition === undefined ? `\`${status}\`` : `\`${status}\`: ${condition}`;
 }
 
-/** A bar would end the cell. */
+/** Returns text for a cell, without bars, which would end it. */
 const escapeCell = (text: string): string => `\`${text.replaceAll('|', ' → ')}\``;
 
 if (import.meta.main) writeFileSync(ACTIONS_FILE, renderActions());

@@ -4,18 +4,19 @@ import { COMMAND_NAMES, loadCommand } from '../../src/cli/commands.ts';
 import { variableRows } from '../../src/config/describe.ts';
 import { ROOT } from '../root.ts';
 
+/** Path of the document. */
 export const CONFIGURATION_FILE = join(ROOT, 'docs', 'configuration.md');
 
-/** Defaults that depend on who starts the service. */
+/** Defaults that depend on the user who starts the service. */
 const BY_USER: Readonly<Record<string, string>> = {
   SYNC_STATE_DIR: '`/var/lib/platform-node` for root, else `platform-node` below `$XDG_STATE_HOME`'
 };
 
-/** Every variable of every command, as the schemas have them. */
+/** Returns docs/configuration.md: every variable of every command. */
 export async function renderConfiguration(): Promise<string> {
   const sections: string[] = [
     '# Configuration',
-    "Generated from the schemas by `npm run configuration`. Do not edit.\n\nValues come from the environment, else from `config.json` in the working directory, else, where a\nrow says so, from the hub (`HUB_API_HOST` or `HUB_VALIDATORS`): from the module `<prefix>-<service>`\nof the service's network, whatever the prefix; of a service that serves several networks its port\nfrom a module of any network, where they do not differ. `platform-node <command> --check-config`\nprints those in force and where each came from."
+    "Generated from the schemas by `npm run configuration`. Do not edit.\n\nValues come from the environment, else from `config.json` in the working directory, else from the\nhub (`HUB_API_HOST` or `HUB_VALIDATORS`) for rows marked `(hub: ...)`: from the module\n`<prefix>-<service>` of the service's network, with any prefix. A service of several networks takes\nits port from a module of any network, if they agree. `platform-node <command> --check-config`\nprints each effective value and its origin."
   ];
   for (const name of COMMAND_NAMES) {
     const { variables, summary } = await loadCommand(name);

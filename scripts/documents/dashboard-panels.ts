@@ -4,10 +4,10 @@ const DATABASE = '{{db_type}}/{{chain}}/{{network}}';
 /** A panel of the dashboard: its row, title and unit, and each query with its legend. */
 type Panel = readonly [row: string, title: string, unit: string, ...queries: readonly [string, string][]];
 
-/** The 99th percentile of a histogram, by one of its labels. */
+/** Returns the query for the 99th percentile of a histogram, by one of its labels. */
 const p99 = (metric: string, by: string) => `histogram_quantile(0.99, sum by (le, ${by}) (rate(${metric}_bucket[5m])))`;
 
-/** Of any service: whether it can be used, and what its front door answers. */
+/** Returns the panels of any service: readiness and answers. */
 function ingressPanels(service: string, row: string): Panel[] {
   return [
     [row, 'What /readyz says', 'short', [`${service}_readiness == 1`, '{{state}}']],
@@ -26,7 +26,7 @@ function statementPanel(service: string, row: string): Panel {
   return [row, 'Statements, p99', 's', [p99(`${service}_query_seconds`, 'instance'), '{{instance}}']];
 }
 
-/** Of a service whose loop is an actor. */
+/** Returns the panels of a service whose loop is an actor. */
 function loopPanels(service: string, row: string): Panel[] {
   const network = '{{chain}}/{{network}}';
   const stopped: Panel = [row, 'Upstream stopped', 's', [`${service}_upstream_stopped_seconds`, network]];
@@ -263,5 +263,5 @@ export const PANELS: readonly Panel[] = [
   ...ingressPanels('encoder', 'Encoder'),
   ...ingressPanels('miner', 'Miner')
 ];
-/** Rows of the other services: folded, so that only those ask that someone opens. */
+/** Rows that are folded, so that only opened ones send queries. */
 export const FOLDED = new Set(['Decoder', 'Indexer', 'Hub', 'Explorer', 'Tracker', 'Encoder', 'Miner']);

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { ROOT } from '../root.ts';
 import { FOLDED, PANELS } from './dashboard-panels.ts';
 
+/** Path of the dashboard. */
 export const DASHBOARD_FILE = join(ROOT, 'ops', 'dashboard.json');
 
 const WIDTH = 12;
 const HEIGHT = 8;
 
-/** The dashboard as Grafana imports it. */
+/** Returns the dashboard in Grafana's import format. */
 export function renderDashboard(): string {
   let id = 0;
   const numbered = <T extends object>(panel: T) => ({ id: ++id, ...panel });

@@ -5,9 +5,10 @@ import { type AnyStateMachine, type AnyStateNode, StateMachine } from 'xstate';
 import { edgesOf, nodesOf, pathOf } from '../charts/machine-edges.ts';
 import { ROOT } from '../root.ts';
 
+/** Directory of the diagrams. */
 export const DIAGRAM_DIRECTORY = join(ROOT, 'docs', 'machines');
 
-/** What docs/machines/ must hold: file name to content, from the machines as they are. */
+/** Returns the pages of docs/machines/, content by file name. */
 export async function renderDiagrams(): Promise<Map<string, string>> {
   const pages = new Map<string, string>();
   for (const file of globSync('machines/**/*.ts', { cwd: ROOT }).sort()) {
@@ -42,7 +43,7 @@ function chart(machine: AnyStateMachine): string {
   return [lines.join('\n'), ...rest].join('\n\n');
 }
 
-/** The children of a state, its initial one, and the arrows that leave each child. */
+/** Returns the inner states of a state, the initial one, and the arrows that leave each. */
 function inside(node: AnyStateNode, indent: string): string[] {
   const children = Object.values(node.states);
   const initial = node.type === 'parallel' ? [] : node.initial.target.map((to) => `${indent}[*] --> ${nameOf(to)}`);

@@ -14,13 +14,13 @@ import { NO_ACTORS } from '../../src/service/no-actors.ts';
 import type { OpenApi } from '../../src/service/openapi.ts';
 import { ROOT } from '../root.ts';
 
-/** The types of every request and answer of an explorer, for clients. */
+/** Path of the types of an explorer's requests and answers, for clients. */
 export const TYPES_FILE = join(ROOT, 'docs', 'examples', 'explorer-api.ts');
 
-/** It needs an older compiler than this project, so it is no dependency: npm fetches both when the types are made. */
+/** Packages that make the types. They need an older compiler than this project: npm fetches both when they are used. */
 const PACKAGES = ['openapi-typescript@7.13.0', 'typescript@5.9.3'];
 
-/** What `/openapi.json` of an explorer answers, without the paths that a network's code may be left out of: they repeat the others. */
+/** Returns `/openapi.json` of an explorer without the paths that omit the network's code: they repeat the others. */
 export async function explorerDocument(): Promise<string> {
   const { values: config } = loadConfig(explorerVariables, {
     env: { NETWORK: 'LTC' },
@@ -44,7 +44,10 @@ export async function explorerDocument(): Promise<string> {
   return JSON.stringify({ ...document, paths: Object.fromEntries(paths) });
 }
 
-/** The file's first line, which says what it was made from; another version of the program alone makes no other types. */
+/**
+ * Returns the file's first line, with a digest of the document. The version of the program alone does not change the
+ * types, nor the digest.
+ */
 export function headOf(document: string): string {
   const { info: _, ...described } = JSON.parse(document) as Record<string, unknown>;
   const digest = createHash('sha256').update(JSON.stringify(described)).digest('hex');

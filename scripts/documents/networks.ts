@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { CHAIN_NETWORKS, type ChainNetwork } from '../../src/coin/chains.ts';
 import { ROOT } from '../root.ts';
 
+/** Path of the document. */
 export const NETWORKS_FILE = join(ROOT, 'docs', 'networks.md');
 
 const byte = (version: number) => `0x${version.toString(16).padStart(2, '0')}`;
@@ -32,7 +33,7 @@ const COLUMNS: Readonly<Record<string, (known: ChainNetwork) => string>> = {
   'undo depth': ({ undoDepth }) => String(undoDepth)
 };
 
-/** The table of the document, between its two marks, made of the registry. */
+/** Returns the document with its table, between two marks, made from the registry. */
 export function renderNetworks(document = readFileSync(NETWORKS_FILE, 'utf8')): string {
   const names = Object.keys(COLUMNS);
   const rows = CHAIN_NETWORKS.map((known) => Object.values(COLUMNS).map((cell) => cell(known)));

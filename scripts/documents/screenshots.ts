@@ -9,7 +9,7 @@ import { findProgram } from '../../src/config/programs.ts';
 import { ROOT } from '../root.ts';
 
 const OUT = join(ROOT, 'dist', 'screenshots');
-/** Those that the README shows. */
+/** Pictures in the README. */
 const SHOWN = ['overview-light.png', 'actor-dark.png', 'timeline-light.png'];
 const IMAGES = join(ROOT, 'docs', 'images');
 const DATABASE = 'indexer/litecoin/regtest';
@@ -32,7 +32,10 @@ interface Look {
   readonly platform: { readonly rows: readonly { readonly service: string | null; readonly url: string | null }[] };
 }
 
-/** Pictures of every page of the console, light, dark and phone-wide, and of each service's overview, from a devnet. */
+/**
+ * Takes pictures from a devnet: every page of the console, light, dark and on a phone, and the overview of each
+ * service.
+ */
 async function takeScreenshots(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-screenshots-'));
   const devnet = spawn(join(ROOT, 'scripts', 'platform-node'), ['devnet', '--dir', directory, '--interval', '1500'], {
@@ -61,13 +64,13 @@ async function takeScreenshots(): Promise<void> {
   }
 }
 
-/** Where the devnet says that its consoles are. */
-async function consolesOf(told: NodeJS.ReadableStream): Promise<Consoles> {
+/** Reads the addresses of the consoles from the devnet's output. */
+async function consolesOf(output: NodeJS.ReadableStream): Promise<Consoles> {
   const lines: string[] = [];
-  for await (const line of createInterface({ input: told })) {
+  for await (const line of createInterface({ input: output })) {
     const [, server, client, key] = /consoles: .*server (\S+), client (\S+); .*: (\S+)$/.exec(line) ?? [];
     if (server && client && key) {
-      told.resume();
+      output.resume();
       return { server, client, key };
     }
     lines.push(line);
@@ -75,11 +78,11 @@ async function consolesOf(told: NodeJS.ReadableStream): Promise<Consoles> {
   throw new Error(`the devnet ended before its consoles were up; it said last:\n${lines.slice(-20).join('\n')}`);
 }
 
-/** The console pages of the other services, by the word of each. */
+/** Returns the consoles of the other services by the service's name. */
 async function otherConsoles({ client, key }: Consoles): Promise<Map<string, string>> {
   const headers = { authorization: `Bearer ${key}` };
   const look = async () => (await (await fetch(`${client}/debug/live`, { headers })).json()) as Look;
-  await look(); // it asks them now
+  await look(); // this starts the requests to the services
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   const { rows } = (await look()).platform;
   return new Map(rows.flatMap(({ service, url }) => (service && url ? [[service, url] as const] : [])));

@@ -3,25 +3,25 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 /** Longest line of a document. */
 export const DOC_COLUMNS = 100;
 
-/** Every document. */
+/** Returns the paths of all documents. */
 export const docFiles = (): string[] => globSync(['*.md', 'docs/**/*.md']).sort();
 
-/** Wrapped by what makes them. */
+/** Returns whether a document is generated: its generator wraps it. */
 const isGenerated = (path: string): boolean => path === 'docs/configuration.md' || path.startsWith('docs/machines/');
 
 const FENCE = /^\s*(```|~~~)/;
-/** What stands on lines of its own: headings, tables, images, comments, rules, targets of links. */
+/** Lines that stand alone: headings, tables, images, comments, rules, targets of links. */
 const ALONE = /^\s*(#|\||!\[|<|---+$|\[[^\]]+\]: )/;
 const ITEM = /^\s*([-*]|\d+\.)\s+/;
-/** At the beginning of a line these would begin something else. */
+/** Words that would begin a list, heading or quote at the start of a line. */
 const MARKER = /^([-*+>|]|#+|\d+[.)])$/;
 
-/** The lines that no wrapping is for: code, and what stands on lines of its own. */
+/** Returns whether a line is text to wrap: neither code nor a line that stands alone. */
 export function isPlain(line: string, isCode: boolean): boolean {
   return !isCode && line.trim() !== '' && !ALONE.test(line);
 }
 
-/** Calls back with each line, and whether it is code. */
+/** Calls `take` with each line, and whether it is code. */
 export function eachLine(text: string, take: (line: string, isCode: boolean) => void): void {
   let isFenced = false;
   let before = '';
@@ -35,7 +35,7 @@ export function eachLine(text: string, take: (line: string, isCode: boolean) => 
   }
 }
 
-/** A document whose paragraphs and list items end their lines at 100 columns. */
+/** Returns a document with paragraphs and list items wrapped at 100 columns. */
 export function wrapDoc(text: string): string {
   const lines: string[] = [];
   let paragraph: string[] = [];
@@ -61,7 +61,7 @@ export function wrapDoc(text: string): string {
   return lines.join('\n');
 }
 
-/** What no line ends within: words, and short code in backticks. */
+/** Splits text into parts that are never split further: words, and short code in backticks. */
 function wordsOf(text: string): string[] {
   const words: string[] = [];
   for (const [word] of text.matchAll(/(?:[^\s`]*`[^`]{1,60}`)+\S*|\S+/g)) {

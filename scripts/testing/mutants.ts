@@ -5,24 +5,24 @@ import { basename, join } from 'node:path';
 import { ROOT } from '../root.ts';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 
-/** A planted fault: a patch under a head of two lines, which say what is wrong and which tests must notice. */
+/** A planted fault: a patch below two lines that name the fault and the tests that must fail. */
 interface Mutant {
   readonly name: string;
   readonly fault: string;
-  /** Files, and options of `node --test`. */
+  /** Test files, and options of `node --test`. */
   readonly tests: readonly string[];
   readonly patch: string;
 }
 
-/** What became of one: `broken` could not be tried. */
+/** Result of one fault; `broken` when it could not be tried. */
 interface Outcome {
   readonly kind: 'caught' | 'survived' | 'broken';
-  /** The test that noticed, or why it could not be tried. */
+  /** The failed test, or the reason why it could not be tried. */
   readonly by: string;
 }
 
 const COPIED = ['package.json', 'tsconfig.json', 'scripts', 'src', 'actors', 'machines', 'workers', 'test', 'docs'];
-/** A fault that makes a test hang is caught too. */
+/** Limit for one test: a fault that makes a test hang is also caught. */
 const TEST_DEADLINE_MS = 60_000;
 
 function readMutant(path: string): Mutant {
@@ -42,13 +42,13 @@ async function tryMutant(run: RunTests, directory: string, { patch, tests }: Mut
   const { code, output } = await run([...options, ...tests], { directory, quiet: true });
   apply('--reverse');
   if (code === 0) return { kind: 'survived', by: '' };
-  // A file that fails as a whole was not run.
+  // A file that fails as a whole did not run.
   const failed = [...output.matchAll(/^\s*✖ (.+) \([\d.]+ms\)/gm)].map(([, name]) => name!);
   const noticed = failed.find((name) => !name.endsWith('.ts'));
   return noticed ? { kind: 'caught', by: noticed } : { kind: 'broken', by: `the tests could not run:\n${output}` };
 }
 
-/** Plants one fault after another in a copy of the project. @returns 0 when each was caught */
+/** Plants one fault after another in a copy of the project. @returns 0 when all were caught */
 async function runMutants(run: RunTests, wanted: readonly string[]): Promise<number> {
   const mutants = globSync('test/mutants/*.patch', { cwd: ROOT })
     .sort()

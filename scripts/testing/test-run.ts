@@ -5,28 +5,28 @@ import { join } from 'node:path';
 import { startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { ROOT } from '../root.ts';
 
-/** Test files at once: each has a process of its own, and many start services of several threads. */
+/** Test files at once. Each has its own process, and many start services with several threads. */
 const CONCURRENCY = 2;
-/** V8's bytecode of the modules, by their content: a process of tests loads some hundreds. */
+/** Cache of V8's bytecode by the modules' content: a process of tests loads some hundreds of modules. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/tests');
-/** How long the runner may take to end after a signal. */
+/** Time for the runner to end after a signal. */
 const STOP_PATIENCE_MS = 20_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Runs node:test against the one database. @returns its exit code, 130 after a signal, and what it printed if `quiet` */
+/** Runs node:test with the one database. @returns its exit code, 130 after a signal, and its output if `quiet` */
 export type RunTests = (args: readonly string[], options?: RunOptions) => Promise<{ code: number; output: string }>;
 
 export interface RunOptions {
   readonly directory?: string;
   readonly quiet?: boolean;
-  /** Where what the started processes print is kept. */
+  /** Directory for the output of started processes. */
   readonly records?: string;
 }
 
 /**
- * One private MariaDB for all test files of `work`, removed afterwards whatever happens.
+ * Starts one private MariaDB for all test files of `work` and removes it afterwards.
  *
- * @returns what `work` returned; 130 after a signal
+ * @returns the result of `work`; 130 after a signal
  */
 export async function withTestDatabase(work: (run: RunTests) => Promise<number>): Promise<number> {
   const interrupted = new AbortController();
@@ -46,7 +46,7 @@ export async function withTestDatabase(work: (run: RunTests) => Promise<number>)
   }
 }
 
-/** The runner leads a process group, so that a signal reaches it and its test processes once each. */
+/** Runs node:test in a process group, so that a signal reaches the runner and each test process once. */
 async function runNodeTest(
   args: readonly string[],
   port: number,

@@ -2,7 +2,7 @@ import { dot, type TestEvent } from 'node:test/reporters';
 
 const percent = (value: number): string => `${value.toFixed(1)} %`;
 
-/** A dot for each test, the failures in full, the number of tests, and the totals of coverage in one line. */
+/** Reports a dot per test, failures in full, the number of tests, and the totals of coverage in one line. */
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string, void> {
   let [passed, failed, totals] = [0, 0, ''];
   async function* events(): AsyncGenerator<TestEvent, void> {

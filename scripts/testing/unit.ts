@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { ROOT } from '../root.ts';
 
 const UNIT = ['test/*.test.ts', 'test/unit/**/*.test.ts'];
-/** These start other programs, or wait or work for seconds: `npm test` runs them. */
+/** Files that start other programs or take seconds: `npm test` runs them. */
 const LEFT_OUT = [
   'actor-handle',
   'artifact',
@@ -24,7 +24,10 @@ const LEFT_OUT = [
   'tracing',
   'transient-map'
 ];
-/** These change what a process has once (environment, clock), or have deadlines that a busy neighbour would miss. */
+/**
+ * Files with a process of their own: they change process-wide state (environment, clock) or have deadlines that a busy
+ * neighbour would break.
+ */
 const OWN_PROCESS = [
   '*source-quorum',
   '*directory',
@@ -34,14 +37,17 @@ const OWN_PROCESS = [
   'heap-share',
   'indexer/cost'
 ];
-/** Bundles of test files, each in one process that loads the modules once. More than cores: many tests wait, one after the other. */
+/**
+ * Bundles of test files, each in one process that loads the modules once. More bundles than cores, because many tests
+ * wait.
+ */
 const BUNDLES = availableParallelism() + 3;
 const REPORTER = fileURLToPath(new URL('unit-reporter.ts', import.meta.url));
-/** What V8 made of the modules in earlier runs; each is known by its content. Counting lines needs them compiled anew. */
+/** Cache of V8's bytecode from earlier runs. Not used for coverage, which needs a new compilation. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/unit');
 const COVERED = ['src', 'actors', 'machines', 'workers'];
 
-/** Test files by name. @throws {Error} where a name matches none: the list is stale */
+/** Returns test files by name. @throws {Error} when a name matches no file: the list is out of date */
 function filesNamed(names: readonly string[]): string[] {
   return names.flatMap((name) => {
     const files = globSync(`test/unit/**/${name}.test.ts`, { cwd: ROOT });
@@ -65,7 +71,7 @@ export function otherFiles(): readonly string[] {
   return globSync('test/**/*.test.ts', { cwd: ROOT }).filter((file) => !unit.has(file));
 }
 
-/** Runs the tests that need no program but Node. @returns the exit code of node:test */
+/** Runs the tests that need only Node. @returns the exit code of node:test */
 export function runUnit(withCoverage: boolean): number {
   const { own, together } = unitFiles();
   const directory = mkdtempSync(join(tmpdir(), 'platform-unit-'));

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 import { otherFiles, runUnit } from './unit.ts';
 
-/** No test file may take longer. */
+/** Limit for one test file. */
 const TIMEOUT = '--test-timeout=300000';
 
-/** So many files that fail are tried once more: a busy machine may break a deadline of one, a fault of the product breaks more. */
+/** Most failed files that are tried again. A busy machine may break a deadline of one file; a fault of the product breaks more. */
 const TRIED_AGAIN = 2;
 
 const given = process.argv.slice(2);
@@ -17,7 +17,7 @@ process.exitCode = await withTestDatabase(async (run) =>
   isWhole ? await runAll(run) : (await run([TIMEOUT, ...given])).code
 );
 
-/** Runs every test, those of units first; then the one that searches what the others recorded for secrets. */
+/** Runs all tests, units first, then searches their records for secrets. */
 async function runAll(run: RunTests): Promise<number> {
   const records = mkdtempSync(join(tmpdir(), 'platform-test-records-'));
   const printed = join(records, 'tests.log');
@@ -39,7 +39,7 @@ async function runAll(run: RunTests): Promise<number> {
   }
 }
 
-/** Where the tests stand that the last part of a reporter's text lists as failed. */
+/** Returns the files of failed tests from the last part of a reporter's text. */
 function failedFiles(printed: string): string[] {
   return [...new Set(printed.matchAll(/^test at (.+):\d+:\d+$/gm).map(([, file]) => file ?? ''))];
 }

@@ -187,7 +187,8 @@ async function release(): Promise<void> {
 }
 
 function onQueued(lost: number): void {
-  if (lost > 0) log.error({ lost }, 'the queue of pushes is full: the oldest are gone; check why the hub takes none');
+  if (lost > 0)
+    log.error({ lost }, 'the queue of pushes is full: the oldest were dropped; check why the hub takes none');
   sender?.wake();
 }
 

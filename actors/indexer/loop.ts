@@ -185,18 +185,21 @@ export class IndexerLoop {
     const [limitMs, at] = [this.#limitMs, this.#doing];
     const { inFlightBlock: block, inFlightBlocks: blocks, lastIndexedBlock } = work.facts;
     const attempt = { block: block ?? (lastIndexedBlock ?? -1) + 1, blocks: Math.max(blocks, 1), limitMs, at };
-    const next = attempt.blocks > 1 ? 'the next attempt is at this block alone' : `the next one has ${2 * limitMs} ms`;
+    const next = attempt.blocks > 1 ? 'the next attempt is this block alone' : `the next attempt has ${2 * limitMs} ms`;
     const late = sleep(RECORD_LIMIT_MS, undefined, { ref: false }).then(() => {
       throw new Error('no answer');
     });
     const isNoted = await Promise.race([recordTimeout(attempt), late]).then(
       () => true,
       (caught: unknown) => {
-        log.error({ reason: String(caught) }, 'the timeout could not be noted: the next attempt is the same');
+        log.error(
+          { reason: String(caught) },
+          'the timeout could not be noted: the next attempt has the same blocks and limit'
+        );
         return false;
       }
     );
-    const behind = attempt.blocks > 1 ? ` and ${attempt.blocks - 1} behind it` : '';
+    const behind = attempt.blocks > 1 ? ` and the ${attempt.blocks - 1} after it` : '';
     const reason = `WATCHDOG TIMEOUT: block ${attempt.block}${behind} took more than ${limitMs} ms; ${at}${isNoted ? `; ${next}` : ''}`;
     return new PlatformError('WATCHDOG_TIMEOUT', { reason });
   }

@@ -104,7 +104,9 @@ export class PushSender {
     }
     const refused = await countRefused(pool);
     this.#refusedFault =
-      refused === 0 ? null : `the hub did not take ${refused} pushes; the last reason: ${this.#lastRefusal}`;
+      refused === 0
+        ? null
+        : `the hub refused ${refused} pushes, which are sent again later; last reason: ${this.#lastRefusal}`;
   }
 
   /**
@@ -116,7 +118,10 @@ export class PushSender {
     if (generation === null || typeof coin !== 'string' || typeof own !== 'number') return false;
     const isBehind = refused === null ? generation > own : generation >= own;
     if (!isBehind || generation >= MOST_GENERATION) return false;
-    this.#options.log.warn({ push: method, generation }, 'the hub has a row of a later generation: pushes go above it');
+    this.#options.log.warn(
+      { push: method, generation },
+      'the hub has a row of a later generation: later pushes get a higher one'
+    );
     await raiseGeneration(this.#options.pool, id, coin, refused === null ? generation : generation + 1);
     return true;
   }
@@ -126,10 +131,10 @@ export class PushSender {
     this.#lastRefusal = `${push.method}: ${reason}`;
     log.warn(
       { push: push.method, params: push.params },
-      `the hub did not take a push, it is told again later: ${reason}`
+      `the hub refused a push, which is sent again later: ${reason}`
     );
     const lost = await setAside(pool, push.id, reason);
-    if (lost > 0) log.error({ lost }, 'too many pushes are refused by the hub: the oldest are gone');
+    if (lost > 0) log.error({ lost }, 'the hub refuses too many pushes: the oldest were dropped');
   }
 
   async #send(push: WaitingPush, signal: AbortSignal): Promise<Outcome> {

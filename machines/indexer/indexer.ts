@@ -121,7 +121,10 @@ export const indexerMachine = setup({
     refuseRollback: assign({
       refusal: ({ event }) => {
         const { depth } = (event as unknown as { output: Fork }).output;
-        return { code: 'ROLLBACK_TOO_DEEP', reason: `the decoder's chain leaves ours ${depth} blocks below the tip` };
+        return {
+          code: 'ROLLBACK_TOO_DEEP',
+          reason: `the newest ${depth} blocks of the index differ from the decoder's chain`
+        };
       }
     }),
     refuseLedger: assign({

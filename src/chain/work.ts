@@ -168,8 +168,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const { feed, take, startBlock } = this.#options;
     const tip = await this.#recentTip(signal);
     const applied = this.#applied;
-    const standing = await this.#standingTo(tip);
-    if (standing !== 'same') return standing;
+    const relation = await this.#compareTip(tip);
+    if (relation !== 'same') return relation;
     const next = applied ? applied.height + 1 : startBlock;
     if (next > (this.#openedStore.gathersTo ?? Number.POSITIVE_INFINITY)) return 'gathered';
     if (next > tip.height) {
@@ -200,8 +200,8 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     await this.#openedStore.database.keepAlive();
     await chain.waitForHeight(next, pollIntervalMs, signal);
     const tip = await this.#pollTip(signal);
-    const standing = await this.#standingTo(tip);
-    if (standing !== 'same') return standing;
+    const relation = await this.#compareTip(tip);
+    if (relation !== 'same') return relation;
     if (tip.height >= next) return 'blocks';
     this.#progressAt = monotonicMs();
     return null;
@@ -211,10 +211,10 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   async awaitBlocks(signal: AbortSignal): Promise<Found | null> {
     const { chain, pollIntervalMs } = this.#options;
     await chain.waitForHeight(this.#applied?.height ?? 0, pollIntervalMs, signal);
-    const standing = await this.#standingTo(await this.#pollTip(signal));
-    if (standing === 'behind') return null;
+    const relation = await this.#compareTip(await this.#pollTip(signal));
+    if (relation === 'behind') return null;
     this.#progressAt = monotonicMs();
-    return standing === 'fork' ? 'fork' : 'blocks';
+    return relation === 'fork' ? 'fork' : 'blocks';
   }
 
   /** Compares stored hashes with the node's, newest first. Beyond the limit it needs an operator's permission. */
@@ -222,7 +222,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     const { chain, network, startBlock } = this.#options;
     const applied = this.#applied ?? { height: startBlock - 1, hash: '' };
     const tip = this.#noteTip(await chain.verify(network, this.#needs, signal)); // before anything is rolled back
-    if ((await this.#standingTo(tip)) === 'behind') return { depth: 0, isAllowed: false };
+    if ((await this.#compareTip(tip)) === 'behind') return { depth: 0, isAllowed: false };
     const isAllowed = await this.#openedStore.database.halts.isRollbackAllowed(applied.height);
     let lowest = applied.height + 1;
     for (;;) {
@@ -251,7 +251,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   }
 
   async refuse(): Promise<void> {
-    const reason = `a reorg reaches more than ${this.undoDepth} blocks deep; confirm it with a second node, stop this service and run: platform-node ${this.#options.command} --clear-halt`;
+    const reason = `a reorg is more than ${this.undoDepth} blocks deep; confirm it with a second node, stop this service and run: platform-node ${this.#options.command} --clear-halt`;
     const halt = { code: 'ROLLBACK_TOO_DEEP', reason, block_index: this.#applied?.height ?? 0 };
     await this.#openedStore.database.halts.write(halt);
     this.#halt = halt;
@@ -267,7 +267,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     if (!applied || tip.height < applied.height) return null;
     if ((await chain.hashAt(applied.height, signal)) !== applied.hash) return null;
     await this.#openedStore.database.halts.end();
-    log.warn({ halt: this.#halt }, 'the node has our newest block again: the halt is over');
+    log.warn({ halt: this.#halt }, 'the node has the newest stored block again: the halt is over');
     this.#halt = null;
     return true;
   }
@@ -335,7 +335,7 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
   }
 
   /** Compares our newest block with the node's chain, as far as its tip shows. Only a different block is a fork. */
-  async #standingTo(tip: NodeTip): Promise<'same' | 'fork' | 'behind'> {
+  async #compareTip(tip: NodeTip): Promise<'same' | 'fork' | 'behind'> {
     const applied = this.#applied;
     if (!applied || tip.height > applied.height) return this.#leaveAlarm('same');
     if (tip.height === applied.height) return this.#leaveAlarm(applied.hash === tip.hash ? 'same' : 'fork');
@@ -346,15 +346,15 @@ export class ChainWork<Block extends LinkedBlock, Store extends BlockStore<Block
     }
     if (!this.#alarm) this.#options.log.warn({ tip, applied }, 'the node is behind: waiting for its blocks');
     const lacking = applied.height - tip.height;
-    const reason = `the node is at block ${tip.height}, which is in our chain, and lacks ${lacking} blocks up to our newest, ${applied.height}`;
+    const reason = `the node is at block ${tip.height}, in the same chain as the database, and lacks ${lacking} blocks up to its newest, ${applied.height}`;
     this.#alarm = alarmOf(new PlatformError('NODE_BEHIND', { reason }), this.#alarm, monotonicMs());
     return 'behind';
   }
 
-  #leaveAlarm<Standing>(standing: Standing): Standing {
+  #leaveAlarm<Relation>(relation: Relation): Relation {
     if (this.#alarm) this.#options.log.info('the node is no longer behind');
     this.#alarm = null;
-    return standing;
+    return relation;
   }
 
   async #recentTip(signal: AbortSignal): Promise<NodeTip> {
@@ -395,7 +395,7 @@ function downloadAlarm(
   before: Alarm | null
 ): Alarm | null {
   if (tip.headers - tip.height <= tolerated) return null;
-  const reason = `the node has ${tip.height} blocks but headers up to ${tip.headers}: it downloads its chain`;
+  const reason = `the node has ${tip.height} blocks but headers up to ${tip.headers}: it is still downloading its chain`;
   return alarmOf(new PlatformError('NODE_BEHIND', { reason }), before, tip.polledAt);
 }
 

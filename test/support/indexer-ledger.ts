@@ -56,7 +56,7 @@ export class MemoryLedger {
   /** A token with balances, as if issued long ago. */
   give(tick: string, decimals: number, owner: string, holdings: Readonly<Record<string, string>>): void {
     const effects = new Effects(this.view);
-    const id = effects.deal('ticker');
+    const id = effects.nextNumber('ticker');
     const token: Token = {
       ...{ id, tick, owner, decimals, supply: 0n, maxSupply: 0n, maxMint: 0n, mintAddressMax: 0n, description: null },
       locks: Object.fromEntries(LOCKS.map((lock) => [lock, false])) as Token['locks'],

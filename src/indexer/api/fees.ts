@@ -25,29 +25,32 @@ export interface FeeMethodDeps {
 const Dec8 = Type.String({ description: 'decimal, 8 places' });
 const OrNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const IntOrNull = OrNull(Type.Integer());
-const Whether = Type.Optional(Type.Boolean({ description: 'where nothing is tried; default: false' }));
+const Whether = Type.Optional(Type.Boolean({ description: 'used without a source; default: false' }));
 const Many = Type.Optional(
-  Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'where nothing is tried; default: as few as there are' })
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'used without a source; default: the fewest possible' })
 );
 /** Most characters after `ACTION|`. */
 const MOST_LETTERS = 390_000;
-const Action = Type.String({ minLength: 1, maxLength: 32, description: 'in any case, or an alias' });
+const Action = Type.String({ minLength: 1, maxLength: 32, description: 'name in any case, or an alias' });
 const Params = Type.Union([Type.String({ maxLength: MOST_LETTERS }), Type.Array(Type.String(), { maxItems: 10_000 })], {
-  description: 'what follows the name on the wire, the version first: `0|TOK|5|…`, or its fields'
+  description: 'text after the name on the wire, the version first: `0|TOK|5|…`, or its fields as a list'
 });
-const Source = Type.String({ maxLength: 4_096, description: 'who acts; without it nothing is tried' });
+const Source = Type.String({
+  maxLength: 4_096,
+  description: 'address that acts; without it the answer comes from the schedule alone'
+});
 const Verdict = {
   action: Type.String(),
   coin: Type.String(),
   supported: Type.Boolean(),
-  valid: OrNull(Type.Boolean({ description: 'as the next block would judge it; null: nobody tried' })),
-  status: Type.Optional(Type.String({ description: 'as its row would have it' })),
-  error: OrNull(Type.String({ description: 'why there is no quote, or it is not complete' })),
+  valid: OrNull(Type.Boolean({ description: 'whether the next block would take it; null: not tried' })),
+  status: Type.Optional(Type.String({ description: 'status that its row would get' })),
+  error: OrNull(Type.String({ description: 'reason for which the quote is missing or incomplete' })),
   guardInert: Type.Boolean(),
   guardInertReason: Type.Null(),
-  feeExempt: Type.Boolean({ description: 'it costs no gas' }),
+  feeExempt: Type.Boolean({ description: 'whether it costs no gas' }),
   denied: Type.Boolean(),
-  busy: Type.Boolean({ description: 'too many ask: send it again' }),
+  busy: Type.Boolean({ description: 'whether too many callers ask: send it again' }),
   retryable: Type.Boolean(),
   retryAfterMs: Type.Optional(Type.Integer()),
   xchainFee: OrNull(Dec8),
@@ -61,7 +64,7 @@ const QuoteSchema = Type.Object({
   toleranceMin: Type.String(),
   toleranceMax: Type.String(),
   validated: Type.Boolean(),
-  staticQuote: Type.Boolean({ description: 'by the schedule alone' }),
+  staticQuote: Type.Boolean({ description: 'whether the quote comes from the schedule alone' }),
   gasCost: Type.Integer(),
   ...Type.Partial(
     Type.Object({
@@ -90,9 +93,11 @@ const ScheduleSchema = Type.Object({
   coin: Type.String(),
   network: Type.String(),
   nativeFeeEnabled: Type.Boolean(),
-  feeDestination: OrNull(Type.String({ description: 'who is paid in the coin; null: the gas token alone pays' })),
+  feeDestination: OrNull(
+    Type.String({ description: 'address that is paid in the coin; null: fees are paid in the gas token alone' })
+  ),
   gasTick: Type.String(),
-  gasPrice: OrNull(Type.String({ description: 'of one gas, in the gas token' })),
+  gasPrice: OrNull(Type.String({ description: 'price of one gas in the gas token' })),
   gasSchedule: OrNull(ByName(Type.Integer())),
   ...{ toleranceMin: Type.String(), toleranceMax: Type.String(), maxPriceAgeSeconds: Type.Integer() },
   ...{ blockIndex: IntOrNull, blockTime: IntOrNull },
@@ -150,7 +155,7 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
     const gasCost = isCharged ? trial.gas : gasOf(profile, action, subject);
     const amount = isCharged ? amountOf(trial.fee) : feeOf(gasCost, { price: gasPrice });
     const refused = trial?.commands.find(({ status }) => status !== 'valid');
-    const told: Static<typeof PreflightVerdict> = {
+    const verdict: Static<typeof PreflightVerdict> = {
       ...{ action, coin, supported: isKnown, guardInert: false, guardInertReason: null, denied: false },
       valid: isTried && trial ? refused === undefined : null,
       ...(isTried && trial ? { status: refused?.status ?? 'valid' } : {}),
@@ -161,12 +166,12 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       ...{ blockIndex: trial?.blockIndex ?? null, blockTime: trial?.blockTime ?? null },
       ...(action === COINPAY ? { note: 'what a COINPAY does is decided by the outputs of its transaction' } : {})
     };
-    return { told, trial, isTried, gasCost, amount };
+    return { verdict, trial, isTried, gasCost, amount };
   }
 
   return {
     feeschedule: rpcMethod({
-      summary: 'What each thing that costs gas costs, and the prices by which it is paid in the coin',
+      summary: 'Gas schedule, and the prices by which fees are paid in the coin',
       result: ScheduleSchema,
       write: false,
       errors: ERRORS,
@@ -184,27 +189,29 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       }
     }),
     feequote: rpcMethod({
-      summary: 'What one action costs, and with its source whether the next block would take it',
+      summary: 'Cost of one action, and with its source whether the next block would take it',
       params: Type.Object({
         ...{ action: Action, params: Type.Optional(Params), source: Type.Optional(Source) },
         feeOutputSats: Type.Optional(
-          Type.String({ pattern: '^[0-9]{1,16}$', description: 'what feeDestination is paid' })
+          Type.String({ pattern: '^[0-9]{1,16}$', description: 'satoshis that feeDestination is paid' })
         ),
         ...{ subtoken: Whether, recipients: Many, items: Many, ownership: Whether, edit: Whether, shared: Whether },
-        days: Type.Optional(Type.Integer({ minimum: 0, maximum: 36_500, description: 'for which an offer is open' }))
+        days: Type.Optional(
+          Type.Integer({ minimum: 0, maximum: 36_500, description: 'days for which an offer is open' })
+        )
       }),
       result: QuoteSchema,
       write: false,
       errors: ERRORS,
       async run({ feeOutputSats, action, params, source, ...subject }) {
         const feeSats = feeOutputSats ?? (feeDestination === null ? null : PLENTY_SATS);
-        const { told, trial, isTried, gasCost, amount } = await judge({ action, params, source }, feeSats, subject);
+        const { verdict, trial, isTried, gasCost, amount } = await judge({ action, params, source }, feeSats, subject);
         const prices = trial?.prices;
         const quoted = typeof prices === 'object' ? { ...nativeFee(amount, prices), prices } : undefined;
         return {
-          ...told,
+          ...verdict,
           ...(typeof prices === 'string' && amount > 0n && feeDestination !== null
-            ? { error: told.error ?? prices }
+            ? { error: verdict.error ?? prices }
             : {}),
           ...{ feeDestination, ...TOLERANCE, validated: isTried && trial !== null, staticQuote: !isTried, gasCost },
           ...(quoted && {
@@ -229,10 +236,10 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       errors: ERRORS,
       async run({ feeMode: wanted, ...asked }) {
         const feeMode = wanted ?? (coin === 'BTC' ? 'xchain' : 'native');
-        const { told, trial, isTried, amount } = await judge(asked, feeMode === 'native' ? PLENTY_SATS : null);
+        const { verdict, trial, isTried, amount } = await judge(asked, feeMode === 'native' ? PLENTY_SATS : null);
         const balance = isTried && trial ? amountOf(trial.gasBalance) : null;
         return {
-          ...told,
+          ...verdict,
           ...{ feeMode, feeTick: feeMode === 'native' ? coin : gasTick },
           feeTokenBalance: balance === null ? null : dec8(balance),
           feeAffordable: feeMode === 'native' || balance === null ? null : balance >= amount,
@@ -244,7 +251,7 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       }
     }),
     oraclefeequote: rpcMethod({
-      summary: 'What a dispenser that costs what an oracle says owes that oracle',
+      summary: 'Fee that a dispenser owes the oracle of its price',
       params: Type.Object({
         oracleAddress: Type.String({ minLength: 1, maxLength: 256 }),
         giveTick: Type.String({ minLength: 1, maxLength: 250 }),

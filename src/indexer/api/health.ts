@@ -36,7 +36,7 @@ const InFlightSchema = Type.Object(
     transaction: Type.Union([Type.String(), Type.Null()]),
     action: Type.Union([Type.String(), Type.Null()])
   },
-  { description: 'what is carried out; null while rows are read or written' }
+  { description: 'action in work; null while rows are read or written' }
 );
 
 /** Result of `health`. */
@@ -50,7 +50,9 @@ export const HealthSchema = Type.Object({
   lag: HeightOrNull,
   decoderDbCircuit: CircuitOrNull,
   indexerDbCircuit: CircuitOrNull,
-  pushFault: Type.Union([Type.String(), Type.Null()], { description: 'why pushes to the hub wait' }),
+  pushFault: Type.Union([Type.String(), Type.Null()], {
+    description: 'reason for which pushes to the hub wait; null while it takes them'
+  }),
   stateCommitment: Type.Union([StateCommitmentSchema, Type.Null()]),
   inFlight: Type.Union([InFlightSchema, Type.Null()]),
   error: Type.Union([Type.String(), Type.Null()]),

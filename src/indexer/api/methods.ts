@@ -33,19 +33,19 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
     ping: pingMethod,
     health: rpcMethod({
       isProbe: true,
-      summary: 'Where the indexer stands, and whether it is well',
+      summary: 'Health and progress of the indexer',
       result: HealthSchema,
       write: false,
       run: () => healthOf(view())
     }),
     getlatestblock: rpcMethod({
-      summary: "The last block that was written, beside the decoder's",
+      summary: "Last block that was written, and the decoder's newest block",
       result: LatestBlockSchema,
       write: false,
       run: () => latestBlockOf(view())
     }),
     getactionconfirmations: rpcMethod({
-      summary: 'In which block an action is, and how many blocks stand from it to the newest',
+      summary: 'Block of an action, and the number of blocks from it to the newest',
       params: Type.Object({ action_index: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }) }),
       result: ConfirmationsSchema,
       errors: ['DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
@@ -58,7 +58,7 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
       })
     }),
     getownstake: rpcMethod({
-      summary: 'What stands behind a key in the newest block',
+      summary: 'Stake of a key in the newest block',
       params: Type.Object({ pubkey: Type.String({ pattern: '^[0-9a-fA-F]{64}$' }) }),
       result: Type.Object({
         pubkey: Type.String(),
@@ -75,7 +75,7 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
       }
     }),
     getcapabilityvalidators: rpcMethod({
-      summary: 'Keys with stake enough for a capability, in a block of a height or the newest',
+      summary: 'Keys with enough stake for a capability, in a block of a height or in the newest one',
       params: Type.Object({
         capability: Type.Union(
           (Object.keys(CAPABILITIES) as (keyof typeof CAPABILITIES)[]).map((name) => Type.Literal(name))

@@ -30,7 +30,7 @@ export class ActionRunner {
    */
   system({ act, txIndex }: SystemUnit, effects: Effects): Outcome | null {
     const action: Action = {
-      index: effects.deal('action'),
+      index: effects.nextNumber('action'),
       txIndex: act.hasTransaction ? txIndex : null,
       name: act.name,
       format: act.format ?? null,
@@ -53,7 +53,7 @@ export class ActionRunner {
   command(unit: CommandUnit, effects: Effects): Outcome {
     const { command, siblings = [], txIndex, transaction } = unit;
     const { source } = transaction;
-    const index = effects.deal('action');
+    const index = effects.nextNumber('action');
     const action = { ...this.actionOf(command, index, txIndex, source), siblings };
     this.#recordAction(effects, action);
     effects.addressId(source);

@@ -98,7 +98,7 @@ async function loadInParts(executions: readonly BlockExecution[], load: FactLoad
     part = [];
     count += facts.length;
     loading = loading.then(() => load(facts));
-    loading.catch(() => undefined); // told when all are waited for
+    loading.catch(() => undefined); // reported when all are awaited
   };
   for (const execution of executions) {
     for (const fact of execution.scout()) {

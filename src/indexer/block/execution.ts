@@ -275,7 +275,7 @@ export class BlockExecution {
   }
 
   #begin(transaction: ChainTransaction, effects: Effects): Unit[] {
-    const txIndex = effects.deal('transaction');
+    const txIndex = effects.nextNumber('transaction');
     const { hash, source, fee, data, outputs = [] } = transaction;
     effects.record('transactions', {
       tx_index: txIndex,

@@ -43,7 +43,7 @@ export function readOutputAmount(text: string | null, place: string): bigint {
   if (text !== null && /^\d{1,20}$/.test(text)) return BigInt(text) * AMOUNT_PER_BASE_UNIT;
   const coins = text !== null && /^\d{1,12}\.\d{8}$/.test(text) ? parseAmount(text) : null;
   if (coins !== null) return coins;
-  const reason = `transaction_outputs.amount of ${place} is ${text}, neither coins with 8 places nor whole base units`;
+  const reason = `transaction_outputs.amount of ${place} is ${text}: coins with 8 places or whole base units are expected`;
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
@@ -108,7 +108,9 @@ export class DecoderSource {
     source.close();
     const sign =
       genesis === null ? `the address ${foreign} of ${database.name}` : `block 0 of ${database.name}, ${genesis},`;
-    throw new PlatformError('DATABASE_UNUSABLE', { reason: `${sign} is not of ${network.name}` });
+    throw new PlatformError('DATABASE_UNUSABLE', {
+      reason: `${sign} does not belong to ${network.name}: name the decoder database of that network`
+    });
   }
 
   /**

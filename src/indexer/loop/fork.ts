@@ -9,14 +9,14 @@ export type HashReader = (height: number) => Promise<string | null>;
  * @returns a height, or `lowest - 1` when they share none
  */
 export async function highestShared(
-  ours: HashReader,
-  theirs: HashReader,
+  local: HashReader,
+  remote: HashReader,
   { lowest, highest }: { readonly lowest: number; readonly highest: number }
 ): Promise<number> {
   let [shared, different] = [lowest - 1, highest + 1];
   while (different - shared > 1) {
     const middle = Math.floor((shared + different) / 2);
-    const [own, other] = [await ours(middle), await theirs(middle)];
+    const [own, other] = [await local(middle), await remote(middle)];
     if (own !== null && own === other) shared = middle;
     else different = middle;
   }

@@ -99,7 +99,7 @@ export class PriceSource {
   async #stillHas({ height, hash }: BlockRef): Promise<boolean> {
     const now = await this.#hashAt(height);
     if (now === null || now === hash) return now !== null;
-    const reason = `Bitcoin's block ${height} is ${now} by now, and prices up to ${hash} in its place are in the ledger`;
+    const reason = `block ${height} of Bitcoin is now ${now}, but the ledger used prices up to ${hash} at that height`;
     throw new PlatformError('PRICES_REPLACED', { reason });
   }
 

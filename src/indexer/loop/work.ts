@@ -119,14 +119,14 @@ export class IndexerWork {
     const first = (await this.#store?.readFirst()) ?? null;
     const lowest = (await this.#source.readRange())?.lowest;
     if (first !== null && lowest !== undefined && lowest !== first.height) {
-      const reason = `the decoder database begins with block ${lowest}, the index with block ${first.height}: a dispenser or an action between them would be known to one alone; name a decoder database that begins where the index does, or build the index anew`;
+      const reason = `the decoder database begins with block ${lowest}, the index with block ${first.height}: one of them lacks the dispensers and actions in between; name a decoder database that begins where the index does, or build the index anew`;
       throw new PlatformError('DATABASE_UNUSABLE', { reason });
     }
     const depth = first === null || this.#tip === null ? 0 : this.#tip.height - first.height + 1;
     if (first === null || depth <= this.#options.maxRollbackDepth) return;
-    const theirs = await this.#source.hashAt(first.height);
-    if (theirs === null || theirs === first.hash) return;
-    const reason = `block ${first.height} is ${theirs} in the decoder database and ${first.hash} in the index: they are of two chains; name the databases of one`;
+    const remoteHash = await this.#source.hashAt(first.height);
+    if (remoteHash === null || remoteHash === first.hash) return;
+    const reason = `block ${first.height} is ${remoteHash} in the decoder database and ${first.hash} in the index: they belong to different chains; name two databases of one chain`;
     throw new PlatformError('DATABASE_UNUSABLE', { reason });
   }
 
@@ -184,7 +184,7 @@ export class IndexerWork {
 
   /** Waits for a decoder that starts over, or whose node does. It has the same chain, not another one. */
   #isBehind({ height }: BlockRef): 'behind' {
-    this.#waitReason = `the decoder is at block ${this.#decoderBlock ?? 'none'}, which is in our chain, below our newest, ${height}; wait, or check its node`;
+    this.#waitReason = `the decoder is at block ${this.#decoderBlock ?? 'none'}, in the same chain as the index, but below its newest block, ${height}; wait, or check the decoder's node`;
     return 'behind';
   }
 
@@ -200,7 +200,7 @@ export class IndexerWork {
   }
 
   /**
-   * Reads the next group of blocks. If the ledger needs prices of another chain, they are the blocks that have theirs.
+   * Reads the next group of blocks. If the ledger needs prices of another chain, they are those whose prices are there.
    */
   async read(): Promise<Read> {
     if (this.#next && !(await this.#isOnChain(this.#next))) await this.#discardNext();
@@ -250,7 +250,7 @@ export class IndexerWork {
 
   #setPriceWait(reason: string | null): void {
     if (reason !== null && this.#priceWait === null) this.#options.log.warn({ reason }, 'waiting for prices');
-    if (reason === null && this.#priceWait !== null) this.#options.log.info('prices are there');
+    if (reason === null && this.#priceWait !== null) this.#options.log.info('the prices have arrived');
     this.#priceWait = reason;
   }
 

@@ -66,8 +66,8 @@ export function expireObligation({ index, seller }: Obligation, source: string):
         obligation_action_index: index,
         status_id: VALID
       });
-      const { source: named, heir } = step.ledger.offer('order', seller)!;
-      giveSide(owed.give, { named, to: heir }, step);
+      const { source: named, refundAddress } = step.ledger.offer('order', seller)!;
+      giveSide(owed.give, { named, to: refundAddress }, step);
       freePayer(owed, step);
       finish(owed, { status: 'expired', match: EXPIRED_MATCH }, step);
       return true;

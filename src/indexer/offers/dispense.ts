@@ -72,7 +72,7 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
 /** Returns whether any dispenser waits for such payments. */
 export function hasDispenser(ledger: Step['ledger'], payee: string, tick: string | null): boolean {
   const place = counterOf(payee, tick);
-  return [place, place + EMPTY_COUNTER].some((each) => firstOf(ledger.standing(each, () => false)) !== undefined);
+  return [place, place + EMPTY_COUNTER].some((each) => firstOf(ledger.offersAt(each, () => false)) !== undefined);
 }
 
 /** Returns the oldest dispenser after the last one that takes so small a payment. */
@@ -80,7 +80,7 @@ function nextAt({ payee, tick, amount }: Payment, { last, empty }: Asked, { ledg
   const place = counterOf(payee, tick);
   const oldest = (at: string) =>
     firstOf(
-      ledger.standing(at, ({ index }) => index <= last, amount),
+      ledger.offersAt(at, ({ index }) => index <= last, amount),
       ({ get }) => get <= amount
     );
   const stocked = oldest(place);

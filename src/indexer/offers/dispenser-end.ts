@@ -26,9 +26,9 @@ export function isOverdue(
 }
 
 /** Cancels a dispenser. It sells for another hour; then the rest goes to the refund address. */
-export function cancelDispenser(dispenser: Dispenser, heir: string, step: Step): void {
+export function cancelDispenser(dispenser: Dispenser, refundAddress: string, step: Step): void {
   const closesAt = step.action.block.time + DISPENSER_DELAY_S;
-  setDispenserStatus({ ...dispenser, closesAt, heir }, 'cancelling', step, heir);
+  setDispenserStatus({ ...dispenser, closesAt, refundAddress }, 'cancelling', step, refundAddress);
 }
 
 /** Closes a live dispenser: it is empty, has served too often, or was cancelled an hour ago. */
@@ -61,7 +61,7 @@ function end(
   const dispenser = ledger.offer('dispenser', index);
   if (!dispenser || !isLive(dispenser)) return false;
   ledger.record(table, { action_index: action.index, dispenser_action_index: index, status_id: verdict });
-  const to = dispenser.heir;
+  const to = dispenser.refundAddress;
   giveSide({ ...dispenser.give, amount: dispenser.left }, { named: to, to }, step);
   setDispenserStatus({ ...dispenser, left: 0n }, status, step);
   return true;

@@ -1,6 +1,6 @@
 import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
-import { fitsPlaces, hasLimits, isBarred, isBlockFull, isSeenEnough } from '../rules/checks.ts';
+import { fitsPlaces, hasLimits, isBlockFull, isExcluded, isSeenEnough } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey } from '../state/keys.ts';
@@ -82,7 +82,7 @@ function fillWith(maker: Trade, taker: Trade, step: Step): Fill | null {
   return fill && !isKeptApart(maker, taker, step) ? fill : null;
 }
 
-interface Standing {
+interface MarketEntry {
   readonly entry: Entry;
   readonly isListed: boolean;
 }
@@ -97,14 +97,14 @@ function* makersOf(
   from: Entry | undefined,
   isListedSeen: () => boolean,
   step: Step
-): Generator<Standing> {
+): Generator<MarketEntry> {
   const { ledger } = step;
   const market = marketOf({ kind: taker.kind, give: taker.get, get: taker.give });
   const isTaken = (maker: Entry) => from !== undefined && compareMakers(maker, from) < 0;
   const meets = ({ give, get }: Entry) => give * taker.give.amount >= taker.get.amount * get;
   const places = { plain: market, listed: market + LISTED_MARKET };
-  const plain = ledger.standing(places.plain, isTaken)[Symbol.iterator]();
-  const listed = ledger.standing(places.listed, isTaken)[Symbol.iterator]();
+  const plain = ledger.offersAt(places.plain, isTaken)[Symbol.iterator]();
+  const listed = ledger.offersAt(places.listed, isTaken)[Symbol.iterator]();
   let [first, second] = [plain.next(), listed.next()];
   for (;;) {
     if (isListedSeen()) second = { done: true, value: undefined };
@@ -112,7 +112,7 @@ function* makersOf(
     const { done, value: entry } = isListed ? second : first;
     if (done || !meets(entry)) return;
     if (entry.source !== taker.source && ledger.lacks(factsOf(entry, taker))) {
-      wantMakers(isListed ? places.listed : places.plain, entry);
+      requestMakers(isListed ? places.listed : places.plain, entry);
     }
     yield { entry, isListed };
     if (isListed) second = listed.next();
@@ -120,16 +120,16 @@ function* makersOf(
   }
 
   /** Requests the facts of a maker and of those behind it. */
-  function wantMakers(place: string, begin: Entry): void {
+  function requestMakers(place: string, begin: Entry): void {
     const wanted: FactKey[] = [];
     let makers = 0;
-    for (const maker of ledger.standing(place, (other) => compareMakers(other, begin) < 0)) {
+    for (const maker of ledger.offersAt(place, (other) => compareMakers(other, begin) < 0)) {
       if (!meets(maker) || makers === MAKERS_PER_LOAD) break;
       if (maker.source === taker.source) continue;
       makers++;
       for (const fact of factsOf(maker, taker)) wanted.push(fact);
     }
-    ledger.want(wanted);
+    ledger.request(wanted);
   }
 }
 
@@ -183,7 +183,7 @@ function placesOf({ tick }: Side, { ledger }: Step): number {
 function isKeptApart(maker: Trade, taker: Trade, { ledger }: Step): boolean {
   const tokens = [taker.give.tick, taker.get.tick].flatMap((tick) => (tick === null ? [] : ledger.token(tick)!));
   return [...tokens, maker, taker].some((lists) =>
-    [maker.getAddress, taker.getAddress].some((address) => isBarred(ledger, lists, address))
+    [maker.getAddress, taker.getAddress].some((address) => isExcluded(ledger, lists, address))
   );
 }
 

@@ -99,9 +99,9 @@ export class OfferBook {
   #remove(entry: Entry): void {
     const { index, kind, source, place, endsAt, closesAt, parties } = entry;
     this.#entries.delete(index);
-    const standing = place === null ? undefined : this.#places.get(place);
-    standing?.delete(entry);
-    if (standing?.isEmpty) this.#places.delete(place!);
+    const entries = place === null ? undefined : this.#places.get(place);
+    entries?.delete(entry);
+    if (entries?.isEmpty) this.#places.delete(place!);
     if (endsAt !== null) this.#ends.get(kind)?.delete(entry);
     if (closesAt !== null) this.#closing.delete(entry);
     unmark(this.#sources, `${kind}|${source}`, index);

@@ -30,7 +30,7 @@ export interface Trade extends BaseOffer {
   readonly allowList: number | null;
   readonly blockList: number | null;
   /** Address that gets the escrow of a match that is never paid. */
-  readonly heir: string;
+  readonly refundAddress: string;
 }
 
 /** Lists of a dispenser from a time on. */
@@ -65,7 +65,7 @@ export interface Dispenser extends BaseOffer {
   /** Epoch seconds at which it closes; null while nobody has cancelled it. */
   readonly closesAt: number | null;
   /** Address that gets the rest at the end. */
-  readonly heir: string;
+  readonly refundAddress: string;
 }
 
 /** Match that waits for a payment in the chain's coin. */

@@ -22,7 +22,7 @@ export function setTradeStatus(trade: Trade, status: string, { action, ledger }:
  */
 export function endTrade(trade: Trade, ending: Ending, to: string, step: Step): void {
   returnRest(trade, to, step);
-  setTradeStatus({ ...trade, heir: to }, step.ledger.isAwaited(trade.index) ? PENDING[ending] : ending, step);
+  setTradeStatus({ ...trade, refundAddress: to }, step.ledger.isAwaited(trade.index) ? PENDING[ending] : ending, step);
 }
 
 /** Sets the status of a trade after a match or the end of one. */

@@ -11,7 +11,7 @@ import { countVotes, type Tally } from './tally.ts';
  */
 export function duePolls(ledger: Effects, height: number): SystemAction[] {
   const open = ledger.get('openPolls', OPEN_POLLS);
-  ledger.want(open.map((index) => ({ kind: 'poll', key: String(index) })));
+  ledger.request(open.map((index) => ({ kind: 'poll', key: String(index) })));
   return [...open]
     .sort((a, b) => a - b)
     .map((index) => ledger.get('poll', String(index))!)

@@ -73,7 +73,7 @@ function addUp(
 
 function ballotsOf({ index }: Poll, ledger: Effects): Map<string, Ballot> {
   const voters = [...ledger.get('voters', String(index))];
-  ledger.want(voters.map((voter) => ({ kind: 'ballot', key: ballotKey(index, voter) })));
+  ledger.request(voters.map((voter) => ({ kind: 'ballot', key: ballotKey(index, voter) })));
   return new Map(voters.map((voter) => [voter, ledger.get('ballot', ballotKey(index, voter))!]));
 }
 
@@ -86,8 +86,8 @@ function weightsOf(
 ): Map<string, bigint> {
   const delegated = delegationsOf(poll, ledger).filter(([from, to]) => ballots.has(to) && !ballots.has(from));
   const behind = [...[...ballots.keys()].map((voter) => [voter, voter] as const), ...delegated];
-  ledger.want(behind.map(([holder]) => ({ kind: 'balance', key: pairKey(poll.tick, holder) })));
-  if (poll.weightMode === 'stake') ledger.want(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
+  ledger.request(behind.map(([holder]) => ({ kind: 'balance', key: pairKey(poll.tick, holder) })));
+  if (poll.weightMode === 'stake') ledger.request(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
   const weights = new Map<string, bigint>();
   for (const [holder, voter] of behind)
     weights.set(voter, (weights.get(voter) ?? 0n) + weightOf(holder, poll, ledger, height));
@@ -97,7 +97,7 @@ function weightsOf(
 /** Returns the delegations of votes with the token of a poll, as pairs of delegator and delegate. */
 function delegationsOf({ tick }: Poll, ledger: Effects): (readonly [from: string, to: string])[] {
   const delegators = [...ledger.get('delegators', tickKey(tick))];
-  ledger.want(delegators.map((from) => ({ kind: 'voteDelegate', key: pairKey(tick, from) })));
+  ledger.request(delegators.map((from) => ({ kind: 'voteDelegate', key: pairKey(tick, from) })));
   return delegators.flatMap((from) => {
     const to = ledger.get('voteDelegate', pairKey(tick, from));
     return to === null ? [] : [[from, to] as const];

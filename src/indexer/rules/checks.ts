@@ -109,9 +109,9 @@ export const tickSleeps: Check<{ readonly token: Token | null }> = [
 export const tickUnknown: Check<{ readonly token: Token | null }> = ['TICK (unknown)', ({ token }) => token === null];
 
 /** Check `SOURCE (not authorized)` by the token's lists. */
-export const sourceBarred: Check<{ readonly token: Token | null }> = [
+export const sourceExcluded: Check<{ readonly token: Token | null }> = [
   'SOURCE (not authorized)',
-  ({ token }, { action, ledger }) => isBarred(ledger, token!, action.source)
+  ({ token }, { action, ledger }) => isExcluded(ledger, token!, action.source)
 ];
 
 /** Check `TICK (ownership escrowed)`. */
@@ -130,7 +130,7 @@ export const MEMO_CHECKS: readonly Check<{ readonly memo: string }>[] = [
 /**
  * Returns whether the lists of a token or offer exclude an address. An allow list without members excludes everybody.
  */
-export function isBarred(ledger: Effects, lists: Lists, address: string): boolean {
+export function isExcluded(ledger: Effects, lists: Lists, address: string): boolean {
   return !isAllowed(ledger, lists, address) || isBlocked(ledger, lists, address);
 }
 

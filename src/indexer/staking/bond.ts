@@ -34,7 +34,7 @@ export function bondOf(pubkey: string, slots: readonly number[], ledger: Effects
     delegations.filter((one) => slots.some((slot) => isActive(one, slot))).map(({ source }) => source)
   );
   const keys = new Set([pubkey, ...[...sources].flatMap((source) => ledger.get('keysOf', source))]);
-  ledger.want([...keys].map((key) => ({ kind: 'signer', key })));
+  ledger.request([...keys].map((key) => ({ kind: 'signer', key })));
   const parts = [...keys].map((key): BondPart => {
     const { stakes, cooling } = ledger.get('signer', key);
     const isLost = ({ source, amount }: Pick<Stake, 'source' | 'amount'>) =>
@@ -46,7 +46,7 @@ export function bondOf(pubkey: string, slots: readonly number[], ledger: Effects
     };
   });
   const ends = parts.flatMap((part) => part.cooling.map(({ until }) => String(until)));
-  ledger.want(ends.map((key) => ({ kind: 'cooling', key })));
+  ledger.request(ends.map((key) => ({ kind: 'cooling', key })));
   return { pubkey, parts, total: parts.reduce((sum, part) => sum + sumOf(heldBy(part)), 0n) };
 }
 
@@ -80,7 +80,7 @@ export function cutBond({ pubkey, parts }: Bond, action: Action, ledger: Effects
     }
     for (const { source, amount } of heldBy(part)) ledger.escrow(ledger.token(gasTick)!, source, -amount);
   }
-  ledger.set('signer', pubkey, { ...ledger.get('signer', pubkey), isBarred: true });
+  ledger.set('signer', pubkey, { ...ledger.get('signer', pubkey), isBanned: true });
 }
 
 function recordCut(

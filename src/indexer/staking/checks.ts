@@ -41,7 +41,7 @@ export function noteKey({ pubkey }: KeyField, ledger: Effects): void {
 /** Returns whether an address has a stake that counts in a block. */
 export function hasStake(source: string, ledger: Effects, height: number): boolean {
   const keys = ledger.get('keysOf', source);
-  ledger.want(keys.map((key) => ({ kind: 'signer', key })));
+  ledger.request(keys.map((key) => ({ kind: 'signer', key })));
   return keys.some((key) =>
     ledger
       .get('signer', key)

@@ -32,11 +32,11 @@ export interface Signer {
   /** Units of the key's stakes in cooldown. Some may be back by now. */
   readonly cooling: readonly Cooling[];
   /** Whether a SLASH has banned it: it never signs again, and nobody can stake behind it. */
-  readonly isBarred: boolean;
+  readonly isBanned: boolean;
 }
 
 /** State of a key that nobody has named. */
-export const NO_SIGNER: Signer = { stakes: [], delegations: [], revokedFrom: null, cooling: [], isBarred: false };
+export const NO_SIGNER: Signer = { stakes: [], delegations: [], revokedFrom: null, cooling: [], isBanned: false };
 
 const PUBKEY = /^[0-9a-f]{64}$/;
 
@@ -52,15 +52,15 @@ export function isActive({ from, to }: Pick<Stake, 'from' | 'to'>, height: numbe
 }
 
 /** Returns the stakes of a key that an UNSTAKE ends and a top-up joins: they count, and have no end. */
-export function openStakes({ stakes, isBarred }: Signer, height: number): readonly Stake[] {
-  return isBarred ? [] : stakes.filter((stake) => stake.to === null && isActive(stake, height));
+export function openStakes({ stakes, isBanned }: Signer, height: number): readonly Stake[] {
+  return isBanned ? [] : stakes.filter((stake) => stake.to === null && isActive(stake, height));
 }
 
 /**
  * Returns whether a key is taken: by a stake that has no end or cools down, or for ever once it was revoked or banned.
  */
-export function isStaked({ stakes, revokedFrom, cooling, isBarred }: Signer, height: number): boolean {
-  if (isBarred || revokedFrom !== null) return true;
+export function isStaked({ stakes, revokedFrom, cooling, isBanned }: Signer, height: number): boolean {
+  if (isBanned || revokedFrom !== null) return true;
   return cooling.some(({ until }) => until > height) || stakes.some(({ to }) => to === null);
 }
 

@@ -33,7 +33,7 @@ export function leastWeight(capability: Capability): bigint {
 /** Returns the stakes of an address, behind all its keys, that count in a block, in counts of 10^-18. */
 export function stakedBy(source: string, ledger: Effects, height: number): bigint {
   const keys = ledger.get('keysOf', source);
-  ledger.want(keys.map((key) => ({ kind: 'signer', key })));
+  ledger.request(keys.map((key) => ({ kind: 'signer', key })));
   const stakes = keys.flatMap((key) => ledger.get('signer', key).stakes);
   return sumOf(stakes.filter((stake) => stake.source === source && isActive(stake, height)));
 }
@@ -44,7 +44,7 @@ export function stakedBy(source: string, ledger: Effects, height: number): bigin
  */
 export function validatorsAt(capability: Capability, ledger: Effects, height: number): Validator[] {
   const keys = ledger.get('keys', ALL_KEYS);
-  ledger.want(keys.map((key) => ({ kind: 'signer', key })));
+  ledger.request(keys.map((key) => ({ kind: 'signer', key })));
   const least = leastWeight(capability);
   return [...keys]
     .sort()
@@ -57,7 +57,7 @@ export function validatorsAt(capability: Capability, ledger: Effects, height: nu
  */
 export function validatorOf(pubkey: string, ledger: Effects, height: number): Validator | null {
   const signer: Signer = ledger.get('signer', pubkey);
-  if (signer.isBarred) return null;
+  if (signer.isBanned) return null;
   const delegation = signer.delegations.find((one) => isActive(one, height));
   if (delegation) return { pubkey, source: delegation.source, weight: stakedBy(delegation.source, ledger, height) };
   const isRevoked = signer.revokedFrom !== null && signer.revokedFrom <= height;

@@ -36,8 +36,8 @@ export class ActionState implements Reader {
   }
 
   /** Requests several facts at once. There may be very many: all that an action names, all holders of a token. */
-  want(keys: readonly FactKey[]): void {
-    this.view.want(keys);
+  request(keys: readonly FactKey[]): void {
+    this.view.request(keys);
   }
 
   /** Returns whether some of these facts have to be loaded. */
@@ -72,7 +72,7 @@ export class ActionState implements Reader {
     const prefix = `${tickKey(tick)}|`;
     const changed = [...this.changes.of('balance').keys()].filter((key) => key.startsWith(prefix));
     const names = new Set([...this.get('holders', tickKey(tick)), ...changed.map((key) => key.slice(prefix.length))]);
-    this.want([...names].map((address) => ({ kind: 'balance', key: prefix + address }) as const));
+    this.request([...names].map((address) => ({ kind: 'balance', key: prefix + address }) as const));
     return [...names]
       .map((address) => ({ address, amount: this.balance(tick, address) }))
       .filter(({ amount }) => amount > 0n)
@@ -82,7 +82,7 @@ export class ActionState implements Reader {
   /** Returns the tokens that an address holds some of, tickers in byte order. */
   holdings(address: string): { readonly token: Token; readonly amount: bigint }[] {
     const ticks = [...this.get('holdings', address)];
-    this.want(
+    this.request(
       ticks.flatMap((tick) => [
         { kind: 'balance', key: pairKey(tick, address) } as const,
         { kind: 'token', key: tick } as const
@@ -123,7 +123,7 @@ export class ActionState implements Reader {
   /** Returns the live offers of a kind that an address made before this action, oldest first. */
   offersOf<K extends OfferKind>(kind: K, source: string): OfferOf<K>[] {
     const indexes = [...this.view.book.of(kind, source)].sort((a, b) => a - b);
-    this.want(indexes.map(offerFact));
+    this.request(indexes.map(offerFact));
     return indexes
       .map((index) => this.offer(kind, index))
       .filter((offer): offer is OfferOf<K> => offer !== null && isLive(offer));
@@ -144,8 +144,8 @@ export class ActionState implements Reader {
 
   #all<K extends OfferKind>(kind: K, entries: Iterable<Entry>): OfferOf<K>[] {
     const found = [...entries];
-    this.want(found.map(({ index }) => offerFact(index)));
-    this.want(found.map(({ source }) => ({ kind: 'addressId', key: source }) as const));
+    this.request(found.map(({ index }) => offerFact(index)));
+    this.request(found.map(({ source }) => ({ kind: 'addressId', key: source }) as const));
     return found.map(({ index }) => this.offer(kind, index)!);
   }
 
@@ -155,7 +155,7 @@ export class ActionState implements Reader {
    *
    * @see OfferBook.at
    */
-  standing(place: string, isBefore: (entry: Entry) => boolean, most?: bigint): Iterable<Entry> {
+  offersAt(place: string, isBefore: (entry: Entry) => boolean, most?: bigint): Iterable<Entry> {
     return this.view.book.at(place, isBefore, most);
   }
 

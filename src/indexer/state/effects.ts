@@ -100,10 +100,10 @@ export class Effects extends ActionState {
   }
 
   /** Returns the next number of a counter. */
-  deal(counter: Counter): number {
-    const dealt = this.get('counter', counter) + 1;
-    this.set('counter', counter, dealt);
-    return dealt;
+  nextNumber(counter: Counter): number {
+    const number = this.get('counter', counter) + 1;
+    this.set('counter', counter, number);
+    return number;
   }
 
   /** Returns the id of an address that the action touches. A new address gets its id now. */
@@ -116,7 +116,7 @@ export class Effects extends ActionState {
   memberId(address: string): number {
     const known = this.get('addressId', address);
     if (known !== null) return known;
-    const id = this.deal('address');
+    const id = this.nextNumber('address');
     this.set('addressId', address, id);
     this.set('address', String(id), address);
     this.rows.push({ table: 'index_addresses', columns: { id, address } });
@@ -137,7 +137,7 @@ export class Effects extends ActionState {
   #newTicker(tick: string): number | null {
     const beginning = tickBeginning(tick);
     if (beginning !== null && this.get('tickBeginning', beginning)) return null;
-    const id = this.deal('ticker');
+    const id = this.nextNumber('ticker');
     this.set('tickId', tick, id);
     this.set('tick', String(id), tick);
     if (beginning !== null) this.set('tickBeginning', beginning, true);
@@ -169,14 +169,14 @@ export class Effects extends ActionState {
    * token gets none.
    */
   record(table: string, columns: Columns): void {
-    const dealt: Record<string, Value> = { ...columns };
-    for (const name in dealt) {
-      const value = dealt[name]!;
+    const resolved: Record<string, Value> = { ...columns };
+    for (const name in resolved) {
+      const value = resolved[name]!;
       if (typeof value !== 'string' || !name.endsWith('_id')) continue;
-      if (name.endsWith('tick_id')) dealt[name] = this.#tokenId(value);
-      else if (ADDRESS_COLUMNS.has(name)) dealt[name] = this.addressId(value);
+      if (name.endsWith('tick_id')) resolved[name] = this.#tokenId(value);
+      else if (ADDRESS_COLUMNS.has(name)) resolved[name] = this.addressId(value);
     }
-    this.rows.push({ table, columns: dealt });
+    this.rows.push({ table, columns: resolved });
   }
 
   credit(token: Token, address: string, amount: bigint): void {

@@ -14,7 +14,7 @@ export class Scouting extends Effects {
   /** Facts that were read and are not in memory. */
   readonly lacking: FactKey[] = [];
 
-  override want(keys: readonly FactKey[]): void {
+  override request(keys: readonly FactKey[]): void {
     const missing = this.view.missing(keys);
     for (const fact of missing) this.lacking.push(fact);
     if (missing.some(({ kind }) => !GUESSED.has(kind))) throw new Missing(missing);

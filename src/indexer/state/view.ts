@@ -57,7 +57,7 @@ export class View implements Reader {
   }
 
   /** Requests several facts at once, so that one load brings them all. @throws {Missing} */
-  want(keys: readonly FactKey[]): void {
+  request(keys: readonly FactKey[]): void {
     const missing = this.missing(keys);
     if (missing.length > 0) throw new Missing(missing);
   }

@@ -38,7 +38,7 @@ export async function refuseForeignBlocks(connection: Query): Promise<void> {
   };
   const [blocks, known] = [await newest('blocks'), await newest('chain_blocks')];
   if (blocks === known) return;
-  const reason = `the newest block of blocks is ${blocks ?? 'none'}, that of chain_blocks ${known ?? 'none'}: another indexer wrote this database; name another one`;
+  const reason = `another indexer wrote this database: its newest block is ${blocks ?? 'none'} in blocks and ${known ?? 'none'} in chain_blocks; name another database`;
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 

@@ -15,7 +15,7 @@ const NOTED_BLOCKS = 1_000;
 const TABLE = 'lookup_undo';
 
 /** Highest ids after a block. */
-export interface DealtIds {
+export interface HighestIds {
   readonly height: number;
   readonly lookups: LastIds;
   /** Highest id that any row of `balances` has had. */
@@ -31,15 +31,15 @@ export function isNoted(height: number, tip: number): boolean {
 }
 
 /** Writes the highest ids after blocks, in their transaction. @param tip height of the chain's newest block */
-export async function writeDealtIds(to: Statements, blocks: readonly DealtIds[], tip: number): Promise<void> {
+export async function writeHighestIds(to: Statements, blocks: readonly HighestIds[], tip: number): Promise<void> {
   const noted = blocks.filter((block) => isNoted(block.height, tip) || block === blocks.at(-1));
   const tuples = noted.map(({ height, lookups, balances }) => tupleOf([height, ...lookups, balances]));
   await insert(to, TABLE, ['block_index', ...LOOKUP_TABLES, 'balances'], tuples);
 }
 
 /** Deletes the ids that blocks from a height on got, in the transaction that deletes the blocks. */
-export async function undoDealtIds(connection: Query, height: number): Promise<void> {
-  const before = (await readDealtIds(connection, height - 1)) ?? (await readFirst(connection));
+export async function undoHighestIds(connection: Query, height: number): Promise<void> {
+  const before = (await readHighestIds(connection, height - 1)) ?? (await readFirst(connection));
   for (const table of [TABLE, 'balance_undo'])
     await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
   if (before === null) return; // written by an earlier release, which left ids where they were
@@ -57,7 +57,7 @@ export async function readLastBalance(connection: Query): Promise<number> {
   return Number(found!.last);
 }
 
-async function readDealtIds(connection: Query, height: number): Promise<Pick<DealtIds, 'lookups'> | null> {
+async function readHighestIds(connection: Query, height: number): Promise<Pick<HighestIds, 'lookups'> | null> {
   const [found] = await rows<Record<string, number>>(connection, `SELECT * FROM ${TABLE} WHERE block_index = ?`, [
     height
   ]);
@@ -65,7 +65,7 @@ async function readDealtIds(connection: Query, height: number): Promise<Pick<Dea
 }
 
 /** Returns the ids of an index whose blocks are all deleted; null while any block is left. */
-async function readFirst(connection: Query): Promise<Pick<DealtIds, 'lookups'> | null> {
+async function readFirst(connection: Query): Promise<Pick<HighestIds, 'lookups'> | null> {
   const left = await rows(connection, 'SELECT 1 FROM blocks LIMIT 1');
   if (left.length > 0) return null;
   return { lookups: LOOKUP_TABLES.map((table) => (table === 'index_statuses' ? VALID_STATUS : 0)) };

@@ -132,7 +132,7 @@ export class Preparer {
   /** Returns what executed blocks leave to be written, from the view as it now is. */
   #collect(executed: readonly ExecutedBlock[], names: ChainNames | undefined): Omit<PreparedBlocks, 'isFirst'> {
     const changed = this.#view.takeChanged();
-    const born = this.#ids.dealBalances(executed, changed.pairs);
+    const born = this.#ids.assignBalanceIds(executed, changed.pairs);
     const byBlock = executed.map((block, place) => ({
       height: block.block.height,
       rows: this.#ids.number(rowsOf(block)),

@@ -34,5 +34,5 @@ export function readWholeOrNull(value: unknown): number | null {
 
 function refuse(value: unknown, wanted: string): never {
   const found = value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 80);
-  throw new PlatformError('LEDGER_INSANE', { reason: `the database has ${found} where ${wanted} is to be` });
+  throw new PlatformError('LEDGER_INSANE', { reason: `the database has ${found} where ${wanted} is expected` });
 }

@@ -57,7 +57,7 @@ async function refuseOtherEngines(connection: Query, tables: ReadonlyMap<string,
   );
   const other = found.find(({ name }) => tables.has(name));
   if (other === undefined) return;
-  const reason = `the engine of table ${other.name} is ${other.engine}, which takes no block back: run ALTER TABLE ${other.name} ENGINE=InnoDB`;
+  const reason = `table ${other.name} uses the engine ${other.engine}, which cannot roll blocks back: run ALTER TABLE ${other.name} ENGINE=InnoDB`;
   throw new PlatformError('DATABASE_UNUSABLE', { reason });
 }
 
@@ -88,17 +88,17 @@ function textOf({ charset, collation }: Found, { type }: ColumnDefinition, table
 
 function isNarrower(existing: string, wanted: string): boolean {
   const [had, hadSize] = partsOf(existing);
-  const [want, wantSize] = partsOf(wanted);
+  const [wantedType, wantedSize] = partsOf(wanted);
   for (const ladder of LADDERS) {
-    const [from, to] = [ladder.indexOf(had), ladder.indexOf(want)];
+    const [from, to] = [ladder.indexOf(had), ladder.indexOf(wantedType)];
     if (from >= 0 && to >= 0) return from < to;
   }
-  if (had !== want) return had === 'varchar' && want.endsWith('text');
+  if (had !== wantedType) return had === 'varchar' && wantedType.endsWith('text');
   if (had === 'enum') {
     const members = new Set(membersOf(existing));
     return members.isSubsetOf(new Set(membersOf(wanted))) && membersOf(wanted).length > members.size;
   }
-  return (had === 'varchar' || had === 'char') && hadSize < wantSize;
+  return (had === 'varchar' || had === 'char') && hadSize < wantedSize;
 }
 
 function partsOf(type: string): [word: string, size: number] {

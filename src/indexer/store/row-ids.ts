@@ -55,7 +55,7 @@ export class RowIds {
    * Gives ids to balances. A balance that is 0 before a block and not 0 after it has a new row. @param before balances
    * below the blocks, by `pairKey`
    */
-  dealBalances(executed: readonly ExecutedBlock[], before: ReadonlyMap<string, bigint>): Born {
+  assignBalanceIds(executed: readonly ExecutedBlock[], before: ReadonlyMap<string, bigint>): Born {
     const ids = new Map<string, number>();
     const left = new Map<string, bigint>();
     const ended: EndedRow[] = [];

@@ -64,7 +64,7 @@ export async function writeBalances(batch: Statements, balances: readonly Balanc
     overwrite
   );
   for (const rows of chunks(kept.map(tuple), (text) => text))
-    await write(batch, `UPDATE ${joined(rows)} SET b.amount = w.said`);
+    await write(batch, `UPDATE ${joined(rows)} SET b.amount = w.value`);
 }
 
 /** Notes rows of balances before they are deleted: a rollback restores them under their ids. */
@@ -79,7 +79,7 @@ export async function writeEnded(batch: Statements, ended: readonly EndedBalance
     await write(
       batch,
       `INSERT INTO balance_undo (block_index, address_id, tick_id, id)
-       SELECT w.said, b.address_id, b.tick_id, b.id FROM ${joined(rows)}`
+       SELECT w.value, b.address_id, b.tick_id, b.id FROM ${joined(rows)}`
     );
 }
 
@@ -87,6 +87,6 @@ const tuple = ({ addressId, tickId, amount }: BalanceRow) => tupleOf([addressId,
 
 /** Returns a join of balances with a list of tuples, whose columns its first row names. */
 function joined(tuples: readonly string[]): string {
-  const wanted = `SELECT 0 AS address_id, 0 AS tick_id, '' AS said UNION ALL VALUES ${tuples.join(',')}`;
+  const wanted = `SELECT 0 AS address_id, 0 AS tick_id, '' AS value UNION ALL VALUES ${tuples.join(',')}`;
   return `(${wanted}) w STRAIGHT_JOIN balances b ON b.address_id = w.address_id AND b.tick_id = w.tick_id`;
 }

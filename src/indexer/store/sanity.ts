@@ -47,7 +47,7 @@ export function checkChanges({ pairs, tokens }: Changed, moved: ReadonlyMap<stri
     const { held = 0n, escrowed = 0n } = moved.get(tick) ?? {};
     const supply = (view.get('token', tick)?.supply ?? 0n) - (tokens.get(tick)?.supply ?? 0n);
     const changed = { supply: tokens.has(tick) ? supply : 0n, ledger: held, balances: balances.get(tick) ?? 0n };
-    compareSums(tick, { ...changed, escrows: escrowed }, 'what was added to the supply');
+    compareSums(tick, { ...changed, escrows: escrowed }, 'the change of the supply');
   }
 }
 

@@ -13,7 +13,7 @@ import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { Rules } from '../rules/rules.ts';
 import { plainText } from './ascii.ts';
 import { bindLedgerBase, noteFirst, refuseForeignBlocks } from './ledger-base.ts';
-import { isNoted, undoDealtIds, writeDealtIds } from './lookup-undo.ts';
+import { isNoted, undoHighestIds, writeHighestIds } from './lookup-undo.ts';
 import { Lookups } from './lookups.ts';
 import { fillMarkets } from './market-fill.ts';
 import { writeMarkets } from './markets.ts';
@@ -207,7 +207,7 @@ export class IndexerStore {
       if (lost !== null) this.#extras.pushes?.onQueued(lost);
       return executed.map(({ hashes }) => hashes);
     } catch (caught) {
-      await this.#rooting.catch(() => undefined); // told already, or because of what was told
+      await this.#rooting.catch(() => undefined); // reported already, or caused by what was reported
       await this.#extras.roots?.balances.settle(false);
       throw caught;
     }
@@ -265,7 +265,7 @@ export class IndexerStore {
   async rollBack(height: number): Promise<void> {
     await this.#transaction(async () => {
       const firstAction = await rollBack(this.#connection, height, this.#rules);
-      await undoDealtIds(this.#connection, height);
+      await undoHighestIds(this.#connection, height);
       await this.#queueRetraction(firstAction);
       await this.halts.note('REORG', { block_index: height });
     });
@@ -338,10 +338,10 @@ export class IndexerStore {
     await insert(batch, 'chain_blocks', ['block_index', 'block_hash'], chain);
     await notePriceBlocks(batch, executed);
     if (isFirst) await noteFirst(this.#connection, executed[0]!.block);
-    const dealt = byBlock.map(({ height, lastBalance }, place) => {
+    const highest = byBlock.map(({ height, lastBalance }, place) => {
       return { height, lookups: lastIds[place]!, balances: lastBalance };
     });
-    await writeDealtIds(batch, dealt, decoderTip);
+    await writeHighestIds(batch, highest, decoderTip);
     await writeTokens(batch, tokens);
     await writeEnded(
       batch,
@@ -367,7 +367,7 @@ export class IndexerStore {
     if (!roots?.balances.isFollowing) return Promise.resolve(null);
     const span = { base: executed[0]!.block.height - 1, last: executed.at(-1)!.block.height };
     const root = roots.balances.advance(span, leaves, null);
-    root.catch(() => undefined); // told where it is waited for, unless something else fails before
+    root.catch(() => undefined); // reported where it is awaited, unless something else fails before
     this.#rooting = root;
     return root;
   }

@@ -39,7 +39,7 @@ export class Trials {
    */
   async run(question: TrialQuestion): Promise<Trial> {
     if (this.#waiting >= MOST_WAITING)
-      throw new PlatformError('ACTOR_BUSY', { reason: `${MOST_WAITING} questions wait to be judged already` });
+      throw new PlatformError('ACTOR_BUSY', { reason: `${MOST_WAITING} questions are already waiting` });
     this.#waiting++;
     const before = this.#last;
     const trial = before.then(() => this.#try(question));

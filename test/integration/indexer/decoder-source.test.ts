@@ -85,7 +85,7 @@ test('DATABASE_UNUSABLE: a decoder database without block 0 whose addresses are 
   const address = '1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2';
   await sql(database, `INSERT INTO index_addresses (address) VALUES ('${address}')`);
   assert.equal(await refusal(bitcoin), null);
-  assert.match((await refusal(litecoin))!, new RegExp(`the address ${address} of .* is not of litecoin`));
+  assert.match((await refusal(litecoin))!, new RegExp(`the address ${address} of .* does not belong to litecoin`));
 });
 
 test('DATABASE_UNUSABLE: a block or source that a decoder always writes is missing; no block is carried out without it', async () => {

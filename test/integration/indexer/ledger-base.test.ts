@@ -111,7 +111,7 @@ test('DATABASE_UNUSABLE: blocks of another indexer, of which nothing is changed;
   const before = await sql(foreign, 'SHOW TABLES');
   assert.match(
     (await refusal(foreign, baseOf(DEFAULT_PROFILE)))!,
-    /newest block of blocks is 7, that of chain_blocks none: another indexer wrote this database/
+    /another indexer wrote this database: its newest block is 7 in blocks and none in chain_blocks/
   );
   assert.deepEqual(await sql(foreign, 'SHOW TABLES'), before);
   const later = await indexed(DEFAULT_PROFILE);

@@ -122,7 +122,7 @@ test('WATCHDOG_TIMEOUT, ER-16, LI-16: a lock that another session holds ends the
     await holder.query("UPDATE balances SET amount = '100'");
     await decoder.writeBlocks(blocksOf(2, 'a', [[`SEND|0|TOKA|1|${BOB}`]]));
     await eventually('the process ends', 120_000, async () =>
-      /WATCHDOG TIMEOUT: block 2 took more than 3000 ms; its rows .* of transaction e+a2f0 took .*; the next one has 6000 ms/.test(
+      /WATCHDOG TIMEOUT: block 2 took more than 3000 ms; its rows .* of transaction e+a2f0 took .*; the next attempt has 6000 ms/.test(
         held.output()
       )
     );

@@ -267,7 +267,7 @@ test('a turnover of more than 10^40 units is added up, and a text that is no amo
   const other = await open(database);
   await assert.rejects(other.addBlocks([next(4)]), (error) => {
     assert.ok(hasCode(error, 'LEDGER_INSANE'));
-    assert.match(error.message, /has "5O" where an amount is to be/);
+    assert.match(error.message, /has "5O" where an amount is expected/);
     return true;
   });
 });

@@ -57,7 +57,7 @@ test('ROLLBACK_TOO_DEEP: a reorg is located to the block; a halt is cleared for 
       await decoder.rollBackTip();
       assert.equal(await work.inspect(), 'behind', 'a decoder that only lacks blocks is waited for, one block as many');
     }
-    assert.match(work.facts.waitReason ?? '', /the decoder is at block 4, .* below our newest, 9/);
+    assert.match(work.facts.waitReason ?? '', /the decoder is at block 4, .* below its newest block, 9/);
     await decoder.writeBlocks(blocks(5, 7, 'b', 'a'));
     const located = { height: 5, depth: 5 };
     assert.deepEqual(await work.inspect(), { ...located, isAllowed: false });
@@ -164,7 +164,7 @@ for (const [title, ours, theirs, depth, reason] of [
     blocks(5, 12, 'a'),
     blocks(5, 12, 'b'),
     3,
-    /block 5 is 0+b5 in the decoder database and 0+a5 in the index: they are of two chains/
+    /block 5 is 0+b5 in the decoder database and 0+a5 in the index: they belong to different chains/
   ],
   [
     'that begins with another block than the index',

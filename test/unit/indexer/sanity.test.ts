@@ -36,7 +36,7 @@ test('LEDGER_INSANE: balances or a supply that changed by other sums than were m
       () => checkChanges(of, moved, view),
       (error) => hasCode(error, 'LEDGER_INSANE') && reason.test(error.message)
     );
-  refused(new Map(), /SANITY CHECK FAILED: what was added to the supply of toka is -4, the ledger 0/);
+  refused(new Map(), /SANITY CHECK FAILED: the change of the supply of toka is -4, the ledger 0/);
   refused(new Map([['toka', added('-3', '0', 1)]]), /is -4, the ledger -3/);
   const pairs = new Map([[pairKey('TOKA', 'A'), parseAmount('9')!]]);
   refused(new Map([['toka', sums[0]!]]), /is -4, balances and escrows -3/, { ...changed, pairs });

@@ -31,7 +31,7 @@ import { COIN_STEP, ONE } from '../../offers/units.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
-  isBarred,
+  isExcluded,
   MEMO_CHECKS,
   orNull,
   ownAddress,
@@ -150,7 +150,7 @@ const create = defineAction<NewDispenser>({
     ],
     ...FIAT_CHECKS,
     ...MARKET_CHECKS,
-    ['GET_ADDRESS (not authorized)', ({ give, getAddress }, { ledger }) => isBarred(ledger, give.token!, getAddress)],
+    ['GET_ADDRESS (not authorized)', ({ give, getAddress }, { ledger }) => isExcluded(ledger, give.token!, getAddress)],
     ['GET_ADDRESS (dispenser not permitted)', (leg, step) => !isPermitted(leg, step)],
     ...TERM_CHECKS,
     [
@@ -200,7 +200,7 @@ const create = defineAction<NewDispenser>({
       expiration: leg.expiration!,
       lists: [{ from: 0, allowList: listRoot(leg.allowText, step), blockList: listRoot(leg.blockText, step) }],
       closesAt: null,
-      heir: action.source
+      refundAddress: action.source
     };
     setDispenserStatus(dispenser, 'open', step);
   }

@@ -1,6 +1,6 @@
 import { isOwnership, type OfferSides } from '../../offers/side-fields.ts';
 import type { Check } from '../../rules/action-definition.ts';
-import { isBarred, MEMO_CHECKS, sourceSleeps } from '../../rules/checks.ts';
+import { isExcluded, MEMO_CHECKS, sourceSleeps } from '../../rules/checks.ts';
 import { COINS } from '../../rules/rules.ts';
 
 /** New offer, as its checks read it. */
@@ -56,6 +56,6 @@ export const MARKET_CHECKS: readonly Check<NewOffer>[] = [
   ...MEMO_CHECKS,
   [
     'SOURCE (not authorized)',
-    ({ give: { token } }, { action, ledger }) => token !== null && isBarred(ledger, token, action.source)
+    ({ give: { token } }, { action, ledger }) => token !== null && isExcluded(ledger, token, action.source)
   ]
 ];

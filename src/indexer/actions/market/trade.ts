@@ -119,7 +119,7 @@ function defineCreate(kind: Kind): Handler {
         expiration: expiration!,
         allowList: listRoot(allowText, step),
         blockList: listRoot(blockText, step),
-        heir: action.source
+        refundAddress: action.source
       };
       holdSide(trade.give, action.source, step);
       openTrade(trade, step);

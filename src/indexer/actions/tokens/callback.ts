@@ -3,7 +3,7 @@ import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
-  isBarred,
+  isExcluded,
   MEMO_CHECKS,
   once,
   orNull,
@@ -73,7 +73,7 @@ export const CALLBACK = defineAction<Callback>({
     ...partChecks<Callback>('RECIPIENTS', ({ holders }, step) => holders(step).length),
     [
       'CALLBACK_TICK (holder not authorized)',
-      (callback, step) => callback.holders(step).some(({ address }) => isBarred(step.ledger, callback.paid!, address))
+      (callback, step) => callback.holders(step).some(({ address }) => isExcluded(step.ledger, callback.paid!, address))
     ],
     [
       'insufficient funds (CALLBACK_TICK)',

@@ -5,7 +5,7 @@ import {
   MEMO_CHECKS,
   orNull,
   readAmount,
-  sourceBarred,
+  sourceExcluded,
   sourceSleeps,
   tickColumn,
   tickSleeps,
@@ -35,7 +35,7 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 function read(step: Step): Leg[] {
   const { action, ledger } = step;
   const groups = legsOf(step);
-  ledger.want(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  ledger.request(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
   const legs = new Map<string, Leg>();
   for (const [place, [tick, amountText, memo]] of (groups.length > 0 ? groups : [['', '', '']]).entries()) {
     const token = ledger.token(tick!);
@@ -64,7 +64,7 @@ export const DESTROY = defineAction<Leg>({
     sourceSleeps,
     tickSleeps,
     ...MEMO_CHECKS,
-    sourceBarred,
+    sourceExcluded,
     [
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!

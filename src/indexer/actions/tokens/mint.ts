@@ -1,14 +1,14 @@
 import { formatAmount } from '../../../consensus/amount.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
-  isBarred,
+  isExcluded,
   limitOf,
   MEMO_CHECKS,
   namedAddress,
   orNull,
   ownAddress,
   readAmount,
-  sourceBarred,
+  sourceExcluded,
   sourceSleeps,
   tickColumn,
   tickSleeps,
@@ -33,7 +33,7 @@ interface Mint {
 function read(step: Step): Mint[] {
   const { action, ledger } = step;
   const { get } = action.fields;
-  ledger.want(transferFacts(get('TICK'), action.source, ''));
+  ledger.request(transferFacts(get('TICK'), action.source, ''));
   const token = ledger.token(get('TICK'));
   const named = namedAddress(step, get('DESTINATION'));
   return [
@@ -70,10 +70,10 @@ export const MINT = defineAction<Mint>({
     ...MEMO_CHECKS,
     ['AMOUNT > MAX_MINT', ({ token, amount }) => token!.maxMint > 0n && amount! > token!.maxMint],
     ['mint exceeds MAX_SUPPLY', ({ token, amount }) => token!.supply + amount! > limitOf(token!.maxSupply)],
-    sourceBarred,
+    sourceExcluded,
     [
       'DESTINATION (not authorized)',
-      ({ token, destination }, { ledger }) => destination !== '' && isBarred(ledger, token!, destination!)
+      ({ token, destination }, { ledger }) => destination !== '' && isExcluded(ledger, token!, destination!)
     ],
     ['mint exceeds MINT_ADDRESS_MAX', exceedsAddressMax],
     ['MINT_START_BLOCK', ({ token }, { action }) => action.block.height < token!.mintStartBlock],

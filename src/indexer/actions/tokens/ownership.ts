@@ -3,7 +3,7 @@ import type { Token } from '../../state/token.ts';
 
 /** Gives a token to another owner, by an ISSUE of its own with the transaction of the action that causes it. */
 export function writeOwnership(token: Token, owner: string, { action, ledger }: Step, status: string): void {
-  const index = ledger.deal('action');
+  const index = ledger.nextNumber('action');
   ledger.caused.push({ index, name: 'ISSUE', format: 0, source: action.source });
   ledger.record('issues', { action_index: index, tick_id: token.tick, transfer_id: owner, status_id: status });
   ledger.addMappingsOf(index, [action.source, owner], token);

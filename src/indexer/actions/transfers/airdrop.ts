@@ -4,14 +4,14 @@ import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   hasLimits,
-  isBarred,
+  isExcluded,
   MEMO_CHECKS,
   once,
   orNull,
   readAmount,
   readIndex,
   recipientChecks,
-  sourceBarred,
+  sourceExcluded,
   sourceSleeps,
   tickColumn,
   tickSleeps,
@@ -53,7 +53,7 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 function read(step: Step): Leg[] {
   const { action, ledger } = step;
   const groups = legsOf(step);
-  ledger.want(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  ledger.request(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
   return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, list, memo]) => {
     const token = ledger.token(tick!);
     const listIndex = readIndex(list!);
@@ -83,7 +83,7 @@ function recipientsOf(leg: Leg, step: Step): readonly string[] {
 function findRecipients(list: List, token: Token, { ledger }: Step): readonly string[] {
   const named = list.type === LIST_OF_ADDRESSES ? list.members.sorted : holdersOf(list, ledger);
   const isOpen = token.allowList === null && token.blockList === null;
-  return isOpen ? named : named.filter((address) => !isBarred(ledger, token, address));
+  return isOpen ? named : named.filter((address) => !isExcluded(ledger, token, address));
 }
 
 function holdersOf({ members }: List, ledger: Step['ledger']): readonly string[] {
@@ -113,7 +113,7 @@ export const AIRDROP = defineAction<Leg>({
     ...MEMO_CHECKS,
     ['LIST (unknown)', ({ list }) => list === null],
     ['LIST TYPE (unsupported)', ({ list }) => ![LIST_OF_ADDRESSES, LIST_OF_TICKS].includes(list!.type)],
-    sourceBarred,
+    sourceExcluded,
     [
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!

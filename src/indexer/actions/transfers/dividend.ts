@@ -2,7 +2,7 @@ import { formatAmount, multiplyFloor } from '../../../consensus/amount.ts';
 import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
-  isBarred,
+  isExcluded,
   MEMO_CHECKS,
   once,
   orNull,
@@ -28,7 +28,7 @@ type Holders = (step: Step) => readonly { readonly address: string; readonly amo
 
 function read({ action, ledger }: Step): Dividend[] {
   const { get } = action.fields;
-  ledger.want([get('TICK'), get('DIVIDEND_TICK')].flatMap((tick) => transferFacts(tick, action.source, '')));
+  ledger.request([get('TICK'), get('DIVIDEND_TICK')].flatMap((tick) => transferFacts(tick, action.source, '')));
   const paid = ledger.token(get('DIVIDEND_TICK'));
   const token = ledger.token(get('TICK'));
   return [
@@ -54,7 +54,7 @@ function sharesOf(dividend: Dividend, step: Step) {
   const { action, ledger } = step;
   return holdersOf(dividend, step)
     .map((holder) => ({ address: holder.address, share: multiplyFloor(holder.amount, amount!, paid!.decimals) }))
-    .filter(({ address, share }) => share > 0n && address !== action.source && !isBarred(ledger, paid!, address));
+    .filter(({ address, share }) => share > 0n && address !== action.source && !isExcluded(ledger, paid!, address));
 }
 
 function totalOf(dividend: Dividend, step: Step): bigint {

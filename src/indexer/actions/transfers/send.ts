@@ -4,14 +4,14 @@ import { formatAmount } from '../../../consensus/amount.ts';
 import { dispense, hasDispenser } from '../../offers/dispense.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
-  isBarred,
+  isExcluded,
   MEMO_CHECKS,
   namedAddress,
   orNull,
   ownAddress,
   plainAddress,
   readAmount,
-  sourceBarred,
+  sourceExcluded,
   sourceSleeps,
   tickColumn,
   tickSleeps,
@@ -58,7 +58,7 @@ function read(step: Step): Leg[] {
   const groups = legsOf(step);
   // What a single transfer reads has been guessed already.
   if (groups.length > 1)
-    ledger.want(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
+    ledger.request(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
   const legs = new Map<string, Leg>();
   for (const [place, [tick, amountText, destinationText, memo]] of (groups.length > 0
     ? groups
@@ -119,8 +119,8 @@ export const SEND = defineAction<Leg>({
     ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null],
     sourceSleeps,
     tickSleeps,
-    sourceBarred,
-    ['DESTINATION (not authorized)', ({ token, destination }, { ledger }) => isBarred(ledger, token!, destination)],
+    sourceExcluded,
+    ['DESTINATION (not authorized)', ({ token, destination }, { ledger }) => isExcluded(ledger, token!, destination)],
     ...MEMO_CHECKS,
     [
       'MEMO (required)',

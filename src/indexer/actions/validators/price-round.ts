@@ -44,7 +44,7 @@ const FIRST_PAIR = 4;
 function read(step: Step): Round[] {
   const { get, all } = step.action.fields;
   const pairCount = readCount(get('PAIR_COUNT'), MOST_PAIRS);
-  const told = {
+  const fields = {
     round: readIndex(get('ROUND')),
     timestamp: readIndex(get('TIMESTAMP')),
     height: readIndex(get('BTC_BLOCK_HEIGHT')),
@@ -53,7 +53,7 @@ function read(step: Step): Round[] {
     ...readSigned(all, FIRST_PAIR + 2 * (pairCount ?? 0))
   };
   let counted: Votes | undefined;
-  return [{ ...told, votes: () => (counted ??= count(told, step)) }];
+  return [{ ...fields, votes: () => (counted ??= count(fields, step)) }];
 }
 
 function isPrice(text: string): boolean {
@@ -71,10 +71,10 @@ function count({ round, timestamp, height, pairs, sigs }: Omit<Round, 'votes'>, 
   const all = validatorsAt('price', ledger, height!);
   // All that the reward reads is asked for first: a fact that is met later would have every signature checked again.
   const sources = [...new Set(all.map(({ source }) => source))];
-  ledger.want(sources.flatMap((key) => [{ kind: 'unclaimed', key } as const, { kind: 'addressId', key } as const]));
-  const told: PriceRound = { round: round!, timestamp: timestamp!, btc_block_height: height!, pairs };
+  ledger.request(sources.flatMap((key) => [{ kind: 'unclaimed', key } as const, { kind: 'addressId', key } as const]));
+  const signedRound: PriceRound = { round: round!, timestamp: timestamp!, btc_block_height: height!, pairs };
   const keys = all.map(({ pubkey }) => pubkey);
-  const signed = new Set(signersOf(told, sigs, keys));
+  const signed = new Set(signersOf(signedRound, sigs, keys));
   return { signers: all.filter(({ pubkey }) => signed.has(pubkey)), all };
 }
 
@@ -116,7 +116,7 @@ export const PRICE_ROUND = defineAction<Round>({
     source_id: action.source,
     round_number: round.round,
     round_timestamp: round.timestamp,
-    btc_block_height: round.height, // no column has it: a hub is told
+    btc_block_height: round.height, // no column has it: it is pushed to a hub
     pair_count: round.pairCount,
     pairs_json: round.pairs.every(({ pair, price }) => PAIR.test(pair) && isPrice(price))
       ? JSON.stringify(round.pairs)
@@ -127,16 +127,16 @@ export const PRICE_ROUND = defineAction<Round>({
   }),
   apply: (round, step) => {
     step.ledger.set('pricedRound', String(round.round), true);
-    const told: Prices = { round: round.round!, timestamp: round.timestamp!, pairs: round.pairs };
-    step.ledger.set('rounds', RECENT_ROUNDS, withRound(step.ledger.get('rounds', RECENT_ROUNDS), told));
+    const added: Prices = { round: round.round!, timestamp: round.timestamp!, pairs: round.pairs };
+    step.ledger.set('rounds', RECENT_ROUNDS, withRound(step.ledger.get('rounds', RECENT_ROUNDS), added));
     reward(round, step);
   }
 });
 
 /** Inserts a round in its place. Anybody who has the signatures may send an older round later. */
-function withRound(rounds: readonly Prices[], told: Prices): readonly Prices[] {
-  const place = rounds.findIndex(({ round }) => round < told.round);
-  return rounds.toSpliced(place === -1 ? rounds.length : place, 0, told).slice(0, MOST_ROUNDS);
+function withRound(rounds: readonly Prices[], added: Prices): readonly Prices[] {
+  const place = rounds.findIndex(({ round }) => round < added.round);
+  return rounds.toSpliced(place === -1 ? rounds.length : place, 0, added).slice(0, MOST_ROUNDS);
 }
 
 /** Shares the reward of a round among the sources of its signers. Each gets it for its first key in byte order. */

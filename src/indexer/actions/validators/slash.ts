@@ -78,7 +78,7 @@ export const SLASH = defineAction<Proof>({
     ['ENGINE_TAG (not slashable)', ({ capability, a }) => isCapability(capability) && !isSlashable(a!, capability)],
     ['MSG_B (other slot)', ({ a, b }) => a!.header !== b!.header],
     ['MSG_B (same content)', ({ a, b }) => a!.content === b!.content],
-    ['OFFENDER_PUBKEY (already slashed)', ({ key }, { ledger }) => signerOf(key, ledger).isBarred],
+    ['OFFENDER_PUBKEY (already slashed)', ({ key }, { ledger }) => signerOf(key, ledger).isBanned],
     [
       'OFFENDER_PUBKEY (not in snapshot)',
       (proof, step) => ![proof.a!, proof.b!].every((message) => hadCapability(proof.key.pubkey!, message, proof, step))

@@ -71,16 +71,16 @@ export async function loadPreferences(keys: readonly string[], loading: Loading)
           connection,
           `WITH w (n, id) AS (${list}) SELECT v.n, p.fee_preference AS fee, p.require_memo AS memo,
              d.dispenser_preference AS dispenser FROM (SELECT w.n, ${newest('TRUE')} AS newest,
-               ${newest('r.dispenser_preference IS NOT NULL')} AS told FROM w) v
-           STRAIGHT_JOIN addresses p ON p.action_index = v.newest LEFT JOIN addresses d ON d.action_index = v.told`
+               ${newest('r.dispenser_preference IS NOT NULL')} AS chosen FROM w) v
+           STRAIGHT_JOIN addresses p ON p.action_index = v.newest LEFT JOIN addresses d ON d.action_index = v.chosen`
         );
-  const told = new Map(
+  const preferences = new Map(
     found.map(({ n, fee, memo, dispenser }): [number, Preferences] => [
       Number(n),
       { fee: fee ?? 0, requiresMemo: memo === 1, dispenser }
     ])
   );
-  for (const [n, key] of keys.entries()) view.load('preferences', key, told.get(n));
+  for (const [n, key] of keys.entries()) view.load('preferences', key, preferences.get(n));
 }
 
 export async function hasServed(loading: Loading, addresses: readonly string[]): Promise<boolean> {

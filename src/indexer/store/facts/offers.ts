@@ -88,7 +88,7 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
     connection,
     `SELECT o.*, ${SIDES}, ${statusOf(kind, 'o.action_index')},
        (SELECT d.address FROM ${kind}_statuses n JOIN sweeps w ON w.action_index = n.action_index
-        JOIN index_addresses d ON d.id = w.destination_id WHERE n.${kind}_action_index = o.action_index LIMIT 1) AS heir
+        JOIN index_addresses d ON d.id = w.destination_id WHERE n.${kind}_action_index = o.action_index LIMIT 1) AS refund_address
      FROM ${kind}s o ${JOINS}
      WHERE o.action_index IN (?) AND o.status_id = ${VALID_STATUS}`,
     [indexes]
@@ -121,7 +121,7 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
       expiration: readWhole(row['expiration']),
       allowList: numberOf(row['allow_list']),
       blockList: numberOf(row['block_list']),
-      heir: String(row['heir'] ?? row['source'])
+      refundAddress: String(row['refund_address'] ?? row['source'])
     };
     return (edits.get(index) ?? []).reduce(editTrade, trade);
   });
@@ -188,7 +188,7 @@ async function readDispensers(connection: Query, indexes: readonly number[]): Pr
   );
   const cancels = await rows<Row>(
     connection,
-    `SELECT n.dispenser_action_index AS offer, a.address AS heir, x.block_index FROM dispenser_statuses n
+    `SELECT n.dispenser_action_index AS offer, a.address AS refund_address, x.block_index FROM dispenser_statuses n
      JOIN actions x ON x.action_index = n.action_index JOIN index_addresses a ON a.id = n.cancelled_by_id
      WHERE n.dispenser_action_index IN (?)`,
     [indexes]
@@ -247,7 +247,7 @@ async function dispenserOf(
     expiration: edits.reduce((last, edit) => numberOf(edit['expiration']) ?? last, readWhole(row['expiration'])),
     lists: await listsOf(connection, row, edits),
     closesAt: cancel ? (await timeOf(connection, cancel)) + DISPENSER_DELAY_S : null,
-    heir: cancel ? String(cancel['heir']) : source
+    refundAddress: cancel ? String(cancel['refund_address']) : source
   };
 }
 

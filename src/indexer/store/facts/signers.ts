@@ -30,12 +30,12 @@ export async function readSigners(connection: Query, pubkeys: readonly string[])
   // A revoke has a row of its own, which is no delegation.
   const unlessRevoke = `JOIN actions x ON x.action_index = r.action_index AND x.action_format <> ${REVOKE_FORMAT}`;
   const [stakes, delegations] = [await rowsOf('stakes'), await rowsOf('delegations', unlessRevoke)];
-  const ends = await rows<{ id: number; revoked: number | null; barred: number }>(
+  const ends = await rows<{ id: number; revoked: number | null; banned: number }>(
     connection,
     `SELECT k.id,
        (SELECT MIN(r.deactivation_block) FROM stake_key_revocations r
         WHERE r.signing_pubkey_id = k.id AND r.status_id = ${VALID_STATUS}) AS revoked,
-       EXISTS (SELECT 1 FROM capability_slash_events e WHERE e.signing_pubkey_id = k.id) AS barred
+       EXISTS (SELECT 1 FROM capability_slash_events e WHERE e.signing_pubkey_id = k.id) AS banned
      FROM index_pubkeys k WHERE k.id IN (?)`,
     [ids]
   );
@@ -51,7 +51,7 @@ export async function readSigners(connection: Query, pubkeys: readonly string[])
   const endOf = new Map(ends.map((end) => [end.id, end]));
   return new Map(
     named.map(({ id, pubkey }) => {
-      const { revoked = null, barred = 0 } = endOf.get(id) ?? {};
+      const { revoked = null, banned = 0 } = endOf.get(id) ?? {};
       return [
         pubkey,
         {
@@ -59,7 +59,7 @@ export async function readSigners(connection: Query, pubkeys: readonly string[])
           delegations: (delegations.get(id) ?? []).map(spanOf),
           revokedFrom: revoked === null ? null : Number(revoked),
           cooling: (cooling.get(id) ?? []).map(coolingOf),
-          isBarred: Number(barred) === 1
+          isBanned: Number(banned) === 1
         }
       ];
     })

@@ -72,6 +72,8 @@ const RoundSchema = Type.Object(
   },
   closed
 );
+/** `btc` is BTC: rows have one spelling of a coin. */
+const ticker = (name: string): string => name.toUpperCase();
 /** Rows that are read at once: each may carry a proof of some 20 KB. */
 const PAGE_ROWS = 100;
 
@@ -146,7 +148,8 @@ export function priceMethods(
       write: true,
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
-      run: async (pushed, caller) => tell(await database.push('keepRound', pushed, isTrusted(caller)))
+      run: async ({ source_chain, ...signed }, caller) =>
+        tell(await database.push('keepRound', { ...signed, source_chain: ticker(source_chain) }, isTrusted(caller)))
     }),
     pushoracleprice: rpcMethod({
       summary: 'Keeps what an address says that a token costs; an update holds a day later',
@@ -174,7 +177,7 @@ export function priceMethods(
         checkTexts({ tick, memo });
         const { block_time, action_index, push_generation } = rest;
         const price = {
-          ...{ source_chain, source_address, coin, tick, fiat, value, fee, memo },
+          ...{ source_chain: ticker(source_chain), source_address, coin: ticker(coin), tick, fiat, value, fee, memo },
           ...{ block_time, action_index, push_generation }
         };
         return tell(await database.push('insertOraclePrice', price, isTrusted(caller)));
@@ -205,7 +208,8 @@ export function priceMethods(
       needsKey: pushNeedsKey,
       errors: DATABASE_ERRORS,
       async run(asked, caller) {
-        const { source_chain: chain, from_action_index: from, to_action_index: to = null } = asked;
+        const { from_action_index: from, to_action_index: to = null } = asked;
+        const chain = ticker(asked.source_chain);
         const generation = asked.retraction_generation ?? null;
         const retracted = await database.push('retractPrices', { chain, from, to, generation }, isTrusted(caller));
         onChange();

@@ -42,21 +42,25 @@ export async function selectBitcoinHeight(connection: Connection): Promise<numbe
 }
 
 /**
- * The last one that is said counts, also when it is lower: a chain may have been reorganised. What a stranger says takes the
- * place of a trusted tip after a day only. Of strangers' networks the stalest goes when there are too many.
+ * The last one that is said counts, also when it is lower: a chain may have been reorganised; and in the spelling of who said it,
+ * for names that differ in case only are one. What a stranger says takes the place of a trusted tip after a day only. Of strangers' networks the stalest goes when there are too many.
  *
  * @returns why it was not kept; null when it was
  */
 export async function upsertTip(connection: Connection, tip: ChainTip, trusted: boolean): Promise<string | null> {
   const { coin, network, block_height, block_time } = tip;
+  const isOf = 'LOWER(coin) = LOWER(?) AND LOWER(network) = LOWER(?)';
   const known = await rows<{ fresh: number }>(
     connection,
-    `SELECT trusted AND updated_at > NOW() - INTERVAL ${FRESH_S} SECOND AS fresh FROM chain_tips
-      WHERE coin = ? AND network = ?`,
+    `SELECT trusted AND updated_at > NOW() - INTERVAL ${FRESH_S} SECOND AS fresh FROM chain_tips WHERE ${isOf}`,
     [coin, network]
   );
-  if (!trusted && known[0]?.fresh) return 'a trusted indexer told of this network within a day';
+  if (!trusted && known.some(({ fresh }) => fresh)) return 'a trusted indexer told of this network within a day';
   if (known.length === 0 && !trusted) await makeRoom(connection);
+  await connection.query(`DELETE FROM chain_tips WHERE ${isOf} AND NOT (coin = ? AND network = ?)`, [
+    ...[coin, network],
+    ...[coin, network]
+  ]);
   await connection.query(
     `INSERT INTO chain_tips (coin, network, block_height, block_time, trusted, updated_at) VALUES (?, NOW())
      ON DUPLICATE KEY UPDATE block_height = VALUES(block_height), block_time = VALUES(block_time),

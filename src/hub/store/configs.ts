@@ -1,4 +1,5 @@
 import { type Connection, rows } from '../../db/core/connection.ts';
+import { PlatformError } from '../../errors.ts';
 import type { ConfigEntry, ConfigTree } from './config-tree.ts';
 
 /** What every write of the hub moves. */
@@ -61,11 +62,14 @@ export async function selectConfigState(connection: Connection): Promise<ConfigS
 /**
  * Writes values and removes parameters, within the caller's transaction. No change is stamped older than one before it (the
  * clock may step back): a reader that has seen a watermark never misses a change that was committed later.
+ *
+ * @throws {PlatformError} REQUEST_INVALID when a new name of a coin, network or module differs in case only from another one
  */
 export async function applyConfigEdits(connection: Connection, edits: readonly ConfigEdit[]): Promise<void> {
   const nameOf = ({ coin, network, module, param }: ConfigEdit) => [coin, network, module, param];
   const written = edits.filter(({ value }) => value !== null);
   const removed = edits.filter(({ value }) => value === null);
+  const before = await selectModules(connection);
   if (removed.length > 0)
     await connection.query('DELETE FROM configs WHERE (coin, network, module, param_name) IN (?)', [
       removed.map(nameOf)
@@ -82,4 +86,28 @@ export async function applyConfigEdits(connection: Connection, edits: readonly C
        param_value = VALUES(param_value)`,
     [written.map((edit) => [...nameOf(edit), edit.value, now?.['stamp']])]
   );
+  checkSpelling(before, await selectModules(connection));
+}
+
+/** Every name: `BTC`, `BTC/mainnet`, `BTC/mainnet/btc-indexer`. */
+async function selectModules(connection: Connection): Promise<ReadonlySet<string>> {
+  const found = await rows<ConfigEntry & Record<string, unknown>>(
+    connection,
+    'SELECT DISTINCT coin, network, module FROM configs ORDER BY coin, network, module'
+  );
+  return new Set(
+    found.flatMap(({ coin, network, module }) => [coin, `${coin}/${network}`, `${coin}/${network}/${module}`])
+  );
+}
+
+/** Readers that look names up in any case would take one of two for the other. */
+function checkSpelling(before: ReadonlySet<string>, after: ReadonlySet<string>): void {
+  const known = new Map([...after].filter((name) => before.has(name)).map((name) => [name.toLowerCase(), name]));
+  for (const name of after) {
+    const other = known.get(name.toLowerCase()) ?? name;
+    known.set(name.toLowerCase(), other);
+    if (name === other || before.has(name)) continue;
+    const reason = `${name} differs in case only from ${other}, which the configuration has: write that, or remove it with null`;
+    throw new PlatformError('REQUEST_INVALID', { reason });
+  }
 }

@@ -243,7 +243,12 @@ const MIGRATIONS: readonly Migration[] = [
     ...{ table: 'price_removals', column: 'trusted' },
     changes: [
       `ALTER TABLE price_removals ADD COLUMN trusted BOOLEAN NOT NULL DEFAULT 1 AFTER retraction_generation,
-         ADD KEY price_removals_trusted (trusted, id)`
+         ADD KEY price_removals_trusted (trusted, id)`,
+      ...['price_snapshots', 'price_carriers', 'oracle_prices'].map(
+        (table) =>
+          `UPDATE IGNORE ${table} SET source_chain = UPPER(source_chain) WHERE source_chain <> UPPER(source_chain)`
+      ),
+      'UPDATE oracle_prices SET coin = UPPER(coin) WHERE coin <> UPPER(coin)'
     ]
   },
   {

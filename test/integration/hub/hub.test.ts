@@ -209,6 +209,29 @@ test('REQUEST_INVALID, RHC-02, ER-01: each wrong input is named, and leaves noth
   assert.deepEqual([configs, seq], [{}, 0]);
 });
 
+test('names of coins, networks and modules that differ in case only are one: another spelling is refused by name', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'));
+  const write = async (config: object) => (await hub.call('updateconfig', { config })).json;
+  const at = (coin: string, network: string, module: string, host: string | null = 'h') => ({
+    [coin]: { [network]: { [module]: { host } } }
+  });
+  assert.ok((await write(at('BTC', 'mainnet', 'btc-indexer'))).result);
+  for (const [config, reason] of [
+    [at('btc', 'mainnet', 'btc-indexer'), /btc differs in case only from BTC, which/],
+    [at('BTC', 'Mainnet', 'btc-indexer'), /BTC\/Mainnet differs in case only from BTC\/mainnet/],
+    [at('BTC', 'mainnet', 'BTC-indexer'), /BTC-indexer differs in case only from BTC\/mainnet\/btc-indexer/],
+    [{ ...at('LTC', 'mainnet', 'm'), ...at('ltc', 'mainnet', 'm') }, /ltc differs in case only from LTC/]
+  ] as const) {
+    const { error } = await write(config);
+    assert.equal(error?.code, -32602, JSON.stringify(config));
+    assert.match(error.message, reason);
+  }
+  const read = async () => (await hub.call('getallconfigs')).json.result.configs;
+  assert.deepEqual(await read(), at('BTC', 'mainnet', 'btc-indexer'), 'nothing was written');
+  assert.ok((await write({ ...at('BTC', 'mainnet', 'btc-indexer', null), ...at('btc', 'mainnet', 'm') })).result);
+  assert.deepEqual(await read(), at('btc', 'mainnet', 'm'), 'a name is spelled anew when the other one goes');
+});
+
 test('D-05: HUB_SENSITIVE_READ_AUTH: getallconfigs needs the key too', async (t) => {
   const env = { HUB_API_KEY: 'k', HUB_SENSITIVE_READ_AUTH: 'true' };
   const hub = await runHub(t, await createDatabase('hub'), env);

@@ -176,6 +176,33 @@ test('a round that two chains carry stays when a reorg takes it from one of them
   assert.deepEqual(await kept(), [], 'no chain carries it');
 });
 
+test('names of coins and chains in another case are the same ones: no stranger has a row beside a trusted one', async (t) => {
+  const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
+  const ask = async (method: string, params: object, headers: Record<string, string>) =>
+    (await hub.call(method, params, headers)).json.result;
+  assert.deepEqual(await ask('pushoracleprice', PRICE, KEY), { accepted: true });
+  const forged = { ...PRICE, source_chain: 'ltc', coin: 'Ltc', value: '9999', push_generation: 5 };
+  assert.equal((await ask('pushoracleprice', forged, STRANGER)).reason, 'stale');
+  assert.equal((await ask('pushoracleprice', { ...forged, action_index: 8 }, STRANGER)).reason, 'stale');
+  const round = (await registerSigner(hub))(5, 1_700_000_000, '65000');
+  await ask('pushpriceround', round, KEY);
+  assert.equal((await ask('pushpriceround', { ...round, source_chain: 'doge' }, KEY)).reason, 'duplicate');
+  const taken = { from_action_index: 0, retraction_generation: 1 };
+  const retracted = async (source_chain: string) =>
+    (await ask('pushpricereorg', { ...taken, source_chain }, KEY)).retracted;
+  assert.deepEqual(await retracted('doge'), { price_snapshots: 1, oracle_prices: 0 });
+  assert.deepEqual(await retracted('ltc'), { price_snapshots: 0, oracle_prices: 1 });
+
+  const tip = { coin: 'BTC', network: 'mainnet', block_height: 800_000, block_time: 1_700_000_000 };
+  const tips = async () =>
+    (await ask('getchaintips', {}, KEY)).map(({ coin, network }: typeof tip) => `${coin}/${network}`);
+  await ask('pushchaintip', tip, KEY);
+  assert.equal((await ask('pushchaintip', { ...tip, coin: 'btc' }, STRANGER)).accepted, false);
+  assert.deepEqual(await tips(), ['BTC/mainnet']);
+  await ask('pushchaintip', { ...tip, network: 'Mainnet' }, KEY);
+  assert.deepEqual(await tips(), ['BTC/Mainnet'], 'as it was said last');
+});
+
 test('chains that strangers invent keep no place from those that trusted callers carry a round by', async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
   const round = (await registerSigner(hub))(50, 1_700_000_000, '65000');
@@ -294,7 +321,7 @@ test('a database of an older version is changed at the start; rows that are ther
     `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, status, source_chain, source_action_index)
        VALUES (9, 'BTC/USD', 5, 1700000000, 4, 'finalized', 'DOGE', 3), (10, 'BTC/USD', 6, 1700000000, 1, 'finalized', NULL, NULL)`,
     `INSERT INTO oracle_prices (source_address, source_chain, coin, tick, fiat, value, block_time, effective_at, action_index, push_generation)
-       VALUES ('ltc1qissuer', 'LTC', 'LTC', 'TOK', 'USD', '7', 1, 1, 7, 99)`
+       VALUES ('ltc1qissuer', 'ltc', 'Ltc', 'TOK', 'USD', '7', 1, 1, 7, 99)`
   );
   const hub = await start(t, {}, database);
   const rows = await sql(database, 'SELECT round_number, origin FROM price_snapshots ORDER BY id');
@@ -306,5 +333,10 @@ test('a database of an older version is changed at the start; rows that are ther
     ]
   );
   assert.deepEqual((await hub.call('pushoracleprice', PRICE)).json.result, { accepted: true });
+  const prices = await sql(database, 'SELECT source_chain, coin, value FROM oracle_prices');
+  assert.deepEqual(
+    prices.map((row) => Object.values(row)),
+    [['LTC', 'LTC', '1.25']]
+  );
   await (await runHub({}, { database })).stop();
 });

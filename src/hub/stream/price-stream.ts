@@ -22,8 +22,12 @@ const MAX_SUBSCRIBERS = 1_000;
 export const MAX_PER_ADDRESS = 100;
 /** Messages that are sent in one go. */
 const SLICE = 25;
-/** Rows of each table that a resumption reads at once. */
-const RESUMED_AT_ONCE = 500;
+/** Rows of each table that are read at once for those that are live. */
+const LIVE_AT_ONCE = 500;
+/** What a resumption reads at once is in memory for each subscriber that resumes: as many rows as make this many bytes. */
+const RESUMED_BYTES = 48 * 1024;
+const RESUMED_FIRST = 2;
+const RESUMED_MOST = 250;
 /** How long a resuming subscriber may take nothing of what it was sent. */
 const RESUME_STALL_MS = 30_000;
 /** How long the next ones wait for the slowest reader: 200 ms at most. */
@@ -128,11 +132,14 @@ export class PriceStream {
     const tooFar = await this.#findTooFar(resume);
     if (tooFar !== undefined) return subscriber.drop(tooFar);
     let at: StreamMarks = { ...begun, ...resume };
+    let most = RESUMED_FIRST;
     while (isOpen(subscriber) && STREAM_PARTS.some((part) => at[part] < this.#sent[part])) {
       const end = this.#sent;
-      const changes = await this.#database.read('changesAfter', at, RESUMED_AT_ONCE, end.removals);
-      if (!(await this.#sendSlowly(subscriber, sendBuffer, messagesOf(changes, end)))) return;
-      at = marksAfter(changes, at, end);
+      const changes = await this.#database.read('changesAfter', at, most, end.removals);
+      const messages = messagesOf(changes, end);
+      if (!(await this.#sendSlowly(subscriber, sendBuffer, messages))) return;
+      at = marksAfter(changes, most, at, end);
+      most = rowsAtOnce(messages);
     }
     subscriber.begin();
   }
@@ -174,13 +181,23 @@ export class PriceStream {
         return;
       }
     }
-    const { removals, rows } = await this.#database.read('changesAfter', this.#sent, MAX_ROWS);
-    for (const removed of removals) this.#broadcastNext('removals', removed.id, removalMessage(removed));
-    for (const table of STREAMED_TABLES)
-      for (const [at, row] of rows[table].entries()) {
-        if (at % SLICE === SLICE - 1) await this.#drain();
-        this.#broadcastNext(table, row.id, rowMessage(table, row));
-      }
+    while (await this.#sendNext());
+  }
+
+  /** @returns whether there may be more */
+  async #sendNext(): Promise<boolean> {
+    const { removals, rows } = await this.#database.read('changesAfter', this.#sent, LIVE_AT_ONCE);
+    const next = [
+      ...removals.map((removed) => ({ part: 'removals', id: removed.id, message: removalMessage(removed) }) as const),
+      ...STREAMED_TABLES.flatMap((part) =>
+        rows[part].map((row) => ({ part, id: row.id, message: rowMessage(part, row) }))
+      )
+    ];
+    for (const [at, { part, id, message }] of next.entries()) {
+      if (at % SLICE === SLICE - 1) await this.#drain();
+      this.#broadcastNext(part, id, message);
+    }
+    return [removals, ...STREAMED_TABLES.map((table) => rows[table])].some(({ length }) => length === LIVE_AT_ONCE);
   }
 
   get #hasLive(): boolean {
@@ -255,12 +272,18 @@ const messagesOf = ({ removals, rows }: PriceChanges, end: StreamMarks): string[
   )
 ];
 
+/** How many rows make a page, by the size of the last ones. */
+function rowsAtOnce(messages: readonly string[]): number {
+  const bytes = messages.reduce((sum, { length }) => sum + length, 0);
+  return Math.min(Math.max(Math.floor((RESUMED_BYTES * messages.length) / bytes) || RESUMED_FIRST, 1), RESUMED_MOST);
+}
+
 /** How far a subscriber that was at some marks is with a page of changes: at its end where it is full, else at the later marks. */
-function marksAfter({ removals, rows }: PriceChanges, at: StreamMarks, end: StreamMarks): StreamMarks {
-  const lastRemoval = removals.length === RESUMED_AT_ONCE ? removals.at(-1) : undefined;
+function marksAfter({ removals, rows }: PriceChanges, most: number, at: StreamMarks, end: StreamMarks): StreamMarks {
+  const lastRemoval = removals.length === most ? removals.at(-1) : undefined;
   if (lastRemoval !== undefined) return { ...at, removals: lastRemoval.id };
   const markOf = (table: StreamedTable) => {
-    const last = rows[table].length === RESUMED_AT_ONCE ? rows[table].at(-1) : undefined;
+    const last = rows[table].length === most ? rows[table].at(-1) : undefined;
     return Math.min(last?.id ?? end[table], end[table]);
   };
   return {

@@ -277,6 +277,8 @@ test('what strangers remove pushes out none of the removals by trusted callers, 
        SELECT 'ltc1qaddress', 'LTC', 'LTC', 'T3', 'USD', '1', 1, 1, 1000 + seq FROM seq_1_to_9999`
   );
   await replace(3, 0, key);
+  const removals = () => messages.filter(({ type }) => type === 'row:deleted').length;
+  await until('each removal, at the pace of its reader', () => removals() >= 20_001);
   const [left] = await sql(hub.database, "SELECT COUNT(*) AS n FROM oracle_prices WHERE tick = 'T3'");
   assert.equal(Number(left?.['n']), 1, 'who told the feed first fills it for one push');
   assert.equal(await countOf(true), 10_000, 'readers are told of each that the trusted one removed');

@@ -104,7 +104,13 @@ export const ERRORS = {
   INDEXER_UNNAMED: {
     status: 501,
     policy: 'restart',
-    hint: 'ask the indexer itself: fees and preflight are methods of it'
+    hint: 'set INDEXER_URL and INDEXER_API_PORT of the explorer, or ask the indexer itself'
+  },
+  /** The indexer that an explorer asks for fees does not answer, or with an error. */
+  INDEXER_UNREACHABLE: {
+    status: 502,
+    policy: 'restart',
+    hint: 'check INDEXER_URL, INDEXER_API_PORT and INDEXER_API_KEY of the explorer, and that the indexer runs'
   },
   /** The named database is not served by this process. */
   DATABASE_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /status lists the databases served here' },

@@ -133,6 +133,8 @@ export function explorerOrder(settings: DevnetSettings, database: Server): Servi
     ...databaseVariables('INDEXER', database, DATABASE_NAMES.indexer),
     EXPLORER_API_HOST: HOST,
     EXPLORER_API_PORT: ports.explorer,
+    INDEXER_API_PORT: ports.indexer,
+    INDEXER_API_KEY: settings.apiKey,
     EXPLORER_RATE_LIMIT_RPM: 10_000
   });
 }

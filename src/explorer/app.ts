@@ -8,6 +8,7 @@ import type { Coin } from './coins.ts';
 import { FairReads } from './fair-reads.ts';
 import { MAX_PER_ADDRESS } from './live/live-stream.ts';
 import { type ApiDeps, apiRoutes, ONE_NETWORK } from './routes/api.ts';
+import { ASKS_AT_ONCE } from './routes/fees.ts';
 import { isLiveRequest, liveRoutes } from './routes/live.ts';
 import { pageRoutes } from './routes/pages.ts';
 
@@ -56,7 +57,8 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
         // One for all: what a page or a connection is made of costs as much as an answer.
         const limit = createLimit(plugin, { name: 'explorer', max, windowMs: WINDOW_MS, addressOf });
         const reads = new FairReads({ addressOf, budget });
-        const deps = { coins, hubAgeS, limit, reads, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20, version };
+        const asks = new FairReads({ addressOf, budget }, ASKS_AT_ONCE);
+        const deps = { coins, hubAgeS, limit, reads, asks, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20, version };
         liveRoutes(plugin, { ...deps, addressOf, log });
         apiRoutes(plugin, deps);
         pageRoutes(plugin, deps);

@@ -1,6 +1,7 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { CHAIN_NETWORKS } from '../coin/chains.ts';
 import { PlatformError } from '../errors.ts';
+import type { IndexerMethod } from './indexer-calls.ts';
 import type { Question, Reply } from './question.ts';
 import type { ExplorerReport } from './report.ts';
 
@@ -11,6 +12,8 @@ export interface Coin {
   readonly report: () => ExplorerReport | null;
   /** @throws {PlatformError} by what was asked; ACTOR_TIMEOUT, ACTOR_NOT_READY, DATABASE_UNAVAILABLE */
   readonly read: (question: Question) => Promise<Reply>;
+  /** Asks the network's indexer. @throws {PlatformError} INDEXER_UNNAMED, INDEXER_UNREACHABLE, REQUEST_INVALID */
+  readonly askIndexer: (method: IndexerMethod, params: object) => Promise<unknown>;
   /** Aborted when it is served no longer. */
   readonly gone: AbortSignal;
 }

@@ -11,10 +11,13 @@ import { READS_AT_ONCE } from './read/reader.ts';
  */
 export class FairReads {
   readonly #parts: Pick<FrameParts, 'addressOf' | 'budget'>;
+  readonly #atOnce: number;
   readonly #turns = new WeakMap<Coin, Turns>();
 
-  constructor(parts: Pick<FrameParts, 'addressOf' | 'budget'>) {
+  /** @param atOnce turns of a network; default: as many as connections */
+  constructor(parts: Pick<FrameParts, 'addressOf' | 'budget'>, atOnce = READS_AT_ONCE) {
     this.#parts = parts;
+    this.#atOnce = atOnce;
   }
 
   /** Reads when it is the turn of the caller. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
@@ -32,7 +35,7 @@ export class FairReads {
   }
 
   #turnsOf(coin: Coin): Turns {
-    const turns = this.#turns.get(coin) ?? new Turns({ atOnce: READS_AT_ONCE });
+    const turns = this.#turns.get(coin) ?? new Turns({ atOnce: this.#atOnce });
     this.#turns.set(coin, turns);
     return turns;
   }

@@ -281,6 +281,33 @@ test('the console shows the circuit breaker of each database of an actor', async
     }
 });
 
+test('an explorer passes fees and preflight on to the indexer of its network, and says what it has against a question', async () => {
+  const { url } = serviceOf('explorer');
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const answer = await fetch(`${url}/RLTC/api/${path}`, init);
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  };
+  const indexer = serviceOf('indexer');
+  const resultOf = async (method: string, params: object) => (await call(indexer, method, params))['result'];
+  assert.deepEqual(await ask('feeschedule'), { status: 200, body: await resultOf('feeschedule', {}) });
+  const send = { action: 'SEND', params: '0|TOK|1|somebody', source: 'nobody' };
+  const quote = await ask(`feequote?${new URLSearchParams(send)}`);
+  assert.deepEqual(quote, { status: 200, body: await resultOf('feequote', send) });
+  const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(send) };
+  const preflight = await ask('preflight', post);
+  assert.deepEqual(preflight, await ask(`preflight?${new URLSearchParams(send)}`));
+  assert.match(String(preflight.body['status']), /^invalid: /);
+  const oracle = { oracleAddress: 'nobody', giveTick: 'TOK', fiatCode: 'USD', blockTime: '1700000000' };
+  const owed = await ask(`oraclefeequote?${new URLSearchParams(oracle)}`);
+  assert.deepEqual([owed.status, owed.body['valid'], owed.body['blockTime']], [200, false, 1_700_000_000]);
+  for (const [path, code] of [
+    ['feequote', 'BAD_REQUEST'],
+    ['feequote?action=a%20b', 'BAD_REQUEST'],
+    ['preflight?action=SEND&feeMode=cash', 'BAD_REQUEST']
+  ] as const)
+    assert.deepEqual([(await ask(path)).status, (await ask(path)).body['code']], [400, code], path);
+});
+
 test('an operator of a decoder ends its actor, and sees it come back', async () => {
   const { url } = serviceOf('decoder');
   const live = async () => (await (await fetch(`${url}/debug/live`, { headers: WITH_KEY })).json()) as Live;

@@ -140,7 +140,10 @@ export async function startPlatform(key = KEY): Promise<Platform> {
     tracker: { ...nodeEnv(node), ...tracker, UTXO_TRACKER_POLL_INTERVAL: '50' },
     encoder: { ...nodeEnv(node), ENCODER_RATE_LIMIT_RPM: '1000' }, // each call of a batch counts
     miner: nodeEnv(node),
-    explorer: { NETWORK: 'RLTC', ...decoder, ...indexer },
+    explorer: {
+      ...{ NETWORK: 'RLTC', ...decoder, ...indexer },
+      ...{ INDEXER_API_PORT: String(ports.get('indexer')), INDEXER_API_KEY: key }
+    },
     sync: { ...atHub, SYNC_MODE: 'server', SYNC_STATE_DIR: temporaryDirectory('state') }
   };
   const first = await start(rowOf('decoder'), own['decoder']!);

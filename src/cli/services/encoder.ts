@@ -1,7 +1,8 @@
 import { NodeChain } from '../../coin/node/node-chain.ts';
 import { NodeWatch } from '../../coin/node/node-watch.ts';
 import { placeOf } from '../../config/service.ts';
-import { type EncoderConfig, encoderChecks, encoderVariables, trackerUrlOf } from '../../config/services/encoder.ts';
+import { serviceUrlOf } from '../../config/service-url.ts';
+import { type EncoderConfig, encoderChecks, encoderVariables } from '../../config/services/encoder.ts';
 import { createEncoderApp } from '../../encoder/app.ts';
 import { type CoinTracker, NodeCoins } from '../../encoder/coins.ts';
 import { NodePolicyReader } from '../../encoder/node-policy.ts';
@@ -42,7 +43,7 @@ const NEEDS = { hasIndex: true, blocksFrom: null, isWhole: true } as const;
 /** Starts the encoder. While it serves, it checks the node's network and requirements. */
 function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
-  const trackerUrl = trackerUrlOf(config);
+  const trackerUrl = serviceUrlOf(config.UTXO_TRACKER_URL, config.UTXO_TRACKER_API_PORT);
   return startAtNode({
     name: 'encoder',
     config,

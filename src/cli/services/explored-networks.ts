@@ -1,8 +1,10 @@
 import { CHAIN_NETWORKS, type ChainNetwork } from '../../coin/chains.ts';
 import { databaseOf } from '../../config/database.ts';
-import { loadConfig, type Sources } from '../../config/load.ts';
-import { explorerVariables } from '../../config/services/explorer.ts';
+import { findText, loadConfig, type Sources } from '../../config/load.ts';
+import { serviceUrlOf } from '../../config/service-url.ts';
+import { type ExplorerConfig, explorerVariables } from '../../config/services/explorer.ts';
 import { PlatformError } from '../../errors.ts';
+import type { IndexerPlace } from '../../explorer/indexer-calls.ts';
 import type { ConfigTree } from '../../hub/client.ts';
 import { pickSettings } from '../../hub/settings.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
@@ -13,6 +15,7 @@ export interface ExploredNetwork {
   readonly network: ChainNetwork;
   readonly indexer: DatabaseCoordinates;
   readonly decoder: DatabaseCoordinates;
+  readonly api: IndexerPlace;
 }
 
 /** Networks that the hub's configuration names. */
@@ -25,12 +28,24 @@ export interface ExploredNetworks {
 }
 
 const { NETWORK: _, ...variables } = explorerVariables;
-const placesOf = (local: Sources) =>
-  Object.fromEntries(Object.entries(unsetPlaces(variables, local)).filter(([name]) => name.includes('_DB_')));
+const API = ['INDEXER_URL', 'INDEXER_API_PORT'] as const;
+const placesOf = (local: Sources, isAsked: (name: string) => boolean) =>
+  Object.fromEntries(Object.entries(unsetPlaces(variables, local)).filter(([name]) => isAsked(name)));
+const isOfDatabase = (name: string) => name.includes('_DB_');
+const isOfNetwork = (name: string) => isOfDatabase(name) || (API as readonly string[]).includes(name);
+
+/** Returns the place of the indexer. A key that is set here goes to no place that the hub names. */
+export function indexerPlaceOf(config: ExplorerConfig, local: Sources): IndexerPlace {
+  const isOwn = API.some((name) => findText(name, local).text !== undefined);
+  return {
+    url: serviceUrlOf(config.INDEXER_URL, config.INDEXER_API_PORT),
+    apiKey: isOwn ? config.INDEXER_API_KEY : undefined
+  };
+}
 
 /** Returns whether databases must come from the hub: not all are set in the environment or in config.json. */
 export function needsHub(local: Sources): boolean {
-  return Object.keys(placesOf(local)).length > 0;
+  return Object.keys(placesOf(local, isOfDatabase)).length > 0;
 }
 
 /**
@@ -48,11 +63,13 @@ export function exploredNetworks(
   const incomplete: ChainNetwork[] = [];
   const problems: string[] = [];
   for (const network of only ? [only] : CHAIN_NETWORKS) {
-    const { texts, problems: unusable } = pickSettings(configs, network, placesOf(local));
+    const { texts, problems: unusable } = pickSettings(configs, network, placesOf(local, isOfNetwork));
     if (!only && texts['INDEXER_DB_NAME'] === undefined && texts['DECODER_DB_NAME'] === undefined) continue;
     try {
       const { values } = loadConfig(variables, { ...local, hub: { texts } });
-      networks.push({ network, indexer: databaseOf(values, 'INDEXER'), decoder: databaseOf(values, 'DECODER') });
+      const config = { ...values, NETWORK: network.name } as ExplorerConfig;
+      const [indexer, decoder] = [databaseOf(values, 'INDEXER'), databaseOf(values, 'DECODER')];
+      networks.push({ network, indexer, decoder, api: indexerPlaceOf(config, local) });
     } catch (caught) {
       incomplete.push(network);
       const { detail } = PlatformError.from(caught);

@@ -24,7 +24,7 @@ import type { Command, Environment } from '../command.ts';
 import { readOptions } from '../options.ts';
 import { HUB_TIMEOUT_MS, loadSettings } from '../settings.ts';
 import { cursorSecretOf } from './cursor-secret.ts';
-import { exploredNetworks, needsHub } from './explored-networks.ts';
+import { exploredNetworks, indexerPlaceOf, needsHub } from './explored-networks.ts';
 import { type RunningService, runService } from './run-service.ts';
 import { ServedCoins } from './served-coins.ts';
 import { openSupervised } from './supervised.ts';
@@ -93,7 +93,10 @@ async function startHttp(
   const only = config.NETWORK === undefined ? undefined : readNetwork(config.NETWORK);
   if (only)
     await coins.serve([
-      { network: only, indexer: databaseOf(config, 'INDEXER'), decoder: databaseOf(config, 'DECODER') }
+      {
+        ...{ network: only, indexer: databaseOf(config, 'INDEXER'), decoder: databaseOf(config, 'DECODER') },
+        api: indexerPlaceOf(config, local)
+      }
     ]);
   if (hubsOf(config).length === 0 || !needsHub(local)) return opened;
   const onAnswer = () => {

@@ -1,6 +1,7 @@
 import type { ExplorerActorData, ExplorerAsks } from '../../../actors/explorer/actor.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import type { Coin } from '../../explorer/coins.ts';
+import { askIndexer } from '../../explorer/indexer-calls.ts';
 import type { ExplorerReport } from '../../explorer/report.ts';
 import type { Logger } from '../../log.ts';
 import type { ExploredNetwork } from './explored-networks.ts';
@@ -26,6 +27,7 @@ interface ServedCoinsOptions {
 /** Time of a question in addition to the read itself and the wait for a connection, which are limited alike. */
 const PATIENCE_MS = 3_000;
 
+const databasesOf = ({ indexer, decoder }: ExploredNetwork) => JSON.stringify([indexer, decoder]);
 const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
 
 /** The networks that an explorer serves, with one actor each. */
@@ -50,7 +52,8 @@ export class ServedCoins {
     for (const where of networks) {
       const served = this.#served.get(where.network.code);
       if (!served) this.#begin(where);
-      else if (JSON.stringify(served.where) !== JSON.stringify(where)) await this.#move(served, where);
+      else if (databasesOf(served.where) !== databasesOf(where)) await this.#move(served, where);
+      else served.where = where;
     }
   }
 
@@ -64,6 +67,8 @@ export class ServedCoins {
       network,
       gone: end.signal,
       report: () => loops.viewOf(id).report,
+      askIndexer: (method, params) =>
+        askIndexer(this.#served.get(network.code)?.where.api ?? where.api, method, params),
       read: (question) => loops.supervisor.handle(id).ask('read', question, patience)
     };
     this.#served.set(network.code, { coin, end, where });

@@ -2,6 +2,7 @@ import { hubClientVariables } from '../hub-client.ts';
 import { findNodeFaults, findNodeNetwork, nodeNetworkFromHub, nodeVariables } from '../node.ts';
 import { magicVariable, profileVariable } from '../profile.ts';
 import { serviceVariables } from '../service.ts';
+import { readServiceUrl } from '../service-url.ts';
 import { integer, parsed, port, type Values } from '../variables.ts';
 
 /** All variables of the encoder. @see the section "Shared configuration" of the specification */
@@ -29,7 +30,7 @@ export const encoderVariables = {
     min: 1,
     doc: 'most reserved coins; without ENCODER_API_KEY at most 2,000 of them for each address'
   }),
-  UTXO_TRACKER_URL: parsed(readTrackerUrl, {
+  UTXO_TRACKER_URL: parsed(readServiceUrl, {
     doc: 'host or URL of a UTXO tracker of the same network, which finds coins in place of the node: in milliseconds instead of seconds',
     example: 'http://127.0.0.1:3001',
     hub: { service: 'utxo-tracker', params: ['host'], beside: 'db_host' }
@@ -49,33 +50,8 @@ export const encoderVariables = {
   PAYLOAD_MAGIC: magicVariable
 } as const;
 
-/** Reads `tracker.local` or `https://tracker.local/path` as a URL without a trailing slash. */
-function readTrackerUrl(entry: string): string {
-  const text = entry.includes('://') ? entry : `http://${entry}`;
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
-    throw new Error('must be a host, or an http or https URL');
-  if (url.username !== '' || url.password !== '')
-    throw new Error('must have no user and no password: a tracker asks for none');
-  if (url.search !== '' || url.hash !== '') throw new Error('must end with its path: no ? and no #');
-  return withoutSlash(url);
-}
-
-const withoutSlash = ({ href }: URL) => href.replace(/\/+$/, '');
-
 /** Values of `encoderVariables`. */
 export type EncoderConfig = Values<typeof encoderVariables>;
-
-/** Returns the tracker's URL without a trailing slash; undefined when there is none. */
-export function trackerUrlOf({
-  UTXO_TRACKER_URL,
-  UTXO_TRACKER_API_PORT
-}: Pick<EncoderConfig, 'UTXO_TRACKER_URL' | 'UTXO_TRACKER_API_PORT'>): string | undefined {
-  if (UTXO_TRACKER_URL === undefined && UTXO_TRACKER_API_PORT === undefined) return undefined;
-  const url = new URL(UTXO_TRACKER_URL ?? 'http://127.0.0.1');
-  if (url.port === '' && UTXO_TRACKER_API_PORT !== undefined) url.port = String(UTXO_TRACKER_API_PORT);
-  return withoutSlash(url);
-}
 
 /** Rules that concern several variables of the encoder. */
 export const encoderChecks = {

@@ -3,6 +3,7 @@ import { databaseVariables, findSameDatabase } from '../database.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { findNodeNetwork } from '../node.ts';
 import { serviceVariables } from '../service.ts';
+import { readServiceUrl } from '../service-url.ts';
 import { defaultStateDirectory } from '../state-directory.ts';
 import { integer, parsed, port, text, type Values } from '../variables.ts';
 
@@ -28,6 +29,20 @@ export const explorerVariables = {
     of: 'of the decoder; only read',
     name: 'Platform_LTC_Regtest_Decoder',
     service: 'decoder'
+  }),
+  INDEXER_URL: parsed(readServiceUrl, {
+    doc: 'host or URL of the indexer of the network, which answers feequote, feeschedule, oraclefeequote and preflight; unset: those are 501',
+    example: 'http://127.0.0.1:3003',
+    hub: { service: 'indexer', params: ['host'], beside: 'db_host' }
+  }),
+  INDEXER_API_PORT: port({
+    doc: 'its port, where INDEXER_URL names none; alone it is that of an indexer at 127.0.0.1',
+    example: '3003',
+    hub: { service: 'indexer', params: ['service_port'], beside: 'db_host' }
+  }),
+  INDEXER_API_KEY: text({
+    doc: 'key of that indexer, where it asks for one; used with an INDEXER_URL that is set here, never with one from the hub',
+    secret: true
   }),
   DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
   ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080, isPublic: true }),

@@ -15,6 +15,7 @@ import type { Question } from '../question.ts';
 import { RECORDS } from '../records/records.ts';
 import { prefersCsv } from './accept.ts';
 import { AnswerCache } from './answer-cache.ts';
+import { feeRoutes } from './fees.ts';
 import { isCurrent, questionKey, tellFreshness } from './freshness.ts';
 import { otherRoutes } from './others.ts';
 import { CoinSchema, type Paged, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
@@ -30,6 +31,8 @@ export interface ApiDeps {
   readonly cacheBytes: number;
   /** In which callers take turns. */
   readonly reads: FairReads;
+  /** The same for calls of the indexer. */
+  readonly asks: FairReads;
   /** Of this program: another one may tell the same in another form. */
   readonly version: string;
   /** Seconds since a hub last said where databases are; null where none is asked. */
@@ -118,6 +121,7 @@ export function apiRoutes(app: FastifyInstance, deps: ApiDeps): void {
       }
     }
     otherRoutes(plugin, deps);
+    feeRoutes(plugin, deps);
     for (const rest of ['/:coin/api', '/:coin/api/*', '/api', '/api/*'])
       plugin.get(rest, { config: { open: true } }, async () => {
         throw new PlatformError('RECORD_UNKNOWN', { reason: 'there is no such method; /openapi.json lists them' });

@@ -6,8 +6,6 @@ import type { FairReads } from '../fair-reads.ts';
 import type { Question } from '../question.ts';
 import { CoinSchema, QuerySchema } from './parameters.ts';
 
-/** What an indexer answers, and nothing that an explorer reads. */
-const OF_INDEXER = ['feequote', 'feeschedule', 'oraclefeequote', 'preflight'] as const;
 /** Addresses of one question. */
 const MAX_ADDRESSES = 20;
 const MAX_BALANCES = 500;
@@ -28,9 +26,6 @@ export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void 
   const coinOf = ({ params }: FastifyRequest): Coin => findCoin(coins(), (params as { coin?: string }).coin);
   for (const base of ['/:coin', '']) {
     const coin = base === '' ? {} : { coin: CoinSchema };
-    for (const method of OF_INDEXER)
-      for (const verb of method === 'preflight' ? (['GET', 'POST'] as const) : (['GET'] as const))
-        app.route({ method: verb, url: `${base}/api/${method}`, config: { open: true }, handler: refuseIndexer });
     app.post(`${base}/api/contract/:query/call`, { config: { open: true } }, async () => {
       throw new PlatformError('RECORD_UNKNOWN', { reason: 'no contract runs here' });
     });
@@ -49,10 +44,6 @@ export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void 
     );
   }
 }
-
-const refuseIndexer = async (): Promise<never> => {
-  throw new PlatformError('INDEXER_UNNAMED', { reason: 'this explorer asks no indexer' });
-};
 
 /** One answer after the other, each in its turn: several addresses cost what they would cost one by one. */
 async function readBalances(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { trackerUrlOf } from '../../../src/config/services/encoder.ts';
+import { serviceUrlOf } from '../../../src/config/service-url.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
@@ -29,7 +29,7 @@ test('CF-04, PT-07: NETWORK says which node it asks; --check-config shows the us
 
 test('CF-16, CF-17: UTXO_TRACKER_API_PORT is the port of a tracker whose URL names none', () => {
   const of = (UTXO_TRACKER_URL: string | undefined, UTXO_TRACKER_API_PORT: number | undefined) =>
-    trackerUrlOf({ UTXO_TRACKER_URL, UTXO_TRACKER_API_PORT });
+    serviceUrlOf(UTXO_TRACKER_URL, UTXO_TRACKER_API_PORT);
   assert.equal(of('http://tracker', 3001), 'http://tracker:3001');
   assert.equal(of('http://tracker:4000', 3001), 'http://tracker:4000');
   assert.equal(of('https://tracker.example', undefined), 'https://tracker.example');

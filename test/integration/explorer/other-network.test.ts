@@ -49,7 +49,7 @@ test('DATABASE_REFUSED: a wrong account is named once with reason and remedy, an
       status: (JSON.parse(status!.body) as { data: { RBTC: object } }).data.RBTC
     };
   };
-  const refused = { ...decoder, pass: 'wrong' };
+  const refused = { ...decoder, pass: 'a wrong password' };
   const { blocks, status } = await start(
     { indexer, decoder: refused },
     /Access denied .*; check the database's name, the user/

@@ -108,7 +108,7 @@ const REFUSED: readonly (readonly [path: string, status: number, code: string])[
   ['/RBTC/api/balances/A?height=-1', 400, 'BAD_REQUEST'],
   ['/RBTC/api/blocks?height=1', 400, 'BAD_REQUEST'],
   ['/RBTC/api/sends/A/nothing', 404, 'NOT_FOUND'],
-  ['/RBTC/api/preflight', 501, 'INDEXER_NOT_CONFIGURED'],
+  ['/RBTC/api/preflight?action=SEND', 501, 'INDEXER_NOT_CONFIGURED'],
   ['/RBTC/api/checkpoint/1/verify', 404, 'CHECKPOINT_NOT_FOUND'],
   ['/RBTC/api/proof/balance/A/TOKA', 404, 'NO_CHECKPOINT'],
   ['/RBTC/api/checkpoints/range?from=5&to=1', 400, 'INVALID_RANGE'],

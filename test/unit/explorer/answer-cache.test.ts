@@ -31,7 +31,8 @@ beforeEach(() => {
     reads++;
     return { body: 'x'.repeat(100), height: 1, mark: written, isSettled: false, isProvisional: false, next: null };
   };
-  coin = { network: chainNetwork('litecoin', 'regtest'), report, read, gone: new AbortController().signal };
+  const askIndexer = () => Promise.reject(new Error('no caller asks'));
+  coin = { network: chainNetwork('litecoin', 'regtest'), report, read, askIndexer, gone: new AbortController().signal };
 });
 
 test('an answer is read once until the next block is reported', async () => {

@@ -15,6 +15,9 @@ import { addEmptyBlock, sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { SourceThread } from '../../../support/sync/source-thread.ts';
 
+/** Time for an answer on a busy machine. */
+const PATIENCE_MS = 60_000;
+
 async function open(t: TestContext): Promise<{ database: DatabaseCoordinates; source: SourceThread }> {
   const database = await createDatabase('source_digest');
   await createIndexer(database, { seed: 'd', blocks: 5, rows: 300 });
@@ -25,9 +28,8 @@ async function open(t: TestContext): Promise<{ database: DatabaseCoordinates; so
 
 async function ask<T>(source: SourceThread, query: Partial<DigestQuery> = {}): Promise<T> {
   const key = query.table ? { key: await keyOf(source) } : {};
-  const { body } = await source.handle.ask('digest.read', {
-    query: { table: null, range: null, rows: false, ...key, ...query }
-  });
+  const asked = { table: null, range: null, rows: false, ...key, ...query };
+  const { body } = await source.handle.ask('digest.read', { query: asked }, { deadlineMs: PATIENCE_MS });
   return JSON.parse(body) as T;
 }
 

@@ -1,0 +1,39 @@
+import { PlatformError } from '../errors.ts';
+import { AnsweredError, callMethod, reasonOf } from '../service/rpc/call-method.ts';
+
+/** Methods of an indexer that clients call by way of an explorer. */
+export const INDEXER_METHODS = ['feequote', 'feeschedule', 'oraclefeequote', 'preflight'] as const;
+export type IndexerMethod = (typeof INDEXER_METHODS)[number];
+
+/** Place of a network's indexer. */
+export interface IndexerPlace {
+  /** Without a slash at its end; undefined where none is named. */
+  readonly url: string | undefined;
+  readonly apiKey: string | undefined;
+}
+
+/** A trial of the indexer ends earlier. */
+const PATIENCE_MS = 10_000;
+/** JSON-RPC: the parameters are at fault. */
+const INVALID_PARAMS = -32_602;
+
+/**
+ * Asks an indexer.
+ *
+ * @returns its result, as it is
+ * @throws {PlatformError} INDEXER_UNNAMED, INDEXER_UNREACHABLE, REQUEST_INVALID
+ */
+export async function askIndexer(
+  { url, apiKey }: IndexerPlace,
+  method: IndexerMethod,
+  params: object
+): Promise<unknown> {
+  if (url === undefined) throw new PlatformError('INDEXER_UNNAMED', { reason: 'no indexer is named' });
+  try {
+    return await callMethod(`${url}/`, method, params, { apiKey, signal: AbortSignal.timeout(PATIENCE_MS) });
+  } catch (caught) {
+    const isInvalid = caught instanceof AnsweredError && caught.code === INVALID_PARAMS;
+    const code = isInvalid ? 'REQUEST_INVALID' : 'INDEXER_UNREACHABLE';
+    throw new PlatformError(code, { reason: `the indexer: ${reasonOf(caught)}` });
+  }
+}

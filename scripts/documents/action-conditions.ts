@@ -9,8 +9,8 @@ const COMMON: Conditions = {
   'TICK (sleeping)': 'the token sleeps',
   'TICK (ownership escrowed)': 'an open offer holds the ownership of the token',
   'SOURCE (sleeping)': 'the source sleeps',
-  'SOURCE (not authorized)': "the token's lists bar the source",
-  'DESTINATION (not authorized)': "the token's lists bar the destination",
+  'SOURCE (not authorized)': "the token's lists exclude the source",
+  'DESTINATION (not authorized)': "the token's lists exclude the destination",
   'DESTINATION (unresolvable ^id)': 'no address has that id',
   'DESTINATION (format)': 'it is empty or no address of this chain',
   'AMOUNT (format)': 'it is no amount of the token',
@@ -92,7 +92,7 @@ const lockConditions = (condition: (lock: string) => string, mark: string): Cond
 
 const offered = {
   'TICK (sleeping)': 'GIVE_TICK sleeps',
-  'SOURCE (not authorized)': "GIVE_TICK's lists bar the source"
+  'SOURCE (not authorized)': "GIVE_TICK's lists exclude the source"
 };
 
 const listed = (name: 'ORDER' | 'SWAP'): Conditions => ({
@@ -167,7 +167,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'CALLBACK_AMOUNT (format)': 'the token has none, or one with more places than CALLBACK_TICK has by now',
     'CALLBACK_TICK (sleeping)': 'that token sleeps',
     'CALLBACK_BLOCK (block index)': 'it is above the block',
-    'CALLBACK_TICK (holder not authorized)': "CALLBACK_TICK's lists bar a holder other than the source",
+    'CALLBACK_TICK (holder not authorized)': "CALLBACK_TICK's lists exclude a holder other than the source",
     'insufficient funds (CALLBACK_TICK)': 'the source holds less than all shares'
   },
   COLLECT: {
@@ -202,7 +202,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'ORACLE_ADDRESS (no effective oracle price)': 'it is given',
     'FIAT_CODE (no price snapshot in the settlement window)':
       'it is given, and so is GET_TICK; or the block is below FIAT_DISPENSERS',
-    'GET_ADDRESS (not authorized)': "GIVE_TICK's lists bar it",
+    'GET_ADDRESS (not authorized)': "GIVE_TICK's lists exclude it",
     'GET_ADDRESS (dispenser not permitted)': 'it is not the source, and none of what is told under Offers lets it serve'
   },
   DISPENSER_CANCEL: changed,
@@ -358,7 +358,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
   },
   SEND: {
     'MEMO (required)': "it is empty, and the destination's newest ADDRESS says REQUIRE_MEMO",
-    'SOURCE (not authorized)': "the token's lists bar the source",
+    'SOURCE (not authorized)': "the token's lists exclude the source",
     'insufficient funds': 'the source holds less than the amount, after the parts before this one',
     'gated token transfer requires key handoff message':
       'the destination could open a file of the token afterwards, and the BATCH has no MESSAGE of format 2 to it'
@@ -373,7 +373,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'ENGINE_TAG (not slashable)': "the engine of MSG_A is not the capability's",
     'MSG_B (other slot)': 'the two differ before their JSON',
     'MSG_B (same content)': 'the two have the same JSON, byte for byte',
-    'OFFENDER_PUBKEY (already slashed)': 'the key is barred',
+    'OFFENDER_PUBKEY (already slashed)': 'the key is banned',
     'OFFENDER_PUBKEY (not in snapshot)':
       'the height of a message is above the block, or the key had not the capability in that block',
     'SIG_A (not signed)': 'it is no signature of MSG_A by the key',

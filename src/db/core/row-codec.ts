@@ -1,8 +1,15 @@
 import type { TypedColumn } from '../../wire/data/schema.ts';
 import { quoteName, type SqlRow } from './connection.ts';
-
-/** The single key of a binary value on the wire: `{"__xbin__": "<base64>"}`. */
-export const BINARY_KEY = '__xbin__';
+import {
+  asciiBytesSql,
+  BINARY_KEY,
+  hasTwoEmpty,
+  isJudgedInSql,
+  isTextColumn,
+  markedSql,
+  markedValue,
+  unmarkedSql
+} from './raw-text.ts';
 
 /** BINARY, VARBINARY, BLOB, BIT: they travel as base64. */
 export function isBinary(column: Pick<TypedColumn, 'type'>): boolean {
@@ -20,28 +27,51 @@ export function isFloating(column: Pick<TypedColumn, 'type'>): boolean {
  * FLOAT is read as a double: its own text form is rounded to six digits.
  *
  * @param alias qualifies the columns in a join
+ * @param texts `marked`: each text says whether it is one, see `raw-text.ts`; otherwise only bytes can tell
  */
-export function selectList(columns: readonly TypedColumn[], alias?: string): string {
+export function selectList(
+  columns: readonly TypedColumn[],
+  alias?: string,
+  texts: 'plain' | 'marked' = 'plain'
+): string {
   const prefix = alias ? `${alias}.` : '';
   return columns
     .map((column) => {
       const name = `${prefix}${quoteName(column.name)}`;
-      return /^float\b/i.test(column.type) ? `CAST(${name} AS DOUBLE) AS ${quoteName(column.name)}` : name;
+      const value = valueSql(column, name, texts);
+      return value === name ? name : `${value} AS ${quoteName(column.name)}`;
     })
     .join(', ');
 }
 
-/** Rows as the driver gives them, made ready for JSON in place: binary becomes its wire form, -0 keeps its sign as text. */
-export function toWireRows<R extends SqlRow>(rows: R[], columns: readonly TypedColumn[]): R[] {
+function valueSql(column: TypedColumn, name: string, texts: 'plain' | 'marked'): string {
+  if (/^float\b/i.test(column.type)) return `CAST(${name} AS DOUBLE)`;
+  if (!isTextColumn(column)) return name;
+  if (texts === 'marked') return markedSql(column, name);
+  return isJudgedInSql(column) ? unmarkedSql(column, name) : name;
+}
+
+/**
+ * Rows as the driver gives them, made ready for JSON in place: binary becomes its wire form, -0 keeps its sign as text.
+ *
+ * @param texts as they were selected
+ */
+export function toWireRows<R extends SqlRow>(
+  rows: R[],
+  columns: readonly TypedColumn[],
+  texts: 'plain' | 'marked' = 'plain'
+): R[] {
   const binary = columns.filter(isBinary).map(({ name }) => name);
   const floating = columns.filter(isFloating).map(({ name }) => name);
-  if (binary.length === 0 && floating.length === 0) return rows;
+  const marked = texts === 'marked' ? columns.filter(isTextColumn).map(({ name }) => name) : [];
+  if (binary.length + floating.length + marked.length === 0) return rows;
   for (const row of rows as SqlRow[]) {
     for (const name of binary) {
       const value = row[name];
       if (Buffer.isBuffer(value)) row[name] = { [BINARY_KEY]: value.toString('base64') };
       else if (typeof value === 'string') row[name] = { [BINARY_KEY]: Buffer.from(value, 'latin1').toString('base64') };
     }
+    for (const name of marked) row[name] = markedValue(row[name]);
     for (const name of floating) if (Object.is(row[name], -0)) row[name] = '-0';
   }
   return rows;
@@ -91,7 +121,7 @@ const leadingBits = (hash: string, bits: 32 | 64): string =>
 const LONGEST_BYTES = 2048;
 const MAY_BE_LONG = /^(medium|long)?(blob|text)\b/i;
 /** Every character of these sets has a place of its own in utf8mb4; in others some bytes are no character at all. */
-const UNICODE = /^(utf8|ucs2|utf16|utf32|latin1$|ascii$)/;
+const UNICODE = /^(utf8|ucs2|utf16|utf32|latin1$)/;
 
 /**
  * The canonical text of a row, as SQL: equal for equal rows on any server, whatever the session's character set, and another one
@@ -105,7 +135,9 @@ function partsSql(columns: readonly TypedColumn[], alias?: string): string[] {
   const prefix = alias ? `${alias}.` : '';
   return columns.map((column) => {
     const name = `${prefix}${quoteName(column.name)}`;
-    const text = valueTextSql(column, name);
+    const text = hasTwoEmpty(column)
+      ? `IF(${name} + 0 = 0, 'e', ${valueTextSql(column, name)})`
+      : valueTextSql(column, name);
     if (!MAY_BE_LONG.test(column.type)) return `IFNULL(${text}, 'n')`;
     return `IFNULL(IF(LENGTH(${name}) > ${LONGEST_BYTES}, CONCAT('s', LENGTH(${name}), ':', SHA2(${name}, 256)), ${text}), 'n')`;
   });
@@ -115,6 +147,7 @@ function valueTextSql(column: TypedColumn, name: string): string {
   if (isBinary(column)) return `CONCAT('x', HEX(${name}))`;
   if (isFloating(column)) return `CONCAT('f', CAST(${name} AS DOUBLE))`;
   if (column.charset === null) return `CONCAT('v', ${name})`;
+  if (column.charset === 'ascii') return `CONCAT('t', LENGTH(${name}), ':', ${asciiBytesSql(name)})`;
   if (!UNICODE.test(column.charset)) return `CONCAT('h', HEX(${name}))`;
   return `CONCAT('t', CHAR_LENGTH(${name}), ':', CONVERT(${name} USING utf8mb4))`;
 }

@@ -1,7 +1,7 @@
 import type { Connection as RawConnection } from 'mysql2';
 import type { TypedColumn } from '../../wire/data/schema.ts';
 import { type Connection, databaseError, type SqlRow } from './connection.ts';
-import { isBinary, isFloating, toWireRows } from './row-codec.ts';
+import { toWireRows } from './row-codec.ts';
 
 /** One table's part of a snapshot: the query that yields its rows, every column, in a stable order. */
 export interface TableRead {
@@ -21,19 +21,20 @@ export type TakeRowBytes = (bytes: Buffer, start: number, end: number) => Pressu
  * Reads a query of any size with bounded memory: rows go to `onRow` in wire form as they arrive.
  *
  * @param signal ends the read; the connection is then of no use any more
+ * @param texts as the statement selects them
  * @throws {PlatformError} DATABASE_UNAVAILABLE, or what `onRow` threw, or the signal's reason
  */
 export async function streamRows(
   connection: Connection,
   read: TableRead,
   onRow: (row: SqlRow) => Pressure,
-  signal: AbortSignal
+  signal: AbortSignal,
+  texts: 'plain' | 'marked'
 ): Promise<void> {
-  const special = read.columns.filter((column) => isBinary(column) || isFloating(column));
   await stream(connection, read, signal, (query, guarded) => {
     query.on('result', (row) =>
       guarded(() => {
-        if (special.length > 0) toWireRows([row as unknown as SqlRow], special);
+        toWireRows([row as unknown as SqlRow], read.columns, texts);
         return onRow(row as unknown as SqlRow);
       })
     );

@@ -1,6 +1,7 @@
 import { PlatformError } from '../../errors.ts';
 import type { TypedColumn } from '../../wire/data/schema.ts';
-import { BINARY_KEY, isBinary, isFloating } from './row-codec.ts';
+import { BINARY_KEY, canBeNoText, hasTwoEmpty, isRawText, NO_MEMBER, rawHex, rawText } from './raw-text.ts';
+import { isBinary, isFloating } from './row-codec.ts';
 
 /** What a column's values are. */
 export type Kind = 'integer' | 'year' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
@@ -13,8 +14,8 @@ export interface ColumnCodec {
   readonly key: boolean;
   /** Of text columns. */
   readonly charset: string | null;
-  /** An ENUM without the empty text: its rows can hold one all the same, which stands for a value that was none of its members. */
-  readonly refusesEmpty: boolean;
+  /** The canonical value of an ENUM that stands for none of its members: strict mode refuses it. Null for other columns. */
+  readonly noMember: string | null;
 }
 
 /** @param keyColumns names of the columns in any key */
@@ -24,12 +25,9 @@ export function columnCodec(column: TypedColumn, keyColumns: ReadonlySet<string>
     kind: kindOf(column),
     key: keyColumns.has(column.name),
     charset: column.charset,
-    refusesEmpty: /^enum\(/i.test(column.type) && !membersOf(column.type).includes('')
+    noMember: /^enum\(/i.test(column.type) ? (hasTwoEmpty(column) ? NO_MEMBER : '') : null
   };
 }
-
-const membersOf = (type: string): string[] =>
-  [...type.matchAll(/'((?:[^'\\]|''|\\.)*)'/gsu)].map(([, inside = '']) => inside);
 
 function kindOf(column: TypedColumn): Kind {
   if (/^bit\b/i.test(column.type)) return 'bit';
@@ -53,7 +51,7 @@ const MAX_BIT_BYTES = 8;
 
 /**
  * A wire value in the one form that both comparisons and printing start from: null, or text; for binary columns a
- * string of one character a byte.
+ * string of one character a byte, and the same behind a mark for bytes of a text column that are no text.
  *
  * @throws {PlatformError} SOURCE_INVALID naming column and reason
  */
@@ -76,9 +74,10 @@ export function canonicalValue(codec: ColumnCodec, value: unknown): string | nul
       if (typeof value === 'string' && MOMENT.test(value)) return value;
       return refuse(codec, value, 'is no date or time');
     case 'json':
-      return wellFormed(codec, typeof value === 'string' ? value : documentText(codec, value));
+      if (typeof value === 'string') return wellFormed(codec, value);
+      return noText(codec, value) ?? wellFormed(codec, documentText(codec, value));
     case 'text':
-      return wellFormed(codec, value);
+      return noText(codec, value) ?? wellFormed(codec, value);
   }
 }
 
@@ -115,11 +114,21 @@ function documentText(codec: ColumnCodec, value: unknown): string {
 }
 
 function bytes(codec: ColumnCodec, value: unknown): string {
-  if (typeof value === 'object' && value !== null && Object.keys(value).length === 1 && BINARY_KEY in value) {
-    const base64 = value[BINARY_KEY];
-    if (typeof base64 === 'string' && isBase64(base64)) return Buffer.from(base64, 'base64').toString('latin1');
-  }
-  return refuse(codec, value, `is no {"${BINARY_KEY}": base64}`);
+  return bytesIn(value)?.toString('latin1') ?? refuse(codec, value, `is no {"${BINARY_KEY}": base64}`);
+}
+
+/** Bytes of a text column that are no text; null for everything else. A JSON document may have the form of bytes too. */
+function noText({ charset, noMember }: ColumnCodec, value: unknown): string | null {
+  const given = bytesIn(value);
+  if (given?.length === 0 && noMember === NO_MEMBER) return NO_MEMBER;
+  return given && canBeNoText(charset, given) ? rawText(given.toString('latin1')) : null;
+}
+
+function bytesIn(value: unknown): Buffer | null {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length !== 1 || !(BINARY_KEY in value))
+    return null;
+  const base64 = value[BINARY_KEY];
+  return typeof base64 === 'string' && isBase64(base64) ? Buffer.from(base64, 'base64') : null;
 }
 
 /** Printing a longer number in decimals would take hours. */
@@ -163,7 +172,8 @@ export function toLiteral(codec: ColumnCodec, canonical: string | null): string 
     case 'binary':
       return `x'${hexOf(canonical)}'`;
     default:
-      return quoteText(canonical);
+      if (canonical === NO_MEMBER) return '0';
+      return isRawText(canonical) ? `_${codec.charset} x'${rawHex(canonical)}'` : quoteText(canonical);
   }
 }
 

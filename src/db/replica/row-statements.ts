@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { quoteName, rows, type SqlRow } from '../core/connection.ts';
-import { selectList, toWireRows } from '../core/row-codec.ts';
-import { type ColumnCodec, isByteKind, quoteText, toLiteral, toTupleMember } from '../core/sql-literal.ts';
+import { quoteName } from '../core/connection.ts';
+import { isRawText, NO_MEMBER } from '../core/raw-text.ts';
+import { type ColumnCodec, isByteKind, toLiteral, toTupleMember } from '../core/sql-literal.ts';
 import { chunks, type Statements, write } from '../core/statement-batch.ts';
+import { wireRows } from '../core/wire-rows.ts';
 import { within } from '../core/within.ts';
 import { isNamed } from './row-difference.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './schema.ts';
@@ -54,15 +55,16 @@ export function* insertStatements(
   list: readonly CanonicalRow[]
 ): Generator<{ readonly sql: string; readonly list: readonly CanonicalRow[] }> {
   const head = `INSERT INTO ${quoteName(table.name)} ${names(table, table.all)} VALUES `;
-  const mayBeLax = table.codecs.some(({ refusesEmpty }) => refusesEmpty);
-  const isLax = (row: CanonicalRow) => table.codecs.some((codec, at) => codec.refusesEmpty && row[at] === '');
+  const mayBeLax = table.codecs.some(({ noMember }) => noMember !== null);
+  const isLax = (row: CanonicalRow) =>
+    table.codecs.some(({ noMember }, at) => noMember !== null && row[at] === noMember);
   const strict = mayBeLax ? list.filter((row) => !isLax(row)) : list;
   let at = 0;
   for (const part of inParts(strict.map((row) => tuple(table, row, table.all)))) {
     yield { sql: head + part.join(','), list: strict.slice(at, at + part.length) };
     at += part.length;
   }
-  // An ENUM's empty value, which a source stored without strict mode.
+  // An ENUM's value that is none of its members, which a source stored without strict mode.
   for (const row of mayBeLax ? list.filter(isLax) : [])
     yield { sql: `${LAX} ${head}${tuple(table, row, table.all)}`, list: [row] };
 }
@@ -182,14 +184,11 @@ export async function selectWhere(
   condition: string,
   join = ''
 ): Promise<CanonicalRow[]> {
-  const list = selectList(table.plan.storedColumns, 't');
-  const found = await rows<SqlRow>(
-    connection,
-    `SELECT ${list} FROM ${quoteName(table.name)} t ${join} WHERE ${condition}`
-  );
-  const wire = toWireRows(found, table.plan.storedColumns);
-  const stored = { ...table, plan: { ...table.plan, columns: table.plan.storedColumns } };
-  return wire.map((row) => canonicalRow(stored, row));
+  const columns = table.plan.storedColumns;
+  const sql = (list: string) => `SELECT ${list} FROM ${quoteName(table.name)} t ${join} WHERE ${condition}`;
+  const found = await wireRows(connection, { columns, sql, alias: 't' });
+  const stored = { ...table, plan: { ...table.plan, columns } };
+  return found.map((row) => canonicalRow(stored, row));
 }
 
 /** A condition for rows with exactly these values in some columns, independent of collations. */
@@ -204,10 +203,13 @@ function equals(codec: ColumnCodec, value: string | null): string {
   if (value.length > LONGEST_IN_STATEMENT) return hasHash(codec, value);
   const literal = toLiteral(codec, value);
   if (codec.kind === 'float') return `CAST(${name} AS DOUBLE) = ${literal}`;
+  if (codec.noMember === NO_MEMBER && (value === '' || value === NO_MEMBER))
+    return `${name} = '' AND ${name} + 0 ${value === '' ? '<>' : '='} 0`;
   const loose = `${name} = ${literal}`;
-  if (codec.kind !== 'text' && codec.kind !== 'json') return loose;
-  // The first condition may use an index; the second distinguishes 'a' from 'A' and 'a '.
-  return `${loose} AND HEX(CONVERT(${name} USING utf8mb4)) = ${quoteText(Buffer.from(value).toString('hex').toUpperCase())}`;
+  // An address or a UUID has no character set, and one text.
+  if ((codec.kind !== 'text' && codec.kind !== 'json') || codec.charset === null) return loose;
+  // The first condition may use an index; the second distinguishes 'a' from 'A' and 'a ', and bytes that are no text from others.
+  return `${loose} AND BINARY ${name} = BINARY ${toTupleMember(codec, value)}`;
 }
 
 /** Longer values are looked for by their SHA-256: as hexadecimal text they would not fit into `max_allowed_packet`, and be NULL. */
@@ -215,8 +217,10 @@ const LONGEST_IN_STATEMENT = 64 * 1024;
 
 function hasHash(codec: ColumnCodec, value: string): string {
   const name = quoteName(codec.name);
-  const bytes = isByteKind(codec) ? name : `CONVERT(${name} USING utf8mb4)`;
-  const hash = createHash('sha256').update(value, isByteKind(codec) ? 'latin1' : 'utf8');
+  const isBytes = isByteKind(codec) || isRawText(value);
+  const bytes = isBytes || codec.charset === null ? name : `CONVERT(${name} USING utf8mb4)`;
+  const given = isRawText(value) ? value.slice(1) : value;
+  const hash = createHash('sha256').update(given, isBytes ? 'latin1' : 'utf8');
   return `SHA2(${bytes}, 256) = '${hash.digest('hex')}'`;
 }
 

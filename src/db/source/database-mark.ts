@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type BlockHashes, type DatabaseCoordinates, sameBlock } from '../../wire/data/database.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
-import { selectList, toWireRows } from '../core/row-codec.ts';
+import { wireRows } from '../core/wire-rows.ts';
 import { readBlockHeads } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
@@ -142,8 +142,8 @@ async function readRow(
   values: readonly unknown[] = []
 ): Promise<Record<string, unknown> | undefined> {
   const read = columns.filter((column) => wanted.includes(column.name));
-  const found = await rows(connection, `SELECT ${selectList(read)} FROM ${quoteName(name)} ${condition}`, values);
-  return toWireRows(found, read)[0];
+  const sql = (list: string) => `SELECT ${list} FROM ${quoteName(name)} ${condition}`;
+  return (await wireRows(connection, { columns: read, sql, values }))[0];
 }
 
 function digestOf(row: Record<string, unknown>, columns: readonly string[]): string {

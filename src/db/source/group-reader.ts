@@ -1,9 +1,9 @@
 import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, DbType } from '../../wire/data/database.ts';
 import type { Group, WireRows } from '../../wire/data/messages.ts';
-import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
-import { selectList, toWireRows } from '../core/row-codec.ts';
+import { type Connection, quoteName, type SqlRow } from '../core/connection.ts';
 import { StatementBatch, type Statements } from '../core/statement-batch.ts';
+import { wireRows } from '../core/wire-rows.ts';
 import { type BlockHead, readBlockHeads, readFirstHeight, visibleHeads } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
@@ -354,12 +354,20 @@ class GroupReader {
         return;
       }
       if (!plan.columns.some(({ name }) => name === 'block_index')) return;
-      const sql = `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE block_index BETWEEN ? AND ? AND id <= ? ORDER BY id`;
-      const list = await rows(this.#statements, sql, [first, last, toJsonId(lastId)]);
-      if (list.length > 0) found.set(plan.name, toWireRows(list, plan.columns));
+      const list = await this.#readLookups(plan, 'block_index BETWEEN ? AND ? AND id <= ?', [
+        first,
+        last,
+        toJsonId(lastId)
+      ]);
+      if (list.length > 0) found.set(plan.name, list);
     };
     await Promise.all(this.#layout.plans.map(readOf));
     return found;
+  }
+
+  #readLookups({ name, columns }: TablePlan, where: string, values: readonly unknown[]): Promise<SqlRow[]> {
+    const sql = (list: string) => `SELECT ${list} FROM ${quoteName(name)} WHERE ${where} ORDER BY id`;
+    return wireRows(this.#statements, { columns, sql, values });
   }
 
   /** The rows up to the watermark that the binary log names, as they are now; those that are gone are noted. */
@@ -368,9 +376,8 @@ class GroupReader {
     const named = [...logged].flatMap((id) => (id !== null && id <= lastId ? [BigInt(id)] : []));
     const list: SqlRow[] = [];
     for (let at = 0; at < named.length; at += LOOKUP_IDS) {
-      const sql = `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} WHERE id IN (?) ORDER BY id`;
-      const part = await rows(this.#statements, sql, [named.slice(at, at + LOOKUP_IDS).map(toJsonId)]);
-      for (const row of toWireRows(part, plan.columns)) list.push(row);
+      const ids = named.slice(at, at + LOOKUP_IDS).map(toJsonId);
+      for (const row of await this.#readLookups(plan, 'id IN (?)', [ids])) list.push(row);
     }
     const present = new Set(list.map((row) => toId(row['id'] as JsonId)));
     const gone = named.filter((id) => !present.has(id));

@@ -1,7 +1,7 @@
 import type { WireRows } from '../../wire/data/messages.ts';
-import { quoteName, rows } from '../core/connection.ts';
-import { selectList, toWireRows } from '../core/row-codec.ts';
+import { quoteName, rows, type SqlRow } from '../core/connection.ts';
 import type { Statements } from '../core/statement-batch.ts';
+import { wireRows } from '../core/wire-rows.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import { type JsonId, larger, toId, toJsonId } from './lookup-id.ts';
 
@@ -127,7 +127,7 @@ export class LookupReader {
       if (found.length === 0) return;
       const sent = taken[plan.name] ?? [];
       taken[plan.name] = sent;
-      for (const row of toWireRows(found, plan.columns)) sent.push(row);
+      for (const row of found) sent.push(row);
     };
     for (const { plan, late } of begun) if (late) keep(plan, late.next, late.found);
     for (let room = limit; room > 0 && this.#waiting[0]; ) {
@@ -216,12 +216,12 @@ export class LookupReader {
   }
 
   #read(plan: TablePlan, where: string, values: readonly unknown[]): Promise<LookupRow[]> {
-    const list = selectList(plan.columns);
-    return rows(this.#statements, `SELECT ${list} FROM ${quoteName(plan.name)} WHERE ${where}`, [...values]);
+    const sql = (list: string) => `SELECT ${list} FROM ${quoteName(plan.name)} WHERE ${where}`;
+    return wireRows(this.#statements, { columns: plan.columns, sql, values });
   }
 }
 
-type LookupRow = { readonly id: JsonId };
+type LookupRow = SqlRow & { readonly id: JsonId };
 
 /** Rows below the watermark that were not sent, and the state of their table with them. */
 interface LateIds {

@@ -1,8 +1,8 @@
 import { PlatformError } from '../../errors.ts';
 import { SCHEMA_VERSION } from '../../wire/data/database.ts';
 import type { Dispensers, LookupPage } from '../../wire/data/pages.ts';
-import { type Connection, quoteName, rows, type SqlRow } from '../core/connection.ts';
-import { selectList, toWireRows } from '../core/row-codec.ts';
+import { type Connection, quoteName, type SqlRow } from '../core/connection.ts';
+import { wireRows } from '../core/wire-rows.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 
 /** Rows of one statement: a page reads at most this many beyond its bytes. */
@@ -33,7 +33,6 @@ export async function readLookupPage(
 ): Promise<Omit<LookupPage, 'rows'> & { readonly rows: readonly string[] }> {
   const plan = layout.plans.find((each) => each.name === table && each.class === 'lookup');
   if (!plan) throw new PlatformError('REQUEST_INVALID', { reason: `${table} is not a lookup table of this database` });
-  const select = `SELECT ${selectList(plan.columns)} FROM ${quoteName(table)}`;
   const page: string[] = [];
   let last = afterId;
   let bytes = 0;
@@ -41,13 +40,14 @@ export async function readLookupPage(
   let hasMore = true;
   while (hasMore && !isFull && page.length < limit) {
     const count = Math.min(STEP_ROWS, limit - page.length);
-    const found = await rows<SqlRow & { id: number | string }>(
-      connection,
-      `${select} ${last === null ? '' : 'WHERE id > ?'} ORDER BY id LIMIT ?`,
-      last === null ? [count + 1] : [last, count + 1]
-    );
+    const where = last === null ? '' : 'WHERE id > ?';
+    const found = await wireRows<SqlRow & { id: number | string }>(connection, {
+      columns: plan.columns,
+      sql: (list) => `SELECT ${list} FROM ${quoteName(table)} ${where} ORDER BY id LIMIT ?`,
+      values: last === null ? [count + 1] : [last, count + 1]
+    });
     hasMore = found.length > count;
-    for (const row of toWireRows(found.slice(0, count), plan.columns)) {
+    for (const row of found.slice(0, count)) {
       const text = JSON.stringify(row);
       bytes += Buffer.byteLength(text);
       isFull = page.length > 0 && bytes > maxBytes;
@@ -64,10 +64,8 @@ export async function readLookupPage(
 export async function readDispensers(connection: Connection, layout: SourceLayout): Promise<Dispensers> {
   const plan = layout.plans.find(({ class: tableClass }) => tableClass === 'snapshotOnly');
   if (!plan) throw new PlatformError('RECORD_UNKNOWN', { reason: 'this database has no dispensers' });
-  const found = await rows(
-    connection,
-    `SELECT ${selectList(plan.columns)} FROM ${quoteName(plan.name)} LIMIT ${MAX_DISPENSERS + 1}`
-  );
+  const sql = (list: string) => `SELECT ${list} FROM ${quoteName(plan.name)} LIMIT ${MAX_DISPENSERS + 1}`;
+  const found = await wireRows(connection, { columns: plan.columns, sql });
   if (found.length > MAX_DISPENSERS)
     throw new PlatformError('RANGE_TOO_LARGE', { reason: `${plan.name} has more than ${MAX_DISPENSERS} rows` });
   const addresses = plan.columns.map(({ name }) => name).filter((name) => /(^|_)address_id$/.test(name));
@@ -76,7 +74,7 @@ export async function readDispensers(connection: Connection, layout: SourceLayou
     max_tx: highest(found, ['tx_index']),
     max_addr: highest(found, addresses),
     has_more: false,
-    rows: toWireRows(found, plan.columns)
+    rows: found
   };
 }
 

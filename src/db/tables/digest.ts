@@ -11,6 +11,7 @@ import { type Connection, quoteName, rows, type SqlRow } from '../core/connectio
 import { keyLiteral } from '../core/keys.ts';
 import { positionHexSql, positionSql, selectList, wordSql } from '../core/row-codec.ts';
 import { streamRows } from '../core/row-stream.ts';
+import { areDoubtful } from '../core/wire-rows.ts';
 import { comparedColumns, type TablePlan } from './classify.ts';
 import { scopeSql } from './scope-sql.ts';
 import type { SourceLayout } from './source-layout.ts';
@@ -156,11 +157,7 @@ export async function readRangeRows(
   { bounded }: { readonly bounded: boolean } = { bounded: true }
 ): Promise<RangeContent> {
   const { from, where } = place(plan, tables, range, key);
-  const list = [
-    ...plan.storedColumns.map((column) => selectList([column], 'r')),
-    `${word(plan, key)} AS ${quoteName(HASH_ALIAS)}`
-  ];
-  const sql = `SELECT ${list.join(', ')} FROM ${from} WHERE ${where}`;
+  const columns = plan.storedColumns;
   const found: SqlRow[] = [];
   let [sum, bytes] = [0n, 0];
   const take = (row: SqlRow): undefined => {
@@ -171,8 +168,18 @@ export async function readRangeRows(
       throw tooLarge(plan, range);
     found.push(row);
   };
-  const read = { table: plan.name, columns: plan.storedColumns, sql, values: [] };
-  await streamRows(connection, read, take, new AbortController().signal);
+  for (const texts of ['plain', 'marked'] as const) {
+    [sum, bytes, found.length] = [0n, 0, 0];
+    const sql = `SELECT ${selectList(columns, 'r', texts)}, ${word(plan, key)} AS ${quoteName(HASH_ALIAS)} FROM ${from} WHERE ${where}`;
+    await streamRows(
+      connection,
+      { table: plan.name, columns, sql, values: [] },
+      take,
+      new AbortController().signal,
+      texts
+    );
+    if (!areDoubtful(found, columns)) break;
+  }
   return { rows: found, digest: String(sum) };
 }
 

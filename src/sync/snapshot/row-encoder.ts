@@ -1,4 +1,5 @@
-import { BINARY_KEY, isFloating } from '../../db/core/row-codec.ts';
+import { BINARY_KEY, isJudgedInSql, NO_TEXT_BYTES } from '../../db/core/raw-text.ts';
+import { isFloating } from '../../db/core/row-codec.ts';
 import type { TypedColumn } from '../../wire/data/schema.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 
@@ -9,6 +10,8 @@ const FLOATING = 1;
 const PLAIN = 2;
 const TEXT = 3;
 const BINARY = 4;
+/** Text that MariaDB judges, see `unmarkedSql`. */
+const JUDGED = 5;
 
 const INTEGER_TYPE = /^((tiny|small|medium|big)?int|year)\b/i;
 const PLAIN_TYPE = /^(decimal|date|time|datetime|timestamp|uuid|inet[46])\b/i;
@@ -39,7 +42,11 @@ const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_,
     ? Buffer.from(JSON.stringify(String.fromCharCode(byte)).slice(1, -1))
     : undefined
 );
-const ESCAPED = Uint8Array.from(ESCAPES, (sequence) => (sequence ? 1 : 0));
+/** In UTF-8, the first byte of U+D000 to U+DFFF; half of a surrogate pair, which is no text, if the second one is A0 or more. */
+const [SURROGATE, FIRST_SECOND] = NO_TEXT_BYTES as readonly [number, number];
+const SPECIAL = Uint8Array.from(ESCAPES, (sequence, byte) => (sequence || byte === SURROGATE ? 1 : 0));
+/** Of a value that is no text. */
+const NO_TEXT = -1;
 
 /**
  * Turns rows of one query from MariaDB's text protocol straight into JSON objects, the same bytes as
@@ -82,8 +89,15 @@ export class RowEncoder {
       const to = from + size;
       switch (kinds[column]) {
         case TEXT:
-          at = putText(source, from, to, target, at);
+        case JUDGED: {
+          const end = putText(source, from, to, target, at);
+          const isHex = kinds[column] === JUDGED;
+          at =
+            end === NO_TEXT
+              ? putBytes(isHex ? hexBehindMark(source, from, to) : source.subarray(from, to), target, at)
+              : end;
           break;
+        }
         case PLAIN:
           target[at++] = QUOTE;
           while (from < to) target[at++] = source[from++]!;
@@ -97,9 +111,7 @@ export class RowEncoder {
           at += target.write(floatingText(source.toString('latin1', from, to)), at, 'latin1');
           break;
         default:
-          at += BINARY_OPENING.copy(target, at);
-          at += target.write(source.toString('base64', from, to), at, 'latin1');
-          at += BINARY_CLOSING.copy(target, at);
+          at = putBytes(source.subarray(from, to), target, at);
       }
       from = to;
     }
@@ -112,16 +124,31 @@ function kindOf(column: TypedColumn): number {
   if (INTEGER_TYPE.test(column.type)) return INTEGER;
   if (isFloating(column)) return FLOATING;
   if (PLAIN_TYPE.test(column.type)) return PLAIN;
+  if (isJudgedInSql(column)) return JUDGED;
   return column.charset !== null || /^json\b/i.test(column.type) ? TEXT : BINARY;
 }
 
+function putBytes(bytes: Buffer, target: Buffer, begin: number): number {
+  let at = begin + BINARY_OPENING.copy(target, begin);
+  at += target.write(bytes.toString('base64'), at, 'latin1');
+  return at + BINARY_CLOSING.copy(target, at);
+}
+
+function hexBehindMark(source: Buffer, from: number, to: number): Buffer {
+  return Buffer.from(source.toString('latin1', from + NO_TEXT_BYTES.length, to), 'hex');
+}
+
+/** @returns where the text ends, or `NO_TEXT` */
 function putText(source: Buffer, start: number, end: number, target: Buffer, begin: number): number {
   let at = begin;
   target[at++] = QUOTE;
   for (let from = start; from < end; from++) {
     const byte = source[from]!;
-    if (ESCAPED[byte] === 0) target[at++] = byte;
-    else at += ESCAPES[byte]!.copy(target, at);
+    if (SPECIAL[byte] === 0) target[at++] = byte;
+    else if (byte === SURROGATE) {
+      if (from + 1 < end && source[from + 1]! >= FIRST_SECOND) return NO_TEXT;
+      target[at++] = byte;
+    } else at += ESCAPES[byte]!.copy(target, at);
   }
   target[at++] = QUOTE;
   return at;

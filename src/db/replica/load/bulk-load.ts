@@ -3,6 +3,7 @@ import type { ResultSetHeader } from 'mysql2/promise';
 import { PlatformError } from '../../../errors.ts';
 import type { WireRow } from '../../../wire/data/messages.ts';
 import { type Connection, databaseError, quoteName, refusalOf, rows } from '../../core/connection.ts';
+import { isRawText } from '../../core/raw-text.ts';
 import { isByteKind, isFree, toField } from '../../core/sql-literal.ts';
 import { hasBytes, insertRows } from '../row-statements.ts';
 import { type CanonicalRow, canonicalRow, type ReplicaTable } from '../schema.ts';
@@ -36,11 +37,13 @@ export async function loadBatch(
   const watchdog = setTimeout(() => connection.destroy(), BATCH_DEADLINE_MS);
   try {
     await connection.query('BEGIN');
-    if (!bulk || !(await loadData(connection, table, list))) {
-      if (bulk) {
-        await connection.query('ROLLBACK');
-        await connection.query('BEGIN');
-      }
+    // A LOAD DATA file is text: bytes of a text column that are none go in by INSERT.
+    const [loadable, others] = bulk ? divide(list) : [[], list];
+    if (loadable.length === 0 || (await loadData(connection, table, loadable)))
+      await insertStrictly(connection, table, others);
+    else {
+      await connection.query('ROLLBACK');
+      await connection.query('BEGIN');
       await insertStrictly(connection, table, list);
     }
     await connection.query('COMMIT');
@@ -50,6 +53,14 @@ export async function loadBatch(
   } finally {
     clearTimeout(watchdog);
   }
+}
+
+function divide(
+  list: readonly CanonicalRow[]
+): readonly [text: readonly CanonicalRow[], others: readonly CanonicalRow[]] {
+  const isOther = (row: CanonicalRow) => row.some((value) => value !== null && isRawText(value));
+  const others = list.filter(isOther);
+  return [others.length === 0 ? list : list.filter((row) => !isOther(row)), others];
 }
 
 /** @returns false when a count shows that a row was not stored unchanged */

@@ -1,6 +1,6 @@
 import { quoteName, rows, type SqlRow } from '../../core/connection.ts';
-import { selectList, toWireRows } from '../../core/row-codec.ts';
 import type { Statements } from '../../core/statement-batch.ts';
+import { wireRows } from '../../core/wire-rows.ts';
 import type { TablePlan } from '../../tables/classify.ts';
 import { rowOrder, scopeSql } from '../../tables/scope-sql.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
@@ -84,14 +84,11 @@ export async function readOwnRows(
 ): Promise<OwnRows> {
   const source = scopeSql(plan, tables);
   const order = [source.block, rowOrder(plan, tables)].filter(Boolean).join(', ');
-  const found = await rows(
-    statements,
-    `SELECT ${list(plan, ranging)}, ${source.block} AS ${quoteName(BLOCK_ALIAS)} FROM ${source.from} WHERE ${source.block} BETWEEN ? AND ? ORDER BY ${order}`,
-    [from, to]
-  );
+  const rest = `${source.block} AS ${quoteName(BLOCK_ALIAS)} FROM ${source.from} WHERE ${source.block} BETWEEN ? AND ? ORDER BY ${order}`;
+  const found = await read(statements, plan, ranging, rest, [from, to]);
   const byBlock = new Map<number, SqlRow[]>();
   const checksums = new Map<number, Map<Value, Checksum>>();
-  for (const { row, value, checksum, block } of taken(found, plan)) {
+  for (const { row, value, checksum, block } of taken(found)) {
     const ofBlock = byBlock.get(block);
     if (ofBlock) ofBlock.push(row);
     else byBlock.set(block, [row]);
@@ -112,20 +109,25 @@ export async function readRows(
 ): Promise<ReadRow[]> {
   const bound = limit === undefined ? '' : ` LIMIT ${limit}`;
   const order = ranging.column === null ? quoteName(VALUE_ALIAS) : valueSql(ranging, plan);
-  const found = await rows(
-    statements,
-    `SELECT ${list(plan, ranging)}, 0 AS ${quoteName(BLOCK_ALIAS)} FROM ${quoteName(plan.name)} r WHERE ${where} ORDER BY ${order}${bound}`,
-    [...values]
-  );
-  return taken(found, plan);
+  const rest = `0 AS ${quoteName(BLOCK_ALIAS)} FROM ${quoteName(plan.name)} r WHERE ${where} ORDER BY ${order}${bound}`;
+  return taken(await read(statements, plan, ranging, rest, values));
 }
 
-function list(plan: TablePlan, ranging: Ranging): string {
-  return `${selectList(plan.columns, 'r')}, ${valueSql(ranging, plan)} AS ${quoteName(VALUE_ALIAS)}, ${finderWordSql(plan)} AS ${quoteName(WORD_ALIAS)}`;
+/** Rows with their checksum facts. @param rest of the statement, behind the facts */
+function read(
+  statements: Statements,
+  plan: TablePlan,
+  ranging: Ranging,
+  rest: string,
+  values: readonly unknown[]
+): Promise<SqlRow[]> {
+  const facts = `${valueSql(ranging, plan)} AS ${quoteName(VALUE_ALIAS)}, ${finderWordSql(plan)} AS ${quoteName(WORD_ALIAS)}`;
+  const sql = (list: string) => `SELECT ${list}, ${facts}, ${rest}`;
+  return wireRows(statements, { columns: plan.columns, sql, values, alias: 'r' });
 }
 
-function taken(found: SqlRow[], plan: TablePlan): ReadRow[] {
-  return toWireRows(found, plan.columns).map((row) => {
+function taken(found: SqlRow[]): ReadRow[] {
+  return found.map((row) => {
     const value = toValue(row[VALUE_ALIAS]);
     const checksum = toChecksum(1, row[WORD_ALIAS]);
     const block = Number(row[BLOCK_ALIAS]);

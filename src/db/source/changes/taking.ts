@@ -1,6 +1,6 @@
 import type { DbType } from '../../../wire/data/database.ts';
 import { quoteName, type SqlRow } from '../../core/connection.ts';
-import { BINARY_KEY } from '../../core/row-codec.ts';
+import { BINARY_KEY } from '../../core/raw-text.ts';
 import { inCharset } from '../../core/sql-literal.ts';
 import type { Statements } from '../../core/statement-batch.ts';
 import { within } from '../../core/within.ts';

@@ -67,8 +67,11 @@ export class GroupIntake {
   async add(message: Pick<BlockMessage, 'data' | 'updated_rows' | 'deleted_rows' | 'ranges'>): Promise<void> {
     for (const [table, { rows }] of ordered(this.#schema, message.ranges))
       this.#group.parents.learn(table, canonicalRows(table, rows));
-    for (const [table, list] of ordered(this.#schema, message.data))
-      await this.#addRows(table, canonicalRows(table, list));
+    for (const [table, list] of ordered(this.#schema, message.data)) {
+      // A decoder's rows without a block stand here.
+      const alone = table.plan.scope === null ? outsideParts(table, message.ranges, list) : list;
+      await this.#addRows(table, canonicalRows(table, alone));
+    }
     for (const [table, { column, spans, rows }] of ordered(this.#schema, message.ranges)) {
       const list = canonicalRows(table, rows);
       // The replica's own ids lie elsewhere: what went from there is found by comparison.
@@ -81,11 +84,8 @@ export class GroupIntake {
     }
     for (const [table, list] of ordered(this.#schema, message.updated_rows)) {
       if (this.#derives && table.plan.class === 'derived') continue;
-      // Rows in a part that is sent whole also stand here, for clients that know no parts: applying both would double them.
-      const part = Object.hasOwn(message.ranges ?? {}, table.name) ? message.ranges![table.name]! : null;
-      if (part && (table.plan.scope !== null || table.identity === null)) continue;
-      const isInPart = part?.column ? inSpans(part.column, part.spans) : () => false;
-      append(this.#of(table).upserts, canonicalRows(table, part ? list.filter((row) => !isInPart(row)) : list));
+      const alone = outsideParts(table, message.ranges, list);
+      if (alone.length > 0) append(this.#of(table).upserts, canonicalRows(table, alone));
     }
   }
 
@@ -121,6 +121,19 @@ export class GroupIntake {
     this.#tables.set(table.name, wants);
     return wants;
   }
+}
+
+/** Changed rows that lie in no part that is sent whole: others stand there for clients that know no parts, and applying both would double them. */
+function outsideParts(
+  table: ReplicaTable,
+  ranges: BlockMessage['ranges'],
+  list: readonly WireRow[]
+): readonly WireRow[] {
+  const part = ranges && Object.hasOwn(ranges, table.name) ? ranges[table.name]! : null;
+  if (!part) return list;
+  if (table.plan.scope !== null || table.identity === null) return [];
+  const isInPart = part.column ? inSpans(part.column, part.spans) : () => false;
+  return list.filter((row) => !isInPart(row));
 }
 
 /** A test whether a row lies in one of the spans of a column; false for a number that is not exact. */

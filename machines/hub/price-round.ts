@@ -2,13 +2,13 @@ import { setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
 /** Input of the machine. */
-export interface PriceRoundInput {
+interface PriceRoundInput {
   /** Returns the milliseconds until the next round is due. */
   readonly untilDueMs: () => number;
 }
 
 /** Events of the machine. */
-export type PriceRoundEvent = { readonly type: 'stop.requested' };
+type PriceRoundEvent = { readonly type: 'stop.requested' };
 
 const hasPrices = ({ event }: { event: { output: boolean } }): boolean => event.output;
 

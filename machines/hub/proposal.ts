@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 
 /** Input of the machine. */
-export interface ProposalInput {
+interface ProposalInput {
   /** Number of validators that may vote, frozen at the proposal; at least 1. */
   readonly electorate: number;
   readonly approvals: number;

@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate';
 import { pbftQuorum } from '../../src/consensus/pbft-quorum.ts';
 
 /** Input of the machine. */
-export interface ReorgReportInput {
+interface ReorgReportInput {
   /** Number of validators that may confirm it; at least 1. */
   readonly validators: number;
 }

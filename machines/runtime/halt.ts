@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate';
 import type { Halt } from '../../src/wire/state/report.ts';
 
 /** Input of the machine. */
-export interface HaltInput {
+interface HaltInput {
   /** Durable halt found at start; null when there is none. */
   readonly found: Halt | null;
   /** Milliseconds before a halt is written again after a failure. */

@@ -11,7 +11,7 @@ export interface RestartInput {
 }
 
 /** `at`: time of the death in monotonic milliseconds. `jitter`: a random number in [0, 1) drawn by the caller. */
-export type RestartEvent =
+type RestartEvent =
   | { readonly type: 'actor.died'; readonly at: number; readonly jitter: number }
   | { readonly type: 'operator.restarted' };
 

@@ -81,7 +81,7 @@ export const smallUndici: Plugin = {
 };
 
 /** Result of bundling the entries. */
-export interface EntryBundle {
+interface EntryBundle {
   /** Source files that went into the bundles, by their paths below the root. */
   readonly sources: readonly string[];
   /** Imports of each produced file, by its path in the directory. */

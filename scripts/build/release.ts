@@ -11,7 +11,7 @@ const EXIT_REFUSED = 65;
 const CHANGED = ['CHANGELOG.md', 'package.json', 'package-lock.json'];
 
 /** State of the repository before a release. */
-export interface RepositoryState {
+interface RepositoryState {
   /** Lines of `git status --porcelain`; none in a clean tree. */
   readonly changes: readonly string[];
   readonly tags: readonly string[];

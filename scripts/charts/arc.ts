@@ -9,7 +9,7 @@ export interface Box extends Point {
   readonly height: number;
 }
 /** A quadratic curve. It leaves `start` towards `knee` and reaches `end` from there. */
-export interface Arc {
+interface Arc {
   readonly start: Point;
   readonly knee: Point;
   readonly end: Point;

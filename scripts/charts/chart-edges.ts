@@ -19,7 +19,7 @@ export interface Note extends ChartEdge {
 }
 
 /** The arrows of a chart, by how they are drawn. */
-export interface ChartEdges {
+interface ChartEdges {
   /** Always drawn, with a place of their own. */
   readonly main: readonly ChartEdge[];
   /** Drawn across the chart once they were taken: there are too many of them. */

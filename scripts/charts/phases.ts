@@ -16,7 +16,7 @@ export const isWaitState = (machine: AnyStateMachine, state: string): boolean =>
   phasesOf(machine).some(({ name, states }) => name === 'wait' && states.includes(state));
 
 /** A phase with its states. */
-export interface Phase {
+interface Phase {
   readonly name: string;
   readonly states: readonly string[];
 }

@@ -16,7 +16,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** Runs node:test with the one database. @returns its exit code, 130 after a signal, and its output if `quiet` */
 export type RunTests = (args: readonly string[], options?: RunOptions) => Promise<{ code: number; output: string }>;
 
-export interface RunOptions {
+interface RunOptions {
   readonly directory?: string;
   readonly quiet?: boolean;
   /** Directory for the output of started processes. */

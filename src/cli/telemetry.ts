@@ -96,8 +96,12 @@ export async function rememberNoTelemetry(): Promise<void> {
 export async function reportService(name: string, env: Environment): Promise<void> {
   try {
     await reportStart({
-      ...{ start: startOf(name, env), isTest: env['NODE_TEST_CONTEXT'] !== undefined, config: configOf(env) },
-      ...{ directory: preferenceDirectory(), version: VERSION, services: SERVICES },
+      start: startOf(name, env),
+      isTest: env['NODE_TEST_CONTEXT'] !== undefined,
+      config: configOf(env),
+      directory: preferenceDirectory(),
+      version: VERSION,
+      services: SERVICES,
       print: (line: string) => console.error(line)
     });
   } catch {} // pings are optional: their failure must not reach anybody

@@ -26,7 +26,7 @@ const MAX_ROUNDS = 100;
 const NO_EPOCHS = Number.MAX_SAFE_INTEGER;
 
 /** Options of a comparison over the network. */
-export interface RemoteOptions {
+interface RemoteOptions {
   /** URL of a sync server, `http://host:3006`. */
   readonly source: string;
   /** mysql:// URL of the replica. */
@@ -42,7 +42,7 @@ export interface RemoteOptions {
 }
 
 /** The difference in one table: rows to delete, rows to add, and the bytes to fetch for them. */
-export interface RemoteDifference {
+interface RemoteDifference {
   readonly table: string;
   readonly ranges: number;
   readonly surplus: number;
@@ -51,7 +51,7 @@ export interface RemoteDifference {
 }
 
 /** Result of a comparison over the network. */
-export interface RemoteVerdict {
+interface RemoteVerdict {
   readonly equal: boolean;
   /** Null when replica and source were never found at the same block. */
   readonly height: number | null;

@@ -32,7 +32,7 @@ export function readNetwork(spelling: string): ChainNetwork {
 }
 
 /** Chain and network in any spelling. */
-export interface NetworkWords {
+interface NetworkWords {
   readonly chain: string;
   readonly network: string;
 }

@@ -30,9 +30,12 @@ const offer: Cost = (gas, { days = 0, ownership = false }) =>
 
 const COSTS: Readonly<Record<string, Cost>> = {
   ISSUE: (gas, { subtoken = false }) => (subtoken ? gas.issueSubtoken : gas.issue),
-  ...{ AIRDROP: each, DIVIDEND: each },
+  AIRDROP: each,
+  DIVIDEND: each,
   CALLBACK: (gas, subject) => gas.callback + each(gas, subject),
-  ...{ ORDER: offer, SWAP: offer, DISPENSER: offer },
+  ORDER: offer,
+  SWAP: offer,
+  DISPENSER: offer,
   SWEEP: (gas, { items = 1 }) => gas.sweep + items * gas.item,
   LIST: (gas, { shared = false, edit = false, items = 0 }) =>
     shared ? (edit ? gas.listEdit + items * gas.listItem : gas.listShare) : 0

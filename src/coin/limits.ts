@@ -1,6 +1,6 @@
 /** Limits on the work that one action, or one block, may cause for everybody. */
 export const LIMITS = ['parts', 'dispenses', 'emptyDispensers', 'blockUnits', 'wholeList', 'blockListRows'] as const;
-export type LimitName = (typeof LIMITS)[number];
+type LimitName = (typeof LIMITS)[number];
 
 /**
  * Limits of a ledger:

@@ -26,16 +26,10 @@ export type GasItem = (typeof GAS_ITEMS)[number];
 
 /** Roles of addresses in the rules. Hashed rows hold the role in place of the address. */
 export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'REWARD'] as const;
-export type Role = (typeof ROLES)[number];
+type Role = (typeof ROLES)[number];
 
 /** Safety rules that other ledgers lack. docs/actions.md gives the reason for each. */
-export const SAFETY_RULES = [
-  'CANONICAL_ADDRESSES',
-  'DISPENSER_LIMITS',
-  'EXACT_AMOUNTS',
-  'LOCKED_CAPS',
-  'LIMITS'
-] as const;
+const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'DISPENSER_LIMITS', 'EXACT_AMOUNTS', 'LOCKED_CAPS', 'LIMITS'] as const;
 
 /** Decoder rules about the signer of an action. docs/decoder.md gives the reason for each. */
 const SIGNER_RULES = ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'] as const;
@@ -76,7 +70,7 @@ export interface Profile {
 }
 
 /** One height for all networks, or one for each by name. Null, and networks that are not named, mean never. */
-export type ActivationHeight = number | null | Readonly<Record<string, number | null>>;
+type ActivationHeight = number | null | Readonly<Record<string, number | null>>;
 
 const BUILT =
   'ADDRESS AIRDROP BATCH BROADCAST CALLBACK COINPAY COLLECT DELEGATE DESTROY DISPENSER DIVIDEND FILE ISSUE LINK LIST MESSAGE MINT ORDER SEND SLEEP STAKE SWAP SWEEP UNSTAKE';

@@ -4,7 +4,7 @@ import { type HubPlace, parsed, port, text, type Variable } from './variables.ts
 type Settings<P extends string, Name extends string, T> = { readonly [K in `${P}_DB_${Name}`]: T };
 
 /** The variables of one database: `<PREFIX>_DB_HOST` and its siblings. */
-export type DatabaseVariables<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', Variable<string>> &
+type DatabaseVariables<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', Variable<string>> &
   Settings<P, 'PORT', Variable<number>> &
   Settings<P, 'CA', Variable<string | undefined>>;
 
@@ -64,7 +64,7 @@ export function databaseVariables<P extends string>(
 }
 
 /** Checks the name of a database that a service creates. @throws {Error} whose message is the reason */
-export function readDatabaseName(name: string): string {
+function readDatabaseName(name: string): string {
   if (!/^[A-Za-z0-9_]{1,64}$/.test(name)) throw new Error('must be 1 to 64 letters, digits or _');
   return name;
 }

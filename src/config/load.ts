@@ -5,7 +5,7 @@ import { isNearOne, nearest } from './nearest.ts';
 import { type Environment, type Values, type Variable, type Variables, withoutAccounts } from './variables.ts';
 
 /** Place where a value was found. The first place in this order that has one wins. */
-export type Origin = 'environment' | 'config.json' | 'hub' | 'default' | 'unset';
+type Origin = 'environment' | 'config.json' | 'hub' | 'default' | 'unset';
 
 /** Places to look for the texts of variables. */
 export interface Sources {

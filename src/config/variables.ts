@@ -35,7 +35,7 @@ export interface HubPlace {
 }
 
 /** One variable of a family: its value, and the words in its name. */
-export interface ChainSetting<T> {
+interface ChainSetting<T> {
   readonly variable: string;
   readonly chain: string;
   readonly network: string;

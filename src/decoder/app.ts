@@ -11,7 +11,7 @@ import { type DecoderView, LiveSchema, liveOf, type StallLimits, StatusSchema, s
 import { decoderMethods } from './methods.ts';
 
 /** Parts that the decoder's process hands to its front door. */
-export interface DecoderAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'> {
+interface DecoderAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'> {
   readonly config: ServiceDefinition['config'] &
     Pick<
       DecoderConfig,

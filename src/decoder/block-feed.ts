@@ -19,7 +19,7 @@ export interface MarkedBlock extends BlockRows {
 }
 
 /** Options of a feed. */
-export interface BlockFeedOptions extends RangeFeedOptions<WatchedRange, MarkedBlock> {
+interface BlockFeedOptions extends RangeFeedOptions<WatchedRange, MarkedBlock> {
   /** Address formats of the chain. */
   readonly versions: AddressVersions;
 }

@@ -60,7 +60,7 @@ export interface DispenserChanges {
 }
 
 /** Counted payments of one block, dispenser and price. */
-export interface Counted {
+interface Counted {
   readonly height: number;
   readonly dispenser: Pick<Dispenser, 'txIndex' | 'address'>;
   readonly least: bigint;

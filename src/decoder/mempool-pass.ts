@@ -2,7 +2,7 @@ import type { TransactionRow } from './block-rows.ts';
 import type { MempoolStore } from './mempool-store.ts';
 
 /** Parts of a pass. */
-export interface MempoolPassOptions {
+interface MempoolPassOptions {
   /** Returns the ids of all transactions in the node's mempool. */
   readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
   /** Returns the rows of those transactions that carry an action, and how many cannot be read. */

@@ -31,7 +31,7 @@ export interface Migration {
 }
 
 /** A migration as a database records it. */
-export interface MigrationState {
+interface MigrationState {
   readonly name: string;
   readonly mode: Migration['mode'];
   /** `changed` when the recorded checksum is not that of its statements. */

@@ -13,10 +13,10 @@ import { NO_DISPENSERS, readDispenser } from './dispenser-action.ts';
 /**
  * Reads transactions of the chain by id, in the order of the ids. @throws {PlatformError} when they cannot be read now
  */
-export type TransactionReader = (txids: readonly string[]) => Promise<readonly Buffer[]>;
+type TransactionReader = (txids: readonly string[]) => Promise<readonly Buffer[]>;
 
 /** Cache of transactions by id. */
-export interface KnownTransactions {
+interface KnownTransactions {
   get(txid: string): Buffer | undefined;
   set(txid: string, bytes: Buffer): unknown;
 }

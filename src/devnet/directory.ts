@@ -5,7 +5,7 @@ import { PlatformError } from '../errors.ts';
 import { stopLeftovers } from './processes/leftovers.ts';
 
 /** A devnet's directory, held by this process. */
-export interface HeldDirectory {
+interface HeldDirectory {
   readonly path: string;
   /** Frees it for another devnet. */
   release(): void;

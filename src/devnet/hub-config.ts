@@ -4,7 +4,7 @@ import type { NodeAddress } from './services.ts';
 import { DEVNET, type DevnetPorts, HOST } from './settings.ts';
 
 /** Addresses of a devnet's parts. */
-export interface DevnetPlaces {
+interface DevnetPlaces {
   readonly ports: DevnetPorts;
   readonly node: NodeAddress;
   readonly databases: Readonly<Record<DbType, DatabaseCoordinates>>;
@@ -25,8 +25,13 @@ function modulesOf({ ports, node, databases }: DevnetPlaces): Readonly<Record<st
   const { host, port, user, password } = node;
   const service = (at: number) => ({ host: HOST, port: at, service_port: at });
   const withDatabase = (at: number, database: DatabaseCoordinates) => ({
-    ...{ host: HOST, service_port: at, db_host: database.host, db_port: database.port },
-    ...{ name: database.name, user: database.user, pass: database.pass }
+    host: HOST,
+    service_port: at,
+    db_host: database.host,
+    db_port: database.port,
+    name: database.name,
+    user: database.user,
+    pass: database.pass
   });
   return {
     'platform-node': { host, port, user, pass: password },

@@ -6,7 +6,7 @@ import { fundWallet, type MinedNode, mineRound, planRounds, type Round } from '.
 import type { DevnetSettings } from './settings.ts';
 
 /** Pace of a devnet that runs until it is stopped. */
-export interface LivePace {
+interface LivePace {
   /** Mean milliseconds between blocks. */
   readonly blockIntervalMs: number;
   /** Whether the devnet adds payments and reorgs; otherwise blocks hold only what callers send. */

@@ -6,7 +6,7 @@ import type { MinedNode } from './processes/miner.ts';
 import { DATABASE_NAMES } from './settings.ts';
 
 /** State of every part of the devnet; null or undefined for a part that does not answer. */
-export interface PlatformState {
+interface PlatformState {
   readonly node: number | null;
   /** Highest block of each authoritative database. */
   readonly decoder: number | null;

@@ -116,7 +116,8 @@ async function startParts(
   const node = await coinNode.minedBy(minerUrl);
   await service(hubOrder(settings, database));
   await registerModules(`http://${HOST}:${ports.hub}/`, apiKey, {
-    ...{ ports, node: coinNode.address },
+    ports,
+    node: coinNode.address,
     databases: { decoder: databaseOn(database, 'decoder'), indexer: databaseOn(database, 'indexer') }
   });
   await service(decoderOrder(settings, database, coinNode.address));
@@ -154,9 +155,13 @@ async function startParts(
     server,
     client,
     addresses: {
-      ...{ network: DEVNET.name, code: DEVNET.code, profile: settings.profile ?? null, apiKey },
+      network: DEVNET.name,
+      code: DEVNET.code,
+      profile: settings.profile ?? null,
+      apiKey,
       services: Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, `http://${HOST}:${port}`])),
-      ...{ node: coinNode.address, database }
+      node: coinNode.address,
+      database
     },
     watched: { node, connection, server, client },
     death,

@@ -14,7 +14,7 @@ export interface Summary {
 }
 
 /** Result for one database. */
-export interface DatabaseSummary {
+interface DatabaseSummary {
   readonly dbType: DbType;
   readonly equal: boolean;
   readonly height: number | null;

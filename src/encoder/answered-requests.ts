@@ -18,7 +18,7 @@ interface Room {
 }
 
 /** Bounds of the kept answers. */
-export interface AnswerLimits<T> {
+interface AnswerLimits<T> {
   /** Milliseconds from an answer until it is forgotten: as long as its coins stay reserved. */
   readonly ttlMs: number;
   /** Most answers of one holder, and their most bytes. */

@@ -9,7 +9,7 @@ import { EncoderHealthSchema, type EncoderMethodDeps, encoderMethods, healthOf }
 import { encoderPipeline } from './pipeline.ts';
 
 /** Parts that the encoder's process hands to its front door. */
-export interface EncoderAppDeps extends RpcAppDeps, Omit<EncoderMethodDeps, 'isKeyed'> {
+interface EncoderAppDeps extends RpcAppDeps, Omit<EncoderMethodDeps, 'isKeyed'> {
   readonly config: ServiceDefinition['config'] & Pick<EncoderConfig, 'ENCODER_API_KEY' | 'ENCODER_RATE_LIMIT_RPM'>;
 }
 

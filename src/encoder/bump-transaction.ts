@@ -43,7 +43,7 @@ export const BumpParams = Type.Object({
   ),
   request_id: Type.Optional(REQUEST_ID)
 });
-export type BumpRequest = Static<typeof BumpParams>;
+type BumpRequest = Static<typeof BumpParams>;
 
 /** An unsigned replacement of an unconfirmed transaction. */
 export interface Bumped {

@@ -6,7 +6,7 @@ import { shapeOf } from '../wire/data/shape.ts';
 import { malformed, readNodeAmount } from './node-answer.ts';
 
 /** A confirmed coin. `amount` is in satoshis. */
-export interface ScannedCoin {
+interface ScannedCoin {
   readonly txid: string;
   readonly vout: number;
   readonly amount: bigint;

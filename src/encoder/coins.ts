@@ -25,7 +25,7 @@ export interface PlacedCoin extends Coin {
 }
 
 /** Facts of the chain and settings that decide how coins are found. */
-export interface CoinRules {
+interface CoinRules {
   /** Blocks until a coinbase output may be spent. */
   readonly coinbaseMaturity: number;
   /** Whether coins may come from an extension block (MWEB). */

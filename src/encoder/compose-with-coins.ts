@@ -9,7 +9,7 @@ import { MAX_INPUTS } from './transaction/select-coins.ts';
 import type { Sender } from './transaction/sender.ts';
 
 /** Coins that a caller lets a transaction spend. */
-export interface WantedCoins {
+interface WantedCoins {
   /** The only coins to spend, the first one as first input. Empty: any coin of the sender. */
   readonly places: readonly Outpoint[];
   /** Whether unconfirmed coins may be spent. */
@@ -17,7 +17,7 @@ export interface WantedCoins {
 }
 
 /** Parts that choose and reserve coins. */
-export interface CoinDeps {
+interface CoinDeps {
   readonly coins: NodeCoins;
   readonly reservations: Reservations;
   /** The caller for whom coins are reserved. */

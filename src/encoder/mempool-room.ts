@@ -13,7 +13,7 @@ export interface Added {
 }
 
 /** A mempool transaction and its ancestors, by txid. */
-export type Family = ReadonlyMap<string, FamilyMember>;
+type Family = ReadonlyMap<string, FamilyMember>;
 
 interface FamilyMember {
   readonly sizeBytes: number;

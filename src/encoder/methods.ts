@@ -29,7 +29,7 @@ export interface EncoderMethodDeps extends EncoderDeps {
 }
 
 /** Last known state of node and tracker, so that probes do not wait for either. */
-export interface EncoderSight {
+interface EncoderSight {
   readonly node: Pick<NodeWatch, 'tip' | 'ageMs' | 'alarm' | 'isFit'>;
   /** Undefined without a tracker, or before its first answer. */
   readonly tracker: () => TrackerHealth | undefined;

@@ -8,7 +8,7 @@ import { malformed, readNodeAmount } from './node-answer.ts';
 /** Blocks within which a transaction should confirm, by urgency. */
 export const FEE_TARGETS = { low: 6, medium: 3, high: 1 } as const;
 /** A name of `FEE_TARGETS`. */
-export type FeeTier = keyof typeof FEE_TARGETS;
+type FeeTier = keyof typeof FEE_TARGETS;
 
 /** Relay limits and fee rates of a coin node. Rates are in satoshis per 1000 virtual bytes. */
 export interface NodePolicy {

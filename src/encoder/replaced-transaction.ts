@@ -75,7 +75,9 @@ export async function readReplaced(
   const changeScript = change === undefined ? source : paidScript(change, network);
   const changeAt = outputs.findLastIndex(({ script }) => script.equals(changeScript));
   const form = inputs.map(({ txid: id, vout }, at) => ({
-    ...{ txid: id, vout, sequence: REPLACEABLE },
+    txid: id,
+    vout,
+    sequence: REPLACEABLE,
     unlock: {
       ...unlocks[at]!,
       spareWeight: unlocks[at]!.witness.length > 0 ? SPARE_WEIGHT.inWitness : SPARE_WEIGHT.inScript
@@ -85,7 +87,13 @@ export async function readReplaced(
   const fee = total - outputs.reduce((sum, { amount }) => sum + amount, 0n);
   if (fee < 0n) throw invalid('it pays more than it spends');
   return {
-    ...{ txid, inputs: form, total, fee, changeScript, source, carried },
+    txid,
+    inputs: form,
+    total,
+    fee,
+    changeScript,
+    source,
+    carried,
     spent: placed.map((coin, at) => {
       const isLeftOut = unlocks[at]!.witness.length > 0 && needed + spares > MOST_PSBT_SOURCE_BYTES;
       return { ...spentOf(coin, unlocks[at]!), ...(isLeftOut && { transaction: null }) };

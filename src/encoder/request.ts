@@ -70,7 +70,7 @@ export const CreateParams = Type.Object({
   data: Type.Optional(
     Type.String({
       maxLength: MAX_ACTION_DATA_LENGTH,
-      description: 'the action: NAME|field|…; absent or empty: customOutputs are paid and nothing is said'
+      description: 'the action: NAME|field|…; absent or empty: customOutputs are paid without an action'
     })
   ),
   rawData: Type.Optional(
@@ -192,7 +192,7 @@ export function readPlaces({ utxos = [] }: CreateRequest): readonly Outpoint[] {
 }
 
 /** Limits of a fee. */
-export interface FeeBounds {
+interface FeeBounds {
   /** Satoshis per 1000 virtual bytes. */
   readonly mostRate: bigint;
   /** Satoshis below which an output costs so many more. */

@@ -7,7 +7,7 @@ export interface Outpoint {
 }
 
 /** Bounds of reservations. */
-export interface ReservationLimits {
+interface ReservationLimits {
   readonly ttlMs: number;
   /** Most coins of one holder. */
   readonly mostOfOne: number;

@@ -16,7 +16,7 @@ export interface ActionContent {
 }
 
 /** Payments that were asked for, and the protocol's fee. */
-export interface AskedPayments {
+interface AskedPayments {
   readonly outputs: readonly FormOutput[];
   readonly feeOutputs: readonly FormOutput[];
   readonly sender: Pick<Sender, 'script' | 'publicKey'>;

@@ -18,7 +18,7 @@ export const TrackerSyncSchema = Type.Object({
   halted: Type.Optional(Type.Boolean())
 });
 /** A checked report. */
-export type TrackerSync = Static<typeof TrackerSyncSchema>;
+type TrackerSync = Static<typeof TrackerSyncSchema>;
 
 /** The encoder's node. */
 export interface OwnNode {

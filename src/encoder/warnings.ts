@@ -23,7 +23,7 @@ const WARNINGS = {
   NOT_COMPRESSED: 'compress changes nothing: decoders read no compressed payloads'
 } as const;
 /** A code of `WARNINGS`. */
-export type WarningCode = keyof typeof WARNINGS;
+type WarningCode = keyof typeof WARNINGS;
 
 /** A warning, alone or with the text that it is about. */
 export type Warning = WarningCode | readonly [code: WarningCode, about: string];

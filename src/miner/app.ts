@@ -9,7 +9,7 @@ import { minerPage } from './page.ts';
 import { minerPipeline } from './pipeline.ts';
 
 /** Parts that the miner's process hands to its front door. */
-export interface MinerAppDeps extends RpcAppDeps, MinerMethodDeps {
+interface MinerAppDeps extends RpcAppDeps, MinerMethodDeps {
   readonly config: ServiceDefinition['config'] & Pick<MinerConfig, 'MINER_API_KEY' | 'MINER_RATE_LIMIT_RPM'>;
 }
 

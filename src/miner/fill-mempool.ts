@@ -10,7 +10,7 @@ import { PlatformError } from '../errors.ts';
 type FillRpc = Pick<NodeRpc, 'call' | 'batch'>;
 
 /** The wallet that pays, and its node. */
-export interface FillDeps {
+interface FillDeps {
   readonly rpc: FillRpc;
   readonly network: ChainNetwork;
   readonly newAddress: () => Promise<string>;

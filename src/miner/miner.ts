@@ -8,7 +8,7 @@ import type { MinerWallet } from './wallet.ts';
 export const DEFAULT_TIMES = { firstMs: 30_000, addedMs: 5_000 } as const;
 
 /** Parts and settings of a miner. */
-export interface MinerOptions {
+interface MinerOptions {
   readonly wallet: Pick<MinerWallet, 'prepare' | 'waiting' | 'mine'>;
   /** Checks that the node is one of the miner's network. @throws {PlatformError} NODE_MISMATCH, which ends the miner */
   readonly verify: (signal: AbortSignal) => Promise<unknown>;
@@ -20,7 +20,7 @@ export interface MinerOptions {
 }
 
 /** State of a miner. */
-export interface MinerState {
+interface MinerState {
   readonly isReady: boolean;
   readonly mempoolSize: number;
   readonly blocksMined: number;

@@ -5,7 +5,7 @@ import { hasCode, PlatformError } from '../errors.ts';
 import { fillMempool } from './fill-mempool.ts';
 
 /** Calls of a coin node that the wallet uses. */
-export type MinerRpc = Pick<NodeRpc, 'call' | 'batch'>;
+type MinerRpc = Pick<NodeRpc, 'call' | 'batch'>;
 
 const WALLET = 'platform';
 /** Height above which the first reward may be spent. */

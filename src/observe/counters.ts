@@ -1,5 +1,5 @@
 /** Names of counters. They are counted in the thread where the events happen. */
-export type Count =
+type Count =
   /** Rows broadcast in blocks; rows received in blocks and snapshots. */
   | 'rows.out'
   | 'rows.in'

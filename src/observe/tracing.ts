@@ -23,7 +23,7 @@ type TracedEntry = { readonly actor: ActorName; readonly at: number } & (
 );
 
 /** A trace that is sent to a collector. */
-export interface Tracing extends Trace {
+interface Tracing extends Trace {
   /** Plugin that makes a span of each request. Register it before any route. */
   readonly plugin: FastifyPluginCallback;
   /** Makes spans of the states of a replica's machine. */

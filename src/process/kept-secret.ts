@@ -3,7 +3,7 @@ import { link, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { PlatformError } from '../errors.ts';
 
 /** The form of a secret in a private file. */
-export interface SecretForm {
+interface SecretForm {
   readonly bytes: number;
   /** Noun for the reason "must hold a ...". */
   readonly what: string;

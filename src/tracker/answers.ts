@@ -34,7 +34,7 @@ export interface BalanceAnswer {
 }
 
 /** Sources of the answers. */
-export interface TrackerAnswersOptions {
+interface TrackerAnswersOptions {
   /** Returns undefined while no database is open. */
   readonly store: () => Pick<TrackerStore, 'coins' | 'version'> | undefined;
   readonly mempool: Pick<MempoolCoins, 'overlay' | 'version'>;

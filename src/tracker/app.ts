@@ -22,7 +22,7 @@ import {
 import { TrackerStatusSchema, trackerStatusOf } from './report.ts';
 
 /** Parts that the tracker's process hands to its front door. */
-export interface TrackerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, TrackerMethodDeps {
+interface TrackerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, TrackerMethodDeps {
   readonly config: ServiceDefinition['config'] &
     Pick<TrackerConfig, 'UTXO_TRACKER_API_KEY' | 'UTXO_TRACKER_RATE_LIMIT_RPM'>;
 }

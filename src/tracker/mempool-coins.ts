@@ -7,7 +7,7 @@ import { coinsOf } from './coins/changes.ts';
 import type { CoinReader } from './coins/coin-reader.ts';
 
 /** Sources of the mempool's coins. */
-export interface MempoolCoinsOptions {
+interface MempoolCoinsOptions {
   /** Returns the ids of all transactions in the node's mempool. */
   readonly list: (signal: AbortSignal) => Promise<readonly string[]>;
   /** Returns those of the transactions that the node still has, and those that cannot be read. */

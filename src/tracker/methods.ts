@@ -71,7 +71,7 @@ export const CoinsSchema = Type.Object({
 export const FirstSeenSchema = Type.Union([Type.Object({ height: Type.Integer() }), Type.Null()]);
 const CoinText = (description: string) => Type.String({ description: `${description}: coins, 8 decimal places` });
 /** The result of `get_balance`. */
-export const BalanceSchema = Type.Object({ balance: CoinText('confirmed'), sync: SyncStatusSchema });
+const BalanceSchema = Type.Object({ balance: CoinText('confirmed'), sync: SyncStatusSchema });
 const FirstSeenStatusSchema = Type.Object({ first_seen: FirstSeenSchema, sync: SyncStatusSchema });
 /** The result of `get_info`. */
 export const InfoSchema = Type.Object({

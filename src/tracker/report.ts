@@ -15,7 +15,7 @@ export interface TrackerReport extends ChainReport {
 }
 
 /** State of the tracker's view of the mempool. */
-export interface MempoolReport {
+interface MempoolReport {
   /** Monotonic time at which the whole mempool was last known; null when it never was, or does not fit. */
   readonly knownAt: number | null;
   /** Milliseconds for which that counts. */

@@ -13,7 +13,7 @@ import { FirstSync, type FirstSyncDeps, type FirstSyncProgress } from './first-s
 import { COINS_OF_SCRIPTS, SCHEMA } from './schema.ts';
 
 /** Options of a store. */
-export interface TrackerStoreOptions {
+interface TrackerStoreOptions {
   readonly queryTimeoutMs?: number;
   /** Blocks that can be rolled back. */
   readonly undoDepth: number;

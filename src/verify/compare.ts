@@ -25,7 +25,7 @@ export interface CompareOptions {
 }
 
 /** A value of each side. */
-export interface Pair<T> {
+interface Pair<T> {
   readonly source: T;
   readonly replica: T;
 }
@@ -74,17 +74,17 @@ export async function compareDatabases(
 ): Promise<Verdict> {
   const startedAt = performance.now();
   const [from, to] = [source, replica].map((side) => (typeof side === 'string' ? parseDatabaseUrl(side) : side));
-  const ours = await Side.open('source', from!);
+  const sourceSide = await Side.open('source', from!);
   try {
-    const theirs = await Side.open('replica', to!);
+    const replicaSide = await Side.open('replica', to!);
     try {
-      const verdict = await compareSides(ours, theirs, options);
+      const verdict = await compareSides(sourceSide, replicaSide, options);
       return { ...verdict, durationMs: Math.round(performance.now() - startedAt) };
     } finally {
-      theirs.close();
+      replicaSide.close();
     }
   } finally {
-    ours.close();
+    sourceSide.close();
   }
 }
 
@@ -93,14 +93,16 @@ async function compareSides(
   replica: Side,
   options: CompareOptions
 ): Promise<Omit<Verdict, 'durationMs'>> {
-  const [ours, theirs] = await Promise.all([readSchema(source), readSchema(replica)]);
-  const part = await readPart(replica, theirs);
-  const comparesIds = options.ids ? () => true : await readComparesIds(replica, theirs);
-  const sourceHeight = await heightOf(source, ours);
-  const replicaHeight = part?.infraOnly ? part.height : await heightOf(replica, theirs);
+  const [sourceSchema, replicaSchema] = await Promise.all([readSchema(source), readSchema(replica)]);
+  const part = await readPart(replica, replicaSchema);
+  const comparesIds = options.ids ? () => true : await readComparesIds(replica, replicaSchema);
+  const sourceHeight = await heightOf(source, sourceSchema);
+  const replicaHeight = part?.infraOnly ? part.height : await heightOf(replica, replicaSchema);
   const tables: TableVerdict[] = [];
-  for (const name of tableNames(ours, theirs, part, options))
-    tables.push(await compareTable(source, replica, ours, theirs, part, name, comparesIds(name), options));
+  for (const name of tableNames(sourceSchema, replicaSchema, part, options))
+    tables.push(
+      await compareTable(source, replica, sourceSchema, replicaSchema, part, name, comparesIds(name), options)
+    );
   const isFine = ({ equal, asOf, sameOrder, schema }: TableVerdict) =>
     options.strict ? equal && sameOrder : equal || (asOf && schema.length === 0);
   return {
@@ -136,14 +138,14 @@ function tableNames(
 async function compareTable(
   source: Side,
   replica: Side,
-  ours: Schema,
-  theirs: Schema,
+  sourceSchema: Schema,
+  replicaSchema: Schema,
   part: Part | null,
   name: string,
   ids: boolean,
   { limit = 20, local = [] }: CompareOptions
 ): Promise<TableVerdict> {
-  const [a, b] = [ours.tables.get(name), theirs.tables.get(name)];
+  const [a, b] = [sourceSchema.tables.get(name), replicaSchema.tables.get(name)];
   if (!a || !b) {
     const rows = a
       ? { source: await countRows(source, name), replica: null }
@@ -164,7 +166,7 @@ async function compareTable(
   }
   // Each side makes the control tables itself, with the definitions of its own release or program.
   const schema = isControl(name) ? [] : schemaDifferences(a, b);
-  const selection = selectFrom(a, b, ours, part, { local: new Set(local), ids });
+  const selection = selectFrom(a, b, sourceSchema, part, { local: new Set(local), ids });
   const [left, right] = await Promise.all([digestOf(source, selection), digestOf(replica, selection)]);
   const same = left.rows === right.rows && left.digest === right.digest;
   const found: Differences = same

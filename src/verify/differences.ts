@@ -42,10 +42,10 @@ export async function findDifferences(
       names.push(buckets[at]!.name);
       size += buckets[at]!.rows;
     }
-    const [ours, theirs] = await Promise.all(
+    const [inSource, inReplica] = await Promise.all(
       [source, replica].map((side) => readRows(side, selection, identity, names))
     );
-    found.push(...compareRows(ours!, theirs!, selection, identity));
+    found.push(...compareRows(inSource!, inReplica!, selection, identity));
   }
   return { rows: found.slice(0, limit), more: found.length > limit };
 }
@@ -57,15 +57,15 @@ async function differingBuckets(
   identity: readonly Column[]
 ): Promise<{ readonly name: string; readonly rows: number }[]> {
   const sql = `SELECT ${rowBucket(identity)} AS bucket, COUNT(*), CAST(SUM(${rowHash(columns)}) AS CHAR) FROM ${from} GROUP BY 1`;
-  const [ours, theirs] = await Promise.all(
+  const [inSource, inReplica] = await Promise.all(
     [source, replica].map(async (side) => {
       const rows = await side.select<[string, number, string]>(sql);
       return new Map(rows.map(([bucket, count, sum]) => [bucket, { count: Number(count), sum }]));
     })
   );
-  const all = [...new Set([...ours!.keys(), ...theirs!.keys()])].sort();
+  const all = [...new Set([...inSource!.keys(), ...inReplica!.keys()])].sort();
   return all
-    .map((bucket) => ({ bucket, a: ours!.get(bucket), b: theirs!.get(bucket) }))
+    .map((bucket) => ({ bucket, a: inSource!.get(bucket), b: inReplica!.get(bucket) }))
     .filter(({ a, b }) => a?.count !== b?.count || a?.sum !== b?.sum)
     .map(({ bucket, a, b }) => ({ name: bucket, rows: (a?.count ?? 0) + (b?.count ?? 0) }));
 }
@@ -99,17 +99,17 @@ async function readRows(
 }
 
 function compareRows(
-  ours: RowsByIdentity,
-  theirs: RowsByIdentity,
+  inSource: RowsByIdentity,
+  inReplica: RowsByIdentity,
   { columns }: Selection,
   identity: readonly Column[]
 ): RowDifference[] {
   const found: RowDifference[] = [];
   const keyOf = (texts: readonly string[]) =>
     Object.fromEntries(identity.map((column) => [column.name, readable(column, texts[columns.indexOf(column)]!)]));
-  for (const key of new Set([...ours.keys(), ...theirs.keys()])) {
-    const a = surplus(ours.get(key), theirs.get(key));
-    const b = surplus(theirs.get(key), ours.get(key));
+  for (const key of new Set([...inSource.keys(), ...inReplica.keys()])) {
+    const a = surplus(inSource.get(key), inReplica.get(key));
+    const b = surplus(inReplica.get(key), inSource.get(key));
     if (a.length === 1 && b.length === 1) {
       const [left, right] = [a[0]!.texts, b[0]!.texts];
       const changed = columns

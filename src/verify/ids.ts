@@ -2,7 +2,7 @@ import type { Schema } from './schema.ts';
 import type { Side } from './side.ts';
 
 /** Returns whether the AUTO_INCREMENT ids of a table are compared. */
-export type ComparesIds = (table: string) => boolean;
+type ComparesIds = (table: string) => boolean;
 
 /**
  * Reads whose ids a replica has, from its marker.

@@ -45,7 +45,7 @@ export function columnText({ name, dataType }: Column): string {
 }
 
 /** Returns SQL for the text of a row's columns. */
-export function rowText(columns: readonly Column[]): string {
+function rowText(columns: readonly Column[]): string {
   return columns.length === 0 ? "''" : `CONCAT(${columns.map(columnText).join(", '|', ")})`;
 }
 

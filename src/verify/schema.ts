@@ -106,20 +106,20 @@ async function readKeys(side: Side, tables: ReadonlyMap<string, Table>): Promise
 
 /** Returns the differences between two definitions of a table, one sentence each. */
 export function schemaDifferences(source: Table, replica: Table): string[] {
-  const theirs = new Map(replica.columns.map((column) => [column.name, column]));
+  const replicaColumns = new Map(replica.columns.map((column) => [column.name, column]));
   const found: string[] = [];
   for (const column of source.columns) {
-    const other = theirs.get(column.name);
+    const other = replicaColumns.get(column.name);
     if (other === undefined) found.push(`column ${column.name} is missing in the replica`);
     else if (describeColumn(column) !== describeColumn(other))
       found.push(`column ${column.name}: source ${describeColumn(column)}, replica ${describeColumn(other)}`);
   }
   const names = new Set(source.columns.map(({ name }) => name));
   for (const { name } of replica.columns) if (!names.has(name)) found.push(`column ${name} is only in the replica`);
-  const ours = source.keys.map(({ text }) => text);
-  const others = replica.keys.map(({ text }) => text);
-  for (const text of withoutEach(ours, others)) found.push(`key ${text} is missing in the replica`);
-  for (const text of withoutEach(others, ours)) found.push(`key ${text} is only in the replica`);
+  const sourceKeys = source.keys.map(({ text }) => text);
+  const replicaKeys = replica.keys.map(({ text }) => text);
+  for (const text of withoutEach(sourceKeys, replicaKeys)) found.push(`key ${text} is missing in the replica`);
+  for (const text of withoutEach(replicaKeys, sourceKeys)) found.push(`key ${text} is only in the replica`);
   return found;
 }
 

@@ -97,8 +97,8 @@ export function selectFrom(
       return false;
     return !(isLookup && name === 'id');
   };
-  const theirs = new Set(replica.columns.filter(({ generated }) => !generated).map(({ name }) => name));
-  const columns = source.columns.filter((column) => !isOwn(column) && theirs.has(column.name));
+  const replicaColumns = new Set(replica.columns.filter(({ generated }) => !generated).map(({ name }) => name));
+  const columns = source.columns.filter((column) => !isOwn(column) && replicaColumns.has(column.name));
   const names = new Set(columns.filter(({ nullable }) => !nullable).map(({ name }) => name));
   const surrogate = source.columns.find((column) => column.autoIncrement && isOwn(column))?.name;
   const counter = source.columns.find(({ autoIncrement }) => autoIncrement)?.name;
@@ -111,7 +111,8 @@ export function selectFrom(
     from: rowsInPart(part, source, schema),
     columns,
     identity: key?.columns ?? null,
-    order: surrogate !== undefined && scope !== undefined && theirs.has(surrogate) ? { scope, by: surrogate } : null,
+    order:
+      surrogate !== undefined && scope !== undefined && replicaColumns.has(surrogate) ? { scope, by: surrogate } : null,
     ownIds: surrogate !== undefined && !OWN_COLUMNS.has(source.name),
     asOf: isDecoder && source.name === 'dispensers'
   };

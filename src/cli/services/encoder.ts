@@ -57,7 +57,9 @@ function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningServic
       const hashAt = (height: number) => chain.hashAt(height);
       const watching = new NodeWatch({
         chain,
-        ...{ network, needs: NEEDS, silentMs: () => rpc.silentMs },
+        network,
+        needs: NEEDS,
+        silentMs: () => rpc.silentMs,
         onAlarm: (alarm) => {
           if (alarm)
             log.warn({ code: alarm.code, hint: alarm.remedy }, `the coin node cannot be used: ${alarm.reason}`);

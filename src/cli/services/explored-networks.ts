@@ -19,7 +19,7 @@ export interface ExploredNetwork {
 }
 
 /** Networks that the hub's configuration names. */
-export interface ExploredNetworks {
+interface ExploredNetworks {
   readonly networks: readonly ExploredNetwork[];
   /** Networks with a database but not all settings. */
   readonly incomplete: readonly ChainNetwork[];

@@ -77,7 +77,11 @@ async function startHttp(
   let hubAnsweredAt: number | undefined;
   const hubAgeS = () => (hubAnsweredAt === undefined ? null : Math.floor((performance.now() - hubAnsweredAt) / 1000));
   const opened = await openSupervised<ExplorerReport, ExplorerAsks>({
-    ...{ kind: 'explorer', config, log, place: placeOf(config, 'EXPLORER'), reportOf: actorReportOf },
+    kind: 'explorer',
+    config,
+    log,
+    place: placeOf(config, 'EXPLORER'),
+    reportOf: actorReportOf,
     serves: (code) => coins?.list().some(({ network }) => network.code === code.toUpperCase()) ?? false,
     pipeline: (id, { report }) => explorerPipeline(id, report),
     createApp: (parts) => {
@@ -87,8 +91,12 @@ async function startHttp(
     }
   });
   coins = new ServedCoins({
-    ...{ loops: opened, log, readLimitMs: config.DB_QUERY_TIMEOUT, cursorSecret },
-    ...{ graceMs: config.SHUTDOWN_GRACE_MS, logLevel: config.LOG_LEVEL }
+    loops: opened,
+    log,
+    readLimitMs: config.DB_QUERY_TIMEOUT,
+    cursorSecret,
+    graceMs: config.SHUTDOWN_GRACE_MS,
+    logLevel: config.LOG_LEVEL
   });
   const only = config.NETWORK === undefined ? undefined : readNetwork(config.NETWORK);
   if (only)
@@ -124,7 +132,9 @@ function followHub(
   const warn = warnOfChanges(log);
   const hub = createHubClient({ hosts: hubsOf(config), apiKey: config.HUB_API_KEY, timeoutMs: HUB_TIMEOUT_MS });
   const watching = watchHub({
-    ...{ hub, log, signal: stopping.signal },
+    hub,
+    log,
+    signal: stopping.signal,
     repollMs: config.HUB_REPOLL_INTERVAL,
     // With NETWORK set it serves already; otherwise it has nothing to serve before the first answer.
     maxWaitMs: only ? Number.POSITIVE_INFINITY : config.MAX_HUB_WAIT_MS,

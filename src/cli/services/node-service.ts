@@ -11,13 +11,13 @@ import { stopInOrder } from '../../service/stop-order.ts';
 import type { RunningService } from './run-service.ts';
 
 /** Parts of a service that uses a coin node. */
-export interface NodeServiceParts extends RpcAppDeps, Pick<ServiceBase, 'trace'> {
+interface NodeServiceParts extends RpcAppDeps, Pick<ServiceBase, 'trace'> {
   readonly rpc: NodeRpc;
   readonly network: ChainNetwork;
 }
 
 /** A service that works on its main thread and uses a coin node. */
-export interface NodeService {
+interface NodeService {
   readonly name: 'encoder' | 'miner';
   readonly config: NodeConfig & Pick<FrameConfig, 'OTEL_EXPORTER_OTLP_ENDPOINT' | 'SHUTDOWN_GRACE_MS'>;
   readonly log: Logger;

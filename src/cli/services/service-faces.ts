@@ -25,32 +25,44 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
   sync: { host: 'SYNC_API_HOST', port: 'SYNC_API_PORT', key: 'SYNC_API_KEY', variables: syncVariables },
   hub: { host: 'HUB_HOST', port: 'HUB_PORT', key: 'HUB_API_KEY', variables: hubVariables },
   decoder: {
-    ...{ host: 'DECODER_API_HOST', port: 'DECODER_API_PORT', key: 'DECODER_API_KEY' },
+    host: 'DECODER_API_HOST',
+    port: 'DECODER_API_PORT',
+    key: 'DECODER_API_KEY',
     variables: decoderVariables,
     checks: decoderChecks
   },
   indexer: {
-    ...{ host: 'INDEXER_API_HOST', port: 'INDEXER_API_PORT', key: 'INDEXER_API_KEY' },
+    host: 'INDEXER_API_HOST',
+    port: 'INDEXER_API_PORT',
+    key: 'INDEXER_API_KEY',
     variables: indexerVariables,
     checks: indexerChecks
   },
   utxo: {
-    ...{ host: 'UTXO_TRACKER_API_HOST', port: 'UTXO_TRACKER_API_PORT', key: 'UTXO_TRACKER_API_KEY' },
+    host: 'UTXO_TRACKER_API_HOST',
+    port: 'UTXO_TRACKER_API_PORT',
+    key: 'UTXO_TRACKER_API_KEY',
     variables: trackerVariables,
     checks: trackerChecks
   },
   encoder: {
-    ...{ host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
+    host: 'ENCODER_API_HOST',
+    port: 'ENCODER_API_PORT',
+    key: 'ENCODER_API_KEY',
     variables: encoderVariables,
     checks: encoderChecks
   },
   explorer: {
-    ...{ host: 'EXPLORER_API_HOST', port: 'EXPLORER_API_PORT', key: 'EXPLORER_API_KEY' },
+    host: 'EXPLORER_API_HOST',
+    port: 'EXPLORER_API_PORT',
+    key: 'EXPLORER_API_KEY',
     variables: explorerVariables,
     checks: explorerChecks
   },
   miner: {
-    ...{ host: 'REGTEST_MINER_API_HOST', port: 'REGTEST_MINER_API_PORT', key: 'MINER_API_KEY' },
+    host: 'REGTEST_MINER_API_HOST',
+    port: 'REGTEST_MINER_API_PORT',
+    key: 'MINER_API_KEY',
     variables: minerVariables,
     checks: minerChecks
   }
@@ -60,7 +72,7 @@ const FACES: Readonly<Record<string, ServiceFace>> = {
 export const FACE_VARIABLES: Variables = Object.assign({}, ...Object.values(FACES).map(ownVariables));
 
 /** Address and key of a service on this machine. */
-export interface ServiceAddress {
+interface ServiceAddress {
   readonly url: string;
   readonly apiKey: string | undefined;
 }

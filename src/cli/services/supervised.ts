@@ -41,7 +41,7 @@ type LoopKind = 'decoder' | 'explorer' | 'indexer' | 'tracker';
 type LoopId = ActorId & { readonly kind: LoopKind };
 
 /** A service with loops, each in a thread of its own, and a front door that answers from their last reports. */
-export interface SupervisedService<Report, Asks extends Protocol> {
+interface SupervisedService<Report, Asks extends Protocol> {
   readonly kind: LoopKind;
   /** Returns whether it serves the network with this public code, such as LTC. */
   readonly serves: (code: string) => boolean;
@@ -141,7 +141,10 @@ export async function openSupervised<Report, Asks extends Protocol>(
   };
   const app = createApp({
     ...base,
-    ...{ log, viewOf, supervisor, serves },
+    log,
+    viewOf,
+    supervisor,
+    serves,
     actors: {
       list: () => supervisor.list(),
       timeline: supervisor.timeline,
@@ -152,7 +155,8 @@ export async function openSupervised<Report, Asks extends Protocol>(
   });
   await listen(app, { ...place, service: kind, log });
   return {
-    ...{ supervisor, viewOf },
+    supervisor,
+    viewOf,
     ended: fatal.promise,
     startLoop: (id, workerData) => {
       supervisor.start({ id, kind: id.kind, entry: actorEntry(id.kind), workerData, resourceLimits });

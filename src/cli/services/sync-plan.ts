@@ -16,7 +16,7 @@ const ROWS_PER_SECOND = 60_000;
 const HUB_TIMEOUT_MS = 10_000;
 
 /** Planned work of a client for one database. */
-export interface PlannedDatabase {
+interface PlannedDatabase {
   readonly database: string;
   readonly replica: string;
   readonly action: string;

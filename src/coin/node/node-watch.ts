@@ -5,7 +5,7 @@ import type { ChainNetwork } from '../chains.ts';
 import type { NodeChain, NodeNeeds, NodeTip } from './node-chain.ts';
 
 /** The node, its requirements and the callback. */
-export interface NodeWatchOptions {
+interface NodeWatchOptions {
   readonly chain: NodeChain;
   readonly network: ChainNetwork;
   readonly needs: NodeNeeds;

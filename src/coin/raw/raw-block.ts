@@ -12,7 +12,7 @@ const LEAST_TRANSACTION_BYTES = 10;
 const NO_ID = '0'.repeat(64);
 
 /** Fields of a block header. */
-export interface RawBlockHeader {
+interface RawBlockHeader {
   /** Empty for the first block of a chain. */
   readonly previousHash: string;
   /** Unix seconds, as claimed by the miner. */
@@ -20,7 +20,7 @@ export interface RawBlockHeader {
 }
 
 /** The block that was asked for. */
-export interface ExpectedBlock {
+interface ExpectedBlock {
   readonly hash: string;
   /** Whether the chain has merge-mined blocks; a bit of their version marks them. */
   readonly isMergeMined: boolean;

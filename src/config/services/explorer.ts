@@ -121,7 +121,9 @@ export function httpsPlaceOf(config: ExplorerConfig) {
   return {
     host: config.EXPLORER_API_HOST ?? '0.0.0.0',
     port: config.EXPLORER_HTTPS_PORT,
-    ...{ certificate, key, maxConnections: config.MAX_CONNECTIONS },
+    certificate,
+    key,
+    maxConnections: config.MAX_CONNECTIONS,
     variables: { port: 'EXPLORER_HTTPS_PORT', certificate: 'EXPLORER_TLS_CERT', key: 'EXPLORER_TLS_KEY' }
   };
 }

@@ -7,7 +7,7 @@ import { readKeys } from '../tokens.ts';
 import { flag, integer, list, parsed, port, readBaseUrl, text, unsupported, type Values } from '../variables.ts';
 
 /** Sources of prices. */
-export const PRICE_SOURCE_NAMES = ['coingecko', 'kraken', 'coinmarketcap'] as const;
+const PRICE_SOURCE_NAMES = ['coingecko', 'kraken', 'coinmarketcap'] as const;
 /** A name of `PRICE_SOURCE_NAMES`. */
 export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number];
 

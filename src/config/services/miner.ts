@@ -4,7 +4,7 @@ import { serviceVariables } from '../service.ts';
 import { integer, type Values } from '../variables.ts';
 
 /** Bounds of the miner's times, in milliseconds. */
-export const WAIT_BOUNDS_MS = { min: 1_000, max: 3_600_000 } as const;
+const WAIT_BOUNDS_MS = { min: 1_000, max: 3_600_000 } as const;
 
 const { REGTEST_MINER_API_KEY: key, ...listening } = serviceVariables('REGTEST_MINER', {
   service: 'regtest-miner',

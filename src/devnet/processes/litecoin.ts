@@ -27,7 +27,7 @@ export interface LitecoinOptions {
 }
 
 /** A payment with an action in an OP_RETURN output, and further outputs. */
-export interface Payment {
+interface Payment {
   readonly action: string;
   readonly rawData?: Uint8Array;
   readonly outputs?: readonly { readonly address: string; readonly amount: bigint }[];

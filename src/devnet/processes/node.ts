@@ -5,7 +5,7 @@ import { type PrivateLitecoind, startLitecoind } from './litecoin.ts';
 import type { MinedNode } from './miner.ts';
 
 /** The devnet's coin node. */
-export interface DevnetNode {
+interface DevnetNode {
   readonly address: NodeAddress;
   readonly pid: number;
   readonly logFile: string;

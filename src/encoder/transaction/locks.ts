@@ -40,13 +40,15 @@ function chunkLock(encoding: 'P2SH' | 'P2WSH', inner: Buffer, { publicKey, isSeg
   const isKeyKnown = publicKey !== null || isSegwit;
   return encoding === 'P2SH'
     ? {
-        ...{ script: payToScript(inner, 'p2sh'), inner },
+        script: payToScript(inner, 'p2sh'),
+        inner,
         fields: { redeemScript: inner },
         unlock: { script: pushes, witness: [], spareWeight: spareOfScript(pushes, isKeyKnown) },
         covers: 'no amount'
       }
     : {
-        ...{ script: payToScript(inner, 'p2wsh'), inner },
+        script: payToScript(inner, 'p2wsh'),
+        inner,
         fields: { witnessScript: inner },
         unlock: { script: NO_BYTES, witness: items, spareWeight: SPARE_WEIGHT.inWitness },
         covers: 'own amount'
@@ -64,7 +66,10 @@ function envelopeLock(frame: Uint8Array, publicKey: Buffer, magic: string): Lock
   );
   const [controlBlock] = tapLeafScript![0]!;
   return {
-    ...{ script: Buffer.from(script), inner: leaf, internalKey: key, leafHash: Buffer.from(tapMerkleRoot!) },
+    script: Buffer.from(script),
+    inner: leaf,
+    internalKey: key,
+    leafHash: Buffer.from(tapMerkleRoot!),
     // The internal key is the sender's, for taking the coins back. The PSBT leaves it out: signers would spend without the leaf.
     fields: { tapLeafScript: tapLeafScript! },
     unlock: { script: NO_BYTES, witness: [TAPROOT_SIGNATURE, leaf, TaprootControlBlock.encode(controlBlock)] },

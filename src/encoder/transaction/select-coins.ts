@@ -19,7 +19,7 @@ export interface Coin {
 }
 
 /** Outputs, fee and change that coins must pay for. */
-export interface Payment {
+interface Payment {
   /** Returns the outputs. The txid of the first input's coin is the key that obfuscates their data. */
   readonly outputsFor: (firstTxid: string) => readonly FormOutput[];
   readonly inputOf: (coin: Coin) => FormInput;

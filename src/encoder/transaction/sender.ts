@@ -106,7 +106,8 @@ export function readSender(text: string, publicKey: string | undefined, network:
         );
       const witness = [SIGNATURE, keyBytes];
       const unlock = {
-        ...{ script: Buffer.from(writePush(redeemScript)), witness },
+        script: Buffer.from(writePush(redeemScript)),
+        witness,
         spareWeight: SPARE_WEIGHT.inWitness
       };
       return { ...sender, keyHash, fields: { redeemScript }, unlock, isSegwit: false, covers: 'own amount' };

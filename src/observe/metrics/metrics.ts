@@ -30,7 +30,7 @@ export interface Metrics extends RequestMetrics {
 export type TakeCounters = (labels: Partial<DatabaseLabels>, counters: Counters) => void;
 
 /** A service with metrics. */
-export interface MeasuredService {
+interface MeasuredService {
   /** First word of every metric's name: `sync`, `decoder`. */
   readonly service: string;
   actors(): readonly MeasuredActor[];

@@ -8,7 +8,7 @@ interface Round {
 }
 
 /** Sources of the metrics of a hub that fetches prices. */
-export interface MeasuredOracle {
+interface MeasuredOracle {
   /** Number of price sources. */
   readonly configured: number;
   readonly intervalMs: number;

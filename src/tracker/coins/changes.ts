@@ -12,7 +12,7 @@ const MAX_SCRIPT_BYTES = 10_000;
 const ROOM = 64;
 
 /** A spendable output of a transaction. */
-export interface MadeCoin {
+interface MadeCoin {
   /** SHA-256 of the script. */
   readonly scriptHash: Buffer;
   readonly outpoint: Buffer;

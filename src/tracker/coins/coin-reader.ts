@@ -14,7 +14,7 @@ import type { Digits } from './coin-json.ts';
 import { OUTPOINT_BYTES } from './records.ts';
 
 /** Receives the coins of a page while they are read. The bytes are valid during the call only. */
-export interface CoinTaker {
+interface CoinTaker {
   /** Called once, before any coin. @param height of the last block; -1 when there is none */
   tip(height: number): void;
   /**
@@ -25,7 +25,7 @@ export interface CoinTaker {
 }
 
 /** Totals of a script. */
-export interface ScriptSummary {
+interface ScriptSummary {
   /** Base units of confirmed coins that may be spent in the next block. */
   readonly confirmed: bigint;
   /** Base units that blocks ever paid to it. */
@@ -54,7 +54,7 @@ const NULL = 0xfb;
 const NEVER = new AbortController().signal;
 
 /** A stored coin with its script. */
-export interface CoinOwner {
+interface CoinOwner {
   readonly outpoint: Buffer;
   readonly scriptHash: Buffer;
   /** Base units. */
@@ -62,7 +62,7 @@ export interface CoinOwner {
 }
 
 /** A page of a script's coins. */
-export interface CoinPage {
+interface CoinPage {
   readonly scriptHash: Buffer;
   /** Outpoint of the last coin before the page; empty for the first page. */
   readonly after: Buffer;

@@ -36,7 +36,8 @@ export function* partByShards({ made, spent, scripts }: ReducedChanges, shards: 
     const parts = Math.max(of.made.length, of.spent.length, of.scripts.length);
     for (let part = 0; part < parts; part++)
       yield {
-        ...{ shard, part },
+        shard,
+        part,
         made: of.made[part] ?? NONE,
         spent: of.spent[part] ?? NONE,
         scripts: of.scripts[part] ?? NONE

@@ -87,10 +87,14 @@ export class StatementBatch implements Statements {
     }) as Connection['query']
   };
 
-  /** @throws as `query`, when what waits fills a message */
+  /** A full message goes out while the caller makes the next one. @throws as `query` */
   async add(sql: string, values: readonly unknown[]): Promise<void> {
     this.#enqueue(sql, values, null);
-    if (this.#characters > MESSAGE_CHARACTERS) await this.query('DO 0');
+    if (this.#characters <= MESSAGE_CHARACTERS) return;
+    const before = this.#sent;
+    this.#sendNext();
+    await before;
+    if (this.#fault) throw this.#fault.caught;
   }
 
   /** After all that was said before it. */
@@ -144,17 +148,17 @@ export class StatementBatch implements Statements {
 }
 
 /** Cuts a list so that what is printed of each part stays within a message. */
-export function* chunks<T>(list: readonly T[], textOf: (item: T) => string): Generator<readonly T[]> {
-  let from = 0;
+export function* chunks<T>(list: Iterable<T>, textOf: (item: T) => string): Generator<readonly T[]> {
+  let part: T[] = [];
   let size = 0;
-  for (const [index, item] of list.entries()) {
+  for (const item of list) {
     const { length } = textOf(item);
-    if (index > from && size + length > MESSAGE_CHARACTERS) {
-      yield list.slice(from, index);
-      from = index;
-      size = 0;
+    if (part.length > 0 && size + length > MESSAGE_CHARACTERS) {
+      yield part;
+      [part, size] = [[], 0];
     }
+    part.push(item);
     size += length;
   }
-  if (from < list.length) yield list.slice(from);
+  if (part.length > 0) yield part;
 }

@@ -8,7 +8,7 @@ import { within } from '../core/within.ts';
 import { isNamed } from './row-difference.ts';
 import { type CanonicalRow, canonicalRow, keyText, type ReplicaTable } from './schema.ts';
 
-const inParts = (texts: readonly string[]) => chunks(texts, (text) => text);
+const inParts = (texts: Iterable<string>) => chunks(texts, (text) => text);
 
 function tuple(table: ReplicaTable, row: CanonicalRow, positions: readonly number[]): string {
   return `(${positions.map((position) => toLiteral(table.codecs[position]!, row[position]!)).join(',')})`;
@@ -60,7 +60,8 @@ export function* insertStatements(
     table.codecs.some(({ noMember }, at) => noMember !== null && row[at] === noMember);
   const strict = mayBeLax ? list.filter((row) => !isLax(row)) : list;
   let at = 0;
-  for (const part of inParts(strict.map((row) => tuple(table, row, table.all)))) {
+  // The rows of one statement become text while the one before is carried out.
+  for (const part of inParts(strict.values().map((row) => tuple(table, row, table.all)))) {
     yield { sql: head + part.join(','), list: strict.slice(at, at + part.length) };
     at += part.length;
   }
@@ -128,7 +129,7 @@ function* keyConditions(table: ReplicaTable, list: readonly CanonicalRow[], key:
   for (const part of chunks(runs, ([from, to]) => `${name} BETWEEN ${from} AND ${to} OR `))
     yield part.map(([from, to]) => `${name} BETWEEN ${from} AND ${to}`).join(' OR ');
   const tuples = new Set(rest.map((row) => keyTuple(table, row, key)));
-  for (const part of inParts([...tuples])) yield `${names(table, key)} IN (${part.join(',')})`;
+  for (const part of inParts(tuples)) yield `${names(table, key)} IN (${part.join(',')})`;
 }
 
 /** Rows whose number has neighbours on both sides in the list, as runs, and the others. */

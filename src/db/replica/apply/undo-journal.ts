@@ -1,6 +1,6 @@
 import type { BlockHashes } from '../../../wire/data/database.ts';
 import { rows } from '../../core/connection.ts';
-import type { Kind } from '../../core/sql-literal.ts';
+import { type Kind, quoteText } from '../../core/sql-literal.ts';
 import { type Statements, write } from '../../core/statement-batch.ts';
 import type { Span } from '../heights.ts';
 import type { CanonicalRow, ReplicaTable } from '../schema.ts';
@@ -36,6 +36,8 @@ const BODY_CHARACTERS = 512 * 1024;
 
 /** One row of the journal; `seq` is dealt by the database. */
 type Entry = readonly [kind: string, table: string | null, body: string];
+
+const literal = (text: string | null): string => (text === null ? 'NULL' : quoteText(text));
 
 /** Writes the steps of one group, within its transaction, in the order in which they happened: few statements for many small steps. */
 export class UndoJournal {
@@ -81,12 +83,12 @@ export class UndoJournal {
   /** Must be called before the group is committed: without it, what waits is not written. */
   async flush(): Promise<void> {
     if (this.#waiting.length === 0) return;
-    const entries = this.#waiting.map((entry) => [this.#first, this.#last, ...entry]);
+    // The driver would escape each quotation mark of a text that is full of them.
+    const entries = this.#waiting.map((entry) => `(${[this.#first, this.#last, ...entry.map(literal)].join(', ')})`);
     this.#waiting = [];
     this.#waitingCharacters = 0;
-    await write(this.#connection, 'INSERT INTO sync_undo (group_first, group_last, kind, table_name, body) VALUES ?', [
-      entries
-    ]);
+    const columns = '(group_first, group_last, kind, table_name, body)';
+    await write(this.#connection, `INSERT INTO sync_undo ${columns} VALUES ${entries.join(', ')}`);
   }
 
   async #insert(...entry: Entry): Promise<void> {

@@ -213,7 +213,8 @@ async function measureSince(site: Site): Promise<Figure[]> {
     lookups,
     infraOnly: false,
     inclusive: false,
-    older: null
+    older: null,
+    parts: false
   };
   const id = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' } as const;
   const { tables, updatedRows } = await planSnapshot(connection, { id, query, localTables: [] });

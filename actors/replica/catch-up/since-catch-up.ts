@@ -61,7 +61,9 @@ export class SinceCatchUp {
     // This source does not know what another one broadcast.
     const isOther = state.source !== source.url;
     const query: SinceQuery = {
-      ...(isPlain || far || isOther ? { since: lowest - 1 } : { since, older: lowest }),
+      ...(isPlain || far || isOther
+        ? { since: lowest - 1 }
+        : { since, older: lowest, parts: this.#mayTakeParts(state) }),
       lookups,
       ...(far ? { until: since + RANGE_BLOCKS } : {})
     };
@@ -114,7 +116,8 @@ export class SinceCatchUp {
         whole: lookupsHere ?? head.whole,
         // Which tables a server without fingerprints sends is not known: what it leaves out of older blocks stays.
         from: plain ? since + 1 : firstBlock,
-        derives: (plain || far) && !isTruncated
+        derives: (plain || far) && !isTruncated,
+        inParts: query.parts === true
       };
       await applySince(this.#replica.store.writer, this.#replica.store.context, current, target, content);
       this.#replica.store.contradicted = false;
@@ -127,6 +130,13 @@ export class SinceCatchUp {
     } finally {
       response.body.destroy();
     }
+  }
+
+  /** Whether its tables without blocks are as its source had them at the replica's block, or as its journal left them. */
+  #mayTakeParts({ misses, phase, ids, floor }: ReplicaState): boolean {
+    const isWhole = !misses && !this.#replica.store.contradicted && phase !== 'adopting';
+    // Parts are named by the source's ids.
+    return isWhole && ids.own.length === 0 && floor === null;
   }
 
   /**

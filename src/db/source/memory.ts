@@ -68,6 +68,8 @@ export class SourceMemory {
   #learned: Learned | undefined;
   /** By table: values beyond the safe integers at which rows of the open group stand; others may stand there too. */
   readonly #shared = new Map<string, Span[]>();
+  /** Every subscriber of the last message takes amendments. */
+  isAmended = false;
   /** Parts that amendments brought, with their rows: the next blocks send them once more to subscribers without amendments. */
   #again: { readonly table: string; readonly spans: readonly Span[]; readonly rows: number }[] = [];
 
@@ -284,7 +286,8 @@ export class SourceMemory {
    */
   rollBack(fork: number, layout: SourceLayout | null, blockTime: number | null = null): void {
     const orphaned = this.#recent.filter(({ height }) => height >= fork);
-    this.#forks = addFork(this.#forks, { fork, height: this.height });
+    const isUnlisted = orphaned.some(({ lookupsBefore, older }) => lookupsBefore === undefined || older === null);
+    this.#forks = addFork(this.#forks, { fork, height: this.height, ...(isUnlisted && { isUnlisted }) });
     // Late rows that the orphaned groups brought are gone at the replicas, and vanished ones are back.
     for (const [table, { lastId }] of this.lookups) this.lookups.set(table, { lastId, recentIds: null });
     this.lookupTimes.clear();

@@ -42,7 +42,12 @@ export function partsOf(blocks: readonly RecentBlock[]): number {
 export function addFork(forks: readonly Fork[], fork: Fork): Fork[] {
   const [first, second, ...rest] = forks;
   if (!first || !second || forks.length < FORKS_MAX) return [...forks, fork];
-  const both = { fork: Math.min(first.fork, second.fork), height: Math.max(first.height, second.height) };
+  const both = {
+    fork: Math.min(first.fork, second.fork),
+    height: Math.max(first.height, second.height),
+    // Readers that left this one far below are asked to take more than they need.
+    isUnlisted: true
+  };
   return [both, ...rest, fork];
 }
 
@@ -64,7 +69,7 @@ export function missedSince(
   since: number,
   head: { readonly height: number; readonly hashes: BlockHashes },
   { recent, forks, isScoped }: Told
-): Pick<MissedChanges, 'from' | 'spans'> | null {
+): Pick<MissedChanges, 'from' | 'spans' | 'others'> | null {
   const [own, told] = [since, head.height].map((at) => recent.find(({ height }) => height === at));
   // A block from before the start: what changed before that is not known.
   if (own?.lookupsBefore === undefined || since > head.height) return null;
@@ -74,14 +79,21 @@ export function missedSince(
   const from = Math.min(since + 1, own.within ?? since + 1, ...hidden.map(({ fork }) => fork));
   const blocks = recent.filter(({ height }) => height >= from);
   if (blocks.filter(({ height }) => height <= head.height).length !== head.height - from + 1) return null;
-  const spans: Record<string, Span[]> = {};
+  // Amendments of its own block may have come after the reader left.
+  if (from === since + 1 && (own.amended ?? 0) > 0) blocks.push(own);
+  const [spans, others]: [Record<string, Span[]>, Record<string, Span[]>] = [{}, {}];
+  // Who had an orphaned group that nobody knows in full may have rows that no group names.
+  let areListed = !forks.some(({ height, isUnlisted }) => isUnlisted && since <= height);
   for (const { lookupsBefore, older, scoped } of blocks) {
     if (lookupsBefore === undefined || (older === null && !scoped)) return null;
+    areListed &&= older !== null;
     for (const [table, list] of Object.entries(older?.spans ?? scoped ?? {})) {
-      if (isScoped(table)) spans[table] = (spans[table] ?? []).concat(list);
+      const parts = isScoped(table) ? spans : others;
+      parts[table] = (parts[table] ?? []).concat(list);
     }
   }
-  for (const [table, list] of Object.entries(spans)) spans[table] = mergeSpans(list);
-  const parts = Object.values(spans).reduce((sum, list) => sum + list.length, 0);
-  return parts > MISSED_MAX ? null : { from, spans };
+  for (const parts of [spans, others])
+    for (const [table, list] of Object.entries(parts)) parts[table] = mergeSpans(list);
+  if (countOf(spans) > MISSED_MAX) return null;
+  return { from, spans, others: areListed && countOf(others) <= MISSED_MAX ? others : null };
 }

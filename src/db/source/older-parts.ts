@@ -2,6 +2,7 @@ import type { MissedChanges, OlderSpans } from '../../wire/data/snapshot.ts';
 import { type Connection, quoteName, rows } from '../core/connection.ts';
 import { selectList } from '../core/row-codec.ts';
 import type { TableRead } from '../core/row-stream.ts';
+import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
 import { inSpansSql, rangingOf, toValue } from './changes/ranging.ts';
 import { type Span, withoutSpans } from './changes/spans.ts';
@@ -44,6 +45,22 @@ export async function planOlderParts(
     });
   }
   return parts;
+}
+
+/** Values of a table without blocks that come as parts of it; of more, all of it comes. */
+const MOST_VALUES = 100_000;
+
+/** The parts of a table without blocks that a reader has missed; null where all of it is to be sent. @param told none: nothing changed */
+export function planOtherPart(plan: TablePlan, { tables }: SourceLayout, told: readonly Span[]): OlderPart | null {
+  const ranging = rangingOf(plan, tables);
+  // Only of these is every change listed by its value.
+  if (ranging.column === null || !ranging.isUnique || told.includes(null)) return null;
+  const values = told.reduce((sum, span) => sum + span![1] - span![0] + 1, 0);
+  if (values > MOST_VALUES) return null;
+  const where = inSpansSql(ranging, plan, told);
+  const sql = `SELECT ${selectList(plan.columns, 'r')} FROM ${quoteName(plan.name)} r WHERE ${where}`;
+  const spans = { column: ranging.column, spans: told.map((span) => span && [...span]) } as OlderSpans;
+  return { table: plan.name, spans, read: { table: plan.name, columns: plan.columns, sql, values: [] }, where };
 }
 
 /** From the lowest to the highest value that rows of some blocks have. */

@@ -39,6 +39,8 @@ export interface OlderChanges {
 export interface Fork {
   readonly fork: number;
   readonly height: number;
+  /** Which older rows the orphaned groups had sent was not known: of large tables without blocks not all were sent again. */
+  readonly isUnlisted?: boolean;
 }
 
 /** Everything a successor needs to continue after the last broadcast, without a gap and without a change lost. */

@@ -10,7 +10,8 @@ import { lookupDigest } from '../tables/lookup-digest.ts';
 import { rowOrder, scopeSql } from '../tables/scope-sql.ts';
 import { readLayout, type SourceLayout } from '../tables/source-layout.ts';
 import HINTS from '../tables/topology-hints.json' with { type: 'json' };
-import { type OlderPart, planOlderParts } from './older-parts.ts';
+import { touchRules } from './changes/touch-rules.ts';
+import { type OlderPart, planOlderParts, planOtherPart } from './older-parts.ts';
 
 /** A derived table up to this size goes whole, and what changes later in others. */
 const WHOLE_ROWS = 20_000;
@@ -77,6 +78,9 @@ export async function planSnapshot(
   };
   if (first > head.height) return { ...common, tables: [], updatedRows: [], wholeTables: [] };
 
+  const others = query.parts ? (known?.others ?? null) : null;
+  // Rows that other tables' rows name are sent without being listed.
+  const named = new Set(touchRules(plans).map(({ plan }) => plan));
   const tables: TableRead[] = [];
   const updatedRows: TableRead[] = [];
   const wholeTables: string[] = [];
@@ -96,6 +100,12 @@ export async function planSnapshot(
     else if (plan.class === 'derived' && (query.inclusive || !(await isSmall(connection, plan))))
       changed.push(readTouched(plan, layout, query.inclusive ? older : first, parts ?? []));
     else if (plan.class === 'mutable' || plan.class === 'derived') {
+      const isListed = others && !named.has(plan) && !(await isSmall(connection, plan));
+      const part = isListed ? planOtherPart(plan, layout, others[plan.name] ?? []) : null;
+      if (part) {
+        if (part.spans.spans.length > 0) parts!.push(part);
+        continue;
+      }
       changed.push(readWhole(plan, layout, null));
       wholeTables.push(plan.name);
     }

@@ -72,6 +72,8 @@ export interface SinceQuery {
   readonly skipLookups?: boolean;
   /** With what changed in older blocks; where the source does not know that, with the blocks from here on. */
   readonly older?: number;
+  /** With `older`: of tables without blocks, too, what changed, where the source knows it. */
+  readonly parts?: boolean;
   /** `<table>:<id>:<digest>` of the lookup tables that this replica holds. */
   readonly lookups?: readonly string[];
 }
@@ -262,12 +264,13 @@ export class SourceClient extends SourceConnection {
     return `${this.modePath('subscribe')}${this.#infraOnly ? '&' : '?'}amendments=1`;
   }
 
-  sincePath({ since, until, skipLookups, lookups, older }: SinceQuery): string {
+  sincePath({ since, until, skipLookups, lookups, older, parts }: SinceQuery): string {
     const query = new URLSearchParams();
     if (until !== undefined) query.set('until', String(until));
     if (skipLookups) query.set('skip_lookups', '1');
     if (lookups !== undefined && lookups.length > 0) query.set('lookups', lookups.join(','));
     if (older !== undefined) query.set('older', String(older));
+    if (parts) query.set('parts', '1');
     if (this.#infraOnly) query.set('sync_mode', 'infra-only');
     return `${this.path('snapshot')}/since/${since}${query.size > 0 ? `?${query}` : ''}`;
   }

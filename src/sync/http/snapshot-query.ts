@@ -24,6 +24,9 @@ export const SnapshotQuerySchema = Type.Object({
       note: 'with what changed in older blocks; where that is not known, with the blocks from it on'
     })
   ),
+  parts: Type.Optional(
+    oneOf(['0', '1'], '; 1, with older: of large tables without blocks, too, what changed, where that is known')
+  ),
   sync_mode: Type.Optional(oneOf(SYNC_MODES, SYNC_MODE_NOTE))
 });
 
@@ -33,7 +36,7 @@ export const SnapshotQuerySchema = Type.Object({
  * @throws {PlatformError} REQUEST_INVALID
  */
 export function readSnapshotQuery(request: FastifyRequest, inclusive: boolean): SnapshotQuery {
-  const { until, skip_lookups, lookups, sync_mode, older } = request.query as Static<typeof SnapshotQuerySchema>;
+  const { until, skip_lookups, lookups, sync_mode, older, parts } = request.query as Static<typeof SnapshotQuerySchema>;
   const { blockHeight } = request.params as { blockHeight?: string };
   const since = blockHeight === undefined ? null : readHeight('blockHeight', blockHeight);
   const infraOnly = sync_mode === 'infra-only';
@@ -46,7 +49,8 @@ export function readSnapshotQuery(request: FastifyRequest, inclusive: boolean): 
     lookups: since === null ? {} : readLookups(lookups ?? ''),
     infraOnly,
     inclusive: since !== null && inclusive,
-    older: since !== null && older !== undefined && until === undefined && !inclusive ? readOlder(older, since) : null
+    older: since !== null && older !== undefined && until === undefined && !inclusive ? readOlder(older, since) : null,
+    parts: parts === '1'
   };
 }
 

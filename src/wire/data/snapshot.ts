@@ -6,8 +6,8 @@ import { type Learned, TableRangesMessageSchema } from './messages.ts';
 const Tables = ByName(Type.Array(ByName(Type.Unknown())));
 
 /**
- * Of one table, in a since-snapshot with `older`: parts in which rows of older blocks changed since. `older_rows` has every row
- * that lies in them and in no block of the snapshot; others there are gone.
+ * Of one table, in a since-snapshot with `older`: parts in which rows of older blocks changed since, or, with `parts`, rows without
+ * a block. `older_rows` has every row that lies in them and in no block of the snapshot; others there are gone.
  */
 export const OlderSpansSchema = Type.Object({
   column: TableRangesMessageSchema.properties.column,
@@ -68,6 +68,8 @@ export interface SnapshotQuery {
   readonly inclusive: boolean;
   /** What changed in older blocks comes as parts of tables; where the source does not know it, blocks from here on come. */
   readonly older: number | null;
+  /** With `older`: of tables without blocks, too, only the parts that changed come, where the source knows them. */
+  readonly parts: boolean;
 }
 
 /** What a reader that stands at a block has not heard of rows of older blocks. */
@@ -79,6 +81,8 @@ export interface MissedChanges {
   readonly from: number;
   /** By scoped table, the parts of which any row may have changed. */
   readonly spans: Readonly<Record<string, readonly (readonly [number, number] | null)[]>>;
+  /** The same for tables without blocks; null: not known, or too many. */
+  readonly others: MissedChanges['spans'] | null;
   /** Amendments of the block up to which it was asked that are in it; null: not known. */
   readonly amendments: number | null;
   /** Everything that changed up to that block was sent. */

@@ -61,6 +61,30 @@ test('parts of older blocks are made what the since-snapshot says they are: rows
   assert.deepEqual((await content(writer))['sends'], [...before['sends']!, ...added].sort());
 });
 
+test('parts of tables without blocks, where they were asked for, are made what the since-snapshot says', async (t) => {
+  const { writer, rest } = await standing();
+  t.after(() => writer.destroy());
+  await writer.query("INSERT INTO tokens VALUES (902, 'CCC', 3), (903, 'DDD', 4)");
+  const parts = [
+    batch('tokens', [spans('id', [900, 901], [903, 903], [905, 905])], 'older_spans'),
+    batch(
+      'tokens',
+      [
+        { id: 900, tick: 'AAA', supply: '77.00000000' },
+        { id: 905, tick: 'DDD', supply: '4.00000000' }
+      ],
+      'older_rows'
+    )
+  ];
+  const others = rest.filter(({ table }) => table !== 'tokens');
+  await applySnapshot(writer, 2, of(...parts, ...others), true);
+  assert.deepEqual((await content(writer))['tokens'], [
+    '{"id":900,"tick":"AAA","supply":"77.00000000"}',
+    '{"id":902,"tick":"CCC","supply":"3.00000000"}',
+    '{"id":905,"tick":"DDD","supply":"4.00000000"}'
+  ]);
+});
+
 test('a since-snapshot whose parts make no sense is refused, and changes nothing', async (t) => {
   const { to, writer, before, rest } = await standing();
   writer.destroy();

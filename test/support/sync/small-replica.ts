@@ -181,13 +181,14 @@ export const SECOND = [
   )
 ];
 
-/** Applies blocks 2 to `last` of a since-snapshot that also holds block 1 again. */
+/** Applies blocks 2 to `last` of a since-snapshot that also holds block 1 again. @param inParts tables without blocks were asked for in parts */
 export async function applySnapshot(
   writer: Connection,
   last: number,
-  batches: AsyncIterable<SnapshotBatch>
+  batches: AsyncIterable<SnapshotBatch>,
+  inParts = false
 ): Promise<void> {
-  const state = await (await readyForSnapshot(writer, last, batches))();
+  const state = await (await readyForSnapshot(writer, last, batches, undefined, inParts))();
   assert.deepEqual(state, await readReplicaState(writer));
 }
 
@@ -196,7 +197,8 @@ export async function readyForSnapshot(
   writer: Connection,
   last: number,
   batches: AsyncIterable<SnapshotBatch>,
-  known?: WriterContext
+  known?: WriterContext,
+  inParts = false
 ): Promise<() => Promise<ReplicaState>> {
   const target = {
     first: 2,
@@ -206,9 +208,9 @@ export async function readyForSnapshot(
     complete: true,
     phase: 'following'
   } as const;
-  const whole = new Set(['index_names', 'tokens', 'settings']);
+  const whole = new Set(['index_names', 'settings', ...(inParts ? [] : ['tokens'])]);
   const [own, state] = [known ?? (await context(writer)), await readReplicaState(writer)];
-  return () => applySince(writer, own, state, target, { batches, whole, from: 1, derives: false });
+  return () => applySince(writer, own, state, target, { batches, whole, from: 1, derives: false, inParts });
 }
 
 export const batch = (table: string, list: WireRow[], section: SnapshotBatch['section'] = 'tables'): SnapshotBatch => ({

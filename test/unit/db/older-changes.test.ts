@@ -21,6 +21,8 @@ test('a resume point lists what the newest groups told of 5000 older parts in al
   const at = (height: number) => recent[height]!;
   const known = { forks: [], recent: listed.slice(0, 20).map((block) => ({ ...block, lookupsBefore: {} })), isScoped };
   assert.deepEqual(missedSince(8, at(19), known)?.spans, { sends: parts(500) });
+  assert.equal(missedSince(8, at(19), known)?.others, null, 'of tables without blocks the older groups are not listed');
+  assert.deepEqual(missedSince(17, at(19), known)?.others, { tokens: parts(1_500) });
   assert.equal(missedSince(6, at(19), known), null);
 });
 
@@ -34,7 +36,7 @@ const told = (height: number, spans: Record<string, [number, number][]> = {}) =>
 const known = { forks: [], isScoped };
 const at = (height: number) => ({ height, hashes: hashes(height) });
 
-test('a reader is told the parts of what the groups after its block told, of tables that have blocks', () => {
+test('a reader is told the parts of what the groups after its block told, of tables that have blocks and of others', () => {
   const recent = [
     told(3),
     told(4, { sends: [[1, 1]] }),
@@ -45,8 +47,8 @@ test('a reader is told the parts of what the groups after its block told, of tab
     told(6, { sends: [[5, 5]] })
   ];
   const all = { ...known, recent };
-  assert.deepEqual(missedSince(4, at(6), all), { from: 5, spans: { sends: [[3, 5]] } });
-  assert.deepEqual(missedSince(6, at(6), all), { from: 7, spans: {} });
+  assert.deepEqual(missedSince(4, at(6), all), { from: 5, spans: { sends: [[3, 5]] }, others: { tokens: [[1, 9]] } });
+  assert.deepEqual(missedSince(6, at(6), all), { from: 7, spans: {}, others: {} });
   assert.deepEqual(missedSince(3, at(6), all)?.spans, {
     sends: [
       [1, 1],
@@ -54,6 +56,24 @@ test('a reader is told the parts of what the groups after its block told, of tab
     ]
   });
   assert.deepEqual(missedSince(4, at(5), all)?.spans, { sends: [[3, 5]] }, 'what came later does no harm');
+});
+
+test('a reader is told what amendments changed of the block that it stands at: they may have come after it left', () => {
+  const amended = { ...told(4, { sends: [[1, 1]], tokens: [[7, 8]] }), amended: 1 };
+  const all = { ...known, recent: [told(3), amended, told(5, { sends: [[3, 3]] })] };
+  const expected = {
+    from: 5,
+    spans: {
+      sends: [
+        [1, 1],
+        [3, 3]
+      ]
+    },
+    others: { tokens: [[7, 8]] }
+  };
+  assert.deepEqual(missedSince(4, at(5), all), expected);
+  const unlisted = { ...all, recent: [told(3), { ...amended, older: null }, told(5)] };
+  assert.equal(missedSince(4, at(5), unlisted), null);
 });
 
 test('what a reader missed is not known where one of the groups is not, or told too much', () => {
@@ -76,9 +96,18 @@ test('what a reader missed is not known where one of the groups is not, or told 
 test('whoever stands on a block that a reorg replaced gets the blocks from the fork on, and what was told since', () => {
   const recent = [told(3), told(4, { sends: [[1, 1]] }), told(5), told(6)];
   const all = { ...known, recent, forks: [{ fork: 4, height: 5 }] };
-  assert.deepEqual(missedSince(5, at(6), all), { from: 4, spans: { sends: [[1, 1]] } });
+  assert.deepEqual(missedSince(5, at(6), all), { from: 4, spans: { sends: [[1, 1]] }, others: {} });
   assert.equal(missedSince(6, at(6), all)?.from, 7);
   assert.equal(missedSince(3, at(6), all)?.from, 4);
+});
+
+test('whoever undid groups whose older rows nobody knows takes tables without blocks whole', () => {
+  const recent = [told(3), told(4), told(5), told(6)];
+  const all = { ...known, recent, forks: [{ fork: 4, height: 5, isUnlisted: true }] };
+  assert.deepEqual(
+    [3, 5, 6].map((since) => missedSince(since, at(6), all)?.others),
+    [null, null, {}]
+  );
 });
 
 test('whoever stands within a group gets the blocks of the group again: their rows are as of its last one', () => {

@@ -24,6 +24,8 @@ export interface SinceContent {
   readonly from: number;
   /** It has no derived rows, or not all: they are what credits and debits of the touched keys add up to. */
   readonly derives?: boolean;
+  /** Tables without blocks may come in parts. */
+  readonly inParts?: boolean;
 }
 
 /** A derived table, and which of its keys the snapshot's rows touch. */
@@ -127,7 +129,8 @@ export class SinceApplication {
   #collect(older: Map<string, Older>, { section, table: name, rows }: SnapshotBatch): void {
     const table = findTable(this.#schema, name);
     if (!table) return;
-    if (table.plan.class !== 'scoped') throw invalid(`table ${name} has no older blocks`);
+    const isInParts = table.plan.class === 'mutable' && this.#content.inParts;
+    if (table.plan.class !== 'scoped' && !isInParts) throw invalid(`table ${name} has no older blocks`);
     const known = older.get(name);
     if (section === 'older_spans') {
       const [spans] = rows;
@@ -141,6 +144,7 @@ export class SinceApplication {
   async #takeOlder(older: ReadonlyMap<string, Older>): Promise<void> {
     const sorted = this.#schema.tables.flatMap(({ name }) => older.get(name) ?? []);
     for (const { table, list } of sorted) {
+      if (table.plan.class !== 'scoped') continue;
       this.#group.parents.learn(table, list);
       this.#touch(table, list);
     }

@@ -230,7 +230,8 @@ test('what its reader missed comes as parts of older blocks, without values of i
     from: 121,
     amendments: 0,
     isSettled: true,
-    spans: { credits: [[low - 30, high + 5]], sends: [[low, high]], transactions: [[110, 121], null] }
+    spans: { credits: [[low - 30, high + 5]], sends: [[low, high]], transactions: [[110, 121], null] },
+    others: null
   } as const;
   const order = orderOf(coordinates, { since: 120, older: 100 });
   const { body, headers, text } = await build(pool, order, 'gzip', (head) => {

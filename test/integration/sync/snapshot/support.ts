@@ -33,7 +33,8 @@ export const FULL: SnapshotQuery = {
   lookups: {},
   infraOnly: false,
   inclusive: false,
-  older: null
+  older: null,
+  parts: false
 };
 
 export interface SnapshotBody {

@@ -404,7 +404,9 @@ export class SourceFeed {
 
   async #broadcast(messages: Broadcast[], readSince?: number): Promise<boolean> {
     const resume = this.#resumePoint();
-    return resume !== null && (await this.#options.broadcast(messages, resume, readSince));
+    const hasOthers = resume !== null && (await this.#options.broadcast(messages, resume, readSince));
+    this.#started().isAmended = resume !== null && !hasOthers;
+    return hasOthers;
   }
 
   async #keep(): Promise<void> {

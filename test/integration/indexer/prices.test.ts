@@ -148,7 +148,7 @@ test('PRICES_REPLACED: Litecoin waits for settled prices of Bitcoin, is the same
     await mine(19, 31, 'g');
     await assert.rejects(work.read(), (error: Error) => {
       assert.ok(hasCode(error, 'PRICES_REPLACED'));
-      assert.match(error.message, /Bitcoin's block \d+ is 0+g\d+ by now/);
+      assert.match(error.message, /block \d+ of Bitcoin is now 0+g\d+, but/);
       return true;
     });
   } finally {

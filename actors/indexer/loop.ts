@@ -28,6 +28,7 @@ const LONGEST_LIMIT_MS = 2 ** 31 - 1;
 /** Longest time to note that an attempt was too slow: the database itself may hang. */
 const RECORD_LIMIT_MS = 5_000;
 
+/** Dependencies and limits of an indexer's loop. */
 export interface IndexerLoopOptions {
   readonly work: IndexerWork;
   readonly circuits: Readonly<Record<Database, CircuitBreaker>>;
@@ -72,7 +73,7 @@ export class IndexerLoop {
       },
       onSuccess: (effect) => {
         this.#movedAt = monotonicMs();
-        // Refused rows are refused again: nothing but the same effect ends that, or one that writes.
+        // Refused rows are refused again, so the fault stays until the same effect succeeds, or one that writes.
         const isProof = effect === this.#fault?.effect || WRITING.has(effect);
         const isOver = isProof || this.#fault?.alarm.code !== 'ROWS_REFUSED';
         if (isOver && this.#effects.lastFault === null) this.#fault = null;
@@ -171,7 +172,7 @@ export class IndexerLoop {
   /** Rejects when blocks are not written in time: a statement that hangs cannot be waited for. */
   #watchExpiry(): Promise<never> {
     const { promise, reject } = Promise.withResolvers<never>();
-    promise.catch(() => undefined); // nobody waits for it after a stop
+    promise.catch(() => undefined); // after a stop nobody awaits it
     this.#watchdog.subscribe(({ value }) => {
       if (value === 'expired') void this.#giveUp().then(reject);
     });
@@ -277,7 +278,7 @@ export class IndexerLoop {
       circuit.tell('call.succeeded');
       return result;
     } catch (caught) {
-      // The database that refused a ledger, rows or prices has answered.
+      // With these faults the database has answered.
       const hasAnswered = ANSWERED.some((code) => hasCode(caught, code));
       circuit.tell(hasAnswered ? 'call.succeeded' : 'call.failed');
       this.#options.work.drop(database);

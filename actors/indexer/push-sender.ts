@@ -15,6 +15,7 @@ import type { Logger } from '../../src/log.ts';
 import { AnsweredError, callMethod, reasonOf } from '../../src/service/rpc/call-method.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 
+/** Hubs, queue and observers of a sender of pushes. */
 export interface PushSenderOptions {
   /** Hubs in the order in which they are tried, until one answers. */
   readonly hubs: readonly { readonly host: string; readonly port: number }[];

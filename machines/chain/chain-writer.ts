@@ -1,6 +1,7 @@
 import { assign, setup } from 'xstate';
 import { effect, hasErrorCode } from '../runtime/effect.ts';
 
+/** Limits of a service that writes a chain. */
 export interface ChainWriterInput {
   /** Deepest rollback without an operator's permission, in blocks. */
   readonly maxRollbackDepth: number;
@@ -169,5 +170,7 @@ const chainWriterMachine = (id: string) => {
   });
 };
 
+/** Machine of the decoder. */
 export const decoderMachine = chainWriterMachine('decoder');
+/** Machine of the tracker. */
 export const trackerMachine = chainWriterMachine('tracker');

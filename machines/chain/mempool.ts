@@ -1,11 +1,13 @@
 import { setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
+/** Pauses of the looks at a mempool. */
 export interface MempoolInput {
   /** Pause from the end of one pass to the beginning of the next, in milliseconds. */
   readonly restMs: number;
 }
 
+/** Events of the looks at a mempool. */
 export type MempoolEvent =
   | { readonly type: 'lag.changed'; readonly isSynced: boolean }
   | { readonly type: 'look.due' }

@@ -1,6 +1,7 @@
 import { assign, setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
+/** Pauses of a sender of pushes. */
 export interface HubPushInput {
   /** Pause after the first failure, in milliseconds. Each further failure doubles it. */
   readonly firstPauseMs: number;
@@ -14,6 +15,7 @@ interface HubPushContext extends HubPushInput {
   readonly failures: number;
 }
 
+/** Events of a sender of pushes. */
 export type HubPushEvent = { readonly type: 'push.queued' } | { readonly type: 'stop.requested' };
 
 /**

@@ -1,5 +1,6 @@
 import { assign, setup } from 'xstate';
 
+/** Limit of a watchdog. */
 export interface WatchdogInput {
   /** Time for a block, retries included, in milliseconds. */
   readonly limitMs: number;

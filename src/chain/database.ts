@@ -16,6 +16,7 @@ import { WriterSeat } from '../db/core/writer-seat.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
+/** Owner and definitions of a chain's database. */
 export interface ChainDatabaseOptions {
   /** Service that writes it. The error about a held lock names it. */
   readonly service: 'decoder' | 'tracker';

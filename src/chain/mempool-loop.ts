@@ -15,6 +15,7 @@ export interface MempoolSteps {
   readonly isDue?: boolean;
 }
 
+/** Effects and observers of a loop over a mempool. */
 export interface MempoolLoopOptions {
   readonly pass: MempoolSteps;
   /** Pause between two passes; default 60 s. */

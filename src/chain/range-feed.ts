@@ -9,6 +9,7 @@ export interface BlockRange {
   readonly isSmall: boolean;
 }
 
+/** Result of the scan of a range. */
 export interface ScannedRange<Block> {
   /** Blocks from the range's first on. There are fewer than requested where they turned out to be large. */
   readonly blocks: readonly Block[];
@@ -16,6 +17,7 @@ export interface ScannedRange<Block> {
   readonly sizeBytes: number;
 }
 
+/** Scan and limits of a feed of ranges. */
 export interface RangeFeedOptions<Range extends BlockRange, Block> {
   /** Makes one attempt at a range. @throws {PlatformError} NODE_UNREACHABLE, NODE_REFUSED */
   readonly scan: (range: Range, signal: AbortSignal) => Promise<ScannedRange<Block>>;

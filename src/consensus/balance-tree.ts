@@ -240,7 +240,7 @@ function topOf(hashes: CommitmentHashes, bucket: Buffer, at: number, depth: numb
   if (bucket[at + DEPTH_AT] === depth) return bucket.toString('latin1', at + TOP_AT, at + DEPTH_AT);
   const top = hashes.climb(bucket, at, bucket.toString('latin1', at + VALUE_AT, at + TOP_AT), depth);
   bucket.write(top, at + TOP_AT, 'latin1');
-  bucket[at + DEPTH_AT] = depth; // 256 becomes 0: there is nothing to save then
+  bucket[at + DEPTH_AT] = depth; // 256 becomes 0, not computed: at that depth the hash saves no work
   return top;
 }
 

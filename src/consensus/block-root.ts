@@ -3,6 +3,7 @@ import { type CommitmentHashes, joinFields, type RawHash } from './commitment-ha
 
 /** Tables whose rows a block root covers, in its order. A leaf names its table. */
 export const LEDGER_KINDS = ['credits', 'debits', 'escrows'] as const;
+/** Name of one of those tables. */
 export type LedgerKind = (typeof LEDGER_KINDS)[number];
 
 /** Movement. `amount` and `action_index` are the text as stored. */
@@ -13,6 +14,7 @@ export interface LedgerLeaf {
   readonly amount: string;
 }
 
+/** Action. `action_index` and `tx_index` are the text as stored. */
 export interface ActionLeaf {
   readonly actionIndex: string;
   /** Index of the transaction; null for an action without one. */
@@ -20,6 +22,7 @@ export interface ActionLeaf {
   readonly action: string;
 }
 
+/** Rows of one block that its root covers. */
 export type BlockLeaves = Readonly<Record<LedgerKind, readonly LedgerLeaf[]>> & {
   readonly actions: readonly ActionLeaf[];
 };

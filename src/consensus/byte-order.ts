@@ -3,7 +3,7 @@ export function compareBytes(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at++) {
     const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)];
-    // The order of UTF-16 is that of UTF-8 where no surrogate is compared.
+    // UTF-16 and UTF-8 have the same order where no surrogate is compared.
     if (x !== y) return isSurrogate(x) || isSurrogate(y) ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : x - y;
   }
   return a.length - b.length;

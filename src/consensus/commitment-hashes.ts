@@ -4,11 +4,13 @@ import { PlatformError } from '../errors.ts';
 /** SHA-256 hash as 32 characters U+0000 to U+00FF, the form that node:crypto returns fastest. */
 export type RawHash = string;
 
+/** Bytes of a SHA-256 hash. */
 export const HASH_BYTES = 32;
 /** Levels of the sparse tree: one for each bit of a path. */
 export const TREE_DEPTH = 256;
 const NODE_BYTES = 1 + 2 * HASH_BYTES;
 
+/** Returns a hash as 64 lower-case hex digits. */
 export const toHex = (raw: RawHash): string => Buffer.from(raw, 'latin1').toString('hex');
 
 /**

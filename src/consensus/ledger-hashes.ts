@@ -11,6 +11,7 @@ export interface LedgerRow {
   readonly amount: string;
 }
 
+/** Action of a block, as its hash covers it. */
 export interface ActionRow {
   readonly action_index: number;
   /** Index of the transaction; null for an action that no transaction holds. */
@@ -39,6 +40,7 @@ export interface HashPosition {
 }
 
 const CONTRACT_PARTS = ['contracts', 'state', 'executions', 'emissions', 'deposits', 'withdrawals'] as const;
+/** Name of one part of the hash of contracts. */
 export type ContractPart = (typeof CONTRACT_PARTS)[number];
 
 /**

@@ -12,6 +12,7 @@ export interface PinnedValidator {
   readonly source: string;
 }
 
+/** Ed25519 signature: 64 hex digits of the key, 128 of the signature. */
 export interface Signature {
   readonly pubkey: string;
   readonly sig: string;

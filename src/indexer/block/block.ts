@@ -23,6 +23,7 @@ export interface SettledPrices {
   readonly rounds: readonly PriceRound[];
 }
 
+/** Block as a decoder stored it. */
 export interface ChainBlock {
   readonly height: number;
   /** Epoch seconds. */

@@ -62,7 +62,7 @@ export async function executeBlocks(
     if (executed.length > 0 && (made > most.rows || performance.now() - begun > most.ms)) break;
     for (let missing = advance(execution); missing !== null; missing = advance(execution)) {
       if (missing.length > 0) await load([...missing, ...execution.scout()]);
-      await turn(); // a load may find all in memory
+      await turn(); // a load may find everything in memory and never wait
     }
     const done = execution.finish(executed.at(-1)?.hashes ?? previous);
     executed.push(done);

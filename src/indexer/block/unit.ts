@@ -4,6 +4,7 @@ import type { SystemAction } from '../rules/action-definition.ts';
 import type { Movement } from '../state/movements.ts';
 import type { ChainTransaction } from './block.ts';
 
+/** Command of a transaction. */
 export interface CommandUnit {
   readonly kind: 'command';
   readonly transaction: ChainTransaction;
@@ -12,6 +13,7 @@ export interface CommandUnit {
   readonly siblings?: readonly string[];
   readonly txIndex: number;
 }
+/** Action that no text asks for, with the index of its transaction. */
 export interface SystemUnit {
   readonly kind: 'system';
   readonly act: SystemAction;

@@ -12,6 +12,7 @@ export interface ColumnDefinition {
   readonly extra: string;
 }
 
+/** Key of a table. */
 export interface KeyDefinition {
   readonly name: string;
   readonly kind: 'primary' | 'unique' | 'index' | 'fulltext';
@@ -29,6 +30,7 @@ export interface TableDefinition {
   readonly collate: string;
 }
 
+/** Foreign key of a table. */
 export interface ForeignKey {
   readonly name: string;
   readonly columns: readonly string[];

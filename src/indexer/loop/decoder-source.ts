@@ -53,7 +53,7 @@ function transactionOf(
 ): ChainTransaction {
   if (hash === null || source === null)
     throw hole(`transactions has no ${hash === null ? 'hash' : 'source'} of transaction ${txIndex}`);
-  // A payment alone has no text.
+  // A payment without an action has no text.
   return { hash, source, fee, data: data ?? '', ...(outputs ? { outputs } : {}) };
 }
 

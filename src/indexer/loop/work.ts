@@ -29,6 +29,7 @@ export interface IndexerWorkOptions {
   readonly log: Logger;
 }
 
+/** Kind of the blocks that are written next: many at once, or one at the tip. */
 export type Pace = 'catchUp' | 'tip';
 
 /** Blocks that are written in one transaction. */
@@ -287,7 +288,7 @@ export class IndexerWork {
   #begin(blocks: readonly ChainBlock[], store: IndexerStore): Group {
     if (blocks.length === 1) return { blocks };
     const prepared = store.prepare(blocks);
-    prepared.catch(() => undefined); // it may never be waited for
+    prepared.catch(() => undefined); // it may never be awaited
     return { blocks, prepared };
   }
 

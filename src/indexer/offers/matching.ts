@@ -194,7 +194,7 @@ function settle(maker: Trade, taker: Trade, { give, get }: Fill, step: Step): vo
     { side: taker.give, amount: give },
     { side: taker.get, amount: get }
   ].map(({ side, amount }) => ({ tick: side.tick ?? NO_TICK, amount: side.isOwnership ? null : formatAmount(amount) }));
-  // The row of an order has as its give side what the newer one gives, that of a swap what the older one gives.
+  // The give side of the row is that of the newer order, but of the older swap.
   const [given, got] = (taker.kind === 'order' ? moved : moved.toReversed()) as [(typeof moved)[0], (typeof moved)[0]];
   ledger.record(`${taker.kind}_matches`, {
     action_index: action.index,

@@ -135,7 +135,7 @@ function entryOf(offer: Offer): Entry {
         place,
         give: give.amount,
         get: get.amount,
-        // One that is cancelled sells until it closes.
+        // A cancelled dispenser sells until it closes.
         endsAt: offer.status === 'open' ? expiration : null,
         closesAt
       };

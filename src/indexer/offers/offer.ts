@@ -80,13 +80,16 @@ export interface Obligation extends BaseOffer {
   readonly give: Side;
 }
 
+/** Offer of any kind. */
 export type Offer = Trade | Dispenser | Obligation;
+/** Kind of an offer. */
 export type OfferKind = Offer['kind'];
 
 /** Statuses of offers that may still do something. */
 export const LIVE_STATUSES = ['open', 'cancelling', 'expiring', 'pending_coinpay'] as const;
 const LIVE: ReadonlySet<string> = new Set(LIVE_STATUSES);
 
+/** Returns whether an offer may still do something. */
 export function isLive({ status }: Pick<Offer, 'status'>): boolean {
   return LIVE.has(status);
 }

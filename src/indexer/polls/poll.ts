@@ -1,9 +1,13 @@
 import { parseAmount } from '../../consensus/amount.ts';
 
+/** Ways to count a ballot with several options; the first is the default. */
 export const TALLY_MODES = ['approval', 'split'] as const;
+/** Way to count a ballot with several options. */
 export type TallyMode = (typeof TALLY_MODES)[number];
 
+/** Ways to weigh a voter; the first is the default. */
 export const WEIGHT_MODES = ['balance', 'stake', 'flat', 'quadratic'] as const;
+/** Way to weigh a voter. */
 export type WeightMode = (typeof WEIGHT_MODES)[number];
 
 /** Share of a token's supply that is all of it. */
@@ -41,11 +45,13 @@ export interface Choice {
   /** Weight among the shares of the voter's other choices. */
   readonly share: number;
 }
+/** Choices of a voter. */
 export type Ballot = readonly Choice[];
 
 /** The only key of the fact that lists the open polls. */
 export const OPEN_POLLS = 'all';
 
+/** Most options of a poll. */
 export const MOST_OPTIONS = 32;
 const MOST_SHARE = 1_000_000;
 
@@ -64,6 +70,7 @@ export const BALLOT_FAULTS = [
   'BALLOT (duplicate option)',
   'BALLOT (share must be > 0 in split mode)'
 ] as const;
+/** Status of a badly formed ballot. */
 export type BallotFault = (typeof BALLOT_FAULTS)[number];
 
 /** Reads `0,2`, or `0:60,2:40` where votes are split; a choice without a share has the share 1. */

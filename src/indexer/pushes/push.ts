@@ -4,6 +4,7 @@ import type { Columns } from '../state/rows.ts';
 
 /** Methods of a hub that take pushes. */
 export const PUSH_METHODS = ['pushchaintip', 'pushpriceround', 'pushoracleprice', 'pushpricereorg'] as const;
+/** Method of a hub that takes pushes. */
 export type PushMethod = (typeof PUSH_METHODS)[number];
 
 /** One call of a hub. */

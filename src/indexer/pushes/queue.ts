@@ -57,6 +57,7 @@ export async function readGeneration(connection: Query, coin: string): Promise<n
   return Number(found?.generation ?? 0);
 }
 
+/** Reads how many pushes wait, those set aside included. */
 export async function countWaiting(connection: Query): Promise<number> {
   const [found] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM pending_hub_pushes');
   return Number(found?.n ?? 0);

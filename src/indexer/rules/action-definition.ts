@@ -79,6 +79,7 @@ export interface Handler {
   readonly run: (step: Step) => boolean;
 }
 
+/** Status of a valid action. */
 export const VALID = 'valid';
 /** Status of an action that is known, and is not built or not active in the block. */
 export const NOT_ACTIVATED = 'ACTION is not yet activated';

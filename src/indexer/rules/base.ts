@@ -32,7 +32,7 @@ export function ledgerBaseOf(profile: Profile, network: ChainNetwork, domain: st
   };
 }
 
-/** JSON with the keys of each object in order. */
+/** Returns JSON with the keys of each object in order. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)

@@ -30,7 +30,7 @@ export interface SlotMessage {
 export function readSlotMessage(text: string): SlotMessage | null {
   if (!/^[A-Za-z0-9_-]+$/.test(text) || text.length > (MOST_BYTES * 4) / 3) return null;
   const bytes = Buffer.from(text, 'base64url');
-  if (bytes.toString('base64url') !== text) return null; // bits that no byte holds would give one message two texts
+  if (bytes.toString('base64url') !== text) return null; // unused bits of the last character would give one message two texts
   const message = bytes.toString('utf8');
   const [header, engine] = HEADER.exec(message) ?? [];
   if (header === undefined || engine === undefined || !Buffer.from(message).equals(bytes)) return null;

@@ -11,6 +11,7 @@ export const CAPABILITIES = {
   attestation: '1000',
   full_node: '2000'
 } as const;
+/** Name of a capability. */
 export type Capability = keyof typeof CAPABILITIES;
 
 /** Key that may sign in a block, with its stake. */

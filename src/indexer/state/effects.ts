@@ -42,7 +42,9 @@ interface Moved {
 
 /** Kinds of looks: possible recipients of an AIRDROP or DIVIDEND, and trades that a trade passes over. */
 export const LOOKED = ['recipients', 'offers'] as const;
+/** Kind of a look. */
 export type Looked = (typeof LOOKED)[number];
+/** Number of looks by kind. */
 export type Looks = Record<Looked, number>;
 
 /** Units and looks that a block has used. */
@@ -52,6 +54,7 @@ export interface Used {
   readonly looks: Looks;
 }
 
+/** Returns looks before the first one. */
 export const noLooks = (): Looks => ({ recipients: 0, offers: 0 });
 
 /**

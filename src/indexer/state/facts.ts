@@ -4,7 +4,9 @@ import { type Cooling, NO_SIGNER, type Signer } from '../staking/signer.ts';
 import type { Members } from './members.ts';
 import type { Token } from './token.ts';
 
+/** Type of a list of tickers. */
 export const LIST_OF_TICKS = 1;
+/** Type of a list of addresses. */
 export const LIST_OF_ADDRESSES = 2;
 
 /** List after its newest valid edit. */
@@ -119,6 +121,7 @@ export interface Facts {
   cooling: readonly Cooling[];
   counter: number;
 }
+/** Kind of a fact. */
 export type Kind = keyof Facts;
 
 /** Key of one fact. */

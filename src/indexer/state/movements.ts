@@ -1,11 +1,14 @@
 import { tickKey } from './keys.ts';
 import type { Token } from './token.ts';
 
+/** Table of a movement of units. */
 export type Movement = 'debits' | 'credits' | 'escrows';
+/** All tables of movements. */
 export const MOVEMENTS: readonly Movement[] = ['debits', 'credits', 'escrows'];
 
 /** Sums of the movements of tickers, by `tickKey`. */
 export type MovedSums = Map<string, TickSums>;
+/** Sums of the movements of one ticker. */
 export interface TickSums {
   /** Credits less debits. */
   readonly held: bigint;

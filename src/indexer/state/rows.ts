@@ -1,5 +1,6 @@
 /** Value of a row. A column that ends in `_id` may hold the text that it refers to. */
 export type Value = string | number | bigint | null;
+/** Values of a row by column. */
 export type Columns = Readonly<Record<string, Value>>;
 
 /** Row to be written. */

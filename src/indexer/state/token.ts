@@ -29,6 +29,7 @@ export interface Token {
   readonly escrowActionIndex: number | null;
 }
 
+/** Columns that lock a setting of a token for ever. */
 export const LOCKS = [
   'lock_max_supply',
   'lock_max_mint',
@@ -38,4 +39,5 @@ export const LOCKS = [
   'lock_mint',
   'lock_mint_supply'
 ] as const;
+/** Name of a lock. */
 export type LockName = (typeof LOCKS)[number];

@@ -12,6 +12,7 @@ const TEXTS = {
   index_statuses: 'status',
   index_transactions: 'hash'
 } as const;
+/** Name of a lookup table. */
 export type LookupTable = keyof typeof TEXTS;
 
 /**
@@ -27,6 +28,7 @@ const PER_STATEMENT = 1_000;
 
 /** The highest id of each table, in the order of `LOOKUP_TABLES`. */
 export type LastIds = readonly number[];
+/** Lookup tables, in the order of `LastIds`. */
 export const LOOKUP_TABLES = Object.keys(TEXTS) as LookupTable[];
 
 /** Texts by their tables, in the order in which they get ids. */

@@ -21,12 +21,12 @@ export const MIGRATIONS: readonly Migration[] = [
     statements: ['UPDATE mappings_actions SET type_id = 3 - type_id WHERE type_id IN (1, 2)']
   },
   {
-    // Rewards come by the chain alone; those that callers had pushed have the qualifier 1.
+    // Rewards come from the chain alone; those that callers pushed have the qualifier 1.
     name: '2026-11-26-pushed-rewards',
     statements: ['DELETE FROM validator_rewards WHERE round_qualifier = 1', 'DELETE FROM recovery_pending_rewards']
   },
   {
-    // What an address has minted of a token stands in one row instead of in all its actions.
+    // The mints of an address and token are in one row instead of in all its actions.
     name: '2026-11-26-mint-totals',
     statements: [
       'DELETE FROM mint_totals',
@@ -42,7 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
     statements: ['DELETE FROM mappings_files', FILE_MAPPINGS]
   },
   {
-    // A LIST touches its source; what it lists stands in `list_edits`.
+    // A LIST touches its source; its items are in `list_edits`.
     name: '2026-11-26-mappings-of-lists',
     statements: [
       `DELETE m FROM index_actions n JOIN actions x ON x.action_id = n.id JOIN mappings_actions m ON m.action_index = x.action_index

@@ -115,7 +115,7 @@ export class Preparer {
     names?: ChainNames
   ): Promise<PreparedBlocks> {
     const view = this.#view;
-    // What is forgotten was changed by blocks that are written: the changes of those under way are newer.
+    // Facts that are forgotten were changed by written blocks only: changes of those under way are newer.
     if (view.size > (blocks.length > 1 ? MAX_FACTS.catchUp : MAX_FACTS.tip)) view.age();
     const [reader] = readers;
     const load = factLoader(readers, view, { ids: this.#tickers });

@@ -110,7 +110,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     await reopenMatches(connection, action);
     for (const table of BY_ACTION) await connection.query(`DELETE FROM ${table} WHERE action_index >= ?`, [action]);
   }
-  // Its ticker may have been named before it was issued, and stay.
+  // The ticker may have been named before its ISSUE; then it stays.
   if (action !== null) await connection.query('DELETE FROM tokens WHERE action_index >= ?', [action]);
   for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
   if (undo) await restore(connection, undo, height);

@@ -131,7 +131,7 @@ export function textsOf(rows: readonly TableRow[]): Map<LookupTable, Set<string>
 
 const encoderCache = new Map<string, readonly ColumnEncoder[]>();
 
-/** @throws {PlatformError} INTERNAL for a table that is none */
+/** Returns the encoders of the columns of a table. @throws {PlatformError} INTERNAL for an unknown table */
 function encodersOf(table: string): readonly ColumnEncoder[] {
   const known = encoderCache.get(table);
   if (known) return known;
@@ -184,7 +184,7 @@ function lookedUpIn(table: string): readonly ColumnEncoder[] {
   return found;
 }
 
-/** @returns null where a refused row has no value for its column */
+/** Returns a value as its column takes it; null where a value of a refused row does not fit. */
 function encodeValue(encoder: ColumnEncoder, value: Value, lookups: Pick<Lookups, 'idOf'>, isRefused: boolean): Value {
   if (value === null || (encoder.lookup && typeof value !== 'string')) return value;
   const { table, name, lookup } = encoder;

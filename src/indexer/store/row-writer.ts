@@ -34,7 +34,7 @@ export async function insert(
   onDuplicate = ''
 ): Promise<void> {
   const into = `INSERT INTO ${table} (${columns.map(quoteName).join(', ')}) VALUES`;
-  // One is on its way while the next is made: no more of them are in memory.
+  // One statement is under way while the next is made, so memory holds two.
   let sent = Promise.resolve();
   for (const slice of chunks(tuples, (tuple) => tuple)) {
     const statement = `${into} ${slice.join(',')} ${onDuplicate}`;

@@ -33,9 +33,11 @@ export class SanitySchedule {
   readonly #known = new Map<number, Known>();
 
   /**
-   * @param moved  movements of what is written, by ticker id
-   * @param isGroup whether that is a group of blocks, as in a catch-up
-   * @returns the tickers that are to be checked with it
+   * Counts movements, and returns the tickers that are due.
+   *
+   * @param moved number of movements of the blocks to write, by ticker id
+   * @param isGroup whether they are a group of blocks, as in a catch-up
+   * @returns ids of the tickers to check with these blocks
    */
   begin(moved: ReadonlyMap<number, number>, isGroup: boolean): readonly number[] {
     const effort = isGroup ? CATCH_UP : AT_THE_TIP;

@@ -322,7 +322,7 @@ export class IndexerStore {
     const rooted = this.#advanceRoots(prepared);
     const texts = byBlock.map((block) => textsOf([...block.rows, ...block.changes]));
     const lastIds = await this.#lookups.prepareBlocks(this.#connection, texts);
-    // In few messages: the server is busy with one while this thread carries out the next blocks.
+    // Few large messages: the server is busy with one while this thread executes the next blocks.
     const batch = new StatementBatch(this.#connection);
     for (const [table, own] of Map.groupBy(made, (row) => row.table)) {
       for (let at = 0; at < own.length; at += ENCODED_ROWS) {
@@ -349,8 +349,8 @@ export class IndexerStore {
     );
     await writeBalances(batch, balances);
     await writeMarkets(batch, executed);
-    await batch.query('DO 0'); // what no answer was asked for is carried out by now
-    const isGroup = executed.length > 1; // then the server has the next blocks to read for as well
+    await batch.query('DO 0'); // all statements sent without waiting for an answer are done after this one
+    const isGroup = executed.length > 1; // the server then also answers reads for the next blocks
     const checkers = isGroup ? [this.#connection] : [this.#connection, this.#checker];
     this.#sanity.finish(await checkSanity(checkers, this.#sanity.begin(moved, isGroup)));
     const root = await rooted;

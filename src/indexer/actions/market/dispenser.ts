@@ -165,7 +165,7 @@ const create = defineAction<NewDispenser>({
   }),
   row: (leg, step) => {
     const [getAddress, oracle] = [leg.getAddress, leg.oracle].map((address) => ownAddress(step, address));
-    // Both may be new: their ids are dealt in byte order.
+    // Both may be new: they get their ids in byte order.
     for (const address of [getAddress, oracle].filter((one) => one != null).sort(compareBytes))
       step.ledger.addressId(address);
     return {

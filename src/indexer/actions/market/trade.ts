@@ -192,5 +192,7 @@ function defineTrade(kind: Kind): Handler {
   return byFormat([defineCreate(kind), cancel, edit]);
 }
 
+/** Offers a trade in any part. */
 export const ORDER = defineTrade('order');
+/** Offers a trade that is taken in whole. */
 export const SWAP = defineTrade('swap');

@@ -97,7 +97,7 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   const former = known?.list.members ?? new Members();
   const members = edit === REMOVE ? former.without(valid) : former.with(valid);
   const root = known?.root ?? action.index;
-  // Members after an edit are kept with the block, once for all edits of it. Before there were limits each edit kept them.
+  // The block keeps the members once after all its edits. Below the height of LIMITS each edit keeps them.
   const keeps = known === null || !hasLimits(step);
   if (keeps) for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
   ledger.set('listRoot', String(action.index), root);

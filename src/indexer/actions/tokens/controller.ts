@@ -9,6 +9,7 @@ export interface ControllerFields {
 
 const ACTION_CLASSES: ReadonlySet<string> = new Set(['transfer', 'trade', 'burn', 'mint', 'stake', 'ownership', 'all']);
 
+/** Reads the fields of a controller. */
 export function readController({ action: { fields } }: Step): ControllerFields {
   return {
     controller: fields.get('CONTROLLER'),
@@ -33,4 +34,5 @@ export const CONTROLLER_BINDING: readonly Check<ControllerFields>[] = [
   ['CONTROLLER (null)', ({ controller }) => controller === '']
 ];
 
+/** Checks of a controller without a token. */
 export const CONTROLLER_CHECKS: readonly Check<ControllerFields>[] = [CONTROLLER_KNOWN, ...CONTROLLER_BINDING];

@@ -245,7 +245,7 @@ export const ISSUE_CHECKS: readonly Check<Issue>[] = [
   ['TICK (unknown)', ({ controller, token }) => controller !== null && token === null],
   ...CONTROLLER_BINDING.map(ofController),
   ...windowChecks,
-  // Two such names are one for the unique key of every index in use.
+  // The unique key of every index in use takes two such names for one.
   [
     'TICK (first 200 characters taken)',
     ({ token, name }, { ledger }) => {

@@ -8,6 +8,7 @@ export type Issue = ReturnType<typeof readIssue>;
 
 /** Format that binds a token to a contract. */
 export const CONTROLLER_FORMAT = 6;
+/** Decimals of a token whose ISSUE names none. */
 export const DEFAULT_DECIMALS = 0;
 /** Most decimals of a token. */
 export const MAX_DECIMALS = 18;

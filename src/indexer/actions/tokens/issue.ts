@@ -128,7 +128,7 @@ export const ISSUE = defineAction<Issue>({
   row: (issue, step) => {
     const { get } = step.action.fields;
     return {
-      // First, as its ticker gets its id first.
+      // First, because its ticker gets its id first.
       callback_tick_id: get('CALLBACK_TICK') === '' ? null : tickColumn(step, get('CALLBACK_TICK'), issue.callbackTick),
       tick_id: tickColumn(step, issue.name),
       ...Object.fromEntries(AMOUNTS.map((field) => [field.toLowerCase(), orNull(get(field))])),

@@ -56,7 +56,7 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 function read(step: Step): Leg[] {
   const { action, ledger } = step;
   const groups = legsOf(step);
-  // What a single transfer reads has been guessed already.
+  // The facts of a single transfer have been guessed already.
   if (groups.length > 1)
     ledger.request(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
   const legs = new Map<string, Leg>();
@@ -95,7 +95,7 @@ function lacksKey({ token, amount, destination, held }: Leg, step: Step): boolea
   const gate = step.ledger.get('gate', tickKey(token!.tick));
   if (gate === null || held + amount! < gate) return false;
   return !step.action.siblings.some((text) => {
-    if (!/^\s*m/i.test(text)) return false; // most are no messages, and not worth to be split
+    if (!/^\s*m/i.test(text)) return false; // most are no messages: do not split them
     const { name, format, fields } = parseCommand(text);
     return name === 'MESSAGE' && format === KEY_MESSAGE && namedAddress(step, fields[1] ?? '') === destination;
   });

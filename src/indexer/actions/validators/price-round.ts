@@ -69,7 +69,7 @@ function areDistinct(pairs: PriceRound['pairs']): boolean {
 /** Returns the validators for prices that signed, and all that could have. */
 function count({ round, timestamp, height, pairs, sigs }: Omit<Round, 'votes'>, { ledger }: Step): Votes {
   const all = validatorsAt('price', ledger, height!);
-  // All that the reward reads is asked for first: a fact that is met later would have every signature checked again.
+  // Request all facts of the reward first: a later miss would have every signature checked again.
   const sources = [...new Set(all.map(({ source }) => source))];
   ledger.request(sources.flatMap((key) => [{ kind: 'unclaimed', key } as const, { kind: 'addressId', key } as const]));
   const signedRound: PriceRound = { round: round!, timestamp: timestamp!, btc_block_height: height!, pairs };

@@ -31,6 +31,7 @@ export async function addressIds(
   );
 }
 
+/** Reads addresses by their ids. */
 export async function addressNames(connection: Query, ids: readonly number[]): Promise<Map<number, string>> {
   const found = await rows<{ id: number; address: string }>(
     connection,
@@ -83,6 +84,7 @@ export async function loadPreferences(keys: readonly string[], loading: Loading)
   for (const [n, key] of keys.entries()) view.load('preferences', key, preferences.get(n));
 }
 
+/** Returns whether an address ever opened a dispenser at another one. @param addresses the first, then the second */
 export async function hasServed(loading: Loading, addresses: readonly string[]): Promise<boolean> {
   const ids = await addressIds(loading, addresses);
   const found = await rows(

@@ -193,7 +193,7 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     for (const key of keys) view.load('cooling', key, found.get(Number(key)));
   },
   spent: async (keys, { view }) => {
-    for (const key of keys) view.load('spent', key, undefined); // of the block in work, which has spent nothing yet
+    for (const key of keys) view.load('spent', key, undefined); // a fact of the block in work, which has spent nothing yet
   },
   counter: async (keys, { connection, view }) => {
     for (const key of keys) {

@@ -1,6 +1,7 @@
 import type { Connection } from '../../../db/core/connection.ts';
 import type { View } from '../../state/view.ts';
 
+/** Connection that answers statements. */
 export type Query = Pick<Connection, 'query'>;
 
 /** Tickers as a loader needs them. Those of tokens are all in memory. */

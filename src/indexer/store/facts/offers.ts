@@ -106,7 +106,7 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
   return found.map((row) => {
     const index = Number(row['action_index']);
     const [give, get] = [sideOf(row, 'give'), sideOf(row, 'get')];
-    // A match that nobody paid for used nothing of the order that was to pay in the chain's coin.
+    // A match that was not paid used nothing of the order on the side of the chain's coin.
     const using = give.tick === null ? matches.filter(({ status }) => status !== EXPIRED_MATCH) : matches;
     const trade: Trade = {
       kind,

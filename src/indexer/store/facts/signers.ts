@@ -27,7 +27,7 @@ export async function readSigners(connection: Query, pubkeys: readonly string[])
       ),
       (row) => Number(row['signing_pubkey_id'])
     );
-  // A revoke has a row of its own, which is no delegation.
+  // A revocation has a row of its own, which is no delegation.
   const unlessRevoke = `JOIN actions x ON x.action_index = r.action_index AND x.action_format <> ${REVOKE_FORMAT}`;
   const [stakes, delegations] = [await rowsOf('stakes'), await rowsOf('delegations', unlessRevoke)];
   const ends = await rows<{ id: number; revoked: number | null; banned: number }>(

@@ -7,6 +7,7 @@ import type { Loading } from './loading.ts';
 
 type TokenRow = Readonly<Record<string, string | number | null>>;
 
+/** Loads tokens by `tickKey`. */
 export async function loadTokens(keys: readonly string[], { connection, view, tickers }: Loading): Promise<void> {
   const ids = keys.flatMap((key) => tickers.ids.get(key) ?? []);
   const found =
@@ -51,6 +52,7 @@ export function readToken(row: TokenRow): Token {
   };
 }
 
+/** Statement that reads the balance of each pair. */
 export const BALANCES = `SELECT w.n, b.amount FROM w STRAIGHT_JOIN balances b ON b.address_id = w.a AND b.tick_id = w.t`;
 /** Reads the sum of the mints of each pair: the newest row of a pair has it. */
 export const MINTED = `SELECT n, amount FROM (SELECT w.n, (SELECT m.total FROM mint_totals m
@@ -85,6 +87,7 @@ export async function loadPairs(
   for (const [n, key] of keys.entries()) view.load(kind, key, amounts.get(n));
 }
 
+/** Loads for each address the set of tickers in the rows of a table. */
 export async function loadTickSets(
   keys: readonly string[],
   loading: Loading,

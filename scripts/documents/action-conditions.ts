@@ -49,8 +49,8 @@ const COMMON: Conditions = {
   'EXPIRATION (past)': 'it is given and not above the time of the block',
   'ALLOW_LIST (unknown)': 'it is given, not `0`, and no LIST or edit of one has that number',
   'ALLOW_LIST (unsupported)': 'the list is not of addresses',
-  'BLOCK_LIST (unknown)': 'the same of the block list',
-  'BLOCK_LIST (unsupported)': 'the same of the block list',
+  'BLOCK_LIST (unknown)': 'it is given, not `0`, and no LIST or edit of one has that number',
+  'BLOCK_LIST (unsupported)': 'the list is not of addresses',
   'CONTROLLER (unknown)': 'it is given: there are no contracts',
   'ACTION_CLASS (unknown)':
     'it is none of `transfer`, `trade`, `burn`, `mint`, `stake`, `ownership`, `all`, in any case',
@@ -142,7 +142,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
       'there are more than 250 commands, empty ones included, or their weights are above 250: 25 for AIRDROP and DIVIDEND, 30 for EXECUTE and for DEPLOY but its format 4, else 1',
     'ACTION (unknown)':
       'a name is none of an action, the empty one included; names count in capitals only. An action that is not active or not built refuses itself alone',
-    'BATCH (limit)': 'a command is a BATCH; of several limits the one of the name that comes first is told',
+    'BATCH (limit)': 'a command is a BATCH; of several limits, that of the first name counts',
     'MINT (limit)': 'two MINTs are of one token; unknown tickers count as one token',
     'ISSUE (limit)': 'there are two ISSUEs of tickers without a point; `^id` counts as one of these',
     'DEPLOY (limit)': 'there are two DEPLOYs',
@@ -203,7 +203,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'FIAT_CODE (no price snapshot in the settlement window)':
       'it is given, and so is GET_TICK; or the block is below FIAT_DISPENSERS',
     'GET_ADDRESS (not authorized)': "GIVE_TICK's lists exclude it",
-    'GET_ADDRESS (dispenser not permitted)': 'it is not the source, and none of what is told under Offers lets it serve'
+    'GET_ADDRESS (dispenser not permitted)': 'it is not the source, and none of the rules under Offers lets it serve'
   },
   DISPENSER_CANCEL: changed,
   DISPENSER_EDIT: changed,

@@ -45,7 +45,7 @@ test('NODE_REFUSED: answers that are no policy', () => {
     { mempoolminfee: '0.1', maxdatacarriersize: -1 }
   ])
     assert.throws(() => policyOf({ mempool: answers, network }, []), { code: 'NODE_REFUSED' });
-  assert.throws(() => policyOf({ mempool: { size: 0 }, network }, []), { message: /tells no mempoolminfee/ });
+  assert.throws(() => policyOf({ mempool: { size: 0 }, network }, []), { message: /has no mempoolminfee/ });
   for (const answers of [null, {}, { relayfee: 'much' }])
     assert.throws(() => policyOf({ mempool, network: answers }, []), { code: 'NODE_REFUSED' });
 });

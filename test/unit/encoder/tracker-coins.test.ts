@@ -54,7 +54,7 @@ test('TRACKER_BEHIND, TRACKER_HALTED, TRACKER_NOT_READY: each says why, and name
       'TRACKER_NOT_READY',
       "has another block 9 than the encoder's node: they are of different chains"
     ],
-    [[200, page({ synced: false, halted: true })], 'TRACKER_HALTED', 'is halted, and waits for its operator'],
+    [[200, page({ synced: false, halted: true })], 'TRACKER_HALTED', 'is halted until its operator acts'],
     [[200, page({ lag: null })], 'TRACKER_NOT_READY', 'does not know yet how far it is behind its node'],
     [[503, '{"error":"x","code":"COINS_INCOMPLETE"}'], 'TRACKER_NOT_READY', 'has not finished its first sync']
   ] as const)
@@ -65,8 +65,8 @@ test('TRACKER_UNAVAILABLE: errors, answers of others, and none', async () => {
   for (const [given, says] of [
     [[503, '{"error":"x","code":"ACTOR_BUSY"}'], 'answers 503 (ACTOR_BUSY)'],
     [[502, '<html>'], 'answers 502'],
-    [[200, '{"utxos":'], 'gives an answer that is none of a tracker'],
-    [[200, '{"utxos":[]}'], 'gives an answer that is none of a tracker']
+    [[200, '{"utxos":'], 'gives an answer that is not a page of coins'],
+    [[200, '{"utxos":[]}'], 'gives an answer that is not a page of coins']
   ] as const)
     assert.deepEqual(await failureFor(given), ['TRACKER_UNAVAILABLE', `the UTXO tracker ${says}`]);
   assert.deepEqual(await failureFor([200, ''], 'http://127.0.0.1:1'), [

@@ -187,7 +187,7 @@ test('CF-03: an account that is set here is not taken to a place that the hub na
   const parted = await runCommandLine(['decoder', '--check-config'], env);
   assert.equal(parted.code, 78);
   const reason =
-    /missing required environment variable DECODER_DB_HOST: .*come whole .*: DECODER_DB_PASS set here, so set/;
+    /missing required environment variable DECODER_DB_HOST: .*must both come from the hub.*: DECODER_DB_PASS set here, so set/;
   assert.match(parted.stderr, reason);
   const own = { ...env, DECODER_DB_HOST: 'mine.example', DECODER_DB_USER: 'mine' };
   const { code, stdout, stderr } = await runCommandLine(['decoder', '--check-config'], own);

@@ -121,7 +121,7 @@ test('a hub that goes away changes nothing; status says for how long', async () 
 
 test('without a network and without a hub it says what to set', async () => {
   for (const [env, fault] of [
-    [{}, /variable NETWORK: .* or HUB_API_HOST/],
+    [{}, /variable NETWORK: .* or set HUB_API_HOST/],
     [{ HUB_API_HOST: '127.0.0.1', INDEXER_DB_NAME: 'ledger' }, /INDEXER_DB_NAME: of one network; set NETWORK too/]
   ] as const) {
     const { exited, output } = startServiceProcess('explorer', { ...env });

@@ -3,15 +3,20 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { openBrowser } from '../support/browser.ts';
 import { atEnd } from '../support/cleanup.ts';
+import { testServer } from '../support/mariadb.ts';
+import { startServiceProcess } from '../support/service-process.ts';
 import { startPlatform } from '../support/services.ts';
+import { eventually, replicasAt, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const STRANGER = 'stranger.example.org';
 const SOCKETS: Readonly<Record<string, string>> = {
   explorer: '/api/websocket',
   hub: '/hub-db/subscribe',
-  sync: '/subscribe/indexer/litecoin/regtest'
+  sync: '/subscribe/indexer/litecoin/regtest',
+  replica: '/subscribe/indexer/litecoin/regtest'
 };
 
 /** What a page of a stranger tries with a service: everything that a page can. */
@@ -46,6 +51,21 @@ const ATTACK = `async ([base, socketPath]) => {
 }`;
 
 const { services } = await startPlatform('');
+const source = services.find(({ name }) => name === 'sync')!;
+const replicaPort = await freePort();
+startServiceProcess('sync', {
+  ...source.env,
+  ...{ SYNC_MODE: 'client', SYNC_SOURCES: source.url, SYNC_API_PORT: String(replicaPort) },
+  ...{
+    SYNC_STATE_DIR: temporaryDirectory('replica-state'),
+    REPLICA_DB_PREFIX: 'replica_',
+    ...replicasAt(await testServer())
+  }
+});
+const replica = { name: 'replica', url: `http://127.0.0.1:${replicaPort}` };
+await eventually('the replica answers', 60_000, async () => {
+  return (await fetch(`${replica.url}/livez`).catch(() => undefined))?.status === 200;
+});
 const page = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello</p>'));
 page.listen(0, '127.0.0.1');
 await once(page, 'listening');
@@ -53,7 +73,7 @@ atEnd(async () => void page.close());
 const { port } = page.address() as AddressInfo;
 const browser = await openBrowser({ args: [`--host-resolver-rules=MAP ${STRANGER} 127.0.0.1`] });
 
-for (const { name, url } of services)
+for (const { name, url } of [...services, replica])
   test(`a page of another origin, also by rebinding, gets nothing from a ${name} without a key on the loopback`, async () => {
     const socketPath = SOCKETS[name] ?? '/nothing';
     const tab = await browser.newPage();

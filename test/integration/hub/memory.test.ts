@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
@@ -23,7 +26,8 @@ async function readSome(response: Response, bytes: number): Promise<number> {
   return read;
 }
 
-test('one request for a gigabyte of price rounds costs the hub a few pages of memory', async () => {
+/** A hub in a process of its own that has 1,500 rounds of 20 KB. */
+async function startFull() {
   const database = await createDatabase('hub');
   const port = await freePort();
   const env = { ...databaseEnv('HUB', database), HUB_HOST: '127.0.0.1', HUB_PORT: String(port) };
@@ -36,6 +40,11 @@ test('one request for a gigabyte of price rounds costs the hub a few pages of me
     `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, status, consensus_proof, origin)
      SELECT seq, 'BTC/USD', 1, 1700000000, 100, 'finalized', REPEAT('x', 20000), 'validators' FROM seq_1_to_1500`
   );
+  return { hub, url, ping };
+}
+
+test('one request for a gigabyte of price rounds costs the hub a few pages of memory', async () => {
+  const { hub, url, ping } = await startFull();
   const before = peakOf(hub.child.pid!);
   const call = { jsonrpc: '2.0', method: 'getpricesnapshots', params: { limit: 1_500 } };
   const batch = Array.from({ length: 40 }, (_, id) => ({ ...call, id }));
@@ -56,4 +65,21 @@ test('one request for a gigabyte of price rounds costs the hub a few pages of me
     readonly rows: readonly { readonly id: number }[];
   };
   assert.deepEqual([whole.count, whole.rows.length, whole.rows.at(-1)?.id], [250, 250, 250]);
+});
+
+test('a hundred subscribers who resume far behind and read nothing cost the hub a few pages of memory', async (t) => {
+  const { hub, url, ping } = await startFull();
+  const before = peakOf(hub.child.pid!);
+  const sockets = Array.from({ length: 100 }, () => {
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/hub-db/subscribe?since_id=price_snapshots:0`);
+    socket.on('open', () => socket.pause());
+    return socket;
+  });
+  t.after(() => sockets.forEach((socket) => void socket.terminate()));
+  await Promise.all(sockets.map((socket) => once(socket, 'open')));
+  await sleep(10_000);
+  assert.ok(await ping(), 'it answers others');
+  assert.equal(hub.child.exitCode, null);
+  const grown = (peakOf(hub.child.pid!) - before) / MB;
+  assert.ok(grown < 150, `${grown.toFixed(0)} MB more`);
 });

@@ -36,7 +36,7 @@ export async function selectBitcoinHeight(connection: Connection): Promise<numbe
   const [tip] = await rows<{ height: number }>(
     connection,
     `SELECT block_height AS height FROM chain_tips
-      WHERE coin IN ('bitcoin', 'BTC') AND network = 'mainnet' AND trusted ORDER BY updated_at DESC LIMIT 1`
+      WHERE LOWER(coin) IN ('bitcoin', 'btc') AND LOWER(network) = 'mainnet' AND trusted ORDER BY updated_at DESC LIMIT 1`
   );
   return tip?.height ?? null;
 }

@@ -47,6 +47,8 @@ const PROBE_INTERVAL_MS = 1_000;
 /** Faults of statements that the log tells. */
 const MOST_NOTED = 100;
 const noted = new Set<string>();
+/** A database of the other kind lacks tables too. */
+const EXCHANGED = '; or INDEXER_DB_NAME and DECODER_DB_NAME are exchanged';
 const BREAKER = { failureThreshold: 5, cooldownMs: 2_000, trialTimeoutMs: 10_000 } as const;
 
 const data = workerData as ExplorerActorData;
@@ -178,7 +180,8 @@ async function look(): Promise<ExplorerReport> {
 /** Logs the reason and the remedy once, and that it is over. */
 function tellFault(database: string, looked: PromiseSettledResult<unknown>): void {
   const fault = looked.status === 'rejected' ? PlatformError.from(looked.reason) : null;
-  const text = fault && `${database}: ${reasonOf(fault)}; ${fault.hint}`;
+  const text =
+    fault && `${database}: ${reasonOf(fault)}; ${fault.hint}${hasCode(fault, 'TABLE_LACKING') ? EXCHANGED : ''}`;
   if (text === (told.get(database) ?? null)) return;
   if (text === null) {
     told.delete(database);

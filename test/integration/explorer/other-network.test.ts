@@ -63,3 +63,42 @@ test('DATABASE_REFUSED: a wrong account is named once with reason and remedy, an
   );
   assert.equal(blocks[0], 200, 'the ledger answers');
 });
+
+test('TABLE_LACKING: databases whose names were exchanged, and a table that is gone, are named once with reason and remedy', async () => {
+  const { indexer, decoder } = await createExplored();
+  const start = async (databases: { indexer: typeof indexer; decoder: typeof indexer }) => {
+    const port = await freePort();
+    const { output } = startServiceProcess('explorer', {
+      ...{ NETWORK: 'RBTC', EXPLORER_API_HOST: '127.0.0.1', EXPLORER_API_PORT: String(port) },
+      ...databaseEnv('DECODER', databases.decoder),
+      ...databaseEnv('INDEXER', databases.indexer)
+    });
+    return { url: `http://127.0.0.1:${port}`, output };
+  };
+  const isToldOnce = async ({ url, output }: { url: string; output: () => string }, reason: RegExp) => {
+    await eventually('the log has the reason', 60_000, async () => reason.test(output()));
+    await sleep(5_000);
+    assert.equal(
+      output()
+        .split('\n')
+        .filter((line) => reason.test(line)).length,
+      1,
+      output()
+    );
+    assert.doesNotMatch(output(), /circuit/);
+    assert.equal((await fetch(`${url}/readyz`)).status, 503);
+    const answer = await fetch(`${url}/api/blocks`);
+    assert.deepEqual([answer.status, ((await answer.json()) as { code: string }).code], [500, 'DB_ERROR']);
+  };
+  const swapped = await start({ indexer: decoder, decoder: indexer });
+  const remedy = 'no (?:table|column) .*; let a release write .*; or INDEXER_DB_NAME and DECODER_DB_NAME are exchanged';
+  await isToldOnce(swapped, new RegExp(`${decoder.name}: .*${remedy}`));
+
+  const right = await start({ indexer, decoder });
+  const isReady = async () => (await fetch(`${right.url}/readyz`).catch(() => undefined))?.status === 200;
+  await eventually('it is ready', 60_000, isReady);
+  await sql(indexer, 'RENAME TABLE index_transactions TO gone');
+  await isToldOnce(right, new RegExp(`${indexer.name}: .*no table index_transactions; let`));
+  await sql(indexer, 'RENAME TABLE gone TO index_transactions');
+  await eventually('it is ready again', 60_000, isReady);
+});

@@ -149,7 +149,7 @@ test('bump_tx: REQUEST_INVALID for what cannot be replaced, and nothing stays re
   const grown = await encoder.call<Made>('bump_tx', { tx_hex: child });
   assert.equal(grown.replaces, parse(child).txid);
   await node.mine(1);
-  await refused({ txid }, /a block has it/);
+  await refused({ txid }, /it is confirmed/);
   const huge = await encoder.ask('bump_tx', { tx_hex: child, feePerKb: 20_000_000 });
   assert.equal(huge.error?.data['code'], 'REQUEST_INVALID');
   assert.ok(encoder.reservations.count <= before + 2, 'only those of create_tx');

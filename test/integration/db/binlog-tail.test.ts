@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Connection, connect } from '../../../src/db/core/connection.ts';
-import { readLogState } from '../../../src/db/source/binlog/position.ts';
+import { isOfOneLog, readLogState } from '../../../src/db/source/binlog/position.ts';
 import { BinlogTail } from '../../../src/db/source/binlog/tail.ts';
 import { TouchedLog } from '../../../src/db/source/binlog/touched.ts';
 import { startMariaDb } from '../../../src/devnet/processes/mariadb.ts';
@@ -19,7 +19,7 @@ async function position(connection: Connection) {
   return at!;
 }
 
-test('a file of the log that ends with the name of the next one is whole; after a crash every table may have changed', async (t) => {
+test('a tail goes on with the next file of the log, also after a crash; only a log that is synced counts as one with that before it', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-tail-'));
   let server = await startMariaDb(directory, OPTIONS);
   t.after(async () => {
@@ -44,7 +44,6 @@ test('a file of the log that ends with the name of the next one is whole; after 
   assert.ok(await tail.reached(rotated, 20_000), tail.fault ?? 'it does not arrive');
   assert.equal(log.upTo(rotated).isAll, false);
   assert.deepEqual([...log.upTo(rotated).values('notes')], [1, 2]);
-  log.forget(rotated);
   for (const each of [opening, connection]) each.destroy();
   await server.stop('SIGKILL');
   server = await startMariaDb(directory, OPTIONS, server.root.port);
@@ -52,6 +51,8 @@ test('a file of the log that ends with the name of the next one is whole; after 
   await connection.query('INSERT INTO notes VALUES (3)');
   const after = await position(connection);
   assert.ok(await tail.reached(after, 60_000), tail.fault ?? 'it does not arrive');
-  assert.ok(log.upTo(after).isAll);
+  assert.deepEqual([...log.upTo(after).values('notes')], [1, 2, 3]);
+  // What it lost may have been committed; the first server did not live long enough to tell their starts apart.
+  assert.equal(isOfOneLog({ ...rotated, started: rotated.started! - 5 }, { ...after, isSynced: false }), false);
   connection.destroy();
 });

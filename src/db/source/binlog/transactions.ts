@@ -119,15 +119,9 @@ export class LogTransactions {
     this.#current.isAll = true;
   }
 
-  /**
-   * A whole file ends with the name of the next one, or with a word that the server stopped. Where neither was read before the server
-   * makes up the beginning of another file, it died, and what it lost of the file may have been committed.
-   */
+  /** Goes on with the next file. Whether a crash cut the one before, the server's start and `sync_binlog` say: see `isOfOneLog`. */
   #rotate(event: LogEvent): void {
-    const to = { file: String(event['binlogName']), offset: Number(event['position']) };
-    const isMadeUp = event.nextPosition === 0;
-    if (isMadeUp && to.file !== this.position.file) this.takeUnknown();
-    this.#end(to);
+    this.#end({ file: String(event['binlogName']), offset: Number(event['position']) });
   }
 
   #takeRows(event: LogEvent, tableMap: ZongJi['tableMap']): void {

@@ -67,6 +67,8 @@ const RANK = 'push_generation AS generation, source_chain AS chain, action_index
 
 /** What tells the prices of one token by one address from others. */
 const FEED = ['source_address', 'source_chain', 'coin', 'tick', 'fiat'] as const;
+/** Feeds that are named in one statement. */
+const FEEDS_AT_ONCE = 200;
 type Feed = Readonly<Record<(typeof FEED)[number], string>>;
 const OF_FEED = FEED.map((name) => `${name} = ?`).join(' AND ');
 const namesOf = (feed: Feed): string[] => FEED.map((name) => feed[name]);
@@ -163,9 +165,23 @@ export async function retractOraclePrices(connection: Connection, where: string,
   );
   if (gone.length === 0) return 0;
   await connection.query(`DELETE FROM oracle_prices WHERE ${where}`, values);
-  const feeds = new Map(gone.map((feed) => [JSON.stringify(namesOf(feed)), feed]));
-  for (const feed of feeds.values()) await settleFeed(connection, feed);
+  for (const feed of await findLeft(connection, gone)) await settleFeed(connection, feed);
   return gone.length;
+}
+
+/** Those of some feeds that have rows. Strangers may have told of thousands that have none now. */
+async function findLeft(connection: Connection, feeds: readonly Feed[]): Promise<Feed[]> {
+  const names = [...new Map(feeds.map((feed) => [JSON.stringify(namesOf(feed)), namesOf(feed)])).values()];
+  const left: Feed[] = [];
+  for (let at = 0; at < names.length; at += FEEDS_AT_ONCE)
+    left.push(
+      ...(await rows<Feed & SqlRow>(
+        connection,
+        `SELECT DISTINCT ${FEED.join(', ')} FROM oracle_prices WHERE (${FEED.join(', ')}) IN (?)`,
+        [names.slice(at, at + FEEDS_AT_ONCE)]
+      ))
+    );
+  return left;
 }
 
 /** Of strangers' prices the oldest goes when there are too many. */

@@ -404,9 +404,7 @@ export class SourceFeed {
 
   async #broadcast(messages: Broadcast[], readSince?: number): Promise<boolean> {
     const resume = this.#resumePoint();
-    const hasOthers = resume !== null && (await this.#options.broadcast(messages, resume, readSince));
-    this.#started().isAmended = resume !== null && !hasOthers;
-    return hasOthers;
+    return resume !== null && (await this.#options.broadcast(messages, resume, readSince));
   }
 
   async #keep(): Promise<void> {

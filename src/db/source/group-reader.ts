@@ -304,8 +304,7 @@ class GroupReader {
       withRows: this.#withRows,
       touched: this.#touched,
       logged: this.#logged?.touched ?? null,
-      again: this.#memory.again(AGAIN_ROWS),
-      isAmended: this.#memory.isAmended
+      again: this.#memory.again(AGAIN_ROWS)
     });
     const { vanishedIds } = this.#lookups;
     const lookupTimes = new Map<string, string>();

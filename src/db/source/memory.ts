@@ -68,8 +68,6 @@ export class SourceMemory {
   #learned: Learned | undefined;
   /** By table: values beyond the safe integers at which rows of the open group stand; others may stand there too. */
   readonly #shared = new Map<string, Span[]>();
-  /** Every subscriber of the last message takes amendments. */
-  isAmended = false;
   /** Parts that amendments brought, with their rows: the next blocks send them once more to subscribers without amendments. */
   #again: { readonly table: string; readonly spans: readonly Span[]; readonly rows: number }[] = [];
 

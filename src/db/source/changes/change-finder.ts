@@ -31,15 +31,13 @@ export interface GroupFacts {
   readonly logged: LoggedChanges | null;
   /** By table: values that are sent once more, for subscribers without amendments. */
   readonly again: ReadonlyMap<string, readonly Span[]>;
-  /** Every subscriber takes amendments. */
-  readonly isAmended: boolean;
 }
 
 /** Finds what changed since the last broadcast beyond the rows of the new blocks. All reads are of one snapshot. */
 export async function findChanges(
   statements: Statements,
   layout: SourceLayout,
-  { watches, facts, before, own, stale, withRows, touched, logged, again, isAmended }: GroupFacts
+  { watches, facts, before, own, stale, withRows, touched, logged, again }: GroupFacts
 ): Promise<{
   readonly tables: ReadonlyMap<string, TableFound>;
   readonly gaps: readonly string[];
@@ -75,7 +73,7 @@ export async function findChanges(
     await lookAround(statements, looks, withRows, new Set(touched.rules.map(({ plan }) => plan)));
     await lookAtCorrelated(statements, looks);
   }
-  const taker = new ChangeTaker(statements, layout.dbType, { isAmended });
+  const taker = new ChangeTaker(statements, layout.dbType);
   const found = new Map<string, TableFound>();
   const take = async (look: Look, named?: NamedRows) => {
     const change = named ? await taker.takeNamed(look, named, touched) : await taker.take(look, touched);

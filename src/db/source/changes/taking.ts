@@ -17,8 +17,6 @@ import type { TouchedKeys } from './touch-rules.ts';
 
 /** Rows and bytes of older blocks, and of tables without blocks, that go with one group; the rest goes with the next. */
 const GROUP_ROOM = { rows: 100_000, bytes: 16 * 2 ** 20 };
-/** The same where amendments bring the rest at once: replicas write the first rows while the source reads the next. */
-const FIRST_ROOM = { rows: 16_000, bytes: 2 * 2 ** 20 };
 /** Keys of one SELECT. */
 const KEYS_AT_ONCE = 500;
 
@@ -41,23 +39,14 @@ export class ChangeTaker {
   readonly #isForOthers: (plan: TablePlan) => boolean;
   #room: { rows: number; bytes: number };
 
-  /**
-   * @param isAmendment for subscribers that know parts of tables
-   * @param isAmended every subscriber of the group takes amendments
-   * @param room how much may be read; default: for a group
-   */
+  /** @param isAmendment for subscribers that know parts of tables @param room how much may be read; default: for a group */
   constructor(
     statements: Statements,
     dbType: DbType,
     {
       isAmendment = false,
-      isAmended = false,
-      room = isAmended ? FIRST_ROOM : GROUP_ROOM
-    }: {
-      readonly isAmendment?: boolean;
-      readonly isAmended?: boolean;
-      readonly room?: Readonly<typeof GROUP_ROOM>;
-    } = {}
+      room = GROUP_ROOM
+    }: { readonly isAmendment?: boolean; readonly room?: Readonly<typeof GROUP_ROOM> } = {}
   ) {
     this.#statements = statements;
     this.#isAmendment = isAmendment;

@@ -15,6 +15,8 @@ const CHANGED = ['stakes', 'orders', 'dispensers', 'bets'];
 const LARGE = 6_000;
 /** A table of this many rows is settled within five seconds. */
 const LARGEST = 190_000;
+/** Lookup rows: three times as many as a group reads the ids of. */
+const LABELS = 60_000;
 const SETTLED_MS = 5_000;
 
 let source: DatabaseCoordinates;
@@ -30,7 +32,10 @@ before(async () => {
   for (const table of CHANGED) await multiply(writer, table, LARGE);
   await writer.query('CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)');
   await writer.query(`INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${LARGEST}`);
-  await writer.query('ANALYZE TABLE notes');
+  await writer.query('CREATE TABLE index_labels (id INT AUTO_INCREMENT PRIMARY KEY, label VARCHAR(40) NOT NULL)');
+  await writer.query(`INSERT INTO index_labels (label) SELECT CONCAT('label ', seq) FROM seq_1_to_${LABELS}`);
+  await writer.query('DELETE FROM index_labels WHERE id = 77');
+  await writer.query('ANALYZE TABLE notes, index_labels');
   pair = await startPair('indexer', source, { SYNC_BINLOG: 'off' });
   client = await pair.startClient();
   await pair.settle(client, (await ledger.writeBlock({ actions: 1 })).height);
@@ -89,6 +94,19 @@ test('a table of 190,000 rows, each known one by one, is settled within five sec
   assert.ok(tookMs < SETTLED_MS, `settled after ${Math.round(tookMs)} ms`);
   const verdict = await pair.compare();
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+});
+
+test('lookup rows far below the newest ones that go, change, come late or are dealt anew come with the block', async () => {
+  const before = await pair.status(client);
+  await writer.query('DELETE FROM index_labels WHERE id IN (5, 6, 20000)');
+  await writer.query("INSERT INTO index_labels (id, label) VALUES (6, 'dealt anew'), (77, 'late')");
+  await writer.query("UPDATE index_labels SET label = 'changed' WHERE id IN (300, 30000)");
+  await writer.query("INSERT INTO index_labels (label) VALUES ('new')");
+  const { height } = await ledger.writeBlock({ actions: 20 });
+  await completeAt(height);
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  assert.equal((await pair.status(client))['repairs'], before['repairs'], 'nothing was left for a repair');
 });
 
 test('a replica that was away gets amendments with its since-snapshot, and nothing is left for a repair', async () => {

@@ -1,9 +1,8 @@
 import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, DbType } from '../../wire/data/database.ts';
 import type { Group, WireRows } from '../../wire/data/messages.ts';
-import { type Connection, quoteName, type SqlRow } from '../core/connection.ts';
+import type { Connection, SqlRow } from '../core/connection.ts';
 import { StatementBatch, type Statements } from '../core/statement-batch.ts';
-import { wireRows } from '../core/wire-rows.ts';
 import { type BlockHead, readBlockHeads, readFirstHeight, visibleHeads } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import type { SourceLayout } from '../tables/source-layout.ts';
@@ -12,8 +11,8 @@ import { findChanges } from './changes/change-finder.ts';
 import type { Checksum, Value } from './changes/checksum-map.ts';
 import type { FoundChanges } from './changes/found-changes.ts';
 import { readOldestWriter, withOpenWriters } from './changes/open-writers.ts';
-import { findTables, type OwnRows, OwnValues, readOwnRows } from './changes/own-rows.ts';
-import { type Ranging, rangingOf, toValue } from './changes/ranging.ts';
+import { findTables, type OwnRows, OwnValues, type ReadRow, readOwnRows, readRows } from './changes/own-rows.ts';
+import { BY_ID, type Ranging, rangingOf, toValue } from './changes/ranging.ts';
 import { isEnd, type Span } from './changes/spans.ts';
 import { isSettled, readTableFacts, type TableFacts } from './changes/table-facts.ts';
 import { TouchedKeys, touchRules } from './changes/touch-rules.ts';
@@ -216,14 +215,18 @@ class GroupReader {
       const isLast = head.height === this.#group.last;
       const lookups = await this.#lookups.take(isLast ? Number.MAX_SAFE_INTEGER : LOOKUP_ROWS);
       const rows: WireRows = this.#withEarlier(lookups.rows, isLast);
-      const own = new Map<string, ReadonlyMap<Value, Checksum>>();
+      const own = new Map<string, Map<Value, Checksum>>(lookups.sums);
+      for (const [table, sums] of lookups.sums) {
+        this.#own.addLookups(table, sums.keys());
+        this.#withRows.add(table);
+      }
       for (const [table, { byBlock, checksums }] of rowsOf) {
         const ofBlock = byBlock.get(head.height);
         if (ofBlock) rows[table] = ofBlock;
         const sums = checksums.get(head.height);
-        if (sums) own.set(table, sums);
+        if (sums) own.set(table, new Map(sums));
       }
-      const changes = isLast ? await this.#readChanges() : null;
+      const changes = isLast ? await this.#readChanges(own) : null;
       const [layout, group, previous] = [this.#layout, this.#group, this.#previous];
       const parents = parentsOf.get(head.height) ?? {};
       const binlog = this.#logged?.at ?? null;
@@ -293,7 +296,9 @@ class GroupReader {
     }
   }
 
-  async #readChanges(): Promise<FoundChanges> {
+  /** @param own learns the checksums of lookup rows that were sent before and changed */
+  async #readChanges(own: Map<string, Map<Value, Checksum>>): Promise<FoundChanges> {
+    const stamped = await this.#readStamped(own);
     const { watches, blocksTime } = this.#memory;
     const { tables, gaps, unlooked } = await findChanges(this.#statements, this.#layout, {
       watches,
@@ -314,11 +319,17 @@ class GroupReader {
         lookupTimes.set(name, known.updateTime);
     }
     const time = { lookupTimes, blocksTime: this.#facts.get('blocks')?.updateTime ?? null };
-    const stamped = await this.#readStamped();
+    const { lateIds } = this.#lookups;
+    const lookupIds = new Map<string, readonly bigint[]>();
+    for (const table of new Set([...lateIds.keys(), ...vanishedIds.keys(), ...stamped.keys()])) {
+      const ofStamped = (stamped.get(table) ?? []).map((row) => toId(row['id'] as JsonId));
+      lookupIds.set(table, [...(lateIds.get(table) ?? []), ...(vanishedIds.get(table) ?? []), ...ofStamped]);
+    }
     return {
       tables,
       stamped,
       vanishedIds,
+      lookupIds,
       gaps: [...this.#lookups.gaps, ...gaps],
       unlooked,
       ...time
@@ -342,44 +353,49 @@ class GroupReader {
   }
 
   /** Known rows of lookup tables that changed: as the binary log says, else those that name one of these blocks, which they get later. */
-  async #readStamped(): Promise<Map<string, SqlRow[]>> {
+  async #readStamped(own: Map<string, Map<Value, Checksum>>): Promise<Map<string, SqlRow[]>> {
     const { first, last } = this.#group;
     const found = new Map<string, SqlRow[]>();
+    const keep = ({ name }: TablePlan, list: readonly ReadRow[]) => {
+      if (list.length === 0) return;
+      found.set(
+        name,
+        list.map(({ row }) => row)
+      );
+      const sums = own.get(name) ?? new Map<Value, Checksum>();
+      own.set(name, sums);
+      for (const { value, checksum } of list) sums.set(value, checksum);
+      this.#own.addLookups(
+        name,
+        list.map(({ value }) => value)
+      );
+    };
     const readOf = async (plan: TablePlan) => {
       const lastId = this.#lastIds.get(plan.name);
       if (plan.class !== 'lookup' || lastId === undefined) return;
       if (this.#isLogged(plan.name)) {
-        const list = await this.#readLogged(plan, lastId);
-        if (list.length > 0) found.set(plan.name, list);
+        keep(plan, await this.#readLogged(plan, lastId));
         return;
       }
       if (!plan.columns.some(({ name }) => name === 'block_index')) return;
-      const list = await this.#readLookups(plan, 'block_index BETWEEN ? AND ? AND id <= ?', [
-        first,
-        last,
-        toJsonId(lastId)
-      ]);
-      if (list.length > 0) found.set(plan.name, list);
+      const where = 'r.block_index BETWEEN ? AND ? AND r.id <= ?';
+      keep(plan, await readRows(this.#statements, plan, BY_ID, where, { values: [first, last, toJsonId(lastId)] }));
     };
     await Promise.all(this.#layout.plans.map(readOf));
     return found;
   }
 
-  #readLookups({ name, columns }: TablePlan, where: string, values: readonly unknown[]): Promise<SqlRow[]> {
-    const sql = (list: string) => `SELECT ${list} FROM ${quoteName(name)} WHERE ${where} ORDER BY id`;
-    return wireRows(this.#statements, { columns, sql, values });
-  }
-
   /** The rows up to the watermark that the binary log names, as they are now; those that are gone are noted. */
-  async #readLogged(plan: TablePlan, lastId: bigint): Promise<SqlRow[]> {
+  async #readLogged(plan: TablePlan, lastId: bigint): Promise<ReadRow[]> {
     const logged = this.#logged!.touched.values(plan.name);
     const named = [...logged].flatMap((id) => (id !== null && id <= lastId ? [BigInt(id)] : []));
-    const list: SqlRow[] = [];
+    const list: ReadRow[] = [];
     for (let at = 0; at < named.length; at += LOOKUP_IDS) {
       const ids = named.slice(at, at + LOOKUP_IDS).map(toJsonId);
-      for (const row of await this.#readLookups(plan, 'id IN (?)', [ids])) list.push(row);
+      for (const each of await readRows(this.#statements, plan, BY_ID, 'r.id IN (?)', { values: [ids] }))
+        list.push(each);
     }
-    const present = new Set(list.map((row) => toId(row['id'] as JsonId)));
+    const present = new Set(list.map(({ row }) => toId(row['id'] as JsonId)));
     const gone = named.filter((id) => !present.has(id));
     if (gone.length > 0) this.#lookups.vanishedIds.set(plan.name, gone);
     return list;

@@ -1,8 +1,10 @@
 import type { WireRows } from '../../wire/data/messages.ts';
-import { quoteName, rows, type SqlRow } from '../core/connection.ts';
+import { quoteName, rows } from '../core/connection.ts';
 import type { Statements } from '../core/statement-batch.ts';
-import { wireRows } from '../core/wire-rows.ts';
 import type { TablePlan } from '../tables/classify.ts';
+import { type Checksum, NO_ROWS, together, type Value } from './changes/checksum-map.ts';
+import { type ReadRow, readRows } from './changes/own-rows.ts';
+import { BY_ID } from './changes/ranging.ts';
 import { type JsonId, larger, toId, toJsonId } from './lookup-id.ts';
 
 /**
@@ -40,6 +42,8 @@ export interface LookupPage {
   readonly rows: WireRows;
   /** The tables that changed, as they stand after this page. */
   readonly memory: ReadonlyMap<string, LookupMemory>;
+  /** By table: checksums of the rows by id. */
+  readonly sums: ReadonlyMap<string, Map<Value, Checksum>>;
 }
 
 /** The state of a lookup table whose present rows count as sent. */
@@ -86,6 +90,8 @@ async function readIds(statements: Statements, plan: TablePlan, from: bigint, to
 export class LookupReader {
   /** By table: ids that replicas may hold and the table does not have; whole when every page is taken. */
   readonly vanishedIds = new Map<string, readonly bigint[]>();
+  /** By table: ids up to the watermark whose rows were sent. */
+  readonly lateIds = new Map<string, readonly bigint[]>();
   /** What could not be carried, in sentences. */
   readonly gaps: string[] = [];
   readonly #statements: Statements;
@@ -121,15 +127,25 @@ export class LookupReader {
     const begun = this.#highest.size > 0 ? [] : await Promise.all(this.#waiting.map((plan) => this.#begin(plan)));
     const taken: WireRows = {};
     const changed = new Map<string, LookupMemory>();
-    const keep = (plan: TablePlan, next: LookupMemory, found: LookupRow[]) => {
+    const sums = new Map<string, Map<Value, Checksum>>();
+    const keep = (plan: TablePlan, next: LookupMemory, found: readonly ReadRow[]) => {
       this.#memory.set(plan.name, next);
       changed.set(plan.name, next);
       if (found.length === 0) return;
       const sent = taken[plan.name] ?? [];
       taken[plan.name] = sent;
-      for (const row of found) sent.push(row);
+      const ofTable = sums.get(plan.name) ?? new Map<Value, Checksum>();
+      sums.set(plan.name, ofTable);
+      for (const { row, value, checksum } of found) {
+        sent.push(row);
+        ofTable.set(value, together(ofTable.get(value) ?? NO_ROWS, checksum));
+      }
     };
-    for (const { plan, late } of begun) if (late) keep(plan, late.next, late.found);
+    for (const { plan, late } of begun) {
+      if (!late) continue;
+      keep(plan, late.next, late.found);
+      if (late.found.length > 0) this.lateIds.set(plan.name, late.found.map(idOf));
+    }
     for (let room = limit; room > 0 && this.#waiting[0]; ) {
       const plan = this.#waiting[0];
       const known = this.#memory.get(plan.name) ?? NOTHING;
@@ -138,16 +154,16 @@ export class LookupReader {
         continue;
       }
       const pageSize = Math.min(room, 1_000_000);
-      const found = await this.#read(plan, 'id > ? ORDER BY id LIMIT ?', [toJsonId(known.lastId), pageSize]);
+      const found = await this.#read(plan, 'r.id > ?', [toJsonId(known.lastId)], pageSize);
       if (found.length < pageSize) this.#waiting.shift();
       if (found.length === 0) continue;
-      const ids = found.map(({ id }) => toId(id));
+      const ids = found.map(idOf);
       const recent = recentOf([...(known.recentIds ?? []), ...ids], lookedFrom(known));
       const missingIds = [...(known.missingIds ?? []), ...missingAmong(known.lastId, ids)].slice(-MISSING_IDS);
       keep(plan, { lastId: ids.at(-1)!, ...recent, missingIds }, found);
       room -= found.length;
     }
-    return { rows: taken, memory: changed };
+    return { rows: taken, memory: changed, sums };
   }
 
   /** Looks whether a table has new ids, and what became of those up to the watermark. */
@@ -187,7 +203,7 @@ export class LookupReader {
     };
     return {
       next,
-      found: late.length === 0 ? [] : await this.#read(plan, 'id IN (?) ORDER BY id', [late.map(toJsonId)])
+      found: late.length === 0 ? [] : await this.#read(plan, 'r.id IN (?)', [late.map(toJsonId)])
     };
   }
 
@@ -215,18 +231,19 @@ export class LookupReader {
     if (gone.length > 0) this.vanishedIds.set(plan.name, gone);
   }
 
-  #read(plan: TablePlan, where: string, values: readonly unknown[]): Promise<LookupRow[]> {
-    const sql = (list: string) => `SELECT ${list} FROM ${quoteName(plan.name)} WHERE ${where}`;
-    return wireRows(this.#statements, { columns: plan.columns, sql, values });
+  #read(plan: TablePlan, where: string, values: readonly unknown[], limit?: number): Promise<ReadRow[]> {
+    return readRows(this.#statements, plan, BY_ID, where, { values, ...(limit === undefined ? {} : { limit }) });
   }
 }
 
-type LookupRow = SqlRow & { readonly id: JsonId };
+type LookupRow = { readonly id: JsonId };
+
+const idOf = ({ row }: ReadRow): bigint => toId(row['id'] as JsonId);
 
 /** Rows below the watermark that were not sent, and the state of their table with them. */
 interface LateIds {
   readonly next: LookupMemory;
-  readonly found: LookupRow[];
+  readonly found: readonly ReadRow[];
 }
 
 const NOTHING: LookupMemory = { lastId: 0n, recentIds: new Set() };

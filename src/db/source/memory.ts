@@ -7,6 +7,7 @@ import type { BlockHead } from '../tables/block-hashes.ts';
 import type { TablePlan } from '../tables/classify.ts';
 import { planSignature, type SourceLayout } from '../tables/source-layout.ts';
 import type { TableFound } from './changes/found-changes.ts';
+import { toValue } from './changes/ranging.ts';
 import { HIGHEST, isEnd, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from './changes/spans.ts';
 import type { TableFacts } from './changes/table-facts.ts';
 import { RANGE_WIDTH, START_ROWS, TableWatch } from './changes/table-watch.ts';
@@ -35,6 +36,9 @@ const UNKNOWN_IDS = 5_000n;
 /** Parts of amendments that are remembered to be sent once more, and the rows of them that one block brings. */
 const AGAIN_MAX = 1_000;
 export const AGAIN_ROWS = 20_000;
+
+/** Ids, and all beyond the safe integers as one. */
+const idSpans = (ids: readonly bigint[]): Span[] => mergeSpans(ids.map((id) => [toValue(id), toValue(id)] as const));
 
 /** Everything that was broadcast of one database, as far as it is needed to find what changed since. */
 export class SourceMemory {
@@ -104,8 +108,7 @@ export class SourceMemory {
 
   /** Adds new tables, and forgets tables that are gone, or whose columns or class changed. */
   align(layout: SourceLayout, facts: ReadonlyMap<string, TableFacts>): void {
-    const carried = layout.plans.filter((plan) => isWatched(plan) || plan.class === 'lookup');
-    const present = new Set(carried.map(({ name }) => name));
+    const present = new Set(layout.plans.filter(isWatched).map(({ name }) => name));
     // Replicas put a table aside that is gone: what comes under its name is new to them.
     for (const tables of [this.watches, this.lookups, this.lookupTimes, this.forced, this.heldIds])
       for (const name of [...tables.keys()]) if (!present.has(name)) tables.delete(name);
@@ -239,13 +242,19 @@ export class SourceMemory {
     ] of changes!.tables) {
       if (sent.spans.length > 0) spans[table] = sent.spans;
       const before = this.watches.get(table)?.lastId ?? lastId;
-      if (before < lastId) lastIdsBefore[table] = before;
+      if (before < lastId && !this.lookups.has(table)) lastIdsBefore[table] = before;
     }
+    for (const [table, ids] of changes!.lookupIds)
+      spans[table] = mergeSpans([...(spans[table] ?? []), ...idSpans(ids)]);
     return Object.keys(spans).length + Object.keys(lastIdsBefore).length === 0 ? null : { spans, lastIdsBefore };
   }
 
-  #finish({ tables, lookupTimes, blocksTime, unlooked }: NonNullable<GroupBlock['changes']>, last: number): void {
+  #finish(
+    { tables, vanishedIds, lookupTimes, blocksTime, unlooked }: NonNullable<GroupBlock['changes']>,
+    last: number
+  ): void {
     this.blocksTime = blocksTime;
+    for (const [table, ids] of vanishedIds) this.watches.get(table)?.replace(idSpans(ids), new Map());
     const keys = new Map<string, ReadonlySet<string>>();
     for (const [table, { sent, left, notes, keys: told }] of tables) {
       const watch = this.watches.get(table)!;
@@ -358,7 +367,7 @@ export class SourceMemory {
 
   /** Whether a table equals its broadcast state, as far as that is known. Call it inside a snapshot. */
   async holds(connection: Connection, plan: TablePlan): Promise<boolean> {
-    if (plan.class === 'lookup') return holdsLookups(connection, plan, this.lookups.get(plan.name));
+    if (plan.class === 'lookup' && !(await holdsLookups(connection, plan, this.lookups.get(plan.name)))) return false;
     const watch = this.watches.get(plan.name);
     if (!watch) return !isWatched(plan);
     return await holdsRows(connection, plan, watch);
@@ -370,7 +379,9 @@ export class SourceMemory {
 
   #lowerLookup(table: string, lastId: bigint): void {
     const known = this.lookups.get(table);
-    if (known && lastId < known.lastId) this.lookups.set(table, { lastId, recentIds: null });
+    if (!known || lastId >= known.lastId) return;
+    this.lookups.set(table, { lastId, recentIds: null });
+    this.watches.get(table)?.cut(toValue(String(lastId + 1n)));
   }
 
   /** @param older null: not known, so all that is known row by row goes again, of large tables the newest rows */

@@ -171,7 +171,7 @@ function changedRows({
     if (change.ranges)
       ranges[table] = { ...change.ranges, spans: change.ranges.spans.map((span) => span && [...span]) };
   }
-  for (const [table, list] of stamped) updated[table] = list;
+  for (const [table, list] of stamped) updated[table] = [...(updated[table] ?? []), ...list];
   for (const [table, ids] of vanishedIds) deleted[table] = ids.map((id) => ({ id: wireId(id) }));
   return {
     updated_rows: updated,

@@ -100,10 +100,8 @@ export class BinlogChanges {
 
   /** Takes over the columns that divide the tables, and their foreign keys. */
   align({ plans, tables }: SourceLayout): void {
-    const columnOf = (plan: SourceLayout['plans'][number]) =>
-      plan.class === 'lookup' ? 'id' : rangingOf(plan, tables).column;
-    const carried = plans.filter((plan) => isWatched(plan) || plan.class === 'lookup');
-    this.#columns = new Map(carried.map((plan) => [plan.name, columnOf(plan)]));
+    const columnOf = (plan: SourceLayout['plans'][number]) => rangingOf(plan, tables).column;
+    this.#columns = new Map(plans.filter(isWatched).map((plan) => [plan.name, columnOf(plan)]));
     this.#children = new Map();
     for (const { name, foreignKeys } of tables) {
       for (const { referencedTable, onDelete, onUpdate } of foreignKeys) {

@@ -49,7 +49,9 @@ export async function findChanges(
     if (!watch) return [];
     const values = watch.ranging.column === null ? [] : own.of(plan);
     const known = { facts: facts.get(plan.name), before, stale: stale.get(plan.name) ?? [] };
-    const named = [...(logged?.spans(plan.name) ?? []), ...(again.get(plan.name) ?? [])];
+    // Rows of lookup tables that the log names travel by their ids.
+    const ofLog = plan.class === 'lookup' ? [] : (logged?.spans(plan.name) ?? []);
+    const named = [...ofLog, ...(again.get(plan.name) ?? [])];
     return [beginLook({ plan, watch, own: values, ...known }, named)];
   });
   if (logged) {

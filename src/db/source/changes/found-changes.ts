@@ -57,6 +57,8 @@ export interface FoundChanges {
   readonly stamped: ReadonlyMap<string, SqlRow[]>;
   /** By lookup table: ids that replicas may hold and the database does not have. */
   readonly vanishedIds: ReadonlyMap<string, readonly bigint[]>;
+  /** By lookup table: ids up to the watermark whose rows were sent, or that vanished. */
+  readonly lookupIds: ReadonlyMap<string, readonly bigint[]>;
   /** By lookup table: UPDATE_TIME when it was read, where a later change shows another one. */
   readonly lookupTimes: ReadonlyMap<string, string>;
   /** UPDATE_TIME of `blocks`; null: not known. */

@@ -45,8 +45,14 @@ export class OwnValues {
     this.#spans.set(name, spans);
   }
 
-  of({ scope }: TablePlan): readonly Span[] {
-    return scope ? mergeSpans(this.#spans.get(scope.column) ?? []) : [];
+  /** Adds ids of a lookup table whose rows travel with the blocks. */
+  addLookups(table: string, ids: Iterable<Value>): void {
+    for (const id of ids) this.add(`${table}.id`, id === null ? null : [id, id]);
+  }
+
+  of({ scope, class: tableClass, name }: TablePlan): readonly Span[] {
+    const key = tableClass === 'lookup' ? `${name}.id` : scope?.column;
+    return key === undefined ? [] : mergeSpans(this.#spans.get(key) ?? []);
   }
 }
 

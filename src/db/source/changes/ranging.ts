@@ -20,10 +20,13 @@ export interface Ranging {
 }
 
 const INTEGER = /^(tiny|small|medium|big)?int\b/i;
+/** Lookup tables are divided by the id that other rows refer to. */
+export const BY_ID: Ranging = { column: 'id', isUnique: true, isIndexed: true, isNullable: false };
 const SLOTS: Ranging = { column: null, isUnique: false, isIndexed: false, isNullable: false };
 
 /** Scoped tables are divided by their scope, others by an integer key, and those without one by the hash of their rows. */
 export function rangingOf(plan: TablePlan, tables: readonly TypedTable[]): Ranging {
+  if (plan.class === 'lookup') return BY_ID;
   const keys = tables.find(({ name }) => name === plan.name)?.keys ?? [];
   const columnOf = (name: string) => plan.columns.find((column) => column.name === name);
   const isInteger = (name: string) => INTEGER.test(columnOf(name)?.type ?? '');

@@ -51,7 +51,8 @@ export class ChangeTaker {
     this.#statements = statements;
     this.#isAmendment = isAmendment;
     // They take rows of a decoder's older blocks for new ones.
-    this.#isForOthers = ({ scope }) => !isAmendment && (scope === null || dbType === 'indexer');
+    this.#isForOthers = ({ scope, class: tableClass }) =>
+      !isAmendment && (dbType === 'indexer' || (scope === null && tableClass !== 'lookup'));
     this.#room = { ...room };
   }
 
@@ -70,7 +71,8 @@ export class ChangeTaker {
     const common = { notes, sent: { spans: done, entries }, left, keys: null };
     // What older rows of blocks name; the other rows without a block change by themselves.
     if (plan.scope) touched.note(plan, list);
-    if (watch.isSingle) {
+    // A known id with other content would be a contradiction: it goes as a part.
+    if (watch.isSingle && plan.class !== 'lookup') {
       // Replicas may hold rows that are unknown here: a part is sent whole, a single value is reported as gone.
       const unknown = commonSpans(done, [...required, ...ENDS]);
       const parts = unknown.filter((span) => span !== null && (span[0] < span[1] || isEnd(span[0])));

@@ -10,7 +10,7 @@ import { RANGE_WIDTH, START_ROWS, TableWatch, WINDOW_ROWS } from './table-watch.
 
 /** Tables whose changes are found by content. */
 export function isWatched({ class: tableClass }: TablePlan): boolean {
-  return tableClass === 'scoped' || tableClass === 'mutable' || tableClass === 'derived';
+  return tableClass === 'scoped' || tableClass === 'lookup' || tableClass === 'mutable' || tableClass === 'derived';
 }
 
 /** By scope column, the lowest value that a block above some height has; absent where there is none. */

@@ -50,13 +50,16 @@ find_base() {
 
 # A shallow clone may lack the commit at which the branch began: then nobody can say what is new.
 check_new() {
-  local base commit code=0
+  local base rule commit code=0
   base=$(find_base)
   if [[ -z $base ]] || ! git merge-base "$base" HEAD >/dev/null; then
     echo 'commit subjects: nothing to compare with, so none is checked' >&2
     return 0
   fi
-  for commit in $(git rev-list --no-merges "$base..HEAD"); do
+  # The rule holds from the commit that brought it.
+  rule=$(git log --diff-filter=A --format='^%H' -- scripts/commit-subjects.sh)
+  # shellcheck disable=SC2086
+  for commit in $(git rev-list --no-merges HEAD "^$base" $rule); do
     check "${commit:0:8}" "$(git show --no-patch --format=%s "$commit")" || code=1
   done
   return "$code"

@@ -62,6 +62,8 @@ export class MemoryServer {
   #copy: MemoryTables | undefined;
   #waiting: { readonly connection: MemoryConnection; readonly begin: () => void }[] = [];
   #owner: MemoryConnection | undefined;
+  /** Unix time in seconds at which its transaction began. */
+  #ownerSince = 0;
   #changed = false;
   #id = 0;
   isUp = true;
@@ -164,6 +166,7 @@ export class MemoryServer {
 
   /** Statements about the server itself. */
   #answerItself(sql: string): MemoryResult | null {
+    if (sql.includes('information_schema.INNODB_TRX')) return [{ t: this.#owner ? this.#ownerSince : null }];
     if (/^(SET|USE|DO) /.test(sql)) return NOTHING;
     if (sql === "SHOW GLOBAL VARIABLES LIKE 'server_uid'") return [{ Variable_name: 'server_uid', Value: 'simulated' }];
     if (sql.endsWith("@@max_allowed_packet AS bytes, SHA2('abc', 256) AS hash"))
@@ -233,6 +236,7 @@ export class MemoryServer {
     } else {
       this.#tables.transact('BEGIN');
       this.#owner = connection;
+      this.#ownerSince = Math.floor(Date.now() / 1000);
     }
     return NOTHING;
   }

@@ -4,8 +4,8 @@ import { position, sha256, word } from './checksums.ts';
 import { printCreateTable, readCreateTable, translate } from './dialect.ts';
 
 export type MemoryRow = Record<string, unknown>;
-/** What a statement gives: rows, or how many it changed. */
-export type MemoryResult = MemoryRow[] | { readonly affectedRows: number };
+/** Result of a statement: rows, or how many it changed, which MariaDB words in `info`. */
+export type MemoryResult = MemoryRow[] | { readonly affectedRows: number; readonly info?: string };
 
 /** What these tables of information_schema hold is what CREATE TABLE said. */
 const INFORMATION = [
@@ -80,7 +80,8 @@ export class MemoryTables {
     // What later versions of the marker add is in its CREATE TABLE.
     if (/^ALTER TABLE sync_state ADD COLUMN IF NOT EXISTS/.test(sql)) return { affectedRows: 0 };
     if (verb === 'SELECT') return this.read(sql);
-    return { affectedRows: Number(this.#prepare(sql).run().changes) };
+    const affectedRows = Number(this.#prepare(sql).run().changes);
+    return { affectedRows, info: `Rows matched: ${affectedRows}  Changed: ${affectedRows}  Warnings: 0` };
   }
 
   transact(verb: 'BEGIN' | 'COMMIT' | 'ROLLBACK'): void {

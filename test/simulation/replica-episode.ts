@@ -208,8 +208,10 @@ export class ReplicaEpisode implements Episode {
   }
 
   #isWhole(): boolean {
-    const { height, complete, phase } = this.#witness.progress;
-    return height === this.#sources.tip.height && complete && phase === 'following' && !this.#witness.isHalted;
+    const { height, complete, misses, phase } = this.#witness.progress;
+    // Nobody can say after a change of source that nothing is missed, where no source has digests.
+    const isKnown = complete || (misses && !this.#offersDigests);
+    return height === this.#sources.tip.height && isKnown && phase === 'following' && !this.#witness.isHalted;
   }
 
   /** Compared at the end of the last epoch or later, and equal. */

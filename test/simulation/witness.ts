@@ -36,6 +36,8 @@ interface Progress {
   readonly height: number | null;
   readonly block_time: number | null;
   readonly complete: boolean;
+  /** Whether rows may differ that only a comparison finds. */
+  readonly misses: boolean;
   readonly phase: ReplicaPhase;
   readonly verified_height: number | null;
   readonly verified_at: string | null;
@@ -44,7 +46,7 @@ interface Progress {
 
 /** As many repairs of one comparison are made before it is given up. */
 const MAX_REPAIRS = 20;
-const MARKER = 'SELECT height, block_time, complete, phase, verified_height, verified_at, repairs FROM sync_state';
+const MARKER = 'SELECT height, block_time, complete, misses, phase, verified_height, verified_at, repairs FROM sync_state';
 
 /** Holds what is committed against the tree of blocks, after each step that changed it. */
 export class Witness {
@@ -55,6 +57,7 @@ export class Witness {
     height: null,
     block_time: null,
     complete: false,
+    misses: false,
     phase: 'bootstrapping',
     verified_height: null,
     verified_at: null,
@@ -169,7 +172,7 @@ export class Witness {
     const life = thread && this.#lives.get(thread);
     const [row] = server.read<Progress>(MARKER);
     if (!row) return;
-    this.#progress = { ...row, complete: Number(row.complete) === 1 };
+    this.#progress = { ...row, complete: Number(row.complete) === 1, misses: Number(row.misses) === 1 };
     this.commits++;
     this.#lookAtHalt(life);
     const { height, phase } = this.#progress;

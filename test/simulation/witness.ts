@@ -46,7 +46,8 @@ interface Progress {
 
 /** As many repairs of one comparison are made before it is given up. */
 const MAX_REPAIRS = 20;
-const MARKER = 'SELECT height, block_time, complete, misses, phase, verified_height, verified_at, repairs FROM sync_state';
+const MARKER =
+  'SELECT height, block_time, complete, misses, phase, verified_height, verified_at, repairs FROM sync_state';
 
 /** Holds what is committed against the tree of blocks, after each step that changed it. */
 export class Witness {

@@ -260,6 +260,7 @@ test('PT-05: coins of public keys, bare multisig and odd scripts are told by scr
     assert.equal(unspents.length, script === '51' ? 2 : 1, name);
     const found = unspents.map(({ vout, height, amount, ...each }) => ({
       txid: each.txid,
+      fullTxid: each.txid,
       vout: Number(vout),
       value: String(toBaseUnits(String(amount))),
       height: Number(height),

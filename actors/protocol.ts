@@ -118,7 +118,7 @@ export type SourceAsks = {
   'digest.key': { request: Record<string, never>; reply: { body: string } };
   /** The body of `GET /snapshot-rows`, as JSON in that coding, or as it is. @throws REQUEST_INVALID */
   'lookups.page': {
-    request: { table: string; afterId: number | null; limit: number; coding: SnapshotCoding | null };
+    request: { table: string; afterId: number | string | null; limit: number; coding: SnapshotCoding | null };
     reply: { body: Uint8Array<ArrayBuffer>; maxId: number | string | null; hasMore: boolean };
   };
   /** The body of `GET /snapshot-dispensers`, and the tip in the same snapshot. @throws RECORD_UNKNOWN, RANGE_TOO_LARGE */

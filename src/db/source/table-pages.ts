@@ -40,11 +40,12 @@ export async function readLookupPage(
   let hasMore = true;
   while (hasMore && !isFull && page.length < limit) {
     const count = Math.min(STEP_ROWS, limit - page.length);
-    const where = last === null ? '' : 'WHERE id > ?';
+    // A text would be compared as a double.
+    const where = last === null ? '' : `WHERE id > ${BigInt(last)}`;
     const found = await wireRows<SqlRow & { id: number | string }>(connection, {
       columns: plan.columns,
       sql: (list) => `SELECT ${list} FROM ${quoteName(table)} ${where} ORDER BY id LIMIT ?`,
-      values: last === null ? [count + 1] : [last, count + 1]
+      values: [count + 1]
     });
     hasMore = found.length > count;
     for (const row of found.slice(0, count)) {

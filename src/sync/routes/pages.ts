@@ -23,7 +23,7 @@ const PageParamsSchema = databaseParams({
   table: Type.String({ pattern: IDENTIFIER_PATTERN, description: 'the name of a lookup table' })
 });
 const PageQuerySchema = Type.Object({
-  after_id: Type.Optional(wholeNumber({ min: 0, note: 'rows above it; without it from the first' })),
+  after_id: Type.Optional(wholeNumber({ min: 0, digits: 20, note: 'rows above it; without it from the first' })),
   limit: Type.Optional(wholeNumber({ min: 1, default: DEFAULT_LIMIT, note: `above ${MAX_LIMIT} it counts as that` }))
 });
 
@@ -66,7 +66,7 @@ export const pageRoutes: FastifyPluginAsyncTypebox<
       const order = {
         coding,
         table,
-        afterId: after_id === undefined ? null : Number(after_id),
+        afterId: after_id ?? null,
         limit: Math.min(Number(asked ?? DEFAULT_LIMIT), MAX_LIMIT)
       };
       const actor = readyActor(directory, databaseOf(request));

@@ -57,6 +57,28 @@ test('a lookup table page by page is the table, an id of 0 included; other table
     );
 });
 
+test('pages go on above the exact numbers of JavaScript', async (t) => {
+  const database = await createDatabase('pages');
+  await createDecoder(database, { seed: 'a', blocks: 2, rows: 20 });
+  const ids = ['9007199254740993', '9007199254740995', '9007199254740996', '18446744073709551615'];
+  await sql(
+    database,
+    'CREATE TABLE index_far (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, text VARCHAR(4))',
+    `INSERT INTO index_far VALUES ${ids.map((id) => `(${id}, 'x')`).join(', ')}`
+  );
+  const source = SourceThread.start(t, database, 'decoder');
+  const seen: unknown[] = [];
+  let afterId: number | string | null = null;
+  for (let more = true; more && seen.length <= ids.length; ) {
+    const page: SourceAsks['lookups.page']['reply'] = await source.handle.ask('lookups.page', {
+      ...{ table: 'index_far', afterId, limit: 1, coding: null }
+    });
+    seen.push(page.maxId);
+    [afterId, more] = [page.maxId, page.hasMore];
+  }
+  assert.deepEqual(seen, ids);
+});
+
 test('a page ends at its bytes, though more rows were asked for, and is the same in every coding', async (t) => {
   const database = await createDatabase('pages');
   await createDecoder(database, { seed: 'a', blocks: 5, rows: 300 });

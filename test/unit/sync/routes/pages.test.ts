@@ -32,8 +32,8 @@ describe('server mode', async () => {
     const order = { table: 'index_addresses', coding: null };
     assert.deepEqual(asked, [
       { ...order, afterId: null, limit: 50_000 },
-      { ...order, afterId: 0, limit: 7 },
-      { ...order, afterId: 12, limit: 100_000 }
+      { ...order, afterId: '0', limit: 7 },
+      { ...order, afterId: '12', limit: 100_000 }
     ]);
   });
 

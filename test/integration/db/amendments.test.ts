@@ -67,6 +67,19 @@ test('amendments of a block are applied in order, and once more without harm', a
   }
 });
 
+test('amendments that change nothing in the marker move no other writer away', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  for (let again = 0; again < 2; again++) {
+    const state = await readReplicaState(writer);
+    await applyAmendments(writer, await context(writer), state, [], {
+      amendments: state.amendments,
+      misses: state.misses
+    });
+  }
+  assert.equal((await readReplicaState(writer)).height, 1);
+});
+
 test('a rollback undoes the amendments of a block with it', async () => {
   const { writer, before } = await amend(AMENDED);
   const plan = await planRollback(writer, 2, 1);

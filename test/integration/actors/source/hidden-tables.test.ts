@@ -66,6 +66,15 @@ for (const [right, what] of [
     assert.equal(await askSchema(second), fingerprint);
   });
 
+test('a column whose name changes in its case only is not one that came back hidden: blocks go on', async (t) => {
+  const { database, as, on, account } = await createNotes(t);
+  await sql(database, `GRANT SELECT ${on} TO ${account}`);
+  const source = SourceThread.start(t, as, 'indexer', options);
+  await source.reaches(104);
+  await sql(database, 'ALTER TABLE notes CHANGE note NOTE VARCHAR(20) NULL');
+  await source.reaches(await appendBlocks(database, 1, 'case'));
+});
+
 test('a table that is away for a moment is not gone; one that is dropped is, after a while', async (t) => {
   const { database, as, on, account } = await createNotes(t);
   await sql(database, `GRANT SELECT ${on} TO ${account}`);

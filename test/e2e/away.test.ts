@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect, rows } from '../../src/db/core/connection.ts';
 import { atEnd } from '../support/cleanup.ts';
-import { createDatabase } from '../support/mariadb.ts';
+import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { differences, pause, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 import { LATE_KINDS } from '../support/tables-in-use/late-changes.ts';
@@ -13,13 +13,18 @@ const DEPTHS = [1_100, 10_080];
 /** A contract's cooldown is its own, and none is that long. */
 const SHORT = 'contractRefund';
 
-async function startReplicated(seed: string, env: Readonly<Record<string, number>> = {}) {
-  const source = await createDatabase('away');
+async function startReplicated(
+  seed: string,
+  env: Readonly<Record<string, number>> = {},
+  binlog: 'required' | 'off' = 'off'
+) {
+  const logged = binlog === 'off' ? null : await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const source = await createDatabase('away', logged?.root);
   const connection = await connect(source);
   atEnd(() => connection.end());
   const ledger = await createLedger(connection, { dbType: 'indexer', seed, size: 'small', chain: 'dogecoin' });
   await connection.query('DROP TABLE sync_meta, merkle_epochs'); // each sync service makes its own
-  const pair = await startPair('indexer', source, env);
+  const pair = await startPair('indexer', source, { SYNC_BINLOG: binlog, ...env });
   const client = await pair.startClient();
   await pair.settle(client, ledger.height);
   return { connection, ledger, pair, client };
@@ -43,22 +48,23 @@ async function returns(pair: SyncPair, height: number): Promise<void> {
   await pair.server.end();
 }
 
-test('a replica that was away gets every late change by its since-snapshot, however old the row is', async () => {
-  const { ledger, pair, client } = await startReplicated('away');
-  const first = await ledger.writeBlock({ actions: 3 });
-  const before = await pair.settle(client, first.height);
-  assert.ok(before.equal, JSON.stringify(differences(before)));
-  await client.end();
+for (const binlog of ['off', 'required'] as const)
+  test(`a replica that was away gets every late change by its since-snapshot, however old the row is (binary log ${binlog})`, async () => {
+    const { ledger, pair, client } = await startReplicated('away', {}, binlog);
+    const first = await ledger.writeBlock({ actions: 3 });
+    const before = await pair.settle(client, first.height);
+    assert.ok(before.equal, JSON.stringify(differences(before)));
+    await client.end();
 
-  let height = 0;
-  for (const depth of DEPTHS) {
-    for (const kind of LATE_KINDS) {
-      if (kind !== SHORT || depth <= 4_032)
-        ({ height } = await ledger.writeBlock({ actions: 1, late: [{ kind, depth }] }));
+    let height = 0;
+    for (const depth of DEPTHS) {
+      for (const kind of LATE_KINDS) {
+        if (kind !== SHORT || depth <= 4_032)
+          ({ height } = await ledger.writeBlock({ actions: 1, late: [{ kind, depth }] }));
+      }
     }
-  }
-  await returns(pair, height);
-});
+    await returns(pair, height);
+  });
 
 test('a replica that was away during a reorg to the same hashes gets the other rows by its since-snapshot', async () => {
   const { connection, ledger, pair, client } = await startReplicated('same');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Connection, connect } from '../../src/db/core/connection.ts';
 import type { DbType } from '../../src/wire/data/database.ts';
 import { atEnd } from '../support/cleanup.ts';
-import { createDatabase } from '../support/mariadb.ts';
+import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { differences, startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
@@ -33,8 +33,9 @@ async function addEmptyBlocks(connection: Connection, dbType: DbType, count: num
   await connection.query('COMMIT');
 }
 
-async function createSource(dbType: DbType, blocks: number) {
-  const source = await createDatabase('far');
+async function createSource(dbType: DbType, blocks: number, isLogged = false) {
+  const logged = isLogged ? await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']) : null;
+  const source = await createDatabase('far', logged?.root);
   const connection = await connect(source);
   atEnd(() => connection.end());
   const options = { dbType, seed: 'far' } as const;
@@ -45,10 +46,14 @@ async function createSource(dbType: DbType, blocks: number) {
   return { source, connection, reopen: () => openLedger(connection, options) };
 }
 
-for (const dbType of ['indexer', 'decoder'] as const) {
-  test(`${dbType}: a client ${FAR_BLOCKS} blocks behind catches up in ranges, and ends equal`, async () => {
-    const { source, connection, reopen } = await createSource(dbType, 30);
-    const pair = await startPair(dbType, source);
+for (const [dbType, binlog] of [
+  ['indexer', 'off'],
+  ['indexer', 'required'],
+  ['decoder', 'off']
+] as const) {
+  test(`${dbType}: a client ${FAR_BLOCKS} blocks behind catches up in ranges, and ends equal (binary log ${binlog})`, async () => {
+    const { source, connection, reopen } = await createSource(dbType, 30, binlog === 'required');
+    const pair = await startPair(dbType, source, { SYNC_BINLOG: binlog });
     let client = await pair.startClient();
     const before = await pair.settle(client, 129);
     assert.ok(before.equal, JSON.stringify(differences(before)));

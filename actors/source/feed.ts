@@ -193,8 +193,11 @@ export class SourceFeed {
     // The transparency log is made of the rows of another table.
     const plan = layout.plans.find(({ name }) => name === (table === 'sync_meta' ? 'blocks' : table));
     if (!plan) return false;
-    const isUnchanged = memory.watches.has(plan.name) ? await this.#binlog.isUnchanged(connection, plan.name) : null;
-    return isUnchanged ?? memory.holds(connection, plan);
+    const watch = memory.watches.get(plan.name);
+    const isUnchanged = watch ? await this.#binlog.isUnchanged(connection, plan.name) : null;
+    // The log goes back to the last group; what a reorg changed since was looked at without it.
+    const isLookedAt = memory.isTakenBack && watch?.isLooked === true;
+    return isUnchanged === null || isLookedAt ? memory.holds(connection, plan) : isUnchanged;
   }
 
   /** The changes of older rows between two blocks, after waiting for the second one to be broadcast; null: not known. */

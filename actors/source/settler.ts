@@ -114,7 +114,7 @@ export class Settler {
       this.#look = null;
       await connection.query('COMMIT');
       // The message of the block said so, but for what is not known.
-      if (this.#isUnknown) await this.#settle(memory.height);
+      if (this.#isUnknown) await this.#settle(memory, memory.height);
       else this.#settledHeight = memory.height;
     } else this.#held = { connection, layout };
   }
@@ -126,7 +126,7 @@ export class Settler {
     await this.#options.read((connection) => connection.query('COMMIT'));
   }
 
-  /** A reorg was broadcast: everything is looked at again with the next group. */
+  /** A reorg was broadcast: everything is looked at again, with the next group or at the block below the fork. */
   rolledBack(height: number): void {
     this.#look = null;
     if (this.#settledHeight !== null) this.#settledHeight = Math.min(this.#settledHeight, height);
@@ -138,7 +138,7 @@ export class Settler {
     if (memory.isSettled && !this.#look && !this.#held) {
       if (this.#settledHeight === memory.height) return true;
       // A predecessor sent everything; subscribers may not have heard of it.
-      await this.#settle(memory.height);
+      await this.#settle(memory, memory.height);
       return false;
     }
     if (performance.now() < this.#restUntil) return false;
@@ -210,12 +210,12 @@ export class Settler {
     this.#look = null;
     if (!memory.isSettled) {
       // Blocks came meanwhile: what they changed in tables that were looked at before is the next look's.
-      if (look.height < height) await this.#settle(look.height);
+      if (look.height < height) await this.#settle(memory, look.height);
       return;
     }
     this.#held = null;
     await connection.query('COMMIT');
-    await this.#settle(height);
+    await this.#settle(memory, height);
   }
 
   #begin(memory: SourceMemory, { plans }: SourceLayout): Look {
@@ -241,8 +241,9 @@ export class Settler {
     this.#rows = Math.max(LEAST_ROWS, Math.min(MOST_ROWS, Math.floor((rows * AMENDMENT_BYTES) / Math.max(1, bytes))));
   }
 
-  async #settle(height: number): Promise<void> {
-    const isUnknown = this.#isUnknown;
+  async #settle(memory: SourceMemory, height: number): Promise<void> {
+    // Rows of derived tables that a reorg undid at the replicas go with the next group.
+    const isUnknown = this.#isUnknown || memory.forced.size > 0;
     this.#isUnknown = false;
     this.#settledHeight = height;
     await this.#options.tell(height, isUnknown);

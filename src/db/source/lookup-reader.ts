@@ -29,6 +29,8 @@ const VANISHED_IDS = 200_000;
 export interface LookupMemory {
   /** The watermark: the highest id that was sent. */
   readonly lastId: bigint;
+  /** The highest id that was sent before a reorg lowered the watermark: its rows may have stayed. */
+  readonly toldId?: bigint;
   /** Which of the ids up to there, as far as they are looked at again, were sent, ascending; null: that is not known. */
   readonly recentIds: ReadonlySet<bigint> | null;
   /** They are all of those above this one; absent: all there are. */
@@ -66,8 +68,8 @@ export async function holdsLookups(
   plan: TablePlan,
   known: LookupMemory = NOTHING
 ): Promise<boolean> {
-  const { lastId, recentIds } = known;
-  if ((await readHighestId(statements, plan)) > lastId) return false;
+  const { lastId, toldId = lastId, recentIds } = known;
+  if ((await readHighestId(statements, plan)) > toldId) return false;
   if (recentIds === null) return true;
   const from = lookedFrom(known);
   const present = await readIds(statements, plan, from, lastId);

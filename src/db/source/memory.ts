@@ -47,6 +47,8 @@ export class SourceMemory {
   hashes: BlockHashes;
   openGroup: number | null;
   reorgs: number;
+  /** A reorg came after the last group. */
+  isTakenBack = false;
   readonly layouts = new LayoutCache();
   readonly lookups = new Map<string, LookupMemory>();
   /** By lookup table: UPDATE_TIME when it was last read, where a later change shows another one. */
@@ -255,6 +257,7 @@ export class SourceMemory {
   ): void {
     this.blocksTime = blocksTime;
     for (const [table, ids] of vanishedIds) this.watches.get(table)?.replace(idSpans(ids), new Map());
+    this.isTakenBack = false;
     const keys = new Map<string, ReadonlySet<string>>();
     for (const [table, { sent, left, notes, keys: told }] of tables) {
       const watch = this.watches.get(table)!;
@@ -272,6 +275,7 @@ export class SourceMemory {
     for (const [table, watch] of this.watches) {
       watch.trim();
       watch.isLooked = !unlooked.has(table);
+      watch.isTakenBack = false;
       watch.require(this.#shared.get(table) ?? []);
       watch.isOwing = (tables.get(table)?.left.length ?? 0) > 0 || this.#shared.has(table);
     }
@@ -296,7 +300,8 @@ export class SourceMemory {
     const isUnlisted = orphaned.some(({ lookupsBefore, older }) => lookupsBefore === undefined || older === null);
     this.#forks = addFork(this.#forks, { fork, height: this.height, ...(isUnlisted && { isUnlisted }) });
     // Late rows that the orphaned groups brought are gone at the replicas, and vanished ones are back.
-    for (const [table, { lastId }] of this.lookups) this.lookups.set(table, { lastId, recentIds: null });
+    for (const [table, { lastId, toldId = lastId }] of this.lookups)
+      this.lookups.set(table, { lastId, toldId, recentIds: null });
     this.lookupTimes.clear();
     // Blocks that were there at the start: how many ids they dealt is not known, so more than enough are sent again.
     if (orphaned.some(({ lookupsBefore }) => lookupsBefore === undefined)) {
@@ -324,6 +329,15 @@ export class SourceMemory {
     this.hashes = last?.height === fork - 1 ? last.hashes : unknownHashes(this.#dbType);
     if (this.openGroup !== null && this.openGroup >= fork) this.openGroup = null;
     this.#lookupsBefore = {};
+    this.isTakenBack = true;
+    // The source's own rollback is not the inverse of its blocks: what it left of other rows is not known.
+    for (const watch of this.watches.values()) {
+      watch.isTakenBack ||= watch.isLooked;
+      watch.isLooked = false;
+    }
+    // Nor is what the orphaned groups sent.
+    const isUnknown = ({ lookupsBefore, older }: RecentBlock) => lookupsBefore === undefined || older === null;
+    if (last === undefined || orphaned.some(isUnknown)) this.learn();
   }
 
   /** The rows of the orphaned blocks are gone at the replicas. */
@@ -380,7 +394,8 @@ export class SourceMemory {
   #lowerLookup(table: string, lastId: bigint): void {
     const known = this.lookups.get(table);
     if (!known || lastId >= known.lastId) return;
-    this.lookups.set(table, { lastId, recentIds: null });
+    const told = known.toldId === undefined ? {} : { toldId: known.toldId };
+    this.lookups.set(table, { lastId, ...told, recentIds: null });
     this.watches.get(table)?.cut(toValue(String(lastId + 1n)));
   }
 

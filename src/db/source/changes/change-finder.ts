@@ -88,7 +88,7 @@ export async function findChanges(
   for (const [index, look] of others.entries()) await take(look, named[index]);
   const isUnlooked = ({ plan: { name }, watch, own, notes }: Look) =>
     own.some(reachesEnd) || // rows of other blocks may stand at the same value
-    (!notes.isWhole && (notes.isLooked || logged?.isWhole(name) || !watch.isLooked));
+    (!notes.isWhole && (notes.isLooked || logged?.isWhole(name) || !(watch.isLooked || (logged && watch.isTakenBack))));
   return { tables: found, gaps, unlooked: new Set(looks.filter(isUnlooked).map(({ plan }) => plan.name)) };
 }
 

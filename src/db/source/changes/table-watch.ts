@@ -57,6 +57,8 @@ export class TableWatch {
   pending: Span[] = [];
   /** All its rows were compared with the broadcast ones in the snapshot of the last block, or did not change since they were. */
   isLooked = true;
+  /** It is not looked at only because a reorg came: a binary log names what that changed. */
+  isTakenBack = false;
   /** Of what is pending, some changed up to the last block: an amendment brings it. */
   isOwing = false;
   /** Highest AUTO_INCREMENT id seen. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { type Inspection, type Outcome, replicaMachine } from '../../machines/sync/replica.ts';
-import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
+import { connect, databaseError, isLacking, placeOf, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { refuseLoss } from '../../src/db/replica/apply/adoption.ts';
 import { readRoots } from '../../src/db/tables/transparency-pages.ts';
@@ -14,12 +14,14 @@ import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../p
 import { stateText } from '../runtime/observe.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { databaseBreaker } from '../runtime/thread/circuit.ts';
+import { DatabasePulse, PULSE_LIMIT_MS } from '../runtime/thread/database-pulse.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 import { ReplicaChain } from './catch-up/chain.ts';
 import { ReplicaDispensers } from './following/dispensers.ts';
 import { ReplicaFollower } from './following/follower.ts';
 import { adopt } from './loading/adoption.ts';
 import { ReplicaBootstrap } from './loading/bootstrap.ts';
+import { markMissing } from './parts/doubt.ts';
 import { Replica } from './parts/replica.ts';
 import { ReplicaLost } from './parts/replica-lost.ts';
 import { SourceQuorum } from './quorum/source-quorum.ts';
@@ -29,8 +31,11 @@ import { ReplicaIndexMap } from './verifying/index-map.ts';
 
 const REPORT_INTERVAL_MS = 250;
 const AGE_INTERVAL_MS = 5_000;
+const SILENCE_LOOK_MS = 500;
 const ROOTS_LIMIT_S = 5;
 const TRIAL_TIMEOUT_MS = 60_000;
+/** A source that contradicts the replica again within this time is believed. */
+const CONTRADICTED_MS = 600_000;
 /** A snapshot build may hold the pool for long. */
 const TREE_TASK_DEADLINE_MS = 3_600_000;
 
@@ -88,6 +93,16 @@ const follower = new ReplicaFollower(replica, {
   checkpoints,
   indexMap
 });
+const pulseLine = new SerialConnection(
+  () => connect(coordinates, { tag: statementTag(coordinates.name, data.generation) }),
+  PULSE_LIMIT_MS
+);
+const pulse = new DatabasePulse({
+  ask: () => pulseLine.use((connection) => connection.query('SELECT 1')),
+  log,
+  place: placeOf(coordinates),
+  changed: () => scheduleReport()
+});
 const stopped = Promise.withResolvers<void>();
 let reportTimer: NodeJS.Timeout | undefined;
 
@@ -109,8 +124,18 @@ const effects = new Effects({
   onFault: (fault, _, isNew) => log[isNew ? 'warn' : 'debug']({ err: fault }, fault.message)
 });
 
+/** A statement named a table or column that the replica does not have. */
+function lacks(caught: unknown): boolean {
+  return isLacking(caught) || (caught instanceof PlatformError && isLacking(caught.detail));
+}
+
 /** Driver errors carry a number; any other error that is not a PlatformError is a bug. */
 function asFault(caught: unknown): PlatformError {
+  if (lacks(caught)) {
+    replica.store.isTorn = true;
+    const reason = `the replica was changed by hand: ${(caught as Error).message}; it is made again and loaded from its source`;
+    return new PlatformError('ROW_CONTRADICTION', { reason });
+  }
   if (caught instanceof ReplicaLost) return new PlatformError('ROW_CONTRADICTION', { reason: caught.message });
   const { errno, fatal } = caught as { errno?: unknown; fatal?: unknown };
   return errno !== undefined || fatal !== undefined
@@ -118,13 +143,18 @@ function asFault(caught: unknown): PlatformError {
     : PlatformError.from(caught);
 }
 
-/** An outcome, or `lost` where only a bootstrap helps. */
+let contradictedAt = Number.NEGATIVE_INFINITY;
+
+/** An outcome, or `lost` where only a bootstrap helps: one contradiction alone empties no replica. */
 async function orLost(work: Promise<Outcome>): Promise<Outcome> {
   try {
     return await work;
   } catch (caught) {
     if (!(caught instanceof ReplicaLost)) throw caught;
     audit.scheduleNow();
+    const isFirst = performance.now() - contradictedAt > CONTRADICTED_MS;
+    contradictedAt = performance.now();
+    if (isFirst) throw caught;
     refuseLoss(replica.store.state, caught.message);
     log.error({ err: caught }, 'the replica contradicts its source: bootstrapping it again');
     replica.drop(new PlatformError('ROW_CONTRADICTION', { reason: caught.message }));
@@ -139,6 +169,7 @@ async function inspect(signal: AbortSignal): Promise<Inspection> {
   }
   breaker.tell('call.started');
   await replica.open(() => adopt(replica, signal));
+  if (replica.store.isTorn && replica.store.state.height !== null) await markMissing(replica);
   audit.renew();
   sourceQuorum.attend();
   breaker.tell('call.succeeded');
@@ -167,6 +198,8 @@ const machine = createActor(
         sourceQuorum.close();
         checkpoints.close();
         indexMap.close();
+        pulse.close();
+        pulseLine.destroy();
         return replica.close();
       })
     }
@@ -204,7 +237,8 @@ function report(): void {
     tip,
     lagBlocks: tip === null || state?.height == null ? null : Math.max(0, tip - state.height),
     pollErrorCount: effects.faultCount,
-    lastError: effects.lastFault,
+    databaseSilentS: pulse.silentS,
+    lastError: pulse.reason ?? replica.stream.silence?.reason ?? effects.lastFault,
     schemaFingerprint: state?.schemaFingerprint ?? null,
     notReplicated: state?.notReplicated ?? {},
     settledHeight: state?.settledHeight ?? null,
@@ -217,6 +251,7 @@ function report(): void {
       etaSeconds: replica.progress.pace?.etaSeconds ?? null,
       halt: replica.halt.current,
       verification: audit.state,
+      verificationReason: audit.reason,
       unconfirmed: audit.unconfirmed,
       verifiedHeight: state?.verifiedHeight ?? null,
       verifiedAt: state?.verifiedAt ?? null,
@@ -228,7 +263,8 @@ function report(): void {
       indexMapMismatches: indexMap.mismatches,
       checkpointHeight: checkpoints.anchoredHeight,
       sources: replica.sources.records,
-      reorgs: replica.progress.reorgs
+      reorgs: replica.progress.reorgs,
+      sourceSilentS: replica.stream.silence?.seconds ?? 0
     }
   };
   host.tell('report', body);
@@ -246,4 +282,13 @@ function scheduleReport(): void {
 machine.start();
 // The age of what is reported grows by itself.
 setInterval(scheduleReport, AGE_INTERVAL_MS).unref();
+let wasSilent = false;
+setInterval(() => {
+  const { silence } = replica.stream;
+  if ((silence !== null) === wasSilent) return;
+  wasSilent = silence !== null;
+  if (silence) log.error(silence.reason);
+  else log.info({ source: replica.sources.client.url }, 'the source is heard again');
+  scheduleReport();
+}, SILENCE_LOOK_MS).unref();
 report();

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { sourceMachine } from '../../machines/sync/source.ts';
-import { connect, databaseError, statementTag } from '../../src/db/core/connection.ts';
+import { connect, databaseError, placeOf, statementTag } from '../../src/db/core/connection.ts';
 import { SerialConnection } from '../../src/db/core/serial-connection.ts';
 import { originOf } from '../../src/db/source/database-mark.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
@@ -17,6 +17,7 @@ import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../pro
 import { stateText } from '../runtime/observe.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { databaseBreaker } from '../runtime/thread/circuit.ts';
+import { DatabasePulse, PULSE_LIMIT_MS } from '../runtime/thread/database-pulse.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 import { SourceDigests } from './digests.ts';
 import { SourceFeed } from './feed.ts';
@@ -57,6 +58,9 @@ const digests = new SourceDigests(data, open, {
     (await feed.isSettled(connection, layout, table, tip)) &&
     (table !== 'sync_meta' || (await transparency.follows(connection, layout.heads!, tip.height)))
 });
+const pulseLine = new SerialConnection(open, PULSE_LIMIT_MS);
+const ask = () => pulseLine.use((connection) => connection.query('SELECT 1'));
+const pulse = new DatabasePulse({ ask, log, place: placeOf(coordinates), changed: () => report() });
 const pages = new SourcePages(data, open);
 const schema = new SourceSchema(data, questions, () => feed.served);
 const indexMap = new IndexMap();
@@ -75,6 +79,8 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     logReader.destroy();
     indexLine.destroy();
     digests.destroy();
+    pulse.close();
+    pulseLine.destroy();
     pages.destroy();
   },
   handlers: {
@@ -243,7 +249,8 @@ function report(): void {
     tip: tip?.height ?? null,
     lagBlocks: tip && last ? Math.max(0, tip.height - last.height) : null,
     pollErrorCount: effects.faultCount,
-    lastError: effects.lastFault ?? feed.gap ?? transparency.missing,
+    databaseSilentS: pulse.silentS,
+    lastError: pulse.reason ?? effects.lastFault ?? feed.gap ?? transparency.missing,
     schemaFingerprint: feed.fingerprint,
     notReplicated: feed.notReplicated,
     ...(feed.mark ? { origin: originOf(feed.mark, coordinates.name) } : {}),

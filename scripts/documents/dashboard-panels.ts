@@ -140,6 +140,13 @@ export const PANELS: readonly Panel[] = [
   ],
   [
     'Why it does not move',
+    'Silent: MariaDB, source',
+    's',
+    ['sync_database_silent_seconds', `MariaDB ${DATABASE}`],
+    ['sync_replica_source_silent_seconds', `source ${DATABASE}`]
+  ],
+  [
+    'Why it does not move',
     'Actors up, failed',
     'short',
     ['sync_actor_up', `up ${DATABASE}`],

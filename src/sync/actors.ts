@@ -104,6 +104,8 @@ export function createActors(deps: ActorDeps): SyncActors {
     const known = directory.list().find((entry) => databaseKey(entry.id) === databaseKey(id));
     const before = known?.report?.height ?? null;
     directory.keepReport(id, report);
+    const isSilent = (each?: DatabaseReport | null) => (each?.databaseSilentS ?? 0) > 0;
+    if (report.mode === 'server' && isSilent(report) !== isSilent(known?.report)) fanOut.tellStatus(id);
     const { mode, height } = report;
     if (mode !== 'client' || before === null || height === null || height <= before) return;
     supervisor.timeline.add(id, { kind: 'blocks', at: Date.now(), direction: 'in', first: before + 1, last: height });

@@ -29,6 +29,14 @@ const OVERLAP_BLOCKS = 1_000;
 const OVERLAP_ROWS = 200_000;
 const CAUGHT_UP = /No data available after block/;
 
+/** What a since-snapshot is applied for. */
+export interface SinceKind {
+  /** After a rollback or an adoption: with whole tables. */
+  readonly isWhole: boolean;
+  /** After a rollback the chain is shorter than it was: no group sends again what the orphaned ones had sent. */
+  readonly isShorter: boolean;
+}
+
 /** Applies what a source has above the replica's block, as one since-snapshot. */
 export class SinceCatchUp {
   readonly #replica: Parts;
@@ -40,7 +48,12 @@ export class SinceCatchUp {
   }
 
   /** @returns the sources' verdict on the last block of the snapshot; it is applied only when they agree */
-  async apply(state: ReplicaState, status: SourceStatus, whole: boolean, signal: AbortSignal): Promise<Verdict> {
+  async apply(
+    state: ReplicaState,
+    status: SourceStatus,
+    { isWhole: whole, isShorter }: SinceKind,
+    signal: AbortSignal
+  ): Promise<Verdict> {
     const since = state.height!;
     const tip = status.height!;
     const { client: source } = this.#replica.sources;
@@ -78,8 +91,10 @@ export class SinceCatchUp {
       const head = readSnapshotHead(response.headers, source.id.dbType);
       if (head.height <= since) return 'agreed';
       await heedLearned(this.#replica, head.learned);
-      // What changed in older blocks since the replica's another source knows; a comparison finds it.
-      const misses = this.#replica.store.state.misses || (isOther && head.fingerprint !== null);
+      // What changed in older blocks since the replica's another source knows, or nobody any more; a comparison finds it.
+      const isForgotten = query.older !== undefined && head.isSettled === null && status.settledHeight !== undefined;
+      const isUnknown = isOther || isForgotten || isShorter;
+      const misses = this.#replica.store.state.misses || (isUnknown && head.fingerprint !== null);
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
       const verdict = far ? 'agreed' : await this.#sourceQuorum.confirm(head.height, hashes, signal);
       if (verdict !== 'agreed') return verdict;

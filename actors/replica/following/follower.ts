@@ -8,6 +8,7 @@ import type {
   SettledMessage,
   StatusMessage
 } from '../../../src/wire/data/messages.ts';
+import { canUndo, markMissing } from '../parts/doubt.ts';
 import { heedLearned } from '../parts/learned.ts';
 import { ownHashes } from '../parts/own-hashes.ts';
 import type { Replica } from '../parts/replica.ts';
@@ -22,6 +23,9 @@ import { type BlockTip, PendingGroups, type ReadyGroup } from './pending-groups.
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment' | 'open' | 'drop'>;
 
 const WAIT_MS = 1_000;
+/** Waits in a row after which a source that sends nothing is asked where it stands. */
+const QUIET_WAITS = 10;
+const ASK_LIMIT_MS = 5_000;
 /** Waits in a row after which a group that has begun counts as broken off. */
 const GROUP_PATIENCE = 15;
 /** Bytes of amendments that are applied together. */
@@ -43,6 +47,8 @@ export class ReplicaFollower {
   readonly #writer: GroupWriter;
   /** Since when the last block may be amended, by `performance.now()`; null: it is settled. */
   #settlingSince: number | null = null;
+  /** By its last answer the source has blocks that it did not send. */
+  #isUnsent = false;
   /** The highest block of the stream; it may have been skipped because its parent was missing. */
   #announced = -1;
 
@@ -99,7 +105,8 @@ export class ReplicaFollower {
     this.#pending.clear();
     const { complete, misses, amendments } = this.#replica.store.state;
     // A snapshot brought the block before its source had looked at everything: amendments follow it as they follow a message.
-    if (!complete && !misses && amendments !== null) this.#settlingSince ??= performance.now();
+    if (!complete && !misses && amendments !== null && !this.#audit.isDiffering)
+      this.#settlingSince ??= performance.now();
     let ahead: ServerMessage | null = null;
     for (let idle = 0; !signal.aborted; idle++) {
       const isBetween = this.#pending.isEmpty;
@@ -114,11 +121,13 @@ export class ReplicaFollower {
       ahead = null;
       if (message === null) {
         this.#checkOthers(idle * WAIT_MS);
+        if (idle > 0 && idle % QUIET_WAITS === 0 && (await this.#isKeptBack(signal))) return { kind: 'behind' };
         const patience = this.#pending.hasBegun ? GROUP_PATIENCE : 1;
         if (this.#announced > this.#replica.store.state.height! && idle >= patience) return { kind: 'behind' };
         continue;
       }
       idle = 0;
+      this.#isUnsent = false;
       if (message.type !== 'block') {
         const outcome = await this.#applyReady(signal);
         if (outcome) return outcome;
@@ -203,20 +212,53 @@ export class ReplicaFollower {
     if (this.#audit.state !== 'pending') await commitment?.begin(context.schema, state);
   }
 
-  /** Blocks of the replica that its source took back go when the majority of the sources has others in their place. */
+  /**
+   * Blocks of the replica that its source took back go when the majority of the sources has others in their place. One message leads
+   * no further back than the journal does: below it, status and hashes of the source are asked first.
+   */
   async #leave(height: number, signal: AbortSignal): Promise<Outcome | null> {
     if (height > this.#replica.store.state.height!) return null;
+    if (!(await canUndo(this.#replica, height - 1))) {
+      const { url } = this.#replica.sources.client;
+      this.#replica.log.warn(
+        { block: height, source: url },
+        'a reorg below the undo journal: the source is asked for it'
+      );
+      await this.#missRows();
+      return { kind: 'behind' };
+    }
     const own = await ownHashes(this.#replica, height);
     const verdict = own
       ? await this.#sourceQuorum.confirmOwnBlock(height, own, { said: null, hasBlock: false }, signal)
       : 'other';
     if (verdict === 'untold') return { kind: 'behind' };
     if (verdict === 'agreed') {
-      // Another branch may have blocks with the same hashes and other rows; as blocks that are here already they are passed over.
-      this.#audit.scheduleNow();
+      await this.#missRows();
       return null;
     }
     return verdict === 'halted' ? { kind: 'halted' } : { kind: 'forked', height: height - 1 };
+  }
+
+  /** Another branch may have blocks with the same hashes and other rows; as blocks that are here already they are passed over. */
+  async #missRows(): Promise<void> {
+    await markMissing(this.#replica);
+    this.#audit.scheduleNow();
+  }
+
+  /** Asks a quiet source where it stands. @returns whether it has had blocks for long that it does not send */
+  async #isKeptBack(signal: AbortSignal): Promise<boolean> {
+    const { client: source } = this.#replica.sources;
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
+    // That it does not answer is told by its stream.
+    const status = await source.status(limit).catch(() => null);
+    const { height } = this.#applied;
+    if (status === null || status.height === null) return false;
+    this.#replica.sources.standsAt(status.height);
+    const wasUnsent = this.#isUnsent;
+    this.#isUnsent = status.height > height;
+    if (!wasUnsent || !this.#isUnsent) return false;
+    this.#replica.log.warn({ height, sourceHeight: status.height }, `${source.url} has blocks that it does not send`);
+    return true;
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE when the others have gone on for long */

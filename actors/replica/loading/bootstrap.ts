@@ -6,6 +6,7 @@ import { hasCode, PlatformError } from '../../../src/errors.ts';
 import { Download } from '../../../src/sync/client/download.ts';
 import type { SourceSize } from '../../../src/sync/client/source-client.ts';
 import { type BlockHashes, blockText, sameBlock } from '../../../src/wire/data/database.ts';
+import { SourceBackoff } from '../parts/backoff.ts';
 import { fileOf, type Replica } from '../parts/replica.ts';
 import { tellLeftOut } from '../parts/source-schema.ts';
 import type { SourceQuorum } from '../quorum/source-quorum.ts';
@@ -17,10 +18,14 @@ type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | '
 /** Of what a database takes on disk, a compressed snapshot is less than this part. */
 const COMPRESSED = 0.25;
 
+/** Between two snapshots that fail by themselves: a source counts the snapshots of an hour. */
+const MAX_PAUSE_MS = 900_000;
+
 /** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */
 export class ReplicaBootstrap {
   readonly #replica: Parts;
   readonly #sourceQuorum: SourceQuorum;
+  readonly #backoff: SourceBackoff;
   #plan: SchemaPlan | undefined;
   #download: Download | undefined;
   #loader: SnapshotLoader | undefined;
@@ -34,10 +39,12 @@ export class ReplicaBootstrap {
   constructor(replica: Parts, sourceQuorum: SourceQuorum) {
     this.#replica = replica;
     this.#sourceQuorum = sourceQuorum;
+    this.#backoff = new SourceBackoff(replica, 'a snapshot', MAX_PAUSE_MS);
   }
 
   /** Clears the marker first: the tables are about to be emptied. */
   async fetchSchema(signal: AbortSignal): Promise<void> {
+    await this.#backoff.pause(signal);
     this.#replica.commitment?.forget('the replica is loaded anew');
     const { writer, state } = this.#replica.store;
     const { data } = this.#replica;
@@ -66,6 +73,10 @@ export class ReplicaBootstrap {
    * and `check` finds no other. Where nobody names the block yet, `check` asks once the rows are in.
    */
   async download(signal: AbortSignal): Promise<Outcome> {
+    return this.#backoff.attempt(() => this.#beginDownload(signal));
+  }
+
+  async #beginDownload(signal: AbortSignal): Promise<Outcome> {
     const { client: source } = this.#replica.sources;
     const { log } = this.#replica;
     const { state } = this.#replica.store;
@@ -147,11 +158,17 @@ export class ReplicaBootstrap {
   }
 
   async load(signal: AbortSignal): Promise<void> {
-    await this.#unlessRefused(this.#loader!.load(signal));
+    await this.#backoff.attempt(() => this.#unlessRefused(this.#loader!.load(signal)));
   }
 
   /** Compares the stored rows with what was received and what the source reported. Only then is the replica complete. */
   async check(signal: AbortSignal): Promise<Outcome> {
+    const outcome = await this.#backoff.attempt(() => this.#check(signal));
+    this.#backoff.succeeded();
+    return outcome;
+  }
+
+  async #check(signal: AbortSignal): Promise<Outcome> {
     const { writer } = this.#replica.store;
     const { data, log } = this.#replica;
     const { client: source } = this.#replica.sources;

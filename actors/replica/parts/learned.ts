@@ -1,5 +1,5 @@
-import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import type { Learned } from '../../../src/wire/data/messages.ts';
+import { markMissing } from './doubt.ts';
 import type { Replica } from './replica.ts';
 
 /**
@@ -16,7 +16,6 @@ export async function heedLearned(
   sources.learned = learned?.id ?? null;
   const { height, misses, learned: known } = store.state;
   if (!learned || height === null || height > learned.height || known === learned.id || misses) return false;
-  await writeReplicaState(store.writer, { complete: false, misses: true });
-  await store.reloadState();
+  await markMissing({ store });
   return true;
 }

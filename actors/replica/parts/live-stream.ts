@@ -5,6 +5,9 @@ import type { ReplicaActorData } from '../../protocol.ts';
 import type { SourceSet } from './source-set.ts';
 import type { ReplicaStore } from './store.ts';
 
+/** A source that does not even answer a ping for so long is told. */
+const SILENT_MS = 6_000;
+
 interface LiveStreamOptions {
   readonly data: Pick<ReplicaActorData, 'validator'>;
   readonly log: Logger;
@@ -49,6 +52,22 @@ export class LiveStream {
   /** The newest block received, waiting messages included; null: none. */
   get newest(): number | null {
     return this.#subscription?.newest ?? null;
+  }
+
+  /** The time for which nothing was heard of the source, or of its MariaDB; null: both are heard, or there is no stream. */
+  get silence(): { readonly seconds: number; readonly reason: string } | null {
+    const { url } = this.#options.sources.client;
+    const { silentMs = 0, databaseSilentMs = 0 } = this.#subscription ?? {};
+    const { seconds, reason } =
+      silentMs >= SILENT_MS
+        ? { seconds: silentMs / 1_000, reason: `${url} has answered nothing` }
+        : { seconds: databaseSilentMs / 1_000, reason: `the MariaDB of ${url} has answered nothing` };
+    if (seconds === 0) return null;
+    const rounded = Math.max(1, Math.round(seconds));
+    return {
+      seconds: rounded,
+      reason: `${reason} for ${rounded} s: newer blocks may be there; see to it at the source`
+    };
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE when it was open and is gone */

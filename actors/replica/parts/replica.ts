@@ -22,6 +22,8 @@ export interface Progress {
   reorgs: number;
   /** To be called whenever something that is reported has changed. */
   readonly changed: () => void;
+  /** To be called with what the effect waits for, then with null. */
+  readonly waiting: (on: string | null) => void;
 }
 
 /** The parts of one replica. Each effect takes the parts it needs. */
@@ -53,7 +55,7 @@ export class Replica {
     this.data = data;
     this.log = log;
     this.commitment = commitment;
-    this.progress = { percent: null, pace: null, reorgs: 0, changed };
+    this.progress = { percent: null, pace: null, reorgs: 0, changed, waiting };
     this.store = new ReplicaStore(data, log, changed, commitment, waiting);
     this.sources = new SourceSet(data, log, changed);
     this.stream = new LiveStream({ data, log, sources: this.sources, store: this.store, changed });

@@ -22,6 +22,8 @@ export interface SourceRecord {
   dissents: number;
   /** How its tables compared with the replica's when they were compared last; null: they were not. */
   digests: string | null;
+  /** False once it refused to give any. */
+  offersDigests: boolean;
   /** Sources that share one are the same; null: it was not asked yet. */
   marks: readonly string[] | null;
   identifiedAt: number;
@@ -52,6 +54,7 @@ export class SourceSet {
       error: null,
       dissents: 0,
       digests: null,
+      offersDigests: true,
       marks: null,
       identifiedAt: Number.NEGATIVE_INFINITY,
       restUntil: 0

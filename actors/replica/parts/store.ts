@@ -25,6 +25,8 @@ export class ReplicaStore {
   #schema: ReplicaSchema | undefined;
   /** Blocks of an epoch, as the replica's log has them; before the first epoch is whole, as MERKLE_EPOCH_SIZE says. */
   #epochSize: number;
+  /** A statement named a table or column that is not here. */
+  isTorn = false;
   /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */
   contradicted = false;
 

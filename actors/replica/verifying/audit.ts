@@ -1,7 +1,7 @@
 import { createActor, type InspectionEvent } from 'xstate';
 import { auditMachine, MAX_MISSES } from '../../../machines/sync/audit.ts';
 import type { Outcome } from '../../../machines/sync/replica.ts';
-import { type Connection, connect, statementTag } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, isLacking, statementTag } from '../../../src/db/core/connection.ts';
 import { SerialConnection } from '../../../src/db/core/serial-connection.ts';
 import type { Comparison } from '../../../src/db/replica/compare/comparison.ts';
 import { DigestComparison } from '../../../src/db/replica/compare/digest-compare.ts';
@@ -14,6 +14,7 @@ import type { Verification } from '../../../src/wire/state/report.ts';
 import { untilAborted } from '../../runtime/thread/until-aborted.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
+import { namesOf, nextComparison } from './audit-reason.ts';
 import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
@@ -44,6 +45,10 @@ export class ReplicaAudit {
   readonly #schedule;
   readonly #quorum: DigestQuorum;
   #unconfirmed: readonly string[] = [];
+  /** Tables that differed when they were compared last, and that the source has changed since its block. */
+  #differing: readonly string[] = [];
+  /** Why the replica is not verified. */
+  #why = 'no comparison has ended since the start';
   /** When the replica was verified, and when that was to be renewed, by `performance.now()`. */
   #verifiedAt = Number.NEGATIVE_INFINITY;
   #renewedAt = Number.NEGATIVE_INFINITY;
@@ -63,6 +68,29 @@ export class ReplicaAudit {
   /** The end of the last comparison; `unverified` once it is older than VERIFY_MAX_AGE. */
   get state(): Verification {
     return this.#state === 'verified' && this.#age() > this.#maxAgeMs ? 'unverified' : this.#state;
+  }
+
+  /** Why it is not verified, and what is done about that; null while it is. */
+  get reason(): string | null {
+    if (this.state === 'verified') return null;
+    const schedule = this.#schedule.getSnapshot();
+    const isOld = this.#state === 'verified';
+    if (schedule.matches('comparing')) {
+      const seconds = Math.round((performance.now() - this.#began) / 1_000);
+      return `compared with ${this.#url} for ${seconds} s now; before: ${this.#why}`;
+    }
+    const why = isOld ? 'the last comparison is older than VERIFY_MAX_AGE' : this.#why;
+    const next = nextComparison(schedule);
+    return next === null ? why : `${why}; ${next}`;
+  }
+
+  /** A comparison found tables that differ and that the source is about to send. */
+  get isDiffering(): boolean {
+    return this.#differing.length > 0;
+  }
+
+  get #url(): string {
+    return this.#replica.sources.client.url;
   }
 
   get #maxAgeMs(): number {
@@ -88,14 +116,14 @@ export class ReplicaAudit {
   /** After a reconnect: the source may be another one, and offer what the last one did not. */
   renew(): void {
     this.#schedule.send({ type: 'source.renewed' });
-    this.#forgetVerdict();
+    this.#forgetVerdict('it was not compared since the connection to its source was made');
   }
 
   /** As soon as the replica is at rest, where the source offers digests. */
   scheduleNow(): void {
     if (this.#isUnavailable) return;
     this.#schedule.send({ type: 'audit.requested' });
-    this.#forgetVerdict();
+    this.#forgetVerdict('rows may have changed that no message told of');
   }
 
   get #height(): number {
@@ -107,9 +135,10 @@ export class ReplicaAudit {
     return this.#schedule.getSnapshot().matches('unavailable');
   }
 
-  #forgetVerdict(): void {
+  #forgetVerdict(why: string): void {
     if (this.#state !== 'verified') return;
     this.#state = 'pending';
+    this.#why = why;
     this.#replica.progress.changed();
   }
 
@@ -142,8 +171,8 @@ export class ReplicaAudit {
         this.#hasLost = true;
         throw new ReplicaLost(caught);
       }
-      if (hurry.signal.aborted) this.#interrupted();
-      else this.#notVerified(caught);
+      if (!hurry.signal.aborted) return await this.#notVerified(caught);
+      this.#interrupted();
       return { kind: 'done' };
     } finally {
       clearInterval(look);
@@ -169,9 +198,12 @@ export class ReplicaAudit {
         signal
       );
     let found = await read((comparison) => comparison.compare(signal));
+    this.#replica.sources.followed.offersDigests = true;
     let repaired: Different | null = null;
+    const { misses } = this.#replica.store.state;
     for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
       await this.#noteIds(found);
+      await this.#doubt({ misses: true });
       const again = repaired && findAgain(repaired, found);
       if (again) return this.#halt(again, found);
       await this.#repair(found);
@@ -179,9 +211,22 @@ export class ReplicaAudit {
       found = await read((comparison) => comparison.recheck(repaired!, signal));
     }
     if (found.kind === 'equal') await this.#conclude(found, line, signal);
-    else if (found.kind === 'elsewhere') this.#missed(found);
-    else throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than the client can compare' });
+    else if (found.kind === 'elsewhere') {
+      // Everything that differed was repaired before one of them went on: the next block completes it.
+      if (repaired?.more.length === 0) await this.#doubt({ misses });
+      if (found.unsettled) await this.#doubt({});
+      this.#missed(found);
+    } else
+      throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than the client can compare' });
     return { kind: 'done' };
+  }
+
+  /** Rows differ: the replica is not complete before its source has sent more, or a comparison finds it equal. */
+  async #doubt(change: { readonly misses?: boolean }): Promise<void> {
+    const { writer, state } = this.#replica.store;
+    if (state.phase !== 'following' || (!state.complete && (change.misses ?? state.misses) === state.misses)) return;
+    await writeReplicaState(writer, { complete: false, ...change });
+    await this.#replica.store.reloadState();
   }
 
   async #repair({ height, tables }: Different): Promise<void> {
@@ -258,7 +303,11 @@ export class ReplicaAudit {
     log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
     // What was verified before stays so while the others are only a block away.
     const isLate = this.#schedule.getSnapshot().context.misses + 1 >= MAX_MISSES;
-    if (isContradicted || isLate || this.#state !== 'verified') this.#state = 'unverified';
+    this.#differing = [];
+    if (isContradicted || isLate || this.#state !== 'verified') {
+      this.#state = 'unverified';
+      this.#why = `no majority of the sources has these tables as the replica has them: ${namesOf(tables)}`;
+    }
     this.#ended(isContradicted ? 'comparison.concluded' : 'comparison.missed');
     this.#replica.progress.changed();
   }
@@ -272,6 +321,7 @@ export class ReplicaAudit {
     this.#state = 'verified';
     this.#verifiedAt = performance.now();
     this.#unconfirmed = [];
+    this.#differing = [];
     count('digest.equal');
     this.#hasLost = false;
     this.#ended('comparison.concluded');
@@ -281,6 +331,10 @@ export class ReplicaAudit {
   #missed({ height, sourceHeight, unsettled }: Extract<Comparison, { kind: 'elsewhere' }>): void {
     const { log } = this.#replica;
     count('digest.elsewhere');
+    this.#differing = unsettled ?? [];
+    const why = unsettled
+      ? `${namesOf(unsettled)} differ, and ${this.#url} has changed them since its block ${height}`
+      : `${this.#url} stood at block ${sourceHeight} when block ${height} was compared`;
     if (!unsettled) log.debug({ height, sourceHeight }, 'replica and source are at different blocks: not compared');
     else
       log.info(
@@ -295,8 +349,9 @@ export class ReplicaAudit {
         { height, sourceHeight, tries: MAX_MISSES },
         'unverified: the source was never at the block of the replica when it was compared; trying again at the next epoch'
       );
-      this.#setUnverified();
-    } else if (unsettled) this.#forgetVerdict();
+      this.#setUnverified(why);
+    } else if (unsettled) this.#forgetVerdict(why);
+    if (this.#state === 'pending') this.#why = why;
   }
 
   /** Waiting blocks are more urgent; the last result stays valid if the comparison was not due yet. */
@@ -304,12 +359,12 @@ export class ReplicaAudit {
     const { isEarly } = this.#schedule.getSnapshot().context;
     this.#ended('comparison.interrupted');
     if (isEarly) return;
-    this.#setUnverified();
+    this.#setUnverified('blocks arrived during the comparison');
     this.#replica.log.warn('blocks arrived during the comparison; comparing again at the next epoch');
   }
 
-  #notVerified(caught: unknown): void {
-    const { log } = this.#replica;
+  async #notVerified(caught: unknown): Promise<Outcome> {
+    const { log, sources, store } = this.#replica;
     const { client: source } = this.#replica.sources;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
     if (status === 404 || status === 405 || status === 501) {
@@ -319,11 +374,19 @@ export class ReplicaAudit {
       this.#ended('comparison.missed');
       log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
     }
-    this.#setUnverified();
+    const isRefused = this.#isUnavailable;
+    this.#setUnverified(isRefused ? `${this.#url} offers no digests` : PlatformError.from(caught).message);
+    sources.followed.offersDigests = !isRefused;
+    if (!isRefused || !store.state.misses || store.state.phase !== 'following') return { kind: 'done' };
+    // No comparison will say that nothing is missing: the next since-snapshot, with whole tables, is all that there is.
+    await writeReplicaState(store.writer, { phase: 'reconciling', misses: false });
+    await store.reloadState();
+    return { kind: 'behind' };
   }
 
-  #setUnverified(): void {
+  #setUnverified(why: string): void {
     this.#state = 'unverified';
+    this.#why = why;
     count('digest.unverified');
     this.#replica.progress.changed();
   }
@@ -351,6 +414,7 @@ function isOurs(caught: unknown): boolean {
   return (
     caught instanceof ReplicaLost ||
     hasCode(caught, 'REPLICA_MOVED') ||
+    isLacking(caught) ||
     (hasCode(caught, 'DATABASE_UNAVAILABLE') && caught.detail['repair'] !== undefined)
   );
 }

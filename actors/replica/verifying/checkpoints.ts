@@ -3,6 +3,7 @@ import { isQuorum, signedWeight } from '../../../src/consensus/quorum.ts';
 import { type BlockHead, headLayout, readBlockHeads } from '../../../src/db/tables/block-hashes.ts';
 import type { SourceClient } from '../../../src/sync/client/source-client.ts';
 import type { Checkpoint } from '../../../src/wire/log/checkpoint.ts';
+import { markMissing } from '../parts/doubt.ts';
 import type { Replica } from '../parts/replica.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'halt'>;
@@ -117,6 +118,7 @@ export class ReplicaCheckpoints {
   }
 
   async #halt({ checkpoint, source }: Anchor, mismatches: Readonly<Record<string, unknown>>): Promise<void> {
+    await markMissing(this.#replica);
     await this.#replica.halt.raise('checkpoint-mismatch', checkpoint.block_index, mismatches, [source]);
   }
 

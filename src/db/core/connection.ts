@@ -71,6 +71,11 @@ const readExactly: NonNullable<Exclude<ConnectionOptions['typeCast'], boolean>> 
   return text === null ? null : Number(text);
 };
 
+/** Host and port, or the socket, of a database's server. */
+export function placeOf({ socketPath, host, port }: Pick<DatabaseCoordinates, 'socketPath' | 'host' | 'port'>): string {
+  return socketPath ?? `${host}:${port}`;
+}
+
 /** How a connection's statements are marked, so that a successor can tell and end what a dead actor left running. */
 export interface ConnectOptions {
   /** Goes before each statement as a comment: `platform <database> <actor generation>`. */
@@ -112,7 +117,7 @@ export async function connect(
     return connection;
   } catch (caught) {
     connection?.destroy();
-    throw databaseError(caught, { host: to.socketPath ?? `${to.host}:${to.port}`, database: to.name });
+    throw databaseError(caught, { host: placeOf(to), database: to.name });
   }
 }
 

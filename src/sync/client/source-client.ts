@@ -63,6 +63,8 @@ export interface SourceStatus {
   readonly hashes: BlockHashes;
   /** Null where the source does not tell, or not yet. */
   readonly indexMap: IndexMapDigest | null;
+  /** The last block of which it has sent everything that changed; null: none since its start, undefined: it does not tell. */
+  readonly settledHeight?: number | null | undefined;
 }
 
 /** Which part of a database's history is asked for. */
@@ -101,7 +103,8 @@ export class SourceClient extends SourceConnection {
     return {
       height: found.block_height,
       hashes: hashesOf(this.id.dbType, found),
-      indexMap: found.index_map ?? null
+      indexMap: found.index_map ?? null,
+      settledHeight: found.settled_height
     };
   }
 

@@ -9,6 +9,7 @@ import {
   MAX_MESSAGE_BYTES,
   type ServerMessage,
   ServerMessageSchema,
+  type StatusMessage,
   StatusMessageSchema
 } from '../../wire/data/messages.ts';
 import { type Shape, shapeOf } from '../../wire/data/shape.ts';
@@ -27,6 +28,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A server pings every 30 seconds; this long without any sign it counts as gone. */
 const SILENCE_LIMIT_MS = 90_000;
 const WATCH_MS = 1_000;
+/** So often it is asked for a sign of life. */
+const PING_MS = 2_500;
 /** A server sends its status at once. */
 const STATUS_WAIT_MS = 1_000;
 
@@ -72,9 +75,13 @@ export class Subscription<M extends Heard = ServerMessage> {
   #wake: (() => void) | undefined;
   #fault: PlatformError | undefined;
   #heardAt = performance.now();
+  /** Looks since anything was heard: a thread that was busy itself has not waited. */
+  #silentLooks = 0;
   #newest: number | null = null;
   /** Of the newest status, taken or not; undefined: nothing came. */
   #learned: Learned | null | undefined;
+  /** The time at which the MariaDB of the source fell silent, by its newest status and `performance.now()`; null: it answers. */
+  #databaseSilentSince: number | null = null;
   /** Host and port that were asked for, where the server understands an `auth` that names it. */
   serverName: string | undefined;
   /** Called when a message came. */
@@ -86,6 +93,7 @@ export class Subscription<M extends Heard = ServerMessage> {
     this.#socket = socket;
     const heard = () => {
       this.#heardAt = performance.now();
+      this.#silentLooks = 0;
     };
     socket.on('ping', heard).on('pong', heard);
     socket.on('upgrade', ({ headers }) => {
@@ -105,7 +113,8 @@ export class Subscription<M extends Heard = ServerMessage> {
         })
       );
     });
-    this.#timers.push(setInterval(() => this.#watch(), WATCH_MS).unref());
+    const ping = () => socket.readyState === WebSocket.OPEN && socket.ping();
+    this.#timers.push(setInterval(() => this.#watch(), WATCH_MS).unref(), setInterval(ping, PING_MS).unref());
   }
 
   /** @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
@@ -180,6 +189,16 @@ export class Subscription<M extends Heard = ServerMessage> {
     return this.#learned ?? null;
   }
 
+  /** Milliseconds since anything was heard of the source, be it the answer to a ping. */
+  get silentMs(): number {
+    return WATCH_MS * this.#silentLooks;
+  }
+
+  /** Milliseconds for which the source's MariaDB has answered nothing, as the source says. */
+  get databaseSilentMs(): number {
+    return this.#databaseSilentSince === null ? 0 : performance.now() - this.#databaseSilentSince;
+  }
+
   /** What ended the connection. */
   get fault(): PlatformError | undefined {
     return this.#fault;
@@ -239,11 +258,18 @@ export class Subscription<M extends Heard = ServerMessage> {
     this.#queue.push(data);
     this.#queuedBytes += weightOf(data);
     const head = data.toString('latin1', 0, HEAD_BYTES);
-    this.#learned = head.startsWith(STATUS_HEAD) ? learnedOf(data) : (this.#learned ?? null);
+    if (head.startsWith(STATUS_HEAD)) this.#note(statusOf(data));
+    this.#learned ??= null;
     const [, type, height] = HEAD.exec(head) ?? [];
     if (height !== undefined) this.#newest = type === 'block' ? Number(height) : Number(height) - 1;
     this.onArrival();
     this.#wake?.();
+  }
+
+  #note(status: StatusMessage | null): void {
+    this.#learned = status?.learned ?? null;
+    const silentS = status?.database_silent_s;
+    this.#databaseSilentSince = silentS === undefined ? null : performance.now() - 1_000 * silentS;
   }
 
   #parse(data: Buffer): M {
@@ -278,6 +304,7 @@ export class Subscription<M extends Heard = ServerMessage> {
   }
 
   #watch(): void {
+    this.#silentLooks++;
     if (performance.now() - this.#heardAt <= SILENCE_LIMIT_MS) return;
     this.#end(
       new PlatformError('SOURCE_UNREACHABLE', {
@@ -290,10 +317,10 @@ export class Subscription<M extends Heard = ServerMessage> {
 }
 
 /** Whether a status fits its schema is told to whoever takes it. */
-function learnedOf(status: Buffer): Learned | null {
+function statusOf(status: Buffer): StatusMessage | null {
   try {
     const message: unknown = parseJson(status);
-    return isStatus.Check(message) ? (message.learned ?? null) : null;
+    return isStatus.Check(message) ? message : null;
   } catch {
     return null;
   }

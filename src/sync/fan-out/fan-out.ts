@@ -33,7 +33,9 @@ export interface FanOutOptions {
   >;
   readonly log: Logger;
   /** The source's last report: the status of a database without any broadcast yet. */
-  readonly lastReport: (id: DatabaseId) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes'> | undefined;
+  readonly lastReport: (
+    id: DatabaseId
+  ) => Pick<DatabaseReport, 'height' | 'blockTime' | 'hashes' | 'databaseSilentS'> | undefined;
 }
 
 export interface Subscription {
@@ -166,6 +168,11 @@ export class FanOut {
     topic.point = point;
     topic.revision += 1;
     if (isNews) this.#sendStatus(topic);
+  }
+
+  /** Tells all subscribers at once how the source stands. */
+  tellStatus(id: DatabaseId): void {
+    this.#sendStatus(this.#topic(id));
   }
 
   /** Whether some subscribers take no amendments. */
@@ -304,7 +311,9 @@ export class FanOut {
 
   #status({ id, point }: Topic): StatusMessage {
     const { dbType, chain, network } = id;
-    const { height, blockTime, hashes } = point ?? this.#lastReport(id) ?? {};
+    const report = this.#lastReport(id);
+    const { height, blockTime, hashes } = point ?? report ?? {};
+    const silentS = report?.databaseSilentS ?? 0;
     return {
       type: 'status',
       chain,
@@ -313,7 +322,8 @@ export class FanOut {
       block_height: height == null || height < 0 ? null : height, // -1: a source without a block
       block_time: blockTime ?? null,
       ...(hashes ?? unknownHashes(dbType)),
-      ...(point?.learned && { learned: point.learned })
+      ...(point?.learned && { learned: point.learned }),
+      ...(silentS > 0 && { database_silent_s: silentS })
     };
   }
 

@@ -12,8 +12,10 @@ export function readiness(directory: Omit<ActorDirectory, 'lookup'>, maxLag: num
 function readinessOf(id: DatabaseId, directory: Omit<ActorDirectory, 'lookup'>, maxLag: number): Readiness {
   const report = directory.lastReport(id);
   if (report?.replica?.halt) return 'halted';
-  if (!directory.isUp(id) || report?.circuit === 'open') return 'unavailable';
+  if (!directory.isUp(id) || report?.circuit === 'open' || report?.databaseSilentS) return 'unavailable';
   if (!report || report.lagBlocks === null || isStarting(report)) return 'starting';
+  // How far the source is now is not known.
+  if (report.replica?.sourceSilentS) return 'behind';
   return report.lagBlocks > maxLag ? 'behind' : 'ready';
 }
 

@@ -68,6 +68,7 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     ...(report?.hashes ?? unknownHashes(id.dbType)),
     lag_blocks: report?.lagBlocks ?? null,
     poll_error_count: report?.pollErrorCount ?? 0,
+    database_silent_s: report?.databaseSilentS ?? 0,
     phase: report?.phase ?? null,
     waiting: directory.waitsFor(id),
     ...(report?.stateCommitment ? { state_commitment: report.stateCommitment } : {}),
@@ -87,6 +88,7 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
   const { percent = null, halt = null, verification = null, verifiedHeight = null } = report?.replica ?? {};
   return {
     ...common,
+    source_silent_s: report?.replica?.sourceSilentS ?? 0,
     percent,
     rows_per_second: report?.replica?.rowsPerSecond ?? null,
     eta_seconds: report?.replica?.etaSeconds ?? null,
@@ -97,6 +99,7 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     settled_height: report?.settledHeight ?? null,
     settling: report?.replica?.settling ?? false,
     verification,
+    verification_reason: report?.replica?.verificationReason ?? null,
     unconfirmed: [...(report?.replica?.unconfirmed ?? [])],
     verified_height: verifiedHeight,
     verified_at: report?.replica?.verifiedAt ?? null,

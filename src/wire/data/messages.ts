@@ -22,7 +22,7 @@ const Rows = ByName(Type.Array(ByName(Type.Unknown())));
 export const LearnedSchema = Type.Object({ height: Height, id: Type.String({ minLength: 1, maxLength: 64 }) });
 export type Learned = Static<typeof LearnedSchema>;
 
-/** Sent on connection, every 60 seconds, and when `learned` is another. */
+/** Sent on connection, every 60 seconds, when `learned` is another, and when the database falls silent or answers again. */
 export const StatusMessageSchema = Type.Object({
   type: Type.Literal('status'),
   ...DatabaseIdSchema.properties,
@@ -30,7 +30,9 @@ export const StatusMessageSchema = Type.Object({
   block_time: Type.Union([Type.Number(), Type.Null()]),
   ...HASH_FIELDS,
   /** Absent: the source knows what it sent. */
-  learned: Type.Optional(LearnedSchema)
+  learned: Type.Optional(LearnedSchema),
+  /** Seconds for which the source's MariaDB has answered nothing; absent: it answers. */
+  database_silent_s: Type.Optional(Type.Number({ minimum: 0 }))
 });
 export type StatusMessage = Static<typeof StatusMessageSchema>;
 

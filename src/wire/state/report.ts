@@ -90,6 +90,8 @@ export interface DatabaseReport extends ActorReport {
   readonly hashes: BlockHashes | null;
   /** Consecutive failed polls; 0 after a good one. */
   readonly pollErrorCount: number;
+  /** Seconds for which its MariaDB has answered nothing; 0 while it answers. */
+  readonly databaseSilentS?: number;
   readonly schemaFingerprint: string | null;
   /** Tables that are left out because no replica can make them, with the reason. */
   readonly notReplicated?: Readonly<Record<string, string>>;
@@ -115,6 +117,8 @@ export interface DatabaseReport extends ActorReport {
     readonly halt: Halt | null;
     /** How the last comparison with the source ended. */
     readonly verification: Verification;
+    /** Why it is not verified, and when it is compared next; null while it is. */
+    readonly verificationReason?: string | null;
     /** Tables that no majority of the sources was found to have as the replica has them. */
     readonly unconfirmed: readonly string[];
     /** The last height at which all tables were found equal to the source's, and when that was. */
@@ -146,5 +150,7 @@ export interface DatabaseReport extends ActorReport {
       readonly same_as?: readonly string[];
     }[];
     readonly reorgs: number;
+    /** Seconds for which nothing was heard of its source, or the source's MariaDB has answered nothing; 0: both are heard. */
+    readonly sourceSilentS?: number;
   };
 }

@@ -21,7 +21,8 @@ export const SourceStatusSchema = Type.Object({
   block_height: HeightOrNull,
   ...HASH_FIELDS,
   index_map: IndexMap,
-  identity: Type.Optional(Type.Unknown())
+  identity: Type.Optional(Type.Unknown()),
+  settled_height: Type.Optional(HeightOrNull)
 });
 
 /** The identity in a source's status. */
@@ -34,6 +35,15 @@ const DatabaseStatusSchema = Type.Object({
   ...HASH_FIELDS,
   lag_blocks: NumberOrNull,
   poll_error_count: Type.Number(),
+  database_silent_s: Type.Optional(
+    Type.Number({ description: 'seconds for which its MariaDB has answered nothing; 0 while it answers' })
+  ),
+  source_silent_s: Type.Optional(
+    Type.Number({
+      description:
+        "client: seconds for which nothing was heard of its source, or for which the source's MariaDB has answered nothing; then its height may be old"
+    })
+  ),
   phase: TextOrNull,
   waiting: Type.Union([Type.String(), Type.Null()], {
     description: 'what its actor waits for, or the error that it is down with; a halt is told by `halted`'
@@ -118,6 +128,11 @@ const DatabaseStatusSchema = Type.Object({
   reason: Type.Optional(TextOrNull),
   remedy: Type.Optional(TextOrNull),
   verification: Type.Optional(TextOrNull),
+  verification_reason: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], {
+      description: 'why the replica is not verified, and when it is compared next; null while it is verified'
+    })
+  ),
   unconfirmed: Type.Optional(Type.Array(Type.String())),
   verified_height: Type.Optional(NumberOrNull),
   verified_at: Type.Optional(TextOrNull),

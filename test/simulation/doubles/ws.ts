@@ -16,6 +16,10 @@ export default class WebSocket extends EventEmitter {
     if (this.readyState !== WebSocket.OPEN) throw new Error('the socket is not open');
   }
 
+  ping(): void {
+    // Answers to it are not simulated: only what /status says depends on them.
+  }
+
   close(): void {
     this.terminate();
   }

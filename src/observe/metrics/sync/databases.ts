@@ -9,6 +9,11 @@ export function describeDatabases(registry: Registry, { databases, mode }: Measu
   const each = gaugesOf(registry, 'sync', databases);
   each('poll_errors', 'failed polls in a row', ({ report }) => report?.pollErrorCount);
   each(
+    'database_silent_seconds',
+    'seconds for which its MariaDB has answered nothing',
+    ({ report }) => report?.databaseSilentS
+  );
+  each(
     'state_commitment_blocks',
     'last block of which the state root was computed (server), and compared (client)',
     ({ report }) => report?.stateCommitment?.height
@@ -51,6 +56,11 @@ function describeReplicas(each: Each): void {
     ({ report }) => report?.replica?.checkpointHeight
   );
   each('replica_repairs', 'times that differing rows were replaced', ({ report }) => report?.replica?.repairs);
+  each(
+    'replica_source_silent_seconds',
+    'seconds for which nothing was heard of its source, or of the MariaDB of the source',
+    ({ report }) => report?.replica?.sourceSilentS
+  );
   each('replica_reorgs', 'rollbacks of this start', ({ report }) => report?.replica?.reorgs);
   each(
     'replica_sources_failed',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ReplicaChain } from '../../../../actors/replica/catch-up/chain.ts';
 import { ReplicaDispensers } from '../../../../actors/replica/following/dispensers.ts';
 import { ReplicaFollower } from '../../../../actors/replica/following/follower.ts';
 import type { Replica } from '../../../../actors/replica/parts/replica.ts';
@@ -15,6 +16,8 @@ import { block, createReplica, FIRST } from '../../../support/sync/small-replica
 import { eventually } from '../../../support/sync/sync-process.ts';
 import { testReplica } from '../../../support/sync/test-replica.ts';
 import { startToldSource, type Told } from '../../../support/sync/told-source.ts';
+
+const { chain, network, dbType } = FIRST;
 
 /** A replica at height 0 that follows a source whose words are the test's. */
 async function follow() {
@@ -35,11 +38,13 @@ async function follow() {
     checkpoints: new ReplicaCheckpoints(replica),
     indexMap: new ReplicaIndexMap(replica, () => connect(to))
   });
-  const { signal } = new AbortController();
+  const ending = new AbortController();
+  const { signal } = ending;
   await audit.verify(signal); // the source has no digests: none is due again
   const ended = follower.follow(signal);
   const end = () => replica.close();
-  return { to, told, source, replica, ended, end };
+  const signalEnd = () => ending.abort();
+  return { to, told, source, replica, audit, ended, end, signalEnd };
 }
 
 test('a live block whose previous hash is not that of the block here is not applied: it leads to the fork check', async () => {
@@ -125,8 +130,45 @@ test('tables altered to the newer schema of the source before the first block th
   await end();
 });
 
+test('one word of a reorg below the undo journal leads to questions, and not to an empty replica', async () => {
+  const { source, replica, ended, end } = await follow();
+  source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
+  source.say({ type: 'reorg', chain, network, dbType, block_index: 0 });
+  assert.deepEqual(await ended, { kind: 'behind' });
+  const { height, complete, misses } = replica.store.state;
+  assert.deepEqual([height, complete, misses], [1, false, true], 'until a comparison finds it equal');
+  await end();
+});
+
+test('status and hashes that speak for the replica keep it; those that do not are asked for twice', async () => {
+  const { told, replica, ended, end, signalEnd } = await follow();
+  signalEnd();
+  await ended;
+  const catchUp = () => {
+    const chain = new ReplicaChain(replica, new SourceQuorum(replica, () => () => undefined));
+    return chain.catchUp(false, new AbortController().signal);
+  };
+  told.status = { block_height: 0, block_hash: 'h0' };
+  assert.deepEqual(await catchUp(), { kind: 'done' });
+  let asked = 0;
+  Object.defineProperty(told, 'status', {
+    get: () => ({ block_height: 0, block_hash: ++asked === 1 ? 'another' : 'h0' })
+  });
+  assert.deepEqual(await catchUp(), { kind: 'done' });
+  assert.ok(asked >= 2, 'one answer alone is not believed');
+  await end();
+});
+
+test('a replica whose source has no digests says why it is unverified, and what to do', async () => {
+  const { audit, ended, end, signalEnd } = await follow();
+  assert.equal(audit.state, 'unverified');
+  assert.match(String(audit.reason), /offers no digests; name a source that offers digests in SYNC_SOURCES/);
+  signalEnd();
+  await ended;
+  await end();
+});
+
 const SETTLING = { ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old', settling: true } as const;
-const { chain, network, dbType } = FIRST;
 const AT_FIRST = { chain, network, dbType, block_index: 1, block_hash: 'h1' } as const;
 const amendmentOf = (number: number): AmendmentMessage => ({
   ...{ type: 'amendment', ...AT_FIRST, number, schema_fingerprint: 'old' },

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Connection, connect } from '../../src/db/core/connection.ts';
+import { createDatabase, startOwnServer } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
+import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
+import type { SyncProcess } from '../support/sync/sync-process.ts';
+import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';
+import { multiply } from '../support/tables-in-use/multiply.ts';
+
+/** More than a source reads whole with each group. */
+const LARGE = 6_000;
+const OLD = { small: 'polls', large: 'stakes' } as const;
+
+interface Scene {
+  readonly writer: Connection;
+  readonly ledger: Ledger;
+  readonly pair: SyncPair;
+  readonly client: SyncProcess;
+}
+
+const opened: Connection[] = [];
+after(() => {
+  for (const each of opened) each.destroy();
+});
+
+async function open(binlog: 'required' | 'off'): Promise<Scene> {
+  const server = binlog === 'off' ? null : await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const source = await createDatabase(`shrunk_${binlog}`, server?.root);
+  const writer = await connect(source);
+  opened.push(writer);
+  const ledger = await createLedger(writer, { dbType: 'indexer', seed: 'shrunk', size: 'small', chain: 'litecoin' });
+  await multiply(writer, OLD.large, LARGE);
+  await multiply(writer, OLD.small, 50);
+  const pair = await startPair('indexer', source, { SYNC_BINLOG: binlog });
+  const client = await pair.startClient();
+  await pair.settle(client, (await ledger.writeBlock({ actions: 1 })).height);
+  return { writer, ledger, pair, client };
+}
+
+/** Waits until the replica says that it is complete at a height, and looks each time that it says so: then it must be equal. */
+async function equalWhenComplete({ pair, client }: Scene, height: number, limitMs = 60_000): Promise<void> {
+  for (const end = Date.now() + limitMs; ; await sleep(100)) {
+    const [state] = await sql(pair.replica, 'SELECT complete, height FROM sync_state');
+    if (Number(state!['height']) === height && Number(state!['complete']) === 1) break;
+    const said = await pair.status(client);
+    assert.ok(
+      Date.now() < end,
+      `not complete at ${height}: ${JSON.stringify(said)}\n${client.log().slice(-3_000)}\n${pair.server.log().slice(-5_000)}`
+    );
+  }
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, `complete and not equal: ${JSON.stringify(differences(verdict))}`);
+}
+
+/** Deletes the oldest rows of a small and of a large table, which the source's own rollback does not bring back. */
+async function deleteOldRows(writer: Connection): Promise<void> {
+  for (const table of Object.values(OLD)) await writer.query(`DELETE FROM ${table} ORDER BY action_index LIMIT 5`);
+}
+
+for (const binlog of ['off', 'required'] as const) {
+  test(`a reorg that only shortens the chain leaves no row that the source deleted (binary log ${binlog})`, async (t) => {
+    const scene = await open(binlog);
+    const { writer, ledger } = scene;
+    await t.test('into a group, whose first blocks stay', async () => {
+      await ledger.writeBlocks(5, { actions: 1 }, true, () => deleteOldRows(writer));
+      await equalWhenComplete(scene, ledger.height);
+      await ledger.undo(2);
+      await equalWhenComplete(scene, ledger.height);
+    });
+    await t.test('to the end of a group', async () => {
+      for (const _ of [1, 2]) {
+        await ledger.writeBlocks(1, { actions: 1 }, true, () => deleteOldRows(writer));
+        await equalWhenComplete(scene, ledger.height);
+      }
+      await ledger.undo(1);
+      await equalWhenComplete(scene, ledger.height);
+    });
+    await t.test("with rows that the source's own rollback changes", async () => {
+      await ledger.writeBlocks(3, { actions: 1 }, true);
+      await equalWhenComplete(scene, ledger.height);
+      await writer.query('START TRANSACTION');
+      await deleteOldRows(writer);
+      await writer.query(
+        `DELETE FROM ${OLD.large} WHERE action_index IN (SELECT action_index FROM actions WHERE block_index = ?)`,
+        [ledger.height]
+      );
+      await writer.query('COMMIT');
+      await ledger.undo(1);
+      await equalWhenComplete(scene, ledger.height);
+      await ledger.writeBlock({ actions: 2 });
+      await equalWhenComplete(scene, ledger.height);
+    });
+  });
+}

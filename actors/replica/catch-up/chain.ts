@@ -4,6 +4,7 @@ import { planRollback, rollBack } from '../../../src/db/replica/apply/rollback.t
 import { type ReplicaState, writeReplicaState } from '../../../src/db/replica/state.ts';
 import { hasCode } from '../../../src/errors.ts';
 import type { SourceStatus } from '../../../src/sync/client/source-client.ts';
+import type { Subscription } from '../../../src/sync/client/subscription.ts';
 import { SourceBackoff } from '../parts/backoff.ts';
 import { canUndo, markMissing } from '../parts/doubt.ts';
 import { heedLearned } from '../parts/learned.ts';
@@ -12,7 +13,7 @@ import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import type { SourceQuorum } from '../quorum/source-quorum.ts';
 import { SinceCatchUp } from './since-catch-up.ts';
-import { TipExaminer } from './tip-examiner.ts';
+import { type Standing, TipExaminer } from './tip-examiner.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
 
@@ -87,14 +88,12 @@ export class ReplicaChain {
       state = await this.#awaitSettled(state, status);
       if (status.height !== tip.height) Object.assign(tip, { height: status.height, since: performance.now() });
       if (!checked) {
-        const examined = await this.#examiner.examine(state, status, signal);
+        const examined = this.#withWord(await this.#examiner.examine(state, status, signal), status);
         if (typeof examined === 'object') {
           if (isAskedAgain || examined.kind !== 'forked' || (await canUndo(this.#replica, examined.height)))
             return examined;
           isAskedAgain = true;
-          this.#replica.log.warn({ fork: examined.height + 1 }, `${source.url} is asked once more: ${DEEP}`);
-          this.#replica.progress.waiting(`a second answer of ${source.url}: ${DEEP}`);
-          await subscription.pause(ASK_AGAIN_MS, signal);
+          await this.#awaitSecondAnswer(examined.height, subscription, signal);
           continue;
         }
         isUntold = examined !== 'stands';
@@ -144,6 +143,25 @@ export class ReplicaChain {
     return { kind: 'done' };
   }
 
+  /** Where a source has left the replica's chain, or stands below its tip, its message about that says how far back. */
+  #withWord(examined: Outcome | Standing, { height }: SourceStatus): Outcome | Standing {
+    const { store } = this.#replica;
+    const { toldFork } = store;
+    if (typeof examined === 'object' && examined.kind === 'forked')
+      return { kind: 'forked', height: Math.min(examined.height, toldFork ?? examined.height) };
+    if (toldFork !== null && height !== null && height <= toldFork) return { kind: 'forked', height: toldFork };
+    if (examined === 'stands') store.toldFork = null;
+    return examined;
+  }
+
+  /** One answer alone neither halts nor empties a replica. */
+  async #awaitSecondAnswer(fork: number, subscription: Subscription, signal: AbortSignal): Promise<void> {
+    const { url } = this.#replica.sources.client;
+    this.#replica.log.warn({ fork: fork + 1 }, `${url} is asked once more: ${DEEP}`);
+    this.#replica.progress.waiting(`a second answer of ${url}: ${DEEP}`);
+    await subscription.pause(ASK_AGAIN_MS, signal);
+  }
+
   /** A source that has not looked yet at what changed while it was away says when it has sent that: until then nothing is complete. */
   async #awaitSettled(state: ReplicaState, { settledHeight }: SourceStatus): Promise<ReplicaState> {
     if (
@@ -172,6 +190,7 @@ export class ReplicaChain {
     const state = await this.#replica.store.reloadState();
     const depth = state.height! - height;
     this.#leftHeight = state.height!;
+    this.#replica.store.toldFork = null;
     this.#replica.progress.reorgs++;
     if (depth > data.maxRollbackDepth) {
       const limit = data.maxRollbackDepth;

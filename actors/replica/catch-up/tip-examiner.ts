@@ -9,6 +9,9 @@ import type { SourceQuorum } from '../quorum/source-quorum.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
+/** How a tip stands that need not be left. */
+export type Standing = 'stands' | 'untold' | 'unsettled';
+
 /** Finds out whether a replica that was away still stands on its source's chain. */
 export class TipExaminer {
   readonly #replica: Parts;
@@ -26,11 +29,7 @@ export class TipExaminer {
    * @returns where it leads when it does not stand; `untold`: it does if the block that a catch-up ends at is agreed on;
    *   `unsettled`: the source that is followed has left it, and nobody names where that one stands now
    */
-  async examine(
-    state: ReplicaState,
-    status: SourceStatus,
-    signal: AbortSignal
-  ): Promise<Outcome | 'stands' | 'untold' | 'unsettled'> {
+  async examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | Standing> {
     const heads = new SourceHeads(this.#replica, (height) => ownHashes(this.#replica, height), status, signal);
     const fork = await this.#findFork(state, status, heads);
     if (fork === null && !this.#sourceQuorum.isSitting) return 'stands';

@@ -224,6 +224,7 @@ export class ReplicaFollower {
         { block: height, source: url },
         'a reorg below the undo journal: the source is asked for it'
       );
+      this.#replica.store.toldFork = height - 1;
       await this.#missRows();
       return { kind: 'behind' };
     }

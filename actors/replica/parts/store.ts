@@ -25,6 +25,8 @@ export class ReplicaStore {
   #schema: ReplicaSchema | undefined;
   /** Blocks of an epoch, as the replica's log has them; before the first epoch is whole, as MERKLE_EPOCH_SIZE says. */
   #epochSize: number;
+  /** The highest block that stays, by a reorg message that was not believed by itself; null: there was none. */
+  toldFork: number | null = null;
   /** A statement named a table or column that is not here. */
   isTorn = false;
   /** A lookup row contradicted the replica: the next catch-up asks for whole lookup tables. */

@@ -31,7 +31,6 @@ import { ReplicaIndexMap } from './verifying/index-map.ts';
 
 const REPORT_INTERVAL_MS = 250;
 const AGE_INTERVAL_MS = 5_000;
-const SILENCE_LOOK_MS = 500;
 const ROOTS_LIMIT_S = 5;
 const TRIAL_TIMEOUT_MS = 60_000;
 /** A source that contradicts the replica again within this time is believed. */
@@ -101,8 +100,21 @@ const pulse = new DatabasePulse({
   ask: () => pulseLine.use((connection) => connection.query('SELECT 1')),
   log,
   place: placeOf(coordinates),
-  changed: () => scheduleReport()
+  changed: () => scheduleReport(),
+  ticked: () => tellSilence()
 });
+let wasSilent = false;
+
+/** Logs when the source falls silent, and when it is heard again. */
+function tellSilence(): void {
+  const { silence } = replica.stream;
+  if ((silence !== null) === wasSilent) return;
+  wasSilent = silence !== null;
+  if (silence) log.error(silence.reason);
+  else log.info({ source: replica.sources.client.url }, 'the source is heard again');
+  scheduleReport();
+}
+
 const stopped = Promise.withResolvers<void>();
 let reportTimer: NodeJS.Timeout | undefined;
 
@@ -282,13 +294,4 @@ function scheduleReport(): void {
 machine.start();
 // The age of what is reported grows by itself.
 setInterval(scheduleReport, AGE_INTERVAL_MS).unref();
-let wasSilent = false;
-setInterval(() => {
-  const { silence } = replica.stream;
-  if ((silence !== null) === wasSilent) return;
-  wasSilent = silence !== null;
-  if (silence) log.error(silence.reason);
-  else log.info({ source: replica.sources.client.url }, 'the source is heard again');
-  scheduleReport();
-}, SILENCE_LOOK_MS).unref();
 report();

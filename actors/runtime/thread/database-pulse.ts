@@ -1,7 +1,8 @@
 import type { Logger } from '../../../src/log.ts';
 
-const EVERY_MS = 2_500;
-const TICK_MS = 500;
+const TICK_MS = 1_000;
+/** It is asked with each of so many ticks. */
+const ASK_TICKS = 3;
 /** A server that answers nothing for so long is told; a busy one answers this statement at once. */
 export const SILENT_MS = 5_000;
 /** An attempt that fails sooner was refused, which others tell. */
@@ -17,6 +18,8 @@ export interface PulseOptions {
   readonly place: string;
   /** Called when it falls silent, and when it answers again. */
   readonly changed: () => void;
+  /** Called with each tick. */
+  readonly ticked?: () => void;
 }
 
 /**
@@ -25,21 +28,16 @@ export interface PulseOptions {
  */
 export class DatabasePulse {
   readonly #options: PulseOptions;
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #timer: NodeJS.Timeout;
+  #ticks = 0;
   #silentMs = 0;
   #isAsking = false;
   #isTold = false;
 
   constructor(options: PulseOptions) {
     this.#options = options;
-    // Counted in ticks: a thread that was busy itself has not waited for an answer.
-    const tick = () => {
-      if (!this.#isAsking) return;
-      this.#silentMs += TICK_MS;
-      this.#tell();
-    };
-    this.#timers = [setInterval(tick, TICK_MS), setInterval(() => void this.#ask(), EVERY_MS)];
-    for (const timer of this.#timers) timer.unref();
+    this.#timer = setInterval(() => this.#tick(), TICK_MS);
+    this.#timer.unref();
   }
 
   /** Seconds for which it has answered nothing; 0: it answers, or refuses, which others tell. */
@@ -54,11 +52,19 @@ export class DatabasePulse {
   }
 
   close(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#timer);
+  }
+
+  /** Silence is counted in ticks: a thread that was busy itself has not waited for an answer. */
+  #tick(): void {
+    if (this.#isAsking) {
+      this.#silentMs += TICK_MS;
+      this.#tell();
+    } else if (++this.#ticks % ASK_TICKS === 0) void this.#ask();
+    this.#options.ticked?.();
   }
 
   async #ask(): Promise<void> {
-    if (this.#isAsking) return;
     this.#isAsking = true;
     const began = performance.now();
     try {

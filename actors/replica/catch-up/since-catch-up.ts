@@ -93,7 +93,8 @@ export class SinceCatchUp {
       await heedLearned(this.#replica, head.learned);
       // What changed in older blocks since the replica's another source knows, or nobody any more; a comparison finds it.
       const isForgotten = query.older !== undefined && head.isSettled === null && status.settledHeight !== undefined;
-      const isUnknown = isOther || isForgotten || isShorter;
+      const { offersDigests } = this.#replica.sources.followed;
+      const isUnknown = isOther || (offersDigests && (isForgotten || isShorter));
       const misses = this.#replica.store.state.misses || (isUnknown && head.fingerprint !== null);
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));
       const verdict = far ? 'agreed' : await this.#sourceQuorum.confirm(head.height, hashes, signal);

@@ -151,7 +151,7 @@ export class ReplicaAudit {
    * of the replica. `halted` when a difference is there again right after its repair.
    */
   async verify(signal: AbortSignal): Promise<Outcome> {
-    if (this.#isUnavailable) return { kind: 'done' };
+    if (this.#isUnavailable) return await this.#withoutDigests();
     this.#schedule.send({ type: 'comparison.begun', height: this.#height });
     this.#began = performance.now();
     const line = new SerialConnection(this.#open);
@@ -364,7 +364,7 @@ export class ReplicaAudit {
   }
 
   async #notVerified(caught: unknown): Promise<Outcome> {
-    const { log, sources, store } = this.#replica;
+    const { log, sources } = this.#replica;
     const { client: source } = this.#replica.sources;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
     if (status === 404 || status === 405 || status === 501) {
@@ -377,8 +377,13 @@ export class ReplicaAudit {
     const isRefused = this.#isUnavailable;
     this.#setUnverified(isRefused ? `${this.#url} offers no digests` : PlatformError.from(caught).message);
     sources.followed.offersDigests = !isRefused;
-    if (!isRefused || !store.state.misses || store.state.phase !== 'following') return { kind: 'done' };
-    // No comparison will say that nothing is missing: the next since-snapshot, with whole tables, is all that there is.
+    return isRefused ? await this.#withoutDigests() : { kind: 'done' };
+  }
+
+  /** No comparison will say that nothing is missing: the next since-snapshot, with whole tables, is all that there is. */
+  async #withoutDigests(): Promise<Outcome> {
+    const { store } = this.#replica;
+    if (!store.state.misses || store.state.phase !== 'following') return { kind: 'done' };
     await writeReplicaState(store.writer, { phase: 'reconciling', misses: false });
     await store.reloadState();
     return { kind: 'behind' };

@@ -15,7 +15,13 @@ export async function restoreTables(
 ): Promise<void> {
   const { store, sources, log } = replica;
   const { writer, state } = store;
-  const plan = store.planSchema(await sources.client.schema(signal));
+  const record = await sources.client.schema(signal).catch((caught: unknown) => {
+    // Without need it is no reason to leave a source.
+    if (store.isTorn || signal.aborted) throw caught;
+    return null;
+  });
+  if (record === null) return;
+  const plan = store.planSchema(record);
   // Of another schema, its first rows bring the change.
   if (plan.fingerprint !== state.schemaFingerprint) return;
   const found = await findChanges(writer, plan);

@@ -90,7 +90,7 @@ function processesOf(directory: string): number[] {
     .map(Number);
 }
 
-test('SVC-20, SVC-23: a run to an end: two reorgs and three killed actors leave both replicas equal, row by row', async () => {
+test('a run to an end: two reorgs and three killed actors leave both replicas equal, row by row', async () => {
   const run = startDevnet('--once', '--blocks', '150', '--seed', 'e2e');
   const code = await run.exit(RUN_DEADLINE_MS);
   assert.equal(
@@ -130,7 +130,7 @@ async function useWallet(...services: readonly string[]): Promise<void> {
   assert.match(lines[3]!, /"amount":"5(?:\.00)?"/, stdout);
 }
 
-test('SVC-10, SVC-11, SVC-26: a wallet of curl issues and sends; Ctrl-C leaves no process; the next start continues where this one was', async () => {
+test('a wallet of curl issues and sends; Ctrl-C leaves no process; the next start continues where this one was', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-e2e-'));
   try {
     const heights: number[] = [];

@@ -16,7 +16,7 @@ const PATIENCE_MS = 60_000;
 /** The coins of the first one may be spent. */
 const BLOCKS = 101;
 
-test('CF-03, CF-36, SVC-13: decoder, indexer, explorer, encoder, tracker and sync start by HUB_API_HOST alone, and work', async (t) => {
+test('decoder, indexer, explorer, encoder, tracker and sync start by HUB_API_HOST alone, and work', async (t) => {
   const { node } = await startTestLitecoind();
   const miner = await node.newAddress();
   await node.mine(BLOCKS, miner);

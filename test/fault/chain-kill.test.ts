@@ -109,7 +109,7 @@ async function storedHeight(database: DatabaseCoordinates): Promise<number> {
   return Number(found[0]?.['height'] ?? -1);
 }
 
-test(`SVC-02: ${DECODER_KILLS} times killed while it catches up, a decoder holds whole blocks and ends as a fresh one`, async () => {
+test(`${DECODER_KILLS} times killed while it catches up, a decoder holds whole blocks and ends as a fresh one`, async () => {
   await killAgain('decoder', DECODER_KILLS, async (database, stored) => {
     await assertPrefix(database, reference, stored);
     if (stored === height) assert.deepEqual(await rowsOf(database), reference);
@@ -165,7 +165,7 @@ async function countStored(database: DatabaseCoordinates) {
   };
 }
 
-test(`SVC-21: ${TRACKER_KILLS} times killed while it catches up, a tracker holds whole blocks and ends as the node`, async () => {
+test(`${TRACKER_KILLS} times killed while it catches up, a tracker holds whole blocks and ends as the node`, async () => {
   const unspent = await countUnspent();
   const { txouts, total_amount } = (await coin.node.rpc.call('gettxoutsetinfo')) as Record<string, string>;
   assert.deepEqual(unspent.at(-1), { count: Number(txouts), value: String(toBaseUnits(String(total_amount))) });

@@ -92,7 +92,7 @@ test('NODE_REFUSED, NODE_UNREACHABLE: encoder and decoder need an index, a track
   await until('the tracker goes on', tracker, '/readyz', isWell, 20_000);
 });
 
-test('BLOCKS_DELAYED, ST-05: a node that tells its tip and hangs on blocks stalls the decoder, until it hands them out', async () => {
+test('BLOCKS_DELAYED: a node that tells its tip and hangs on blocks stalls the decoder, until it hands them out', async () => {
   const { node } = await startTestLitecoind();
   await node.mine(3);
   let hangs = true;

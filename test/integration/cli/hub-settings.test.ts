@@ -82,7 +82,7 @@ async function eventually(what: string, isTrue: () => Promise<boolean>, said: { 
 const isDecoderUp = (port: number) => async () =>
   ((await (await fetch(`http://127.0.0.1:${port}/status`)).json()) as { db: boolean }).db === true;
 
-test('CF-03: a decoder finds its database and its port at the hub; it waits for a hub, and for what the hub lacks', async (t) => {
+test('a decoder finds its database and its port at the hub; it waits for a hub, and for what the hub lacks', async (t) => {
   const [hubPort, apiPort] = [await freePort(), await freePort()];
   const database = await createDatabase('decoder');
   const decoder = startService(t, 'decoder', {
@@ -103,7 +103,7 @@ test('CF-03: a decoder finds its database and its port at the hub; it waits for 
   assert.ok(!decoder.said.text.includes(database.pass));
 });
 
-test('CF-35: hubs are asked in their order; indexer, encoder and sync find their databases and ports there', async (t) => {
+test('hubs are asked in their order; indexer, encoder and sync find their databases and ports there', async (t) => {
   const [hubPort, indexerPort, encoderPort] = [await freePort(), await freePort(), await freePort()];
   await startHub(t, hubPort);
   const moduleOf = ({ host, port, name, user, pass }: DatabaseCoordinates, service_port: number) => ({
@@ -139,7 +139,7 @@ test('CF-35: hubs are asked in their order; indexer, encoder and sync find their
   }
 });
 
-test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and none that is secret', async (t) => {
+test('--check-config shows the origin of each value, and none that is secret', async (t) => {
   const hubPort = await freePort();
   const database = await startHub(t, hubPort);
   const env = { ...NODE, HUB_VALIDATORS: `127.0.0.1:9,127.0.0.1:${hubPort}`, DECODER_DB_NAME: 'Mine' };
@@ -177,7 +177,7 @@ test('CF-01, CF-02, CF-03: --check-config shows the origin of each value, and no
   assert.match(wrong.stderr, /DECODER_DB_PORT="70000" must be a port number.*, and comes from the hub/);
 });
 
-test('CF-03: an account that is set here is not taken to a place that the hub names', async (t) => {
+test('an account that is set here is not taken to a place that the hub names', async (t) => {
   const hubPort = await freePort();
   await startHub(t, hubPort);
   await register(hubPort, { host: 'db.example', port: 3307, name: 'D', user: 'theirs', pass: 'their password' }, 13002);

@@ -79,7 +79,7 @@ const HUB_DATABASE = {
 const preferenceOf = (home: string) =>
   JSON.parse(readFileSync(join(home, '.platform-node', 'telemetry.json'), 'utf8')) as Record<string, unknown>;
 
-test('ETS-03, ETS-04, ETS-05, ETS-06, ETS-09, ETS-10, ETS-11, ETS-17: a service reports its start once a day, after one notice, and tells no secret', async (t) => {
+test('a service reports its start once a day, after one notice, and tells no secret', async (t) => {
   const [sink, home] = [await openSink(t), openHome(t)];
   const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url, [`SECRET_${CANARY}`]: CANARY });
   writeFileSync(join(home, 'config.json'), JSON.stringify({ NODE_URL: `http://${CANARY}.example` }));
@@ -112,7 +112,7 @@ test('ETS-03, ETS-04, ETS-05, ETS-06, ETS-09, ETS-10, ETS-11, ETS-17: a service 
   assert.equal(sink.pings[2]?.event, 'update');
 });
 
-test('ETS-13, ETS-14, ETS-15: --no-telemetry is remembered; the variable is not; telemetry on and off are the switch', async (t) => {
+test('--no-telemetry is remembered; the variable is not; telemetry on and off are the switch', async (t) => {
   const [sink, home] = [await openSink(t), openHome(t)];
   const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url });
   const shown = await run(home, ['telemetry', 'show'], { ...env, PLATFORM_NODE_NO_TELEMETRY: '1' });
@@ -194,7 +194,7 @@ test('STATE_UNUSABLE: where the choice cannot be kept, off fails with one line, 
   assert.equal(checked.code, 0);
 });
 
-test('ETS-12: a receiver that never answers delays no stop, and a service that ends at once is told by a later start', async (t) => {
+test('a receiver that never answers delays no stop, and a service that ends at once is told by a later start', async (t) => {
   const silent = createNetServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   t.after(() => silent.close());
@@ -229,7 +229,7 @@ test('ETS-12: a receiver that never answers delays no stop, and a service that e
   assert.ok(preferenceOf(home)['lastPingAt'], 'a receiver that does not answer is asked once a day too');
 });
 
-test('ETS-12: a receiver that is away changes nothing that a service says', async (t) => {
+test('a receiver that is away changes nothing that a service says', async (t) => {
   const said = async (more: Record<string, string>) => {
     const home = openHome(t);
     mkdirSync(join(home, '.platform-node'), { mode: 0o700 });

@@ -118,7 +118,7 @@ const startOn = async (name: string) => {
   return { database, reach, stop: loop.stop };
 };
 
-test('SVC-01: four lanes on a Bitcoin node are read back, through a reorg too', async () => {
+test('four lanes on a Bitcoin node are read back, through a reorg too', async () => {
   const live = await startOn('decoder_btc');
   const long = `FILE|0|${'ä'.repeat(450)}`;
   const frame = writeFrame(long, Buffer.from([0, 255]));

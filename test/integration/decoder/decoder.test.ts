@@ -62,7 +62,7 @@ async function assertSameAsFresh(database: DatabaseCoordinates): Promise<void> {
 
 const tipHash = async () => await coin.node.rpc.call('getbestblockhash');
 
-test('SVC-01, SVC-02, RDD-02, RDD-03, RDD-05: 200 blocks with payloads are decoded as they were paid', async () => {
+test('200 blocks with payloads are decoded as they were paid', async () => {
   const database = await createDatabase('decoder');
   const receiver = await coin.node.newAddress();
   const paid: SentPayment[] = [];
@@ -152,7 +152,7 @@ const plainRow = ({ rawData, ...row }: TransactionRow) => ({
 });
 
 for (const depth of [1, 6]) {
-  test(`ST-19, ST-20, ST-21, ST-22, RDD-09, EV-01: a reorg of depth ${depth} ends as a fresh decode would`, async () => {
+  test(`a reorg of depth ${depth} ends as a fresh decode would`, async () => {
     const database = await createDatabase('decoder_reorg');
     const loop = startOn(database);
     for (let block = 0; block < depth; block++) {
@@ -214,7 +214,7 @@ test('stored blocks above the node wait for other blocks, which roll them back, 
   await assertSameAsFresh(database);
 });
 
-test('RDH-10: a node that goes away and comes back is waited for', async () => {
+test('a node that goes away and comes back is waited for', async () => {
   const database = await createDatabase('decoder_node');
   const loop = startOn(database);
   await loop.reach(await coin.node.height(), await tipHash());
@@ -282,7 +282,7 @@ test('a connection that is lost is opened anew, and no block is lost or written 
   await assertSameAsFresh(database);
 });
 
-test('ST-16, ST-18: a stop amid catching up leaves whole blocks, and no connection', async () => {
+test('a stop amid catching up leaves whole blocks, and no connection', async () => {
   const [database, fresh] = [await createDatabase('decoder_stopped'), await createDatabase('decoder_whole')];
   const whole = startOn(fresh);
   await whole.reach(await coin.node.height(), await tipHash());
@@ -297,7 +297,7 @@ test('ST-16, ST-18: a stop amid catching up leaves whole blocks, and no connecti
   await assertPrefix(database, await rowsOf(fresh), lastProcessedBlock!);
 });
 
-test('LI-08: a decoder has ten connections at most', async () => {
+test('a decoder has ten connections at most', async () => {
   const database = await createDatabase('decoder_pool');
   const store = await openDecoderStore(database);
   const answers = await Promise.all(Array.from({ length: 100 }, () => store.database.probe(10_000)));
@@ -315,7 +315,7 @@ async function connectionsTo(database: DatabaseCoordinates): Promise<number> {
   return Number(row?.['count']);
 }
 
-test('RDH-11: a quarantined transaction is recorded as PARSE_ERROR, together with its block', async () => {
+test('a quarantined transaction is recorded as PARSE_ERROR, together with its block', async () => {
   const database = await createDatabase('decoder_quarantine');
   const store = await openDecoderStore(database);
   const findings = [{ code: 'PARSE_ERROR' as const, hash: 'aa'.repeat(32), reason: 'not an amount: many' }];

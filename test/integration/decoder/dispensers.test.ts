@@ -45,7 +45,7 @@ async function withStore(name: string, work: (store: DecoderStore, database: Dat
   await store.database.close();
 }
 
-test('RDD-04: a dispenser of this chain has a row; one of another chain or for no address has none', async () => {
+test('a dispenser of this chain has a row; one of another chain or for no address has none', async () => {
   await withStore('dispensers', async (store, database) => {
     const foreign = open('').replace('BTC', 'LTC');
     await store.writeBlocks([block(1, open(''), open(5_000, OTHER, OTHER), foreign, open('', 'nobody'), 'SEND|0')]);
@@ -58,7 +58,7 @@ test('RDD-04: a dispenser of this chain has a row; one of another chain or for n
 
 const chainOf = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => block(from + index));
 
-test('RDD-04: it ends when no ledger has it open, a rollback opens it again, and 126 blocks later it is gone', async () => {
+test('it ends when no ledger has it open, a rollback opens it again, and 126 blocks later it is gone', async () => {
   await withStore('dispensers_expiry', async (store, database) => {
     const expired = async () => (await dispensers(database)).map((row) => row['expired']);
     // The median of block 14 is the time of block 9: an hour after the expiration it has passed.
@@ -76,7 +76,7 @@ test('RDD-04: it ends when no ledger has it open, a rollback opens it again, and
   });
 });
 
-test('RDD-04: version 2 keeps the dispensers of its source open, and a rollback takes that back', async () => {
+test('version 2 keeps the dispensers of its source open, and a rollback takes that back', async () => {
   await withStore('dispensers_extension', async (store, database) => {
     const isWatched = async () => (await dispensers(database)).some(({ expired }) => expired === null);
     await store.writeBlocks([block(1, open(1_700)), ...chainOf(2, 4)]);
@@ -161,7 +161,7 @@ test("what a stranger's dispenser costs ends with what a ledger would serve, in 
   assert.deepEqual(await rowsOf(many), await rowsOf(one));
 });
 
-test('D-50: blocks written one by one and in groups are equal to the row, ids included', async () => {
+test('blocks written one by one and in groups are equal to the row, ids included', async () => {
   const chain = Array.from({ length: 200 }, (_, index) => {
     const height = index + 1;
     if (height % 7 === 0) return block(height, open(height * 600 + 3_000, height % 2 ? OTHER : ''), 'SEND|0');
@@ -177,7 +177,7 @@ test('D-50: blocks written one by one and in groups are equal to the row, ids in
   });
 });
 
-test('D-50: blocks of a branch that was left leave nothing behind, ids and keys included', async () => {
+test('blocks of a branch that was left leave nothing behind, ids and keys included', async () => {
   const said = (height: number, source: string): BlockRows => {
     const { transactions, ...rest } = block(height, open('', OTHER), 'SEND|0');
     const own = { source, pubkey: Buffer.from(source).toString('hex').padEnd(66, '0') };

@@ -31,7 +31,7 @@ function speakingBlock() {
   return writeBlock({ previousHash, time: 1_410_000_000, transactions: [paid, said], isMergeMined: true });
 }
 
-test('SVC-01: a recorded Dogecoin node, which refuses printed blocks, is decoded to its tip', async () => {
+test('a recorded Dogecoin node, which refuses printed blocks, is decoded to its tip', async () => {
   const top = speakingBlock();
   const chain = new Map<number, Buffer>([0, FIRST, FIRST + 1, LAST].map((height) => [height, recorded.get(height)!]));
   const { url } = await startRecordedNode(chain.set(LAST + 1, top.bytes));

@@ -63,7 +63,7 @@ async function look(pass: MempoolPass): Promise<void> {
   }
 }
 
-test('SVC-03, RDD-06: what waits is there with its source, also when its parent waits too; what was mined is gone', async () => {
+test('what waits is there with its source, also when its parent waits too; what was mined is gone', async () => {
   const scanned: string[] = [];
   const pass = passOn((txids) => scanned.push(...txids));
   const paid = [];
@@ -82,7 +82,7 @@ test('SVC-03, RDD-06: what waits is there with its source, also when its parent 
   assert.equal((await stored()).length, 1, 'another start finds what stands there');
 });
 
-test('SVC-03, ST-17, LI-15: it looks while it is synced, and a pass that is behind or stopped is cancelled', async () => {
+test('it looks while it is synced, and a pass that is behind or stopped is cancelled', async () => {
   const restMs = 20;
   let looks = 0;
   const pass = passOn();
@@ -114,7 +114,7 @@ test('SVC-03, ST-17, LI-15: it looks while it is synced, and a pass that is behi
   assert.equal(state(), 'stopped');
 });
 
-test('LI-14: a pass reads a thousand transactions at a time', async () => {
+test('a pass reads a thousand transactions at a time', async () => {
   const batches: number[] = [];
   const pass = new MempoolPass({
     list: async () => Array.from({ length: 2_500 }, (_, index) => index.toString(16).padStart(64, '0')),
@@ -128,7 +128,7 @@ test('LI-14: a pass reads a thousand transactions at a time', async () => {
   assert.deepEqual(batches, [1_000, 1_000, 500]);
 });
 
-test('LI-13: a pass that fails rests and looks again', async () => {
+test('a pass that fails rests and looks again', async () => {
   let looks = 0;
   const failing = {
     list: async () => {

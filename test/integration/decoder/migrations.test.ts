@@ -31,7 +31,7 @@ function printed(t: TestContext): string[] {
   return lines;
 }
 
-test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migrations; the next one finds them applied', async () => {
+test('a start makes nine tables and records the migrations; the next one finds them applied', async () => {
   const database = await createDatabase('migrations');
   await (await openDecoderStore(database)).database.close();
   const tables = (await query(database, 'SHOW TABLES')).flatMap((row) => Object.values(row));
@@ -46,7 +46,7 @@ test('RDD-01, RDD-07, MG-01: a start makes nine tables and records the migration
   assert.deepEqual(await query(database, ledger), recorded);
 });
 
-test('ST-12, MG-01: a table that is missing is made again at the next start', async () => {
+test('a table that is missing is made again at the next start', async () => {
   const database = await createDatabase('migrations_missing');
   await (await openDecoderStore(database)).database.close();
   const tables = await query(database, 'SHOW TABLES');
@@ -56,7 +56,7 @@ test('ST-12, MG-01: a table that is missing is made again at the next start', as
   assert.deepEqual(await query(database, 'SELECT id, address FROM index_addresses'), [{ id: 1, address: '' }]);
 });
 
-test('MG-01: a database from before the ledger keeps its rows and gets one', async () => {
+test('a database from before the ledger keeps its rows and gets one', async () => {
   const database = await createDatabase('migrations_old');
   const connection = await connect(database);
   for (const { statements } of MIGRATIONS) for (const statement of statements) await connection.query(statement);
@@ -123,7 +123,7 @@ const GROWING: readonly Migration[] = [
   }
 ];
 
-test('RDD-08, MG-02, MG-04: a manual one waits for the operator, and one that failed half-way is run again', async () => {
+test('a manual one waits for the operator, and one that failed half-way is run again', async () => {
   const database = await createDatabase('migrations_manual');
   const connection = await connect(database);
   const states = async () => (await readMigrations(connection, GROWING)).map(({ state }) => state);
@@ -169,7 +169,7 @@ test('MIGRATION_CHANGED: an edited migration stops start and command', async () 
   await assert.rejects(runMigrations(database), changed);
 });
 
-test('MIGRATION_REFUSED: beside a decoder, and beside another migration (MG-03, MG-05)', async () => {
+test('MIGRATION_REFUSED: beside a decoder, and beside another migration', async () => {
   const database = await createDatabase('migrations_locked');
   const store = await openDecoderStore(database);
   await assert.rejects(runMigrations(database), { code: 'MIGRATION_REFUSED', message: /a decoder writes/ });

@@ -54,7 +54,7 @@ async function clock(time: number): Promise<void> {
   await coin.node.rpc.call('setmocktime', [time]);
 }
 
-test('RDD-03: payments to open dispensers have rows, in groups as at the tip, and through a reorg', async () => {
+test('payments to open dispensers have rows, in groups as at the tip, and through a reorg', async () => {
   const live = await createDatabase('payments_live');
   const decoder = startOn(live);
   const start = Math.floor(Date.now() / 1000);
@@ -107,7 +107,7 @@ test('RDD-03: payments to open dispensers have rows, in groups as at the tip, an
   await assertEqualRows(live, fresh);
 });
 
-test('RDD-03: a payment has the source whose coin it spends', async () => {
+test('a payment has the source whose coin it spends', async () => {
   const database = await createDatabase('payments_source');
   const dispenser = await coin.node.newAddress();
   await coin.node.pay({ action: opening(dispenser) });

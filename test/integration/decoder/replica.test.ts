@@ -29,7 +29,7 @@ function block(height: number, branch: string, count: number, parent = branch): 
   };
 }
 
-test('D-50: ids that a rollback took and the new branch was given name the same in a live replica', async () => {
+test('ids that a rollback took and the new branch was given name the same in a live replica', async () => {
   const database = await createDatabase('decoder_source');
   const store = await openDecoderStore(database);
   const write = async (from: number, to: number, branch: string, parent: string) => {

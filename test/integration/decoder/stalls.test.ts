@@ -30,7 +30,7 @@ async function until(what: string, isDone: () => boolean): Promise<void> {
   for (const end = Date.now() + 10_000; !isDone(); await sleep(10)) assert.ok(Date.now() < end, what);
 }
 
-test('ST-05: a height that failed twenty times stalls it, and the block that comes after all ends that', async () => {
+test('a height that failed twenty times stalls it, and the block that comes after all ends that', async () => {
   let refused: string | undefined = HASHES.get(FIRST + 1);
   const { loop, reach, stop } = await decode({ isRefused: (hash) => hash === refused });
   const live = () => {
@@ -46,7 +46,7 @@ test('ST-05: a height that failed twenty times stalls it, and the block that com
   await stop();
 });
 
-test('ST-13: it waits until the node has verified 0.99 of its chain', async () => {
+test('it waits until the node has verified 0.99 of its chain', async () => {
   let progress = 0.98;
   const { loop, states, reach, stop } = await decode({ progress: () => progress });
   await until('the node is asked twice', () => loop.report.failures >= 2);

@@ -47,7 +47,7 @@ const account = () => accounts[2]!;
 const requestOf = (more: object = {}) => ({ pubkey: account().address, data: 'SEND|0|TOK|5|someone', ...more });
 const create = (more: object = {}) => encoder.call<Created>('create_tx', requestOf(more));
 
-test('EEN-01, EEN-06, ADR-02: calls go to the root and to the code of the network', async () => {
+test('calls go to the root and to the code of the network', async () => {
   assert.equal((await encoder.call('ping'))['status'], 'success');
   const post = (path: string) =>
     fetch(encoder.url + path, {
@@ -59,7 +59,7 @@ test('EEN-01, EEN-06, ADR-02: calls go to the root and to the code of the networ
   assert.equal((await post('/BTC/')).status, 404);
 });
 
-test('SVC-12, ADR-07: the description is OpenRPC 1.3.2 and names the methods', async () => {
+test('the description is OpenRPC 1.3.2 and names the methods', async () => {
   const described = (await (await fetch(`${encoder.url}/RLTC/openrpc.json`)).json()) as {
     openrpc: string;
     methods: { name: string }[];
@@ -79,7 +79,7 @@ test('SVC-12, ADR-07: the description is OpenRPC 1.3.2 and names the methods', a
   ]);
 });
 
-test('EEN-02: the fee quote is the relay fee while the node has no estimate', async () => {
+test('the fee quote is the relay fee while the node has no estimate', async () => {
   const quote = await encoder.call('estimate_fee');
   assert.deepEqual(quote, {
     ...{ low: 1, medium: 1, high: 1, unit: 'sat/vB' },
@@ -89,7 +89,7 @@ test('EEN-02: the fee quote is the relay fee while the node has no estimate', as
   assert.equal((await encoder.call('health'))['status'], 'healthy');
 });
 
-test('EEN-05: get_utxos is what scantxoutset finds', async () => {
+test('get_utxos is what scantxoutset finds', async () => {
   const coins = await encoder.call<Utxo[]>('get_utxos', { address: account().address });
   const scanned = (await node.rpc.call('scantxoutset', ['start', [`addr(${account().address})`]])) as {
     unspents: { txid: string; vout: number }[];
@@ -101,7 +101,7 @@ test('EEN-05: get_utxos is what scantxoutset finds', async () => {
   assert.equal(coins[0]?.value, '20000000');
 });
 
-test('EEN-03, EEN-04: what is built is signed and sent; the second time it has the same id', async () => {
+test('what is built is signed and sent; the second time it has the same id', async () => {
   const { psbt, txid } = await create();
   const hex = signPsbt(psbt, account().privateKey);
   assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid });
@@ -367,7 +367,7 @@ test('warnings: a reveal that needs a signer of scripts, unless the caller has o
   assert.deepEqual(await codesOf(legacy), [scripts, 'REVEAL_NEEDED']);
 });
 
-test('ER-10, ER-12: a missing parameter is -32602', async () => {
+test('a missing parameter is -32602', async () => {
   for (const method of ['broadcast_tx', 'get_utxos', 'create_tx'])
     assert.equal((await encoder.ask(method, {})).error?.code, -32602, method);
 });
@@ -385,7 +385,7 @@ test('broadcast_tx: a PSBT, what is no transaction, and one whose coins are spen
   assert.deepEqual([rejected?.code, rejected?.data['code']], [-32603, 'TRANSACTION_REJECTED']);
 });
 
-test('AU-02: with a key, what costs the node something needs it', async () => {
+test('with a key, what costs the node something needs it', async () => {
   const closed = await startTestEncoder(node, { apiKey: 'a-key' });
   try {
     assert.equal((await closed.ask('get_utxos', { address: account().address })).error?.code, -32001);
@@ -397,7 +397,7 @@ test('AU-02: with a key, what costs the node something needs it', async () => {
   }
 });
 
-test('CF-15: DUST_AMOUNT is a floor on top of what the form of an output needs', async () => {
+test('DUST_AMOUNT is a floor on top of what the form of an output needs', async () => {
   const frugal = await startTestEncoder(node, { dustFloor: 5_000 });
   try {
     const output = (value: number) => requestOf({ customOutputs: [{ address: account().address, value }] });
@@ -421,7 +421,7 @@ test('the loop: over every encoding and form of address, each action is decoded 
   }
 });
 
-test('ER-11, ER-13: -32603 by name while the node is down; nothing stays reserved', async () => {
+test('-32603 by name while the node is down; nothing stays reserved', async () => {
   const { node: down } = await startTestLitecoind();
   const lone = await startTestEncoder(down);
   const tx_hex = signPsbt((await create()).psbt, account().privateKey);

@@ -42,7 +42,7 @@ const minedRows = async () => await decodeBlock(node, (await node.mine(1))[0]!);
 const actionOf = (compiledBytes: number) => `FILE|${'ä'.repeat(20)}${'x'.repeat(compiledBytes - 48)}`;
 
 for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'])
-  test(`RPC-02: ${encoding} carries 8192 bytes, and 8193 are refused`, async () => {
+  test(`${encoding} carries 8192 bytes, and 8193 are refused`, async () => {
     const request = {
       ...{ pubkey: account.address, compressedPubKey: account.publicKey, encoding },
       options: { signerSupportsTapscript: true }

@@ -19,7 +19,7 @@ test('NODE_MISMATCH: an encoder ends beside a node of another chain', async () =
   assert.match(stderr, /first block is that of another chain/);
 });
 
-test('CF-04, PT-07: NETWORK says which node it asks; --check-config shows the usual ports', async () => {
+test('NETWORK says which node it asks; --check-config shows the usual ports', async () => {
   const settings = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'password-of-the-test' };
   const { code, stdout } = await runCommandLine(['encoder', '--check-config'], settings);
   assert.equal(code, 0);
@@ -27,7 +27,7 @@ test('CF-04, PT-07: NETWORK says which node it asks; --check-config shows the us
   assert.match(stdout, /NETWORK\s+= litecoin-regtest/);
 });
 
-test('CF-16, CF-17: UTXO_TRACKER_API_PORT is the port of a tracker whose URL names none', () => {
+test('UTXO_TRACKER_API_PORT is the port of a tracker whose URL names none', () => {
   const of = (UTXO_TRACKER_URL: string | undefined, UTXO_TRACKER_API_PORT: number | undefined) =>
     serviceUrlOf(UTXO_TRACKER_URL, UTXO_TRACKER_API_PORT);
   assert.equal(of('http://tracker', 3001), 'http://tracker:3001');

@@ -66,7 +66,7 @@ async function until<T>(what: string, ask: () => Promise<T>, isTrue: (answer: T)
 }
 const refusal = (params: object) => call('create_tx', params).then(() => '', String);
 
-test('CF-16, CF-17: coins of the mempool are spent too, after those that blocks hold', async () => {
+test('coins of the mempool are spent too, after those that blocks hold', async () => {
   await until('all serves', health, (told) => told['http'] === 200 && told['tracker_mempool_ready'] === true);
   const { node_age_s, ...all } = await health();
   assert.ok(Number(node_age_s) <= 5);

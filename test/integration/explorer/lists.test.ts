@@ -223,7 +223,7 @@ function subjectsOf(type: string): string[] {
 }
 
 for (const [method, { rows, types }] of Object.entries(PLAIN)) {
-  test(`EEX-10: ${method}, page after page, in both orders, what plain SQL finds`, async () => {
+  test(`${method}, page after page, in both orders, what plain SQL finds`, async () => {
     let found = 0;
     assert.deepEqual(Object.keys(types).sort(), Object.keys(LISTS[method]!.types).sort(), 'every type is compared');
     for (const [type, condition] of Object.entries(types)) {
@@ -321,7 +321,7 @@ test('blocks, actions, tokens, balances and holders: what plain SQL finds', asyn
 /** Its columns in one order. */
 const sorted = (row: Record<string, unknown>) => Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1));
 
-test('EEX-03: one action, transaction, token, block, address and what a search finds', async () => {
+test('one action, transaction, token, block, address and what a search finds', async () => {
   const [send] = (await ask({ method: 'sends', type: 'token', query: 'TOKA', limit: 1 })).data;
   const record = askRecord;
   const action = await record('action', String(send!['action_index']));

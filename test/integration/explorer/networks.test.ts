@@ -53,7 +53,7 @@ after(async () => {
   await explored.store.close();
 });
 
-test('LI-30: networks that the hub names later are served without a restart, and end when it names them no longer', async () => {
+test('networks that the hub names later are served without a restart, and end when it names them no longer', async () => {
   assert.equal(await status('/api/blocks'), 200, 'the only network needs no code');
   assert.equal(await status('/RLTC/api/blocks'), 503);
   await name('litecoin', 'regtest', explored);

@@ -114,7 +114,7 @@ test('final exit and one line: wrong credentials', async (t) => {
   assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
 });
 
-test('ER-14: final exit and one line: the account may not create the database', async (t) => {
+test('final exit and one line: the account may not create the database', async (t) => {
   const account = await createAccount(t, () => []);
   const hub = spawnHub(t, { ...account, name: 'hub_never_made' });
   assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
@@ -149,7 +149,7 @@ test('final exit and one line: the port is taken', async (t) => {
   );
 });
 
-test('CF-20, CF-21, CF-22, CF-23, CF-24: final exit: every missing variable is named at once', async (t) => {
+test('final exit: every missing variable is named at once', async (t) => {
   const hub = spawnHub(t);
   assert.equal(await hub.ended, exitCodeOf('CONFIG_INVALID'));
   for (const name of ['HUB_DB_HOST', 'HUB_DB_PORT', 'HUB_DB_NAME', 'HUB_DB_USER', 'HUB_DB_PASS']) {
@@ -157,7 +157,7 @@ test('CF-20, CF-21, CF-22, CF-23, CF-24: final exit: every missing variable is n
   }
 });
 
-test('ER-02, ER-08: while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
+test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it with 0', async (t) => {
   const [hubPort, databasePort] = [await freePort(), await freePort()];
   const hub = spawnHub(t, { host: '127.0.0.1', port: databasePort, ...PRIVATE_ACCOUNT, name: 'hub' }, hubPort);
   await eventually('says that it waits twice', () => hub.said.out.split('waiting for MariaDB').length > 2);
@@ -168,7 +168,7 @@ test('ER-02, ER-08: while MariaDB is away the hub waits, says so, is degraded; S
   assert.equal(await hub.ended, 0);
 });
 
-test('RHH-02, RHH-03, RHH-07: MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
+test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
   let server = await startMariaDb(directory);
   t.after(async () => {
@@ -323,7 +323,7 @@ test('a request that is under way when the hub stops is finished, and the stop w
   await other.end();
 });
 
-test('78, ST-30, CF-26: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by name, not ignored', async () => {
+test('78: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by name, not ignored', async () => {
   const { host, port, user, pass } = await testServer();
   const env = {
     ...{ HUB_HOST: '127.0.0.1', HUB_PORT: '0', HUB_DB_NAME: 'hub_never_made' },

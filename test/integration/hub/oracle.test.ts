@@ -43,7 +43,7 @@ const priceOf = async (hub: RunningHub, pair: string) => {
 const rounds = (hub: RunningHub) =>
   sql(hub.database, 'SELECT COUNT(*) AS pairs, MIN(status) AS least FROM price_snapshots GROUP BY round_number');
 
-test('SVC-16, RHH-05: a round keeps the median of three sources of each pair; pairs without a price are skipped; readers get each row', async (t) => {
+test('a round keeps the median of three sources of each pair; pairs without a price are skipped; readers get each row', async (t) => {
   const said = (answer: object) => startPriceService((_, response) => response.end(JSON.stringify(answer)));
   const gecko = await said(coingeckoAnswer(64_000));
   const kraken = await said(krakenAnswer(64_100.5));
@@ -113,7 +113,7 @@ test('a source that floods or redirects stalls nothing: the others count, and th
   assert.ok(!/coinmarketcap gave no prices|cap-account-secret/.test(output()));
 });
 
-test('RHH-06: 429 is asked again, three times in all; then the round is skipped, and after ORACLE_STALENESS_THRESHOLD_S health is 503', async (t) => {
+test('429 is asked again, three times in all; then the round is skipped, and after ORACLE_STALENESS_THRESHOLD_S health is 503', async (t) => {
   const busy = await startPriceService((_, response) => response.writeHead(429, { 'retry-after': '0' }).end());
   const { hub } = await start(t, {
     PRICE_SOURCES: 'coingecko',
@@ -144,7 +144,7 @@ test('RHH-06: 429 is asked again, three times in all; then the round is skipped,
   );
 });
 
-test('LI-21, CF-34: a source that hangs costs a round PRICE_FETCH_TIMEOUT, and the others count', async (t) => {
+test('a source that hangs costs a round PRICE_FETCH_TIMEOUT, and the others count', async (t) => {
   const silent = await startPriceService(() => undefined);
   const good = await startPriceService((_, response) => response.end(JSON.stringify(krakenAnswer(50_000))));
   const began = performance.now();

@@ -54,7 +54,7 @@ const EMPTY = {
   anchor_reward_attestations: 0
 };
 
-test('EHD-03: a subscriber is told where it begins, gets each row once and in order, and what a later generation replaced', async (t) => {
+test('a subscriber is told where it begins, gets each row once and in order, and what a later generation replaced', async (t) => {
   const hub = await start(t);
   await push(hub, 1);
   const { messages, ids, until } = await subscribe(t, hub);
@@ -72,7 +72,7 @@ test('EHD-03: a subscriber is told where it begins, gets each row once and in or
   assert.equal(inserted?.row?.value, '9');
 });
 
-test('EV-12: a round of prices that validators signed reaches every subscriber', async (t) => {
+test('a round of prices that validators signed reaches every subscriber', async (t) => {
   const hub = await start(t);
   const { publicKey, secretKey } = nacl.sign.keyPair();
   const pubkey = Buffer.from(publicKey).toString('hex');
@@ -110,7 +110,7 @@ test('a gap is closed by since_id, without a snapshot', async (t) => {
   assert.deepEqual([resumed.ids(), plain.ids()], [[2, 3, 4], [4]]);
 });
 
-test('EHD-04: a reader that stops is closed with 1008, by the count of sends and by the bytes that wait, and others go on', async (t) => {
+test('a reader that stops is closed with 1008, by the count of sends and by the bytes that wait, and others go on', async (t) => {
   const limits = [{}, { WS_BACKPRESSURE_LIMIT: '1000000', WS_BACKPRESSURE_MAX_BYTES: '65536' }];
   for (const limit of limits) {
     const hub = await start(t, limit);
@@ -129,7 +129,7 @@ test('EHD-04: a reader that stops is closed with 1008, by the count of sends and
   }
 });
 
-test('EHD-01, EHD-02: snapshots page by id; latest=1 is of each feed the row that holds', async (t) => {
+test('snapshots page by id; latest=1 is of each feed the row that holds', async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k' });
   for (const [index, value] of ['1', '2', '3'].entries()) await push(hub, index + 1, { value });
   await push(hub, 9, { tick: 'OTHER', block_time: 4_000_000_000 });

@@ -10,7 +10,7 @@ import { createDatabase } from '../../support/mariadb.ts';
 import { databaseEnv } from '../../support/service-process.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
-test('SVC-05, SVC-06, SVC-07, ST-23: the service indexes a decoder database, follows its reorgs, survives kill -9, and answers for actions', async () => {
+test('the service indexes a decoder database, follows its reorgs, survives kill -9, and answers for actions', async () => {
   const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
   const decoder = await openDecoderStore(databases.decoder);
   try {
@@ -110,7 +110,7 @@ test('UPSTREAM_STOPPED: a decoder that is gone, or does not go on, is told withi
   }
 });
 
-test('WATCHDOG_TIMEOUT, ER-16, LI-16: a lock that another session holds ends the process; the guardian starts it again, and it goes on', async () => {
+test('WATCHDOG_TIMEOUT: a lock that another session holds ends the process; the guardian starts it again, and it goes on', async () => {
   const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
   const decoder = await openDecoderStore(databases.decoder);
   const holder = await connect(databases.indexer);
@@ -174,7 +174,7 @@ test('ROWS_REFUSED: what MariaDB refuses for its content is told as that, and en
   }
 });
 
-test('LEDGER_INSANE, ER-15: a balance changed by hand halts; a restart stays halted until an operator clears it', async () => {
+test('LEDGER_INSANE: a balance changed by hand halts; a restart stays halted until an operator clears it', async () => {
   const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
   const decoder = await openDecoderStore(databases.decoder);
   const hand = await connect(databases.indexer);

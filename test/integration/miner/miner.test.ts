@@ -88,7 +88,7 @@ test('a payment confirms within 2 s at IDLE_MINE_INTERVAL_MS=1000', async () => 
   await stop();
 });
 
-test('SVC-22: every method does what it says, and refuses what it cannot', async () => {
+test('every method does what it says, and refuses what it cannot', async () => {
   const { node, miner, url, ask, stop } = await startMiner();
   await until('ready', () => miner.state.isReady);
   assert.equal(await node.height(), 101);
@@ -287,7 +287,7 @@ test('NODE_MISMATCH, CONFIG_INVALID: it refuses another chain, and mainnet', asy
   assert.equal(mainnet.code, 78);
 });
 
-test('PT-09: its usual port', async () => {
+test('its usual port', async () => {
   const settings = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'password-of-the-test' };
   const { code, stdout } = await runCommandLine(['miner', '--check-config'], settings);
   assert.equal(code, 0);

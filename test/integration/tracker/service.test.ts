@@ -76,7 +76,7 @@ async function settle(isSettled: () => Promise<boolean>): Promise<void> {
 }
 const utxosOf = async (address: string) => (await rpc('get_utxos', { address })).result.utxos;
 
-test('PT-05, LI-29, CF-04: coins, balance and first block of an address are those of the node, and the mempool lies over them', async () => {
+test('coins, balance and first block of an address are those of the node, and the mempool lies over them', async () => {
   const address = await coin.node.newAddress();
   const txid = String(await coin.node.rpc.call('sendtoaddress', [address, 1.25]));
   await settle(async () => (await utxosOf(address)).length === 1);
@@ -227,7 +227,7 @@ const BARE_SCRIPTS = {
   'anyone can spend': '51'
 };
 
-test('PT-05: coins of public keys, bare multisig and odd scripts are told by script: and hex, as the node finds them', async () => {
+test('coins of public keys, bare multisig and odd scripts are told by script: and hex, as the node finds them', async () => {
   const [relayed, odd] = [Object.values(BARE_SCRIPTS).slice(0, 3), ['51', '51']];
   /** Pays to these scripts from a coin of the wallet's. @returns the transaction, signed */
   const payTo = async (scripts: readonly string[]): Promise<string> => {
@@ -279,7 +279,7 @@ test('PT-05: coins of public keys, bare multisig and odd scripts are told by scr
   }
 });
 
-test('CF-16: an encoder gets the same coins from it as from the node, and says which tracker it cannot ask', async () => {
+test('an encoder gets the same coins from it as from the node, and says which tracker it cannot ask', async () => {
   const address = await coin.node.newAddress();
   const script = addressScript(address, chainNetwork('litecoin', 'regtest'));
   for (const amount of [0.5, 2, 1.25]) await coin.node.rpc.call('sendtoaddress', [address, amount]);

@@ -52,7 +52,7 @@ async function contentOf(database: DatabaseCoordinates) {
   };
 }
 
-test('SVC-21: the unspent outputs are those that the node counts and finds at twenty heights, through reorgs; a fresh tracker has the same', async () => {
+test('the unspent outputs are those that the node counts and finds at twenty heights, through reorgs; a fresh tracker has the same', async () => {
   const database = await createDatabase('tracker');
   const tracker = startTracker(database, coin.node);
   const unspent = new UnspentSet(coin.node.rpc);
@@ -76,7 +76,7 @@ test('SVC-21: the unspent outputs are those that the node counts and finds at tw
   const again = startTracker(await withGrants(fresh), coin.node);
   await again.reach(await tipHash());
   await again.stop();
-  assert.equal(Math.max(...again.groups), 200, 'LI-29: blocks of one transaction');
+  assert.equal(Math.max(...again.groups), 200, 'blocks of one transaction');
   assert.ok(again.states.includes('parsing.loading'), 'an empty database begins with a first sync');
   const later = startTracker(database, coin.node);
   await later.reach(await tipHash());

@@ -16,7 +16,7 @@ const HUB = {
   HUB_DB_PASS: 'hunter2-hunter2'
 };
 
-test('VE-01: --version prints the version, a semantic one; --help every command', async () => {
+test('--version prints the version, a semantic one; --help every command', async () => {
   assert.match(manifest.version, /^\d+\.\d+\.\d+$/);
   const [version, help] = await Promise.all([runCommandLine(['--version']), runCommandLine(['--help'])]);
   assert.deepEqual(version, { code: 0, stdout: `${manifest.version}\n`, stderr: '' });

@@ -74,7 +74,7 @@ test('the registry has nine networks; no two share a genesis, a code or a databa
     assert.equal(new Set(CHAIN_NETWORKS.map(fact)).size, 9);
 });
 
-test('RDD-11, RDD-12: public codes, ports, delays and database names are those of the specification', () => {
+test('public codes, ports, delays and database names are those of the specification', () => {
   const codes = CHAIN_NETWORKS.map(({ code }) => code).join(' ');
   assert.equal(codes, 'BTC TBTC RBTC LTC TLTC RLTC DOGE TDOGE RDOGE');
   const ports = CHAIN_NETWORKS.map(({ rpcPort }) => rpcPort);

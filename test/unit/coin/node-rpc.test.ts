@@ -45,7 +45,7 @@ test('lost connections, pages of a proxy and a node that warms up are tried agai
   assert.equal(rpc.errorCount, 4);
 });
 
-test('NODE_UNREACHABLE, LI-05, LI-06: after ten retries, and when an attempt takes too long', async () => {
+test('NODE_UNREACHABLE: after ten retries, and when an attempt takes too long', async () => {
   const down = await unrulyNode([say(503, 'down')]);
   await assert.rejects(down.rpc.call('x'), { code: 'NODE_UNREACHABLE', message: /status=503/ });
   assert.equal(down.requests.length, 11);
@@ -54,7 +54,7 @@ test('NODE_UNREACHABLE, LI-05, LI-06: after ten retries, and when an attempt tak
   assert.equal(silent.requests.length, 2);
 });
 
-test('LI-07: HTTP 429 is answered with the longer pause', async () => {
+test('HTTP 429 is answered with the longer pause', async () => {
   const { rpc } = await unrulyNode([say(429, 'slow down'), works]);
   const startedAt = performance.now();
   await rpc.call('x');

@@ -103,7 +103,7 @@ test('text that is no UTF-8 arrives with replacement characters', () => {
   assert.equal(payloadOf(carryPayloads([encodePayload(TXID, 'SEND|\ufffdA')]))?.isUtf8, true);
 });
 
-test('RPC-01, RPC-03, RPC-04: MAX_ACTION_DATA_LENGTH is 8192 with the prefix of the push; one byte more is refused on both ways', () => {
+test('MAX_ACTION_DATA_LENGTH is 8192 with the prefix of the push; one byte more is refused on both ways', () => {
   assert.equal(MAX_ACTION_DATA_LENGTH, 8192);
   const longest = `FILE|${'x'.repeat(8192 - 3 - 5)}`;
   assert.equal(payloadOf(carryPayloads([encodePayload(TXID, longest)]))?.action, longest);
@@ -111,7 +111,7 @@ test('RPC-01, RPC-03, RPC-04: MAX_ACTION_DATA_LENGTH is 8192 with the prefix of 
   assert.equal(payloadOf(carryPayloads([encodeRaw(writePush(Buffer.from(`${longest}x`)))])), undefined);
 });
 
-test('RPC-02: the bound holds in every lane', () => {
+test('the bound holds in every lane', () => {
   const key = Buffer.alloc(33, 2);
   const input = { txid: TXID, vout: 0, script: Buffer.alloc(0) };
   const lanes: Readonly<Record<string, (frame: Uint8Array) => RawTransaction>> = {
@@ -144,7 +144,7 @@ test('RPC-02: the bound holds in every lane', () => {
   }
 });
 
-test('RPC-05: a push of 256 to 65535 bytes has three bytes in front, as written and as counted', () => {
+test('a push of 256 to 65535 bytes has three bytes in front, as written and as counted', () => {
   for (const [prefix, lengths] of Object.entries({ 1: [1, 75], 2: [76, 255], 3: [256, 8189, 65_535] }))
     for (const length of lengths) {
       assert.equal(writePush(Buffer.alloc(length)).length, length + Number(prefix));

@@ -16,7 +16,7 @@ const ENV = {
 const load = (env: Record<string, string>) =>
   loadConfig(decoderVariables, { env: { ...ENV, ...env }, ...decoderChecks }).values;
 
-test('CF-05, CF-06: NODE_URL is a host or a URL; the port is NODE_PORT, else its own, else the usual one of the network', () => {
+test('NODE_URL is a host or a URL; the port is NODE_PORT, else its own, else the usual one of the network', () => {
   assert.equal(nodeRpcOf(load({})).url, 'http://127.0.0.1:19443');
   assert.equal(nodeRpcOf(load({ NODE_URL: 'node.local' })).url, 'http://node.local:19443');
   assert.equal(nodeRpcOf(load({ NODE_URL: 'http://node.local:1234/' })).url, 'http://node.local:1234');
@@ -41,7 +41,7 @@ test('CONFIG_INVALID: an account or a path in NODE_URL is refused by name, and n
     );
 });
 
-test('CONFIG_INVALID, CF-04, CF-09: wrong values are refused together, with an example each', () => {
+test('CONFIG_INVALID: wrong values are refused together, with an example each', () => {
   assert.throws(
     () => load({ NETWORK: 'litecoin-signet', PAYLOAD_MAGIC: 'ab', NODE_URL: 'http://[' }),
     (caught: Error) => {
@@ -60,14 +60,14 @@ test('CONFIG_INVALID, CF-04, CF-09: wrong values are refused together, with an e
   for (const AUX_POW of ['1', 'TRUE', 'please']) assert.ok(load({ NETWORK: 'dogecoin-mainnet', AUX_POW }));
 });
 
-test('CF-07, CF-08: user and password of the node are required', () => {
+test('user and password of the node are required', () => {
   for (const name of ['NODE_USER', 'NODE_PASSWORD'] as const) {
     const { [name]: _, ...env } = ENV;
     assert.throws(() => loadConfig(decoderVariables, { env, ...decoderChecks }), { message: new RegExp(name) });
   }
 });
 
-test('SVC-24, PT-06, LI-02, LI-05, LI-09, LI-10, LI-11: what nobody sets is as specified', () => {
+test('what nobody sets is as specified', () => {
   const values = load({});
   assert.deepEqual(
     [values.DECODER_API_PORT, values.DECODER_POLL_INTERVAL, values.DECODER_RATE_LIMIT_RPM],
@@ -77,7 +77,7 @@ test('SVC-24, PT-06, LI-02, LI-05, LI-09, LI-10, LI-11: what nobody sets is as s
   assert.deepEqual([values.DECODER_STALL_ALERT_MS, values.DECODER_STALL_FETCH_ATTEMPTS], [900_000, 20]);
 });
 
-test('CF-04: NETWORK is taken in every spelling, and is litecoin-regtest afterwards', () => {
+test('NETWORK is taken in every spelling, and is litecoin-regtest afterwards', () => {
   for (const NETWORK of ['litecoin-regtest', 'LTC:regtest', 'LTC_Regtest', 'RLTC'])
     assert.equal(load({ NETWORK }).NETWORK, 'litecoin-regtest');
 });

@@ -10,7 +10,7 @@ const DATABASE = {
   ...{ HUB_DB_USER: 'hub', HUB_DB_PASS: 'hub' }
 };
 
-test('CF-18, CF-19, PT-01, LI-04, LI-21, LI-23, LI-31: what nobody sets of a hub is as specified', () => {
+test('what nobody sets of a hub is as specified', () => {
   const { values } = loadConfig(hubVariables, { env: DATABASE });
   assert.deepEqual([values.HUB_HOST, values.HUB_PORT, values.HUB_RATE_LIMIT_RPM], ['0.0.0.0', 10_000, 100]);
   assert.deepEqual([values.GOV_VOTING_PERIOD, values.PRICE_FETCH_TIMEOUT], [7 * 86_400_000, 10_000]);
@@ -18,14 +18,14 @@ test('CF-18, CF-19, PT-01, LI-04, LI-21, LI-23, LI-31: what nobody sets of a hub
   assert.equal(values.WS_BACKPRESSURE_LIMIT, 50);
 });
 
-test('CF-20, CF-21, CF-22, CF-23, CF-24: where its database is, and how to enter it, has to be said', () => {
+test('where its database is, and how to enter it, has to be said', () => {
   for (const name of Object.keys(DATABASE)) {
     const { [name]: _, ...env } = DATABASE as Record<string, string>;
     assert.throws(() => loadConfig(hubVariables, { env }), { message: new RegExp(`variable ${name}:`) }, name);
   }
 });
 
-test('CF-35, CF-36: hubs are those of HUB_VALIDATORS in their order, else HUB_API_HOST at HUB_PORT', () => {
+test('hubs are those of HUB_VALIDATORS in their order, else HUB_API_HOST at HUB_PORT', () => {
   const hubs = (env: Record<string, string>) => {
     const required = {
       NETWORK: 'RLTC',

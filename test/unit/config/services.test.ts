@@ -23,7 +23,7 @@ const INDEXER = {
 const indexer = (env: Readonly<Record<string, string>>) =>
   loadConfig(indexerVariables, { env, ...indexerChecks }).values;
 
-test('PT-01, PT-02, PT-03, PT-05, PT-06, PT-07, PT-08, PT-09, PT-10: every service has the port of the specification, and hub and explorer every interface', () => {
+test('every service has the port of the specification, and hub and explorer every interface', () => {
   const ports = [
     [hubVariables.HUB_PORT, 10_000],
     [explorerVariables.EXPLORER_API_PORT, 8080],
@@ -79,7 +79,7 @@ test('an explorer is refused before its start what cannot be together, and a pro
     assert.throws(() => load({ TRUST_PROXY: everybody }), { message: /trusts everybody/ });
 });
 
-test('PT-11, PT-12, PT-13: without NODE_PORT a coin node is asked at the usual port of its network', () => {
+test('without NODE_PORT a coin node is asked at the usual port of its network', () => {
   const ports = {
     ...{ 'bitcoin-mainnet': 8332, 'bitcoin-testnet': 18332, 'bitcoin-regtest': 18443 },
     ...{ 'litecoin-mainnet': 9332, 'litecoin-testnet': 19332, 'litecoin-regtest': 19443 },
@@ -92,7 +92,7 @@ test('PT-11, PT-12, PT-13: without NODE_PORT a coin node is asked at the usual p
   }
 });
 
-test('CF-10, CF-11: INDEXER_COIN and INDEXER_NETWORK name one of nine networks', () => {
+test('INDEXER_COIN and INDEXER_NETWORK name one of nine networks', () => {
   for (const [INDEXER_COIN, chain] of [
     ['BTC', 'bitcoin'],
     ['LTC', 'litecoin'],
@@ -110,7 +110,7 @@ test('CF-10, CF-11: INDEXER_COIN and INDEXER_NETWORK name one of nine networks',
   assert.ok(indexer({ ...same, INDEXER_DB_PORT: '3307' }));
 });
 
-test('CF-16: UTXO_TRACKER_URL is a host or a URL with its path; what is not used is refused by name', () => {
+test('UTXO_TRACKER_URL is a host or a URL with its path; what is not used is refused by name', () => {
   const { parse } = encoderVariables.UTXO_TRACKER_URL;
   assert.equal(parse('tracker.local'), 'http://tracker.local');
   assert.equal(parse('tracker.local:3001/'), 'http://tracker.local:3001');
@@ -148,12 +148,12 @@ test('an indexer takes a profile with fees, which it charges', () => {
   }
 });
 
-test('SVC-25, LI-16: the indexer looks for a block every 5 s and gives one 5 minutes', () => {
+test('the indexer looks for a block every 5 s and gives one 5 minutes', () => {
   const { INDEXER_POLL_INTERVAL, INDEXER_BLOCK_TIMEOUT } = indexer(INDEXER);
   assert.deepEqual([INDEXER_POLL_INTERVAL, INDEXER_BLOCK_TIMEOUT], [5_000, 300_000]);
 });
 
-test('CF-12, CF-13, CF-14: the indexer reads DECODER_DB_*, writes INDEXER_DB_*, and listens on INDEXER_API_PORT', () => {
+test('the indexer reads DECODER_DB_*, writes INDEXER_DB_*, and listens on INDEXER_API_PORT', () => {
   const values = indexer({ ...INDEXER, DECODER_DB_PORT: '3307', INDEXER_API_PORT: '3999' });
   assert.deepEqual([values.DECODER_DB_HOST, values.DECODER_DB_PORT, values.DECODER_DB_NAME], ['d.local', 3307, 'D']);
   assert.deepEqual([values.DECODER_DB_USER, values.DECODER_DB_PASS], ['du', 'dp']);

@@ -6,7 +6,7 @@ import fc from '../../support/fast-check.ts';
 
 const SLASHING = 'SLASH_DEVIATION_THRESHOLD';
 
-test('LI-24, LI-25: bounds are inclusive: +50 % and -33 %, of slashing parameters +25 % and -20 %', () => {
+test('bounds are inclusive: +50 % and -33 %, of slashing parameters +25 % and -20 %', () => {
   const allowed = (parameter: string, from: string, to: string) => findChangeFault(parameter, from, to) === null;
   assert.deepEqual(
     ['150', '150.000000000000000001', '67', '66.999999999999999999'].map((to) => allowed('FEE', '100', to)),

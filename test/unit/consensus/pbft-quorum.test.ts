@@ -23,7 +23,7 @@ const TABLE = [
   [16, 11, 11]
 ] as const;
 
-test('ST-35, ST-36, D-01: both quorums for 1 to 16 validators', () => {
+test('both quorums for 1 to 16 validators', () => {
   const computed = TABLE.map(([validators]) => [validators, pbftQuorum(validators), checkpointQuorum(validators)]);
   assert.deepEqual(computed, TABLE);
 });

@@ -28,7 +28,7 @@ function openApp(view: () => DecoderView = () => ({ report: report(), crash: nul
   return app;
 }
 
-test('EDE-05, EDE-06, EDE-07, EDE-08, ER-07: the probes answer 503 while something is wrong', async () => {
+test('the probes answer 503 while something is wrong', async () => {
   const good = report();
   for (const [view, status, live] of [
     [{ report: good, crash: null }, 200, 200],
@@ -47,7 +47,7 @@ test('EDE-05, EDE-06, EDE-07, EDE-08, ER-07: the probes answer 503 while somethi
   }
 });
 
-test('D-40: probes from the same machine and of a listed proxy are not limited, those of others are', async () => {
+test('probes from the same machine and of a listed proxy are not limited, those of others are', async () => {
   const app = openApp();
   const statusesOf = async (remoteAddress: string, headers: Record<string, string> = {}) => {
     const found: number[] = [];
@@ -65,7 +65,7 @@ test('D-40: probes from the same machine and of a listed proxy are not limited, 
   assert.deepEqual(await statusesOf(PROXY, { 'x-forwarded-for': '192.0.2.2' }), limited);
 });
 
-test('LI-02, LI-03: a budget of calls by address, and bodies up to 100,000 bytes', async () => {
+test('a budget of calls by address, and bodies up to 100,000 bytes', async () => {
   const app = openApp();
   const call = async (remoteAddress: string, sizeBytes = 0) => {
     const body = JSON.stringify({ jsonrpc: '2.0', method: 'ping', id: 1 }).padEnd(sizeBytes);

@@ -41,7 +41,7 @@ function feedOf(whatOf: (height: number) => 'opens' | 'pays' | 'rests', hashOf =
   return { feed, asked };
 }
 
-test('RDD-03: blocks from the first payment on to a dispenser that the same range opens are scanned again', async () => {
+test('blocks from the first payment on to a dispenser that the same range opens are scanned again', async () => {
   const { feed, asked } = feedOf((height) => (height === 2 ? 'opens' : height === 5 ? 'pays' : 'rests'));
   const blocks = await feed.take(0, 10, [], going);
   assert.deepEqual(
@@ -55,7 +55,7 @@ test('RDD-03: blocks from the first payment on to a dispenser that the same rang
   );
 });
 
-test('RDD-03: a block that was scanned ahead of an opening is scanned again where it pays, and only there', async () => {
+test('a block that was scanned ahead of an opening is scanned again where it pays, and only there', async () => {
   const { feed, asked } = feedOf((height) => (height === 9 ? 'pays' : 'rests'));
   await feed.take(0, 11, [], going);
   const heights: number[] = [];
@@ -86,7 +86,7 @@ test('a branch that changes between two scans ends the group before it', async (
   );
 });
 
-test('ST-05: attempts at the next block count, whatever becomes of those behind it', async () => {
+test('attempts at the next block count, whatever becomes of those behind it', async () => {
   const failing = new BlockFeed({
     ...{ versions: addresses, parallelism: 2, retries: 4, retryDelayMs: 0 },
     scan: async ({ from }) => {
@@ -137,7 +137,7 @@ test('429 and 503 halve what is scanned at once; sixteen ranges that go well add
   assert.ok((await mostAtOnce(1, 2)) > 3);
 });
 
-test('ST-05: every attempt counts, until one goes well', async () => {
+test('every attempt counts, until one goes well', async () => {
   let failing = true;
   const feed = new BlockFeed({
     ...{ versions: addresses, parallelism: 1, retries: 2, retryDelayMs: 0 },

@@ -141,7 +141,7 @@ test('bare multisig: 60 bytes stand in the first two of three keys of each outpu
   );
 });
 
-test('RDD-03: outputs to the fee address, and of a new dispenser to its oracle, are kept; others are not', async () => {
+test('outputs to the fee address, and of a new dispenser to its oracle, are kept; others are not', async () => {
   const [fee, oracle] = [address(keyScript('f0'))!, address(keyScript('0f'))!];
   const outputs = [keyScript('f0'), keyScript('0f'), keyScript('aa')].map((script) => output(script));
   const vouts = async (action: string) => {
@@ -155,7 +155,7 @@ test('RDD-03: outputs to the fee address, and of a new dispenser to its oracle, 
   assert.deepEqual(await vouts('COINPAY|0'), [1, 2, 3]);
 });
 
-test('RDD-03: who pays to a script that is looked for has a row, also without text, with an unknown one, or as nobody', async () => {
+test('who pays to a script that is looked for has a row, also without text, with an unknown one, or as nobody', async () => {
   const till = keyScript('77');
   const bare = transaction({ outputs: [output(Buffer.concat([writePush(KEY), Buffer.from('ac', 'hex')]))] });
   const paid = (txid: string, outputs: TransactionParts['outputs'] = []) =>
@@ -316,7 +316,7 @@ test('an unknown action and text that is no UTF-8 are findings, and the former h
   ]);
 });
 
-test('RDH-11: a transaction that cannot be read is quarantined as PARSE_ERROR', () => {
+test('a transaction that cannot be read is quarantined as PARSE_ERROR', () => {
   const scan = new TransactionScan(7, RULES);
   const said = readRawTransaction(
     transaction({ inputs: [spend(wallet.txid)], outputs: [say(wallet.txid, 'SEND|0')] }).bytes

@@ -94,7 +94,7 @@ test('every tenth time everything is asked for', async (t) => {
   );
 });
 
-test('CF-35: the next hub is asked in full when the first one fails', async (t) => {
+test('the next hub is asked in full when the first one fails', async (t) => {
   const second = await hubWith(t, [{ configs: tree('second'), watermark: 5 }]);
   let isUp = true;
   const first = await hubThat(t, (_, response) => {

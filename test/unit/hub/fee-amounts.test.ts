@@ -5,7 +5,7 @@ import fc from '../../support/fast-check.ts';
 
 const PARTS = { gasCost: 100_000, gasPrice: '0.00001', gasTokenUsd: '2.50000000', coinUsd: '80.00000000', coin: 'LTC' };
 
-test('SVC-15: a fee in gas tokens, in USD and in the coin of its chain', () => {
+test('a fee in gas tokens, in USD and in the coin of its chain', () => {
   assert.deepEqual(feeAmounts(PARTS), {
     gasTokenAmount: '1.00000000',
     gasTokenUsd: '2.50000000',

@@ -35,7 +35,7 @@ test('issue, mint, send', () => {
   assert.equal(ledger.supply('TOKA'), '150');
 });
 
-test('RPC-06: a DEPLOY of 65,536 bytes and one of more: not yet activated, the row in actions is all', () => {
+test('a DEPLOY of 65,536 bytes and one of more: not yet activated, the row in actions is all', () => {
   for (const bytes of [65_536, 65_537]) {
     const ledger = new MemoryLedger();
     ledger.run({

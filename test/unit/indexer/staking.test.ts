@@ -47,7 +47,7 @@ test('a stake is held, ends, and comes back in the block where its cooldown ends
   assert.equal(ledger.balance('GAS', 'A'), '100', 'it comes back once');
 });
 
-test('LI-28: a stake counts after 6, 24 or 60 blocks, by its chain; an operator may say otherwise', () => {
+test('a stake counts after 6, 24 or 60 blocks, by its chain; an operator may say otherwise', () => {
   const own = readProfile({ name: 'own', stakeDelays: { 'DOGE:mainnet': 3 } });
   const delays = [DEFAULT_PROFILE, own].map((profile) =>
     CHAINS.map((chain) => rulesOf(profile, chainNetwork(chain, 'mainnet'), 'PLATFORM').stakeDelay)

@@ -12,7 +12,7 @@ import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 const vote = (approves: boolean) => ({ type: 'vote.received', approves }) as const;
 const ENDED = { type: 'voting.ended' } as const;
 
-test('LI-22: a proposal passes with two thirds, and fails as soon as they are out of reach', () => {
+test('a proposal passes with two thirds, and fails as soon as they are out of reach', () => {
   const { actor, state } = onSimulatedClock(proposalMachine, { electorate: 4, approvals: 0, rejections: 0 });
   actor.send(vote(true));
   actor.send(vote(false));

@@ -31,7 +31,7 @@ test('every state is reached', () => {
   assert.deepEqual(reachedStates(mempoolMachine, input, EVENTS), everyState(mempoolMachine));
 });
 
-test('LI-13, LI-14: a pass takes one batch after another, and the next one begins a minute later', () => {
+test('a pass takes one batch after another, and the next one begins a minute later', () => {
   const { actor, clock, state } = onSimulatedClock(mempoolMachine, input);
   assert.equal(state(), 'paused');
   const steps = [synced, EVENTS[2], EVENTS[4], EVENTS[5], EVENTS[4], EVENTS[6]] as MempoolEvent[];
@@ -46,7 +46,7 @@ test('LI-13, LI-14: a pass takes one batch after another, and the next one begin
   assert.equal(state(), 'listing');
 });
 
-test('LI-15: property: behind the tip it is paused whatever came before, and a stopped one stays so', () => {
+test('property: behind the tip it is paused whatever came before, and a stopped one stays so', () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom(...EVENTS.filter(({ type }) => !type.startsWith('xstate.error')))),

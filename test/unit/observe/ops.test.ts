@@ -62,7 +62,7 @@ interface ComposedService {
   readonly ports?: readonly string[];
 }
 
-test('PT-04: the compose file of a whole network starts each service with variables that there are, and publishes the ports of the specification', async () => {
+test('the compose file of a whole network starts each service with variables that there are, and publishes the ports of the specification', async () => {
   const { services } = parse(read('ops/docker-compose.platform.yml'), { merge: true }) as {
     services: Readonly<Record<string, ComposedService>>;
   };

@@ -8,7 +8,7 @@ const choose = (env: Record<string, string>, { optOut = false, isTest = false } 
   chooseTelemetry({ isTest }, loadConfig(telemetryVariables, { env }).values, { optOut });
 const HUB = { HUB_API_HOST: 'hub.example' };
 
-test('ETS-14, ETS-15, ETS-16: the variable and the file are asked in this order', () => {
+test('the variable and the file are asked in this order', () => {
   for (const variable of [true, false])
     for (const optOut of [true, false]) {
       const env = { ...HUB, ...(variable ? { PLATFORM_NODE_NO_TELEMETRY: 'yes' } : {}) };
@@ -25,7 +25,7 @@ test('DO_NOT_TRACK, CI and tests end it; words for no do not', () => {
   assert.equal(choose(HUB, { isTest: true }).url, null);
 });
 
-test('ETS-01, ETS-02: it goes to the hub that is configured, or where the variable says; without either nowhere', () => {
+test('it goes to the hub that is configured, or where the variable says; without either nowhere', () => {
   assert.equal(choose(HUB).url, 'http://hub.example:10000/telemetry');
   assert.equal(choose({ HUB_VALIDATORS: '[::1]:7,b:8' }).url, 'http://[::1]:7/telemetry');
   const url = 'https://sink.example/telemetry';

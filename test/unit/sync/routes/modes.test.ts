@@ -17,7 +17,7 @@ test('403 WRONG_MODE in client mode for what only a server has, after 400 and be
   assert.equal((await app.inject(`/snapshot/indexer/${AT}/since/5`)).statusCode, 403);
 });
 
-test('VE-02: no path without its dbType, as paths were once, is answered', async () => {
+test('no path without its dbType, as paths were once, is answered', async () => {
   const { app } = await openHouse({ reports: [reportOf(INDEXER)] });
   const paths = ['schema', 'snapshot', 'status', 'digest', 'subscribe', 'validator-status'].map(
     (path) => `/${path}/${AT}`

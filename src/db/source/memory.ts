@@ -86,6 +86,10 @@ export class SourceMemory {
     >
   ) {
     this.#dbType = dbType;
+    // A predecessor amended the last block: whether subscribers without amendments have that is not known.
+    const { amended = 0, older } = start.recent.at(-1) ?? {};
+    if (amended > 0)
+      this.#again = Object.entries(older?.spans ?? {}).map(([table, spans]) => ({ table, spans, rows: 0 }));
     this.height = start.height;
     this.blockTime = start.blockTime;
     this.hashes = start.hashes;

@@ -74,8 +74,12 @@ interface Topic {
   /** How often the point was set. */
   revision: number;
   sending: Promise<void>;
+  /** Time (`performance.now()`) until which a subscriber without amendments counts as one that may come back. */
+  plainUntil: number;
 }
 
+/** A subscriber that was away for longer catches up by a snapshot. */
+const PLAIN_RETURN_MS = 3_600_000;
 /** Sends between two turns of the event loop: some 5 us each. */
 const SLICE = 200;
 /** An actor awaits each broadcast; if this much still waits, it does not. */
@@ -175,9 +179,10 @@ export class FanOut {
     this.#sendStatus(this.#topic(id));
   }
 
-  /** Whether some subscribers take no amendments. */
+  /** Returns whether some subscribers take no amendments, or one that left and may come back did not. */
   hasPlain(id: DatabaseId): boolean {
-    return everyone(this.#topic(id)).some(({ amends }) => !amends);
+    const topic = this.#topic(id);
+    return performance.now() < topic.plainUntil || everyone(topic).some(({ amends }) => !amends);
   }
 
   /** Grows with each broadcast; 0 before the first. */
@@ -201,6 +206,7 @@ export class FanOut {
     const hosts = this.#config.SYNC_PUBLIC_HOSTS ?? [host.toLowerCase()];
     let name: string | null = null;
     const leave = () => {
+      if (!amends) topic.plainUntil = performance.now() + PLAIN_RETURN_MS;
       topic.validators.delete(subscriber);
       topic.others.delete(subscriber);
     };
@@ -274,7 +280,8 @@ export class FanOut {
       point: null,
       after: [],
       revision: 0,
-      sending: Promise.resolve()
+      sending: Promise.resolve(),
+      plainUntil: Number.NEGATIVE_INFINITY
     };
     this.#topics.set(key, topic);
     return topic;

@@ -336,6 +336,16 @@ test('1012 on shutdown', async () => {
   assert.equal((await listener.closed).code, 1012);
 });
 
+test('a subscriber without amendments that was cut counts as one that comes back', async () => {
+  const house = await openHouse();
+  const place = await listen(house);
+  assert.equal(house.fanOut.hasPlain(INDEXER), false);
+  const plain = await subscribe(place);
+  plain.socket.terminate();
+  await until(() => house.fanOut.subscribers(INDEXER).length === 0, 'it left');
+  assert.equal(house.fanOut.hasPlain(INDEXER), true);
+});
+
 test('amendments go to those that ask for them, also to those that come after them; a block ends them', async () => {
   const house = await openHouse();
   const place = await listen(house);

@@ -29,6 +29,8 @@ export class ResumePointStore {
   /** By database, the steps that its file lacks; null: it must be written whole. */
   readonly #unwritten = new Map<string, ResumeStep[] | null>();
   #writing: Promise<void> = Promise.resolve();
+  /** By database, how often a point could not be kept. */
+  readonly #failures = new Map<string, number>();
 
   private constructor(directory: string, entries: Map<string, Entry>) {
     this.#directory = directory;
@@ -76,7 +78,12 @@ export class ResumePointStore {
       this.#entries.set(key, { id, point: resume });
       this.#unwritten.set(key, null);
     }
-    const written = this.#writing.then(() => this.#write(key, before));
+    const failures = this.#failures.get(key) ?? 0;
+    const written = this.#writing.then(async () => {
+      // The point that this one follows could not be kept: this one went with it.
+      if ((this.#failures.get(key) ?? 0) !== failures) throw this.#unwritable(key, 'the one before it was not kept');
+      await this.#write(key, before);
+    });
     this.#writing = written.catch(() => undefined);
     return written;
   }
@@ -97,12 +104,17 @@ export class ResumePointStore {
       if (!isWritten) await this.#store(key, this.#entries.get(key)!);
     } catch (caught) {
       this.#unwritten.set(key, null);
+      this.#failures.set(key, (this.#failures.get(key) ?? 0) + 1);
       if (before) this.#entries.set(key, before);
       else this.#entries.delete(key);
       const { code, message } = caught as NodeJS.ErrnoException;
-      const reason = `the resume point of ${key} cannot be written to ${this.#directory}: ${code ?? message}`;
-      throw new PlatformError('STATE_UNWRITABLE', { reason }, { cause: caught });
+      throw this.#unwritable(key, code ?? message, caught);
     }
+  }
+
+  #unwritable(key: string, why: string, cause?: unknown): PlatformError {
+    const reason = `the resume point of ${key} cannot be written to ${this.#directory}: ${why}`;
+    return new PlatformError('STATE_UNWRITABLE', { reason }, { cause });
   }
 
   #path(key: string): string {

@@ -15,6 +15,28 @@ const point = (height: number): ResumePoint => ({
   ...{ algorithm: 3, reorgs: 0, forks: [], lookupIds: {}, watches: {} }
 });
 
+test('STATE_UNWRITABLE: what follows a point that could not be kept is not kept either, though there is room by then', async () => {
+  const parent = mkdtempSync(join(tmpdir(), 'resume-'));
+  atEnd(async () => rmSync(parent, { recursive: true, force: true }));
+  const directory = join(parent, 'broadcasts');
+  const store = await ResumePointStore.open(directory, silentLogger);
+  await store.keep(ID, point(1));
+  renameSync(directory, `${directory}.away`);
+  writeFileSync(directory, 'no directory');
+  const second = store.keep(ID, point(2));
+  const third = store.keep(ID, point(3));
+  const hasRoom = second.catch(() => {
+    rmSync(directory);
+    renameSync(`${directory}.away`, directory);
+  });
+  await assert.rejects(third, { code: 'STATE_UNWRITABLE' });
+  await assert.rejects(second, { code: 'STATE_UNWRITABLE' });
+  await hasRoom;
+  assert.equal(store.last(ID)?.height, 1);
+  await store.keep(ID, point(2));
+  assert.equal(store.last(ID)?.height, 2);
+});
+
 test('STATE_UNWRITABLE: a resume point that could not be written is not taken for kept, and can be kept later', async () => {
   const parent = mkdtempSync(join(tmpdir(), 'resume-'));
   atEnd(async () => rmSync(parent, { recursive: true, force: true }));

@@ -40,7 +40,8 @@ function read(json: string): unknown {
 }
 
 /** One literal, of which nothing gets out. */
-const LITERAL = /^(?:NULL|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|x'(?:[0-9a-f]{2})*'|'(?:[^'\\\0]|\\['\\0])*')$/is;
+const LITERAL =
+  /^(?:NULL|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|(?:_[a-z0-9]+ )?x'(?:[0-9a-f]{2})*'|'(?:[^'\\\0]|\\['\\0])*')$/is;
 /** One field of a LOAD DATA file: no tab or line break but escaped. */
 const FIELD = /^(?:[^\\\t\n\r\0]|\\[\\tnr0N])*$/s;
 
@@ -69,7 +70,7 @@ export const rowValues = target<Value>({
     assert.match(toTupleMember(codec, canonical), /^(?:CONVERT\(.+ USING [a-z0-9]+\)|[^C].*)$/s);
     assert.match(toField(canonical), FIELD);
     assert.equal(canonicalValue(codec, JSON.parse(JSON.stringify(value))), canonical);
-    if (codec.kind === 'text') assert.equal(canonical, value);
+    if (codec.kind === 'text' && typeof value === 'string') assert.equal(canonical, value);
     if (codec.kind === 'integer' && canonical !== null) assert.equal(BigInt(canonical), BigInt(value as number));
   },
   growing: {

@@ -172,7 +172,9 @@ test('--check-config shows the origin of each value, and none that is secret', a
 
   // As a hub of an earlier release took it.
   await sql(database, "UPDATE configs SET param_value = '70000' WHERE param_name = 'db_port'");
-  const wrong = await runCommandLine(['decoder', '--check-config'], keyed);
+  const look = () => runCommandLine(['decoder', '--check-config'], keyed);
+  let wrong = await look();
+  for (let tries = 0; wrong.code === 0 && tries < 10; tries++) wrong = await look(); // a hub may answer what it read just before
   assert.equal(wrong.code, 78);
   assert.match(wrong.stderr, /DECODER_DB_PORT="70000" must be a port number.*, and comes from the hub/);
 });

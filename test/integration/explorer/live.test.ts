@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect as connectSocket } from 'node:net';
 import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
+import { RawClient } from '../../support/raw-client.ts';
 
 interface Message {
   readonly type: string;
@@ -97,14 +97,9 @@ test('what is no subscription is refused before the upgrade; who talks or comes 
 
 test('a subscriber that sends junk in place of frames harms nobody', async (t) => {
   const other = await subscribe(t);
-  const socket = connectSocket(explorer.port, '127.0.0.1');
-  socket.on('error', () => undefined);
-  socket.write(
-    'GET /api/stream HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n'
-  );
-  await once(socket, 'data');
-  socket.write(Buffer.alloc(64 * 1024, 0xff));
-  await once(socket, 'close');
+  const junk = await RawClient.open(`127.0.0.1:${explorer.port}`);
+  await junk.upgrade('/api/stream');
+  await junk.say(Buffer.alloc(64 * 1024, 0xff)).ended;
   assert.equal(other.socket.readyState, WebSocket.OPEN);
   assert.equal((await fetch(`${explorer.url}/api/ping`)).status, 200);
 });

@@ -14,6 +14,7 @@ import { type ClientOptions, WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
+import { RawClient } from '../../support/raw-client.ts';
 import { startProgram } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
 
@@ -340,9 +341,8 @@ test('HTTPS is served where a certificate is set, by the same routes; a pair tha
     const [message] = (await once(socket, 'message')) as [Buffer];
     assert.equal((JSON.parse(String(message)) as { type: string }).type, 'ready');
     socket.terminate();
-    const junk = connectSocket(port, '127.0.0.1', () => junk.write('GET / HTTP/1.1\r\n\r\n'));
-    junk.on('error', () => undefined);
-    await once(junk, 'close');
+    const junk = await RawClient.open(`127.0.0.1:${port}`);
+    await junk.say('GET / HTTP/1.1\r\n\r\n').ended;
     assert.equal(await secure.stop(), 0, secure.output());
     await assert.rejects(
       startExplorer(explored, { ...env, EXPLORER_TLS_KEY: cert }),

@@ -134,7 +134,7 @@ test('a push that the hub does not take is told again later, and those behind it
     );
     assert.equal((await refused())[0]?.['last_error'], 'validator snapshot unavailable');
     const { pushFault } = await indexer.until(({ pushFault }) => pushFault != null);
-    assert.match(String(pushFault), /did not take 1 pushes.*validator snapshot unavailable/);
+    assert.match(String(pushFault), /hub refused 1 pushes.*pushpriceround: validator snapshot unavailable/);
     indexer.child.kill('SIGTERM');
     assert.equal(await indexer.exited, 0, indexer.output());
   } finally {

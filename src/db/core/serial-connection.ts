@@ -15,13 +15,15 @@ const REST_MS = 1_000;
 /**
  * One connection that is opened when it is needed, used by one at a time, and destroyed when anything on it failed.
  *
- * After an error nobody knows what a connection's transaction holds, so none is used again. Work that finds a connection lost which
- * rested is tried once more, on another.
+ * After an error nobody knows what a connection's transaction holds, so none is used again. Work whose first statement finds that a
+ * rested connection is lost is tried once more, on another. Once a statement was answered, work is never tried again here: it may have
+ * kept what it read.
  */
 export class SerialConnection {
   readonly #open: () => Promise<Connection>;
   readonly #deadlineMs: number;
   #connection: Connection | undefined;
+  /** When its last statement was answered, or its last use ended. */
   #usedAt = Number.NEGATIVE_INFINITY;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -39,11 +41,13 @@ export class SerialConnection {
 
   async #run<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     if (this.#connection && isLost(this.#connection)) this.destroy();
-    const rested = this.#connection !== undefined && performance.now() - this.#usedAt > REST_MS;
+    const usedAt = this.#usedAt;
+    const rested = this.#connection !== undefined && performance.now() - usedAt > REST_MS;
     try {
       return await this.#attempt(work);
     } catch (caught) {
-      if (rested && isConnectionLoss(caught)) return await this.#attempt(work).catch(rethrow);
+      const isAnswered = this.#usedAt !== usedAt;
+      if (rested && !isAnswered && isConnectionLoss(caught)) return await this.#attempt(work).catch(rethrow);
       return rethrow(caught);
     } finally {
       this.#usedAt = performance.now();
@@ -51,7 +55,9 @@ export class SerialConnection {
   }
 
   async #attempt<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    this.#connection ??= withDeadline(await this.#open(), this.#deadlineMs);
+    this.#connection ??= watched(await this.#open(), this.#deadlineMs, () => {
+      this.#usedAt = performance.now();
+    });
     try {
       return await work(this.#connection);
     } catch (caught) {
@@ -74,11 +80,19 @@ function rethrow(caught: unknown): never {
   throw isOfDatabase ? databaseError(caught) : caught;
 }
 
-/** A statement that is not answered in time fails, also when the server's host is gone without a word. */
-function withDeadline(connection: Connection, timeout: number): Connection {
+/**
+ * A statement that is not answered in time fails, also when the server's host is gone without a word.
+ *
+ * @param answered called with each statement that succeeds
+ */
+function watched(connection: Connection, timeout: number, answered: () => void): Connection {
   const query = connection.query.bind(connection) as (options: QueryOptions) => Promise<unknown>;
-  const limited = (first: string | QueryOptions, values?: unknown[]) =>
-    query({ ...(typeof first === 'string' ? { sql: first, ...(values ? { values } : {}) } : first), timeout });
+  const limited = async (first: string | QueryOptions, values?: unknown[]) => {
+    const sent = { ...(typeof first === 'string' ? { sql: first, ...(values ? { values } : {}) } : first), timeout };
+    const found = await query(sent);
+    answered();
+    return found;
+  };
   connection.query = limited as Connection['query'];
   return connection;
 }

@@ -90,3 +90,23 @@ test('a connection that MariaDB ended while it rested is replaced, and its work 
   );
   assert.ok(await line.use(idOf));
 });
+
+test('work whose rested connection is lost after an answer fails: what it kept of the answer is not read twice', async (t) => {
+  const database = await createDatabase('line_middle');
+  const line = new SerialConnection(() => connect(database));
+  const other = await connect(database);
+  t.after(() => {
+    line.destroy();
+    other.destroy();
+  });
+  await line.use(idOf);
+  await sleep(1_100);
+  const read: unknown[] = [];
+  const work = line.use(async (connection) => {
+    read.push(await idOf(connection));
+    await other.query(`KILL CONNECTION ${String(read[0])}`);
+    await connection.query('DO SLEEP(1)');
+  });
+  await assert.rejects(work, { code: 'DATABASE_UNAVAILABLE' });
+  assert.equal(read.length, 1);
+});

@@ -74,6 +74,8 @@ export class SourceTransparency {
   readonly #writes: boolean;
   /** Epochs that a reorg removed, with the root that they had. */
   readonly #removed = new Map<number, { readonly oldRoot: string | null; readonly fork: number }>();
+  /** Lines of the audit that are not on disk yet. */
+  readonly #unwritten: object[] = [];
   #commits: Actor<typeof epochCommitMachine> | undefined;
   /** Fulfilled when the log has the times that blocks had when the group under way began. */
   #timed: Promise<void> = Promise.resolve();
@@ -160,7 +162,8 @@ export class SourceTransparency {
   async #giveUp(gone: readonly EpochRewrite[], fork?: number): Promise<void> {
     const forkOf = (epoch: number) => fork ?? (epoch - 1) * this.#epochSize + 1;
     for (const { epoch, old_root } of gone) this.#removed.set(epoch, { oldRoot: old_root, fork: forkOf(epoch) });
-    for (const rewrite of gone) await this.#audit(rewrite, forkOf(rewrite.epoch));
+    for (const rewrite of gone) this.#audit(rewrite, forkOf(rewrite.epoch));
+    await this.#writeAudit();
   }
 
   async #commitAll(epochs: readonly number[]): Promise<void> {
@@ -254,6 +257,7 @@ export class SourceTransparency {
     const fault = this.#fault;
     this.#fault = null;
     if (fault) throw fault.error;
+    await this.#writeAudit();
   }
 
   async #commit(epoch: number): Promise<void> {
@@ -267,7 +271,8 @@ export class SourceTransparency {
     this.#removed.delete(epoch);
     if (!written) return;
     const old_root = removed ? removed.oldRoot : written.old_root;
-    await this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * this.#epochSize + 1);
+    this.#audit({ ...written, old_root }, removed?.fork ?? (epoch - 1) * this.#epochSize + 1);
+    await this.#writeAudit();
   }
 
   /** Removes orphaned blocks and the epochs that hold any; they are committed again once they are full. */
@@ -287,18 +292,28 @@ export class SourceTransparency {
   }
 
   /** A line for each committed root that was given up, and for the one that took its place; a first commit is none. */
-  async #audit(rewrite: EpochRewrite, fork: number): Promise<void> {
+  #audit(rewrite: EpochRewrite, fork: number): void {
     if (rewrite.old_root === null) return;
-    const { stateDirectory, id, coordinates } = this.#options.data;
-    const line = {
-      database: databaseKey(id),
-      place: placeOf(coordinates),
-      ...rewrite,
-      fork_height: fork,
-      at: new Date().toISOString()
-    };
-    await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
-    await appendFile(join(stateDirectory, 'epoch-rewrites.jsonl'), `${JSON.stringify(line)}\n`, { mode: 0o600 });
+    const { id, coordinates } = this.#options.data;
+    const facts = { database: databaseKey(id), place: placeOf(coordinates) };
+    this.#unwritten.push({ ...facts, ...rewrite, fork_height: fork, at: new Date().toISOString() });
+  }
+
+  /** Writes the lines that wait. @throws {PlatformError} STATE_UNWRITABLE: they wait, and nothing is broadcast before them */
+  async #writeAudit(): Promise<void> {
+    const lines = this.#unwritten.splice(0);
+    if (lines.length === 0) return;
+    const { stateDirectory } = this.#options.data;
+    const path = join(stateDirectory, 'epoch-rewrites.jsonl');
+    try {
+      await mkdir(stateDirectory, { recursive: true, mode: 0o700 });
+      await appendFile(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600 });
+    } catch (caught) {
+      this.#unwritten.unshift(...lines);
+      const { code, message } = caught as NodeJS.ErrnoException;
+      const reason = `the rewritten epochs cannot be noted in ${path}: ${code ?? message}`;
+      throw new PlatformError('STATE_UNWRITABLE', { reason }, { cause: caught });
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -80,6 +80,22 @@ test('gaps are repaired at start, blocks are recorded, epochs are committed, and
   assert.equal(rewritten.length, 2, 'once without a new root, once with it');
   assert.equal(rewritten[0]?.new_root, null);
   assert.notEqual(rewritten[1]?.new_root, rewritten[1]?.old_root);
+});
+
+test('STATE_UNWRITABLE: a rewritten epoch that cannot be noted is named, holds the reorg up, and is noted once it can be', async (t) => {
+  const database = await createDatabase('log');
+  await createIndexer(database, { seed: 'a', blocks: 35, rows: 500 });
+  const source = SourceThread.start(t, database, 'indexer');
+  await source.reaches(134);
+  const path = join(source.stateDirectory, 'epoch-rewrites.jsonl');
+  mkdirSync(path);
+  const height = await reorg(database, 9, 10, 'b');
+  await source.until(() => source.report?.lastError != null, 'the fault');
+  assert.match(String(source.report?.lastError), /cannot be noted in .*epoch-rewrites\.jsonl: EISDIR/);
+  assert.ok(!source.messages.some(({ type }) => type === 'reorg'));
+  rmdirSync(path);
+  await source.reaches(height);
+  assert.match(readFileSync(path, 'utf8'), /"epoch":13,.*"fork_height":126/);
 });
 
 test("the size of the epochs is the log's: with another MERKLE_EPOCH_SIZE all proofs stay valid, and new epochs are of the old size", async (t) => {

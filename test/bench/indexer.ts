@@ -11,16 +11,17 @@ import { scaledBy } from '../support/cost/scale.ts';
 import { searchWorst } from '../support/cost/search.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { type Figure, median, report } from './support/figures.ts';
+import { actionCosts } from './support/indexer/action-costs.ts';
 import { Field } from './support/indexer/field.ts';
 import { SameRows } from './support/indexer/same-rows.ts';
 import { startIndexer } from './support/indexer/service.ts';
 import { writeWorst } from './support/indexer/worst-block.ts';
 
-const { groups, addresses, isWorst } = readArguments(
-  'npm run bench -- indexer [--short | --worst]',
-  { short: { type: 'boolean' }, worst: { type: 'boolean' } },
-  ({ short, worst }) => ({
-    isWorst: worst ?? false,
+const { groups, addresses, work } = readArguments(
+  'npm run bench -- indexer [--short | --worst | --actions]',
+  { short: { type: 'boolean' }, worst: { type: 'boolean' }, actions: { type: 'boolean' } },
+  ({ short, worst, actions }) => ({
+    work: worst ? 'worst' : actions ? 'actions' : 'catch-up',
     groups: short ? 5 : 40,
     addresses: short ? 100_000 : 1_000_000
   })
@@ -40,7 +41,12 @@ const SERVER = ['--innodb-buffer-pool-size=2G', '--innodb-log-file-size=512M', '
 const figures: Figure[] = [];
 after(() => report('indexer', figures));
 
-if (isWorst) test('the most expensive kilobyte that is found stays under the budget of a block', worstBlock);
+if (work === 'worst') test('the most expensive kilobyte that is found stays under the budget of a block', worstBlock);
+else if (work === 'actions')
+  test('what an action costs that meets very much of what others did', async () => {
+    const { root } = await startOwnServer(SERVER);
+    figures.push(...(await actionCosts((label) => createDatabase(label, root))));
+  });
 else test('catch-up, tip and memory of an indexer with many addresses and tickers', catchUp);
 
 async function catchUp(): Promise<void> {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import Type from 'typebox';
+import { malformed, readNodeHash, readNodeHeight } from '../coin/node/node-answer.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { EXTENSION_MATURITY, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { hasCode, PlatformError } from '../errors.ts';
@@ -7,7 +8,6 @@ import type { Cost } from '../service/ingress/work-budget.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { CoinScan } from './coin-scan.ts';
 import { type Added, findCrowded, readFamily } from './mempool-room.ts';
-import { malformed } from './node-answer.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import type { SourcedCoin } from './spent.ts';
 import type { Coin } from './transaction/select-coins.ts';
@@ -127,10 +127,10 @@ export class NodeCoins {
   async ofScript(script: Uint8Array): Promise<readonly ChainCoin[]> {
     const key = Buffer.from(script).toString('hex');
     const { tracker } = this.#rules;
-    const height = tracker ? Number(await this.#rpc.call('getblockcount')) : 0;
+    const height = tracker ? readNodeHeight(await this.#rpc.call('getblockcount'), 'getblockcount') : 0;
     const state = tracker
       ? `${height} ${Math.floor(performance.now() / TRACKED_FOR_MS)}`
-      : String(await this.#rpc.call('getbestblockhash'));
+      : readNodeHash(await this.#rpc.call('getbestblockhash'), 'getbestblockhash');
     const known = this.#memory.known.get(key);
     const began = performance.now();
     const isKnown = known && (known.state === state || began < known.goodUntil);

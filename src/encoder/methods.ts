@@ -132,7 +132,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
     ttlMs: deps.reservations.ttlMs,
     mostOfOne: deps.isKeyed ? MOST_ANSWERS : MOST_OPEN_ANSWERS,
     most: MOST_ANSWERS,
-    sizeOf: ({ psbt, ...created }) => psbt.length + ('revealPsbt' in created ? created.revealPsbt.length : 0)
+    sizeOf: (answer) => JSON.stringify(answer).length
   });
   const holderOf = ({ address }: RpcCaller) => (deps.isKeyed ? 'key' : address);
   const paidBy = ({ charge }: RpcCaller) => ({ ...deps, coins: deps.coins.chargedTo((cost) => charge(cost)) });

@@ -1,9 +1,9 @@
 import Type from 'typebox';
 import type { ChainNetwork } from '../coin/chains.ts';
+import { malformed, readNodeAmount, readNodeHeight } from '../coin/node/node-answer.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { shapeOf } from '../wire/data/shape.ts';
-import { malformed, readNodeAmount } from './node-answer.ts';
 
 /** Blocks within which a transaction should confirm, by urgency. */
 export const FEE_TARGETS = { low: 6, medium: 3, high: 1 } as const;
@@ -80,7 +80,10 @@ export class NodePolicyReader {
       this.#rpc.call('getnetworkinfo'),
       ...Object.values(FEE_TARGETS).map((blocks) => this.#estimate(blocks))
     ]);
-    return { height: Number(height), ...policyOf({ mempool, network }, estimates, this.#leastMinedRate) };
+    return {
+      height: readNodeHeight(height, 'getblockcount'),
+      ...policyOf({ mempool, network }, estimates, this.#leastMinedRate)
+    };
   }
 
   /** Returns the node's estimate; null when it has no plausible one, or does not know the call. */

@@ -1,5 +1,6 @@
 import { toDecimal } from '../coin/amount.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
+import { readNodeHeight } from '../coin/node/node-answer.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { fillMempool } from './fill-mempool.ts';
@@ -179,7 +180,7 @@ export class MinerWallet {
   }
 
   async #height(signal?: AbortSignal): Promise<number> {
-    return Number(await this.#rpc.call('getblockcount', [], signal));
+    return readNodeHeight(await this.#rpc.call('getblockcount', [], signal), 'getblockcount');
   }
 }
 

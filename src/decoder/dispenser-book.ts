@@ -216,10 +216,11 @@ export class DispenserBook {
    */
   #forget(): void {
     const oldest = this.#height - KEPT_BLOCKS;
-    for (const key of this.#closed.take(oldest)) {
+    const dropped = this.#closed.take(oldest).filter((key) => {
       const row = this.#rows.get(key);
-      if (row && row.expiredAt !== null && row.expiredAt <= oldest) this.#drop(row);
-    }
+      return row && row.expiredAt !== null && row.expiredAt <= oldest;
+    });
+    this.#drop(new Set(dropped));
     for (const address of this.#unused.take(oldest)) {
       const extension = this.#extended.get(address);
       if (!extension || extension.height > oldest || this.#parties.has(address)) continue;
@@ -230,17 +231,20 @@ export class DispenserBook {
     }
   }
 
-  #drop(row: Dispenser): void {
-    const key = keyOf(row);
-    this.#rows.delete(key);
-    this.#changed.delete(key);
-    for (const [place, { dispenser }] of this.#payments) if (keyOf(dispenser) === key) this.#payments.delete(place);
-    for (const party of [row.source, row.address]) {
-      count(this.#parties, party, -1);
-      this.#noteUnused(party);
+  #drop(keys: ReadonlySet<string>): void {
+    if (keys.size === 0) return;
+    for (const [place, { dispenser }] of this.#payments) if (keys.has(keyOf(dispenser))) this.#payments.delete(place);
+    for (const key of keys) {
+      const row = this.#rows.get(key)!;
+      this.#rows.delete(key);
+      this.#changed.delete(key);
+      for (const party of [row.source, row.address]) {
+        count(this.#parties, party, -1);
+        this.#noteUnused(party);
+      }
+      if (count(this.#tills, row.address, -1) === 0) this.#addresses = undefined;
+      this.#forgotten.rows.push(row);
     }
-    if (count(this.#tills, row.address, -1) === 0) this.#addresses = undefined;
-    this.#forgotten.rows.push(row);
   }
 
   /** Schedules an address without rows: its extension is dropped once no rollback can undo it. */

@@ -156,7 +156,8 @@ describe('clients of others against a devnet of another magic', () => {
       await call('miner', 'generate_blocks', { count: 1 });
       await eventually('the tracker has the coins', 60_000, async () => {
         const { utxos, sync } = await call('tracker', 'get_utxos', { address, limit: null, after: null });
-        return (utxos as Json[]).length === 8 && (sync as Json)['synced'] === true;
+        const confirmed = (utxos as Json[]).filter(({ confirmations }) => Number(confirmations) > 0);
+        return confirmed.length === 8 && (sync as Json)['synced'] === true;
       });
       assert.equal((await call('tracker', 'get_balance', { address }))['balance'], '0.80000000');
       const tick = `T${form.toUpperCase()}`;

@@ -38,7 +38,8 @@ const ValidatorSchema = Type.Object({
   updated_at: TimeSchema
 });
 const RewardSchema = Type.Object({
-  ...{ round_number: CountSchema, reward_type: Type.String(), amount: Type.String(), block_index: CountSchema }
+  ...{ round_number: CountSchema, reward_type: Type.String(), amount: Type.String(), block_index: CountSchema },
+  trusted: Type.Boolean({ description: 'whether a caller with the key, or on the machine of the hub, told it' })
 });
 const CapabilitySchema = Type.Object({
   signing_pubkey: PubkeySchema,
@@ -74,7 +75,9 @@ export function validatorMethods(
       params: Type.Object({ signing_pubkey: PubkeySchema }),
       result: Type.Object({
         validator: ValidatorSchema,
-        unclaimedRewards: Type.String({ description: 'all that was told: no hub learns what COLLECT paid' }),
+        unclaimedRewards: Type.String({
+          description: 'all that trusted callers told: no hub learns what COLLECT paid'
+        }),
         recentRewards: Type.Array(RewardSchema),
         slashProposals: Type.Array(Type.Unknown(), { description: 'none: this hub has no consensus' })
       }),

@@ -39,6 +39,8 @@ export interface EarnedReward extends SqlRow {
   readonly reward_type: string;
   readonly amount: string;
   readonly block_index: number;
+  /** Whether a caller told it who is trusted. */
+  readonly trusted: boolean;
 }
 
 /** @see selectRewards */
@@ -85,20 +87,23 @@ export async function removeValidator(
     throw new PlatformError('RECORD_UNKNOWN', { reason: `no active validator has ${pubkey ?? addr}` });
 }
 
-/** What a validator earned: all of it, and the newest rewards, those that trusted callers told first. */
+/** What a validator earned as trusted callers told it, and the newest rewards, those of trusted callers first. */
 export async function selectRewards(connection: Connection, pubkey: string): Promise<EarnedRewards> {
   const [sum] = await rows<{ total: string }>(
     connection,
-    'SELECT CAST(COALESCE(SUM(CAST(amount AS DECIMAL(58, 18))), 0) AS CHAR) AS total FROM validator_rewards WHERE validator_pubkey = ? AND NOT claimed',
+    'SELECT CAST(COALESCE(SUM(CAST(amount AS DECIMAL(58, 18))), 0) AS CHAR) AS total FROM validator_rewards WHERE validator_pubkey = ? AND NOT claimed AND trusted',
     [pubkey]
   );
   const newest = await rows<EarnedReward>(
     connection,
-    `SELECT round_number, reward_type, CAST(amount AS CHAR) AS amount, block_index FROM validator_rewards
+    `SELECT round_number, reward_type, CAST(amount AS CHAR) AS amount, block_index, trusted FROM validator_rewards
      WHERE validator_pubkey = ? ORDER BY trusted DESC, id DESC LIMIT ${NEWEST_REWARDS}`,
     [pubkey]
   );
-  return { total: formatAmount(parseAmount(sum!.total)!), newest };
+  return {
+    total: formatAmount(parseAmount(sum!.total)!),
+    newest: newest.map((reward) => ({ ...reward, trusted: Boolean(reward.trusted) }))
+  };
 }
 
 /** Makes each of them active. @see upsertValidator */

@@ -215,7 +215,7 @@ test('chains that strangers invent keep no place from those that trusted callers
   assert.deepEqual({ ...kept }, { chain: 'LTC', trusted: 1 });
 });
 
-test('the newest rewards of a validator are those that trusted callers told, however many strangers tell', async (t) => {
+test('the newest rewards of a validator, and their sum, are those that trusted callers told, however many strangers tell', async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
   await registerSigner(hub);
   const [{ pubkey }] = (await sql(hub.database, 'SELECT signing_pubkey AS pubkey FROM validators')) as unknown as [
@@ -224,8 +224,11 @@ test('the newest rewards of a validator are those that trusted callers told, how
   const told = (round: number, amount: string) => ({ ...REWARDS, round, rewards: [{ pubkey, amount }] });
   await hub.call('pushvalidatorrewards', told(1, '1.5'), KEY);
   for (let round = 2; round < 103; round++) await hub.call('pushvalidatorrewards', told(round, '9'), STRANGER);
-  const { recentRewards } = (await hub.call('getvalidatorstatus', { signing_pubkey: pubkey })).json.result;
+  const found = (await hub.call('getvalidatorstatus', { signing_pubkey: pubkey })).json.result;
+  const { recentRewards, unclaimedRewards } = found;
   assert.deepEqual([recentRewards.length, recentRewards[0].round_number], [100, 1]);
+  assert.deepEqual([recentRewards[0].trusted, recentRewards[1].trusted], [true, false]);
+  assert.equal(unclaimedRewards, '1.5');
 });
 
 test('tables that strangers fill are bounded: the oldest of their rows go, and no others', async (t) => {

@@ -74,16 +74,11 @@ type Different = Extract<Comparison, { kind: 'different' }>;
 export async function verifyRemote(options: RemoteOptions): Promise<RemoteVerdict> {
   const to = parseDatabaseUrl(options.replica);
   const id = await findDatabase(options);
-  const source = new SourceClient(options.source, options.key, id);
-  const connection = options.repair ? await openForRepair(to) : await connect(to, { tag: statementTag(to.name, 0) });
-  const reader = options.repair ? await connect(to, { tag: statementTag(to.name, 0) }) : connection;
-  try {
-    return await compareAndRepair(connection, reader, source, options);
-  } finally {
-    connection.destroy();
-    reader.destroy();
-    await source.close();
-  }
+  await using open = new AsyncDisposableStack();
+  const writer = options.repair ? open.adopt(await openForRepair(to), (each) => each.destroy()) : undefined;
+  const reader = open.adopt(await connect(to, { tag: statementTag(to.name, 0) }), (each) => each.destroy());
+  const source = open.adopt(new SourceClient(options.source, options.key, id), (each) => each.close());
+  return await compareAndRepair(writer ?? reader, reader, source, options);
 }
 
 /** Opens the writer's connection. Its lock shows whether a client is running. */

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PlatformError } from '../errors.ts';
+import { LOCK_FILES, lockDirectory } from '../process/directory-lock.ts';
 import { stopLeftovers } from './processes/leftovers.ts';
 
 /** A devnet's directory, held by this process. */
@@ -15,32 +15,18 @@ interface HeldDirectory {
  * Takes a directory for one devnet and stops processes that a killed devnet left running in it.
  *
  * @param fresh whether to empty it first
- * @throws {PlatformError} COMMAND_INVALID while another devnet runs in it
+ * @throws {PlatformError} STATE_LOCKED while another devnet runs in it; STATE_UNUSABLE when it cannot be locked
  */
 export async function holdDirectory(path: string, { fresh }: { readonly fresh: boolean }): Promise<HeldDirectory> {
-  const pidFile = join(path, 'devnet.pid');
-  const holder = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8')) : 0;
-  if (holder > 0 && isAlive(holder)) {
-    const reason = `another devnet, process ${holder}, runs in ${path}; stop it, or choose another place with --dir`;
-    throw new PlatformError('COMMAND_INVALID', { reason });
-  }
-  await stopLeftovers(path);
-  if (fresh) rmSync(path, { recursive: true, force: true });
   mkdirSync(path, { recursive: true });
-  writeFileSync(pidFile, String(process.pid));
-  return { path, release: () => rmSync(pidFile, { force: true }) };
+  const lock = lockDirectory(path, '--dir', 'the devnet');
+  await stopLeftovers(path);
+  const old = fresh ? readdirSync(path).filter((name) => !LOCK_FILES.includes(name)) : [];
+  for (const name of old) rmSync(join(path, name), { recursive: true, force: true });
+  return { path, release: () => lock.release() };
 }
 
 /** Creates a directory for this run only. */
 export function makeTemporaryDirectory(): string {
   return mkdtempSync(join(tmpdir(), 'platform-devnet-'));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (caught) {
-    return (caught as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

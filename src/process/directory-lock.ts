@@ -6,6 +6,8 @@ import { PlatformError } from '../errors.ts';
 
 const LOCK = 'lock';
 const HOLDER = 'lock.json';
+/** Names of the files of a lock: who empties a locked directory leaves them. */
+export const LOCK_FILES: readonly string[] = [LOCK, HOLDER];
 /** `SQLITE_BUSY`: another process holds the lock. */
 const BUSY = 5;
 /** Held locks. A lock whose object is garbage-collected would be released. */

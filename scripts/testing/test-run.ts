@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { ROOT } from '../root.ts';
+import { makeWorkplace } from './workplace.ts';
 
 /** Test files at once. Each has its own process, and many start services with several threads. */
 const CONCURRENCY = 2;
@@ -24,19 +24,20 @@ interface RunOptions {
 }
 
 /**
- * Starts one private MariaDB for all test files of `work` and removes it afterwards.
+ * Starts one private MariaDB for all test files of `work` and removes it afterwards, with all that the tests wrote.
  *
  * @returns the result of `work`; 130 after a signal
  */
 export async function withTestDatabase(work: (run: RunTests) => Promise<number>): Promise<number> {
   const interrupted = new AbortController();
   for (const signal of SIGNALS) process.on(signal, () => interrupted.abort());
-  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const directory = makeWorkplace();
   try {
     const database = await startMariaDb(directory, ['--max-connections=1000']);
     try {
       if (interrupted.signal.aborted) return 130;
-      const code = await work((args, options) => runNodeTest(args, database.port, interrupted.signal, options));
+      const place = { port: database.port, directory };
+      const code = await work((args, options) => runNodeTest(args, place, interrupted.signal, options));
       return interrupted.signal.aborted ? 130 : code;
     } finally {
       await database.stop();
@@ -49,7 +50,7 @@ export async function withTestDatabase(work: (run: RunTests) => Promise<number>)
 /** Runs node:test in a process group, so that a signal reaches the runner and each test process once. */
 async function runNodeTest(
   args: readonly string[],
-  port: number,
+  place: { readonly port: number; readonly directory: string },
   interrupted: AbortSignal,
   { directory, quiet = false, records }: RunOptions = {}
 ): Promise<{ code: number; output: string }> {
@@ -61,7 +62,8 @@ async function runNodeTest(
     env: {
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...process.env,
-      PLATFORM_TEST_MARIADB_PORT: String(port),
+      TMPDIR: place.directory,
+      PLATFORM_TEST_MARIADB_PORT: String(place.port),
       ...(records ? { PLATFORM_TEST_RECORDS: records } : {})
     },
     detached: true,

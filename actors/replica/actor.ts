@@ -175,6 +175,13 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
   }
 }
 
+/** A catch-up is followed by a comparison, at once or when the amendments of its last block have come. */
+async function catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+  const outcome = await chain.catchUp(reconcile, signal);
+  if (outcome.kind === 'settling') audit.scheduleNow('it was not compared since it caught up');
+  return outcome;
+}
+
 async function inspect(signal: AbortSignal): Promise<Inspection> {
   if (breaker.refuses) {
     throw new PlatformError('DATABASE_UNAVAILABLE', { reason: `circuit breaker open for ${id.chain}/${id.network}` });
@@ -198,7 +205,7 @@ const machine = createActor(
       load: effects.effect('load', (signal) => bootstrap.load(signal)),
       check: effects.effect('check', (signal) => bootstrap.check(signal)),
       catchUp: effects.effect('catchUp', (signal, { reconcile }: { reconcile: boolean }) =>
-        orLost(chain.catchUp(reconcile, signal))
+        orLost(catchUp(reconcile, signal))
       ),
       verify: effects.effect('verify', (signal) => orLost(audit.verify(signal))),
       follow: effects.effect('follow', (signal) => follower.follow(signal)),

@@ -12,6 +12,8 @@ export interface Inspection {
 export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'behind' }
+  /** It has caught up with a block whose amendments are still to come: they go before a comparison. */
+  | { readonly kind: 'settling' }
   /** It is time to compare with the source. */
   | { readonly kind: 'due' }
   | { readonly kind: 'forked'; readonly height: number }
@@ -53,6 +55,13 @@ const chainOutcomes = [
   { guard: outcomeIs('forked'), target: '#replica.rollingBack', actions: 'keepFork' },
   { guard: outcomeIs('lost'), target: '#replica.bootstrapping' },
   { guard: outcomeIs('behind'), target: '#replica.catchingUp' }
+] as const;
+
+/** Where a catch-up leads that has reached its source's tip. */
+const caughtUp = [
+  ...chainOutcomes,
+  { guard: outcomeIs('settling'), target: '#replica.live', actions: 'forgetFault' },
+  { target: '#replica.verifying', actions: 'forgetFault' }
 ] as const;
 
 /**
@@ -136,7 +145,7 @@ export const replicaMachine = setup({
         id: 'catchUp',
         src: 'catchUp',
         input: { reconcile: false },
-        onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
+        onDone: caughtUp,
         onError
       }
     },
@@ -174,7 +183,7 @@ export const replicaMachine = setup({
         id: 'reconcile',
         src: 'catchUp',
         input: { reconcile: true },
-        onDone: [...chainOutcomes, { target: 'verifying', actions: 'forgetFault' }],
+        onDone: caughtUp,
         onError
       }
     },

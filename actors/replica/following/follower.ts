@@ -156,6 +156,8 @@ export class ReplicaFollower {
           }
           const outcome = await this.#amend(amendments);
           if (outcome) return outcome;
+          // More may be on its way, for as long as some comes.
+          if (this.#settlingSince !== null) this.#settlingSince = performance.now();
           break;
         }
         case 'settled':

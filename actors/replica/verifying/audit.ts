@@ -120,10 +120,10 @@ export class ReplicaAudit {
   }
 
   /** As soon as the replica is at rest, where the source offers digests. */
-  scheduleNow(): void {
+  scheduleNow(why = 'rows may have changed that no message told of'): void {
     if (this.#isUnavailable) return;
     this.#schedule.send({ type: 'audit.requested' });
-    this.#forgetVerdict('rows may have changed that no message told of');
+    this.#forgetVerdict(why);
   }
 
   get #height(): number {

@@ -111,6 +111,17 @@ test('a comparison that is due interrupts following; a difference that comes bac
   assert.deepEqual(states.slice(-4), ['inspecting', 'catchingUp', 'verifying', 'live']);
 });
 
+test('amendments that are still to come go before the comparison that follows a catch-up', async () => {
+  const { states } = await run({
+    catchUp: [{ kind: 'settling' }, { kind: 'settling' }],
+    follow: [{ kind: 'due' }, { kind: 'forked', height: 41 }],
+    verify: [DONE],
+    rollBack: [DONE]
+  });
+  const after = ['catchingUp', 'live', 'verifying', 'live', 'rollingBack', 'reconciling', 'live'];
+  assert.deepEqual(states, ['inspecting', ...after]);
+});
+
 test('a difference that no repair can settle leads to a bootstrap', async () => {
   const { states } = await run({ catchUp: [DONE], verify: [{ kind: 'lost' }] });
   assert.deepEqual(states.slice(0, 4), ['inspecting', 'catchingUp', 'verifying', 'bootstrapping.schema']);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ReplicaChain } from '../../../../actors/replica/catch-up/chain.ts';
 import { ReplicaDispensers } from '../../../../actors/replica/following/dispensers.ts';
 import { ReplicaFollower } from '../../../../actors/replica/following/follower.ts';
+import { markMissing } from '../../../../actors/replica/parts/doubt.ts';
 import type { Replica } from '../../../../actors/replica/parts/replica.ts';
 import { SourceQuorum } from '../../../../actors/replica/quorum/source-quorum.ts';
 import { ReplicaAudit } from '../../../../actors/replica/verifying/audit.ts';
@@ -46,6 +47,12 @@ async function follow() {
   const signalEnd = () => ending.abort();
   return { to, told, source, replica, audit, ended, end, signalEnd };
 }
+
+const catchUp = (replica: Replica) =>
+  new ReplicaChain(replica, new SourceQuorum(replica, () => () => undefined)).catchUp(
+    false,
+    new AbortController().signal
+  );
 
 test('a live block whose previous hash is not that of the block here is not applied: it leads to the fork check', async () => {
   const { source, replica, ended, end } = await follow();
@@ -144,17 +151,13 @@ test('status and hashes that speak for the replica keep it; those that do not ar
   const { told, replica, ended, end, signalEnd } = await follow();
   signalEnd();
   await ended;
-  const catchUp = () => {
-    const chain = new ReplicaChain(replica, new SourceQuorum(replica, () => () => undefined));
-    return chain.catchUp(false, new AbortController().signal);
-  };
   told.status = { block_height: 0, block_hash: 'h0' };
-  assert.deepEqual(await catchUp(), { kind: 'done' });
+  assert.deepEqual(await catchUp(replica), { kind: 'done' });
   let asked = 0;
   Object.defineProperty(told, 'status', {
     get: () => ({ block_height: 0, block_hash: ++asked === 1 ? 'another' : 'h0' })
   });
-  assert.deepEqual(await catchUp(), { kind: 'done' });
+  assert.deepEqual(await catchUp(replica), { kind: 'done' });
   assert.ok(asked >= 2, 'one answer alone is not believed');
   await end();
 });
@@ -196,6 +199,21 @@ test('a block that settles later is complete with all of its amendments, not bef
   await until(replica, { complete: true, settledHeight: 1, misses: false });
   source.say({ type: 'status', ...AT_FIRST, block_height: 2, block_time: null });
   await ended;
+  await end();
+});
+
+test('a replica that has caught up while amendments are to come takes them before a comparison, and one that missed some is compared', async () => {
+  const { told, source, replica, ended, end, signalEnd } = await follow();
+  source.say(SETTLING);
+  await until(replica, { height: 1, complete: false });
+  signalEnd();
+  await ended;
+  told.status = { block_height: 1, block_hash: 'h1' };
+  assert.deepEqual(await catchUp(replica), { kind: 'settling' });
+  await markMissing(replica);
+  assert.deepEqual(await catchUp(replica), { kind: 'done' });
+  await writeReplicaState(replica.store.writer, { complete: true, misses: false });
+  assert.deepEqual(await catchUp(replica), { kind: 'done' });
   await end();
 });
 

@@ -208,6 +208,7 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
 
   databaseLink.block();
   await prometheus.fires('PlatformCircuitOpen');
+  await prometheus.fires('PlatformSilent');
   await hub.stop();
   await prometheus.fires('PlatformHubDown');
   // A service of a coin node that is away.
@@ -240,5 +241,5 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   await sleep(1_500); // it was scraped
   await Promise.all(Array.from({ length: 30 }, (_, n) => guess(n)));
   await rounds.fires('PlatformWrongKeys');
-  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 14);
+  assert.equal(readRules().groups.flatMap(({ rules }) => rules).length, 15);
 });

@@ -13,6 +13,11 @@ export async function sql(to: DatabaseCoordinates, ...statements: readonly strin
   }
 }
 
+/** Passes over a KILL whose connection had ended by itself. @throws any other fault */
+export function hadEnded(caught: unknown): void {
+  if ((caught as { code?: string }).code !== 'ER_NO_SUCH_THREAD') throw caught;
+}
+
 /** Adds a block without transactions above the tip of an indexer; its hashes are those of the block below. */
 export async function addEmptyBlock(to: DatabaseCoordinates): Promise<number> {
   await sql(

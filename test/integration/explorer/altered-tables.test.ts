@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
-import { sql } from '../../support/sql.ts';
+import { hadEnded, sql } from '../../support/sql.ts';
 
 const TABLES = ['blocks', 'actions', 'balances', 'credits'];
 const LISTS = ['/api/blocks', '/api/actions', '/api/balances/A', '/api/history/A/address', '/api/credits/A'];
@@ -35,7 +35,7 @@ test('readers get their answers while tables are altered and connections are kil
       explored.indexer,
       `SELECT id FROM information_schema.processlist WHERE user = '${indexer.user}' AND command = 'Sleep'`
     );
-    for (const { id } of resting.slice(0, 2)) await sql(explored.indexer, `KILL ${id}`).catch(() => undefined);
+    for (const { id } of resting.slice(0, 2)) await sql(explored.indexer, `KILL ${id}`).catch(hadEnded);
   }
   isOver = true;
   await Promise.all(readers);

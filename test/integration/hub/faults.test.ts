@@ -19,6 +19,7 @@ import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
 import { createDatabase, testServer } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
+import { hadEnded } from '../../support/sql.ts';
 
 const HUB_PASSWORD = 'password-of-a-hub';
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -93,7 +94,7 @@ test('connections that MariaDB ended while they rested fail no call, neither rea
       admin,
       `SELECT id FROM information_schema.processlist WHERE db = '${database.name}'`
     );
-    await Promise.all(resting.map(({ id }) => admin.query(`KILL CONNECTION ${id}`).catch(() => undefined)));
+    await Promise.all(resting.map(({ id }) => admin.query(`KILL CONNECTION ${id}`).catch(hadEnded)));
     const update = await ask(hub.port, 'updateconfig', written);
     assert.deepEqual(update.json.result, { status: 'success' }, JSON.stringify(update.json));
     const read = await ask(hub.port, 'getallconfigs');

@@ -9,7 +9,7 @@ import { readTip } from '../../../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/db/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
-import { addEmptyBlock, sql } from '../../../support/sql.ts';
+import { addEmptyBlock, hadEnded, sql } from '../../../support/sql.ts';
 import { appendBacklog, appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { ReplicaWatch } from '../../../support/sync/replica-watch.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
@@ -21,7 +21,7 @@ async function cutConnections(database: DatabaseCoordinates): Promise<number> {
     database,
     `SELECT ID FROM information_schema.PROCESSLIST WHERE DB = '${database.name}' AND ID <> CONNECTION_ID()`
   );
-  for (const row of found) await sql(database, `KILL CONNECTION ${Number(row['ID'])}`).catch(() => undefined);
+  for (const row of found) await sql(database, `KILL CONNECTION ${Number(row['ID'])}`).catch(hadEnded);
   return found.length;
 }
 

@@ -186,7 +186,11 @@ export class ReplicaEpisode implements Episode {
     const isWhole = () => this.#isWhole() && (!this.#offersDigests || (scheduler.now > last && this.#isVerified()));
     await world.recover(
       isWhole,
-      () => this.#tend(),
+      () => {
+        this.#tend();
+        // Without digests, what a replica may miss comes whole with the since-snapshot of a next block.
+        if (!this.#offersDigests && scheduler.now > last) this.#sources.grow();
+      },
       () => this.#describe()
     );
   }
@@ -208,10 +212,8 @@ export class ReplicaEpisode implements Episode {
   }
 
   #isWhole(): boolean {
-    const { height, complete, misses, phase } = this.#witness.progress;
-    // Nobody can say after a change of source that nothing is missed, where no source has digests.
-    const isKnown = complete || (misses && !this.#offersDigests);
-    return height === this.#sources.tip.height && isKnown && phase === 'following' && !this.#witness.isHalted;
+    const { height, complete, phase } = this.#witness.progress;
+    return height === this.#sources.tip.height && complete && phase === 'following' && !this.#witness.isHalted;
   }
 
   /** Compared at the end of the last epoch or later, and equal. */

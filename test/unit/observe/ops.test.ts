@@ -182,6 +182,40 @@ test('the Kubernetes example starts a server with variables that there are, and 
   assert.equal(container!.readinessProbe.httpGet.path, '/readyz');
 });
 
+interface Workload {
+  readonly kind: string;
+  readonly metadata: { readonly annotations?: object };
+  readonly spec: { readonly template: { readonly metadata: { readonly annotations?: object } } };
+}
+
+test('no manifest asks for a scrape without a key, and Prometheus takes the job that each names instead', () => {
+  for (const file of ['ops/kubernetes.yaml', 'ops/kubernetes-services.yaml']) {
+    const text = read(file);
+    const documents = parseAllDocuments(text).map((document) => document.toJS() as Workload);
+    const places = documents.flatMap(({ metadata, spec }) => [
+      metadata,
+      ...(spec.template ? [spec.template.metadata] : [])
+    ]);
+    // All of them have a key, which an annotation cannot carry: their /metrics would be 401.
+    for (const { annotations = {} } of places)
+      assert.deepEqual(
+        Object.keys(annotations).filter((name) => name.startsWith('prometheus.io/')),
+        [],
+        file
+      );
+    const [, job] = /give the scrape job one, `(.+)`\.$/m.exec(text) ?? [];
+    const directory = mkdtempSync(join(tmpdir(), 'scrape-'));
+    const config = join(directory, 'prometheus.yml');
+    const credentials = join(directory, 'key');
+    writeFileSync(credentials, 'k');
+    const named = (job ?? assert.fail(file)).replace('/etc/prometheus/key', credentials);
+    writeFileSync(config, `scrape_configs: [{ job_name: services, ${named} }]\n`);
+    const checked = promtool('check', 'config', config);
+    rmSync(directory, { recursive: true });
+    assert.equal(checked.code, 0, checked.output);
+  }
+});
+
 for (const name of ['platform-node.service', 'platform-node@.service'])
   test(`systemd judges ${name} at 3.0 or better`, () => {
     const file = join(ROOT, 'ops', name);

@@ -1,3 +1,4 @@
+import { PlatformError } from '../../errors.ts';
 import type { Coin } from '../coins.ts';
 import type { Question } from '../question.ts';
 
@@ -22,9 +23,9 @@ export interface Advance {
 }
 
 /** Actions of a subject in new blocks, oldest first. */
-interface SubjectActions {
+export interface SubjectActions {
   readonly rows: readonly Row[];
-  /** There were more, before these. */
+  /** There were more, before these; or they could not be read in time. */
   readonly isCut: boolean;
 }
 
@@ -32,40 +33,88 @@ interface SubjectActions {
 const MAX_BLOCKS = 100;
 const MAX_ACTIONS = 100;
 const READINGS = 5;
+/** How long all subjects of one advance may be read: blocks wait for them. */
+const SUBJECTS_MS = 2_000;
+const NOT_READ: SubjectActions = { rows: [], isCut: true };
 
-/**
- * Reads what is new above the blocks that are known, newest first, all at one tip.
- *
- * @returns null where nothing is new, or where the tip does not hold still
- * @throws what the coin's `read` throws
- */
-export async function readAdvance(
-  coin: Pick<Coin, 'read' | 'network'>,
-  known: readonly Row[],
-  subjects: readonly Subject[]
-): Promise<Advance | null> {
-  for (let reading = 0; reading < READINGS; reading++) {
-    const marks = new Set<string | null>();
-    const read = async (asked: Pick<Question, 'method' | 'limit'> & Partial<Subject>) => {
-      const { body, mark } = await coin.read({ ...PAGE, ...asked });
-      marks.add(mark);
-      const { data } = JSON.parse(body) as { data: readonly (Omit<Row, 'block_index'> & { block_index: string })[] };
-      return data.map((row): Row => ({ ...row, block_index: Number(row.block_index) }));
-    };
-    const standing = await read({ method: 'blocks', limit: MAX_BLOCKS });
-    const { fork, skippedTo, blocks } = compare(known, standing, coin.network.undoDepth);
-    if (fork === null && blocks.length === 0) return null;
-    const from = blocks[0]?.block_index ?? Number.POSITIVE_INFINITY;
-    const actions = new Map<Subject, SubjectActions>();
-    for (const subject of blocks.length === 0 ? [] : subjects) {
-      const found = await read({ method: 'history', ...subject, limit: MAX_ACTIONS });
-      const rows = found.filter(({ block_index }) => block_index >= from).reverse();
-      actions.set(subject, { rows, isCut: rows.length === MAX_ACTIONS });
-    }
-    if (marks.size === 1) return { fork, skippedTo, blocks, actions };
+type Reading = Readonly<{ data: readonly Row[]; mark: string | null }>;
+type Ask = Pick<Question, 'method' | 'limit'> & Partial<Subject>;
+
+/** Reads what is new in one network. Nobody waits for subjects whose actions are slow to read: those are cut. */
+export class Advances {
+  readonly #coin: Pick<Coin, 'read' | 'network'>;
+  readonly #subjectsMs: number;
+  /** Milliseconds that each subject took last, by its name. */
+  #took = new Map<string, number>();
+
+  constructor(coin: Pick<Coin, 'read' | 'network'>, subjectsMs = SUBJECTS_MS) {
+    this.#coin = coin;
+    this.#subjectsMs = subjectsMs;
   }
-  return null;
+
+  /**
+   * Reads what is new above the blocks that are known, newest first, all at one tip.
+   *
+   * @returns null where nothing is new, or where the tip does not hold still
+   * @throws what the coin's `read` of blocks throws
+   */
+  async read(known: readonly Row[], subjects: readonly Subject[]): Promise<Advance | null> {
+    const until = performance.now() + this.#subjectsMs;
+    for (let reading = 0; reading < READINGS; reading++) {
+      const { data: standing, mark } = await this.#ask({ method: 'blocks', limit: MAX_BLOCKS });
+      const { fork, skippedTo, blocks } = compare(known, standing, this.#coin.network.undoDepth);
+      const [first] = blocks;
+      if (fork === null && first === undefined) return null;
+      const actions = first && (await this.#actionsOf(subjects, { from: first.block_index, mark, until }));
+      if (actions !== null) return { fork, skippedTo, blocks, actions: actions ?? new Map() };
+    }
+    return null;
+  }
+
+  /** Those that were quick the last time come first. @returns null where the tip has moved, and there is time to read again */
+  async #actionsOf(
+    subjects: readonly Subject[],
+    { from, mark, until }: { readonly from: number; readonly mark: string | null; readonly until: number }
+  ): Promise<ReadonlyMap<Subject, SubjectActions> | null> {
+    const before = this.#took;
+    const took = (subject: Subject) => before.get(nameOf(subject)) ?? 0;
+    this.#took = new Map(subjects.map((subject) => [nameOf(subject), took(subject)]));
+    const actions = new Map<Subject, SubjectActions>();
+    for (const subject of subjects.toSorted((a, b) => took(a) - took(b))) {
+      const began = performance.now();
+      const found = began < until ? await this.#history(subject, until - began) : null;
+      if (began < until) this.#took.set(nameOf(subject), performance.now() - began);
+      if (found !== null && found.mark !== mark && performance.now() < until) return null;
+      actions.set(subject, found === null || found.mark !== mark ? NOT_READ : actionsFrom(found.data, from));
+    }
+    return actions;
+  }
+
+  /** The newest actions of a subject; null where they cannot be read in time. */
+  async #history(subject: Subject, mostMs: number): Promise<Reading | null> {
+    const late = Promise.withResolvers<null>();
+    const timer = setTimeout(() => late.resolve(null), mostMs);
+    const reading = this.#ask({ method: 'history', ...subject, limit: MAX_ACTIONS }).catch((caught: unknown) => {
+      if (caught instanceof PlatformError) return null;
+      throw caught;
+    });
+    return await Promise.race([reading, late.promise]).finally(() => clearTimeout(timer));
+  }
+
+  async #ask(asked: Ask): Promise<Reading> {
+    const { body, mark } = await this.#coin.read({ ...PAGE, ...asked });
+    const { data } = JSON.parse(body) as { data: readonly (Omit<Row, 'block_index'> & { block_index: string })[] };
+    return { data: data.map((row): Row => ({ ...row, block_index: Number(row.block_index) })), mark };
+  }
 }
+
+function actionsFrom(found: readonly Row[], from: number): SubjectActions {
+  const rows = found.filter(({ block_index }) => block_index >= from).reverse();
+  return { rows, isCut: rows.length === MAX_ACTIONS };
+}
+
+/** Tells a subject from others. */
+export const nameOf = ({ type, query }: Subject): string => JSON.stringify([type, query]);
 
 const PAGE = { parameters: {}, page: 1, order: 'desc', format: 'json' } as const satisfies Partial<Question>;
 const isSame = (a: Row, b: Row): boolean => JSON.stringify(a) === JSON.stringify(b);

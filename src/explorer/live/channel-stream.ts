@@ -5,8 +5,9 @@ import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
 import type { Question } from '../question.ts';
-import { type Advance, type Row, readAdvance, type Subject } from './advance.ts';
+import { type Advance, Advances, nameOf, type Row, type Subject, type SubjectActions } from './advance.ts';
 import { CHANNELS, ChannelFault, readSubscriptions, type Subscription, TYPES } from './channels.ts';
+import { namesOf, whoGivesWay } from './full-pool.ts';
 
 /** As clients in use know them, and are told in WELCOME. */
 const LIMITS = { subscriptions: 25, messagesPerS: 10, messageBytes: 1_024, perAddress: 5 } as const;
@@ -24,6 +25,7 @@ const CATCH_UP_DEPTH = 1_000;
 const CATCH_UP_EVENTS = 100;
 const SCHEMA_VERSION = 2;
 const CLOSE = { stop: 1001, idle: 4000, busy: 1013, many: 1008 } as const;
+const NO_ACTIONS: SubjectActions = { rows: [], isCut: false };
 const EVERYTHING: Subject = { type: 'recent', query: 'all' };
 /** Channels that are sent each action of theirs. */
 const OF_ACTIONS: Readonly<Record<string, Subject['type']>> = { address: 'address', token: 'token' };
@@ -52,6 +54,7 @@ interface Connection {
 /** What is new in one network, by the channels that each client follows. */
 export class ChannelStream {
   readonly #coin: Coin;
+  readonly #advances: Advances;
   readonly #log: Logger;
   readonly #version: string;
   readonly #clients = new Map<StreamSubscriber, Client>();
@@ -63,6 +66,7 @@ export class ChannelStream {
 
   constructor(coin: Coin, log: Logger, version: string) {
     this.#coin = coin;
+    this.#advances = new Advances(coin);
     this.#log = log;
     this.#version = version;
     this.#timers = [
@@ -179,8 +183,7 @@ export class ChannelStream {
     const added = asked.filter(({ key }) => !client.subscriptions.has(key));
     if (client.subscriptions.size + added.length > LIMITS.subscriptions)
       throw new ChannelFault('SUBSCRIPTION_LIMIT', `at most ${LIMITS.subscriptions} subscriptions of one connection`);
-    if (this.#subjects().length + added.length > MAX_SUBJECTS)
-      throw new ChannelFault('SUBSCRIPTION_LIMIT', 'the server follows no more: try again later');
+    this.#makeRoom(client, added);
     for (const { channel, about, filters, key } of asked) {
       client.subscriptions.set(key, { channel, about, filters, key });
       const ignored = Object.keys(about).length === 0 ? { ignored_filters: [] } : {};
@@ -189,6 +192,35 @@ export class ChannelStream {
     const { since_action_index: since, snapshot } = Object(params) as Readonly<Record<string, unknown>>;
     if (since !== undefined && since !== null) await this.#catchUp(client, asked, Number(since), id);
     if (snapshot === true) for (const each of asked) await this.#sendState(client, each, 'SNAPSHOT');
+  }
+
+  /** Sees that what is read for each block stays bounded. @see whoGivesWay  @throws {ChannelFault} SUBSCRIPTION_LIMIT */
+  #makeRoom({ subscriber: { address } }: Client, added: readonly Subscription[]): void {
+    const more = namesOf(subjectsOf(added));
+    for (let way = this.#wayFor(address, more); way !== 'room'; way = this.#wayFor(address, more)) {
+      if (way === null) throw new ChannelFault('SUBSCRIPTION_LIMIT', 'the server follows no more: try again later');
+      this.#giveUpNewest(way.address);
+    }
+  }
+
+  #wayFor(address: string, more: ReadonlySet<string>) {
+    const followed = new Map<string, ReadonlySet<string>>();
+    for (const { subscriber, subscriptions } of this.#clients.values()) {
+      const before = followed.get(subscriber.address) ?? new Set<string>();
+      followed.set(subscriber.address, before.union(namesOf(subjectsOf(subscriptions.values()))));
+    }
+    return whoGivesWay(followed, { address, more, most: MAX_SUBJECTS });
+  }
+
+  /** Ends the newest subscription of an address that is about something. */
+  #giveUpNewest(address: string): void {
+    const own = [...this.#clients.values()].filter(({ subscriber }) => subscriber.address === address);
+    const [client, newest] = own
+      .flatMap((each) => [...each.subscriptions.values()].map((subscription) => [each, subscription] as const))
+      .filter(([, { channel, about }]) => subjectOf(channel, about) !== null)
+      .at(-1)!;
+    client.subscriptions.delete(newest.key);
+    this.#send(client, 'UNSUBSCRIBED', { channel: newest.channel, ...newest.about, reason: 'crowded' });
   }
 
   /** Sends what a client missed since an action; the newest are left out where they are too many. */
@@ -254,7 +286,7 @@ export class ChannelStream {
     this.#isLooking = true;
     try {
       const isFirst = this.#known.length === 0;
-      const advance = await readAdvance(this.#coin, this.#known, isFirst ? [] : this.#subjects());
+      const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#subjects());
       if (advance) {
         const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
         this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
@@ -271,12 +303,8 @@ export class ChannelStream {
 
   /** What is read of each advance, each once. */
   #subjects(): Subject[] {
-    const subjects = new Map<string, Subject>();
-    for (const { subscriptions } of this.#clients.values())
-      for (const { channel, about } of subscriptions.values()) {
-        const subject = subjectOf(channel, about);
-        if (subject) subjects.set(nameOf(subject), subject);
-      }
+    const all = [...this.#clients.values()].flatMap(({ subscriptions }) => subjectsOf(subscriptions.values()));
+    const subjects = new Map(all.map((subject) => [nameOf(subject), subject]));
     return [...subjects.values()];
   }
 
@@ -288,12 +316,15 @@ export class ChannelStream {
   }
 
   async #tellAll(client: Client, advance: Advance): Promise<void> {
-    const found = new Map([...advance.actions].map(([subject, { rows }]) => [nameOf(subject), rows]));
+    const found = new Map([...advance.actions].map(([subject, actions]) => [nameOf(subject), actions]));
     for (const subscription of [...client.subscriptions.values()]) {
       const { channel, about, filters, key } = subscription;
       const subject = subjectOf(channel, about);
-      const rows = (subject ? (found.get(nameOf(subject)) ?? []) : []).filter((row) => isWanted(filters, row));
-      const isTold = await this.#tellChannel(client, subscription, advance, rows);
+      const actions = (subject && found.get(nameOf(subject))) ?? NO_ACTIONS;
+      const isTold = await this.#tellChannel(client, subscription, advance, {
+        ...actions,
+        rows: actions.rows.filter((row) => isWanted(filters, row))
+      });
       if (!isTold || !filters.once) continue;
       client.subscriptions.delete(key);
       this.#send(client, 'UNSUBSCRIBED', { channel, ...about, reason: 'once' });
@@ -304,14 +335,14 @@ export class ChannelStream {
     client: Client,
     subscription: Subscription,
     { blocks }: Advance,
-    rows: readonly Row[]
+    { rows, isCut }: SubjectActions
   ): Promise<boolean> {
     const { channel, filters } = subscription;
     const send = (type: string, data: object) => this.#send(client, type, project(data, filters.fields));
     if (channel === 'blocks') for (const block of blocks) send('NEW_BLOCK', blockOf(block));
     else if (channel === 'network') await this.#sendState(client, subscription, 'NETWORK_STATS');
     else if (channel === 'actions') for (const row of rows) send('NEW_ACTION', actionOf(row));
-    else if (rows.length === 0 && channel in OF_ACTIONS) return false;
+    else if (rows.length === 0 && !isCut && channel in OF_ACTIONS) return false;
     else if (channel in UPDATES) await this.#sendState(client, subscription, UPDATES[channel]!);
     else return false;
     return blocks.length > 0 && (channel !== 'actions' || rows.length > 0);
@@ -369,7 +400,10 @@ const UPDATES: Readonly<Record<string, string>> = {
 };
 
 const withId = (id: unknown): object => (id === undefined ? {} : { id });
-const nameOf = ({ type, query }: Subject): string => JSON.stringify([type, query]);
+
+/** What some subscriptions are about. */
+const subjectsOf = (subscriptions: Iterable<Subscription>): Subject[] =>
+  [...subscriptions].flatMap(({ channel, about }) => subjectOf(channel, about) ?? []);
 
 /** Whose actions a channel hangs on; null: on blocks alone. */
 function subjectOf(channel: string, about: Readonly<Record<string, string>>): Subject | null {

@@ -4,7 +4,7 @@ import type { Logger } from '../../log.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
-import { type Advance, type Row, readAdvance, type Subject } from './advance.ts';
+import { type Advance, Advances, nameOf, type Row, type Subject } from './advance.ts';
 
 /** What a new connection brings. */
 export interface LiveConnection {
@@ -30,6 +30,7 @@ const POLICY_VIOLATION = 1008;
 /** New blocks of one network, and the actions in them of an address or a token, to all who subscribed. */
 export class LiveStream {
   readonly #coin: Coin;
+  readonly #advances: Advances;
   readonly #log: Logger;
   readonly #subscribers = new Map<StreamSubscriber, Subject | null>();
   readonly #timers: NodeJS.Timeout[];
@@ -41,6 +42,7 @@ export class LiveStream {
 
   constructor(coin: Coin, log: Logger) {
     this.#coin = coin;
+    this.#advances = new Advances(coin);
     this.#log = log;
     this.#timers = [
       setInterval(() => void this.#look(), LOOK_INTERVAL_MS),
@@ -99,7 +101,7 @@ export class LiveStream {
 
   async #advance(): Promise<void> {
     const isFirst = this.#known.length === 0;
-    const advance = await readAdvance(this.#coin, this.#known, isFirst ? [] : this.#subjects());
+    const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#subjects());
     if (!advance) return;
     const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
     this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
@@ -114,7 +116,7 @@ export class LiveStream {
     const subjects = new Map<string, Subject>();
     for (const [subscriber, subject] of this.#subscribers) {
       if (!subject) continue;
-      const name = JSON.stringify(subject);
+      const name = nameOf(subject);
       const shared = subjects.get(name) ?? subject;
       subjects.set(name, shared);
       this.#subscribers.set(subscriber, shared);

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '../../../src/errors.ts';
+import { type Advance, Advances, type Row, type Subject } from '../../../src/explorer/live/advance.ts';
+import { whoGivesWay } from '../../../src/explorer/live/full-pool.ts';
+import type { Question, Reply } from '../../../src/explorer/question.ts';
+
+const token = (query: string): Subject => ({ type: 'token', query });
+const known: readonly Row[] = [{ block_index: 1, block_hash: 'a' }];
+const ACTION = { block_index: '2', action_index: '7' };
+
+/** What is new of a chain of two blocks, of which one is known. */
+async function readNew(subjects: readonly Subject[], history: (query: string) => Promise<Partial<Reply>>, ms?: number) {
+  const asked: string[] = [];
+  const blocks = [{ block_index: '2', block_hash: 'b' }, ...known.map((row) => ({ ...row, block_index: '1' }))];
+  const read = async ({ method, query = '' }: Question) => {
+    if (method === 'history') asked.push(query);
+    const body = JSON.stringify({ data: method === 'blocks' ? blocks : [ACTION] });
+    return { body, mark: 'm', ...(method === 'history' ? await history(query) : {}) } as Reply;
+  };
+  const advances = new Advances({ read, network: { undoDepth: 126 } } as ConstructorParameters<typeof Advances>[0], ms);
+  const told = async () => (await advances.read(known, subjects))!;
+  return { told, asked };
+}
+const summaryOf = ({ blocks, actions }: Advance) => ({
+  blocks: blocks.map(({ block_index }) => block_index),
+  actions: [...actions].map(([{ query }, { rows, isCut }]) => [query, rows.length, isCut])
+});
+
+test('a subject that is too heavy to read takes no blocks and no actions from others', async () => {
+  const { told } = await readNew([token('HEAVY'), token('LIGHT')], async (query) => {
+    if (query === 'HEAVY') throw new PlatformError('QUESTION_TOO_HEAVY', { reason: 'it took longer than 4000 ms' });
+    return {};
+  });
+  const actions = [
+    ['HEAVY', 0, true],
+    ['LIGHT', 1, false]
+  ];
+  assert.deepEqual(summaryOf(await told()), { blocks: [2], actions });
+});
+
+test('a subject that is slow to read is cut, and comes last the next time', async () => {
+  const { told, asked } = await readNew(
+    [token('SLOW'), token('QUICK')],
+    (query) => sleep(query === 'SLOW' ? 300 : 0, {}),
+    100
+  );
+  const first = summaryOf(await told());
+  assert.deepEqual([first.blocks, first.actions[0]], [[2], ['SLOW', 0, true]]);
+  asked.length = 0;
+  const second = summaryOf(await told());
+  assert.deepEqual(asked, ['QUICK', 'SLOW']);
+  assert.deepEqual(second.actions, [
+    ['QUICK', 1, false],
+    ['SLOW', 0, true]
+  ]);
+});
+
+test('blocks are told although the tip moves whenever a subject is read', async () => {
+  let at = 0;
+  const { told } = await readNew([token('A')], () => sleep(60, { mark: String(at++) }), 200);
+  assert.deepEqual(summaryOf(await told()), { blocks: [2], actions: [['A', 0, true]] });
+});
+
+test('an address that follows the most gives way to one that follows less, and to no other', () => {
+  const followed = new Map([
+    ['many', new Set(['a', 'b', 'c', 'd'])],
+    ['few', new Set(['e'])]
+  ]);
+  const ask = (address: string, more: string[], most: number) =>
+    whoGivesWay(followed, { address, more: new Set(more), most });
+  assert.equal(ask('few', ['f'], 6), 'room');
+  assert.equal(ask('new', ['a'], 5), 'room', 'what is read already costs nothing more');
+  assert.deepEqual(ask('few', ['f'], 5), { address: 'many' });
+  assert.deepEqual(ask('new', ['f', 'g', 'h'], 5), { address: 'many' });
+  assert.equal(ask('new', ['f', 'g', 'h', 'i'], 5), null, 'it would follow as much');
+  assert.equal(ask('many', ['f'], 5), null);
+});

@@ -20,10 +20,11 @@ export class FairReads {
     this.#atOnce = atOnce;
   }
 
-  /** Reads when it is the turn of the caller. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
+  /** Reads when the caller owes nothing and it is its turn: messages of a WebSocket pay as requests do. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
   async take<T>(coin: Coin, { raw }: FastifyRequest, read: () => Promise<T>): Promise<T> {
     const { addressOf, budget } = this.#parts;
     const address = addressOf(raw);
+    await budget.pace(address, {});
     return await this.#turnsOf(coin).take({ address, isGone: () => raw.socket.destroyed }, async () => {
       const began = performance.now();
       try {

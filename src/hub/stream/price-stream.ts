@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { Logger } from '../../log.ts';
+import type { Cost } from '../../service/ingress/work-budget.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -48,6 +49,8 @@ export interface StreamConnection {
   readonly address: string;
   readonly resume: ResumeIds;
   readonly sendBuffer: () => SendBuffer;
+  /** Counts what was read for it to go on, and waits while its address owes too much. */
+  readonly pay: (cost: Cost) => Promise<void>;
 }
 
 /**
@@ -128,7 +131,7 @@ export class PriceStream {
   }
 
   /** Sends what came after the resume ids, until nothing is left of it; from then on the subscriber is live. */
-  async #resume(subscriber: StreamSubscriber, { resume, sendBuffer }: StreamConnection, begun: StreamMarks) {
+  async #resume(subscriber: StreamSubscriber, { resume, sendBuffer, pay }: StreamConnection, begun: StreamMarks) {
     const tooFar = await this.#findTooFar(resume);
     if (tooFar !== undefined) return subscriber.drop(tooFar);
     let at: StreamMarks = { ...begun, ...resume };
@@ -137,6 +140,7 @@ export class PriceStream {
       const end = this.#sent;
       const changes = await this.#database.read('changesAfter', at, most, end.removals);
       const messages = messagesOf(changes, end);
+      await pay({ rows: messages.length, bytes: bytesOf(messages) });
       if (!(await this.#sendSlowly(subscriber, sendBuffer, messages))) return;
       at = marksAfter(changes, most, at, end);
       most = rowsAtOnce(messages);
@@ -272,10 +276,14 @@ const messagesOf = ({ removals, rows }: PriceChanges, end: StreamMarks): string[
   )
 ];
 
+const bytesOf = (messages: readonly string[]) => messages.reduce((sum, { length }) => sum + length, 0);
+
 /** How many rows make a page, by the size of the last ones. */
 function rowsAtOnce(messages: readonly string[]): number {
-  const bytes = messages.reduce((sum, { length }) => sum + length, 0);
-  return Math.min(Math.max(Math.floor((RESUMED_BYTES * messages.length) / bytes) || RESUMED_FIRST, 1), RESUMED_MOST);
+  return Math.min(
+    Math.max(Math.floor((RESUMED_BYTES * messages.length) / bytesOf(messages)) || RESUMED_FIRST, 1),
+    RESUMED_MOST
+  );
 }
 
 /** How far a subscriber that was at some marks is with a page of changes: at its end where it is full, else at the later marks. */

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { FrameParts } from '../../service/frame.ts';
-import { MOST_CHARGED_MS } from '../../service/ingress/work-budget.ts';
+import { type Cost, MOST_CHARGED_MS } from '../../service/ingress/work-budget.ts';
 import { createLimit } from '../../service/limits.ts';
 import { oneOf, wholeNumber } from '../../service/parameters.ts';
 import { type InTurn, partsOf } from '../../service/rpc/calls.ts';
@@ -149,8 +149,9 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       await limit.take(request, reply); // an upgrade is no answer that is counted, and reads the database
       const resume = readResume(request.query.since_id ?? '');
       const address = addressOf(request.raw);
+      const pay = (cost: Cost) => budget.pace(address, cost);
       sockets.open(request, reply, (socket, connection) =>
-        stream.subscribe(socket, { address, resume, sendBuffer: () => readSendBuffer(connection) })
+        stream.subscribe(socket, { address, resume, sendBuffer: () => readSendBuffer(connection), pay })
       );
     }
   );

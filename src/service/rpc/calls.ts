@@ -186,7 +186,8 @@ export const hasReply = (call: unknown): boolean => !isCall(call) || 'id' in cal
 const MOST_ID_LETTERS = 1_024;
 
 function isId(value: unknown): value is Id {
-  if (value === null || typeof value === 'number') return true;
+  if (value === null) return true;
+  if (typeof value === 'number') return Number.isFinite(value); // 1e400 would come back as null, which is nobody's
   return (typeof value === 'string' || isExactNumber(value)) && JSON.stringify(value).length <= MOST_ID_LETTERS;
 }
 

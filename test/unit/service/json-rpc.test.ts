@@ -138,6 +138,22 @@ test('-32600: an id of more than 1,024 letters, which every reply would repeat; 
   assert.equal((await post(app, { ...call('store', { value: 1 }), id: longest })).json.id, longest);
 });
 
+test('-32600: an id that no number holds, which would come back as null', async () => {
+  const { app, called } = service();
+  for (const id of ['1e400', '-1e400', '1'.repeat(400)]) {
+    const payload = JSON.stringify({ ...call('store', { value: 1 }), id: 0 }).replace('"id":0', `"id":${id}`);
+    const reply = await app.inject({
+      method: 'POST',
+      url: '/',
+      headers: { 'content-type': 'application/json' },
+      payload
+    });
+    const { error, id: told } = reply.json();
+    assert.deepEqual([error?.code, told], [-32600, null], id);
+  }
+  assert.deepEqual(called, []);
+});
+
 test('-32601: an unknown method, names of the prototype among them', async () => {
   const { app } = service();
   for (const name of ['nonesuch', 'constructor', '__proto__'])

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { ERRORS, type ErrorCode, PlatformError } from '../errors.ts';
+import { SparseLines } from '../sparse-lines.ts';
 
 const RETRY_AFTER_S = 5;
 
@@ -28,7 +29,7 @@ export function errorHandler({ withCode, names = {} }: HandlerOptions) {
     const { text, ...own } = describe(caught);
     const { code: known, status = own.status } = (own.code && names[own.code]) ?? own;
     const code = known ?? (withCode === 'always' ? codeOfStatus(status) : undefined);
-    if (own.status === 500) request.log.error({ err: caught }, 'request failed');
+    if (own.status === 500) tellFailure(request, caught);
     else if (status >= 500) request.log.debug({ err: caught }, 'request refused');
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     reply.header('cache-control', 'no-store');
@@ -36,6 +37,14 @@ export function errorHandler({ withCode, names = {} }: HandlerOptions) {
     const body: ErrorBody = withCode !== false && code !== undefined ? { error: text, code } : { error: text };
     return reply.code(status).type('application/json; charset=utf-8').send(body);
   };
+}
+
+const failures = new SparseLines();
+
+/** Logs a failure of this service, each cause once in a while: callers choose how often they ask. */
+export function tellFailure({ log }: Pick<FastifyRequest, 'log'>, caught: Error): void {
+  const more = failures.take(String(caught));
+  if (more !== null) log.error({ err: caught, more }, 'request failed');
 }
 
 /** The code of an error that only its status names, such as `NOT_FOUND`. */

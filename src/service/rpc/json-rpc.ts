@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
+import { tellFailure } from '../errors.ts';
 import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit } from '../limits.ts';
 import { Turns } from '../turns.ts';
@@ -94,7 +95,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   });
   app.setErrorHandler(async (caught: FastifyError | PlatformError, request, reply) => {
     const [status, body] = refusalOf(caught, bodyLimitBytes);
-    if (status === 500) request.log.error({ err: caught }, 'request failed');
+    if (status === 500) tellFailure(request, caught);
     return reply.code(status).send(body);
   });
   const writeTurns = new Turns({ atOnce: WRITES_AT_ONCE });

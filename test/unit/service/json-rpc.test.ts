@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { type AddressInfo, connect } from 'node:net';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import Type from 'typebox';
@@ -152,6 +154,24 @@ test('-32600: an id that no number holds, which would come back as null', async 
     assert.deepEqual([error?.code, told], [-32600, null], id);
   }
   assert.deepEqual(called, []);
+});
+
+test('a caller that leaves before its body is whole is no failure of the service: nothing is logged', async (t) => {
+  const { app, logged } = service();
+  t.after(() => app.close());
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = app.server.address() as AddressInfo;
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
+  for (const body of ['Content-Length: 1000\r\n\r\n{', 'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n']) {
+    const socket = connect({ host: '127.0.0.1', port });
+    socket.write(head + body);
+    await setTimeout(100);
+    socket.destroy();
+  }
+  const open = () => new Promise<number>((resolve) => app.server.getConnections((_, count) => resolve(count)));
+  for (const until = Date.now() + 5_000; (await open()) > 0; await setTimeout(20)) assert.ok(Date.now() < until);
+  await setTimeout(100);
+  assert.deepEqual(logged, []);
 });
 
 test('-32601: an unknown method, names of the prototype among them', async () => {

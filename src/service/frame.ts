@@ -197,7 +197,7 @@ function serverOptions(
   service: ServiceDefinition,
   { authenticator, clientLimiter, countWrongKey }: FrameParts
 ): FastifyServerOptions {
-  const { log, config, upgrades, documentation } = service;
+  const { log, upgrades, documentation } = service;
   return {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -210,7 +210,6 @@ function serverOptions(
     return503OnClosing: false,
     ...ingress({
       clientLimiter,
-      maxConnections: config.MAX_CONNECTIONS,
       withCode: documentation.codesAlways === true,
       ...(upgrades?.accept ? { isUpgrade: upgrades.accept } : {})
     }),

@@ -161,7 +161,7 @@ async function slices(): Promise<Figure[]> {
   };
   const handler = (request: { resume(): unknown }) => void request.resume();
   const clientLimiter = () => new ClientLimiter({ maxPerAddress: 1_000, addressOf: () => undefined });
-  const ours = () => ingress({ clientLimiter: clientLimiter(), maxConnections: 1_000, withCode: false });
+  const ours = () => ingress({ clientLimiter: clientLimiter(), withCode: false });
   const both = await alternate(
     RUNS,
     () => stall(ours().serverFactory!(handler as never, {}) as Server),

@@ -27,7 +27,7 @@ function makeCertificate() {
 
 const HEARTBEAT = `POST /validator-heartbeat/${AT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`;
 
-test('connections of an address, and of all, have a limit; WebSockets have their own', async () => {
+test('connections of an address, and of all, have a limit; WebSockets have their own; who has the most gives way', async () => {
   const siege = await Siege.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
   const clients = [await siege.openSocket(), await siege.open(), await siege.open()];
   await (await siege.open()).ended;
@@ -37,15 +37,18 @@ test('connections of an address, and of all, have a limit; WebSockets have their
   assert.equal(await clients[3]!.say(get('/status')).status(), 200);
   const others = await RawClient.open(siege.place, { from: '127.0.0.3' });
   assert.equal(await others.say(get('/status')).status(), 200);
+  const second = await RawClient.open(siege.place, { from: '127.0.0.3' });
+  await clients[3]!.ended;
+  assert.equal(await second.say(get('/status')).status(), 200, 'it took a place of who had three');
   await (await RawClient.open(siege.place, { from: '127.0.0.3' })).ended;
-  for (const { socket } of [...clients, others]) socket.destroy();
+  for (const { socket } of [...clients, others, second]) socket.destroy();
   await siege.end();
 });
 
 test('on the TLS port an address has its places before any handshake, and the places of all ports are counted together', async () => {
   const { certificate, key } = makeCertificate();
   const siege = await Siege.begin({ config: { HTTP_MAX_PER_IP: 2, WS_MAX_PER_IP: 1, MAX_CONNECTIONS: 5 } });
-  const place = { host: '127.0.0.1', port: await freePort(), certificate, key, maxConnections: 5 };
+  const place = { host: '127.0.0.1', port: await freePort(), certificate, key };
   const variables = { port: 'P', certificate: 'C', key: 'K' };
   const stop = await listenTls(siege.house.app.server, { ...place, variables });
   const at = `127.0.0.1:${place.port}`;
@@ -56,8 +59,12 @@ test('on the TLS port an address has its places before any handshake, and the pl
   const raw = connect({ port: place.port, host: '127.0.0.1', localAddress: '127.0.0.3' });
   const socket = connectTls({ socket: raw, rejectUnauthorized: false });
   await once(socket, 'secureConnect'); // four of five places, with the good one's that is five
-  await (await RawClient.open(siege.place, { from: '127.0.0.4' })).ended;
+  const open = silent.filter((_, at) => !first[at]);
+  const fourth = await RawClient.open(siege.place, { from: '127.0.0.4' });
+  await open.at(-1)!.ended; // it has the most, on another port
+  assert.equal(await fourth.say(get('/status')).status(), 200);
   socket.destroy();
+  fourth.socket.destroy();
   stop();
   for (const each of silent) each.socket.destroy();
   await siege.end();

@@ -123,7 +123,6 @@ export function httpsPlaceOf(config: ExplorerConfig) {
     port: config.EXPLORER_HTTPS_PORT,
     certificate,
     key,
-    maxConnections: config.MAX_CONNECTIONS,
     variables: { port: 'EXPLORER_HTTPS_PORT', certificate: 'EXPLORER_TLS_CERT', key: 'EXPLORER_TLS_KEY' }
   };
 }

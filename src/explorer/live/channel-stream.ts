@@ -1,6 +1,7 @@
 import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
@@ -78,9 +79,16 @@ export class ChannelStream {
   /** Takes a connection: WELCOME, then what it asks for. */
   take(socket: WebSocket, connection: Connection): void {
     const own = [...this.#clients.keys()].filter((each) => each.address === connection.address).length;
-    if (this.#clients.size >= MAX_CLIENTS) socket.close(CLOSE.busy, 'too many connections');
-    else if (own >= LIMITS.perAddress) socket.close(CLOSE.many, `at most ${LIMITS.perAddress} of one address`);
-    else this.#begin(socket, connection);
+    const place = placeFor(this.#clients.keys(), connection.address, MAX_CLIENTS);
+    if (own >= LIMITS.perAddress) socket.close(CLOSE.many, `at most ${LIMITS.perAddress} of one address`);
+    else if (place === null) socket.close(CLOSE.busy, 'too many connections');
+    else {
+      if (place !== 'free') {
+        this.#clients.delete(place);
+        place.socket.close(CLOSE.busy, 'too many connections');
+      }
+      this.#begin(socket, connection);
+    }
   }
 
   #begin(socket: WebSocket, { address, sendBuffer, read }: Connection): void {

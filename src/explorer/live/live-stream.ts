@@ -1,6 +1,7 @@
 import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
@@ -53,9 +54,16 @@ export class LiveStream {
   /** Takes a connection. It gets `ready`, then each block as it comes, with the actions of its subject. */
   subscribe(socket: WebSocket, { address, subject, sendBuffer }: LiveConnection): void {
     const own = [...this.#subscribers.keys()].filter((each) => each.address === address).length;
-    if (this.#subscribers.size >= MAX_SUBSCRIBERS) socket.close(TRY_LATER, 'too many subscribers');
-    else if (own >= MAX_PER_ADDRESS) socket.close(POLICY_VIOLATION, `at most ${MAX_PER_ADDRESS} of one address`);
-    else this.#take(socket, { address, subject, sendBuffer });
+    const place = placeFor(this.#subscribers.keys(), address, MAX_SUBSCRIBERS);
+    if (own >= MAX_PER_ADDRESS) socket.close(POLICY_VIOLATION, `at most ${MAX_PER_ADDRESS} of one address`);
+    else if (place === null) socket.close(TRY_LATER, 'too many subscribers');
+    else {
+      if (place !== 'free') {
+        this.#subscribers.delete(place);
+        place.socket.close(TRY_LATER, 'too many subscribers');
+      }
+      this.#take(socket, { address, subject, sendBuffer });
+    }
   }
 
   #take(socket: WebSocket, { address, subject, sendBuffer }: LiveConnection): void {

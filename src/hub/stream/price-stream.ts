@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { Logger } from '../../log.ts';
 import type { Cost } from '../../service/ingress/work-budget.ts';
+import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -89,13 +90,18 @@ export class PriceStream {
   subscribe(socket: WebSocket, connection: StreamConnection): void {
     const { address, sendBuffer } = connection;
     const others = [...this.#subscribers].filter((subscriber) => subscriber.address === address);
-    if (this.#subscribers.size >= MAX_SUBSCRIBERS) {
-      socket.close(TRY_LATER, 'too many subscribers');
-      return;
-    }
     if (others.length >= MAX_PER_ADDRESS) {
       socket.close(POLICY_VIOLATION, 'too many from this address');
       return;
+    }
+    const place = placeFor(this.#subscribers, address, MAX_SUBSCRIBERS);
+    if (place === null) {
+      socket.close(TRY_LATER, 'too many subscribers');
+      return;
+    }
+    if (place !== 'free') {
+      this.#subscribers.delete(place);
+      place.socket.close(TRY_LATER, 'too many subscribers');
     }
     const subscriber = new StreamSubscriber(socket, address, sendBuffer, this.#limits);
     this.#subscribers.add(subscriber);

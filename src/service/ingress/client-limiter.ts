@@ -46,7 +46,8 @@ export class ClientLimiter {
   }
 
   /**
-   * Counts a connection, or ends it at once where there are too many, or where its address has too many or no tokens left.
+   * Counts a connection, or ends it at once where its address has too many, no tokens left, or no fewer than any other while all
+   * places are taken.
    *
    * @param isSecure it begins with a handshake, which costs more
    * @returns whether it stays
@@ -56,7 +57,8 @@ export class ClientLimiter {
     const address = this.#addressOf(socket);
     const open = (address === undefined ? undefined : this.#open.get(address)) ?? new Set();
     const waitMs = address === undefined ? 0 : this.#budget.request(address, isSecure ? HANDSHAKE_COST : 1);
-    if (open.size >= maxPerAddress || waitMs > 0 || this.#count >= maxConnections) {
+    const isFull = open.size >= maxPerAddress || waitMs > 0;
+    if (isFull || (this.#count >= maxConnections && !this.#makeRoom(open.size))) {
       socket.destroy();
       onTurnedAway?.();
       return false;
@@ -69,6 +71,15 @@ export class ClientLimiter {
       if (address !== undefined && open.size === 0 && this.#open.get(address) === open) this.#open.delete(address);
     });
     return true;
+  }
+
+  /** Ends the newest connection of the address that has the most, where one of an address with fewer takes its place. */
+  #makeRoom(own: number): boolean {
+    let most: ReadonlySet<Socket> = new Set();
+    for (const open of this.#open.values()) if (open.size > Math.max(most.size, own + 1)) most = open;
+    const newest = [...most].at(-1);
+    newest?.destroy();
+    return newest !== undefined;
   }
 
   /** Counts a request after which its connection speaks HTTP no more. @returns the milliseconds that its answer is to wait */

@@ -9,8 +9,6 @@ import { readAbsoluteTarget } from './target.ts';
 
 export interface IngressOptions {
   readonly clientLimiter: ClientLimiter;
-  /** Connections at once, of all addresses. */
-  readonly maxConnections: number;
   /** The requests whose upgrade the service takes. Default: none. */
   readonly isUpgrade?: (request: IncomingMessage) => boolean;
   /** What is refused here is told with a code. */
@@ -50,7 +48,6 @@ export function countUpgrade(service: Server, request: IncomingMessage): number 
  */
 export function ingress({
   clientLimiter,
-  maxConnections,
   isUpgrade,
   withCode
 }: IngressOptions): Pick<FastifyServerOptions, 'serverFactory' | 'clientErrorHandler'> {
@@ -72,7 +69,6 @@ export function ingress({
       limiters.set(server, clientLimiter);
       server.setTimeout(IDLE_TIMEOUT_MS);
       server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
-      server.maxConnections = maxConnections;
       const enter: RequestListener = (request, response) => {
         const { socket } = request;
         if (!socket.writable) return; // it was hung up on

@@ -15,7 +15,6 @@ export interface TlsPlace {
   readonly key: string;
   /** The names of the variables that say so. */
   readonly variables: { readonly port: string; readonly certificate: string; readonly key: string };
-  readonly maxConnections: number;
 }
 
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -27,7 +26,7 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
  * @throws {PlatformError} CONFIG_INVALID, PORT_IN_USE; both name the variable that is to be changed
  */
 export async function listenTls(service: Server, place: TlsPlace): Promise<() => void> {
-  const { host, port, variables, maxConnections } = place;
+  const { host, port, variables } = place;
   const options = { ...readPair(place), minVersion: 'TLSv1.2' as const, ALPNProtocols: ['http/1.1'] };
   const secure = createServer({ ...options, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, (socket) =>
     service.emit('connection', socket)
@@ -39,7 +38,6 @@ export async function listenTls(service: Server, place: TlsPlace): Promise<() =>
     socket.on('error', () => socket.destroy());
     secure.emit('connection', socket);
   });
-  server.maxConnections = maxConnections;
   server.listen({ host, port });
   try {
     await once(server, 'listening');

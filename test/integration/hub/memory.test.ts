@@ -69,17 +69,24 @@ test('one request for a gigabyte of price rounds costs the hub a few pages of me
 
 test('a hundred subscribers who resume far behind and read nothing cost the hub a few pages of memory', async (t) => {
   const { hub, url, ping } = await startFull();
+  const subscribe = async (count: number) => {
+    const sockets = Array.from({ length: count }, () => {
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/hub-db/subscribe?since_id=price_snapshots:0`);
+      socket.on('open', () => socket.pause());
+      return socket;
+    });
+    t.after(() => sockets.forEach((socket) => void socket.terminate()));
+    await Promise.all(sockets.map((socket) => once(socket, 'open')));
+  };
+  // A process that has just begun grows by what any work takes.
+  await subscribe(10);
+  await sleep(3_000);
   const before = peakOf(hub.child.pid!);
-  const sockets = Array.from({ length: 100 }, () => {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/hub-db/subscribe?since_id=price_snapshots:0`);
-    socket.on('open', () => socket.pause());
-    return socket;
-  });
-  t.after(() => sockets.forEach((socket) => void socket.terminate()));
-  await Promise.all(sockets.map((socket) => once(socket, 'open')));
-  await sleep(10_000);
+  await subscribe(90);
+  await sleep(7_000);
   assert.ok(await ping(), 'it answers others');
   assert.equal(hub.child.exitCode, null);
   const grown = (peakOf(hub.child.pid!) - before) / MB;
-  assert.ok(grown < 300, `${grown.toFixed(0)} MB more`);
+  t.diagnostic(`${grown.toFixed(0)} MB more`); // 22 on a busy machine
+  assert.ok(grown < 64, `${grown.toFixed(0)} MB more`);
 });

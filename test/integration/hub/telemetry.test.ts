@@ -219,11 +219,8 @@ test('twelve open summaries of a full table keep nobody waiting, and cost one re
   await fill(hub, 40_000, 'last_seen=NOW() - INTERVAL seq % 80 DAY');
   const ask = (n: number) =>
     fetch(`${hub.url}/telemetry/summary?days=${50 + n}`, { headers: { 'x-forwarded-for': `203.0.113.${n}` } });
-  const summaries = Array.from({ length: 12 }, (_, n) => ask(n));
   const longest = { getallconfigs: 0, getprice: 0 };
-  let isOver = false;
-  const all = Promise.all(summaries).finally(() => (isOver = true));
-  while (!isOver)
+  const askBoth = async () => {
     for (const method of ['getallconfigs', 'getprice'] as const) {
       const began = performance.now();
       const key = method === 'getallconfigs' ? { 'x-api-key': 'a-key-of-this-hub' } : {};
@@ -231,14 +228,23 @@ test('twelve open summaries of a full table keep nobody waiting, and cost one re
       assert.ok(json.result || json.error.data.code === 'RECORD_UNKNOWN', JSON.stringify(json));
       longest[method] = Math.max(longest[method], performance.now() - began);
     }
+  };
+  for (let n = 0; n < 20; n++) await askBoth();
+  const alone = { ...longest }; // on a machine that other work shares
+  const first = performance.now();
+  let isOver = false;
+  const all = Promise.all(Array.from({ length: 12 }, (_, n) => ask(n))).finally(() => (isOver = true));
+  while (!isOver) await askBoth();
   for (const answer of await all) {
     assert.equal(answer.status, 200);
     assert.equal(((await answer.json()) as { operators: number }).operators, 40_000);
   }
-  assert.ok(longest.getallconfigs < 4_000 && longest.getprice < 4_000, JSON.stringify(longest));
+  const tookMs = performance.now() - first;
+  for (const method of ['getallconfigs', 'getprice'] as const)
+    assert.ok(longest[method] < 1_000 + 3 * alone[method], JSON.stringify({ alone, longest }));
   const began = performance.now();
   await Promise.all(Array.from({ length: 12 }, (_, n) => ask(n)));
-  assert.ok(performance.now() - began < 5_000, 'it is kept for a minute');
+  assert.ok(performance.now() - began < tookMs / 2, 'it is kept for a minute');
   t.diagnostic(`longest answers in ms: ${JSON.stringify(longest)}`);
   const before = process.memoryUsage().rss;
   const list = await fetch(`${hub.url}/telemetry/operators?days=365`, { headers: { 'x-api-key': 'admin' } });

@@ -33,8 +33,15 @@ export interface SubjectActions {
 const MAX_BLOCKS = 100;
 const MAX_ACTIONS = 100;
 const READINGS = 5;
-/** How long all subjects of one advance may be read: blocks wait for them. */
-const SUBJECTS_MS = 2_000;
+/** How long subjects of one advance may be read, in milliseconds: blocks wait for them. */
+interface Limits {
+  /** All of them. */
+  readonly allMs: number;
+  /** One; if it takes longer it is slow, and all that were slow the last time may take twice as long together. */
+  readonly slowMs: number;
+}
+
+const LIMITS: Limits = { allMs: 5_000, slowMs: 500 };
 const NOT_READ: SubjectActions = { rows: [], isCut: true };
 
 type Reading = Readonly<{ data: readonly Row[]; mark: string | null }>;
@@ -43,13 +50,13 @@ type Ask = Pick<Question, 'method' | 'limit'> & Partial<Subject>;
 /** Reads what is new in one network. Nobody waits for subjects whose actions are slow to read: those are cut. */
 export class Advances {
   readonly #coin: Pick<Coin, 'read' | 'network'>;
-  readonly #subjectsMs: number;
+  readonly #limits: Limits;
   /** Milliseconds that each subject took last, by its name. */
   #took = new Map<string, number>();
 
-  constructor(coin: Pick<Coin, 'read' | 'network'>, subjectsMs = SUBJECTS_MS) {
+  constructor(coin: Pick<Coin, 'read' | 'network'>, limits = LIMITS) {
     this.#coin = coin;
-    this.#subjectsMs = subjectsMs;
+    this.#limits = limits;
   }
 
   /**
@@ -59,7 +66,7 @@ export class Advances {
    * @throws what the coin's `read` of blocks throws
    */
   async read(known: readonly Row[], subjects: readonly Subject[]): Promise<Advance | null> {
-    const until = performance.now() + this.#subjectsMs;
+    const until = performance.now() + this.#limits.allMs;
     for (let reading = 0; reading < READINGS; reading++) {
       const { data: standing, mark } = await this.#ask({ method: 'blocks', limit: MAX_BLOCKS });
       const { fork, skippedTo, blocks } = compare(known, standing, this.#coin.network.undoDepth);
@@ -76,14 +83,21 @@ export class Advances {
     subjects: readonly Subject[],
     { from, mark, until }: { readonly from: number; readonly mark: string | null; readonly until: number }
   ): Promise<ReadonlyMap<Subject, SubjectActions> | null> {
+    const { slowMs } = this.#limits;
     const before = this.#took;
-    const took = (subject: Subject) => before.get(nameOf(subject)) ?? 0;
+    // Of those that nobody has read yet any may be slow: they come behind the quick ones.
+    const took = (subject: Subject) => before.get(nameOf(subject)) ?? slowMs / 2;
     this.#took = new Map(subjects.map((subject) => [nameOf(subject), took(subject)]));
     const actions = new Map<Subject, SubjectActions>();
+    let slowLeftMs = 2 * slowMs;
     for (const subject of subjects.toSorted((a, b) => took(a) - took(b))) {
+      const isSlow = took(subject) >= slowMs;
       const began = performance.now();
-      const found = began < until ? await this.#history(subject, until - began) : null;
-      if (began < until) this.#took.set(nameOf(subject), performance.now() - began);
+      const mostMs = Math.min(until - began, isSlow ? slowLeftMs : slowMs);
+      const found = mostMs > 0 ? await this.#history(subject, mostMs) : null;
+      const ms = performance.now() - began;
+      if (isSlow) slowLeftMs -= ms;
+      if (mostMs > 0) this.#took.set(nameOf(subject), found === null ? slowMs : ms);
       if (found !== null && found.mark !== mark && performance.now() < until) return null;
       actions.set(subject, found === null || found.mark !== mark ? NOT_READ : actionsFrom(found.data, from));
     }

@@ -11,7 +11,11 @@ const known: readonly Row[] = [{ block_index: 1, block_hash: 'a' }];
 const ACTION = { block_index: '2', action_index: '7' };
 
 /** What is new of a chain of two blocks, of which one is known. */
-async function readNew(subjects: readonly Subject[], history: (query: string) => Promise<Partial<Reply>>, ms?: number) {
+async function readNew(
+  subjects: readonly Subject[],
+  history: (query: string) => Promise<Partial<Reply>>,
+  limits?: ConstructorParameters<typeof Advances>[1]
+) {
   const asked: string[] = [];
   const blocks = [{ block_index: '2', block_hash: 'b' }, ...known.map((row) => ({ ...row, block_index: '1' }))];
   const read = async ({ method, query = '' }: Question) => {
@@ -19,7 +23,8 @@ async function readNew(subjects: readonly Subject[], history: (query: string) =>
     const body = JSON.stringify({ data: method === 'blocks' ? blocks : [ACTION] });
     return { body, mark: 'm', ...(method === 'history' ? await history(query) : {}) } as Reply;
   };
-  const advances = new Advances({ read, network: { undoDepth: 126 } } as ConstructorParameters<typeof Advances>[0], ms);
+  const coin = { read, network: { undoDepth: 126 } } as ConstructorParameters<typeof Advances>[0];
+  const advances = new Advances(coin, limits);
   const told = async () => (await advances.read(known, subjects))!;
   return { told, asked };
 }
@@ -44,7 +49,7 @@ test('a subject that is slow to read is cut, and comes last the next time', asyn
   const { told, asked } = await readNew(
     [token('SLOW'), token('QUICK')],
     (query) => sleep(query === 'SLOW' ? 300 : 0, {}),
-    100
+    { allMs: 1_000, slowMs: 50 }
   );
   const first = summaryOf(await told());
   assert.deepEqual([first.blocks, first.actions[0]], [[2], ['SLOW', 0, true]]);
@@ -57,9 +62,25 @@ test('a subject that is slow to read is cut, and comes last the next time', asyn
   ]);
 });
 
+test('however many subjects are slow, quick ones are read, and blocks wait for them no longer than a moment', async () => {
+  const slow = Array.from({ length: 20 }, (_, n) => token(`SLOW${n}`));
+  const history = (query: string) => sleep(query === 'QUICK' ? 0 : 300, {});
+  const { told, asked } = await readNew([...slow, token('QUICK')], history, { allMs: 500, slowMs: 50 });
+  for (let n = 0; n < 3; n++) assert.deepEqual(summaryOf(await told()).blocks, [2]);
+  asked.length = 0;
+  const began = performance.now();
+  const { actions } = summaryOf(await told());
+  assert.ok(performance.now() - began < 300);
+  assert.ok(asked[0] === 'QUICK' && asked.length <= 4, asked.join());
+  assert.deepEqual(
+    actions.find(([query]) => query === 'QUICK'),
+    ['QUICK', 1, false]
+  );
+});
+
 test('blocks are told although the tip moves whenever a subject is read', async () => {
   let at = 0;
-  const { told } = await readNew([token('A')], () => sleep(60, { mark: String(at++) }), 200);
+  const { told } = await readNew([token('A')], () => sleep(60, { mark: String(at++) }), { allMs: 200, slowMs: 150 });
   assert.deepEqual(summaryOf(await told()), { blocks: [2], actions: [['A', 0, true]] });
 });
 

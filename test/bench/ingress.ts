@@ -49,6 +49,9 @@ const options = readArguments(
 
 const KIBIBYTE = 1024;
 const MOST_BYTES = 256 * KIBIBYTE;
+/** Growth of a server between two looks that is none. */
+const SETTLED_BYTES = 4e6;
+const MOST_LOOKS = 15;
 const COLUMNS = [
   'attack',
   'made',
@@ -98,7 +101,7 @@ async function measure(): Promise<Figure[]> {
   const writing = writer.run(source).catch((caught: unknown) => console.error('no more blocks are written:', caught));
   const siege = new Siege(server, memory, writer);
   await siege.begin();
-  await siege.look(); // warm-up
+  await settle(siege);
   const lookAtCalm = async (): Promise<Delays> => {
     const calm = await siege.look(2 * LOOK_MS);
     console.log(`| none | | | | | | ${inShort(calm).join(' | ')} |`);
@@ -127,6 +130,17 @@ async function measure(): Promise<Figure[]> {
   await writing;
   memory.close();
   return figures;
+}
+
+/** Waits until the server has stopped growing by itself, as any does that has just begun: else the first attack would be charged with it. */
+async function settle(siege: Siege): Promise<void> {
+  let last = 0;
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    await siege.look();
+    const { rssBytes } = await siege.held();
+    if (rssBytes - last < SETTLED_BYTES && looks > 1) return;
+    last = rssBytes;
+  }
 }
 
 function lifetimeOf(lives: ReadonlyMap<string, number>): Figure {

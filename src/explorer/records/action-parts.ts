@@ -59,7 +59,19 @@ const ITEMS: Readonly<Record<string, string>> = {
   3: 'CAST(t.item_id AS CHAR)'
 };
 
-/** The items of a list as this action left it, what it changed, and the newest membership: each at most 100. */
+/** How many rows there are, of which the first are shown. @param from what is counted, as after FROM */
+export async function totalOf(
+  query: Query,
+  shown: readonly unknown[],
+  from: string,
+  values: readonly number[]
+): Promise<string> {
+  if (shown.length < MAX_ROWS) return String(shown.length);
+  const [counted] = await query<{ total: number | string }>(`SELECT COUNT(*) AS total FROM ${from}`, values);
+  return String(counted!.total);
+}
+
+/** The items of a list as this action left it, what it changed, and the newest membership: the first 100 of each, and how many. */
 export async function readListOf(query: Query, index: number, { type, list_action_index: root }: Row): Promise<Row> {
   const of = Number(root ?? index);
   const [newest] = await query<{ at: number | null }>(
@@ -74,17 +86,24 @@ export async function readListOf(query: Query, index: number, { type, list_actio
        FROM ${table} t WHERE t.action_index = ? ORDER BY item LIMIT ${MAX_ROWS}`,
       [key]
     );
-    return found;
+    return { found, total: await totalOf(query, found, `${table} t WHERE t.action_index = ?`, [key]) };
   };
   const name = String(type) === '1' ? 'tick' : String(type) === '2' ? 'address' : 'list';
-  const textsOf = (rows: Awaited<ReturnType<typeof itemsOf>>) => rows.map(({ item }) => item);
+  const [own, edits, current] = [
+    await itemsOf('list_items', index),
+    await itemsOf('list_edits', index),
+    await itemsOf('list_items', at)
+  ];
   return {
-    list: textsOf(await itemsOf('list_items', index)),
-    edits: (await itemsOf('list_edits', index)).map(({ item, status }) => ({ [name]: item, status })),
+    list: own.found.map(({ item }) => item),
+    list_total: own.total,
+    edits: edits.found.map(({ item, status }) => ({ [name]: item, status })),
+    edits_total: edits.total,
     state: {
       edit_resolution_active: true,
       membership_action_index: at,
-      current_list: textsOf(await itemsOf('list_items', at))
+      current_list: current.found.map(({ item }) => item),
+      current_list_total: current.total
     }
   };
 }

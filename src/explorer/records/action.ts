@@ -18,7 +18,7 @@ import { POLL_DETAILS } from '../lists/votes.ts';
 import { ACTION_COLUMNS } from '../lists/written.ts';
 import type { Query } from '../read/reader.ts';
 import { readActionIndex } from '../read/subject.ts';
-import { readListOf, readOfferState, type Stated } from './action-parts.ts';
+import { readListOf, readOfferState, type Stated, totalOf } from './action-parts.ts';
 import { MAX_ROWS, type RecordMethod, readRows } from './record.ts';
 
 const MOVED: Columns = {
@@ -151,7 +151,10 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
   const statuses = [...new Set(rows.map((row) => String(row['status'])))];
   const told = { ...own, status: first['status'] ?? null, statuses };
   const legs = LEGS[kind];
-  if (legs) return { ...told, [legs]: rows.map((row) => pick(row, LEG_FIELDS)) };
+  if (legs) {
+    const total = await totalOf(query, rows, `(SELECT ? AS k) k ${LISTS[method]?.joins ?? ''}`, [index]);
+    return { ...told, [legs]: rows.map((row) => pick(row, LEG_FIELDS)), [`${legs}_total`]: total };
+  }
   const stated = STATED[kind];
   if (stated)
     return { ...told, cancelled_by: null, state: first['status'] ? await readOfferState(query, stated, index) : null };
@@ -161,7 +164,7 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
     return { ...told, ...pick(offer, OFFER_FIELDS) };
   }
   if (kind === 'LIST') return { ...told, ...(await readListOf(query, index, first)) };
-  if (kind === 'BATCH') return { ...told, actions: await readParts(query, index) };
+  if (kind === 'BATCH') return { ...told, ...(await readParts(query, index)) };
   if (kind === 'VOTE') return { ...told, ...voteOf(method, rows) };
   return told;
 }
@@ -185,15 +188,15 @@ export function optionsIn(text: unknown): unknown {
 }
 
 /** The actions of a BATCH: those of its transaction behind it. */
-async function readParts(query: Query, index: number): Promise<readonly Row[]> {
-  const parts = await readRows(
-    query,
-    ACTION_COLUMNS,
-    `actions a WHERE a.tx_index = (SELECT b.tx_index FROM actions b WHERE b.action_index = ?) AND a.action_index > ?
-     ORDER BY a.action_index LIMIT ${MAX_ROWS}`,
-    [index, index]
-  );
-  if (parts.length === 0) return parts;
+async function readParts(query: Query, index: number): Promise<Row> {
+  const from =
+    'actions a WHERE a.tx_index = (SELECT b.tx_index FROM actions b WHERE b.action_index = ?) AND a.action_index > ?';
+  const parts = await readRows(query, ACTION_COLUMNS, `${from} ORDER BY a.action_index LIMIT ${MAX_ROWS}`, [
+    index,
+    index
+  ]);
+  const total = { actions_total: await totalOf(query, parts, from, [index, index]) };
+  if (parts.length === 0) return { actions: parts, ...total };
   const told = await DETAILS.read(query, parts);
-  return told.map(({ details, ...part }) => ({ ...part, summary: details }));
+  return { actions: told.map(({ details, ...part }) => ({ ...part, summary: details })), ...total };
 }

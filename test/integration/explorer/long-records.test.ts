@@ -9,7 +9,7 @@ const TX = 500_000;
 const MANY = 150;
 const SHOWN = 100;
 
-test('a transaction of many actions, and an action of many credits, show the first hundred in an order of their own and say how many there are', async () => {
+test('a transaction of many actions, and an action of many credits, parts or items, show the first hundred in an order of their own and say how many there are', async () => {
   const explored = await createExplored();
   await sql(
     explored.indexer,
@@ -19,7 +19,12 @@ test('a transaction of many actions, and an action of many credits, show the fir
        SELECT ${FIRST_ACTION + MANY} - seq, ${TX}, 1, 1, 1 FROM seq_1_to_${MANY}`,
     `INSERT INTO index_addresses (id, address, block_index) SELECT 700000 + seq, CONCAT('holder', LPAD(seq, 4, '0')), 1 FROM seq_1_to_${MANY}`,
     `INSERT INTO credits (action_index, address_id, tick_id, amount)
-       SELECT ${FIRST_ACTION}, 700001 + ${MANY} - seq, 1, '1' FROM seq_1_to_${MANY}`
+       SELECT ${FIRST_ACTION}, 700001 + ${MANY} - seq, 1, '1' FROM seq_1_to_${MANY}`,
+    `INSERT INTO index_actions (id, action) VALUES (700001, 'LIST'), (700002, 'BATCH')`,
+    `UPDATE actions SET action_id = 700001 WHERE action_index = ${FIRST_ACTION + 1}`,
+    `UPDATE actions SET action_id = 700002 WHERE action_index = ${FIRST_ACTION}`,
+    `INSERT INTO lists (action_index, type) VALUES (${FIRST_ACTION + 1}, 2)`,
+    `INSERT INTO list_items (action_index, item_id) SELECT ${FIRST_ACTION + 1}, 700000 + seq FROM seq_1_to_${MANY}`
   );
   const { url } = await startExplorer(explored);
   const record = async (path: string) => (await (await fetch(`${url}/api/${path}`)).json()) as Record<string, unknown>;
@@ -36,4 +41,11 @@ test('a transaction of many actions, and an action of many credits, show the fir
     (action['credits'] as { readonly address: string }[]).map(({ address }) => address),
     Array.from({ length: SHOWN }, (_, n) => `holder${String(n + 1).padStart(4, '0')}`)
   );
+  const parts = action['actions'] as readonly object[];
+  assert.deepEqual([parts.length, action['actions_total']], [SHOWN, String(MANY - 1)]);
+  const list = await record(`action/${FIRST_ACTION + 1}`);
+  const { list: items, state } = list as { list: string[]; state: Record<string, unknown> };
+  assert.deepEqual([items.length, list['list_total'], list['edits_total']], [SHOWN, String(MANY), '0']);
+  const current = state['current_list'] as string[];
+  assert.deepEqual([current.length, state['current_list_total']], [SHOWN, String(MANY)]);
 });

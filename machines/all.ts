@@ -3,10 +3,12 @@ import { decoderMachine, trackerMachine } from './chain/chain-writer.ts';
 import { mempoolMachine } from './chain/mempool.ts';
 import { availabilityMachine } from './explorer/availability.ts';
 import { attestationMachine } from './hub/attestation.ts';
+import { logPlaceMachine } from './hub/log-place.ts';
 import { priceRoundMachine } from './hub/price-round.ts';
 import { proposalMachine } from './hub/proposal.ts';
 import { reorgReportMachine } from './hub/reorg-report.ts';
 import { swapMachine } from './hub/swap.ts';
+import { validatorMachine } from './hub/validator.ts';
 import { hubPushMachine } from './indexer/hub-push.ts';
 import { indexerMachine } from './indexer/indexer.ts';
 import { watchdogMachine } from './indexer/watchdog.ts';
@@ -38,6 +40,8 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   attestation: attestationMachine,
   swap: swapMachine,
   reorgReport: reorgReportMachine,
+  validator: validatorMachine,
+  logPlace: logPlaceMachine,
   restart: restartMachine,
   circuitBreaker: circuitBreakerMachine,
   audit: auditMachine,

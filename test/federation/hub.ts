@@ -38,6 +38,12 @@ export interface World {
   /** Called when a hub has a batch in its database. */
   applied(hub: string, committed: Committed): void;
   evidence(by: string, against: string): void;
+  /** Called after each step of a hub. */
+  stepped(before: ConsensusState, after: ConsensusState, rules: Rules): void;
+  /** Called when a hub's database was replaced by the state of another one. */
+  replaced(): void;
+  /** Called when a lying hub does what an honest one does not. */
+  lied(): void;
 }
 
 /** Batches of one answer. */
@@ -54,6 +60,14 @@ interface Disk {
   log: Committed[];
   votes: StoredVote[];
   pending: Operation[];
+}
+
+/** Digest of all that a hub needs to go on from a checkpoint. */
+function stateOf({ tables, applied: { time, next } }: Pick<Disk, 'tables' | 'applied'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify([tables, time, [...next].toSorted()]))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 /** A hub of the simulation: the product's core, and a disk that a crash leaves with what was written. */
@@ -108,7 +122,7 @@ export class Hub {
   /** Takes a write. @returns its operation, which is on disk */
   submit(body: string): Operation {
     this.#numbers = Math.max(this.#numbers, this.disk.applied.next.get(this.key) ?? 0);
-    const operation = { submitter: this.key, number: this.#numbers++, body };
+    const operation = this.#world.keys.submit(this.key, this.#numbers++, body);
     this.disk.pending.push(operation);
     this.step({ type: 'operation.submitted', operation });
     this.toOthers({ kind: 'operation', operation });
@@ -151,8 +165,10 @@ export class Hub {
   step(event: ConsensusEvent): void {
     if (!this.#state) return;
     const life = this.#life;
-    const { state, effects } = step(this.#state, event, this.rules);
+    const before = this.#state;
+    const { state, effects } = step(before, event, this.rules);
     this.#state = state;
+    this.#world.stepped(before, state, this.rules);
     if (state.stable.seq > this.disk.stable.seq && this.disk.applied.seq >= state.stable.seq)
       this.#keepStable(state.stable);
     for (const effect of effects) this.carryOut(effect, life);
@@ -228,7 +244,7 @@ export class Hub {
     this.#world.applied(this.key, committed);
     const isDue = batch.seq % CHECKPOINT_INTERVAL === 0;
     if (isDue) this.#atCheckpoint = { applied: disk.applied, tables: disk.tables };
-    this.step({ type: 'batch.applied', seq: batch.seq, state: isDue ? disk.tables : null });
+    this.step({ type: 'batch.applied', seq: batch.seq, state: isDue ? stateOf(disk) : null });
   }
 
   #atCheckpoint = this.disk.tablesAtStable;
@@ -243,10 +259,11 @@ export class Hub {
 
   #takeState({ stable, applied, tables }: Extract<Sent, { kind: 'state' }>): void {
     const { disk } = this;
-    if (stable.seq <= disk.applied.seq || stable.state !== tables || stable.seq !== applied.seq) return;
+    if (stable.seq <= disk.applied.seq || stable.state !== stateOf({ tables, applied })) return;
     const before = this.#state!.applied.seq;
     this.step({ type: 'state.replaced', stable, applied });
     if (this.#state!.applied.seq === before) return;
+    this.#world.replaced();
     Object.assign(disk, { stable, applied, tables, tablesAtStable: { applied, tables }, log: [] });
     disk.votes = disk.votes.filter(({ signed: { message } }) => !('seq' in message) || message.seq > stable.seq);
     disk.pending = disk.pending.filter(({ number }) => number >= (applied.next.get(this.key) ?? 0));

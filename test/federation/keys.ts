@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../src/consensus/canonical-json.ts';
 import { byzantineQuorum, pbftQuorum } from '../../src/consensus/pbft-quorum.ts';
-import type { Batch, Message, Signed } from '../../src/hub/federation/consensus/messages.ts';
+import type { Batch, Message, Operation, Signed } from '../../src/hub/federation/consensus/messages.ts';
 import type { Rules } from '../../src/hub/federation/consensus/rules.ts';
 
 /** Keys of a set of hubs, and signatures that only the holder of a key can make. */
 export class Keys {
   readonly keys: readonly string[];
   readonly #genuine = new WeakSet<Signed<Message>>();
+  readonly #submitted = new WeakSet<Operation>();
   readonly #digests = new WeakMap<Batch, string>();
   readonly #quorum: number;
 
@@ -20,6 +21,12 @@ export class Keys {
     const signed = { sender, message, sig: '' };
     this.#genuine.add(signed);
     return signed;
+  }
+
+  submit(submitter: string, number: number, body: string): Operation {
+    const operation = { submitter, number, body, sig: '' };
+    this.#submitted.add(operation);
+    return operation;
   }
 
   /** A signature that nobody made. */
@@ -44,7 +51,8 @@ export class Keys {
       ...{ self, keys: this.keys, quorum: this.#quorum, faulty: Math.floor((this.keys.length - 1) / 3) },
       isSigned: (signed) => this.isSigned(signed),
       digestOf: (batch) => this.digestOf(batch),
-      isWellFormed: ({ body }) => body.length > 0 && body.length < 1_000
+      isSubmitted: (operation) =>
+        this.#submitted.has(operation) && operation.body.length > 0 && operation.body.length < 1_000
     };
   }
 }

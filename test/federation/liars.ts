@@ -1,7 +1,8 @@
 import type { Effect } from '../../src/hub/federation/consensus/events.ts';
-import type { Batch, Message, Prepared, Signed } from '../../src/hub/federation/consensus/messages.ts';
+import type { Batch, Message, Operation, Prepared, Signed } from '../../src/hub/federation/consensus/messages.ts';
 import { MOST_SKEW_MS } from '../../src/hub/federation/consensus/rules.ts';
 import { Hub, type Sent, type World } from './hub.ts';
+import { Keys } from './keys.ts';
 
 /** What a lying hub does otherwise than the core. */
 export const BEHAVIOURS = [
@@ -16,10 +17,15 @@ export const BEHAVIOURS = [
   'leads in silence',
   'leads half of them',
   'censors',
-  'replays all'
+  'replays across sets',
+  'writes for others'
 ] as const;
+/** A set of which the honest hubs have been members before. */
+const OTHER_SET = new Keys(7);
+
 export type Behaviour = (typeof BEHAVIOURS)[number];
 
+const MINE = (submitter: string): Operation => ({ submitter, number: 0, body: 'mine', sig: '' });
 /** Old messages that a liar keeps. */
 const MOST_KEPT = 300;
 
@@ -38,52 +44,66 @@ export class Liar extends Hub {
   }
 
   override carryOut(effect: Effect, life?: number): void {
+    if (this.#carriesOutOtherwise(effect)) {
+      this.#world.lied();
+      return;
+    }
+    super.carryOut(effect, life);
+  }
+
+  /** Lies where its behaviour has a lie for an effect. @returns whether an honest hub's part is left undone */
+  #carriesOutOtherwise(effect: Effect): boolean {
     const { random } = this.#world;
     const message = effect.type === 'vote' ? effect.message : null;
-    if (effect.type === 'halt') return; // its own affair
+    if (effect.type === 'halt') return true; // its own affair
     switch (this.#behaviour) {
       case 'equivocates':
-        if (message && this.#equivocate(message)) return;
-        break;
+        return message !== null && this.#equivocate(message);
       case 'withholds votes':
-        if (message && (message.kind === 'prepare' || message.kind === 'commit') && random.chance(0.8)) return;
-        break;
+        return (message?.kind === 'prepare' || message?.kind === 'commit') && random.chance(0.8);
       case 'forges certificates':
         if (message) this.#forge(message);
-        break;
+        return false;
       case 'tells a false time':
         if (message?.kind === 'prePrepare') {
           this.#propose(message, { time: message.batch.time + random.pick([-1, 1, 2]) * 2 * MOST_SKEW_MS });
-          return;
+          return true;
         }
-        break;
+        return false;
       case 'leads in silence':
-        if (message?.kind === 'prePrepare' || message?.kind === 'newView') return;
-        break;
+        return message?.kind === 'prePrepare' || message?.kind === 'newView';
       case 'leads half of them':
         if (message?.kind === 'prePrepare') {
           this.#toSome(message, random.between(1, this.rules.quorum - 1));
-          return;
+          return true;
         }
-        break;
-      case 'replays all':
+        return false;
+      case 'replays across sets':
+        if (message) this.#replay(message);
         if (message?.kind === 'prePrepare' && this.disk.log.length > 0) {
           const [old] = random.pick(this.disk.log).batch.operations;
           this.#propose(message, { operations: old ? [old, ...message.batch.operations] : message.batch.operations });
-          return;
+          return true;
         }
-        break;
+        return false;
+      case 'writes for others':
+        if (message?.kind === 'prePrepare') {
+          const number = this.disk.applied.next.get(this.#victim) ?? 0;
+          const operations = [{ submitter: this.#victim, number, body: 'never submitted', sig: '' }];
+          this.#propose(message, { operations });
+          return true;
+        }
+        return false;
       case 'censors':
         if (message?.kind === 'prePrepare') {
           const operations = message.batch.operations.filter(({ submitter }) => submitter !== this.#victim);
-          if (operations.length === 0) return;
-          this.#propose(message, { operations });
-          return;
+          if (operations.length > 0) this.#propose(message, { operations });
+          return true;
         }
-        break;
+        return false;
       default:
+        return false;
     }
-    super.carryOut(effect, life);
   }
 
   override receive(from: string, sent: Sent): void {
@@ -97,10 +117,20 @@ export class Liar extends Hub {
 
   override submit(body: string) {
     const operation = super.submit(body);
-    if (this.#behaviour === 'splits submissions')
-      for (const to of this.rules.keys)
-        if (to !== this.key)
-          this.#world.send(this.key, to, { kind: 'operation', operation: { ...operation, body: `${body} for ${to}` } });
+    const others = this.rules.keys.filter((to) => to !== this.key);
+    if (this.#behaviour === 'splits submissions') {
+      this.#world.lied();
+      for (const to of others) {
+        const split = this.#world.keys.submit(this.key, operation.number, `${body} for ${to}`);
+        this.#world.send(this.key, to, { kind: 'operation', operation: split });
+      }
+    }
+    if (this.#behaviour === 'writes for others')
+      for (let ahead = 0; ahead < 3; ahead++) {
+        const number = (this.disk.applied.next.get(this.#victim) ?? 0) + ahead;
+        const forged = { submitter: this.#victim, number, body: 'never submitted', sig: '' };
+        for (const to of others) this.#world.send(this.key, to, { kind: 'operation', operation: forged });
+      }
     return operation;
   }
 
@@ -109,11 +139,12 @@ export class Liar extends Hub {
       super.answer(to, seq);
       return;
     }
-    const { log, stable, applied } = this.disk;
+    this.#world.lied();
+    const { log, stable, applied, tablesAtStable } = this.disk;
     const entries = log
       .filter(({ batch }) => batch.seq >= seq)
       .map(({ batch, votes }) => ({
-        batch: { ...batch, operations: [{ submitter: this.key, number: 0, body: 'mine' }] },
+        batch: { ...batch, operations: [MINE(this.key)] },
         votes
       }));
     this.#world.send(this.key, to, { kind: 'log', entries });
@@ -123,17 +154,27 @@ export class Liar extends Hub {
       applied: { ...applied, seq: stable.seq + 100 },
       tables: 'mine'
     });
+    const next = new Map([...tablesAtStable.applied.next].map(([key, number]) => [key, number + 5]));
+    this.#world.send(this.key, to, {
+      ...{ kind: 'state', stable, tables: tablesAtStable.tables },
+      applied: this.#world.random.pick([
+        { ...tablesAtStable.applied, next },
+        { ...tablesAtStable.applied, time: 1 }
+      ])
+    });
   }
 
   #disturb(): void {
     const { random } = this.#world;
     const some = () => this.#kept[random.between(0, this.#kept.length - 1)];
-    if (this.#behaviour === 'repeats old views' || this.#behaviour === 'replays all') {
-      if (!random.chance(0.2)) return;
-      const old = some();
-      if (old) this.toOthers({ kind: 'signed', signed: old });
+    if (this.#behaviour === 'repeats old views' || this.#behaviour === 'replays across sets') {
+      const old = random.chance(0.2) ? some() : undefined;
+      if (!old) return;
+      this.#world.lied();
+      this.toOthers({ kind: 'signed', signed: old });
     }
     if (this.#behaviour === 'floods' && random.chance(0.2)) {
+      this.#world.lied();
       const view = random.between(0, 5);
       const seq = random.between(0, 1_000);
       for (const kind of ['prepare', 'commit'] as const)
@@ -175,6 +216,10 @@ export class Liar extends Hub {
           }
       return random.chance(0.5);
     }
+    if ((message.kind === 'prepare' || message.kind === 'commit') && random.chance(0.1)) {
+      this.#world.lied();
+      this.toOthers({ kind: 'signed', signed: keys.sign(this.key, { ...message, digest: 'another' }) });
+    }
     if (message.kind === 'checkpoint') {
       for (const to of others)
         this.#world.send(this.key, to, {
@@ -186,7 +231,19 @@ export class Liar extends Hub {
     return false;
   }
 
+  /** Sends what honest hubs have signed for another batch, as members of another set. */
+  #replay(message: Message): void {
+    if (message.kind !== 'prepare' && message.kind !== 'commit') return;
+    for (const kind of ['prepare', 'commit'] as const)
+      for (const sender of this.rules.keys)
+        this.toOthers({
+          kind: 'signed',
+          signed: OTHER_SET.sign(sender, { ...message, kind, digest: 'of another set' })
+        });
+  }
+
   #forge(message: Message): void {
+    this.#world.lied();
     const { keys } = this.#world;
     if (message.kind === 'prepare' || message.kind === 'commit') {
       for (const sender of this.rules.keys)
@@ -198,7 +255,7 @@ export class Liar extends Hub {
     const { stable } = this.disk;
     const batch: Batch = {
       ...{ seq: stable.seq + 1, time: this.#world.now(), previous: stable.digest },
-      operations: [{ submitter: this.key, number: 0, body: 'mine' }]
+      operations: [MINE(this.key)]
     };
     const digest = keys.digestOf(batch);
     const proposal = { kind: 'prePrepare', view: Math.max(0, view - 1), seq: batch.seq, digest, batch } as const;

@@ -1,5 +1,7 @@
 import type { Committed, Operation } from '../../src/hub/federation/consensus/messages.ts';
-import { operationKey } from '../../src/hub/federation/consensus/state.ts';
+import type { Rules } from '../../src/hub/federation/consensus/rules.ts';
+import { type ConsensusState, operationKey } from '../../src/hub/federation/consensus/state.ts';
+import { History } from './history.ts';
 import { Hub, type Sent, type World } from './hub.ts';
 import { Keys } from './keys.ts';
 import { type Behaviour, Liar } from './liars.ts';
@@ -15,6 +17,10 @@ export interface SimulationOptions {
   readonly steps: number;
   /** Many writes and few disturbances, for a long log. */
   readonly isBusy?: boolean;
+  /** Chance of a crash, a cut or the like at each step; 0: nothing is lost. */
+  readonly disturbance?: number;
+  /** Sees each step of an honest hub. */
+  readonly watch?: (before: ConsensusState, after: ConsensusState, rules: Rules) => void;
 }
 
 /** What a run has shown. */
@@ -25,6 +31,12 @@ export interface SimulationResult {
   readonly crashes: number;
   readonly partitions: number;
   readonly highestView: number;
+  /** Answered writes and reads whose order was checked. */
+  readonly checked: number;
+  /** What the lying hub did otherwise than an honest one. */
+  readonly lies: number;
+  /** Databases that were replaced by the state of another hub. */
+  readonly replaced: number;
   /** Hubs that signed two things for one place, as others saw it. */
   readonly named: ReadonlySet<string>;
 }
@@ -50,7 +62,12 @@ export class Simulation implements World {
   readonly #done = new Map<string, number>();
   readonly #submitted: Operation[] = [];
   readonly #named = new Set<string>();
+  readonly #history = new History();
   #groups = new Map<string, number>();
+  /** Ways on which nothing arrives, `from to`. */
+  #deaf = new Set<string>();
+  #lies = 0;
+  #replaced = 0;
   #loss = 0;
   #time = 1_000_000;
   #order = 0;
@@ -72,11 +89,12 @@ export class Simulation implements World {
       hub.skewMs = this.random.between(-3_000, 3_000);
       hub.start();
     }
-    const { isBusy = false } = this.#options;
+    const { isBusy = false, disturbance = isBusy ? 0.0005 : 0.004 } = this.#options;
     let steps = 0;
     for (; steps < this.#options.steps; steps++) {
-      if (this.random.chance(isBusy ? 0.0005 : 0.004)) this.#disturb();
+      if (this.random.chance(disturbance)) this.#disturb();
       if (this.random.chance(isBusy ? 0.05 : 0.02)) this.#submit();
+      if (this.random.chance(0.02)) this.#read();
       this.#next();
     }
     this.#calm();
@@ -86,7 +104,8 @@ export class Simulation implements World {
     const views = this.#honest().map(({ state }) => state?.view ?? 0);
     return {
       ...{ steps, batches: this.#log.size, operations: this.#done.size, crashes: this.#crashes },
-      ...{ partitions: this.#partitions, highestView: Math.max(...views), named: this.#named }
+      ...{ partitions: this.#partitions, highestView: Math.max(...views), named: this.#named },
+      ...{ checked: this.#history.check(), lies: this.#lies, replaced: this.#replaced }
     };
   }
 
@@ -107,7 +126,8 @@ export class Simulation implements World {
   }
 
   send(from: string, to: string, sent: Sent): void {
-    if (this.#groups.get(from) !== this.#groups.get(to) || this.random.chance(this.#loss)) return;
+    if (this.#groups.get(from) !== this.#groups.get(to) || this.#deaf.has(`${from} ${to}`)) return;
+    if (this.random.chance(this.#loss)) return;
     const copies = this.random.chance(this.#loss / 4) ? 2 : 1;
     for (let copy = 0; copy < copies; copy++)
       this.after(this.random.between(1, 40), () => {
@@ -118,6 +138,7 @@ export class Simulation implements World {
 
   applied(hub: string, { batch }: Committed): void {
     if (hub === this.#liar) return;
+    this.#history.applied(hub, batch, this.#hubs.get(hub)!.disk.tables, this.#time);
     const digest = this.keys.digestOf(batch);
     const first = this.#log.get(batch.seq);
     if (first !== undefined && first !== digest) throw new Violation(`agreement: two batches at ${batch.seq}`);
@@ -139,6 +160,18 @@ export class Simulation implements World {
     this.#named.add(against);
   }
 
+  stepped(before: ConsensusState, after: ConsensusState, rules: Rules): void {
+    if (rules.self !== this.#liar) this.#options.watch?.(before, after, rules);
+  }
+
+  replaced(): void {
+    this.#replaced += 1;
+  }
+
+  lied(): void {
+    this.#lies += 1;
+  }
+
   #next(): void {
     const due = this.#queue.pop();
     if (!due) {
@@ -157,7 +190,15 @@ export class Simulation implements World {
     const hub = this.random.pick([...this.#hubs.values()]);
     if (!hub.isRunning) return;
     const operation = hub.submit(`write ${this.#submitted.length}`);
-    if (hub.key !== this.#liar) this.#submitted.push(operation);
+    if (hub.key === this.#liar) return;
+    this.#submitted.push(operation);
+    this.#history.called(operation, this.#time);
+  }
+
+  /** Reads at a hub what a write that some hub has answered must be in. */
+  #read(): void {
+    const hub = this.random.pick(this.#honest());
+    if (hub.isRunning) this.#history.read(hub.disk.applied.seq, hub.disk.tables);
   }
 
   #disturb(): void {
@@ -172,12 +213,19 @@ export class Simulation implements World {
     } else if (what < 0.75) {
       this.#partitions += 1;
       this.#groups = new Map(this.keys.keys.map((key) => [key, random.between(0, 1)]));
-    } else if (what < 0.9) this.#groups = new Map();
-    else this.#loss = random.pick([0, 0, 0.05, 0.2]);
+    } else if (what < 0.8) {
+      this.#deaf.add(`${hub.key} ${random.pick(this.keys.keys)}`);
+    } else if (what < 0.85) {
+      hub.skewMs = random.between(-10_000, 10_000);
+    } else if (what < 0.92) {
+      this.#groups = new Map();
+      this.#deaf = new Set();
+    } else this.#loss = random.pick([0, 0, 0.05, 0.2]);
   }
 
   #calm(): void {
     this.#groups = new Map();
+    this.#deaf = new Set();
     this.#loss = 0;
     for (const hub of this.#hubs.values()) if (!hub.isRunning) hub.start();
   }

@@ -64,10 +64,24 @@ export function explore(model: Model): Outcome {
   return { states: seen.size, disagreement: null };
 }
 
+const namesByText = new Map<string, string>();
+const namesOfHubs = new WeakMap<HubState, string>();
+
+/** Returns a short name of a hub's state, the same for equal ones: a text of it is made once, not for each state of the set. */
+function nameOf(hub: HubState): string {
+  const known = namesOfHubs.get(hub);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(hub);
+  const name = namesByText.get(text) ?? namesByText.size.toString(36);
+  namesByText.set(text, name);
+  namesOfHubs.set(hub, name);
+  return name;
+}
+
 /** One key for all states that differ by the names of hubs that lead no view. */
 function keyOf(state: State, model: Model): string {
   const leaders = new Set(Array.from({ length: model.views }, (_, view) => leaderOf(model, view)));
-  const texts = state.map((hub) => JSON.stringify(hub));
+  const texts = state.map(nameOf);
   const others = texts.filter((_, index) => !leaders.has(index)).toSorted();
   return [...texts.filter((_, index) => leaders.has(index)), ...others].join();
 }

@@ -16,7 +16,7 @@ const RULES = KEYS.rulesOf('a');
 function batchOf(seq: number, previous: Batch | null, body: string): Batch {
   return {
     ...{ seq, time: 1_000 * seq, previous: previous === null ? '' : KEYS.digestOf(previous) },
-    operations: [{ submitter: 'a', number: seq - 1, body }]
+    operations: [{ submitter: 'a', number: seq - 1, body, sig: '' }]
   };
 }
 

@@ -24,7 +24,7 @@ function acceptProposal(turn: Turn, slot: Slot): void {
   if (!proposal || accepted !== null || proposal.sender === turn.rules.self) return;
   const { digest, batch } = proposal.message;
   if (!isFitting(turn, batch, digest) || !bindVote(turn, 'prepare', seq, digest)) return;
-  putSlot(turn, { ...slot, accepted: digest });
+  putSlot(turn, { ...slot, accepted: digest, since: turn.state.now });
   castVote(turn, { kind: 'prepare', view: turn.state.view, seq, digest });
 }
 
@@ -47,7 +47,7 @@ function isFitting(turn: Turn, batch: Batch, digest: string): boolean {
     const { submitter, number } = operation;
     if (!turn.rules.keys.includes(submitter) || number !== (next.get(submitter) ?? 0)) return false;
     next.set(submitter, number + 1);
-    return turn.rules.isWellFormed(operation);
+    return turn.rules.isSubmitted(operation);
   });
 }
 

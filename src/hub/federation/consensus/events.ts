@@ -7,13 +7,16 @@ export type ConsensusEvent =
   | { readonly type: 'message.received'; readonly signed: Signed<Message> }
   /** An own message is signed and stored. */
   | { readonly type: 'vote.stored'; readonly signed: Signed<Message> }
-  /** A batch is in the database. @property state  digest of all replicated tables, where a checkpoint is due */
+  /**
+   * A batch is in the database. @property state  digest of all replicated tables, the clock of the log and the numbers of submitters, where
+   * a checkpoint is due
+   */
   | { readonly type: 'batch.applied'; readonly seq: number; readonly state: string | null }
   /** Another hub says how far it is. */
   | { readonly type: 'peer.heard'; readonly from: string; readonly view: number; readonly seq: number }
   /** Batches of another hub's log, in order. */
   | { readonly type: 'log.fetched'; readonly entries: readonly Committed[] }
-  /** The database was replaced by the state of a stable checkpoint. */
+  /** The database can be replaced by the state of a stable checkpoint, whose digest covers what `applied` says. */
   | { readonly type: 'state.replaced'; readonly stable: Stable; readonly applied: Applied }
   /** @property now  epoch milliseconds, never below the value before */
   | { readonly type: 'clock.ticked'; readonly now: number };

@@ -5,6 +5,8 @@ export interface Operation {
   readonly number: number;
   /** What is to be done, as canonical JSON. */
   readonly body: string;
+  /** Of its submitter, over the other fields and the set. */
+  readonly sig: string;
 }
 
 /** Operations that are applied together, at one place of the log. */
@@ -41,7 +43,7 @@ export interface Checkpoint {
   readonly seq: number;
   /** Digest of the batch at that place. */
   readonly digest: string;
-  /** Digest of all replicated tables. */
+  /** Digest of all replicated tables, the clock of the log and the numbers of submitters. */
   readonly state: string;
 }
 

@@ -16,7 +16,7 @@ export function propose(turn: Turn): void {
     if (!batch) return;
     const digest = turn.rules.digestOf(batch);
     if (!bindVote(turn, 'prePrepare', seq, digest)) return;
-    putSlot(turn, { ...slotAt(turn, seq), accepted: digest });
+    putSlot(turn, { ...slotAt(turn, seq), accepted: digest, since: state.now });
     castVote(turn, { kind: 'prePrepare', view: state.view, seq, digest, batch });
   }
 }

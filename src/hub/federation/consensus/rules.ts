@@ -13,15 +13,15 @@ export interface Rules {
   readonly isSigned: (signed: Signed<Message>) => boolean;
   /** SHA-256 over the canonical JSON of a batch, hex. */
   readonly digestOf: (batch: Batch) => string;
-  /** Whether an operation has the form that all hubs takeEvent; what it does is judged when it is applied. */
-  readonly isWellFormed: (operation: Operation) => boolean;
+  /** Whether an operation was signed by its submitter and has a form that all hubs take; what it does is judged when it is applied. */
+  readonly isSubmitted: (operation: Operation) => boolean;
 }
 
 /** Batches between two checkpoints. */
 export const CHECKPOINT_INTERVAL = 100;
 /** Places above the stable checkpoint that are open: a hub that is slower by one interval still takes part. */
 export const WINDOW = 2 * CHECKPOINT_INTERVAL;
-/** Batches that a leader proposes precedingOf the first of them is applied. */
+/** Batches that a leader proposes before the first of them is applied. */
 export const MOST_IN_FLIGHT = 8;
 export const MOST_OPERATIONS = 1_000;
 /** Characters of all operations of a batch. */

@@ -29,7 +29,7 @@ export function noteApplied(turn: Turn, seq: number, digestOfState: string | nul
     pending.delete(operationKey(operation));
   }
   const digest = turn.rules.digestOf(batch);
-  Object.assign(state, { advanced, pending, applying: null });
+  Object.assign(state, { advanced, pending, applying: null, appliedAt: state.now });
   if (digestOfState !== null) state.checkpointState = { seq, state: digestOfState };
   state.applied = { seq, digest, time: batch.time, next };
   state.calmBatches += 1;
@@ -50,7 +50,8 @@ function checkState(turn: Turn, { seq, state }: Stable, own: string): void {
 /** Compares how far another hub is: fetches from it, or sends it what it lacks. */
 export function hear(turn: Turn, from: string, view: number, seq: number): void {
   const { state } = turn;
-  if (from === turn.rules.self) return;
+  if (from === turn.rules.self || !turn.rules.keys.includes(from)) return;
+  state.heard = new Map(state.heard).set(from, seq);
   if (seq > state.applied.seq && state.applying === null)
     turn.effects.push({ type: 'fetch', from, seq: state.applied.seq + 1 });
   if (seq < state.applied.seq) turn.effects.push({ type: 'tellStanding', to: from });
@@ -70,9 +71,10 @@ export function takeLog(turn: Turn, entries: readonly Committed[]): void {
   }
 }
 
-/** Goes on from a state that replaced the database. */
+/** Goes on from a state that replaced the database, where a quorum signed it. */
 export function takeState(turn: Turn, stable: Stable, applied: ConsensusState['applied']): void {
   if (stable.seq <= turn.state.applied.seq || !isStable(turn.rules, stable)) return;
+  if (applied.seq !== stable.seq || applied.digest !== stable.digest) return;
   turn.state.applied = applied;
   turn.state.applying = null;
   if (stable.seq > turn.state.stable.seq) setStable(turn, stable);

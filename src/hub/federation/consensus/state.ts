@@ -22,6 +22,8 @@ export interface Slot {
   readonly proposal: Signed<PrePrepare> | null;
   /** Digest that this hub prepares or proposes; null before. */
   readonly accepted: string | null;
+  /** When it did, epoch milliseconds. */
+  readonly since: number;
   /** Digest that this hub commits; null before. */
   readonly committing: string | null;
   /** By sender, the first of each. */
@@ -57,6 +59,8 @@ export interface ConsensusState {
   /** When the view began or was asked for. */
   readonly viewSince: number;
   readonly timeoutMs: number;
+  /** When a batch was applied last. */
+  readonly appliedAt: number;
   /** Batches applied since the view began. */
   readonly calmBatches: number;
   readonly stable: Stable;
@@ -72,6 +76,8 @@ export interface ConsensusState {
   readonly pending: ReadonlyMap<string, Pending>;
   /** By submitter, when an operation of it was applied. */
   readonly advanced: ReadonlyMap<string, number>;
+  /** By hub, the last place that it says to have applied. */
+  readonly heard: ReadonlyMap<string, number>;
   /** By sender, its wish for the highest view. */
   readonly changes: ReadonlyMap<string, Signed<ViewChange>>;
   /** By place and sender. */
@@ -125,7 +131,7 @@ export function operationKey({ submitter, number }: Pick<Operation, 'submitter' 
 /** Returns an empty place. */
 export function emptySlot(seq: number): Slot {
   return {
-    ...{ seq, proposal: null, accepted: null, committing: null, prepared: null, committed: null },
+    ...{ seq, proposal: null, accepted: null, since: 0, committing: null, prepared: null, committed: null },
     ...{ prepares: new Map(), commits: new Map() }
   };
 }
@@ -160,15 +166,17 @@ export function restore({ now, stable, applied, log, votes, pending }: Restored)
     own.set(`${message.kind}/${message.seq}`, signed);
     if (message.kind !== 'prePrepare') continue;
     const slot = slots.get(message.seq) ?? emptySlot(message.seq);
-    slots.set(message.seq, { ...slot, proposal: signed as Signed<PrePrepare>, accepted: message.digest });
+    slots.set(message.seq, { ...slot, proposal: signed as Signed<PrePrepare>, accepted: message.digest, since: now });
   }
   return {
     ...{ now, view, isChanging: view > 0, viewSince: now, timeoutMs: ROUND_TIMEOUT_MS, calmBatches: 0 },
+    appliedAt: now,
+    changes,
     ...{ stable, applied, applying: null, slots, carried: new Map(), carriedTo: 0, bound, own },
     pending: new Map(pending.map((operation) => [operationKey(operation), { operation, since: now }])),
     ...{
       advanced: new Map(),
-      changes: new Map(),
+      heard: new Map(),
       checkpoints: new Map(),
       newView: null,
       resentAt: now,

@@ -14,8 +14,8 @@ import { beginView, checkTime, joinView, takeChange, takeNewView } from './views
 const MOST_PENDING = 1_000;
 
 /**
- * Returns what a hub of a set is and does after an event: PBFT with a leader for each view, batches that name the one precedingOf, and votes
- * that are stored precedingOf they are sent.
+ * Returns what a hub of a set is and does after an event: PBFT with a leader for each view, batches that name the one before, and votes
+ * that are stored before they are sent.
  *
  * It depends on its arguments alone. Effects are carried out in order, and their outcomes come back as events.
  *
@@ -77,7 +77,7 @@ function keepOperation(turn: Turn, operation: Operation): void {
   const next = turn.state.applied.next.get(submitter) ?? 0;
   const key = operationKey(operation);
   if (number < next || number >= next + MOST_PENDING || turn.state.pending.has(key)) return;
-  if (!turn.rules.keys.includes(submitter) || !turn.rules.isWellFormed(operation)) return;
+  if (!turn.rules.keys.includes(submitter) || !turn.rules.isSubmitted(operation)) return;
   turn.state.pending = new Map(turn.state.pending).set(key, { operation, since: turn.state.now });
 }
 

@@ -64,9 +64,10 @@ export function checkTime(turn: Turn): void {
   if (since === null && !state.isChanging) return;
   const deadline = (state.isChanging ? state.viewSince : Math.max(since!, state.viewSince)) + state.timeoutMs;
   // A hub that asks alone waits for others; one that came back into a view without having asked for it does not.
-  const wishes = wishesFor(turn, state.view);
-  const hasAsked = wishes.some(({ sender }) => sender === turn.rules.self);
-  const mayChange = !state.isChanging || !hasAsked || wishes.length >= turn.rules.quorum;
+  // Who asks for a later view counts as well, or hubs that ask for different views would wait for each other for ever.
+  const asking = [...state.changes.values()].filter(({ message }) => message.view >= state.view);
+  const hasAsked = asking.some(({ sender }) => sender === turn.rules.self);
+  const mayChange = !state.isChanging || !hasAsked || asking.length >= turn.rules.quorum;
   if (state.now >= deadline && mayChange) {
     state.timeoutMs = Math.min(2 * state.timeoutMs, LONGEST_TIMEOUT_MS);
     askFor(turn, state.view + 1);
@@ -81,7 +82,7 @@ export function checkTime(turn: Turn): void {
 
 /** Since when the oldest work waits that the leader could have done; null where there is none. */
 function undecidedSince(turn: Turn): number | null {
-  const { pending, advanced, applied, slots, viewSince } = turn.state;
+  const { pending, advanced, applied, appliedAt, slots } = turn.state;
   let oldest: number | null = null;
   const note = (since: number) => {
     oldest = oldest === null ? since : Math.min(oldest, since);
@@ -90,7 +91,8 @@ function undecidedSince(turn: Turn): number | null {
     const head = pending.get(operationKey({ submitter, number: applied.next.get(submitter) ?? 0 }));
     if (head) note(Math.max(head.since, advanced.get(submitter) ?? 0));
   }
-  if ([...slots.values()].some(({ seq, accepted }) => seq > applied.seq && accepted !== null)) note(viewSince);
+  for (const { seq, accepted, since } of slots.values())
+    if (seq > applied.seq && accepted !== null) note(Math.max(since, appliedAt));
   return oldest;
 }
 

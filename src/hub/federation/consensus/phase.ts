@@ -1,0 +1,27 @@
+import { leaderOf, MOST_IN_FLIGHT, type Rules } from './rules.ts';
+import type { ConsensusState, Slot } from './state.ts';
+
+/** States of the machine `validator`. */
+export type HubPhase = 'following' | 'leading' | 'changingView' | 'catchingUp' | 'halted';
+/** States of the machine `logPlace`. */
+export type PlacePhase = 'empty' | 'prePrepared' | 'prepared' | 'committed' | 'applied';
+
+/** Returns what a hub does. */
+export function phaseOf(state: ConsensusState, rules: Pick<Rules, 'keys' | 'self' | 'faulty'>): HubPhase {
+  if (state.isHalted) return 'halted';
+  // More hubs than may lie are further than a leader proposes ahead.
+  const ahead = [...state.heard.values()].filter((seq) => seq > state.applied.seq + MOST_IN_FLIGHT);
+  if (ahead.length > rules.faulty) return 'catchingUp';
+  if (state.isChanging) return 'changingView';
+  return leaderOf(rules, state.view) === rules.self ? 'leading' : 'following';
+}
+
+/** Returns how far a place is at a hub. */
+export function placePhaseOf({ applied, stable, slots }: ConsensusState, seq: number): PlacePhase {
+  if (seq <= applied.seq) return 'applied';
+  const slot: Slot | undefined = slots.get(seq);
+  if (slot?.committed) return 'committed';
+  if (!slot || seq <= stable.seq) return 'empty';
+  if (slot.committing !== null) return 'prepared';
+  return slot.accepted === null ? 'empty' : 'prePrepared';
+}

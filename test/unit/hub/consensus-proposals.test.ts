@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Batch, PrePrepare } from '../../../src/hub/federation/consensus/messages.ts';
+import {
+  MOST_BATCH_LENGTH,
+  MOST_OPERATIONS,
+  MOST_SKEW_MS,
+  WINDOW
+} from '../../../src/hub/federation/consensus/rules.ts';
+import { OneHub } from '../../federation/one-hub.ts';
+
+/** A follower that has decided the first batch, and that batch. */
+function follower(): { hub: OneHub; first: Batch } {
+  const hub = new OneHub('b');
+  const first = hub.batch(1, null);
+  hub.decide(first);
+  hub.effects();
+  return { hub, first };
+}
+
+function isPrepared(
+  change: (hub: OneHub, first: Batch) => Partial<Batch>,
+  alter: (p: PrePrepare) => PrePrepare = (p) => p,
+  sender = 'a'
+): boolean {
+  const { hub, first } = follower();
+  hub.receive(sender, alter(hub.proposal(0, hub.batch(2, first, change(hub, first)))));
+  return hub.cast().length > 0;
+}
+
+test('a follower prepares a proposal that follows the log', () => {
+  assert.ok(isPrepared(() => ({})));
+  assert.ok(isPrepared((hub) => ({ time: hub.state.now + MOST_SKEW_MS })));
+  assert.ok(
+    isPrepared((hub) => ({ operations: [hub.operation('c', 1), hub.operation('c', 2), hub.operation('a', 0)] }))
+  );
+});
+
+test('a follower prepares no batch that all could not agree on', () => {
+  const wrong: Record<string, (hub: OneHub, first: Batch) => Partial<Batch>> = {
+    'that follows another batch': () => ({ previous: 'another' }),
+    'at the time of the one before': (_, { time }) => ({ time }),
+    'of a time to come': (hub) => ({ time: hub.state.now + MOST_SKEW_MS + 1 }),
+    'without operations': () => ({ operations: [] }),
+    'with too many operations': (hub) => ({
+      operations: Array.from({ length: MOST_OPERATIONS + 1 }, (_, number) => hub.operation('d', number))
+    }),
+    'that is too long': (hub) => ({
+      operations: Array.from({ length: MOST_BATCH_LENGTH / 900 + 1 }, (_, number) =>
+        hub.operation('d', number, 'x'.repeat(900))
+      )
+    }),
+    'with an operation that is applied': (hub) => ({ operations: [hub.operation('c', 0)] }),
+    'with a gap of numbers': (hub) => ({ operations: [hub.operation('c', 2)] }),
+    'with a number twice': (hub) => ({ operations: [hub.operation('c', 1), hub.operation('c', 1)] }),
+    'with an operation of a stranger': (hub) => ({ operations: [hub.operation('z', 0)] }),
+    'with an operation that nobody signed': () => ({ operations: [{ submitter: 'c', number: 1, body: 'x', sig: '' }] }),
+    'with an operation of no form': (hub) => ({ operations: [hub.operation('c', 1, '')] })
+  };
+  for (const [what, change] of Object.entries(wrong)) assert.equal(isPrepared(change), false, `a batch ${what}`);
+});
+
+test('a follower prepares no batch of an old time when its own clock is far ahead', () => {
+  const { hub, first } = follower();
+  const batch = hub.batch(2, first);
+  hub.take({ type: 'clock.ticked', now: batch.time + MOST_SKEW_MS + 1 });
+  hub.effects();
+  hub.receive('a', hub.proposal(0, batch));
+  assert.ok(!hub.cast().includes('prepare 0/2'));
+});
+
+test('a proposal counts from the leader of its view alone, for an open place, under its digest', () => {
+  const same = () => ({});
+  assert.equal(isPrepared(same, undefined, 'c'), false, 'of a follower');
+  assert.equal(isPrepared(same, undefined, 'z'), false, 'of a stranger');
+  assert.equal(
+    isPrepared(same, (proposal) => ({ ...proposal, view: 4 })),
+    false,
+    'of a later view with the same leader'
+  );
+  assert.equal(
+    isPrepared(same, (proposal) => ({ ...proposal, digest: 'another' })),
+    false,
+    'another digest'
+  );
+  assert.equal(
+    isPrepared(same, (proposal) => ({ ...proposal, seq: 3 })),
+    false,
+    'another place'
+  );
+  const { hub } = follower();
+  hub.receive('a', hub.proposal(0, hub.batch(WINDOW + 1, null)));
+  assert.equal(hub.state.slots.has(WINDOW + 1), false, 'above the window');
+});
+
+test('of two proposals for one place the first is prepared, and both are evidence', () => {
+  const { hub, first } = follower();
+  const [one, other] = [hub.batch(2, first), hub.batch(2, first, { time: hub.state.now + 9 })];
+  hub.receive('a', hub.proposal(0, one));
+  assert.deepEqual(hub.cast(), ['prepare 0/2']);
+  hub.receive('a', hub.proposal(0, other));
+  assert.deepEqual(
+    hub.effects().map(({ type }) => type),
+    ['evidence']
+  );
+  hub.receive('a', hub.proposal(0, one));
+  assert.deepEqual(hub.effects(), []);
+});
+
+test('a proposal that came before the one it follows is prepared after it', () => {
+  const { hub, first } = follower();
+  const second = hub.batch(2, first);
+  hub.receive('a', hub.proposal(0, hub.batch(3, second)));
+  assert.deepEqual(hub.cast(), []);
+  hub.receive('a', hub.proposal(0, second));
+  assert.deepEqual(hub.cast(), ['prepare 0/2', 'prepare 0/3']);
+});
+
+test('a leader proposes what waits, each operation once, no more than eight batches ahead', () => {
+  const hub = new OneHub('a');
+  for (let number = 0; number < 12; number++)
+    hub.take({ type: 'operation.submitted', operation: hub.operation('c', number) });
+  assert.deepEqual(
+    hub.cast(),
+    Array.from({ length: 8 }, (_, at) => `prePrepare 0/${at + 1}`)
+  );
+});
+
+test('an operation waits at a hub only when its submitter signed it, near the numbers that are applied', () => {
+  const hub = new OneHub('b');
+  const forged = { submitter: 'c', number: 0, body: 'x', sig: '' };
+  for (const operation of [forged, hub.operation('c', 1_000), hub.operation('z', 0)])
+    hub.take({ type: 'operation.submitted', operation });
+  assert.equal(hub.state.pending.size, 0);
+  hub.take({ type: 'operation.submitted', operation: hub.operation('c', 999) });
+  assert.equal(hub.state.pending.size, 1);
+});

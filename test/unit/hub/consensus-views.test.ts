@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type Batch,
+  EMPTY_LOG,
+  type Prepared,
+  type ViewChange
+} from '../../../src/hub/federation/consensus/messages.ts';
+import { OneHub } from '../../federation/one-hub.ts';
+
+const wish = (view: number, ...places: Prepared[]): ViewChange => ({
+  kind: 'viewChange',
+  view,
+  stable: EMPTY_LOG,
+  places
+});
+
+/** A follower at which an operation waits. */
+function waiting(self = 'c'): OneHub {
+  const hub = new OneHub(self);
+  hub.take({ type: 'operation.submitted', operation: hub.operation('d', 0) });
+  return hub;
+}
+
+/** Proof that `a` proposed a batch in view 0 and two others prepared it. */
+function prepared(hub: OneHub, batch: Batch): Prepared {
+  return {
+    proposal: hub.signed('a', hub.proposal(0, batch)),
+    votes: ['c', 'd'].map((sender) => hub.signed(sender, hub.vote('prepare', 0, batch)))
+  };
+}
+
+/** A hub in view 1, which began with a prepared batch. */
+function inSecondView(self: string): { hub: OneHub; batch: Batch } {
+  const hub = new OneHub(self);
+  const batch = hub.batch(1, null);
+  const changes = [hub.signed('b', wish(1)), hub.signed('c', wish(1, prepared(hub, batch))), hub.signed('d', wish(1))];
+  hub.receive('b', { kind: 'newView', view: 1, changes });
+  assert.deepEqual([hub.state.view, hub.state.isChanging], [1, false]);
+  hub.effects();
+  return { hub, batch };
+}
+
+test('a hub asks for the next view when an operation waits for two seconds, and not before', () => {
+  const hub = waiting();
+  hub.wait(1);
+  assert.deepEqual(hub.cast(), []);
+  hub.wait(1);
+  assert.deepEqual(hub.cast(), ['viewChange 1']);
+  const idle = new OneHub('c');
+  idle.wait(100);
+  assert.deepEqual(idle.cast(), []);
+});
+
+test('a leader of a long view keeps it while batches are decided', () => {
+  const hub = new OneHub('c');
+  hub.wait(3_600);
+  let last: Batch | null = null;
+  for (let seq = 1; seq <= 20; seq++) {
+    const batch: Batch = hub.batch(seq, last);
+    hub.receive('a', hub.proposal(0, batch));
+    hub.wait(1);
+    hub.decide(batch);
+    last = batch;
+  }
+  assert.deepEqual([hub.state.view, hub.state.isChanging, hub.state.applied.seq], [0, false, 20]);
+  hub.receive('a', hub.proposal(0, hub.batch(21, last)));
+  hub.wait(2);
+  assert.equal(hub.state.isChanging, true);
+});
+
+test('who asks alone asks for no further view; with a quorum that asks, for the next after twice the time', () => {
+  const hub = waiting();
+  hub.wait(60);
+  assert.equal(hub.state.view, 1);
+  hub.receiveAll('bd', wish(1));
+  hub.wait(1);
+  assert.equal(hub.state.view, 2);
+  hub.receiveAll('bd', wish(2));
+  hub.wait(7);
+  assert.equal(hub.state.view, 2);
+  hub.wait(1);
+  assert.equal(hub.state.view, 3);
+});
+
+test('hubs that ask for different views come together, though none of these views has a quorum', () => {
+  const hub = waiting();
+  hub.receive('d', wish(6));
+  hub.wait(2);
+  hub.receive('b', wish(1));
+  assert.equal(hub.state.view, 1);
+  hub.wait(60);
+  assert.equal(hub.state.view > 1, true);
+});
+
+test('a hub that restarts while it asks for a view goes on asking for that one', () => {
+  const before = waiting();
+  const votes = [{ signed: before.signed('c', wish(3)), prepared: null }];
+  const hub = new OneHub('c', { votes, pending: [before.operation('d', 0)] });
+  hub.wait(100);
+  assert.equal(hub.state.view, 3);
+});
+
+test('a hub joins a later view for which two ask, and none for which one does', () => {
+  const hub = new OneHub('c');
+  hub.receive('a', wish(5));
+  assert.deepEqual(hub.cast(), []);
+  hub.receive('b', wish(3));
+  assert.deepEqual(hub.cast(), ['viewChange 3']);
+});
+
+test('votes of a view that it left do not count, and it casts none while it asks', () => {
+  const hub = waiting();
+  const batch = hub.batch(1, null);
+  hub.wait(2);
+  hub.effects();
+  hub.receive('a', hub.proposal(0, batch));
+  hub.receiveAll('abd', hub.vote('prepare', 0, batch));
+  hub.receiveAll('abd', hub.vote('commit', 0, batch));
+  assert.deepEqual(hub.effects(), []);
+});
+
+test('a view begins by its leader with proved wishes of three hubs', () => {
+  const hub = new OneHub('c');
+  const signed = (senders: string, view = 1) => [...senders].map((sender) => hub.signed(sender, wish(view)));
+  const begin = (sender: string, changes: ReturnType<typeof signed>, view = 1) => {
+    hub.receive(sender, { kind: 'newView', view, changes });
+    return hub.state.view === view && !hub.state.isChanging;
+  };
+  const forged = ['a', 'b', 'd'].map((sender) => hub.keys.forge(sender, wish(1)));
+  const unproved = hub.signed('d', { ...wish(1), stable: { ...EMPTY_LOG, seq: 100 } });
+  assert.equal(begin('d', signed('abd')), false, 'by another hub');
+  assert.equal(begin('b', signed('ab')), false, 'two wishes');
+  assert.equal(begin('b', signed('abb')), false, 'one wish twice');
+  assert.equal(begin('b', signed('abz')), false, 'a wish of a stranger');
+  assert.equal(begin('b', signed('abd', 2)), false, 'wishes for another view');
+  assert.equal(begin('b', forged), false, 'forged wishes');
+  assert.equal(begin('b', [...signed('ab'), unproved]), false, 'a wish without its proof');
+  assert.equal(begin('b', signed('abd')), true);
+  assert.equal(begin('a', signed('abd', 0), 0), false, 'a view that is over');
+});
+
+test('a leader begins its view once, with the wishes of three hubs, and proposes what was prepared', () => {
+  const hub = new OneHub('b');
+  const batch = hub.batch(1, null);
+  hub.receive('c', wish(1, prepared(hub, batch)));
+  hub.receive('d', wish(1));
+  assert.deepEqual(hub.cast(), ['viewChange 1', 'newView 1', 'prePrepare 1/1']);
+  assert.equal(hub.state.slots.get(1)!.accepted, hub.keys.digestOf(batch));
+});
+
+test('a follower prepares what its view began with, and nothing else in its place', () => {
+  for (const isOther of [false, true]) {
+    const { hub, batch } = inSecondView('d');
+    const proposed = isOther ? hub.batch(1, null, { time: hub.state.now + 50 }) : batch;
+    hub.receive('b', hub.proposal(1, proposed));
+    assert.deepEqual(hub.cast(), isOther ? [] : ['prepare 1/1']);
+  }
+});
+
+test('a hub that asks for a view says what it has prepared and committed', () => {
+  const hub = new OneHub('c');
+  const first = hub.batch(1, null);
+  hub.decide(first);
+  const second = hub.batch(2, first);
+  hub.receive('a', hub.proposal(0, second));
+  hub.receive('b', hub.vote('prepare', 0, second));
+  hub.effects();
+  hub.wait(2);
+  const wishes = hub
+    .effects()
+    .flatMap((effect) => (effect.type === 'vote' && effect.message.kind === 'viewChange' ? [effect.message] : []));
+  assert.deepEqual(
+    wishes[0]!.places.map((place) =>
+      'proposal' in place ? ['prepared', place.proposal.message.seq] : ['committed', place.batch.seq]
+    ),
+    [
+      ['committed', 1],
+      ['prepared', 2]
+    ]
+  );
+});
+
+test('the time for an answer doubles up to a minute, and is the shortest again after ten batches', () => {
+  const { hub, batch } = inSecondView('d');
+  hub.receive('b', hub.proposal(1, batch));
+  hub.wait(2);
+  assert.equal(hub.state.timeoutMs, 4_000);
+  for (let view = 2; view < 12; view++) {
+    hub.receiveAll('abc', wish(view));
+    hub.wait(61);
+  }
+  assert.equal(hub.state.timeoutMs, 60_000);
+  const changes = ['a', 'b', 'c'].map((sender) => hub.signed(sender, wish(20)));
+  hub.receive('a', { kind: 'newView', view: 20, changes });
+  let last: Batch | null = null;
+  for (let seq = 1; seq <= 10; seq++) {
+    const next: Batch = hub.batch(seq, last);
+    hub.decide(next, null, 20);
+    last = next;
+  }
+  assert.equal(hub.state.timeoutMs, 2_000);
+});
+
+test('who is behind is told what began the view', () => {
+  const { hub } = inSecondView('c');
+  hub.take({ type: 'peer.heard', from: 'd', view: 0, seq: 0 });
+  assert.deepEqual(
+    hub.effects().map((effect) => effect.type),
+    ['send']
+  );
+});
+
+test('what was sent is sent again while nothing moves', () => {
+  const hub = waiting();
+  hub.wait(3);
+  const again = hub
+    .effects()
+    .flatMap((effect) => (effect.type === 'sendAgain' ? effect.messages.map(({ message }) => message.kind) : []));
+  assert.deepEqual(again, ['viewChange']);
+});

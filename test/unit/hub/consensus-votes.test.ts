@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Batch, type Checkpoint, EMPTY_LOG, type Stable } from '../../../src/hub/federation/consensus/messages.ts';
+import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
+import { OneHub } from '../../federation/one-hub.ts';
+
+/** A follower that prepares a proposal for the first place. */
+function preparing(): { hub: OneHub; batch: Batch } {
+  const hub = new OneHub('b');
+  const batch = hub.batch(1, null);
+  hub.receive('a', hub.proposal(0, batch));
+  assert.deepEqual(hub.cast(), ['prepare 0/1']);
+  return { hub, batch };
+}
+
+/** A follower that has applied batches up to a checkpoint, in the state `own`. */
+function atCheckpoint(own = 'own'): { hub: OneHub; last: Batch } {
+  const hub = new OneHub('b');
+  let last: Batch | null = null;
+  for (let seq = 1; seq <= CHECKPOINT_INTERVAL; seq++) {
+    const batch: Batch = hub.batch(seq, last);
+    hub.decide(batch, seq === CHECKPOINT_INTERVAL ? own : null);
+    last = batch;
+  }
+  return { hub, last: last! };
+}
+
+function checkpointOf(hub: OneHub, last: Batch, state: string): Checkpoint {
+  return { kind: 'checkpoint', seq: last.seq, digest: hub.keys.digestOf(last), state };
+}
+
+test('a place is committed when the leader, this hub and one more have prepared it', () => {
+  const { hub, batch } = preparing();
+  const prepare = hub.vote('prepare', 0, batch);
+  hub.receiveAll('abz', prepare);
+  hub.receive('c', { ...prepare, digest: 'another' });
+  hub.receive('d', { ...prepare, view: 4 });
+  assert.deepEqual(hub.cast(), [], 'the leader twice, itself, a stranger, another digest, another view');
+  hub.receive('d', prepare);
+  assert.deepEqual(hub.cast(), ['commit 0/1']);
+});
+
+test('a batch is written when three hubs have committed it, one at a time, in order', () => {
+  const { hub, batch } = preparing();
+  const second = hub.batch(2, batch);
+  hub.receive('a', hub.proposal(0, second));
+  hub.receiveAll('cd', hub.vote('prepare', 0, second));
+  hub.receiveAll('acd', hub.vote('commit', 0, second));
+  const writes = () => hub.effects().flatMap((effect) => (effect.type === 'apply' ? [effect.batch.seq] : []));
+  assert.deepEqual(writes(), []);
+  hub.receiveAll('cdz', hub.vote('commit', 0, batch));
+  hub.receive('a', { ...hub.vote('commit', 0, batch), digest: 'another' });
+  assert.deepEqual(writes(), []);
+  hub.receiveAll('cd', hub.vote('prepare', 0, batch));
+  assert.deepEqual(writes(), [1]);
+  hub.write();
+  assert.deepEqual(writes(), [2]);
+});
+
+test('a place is not committed before the one that it follows', () => {
+  const { hub, batch } = preparing();
+  const second = hub.batch(2, batch);
+  hub.receive('a', hub.proposal(0, second));
+  hub.receiveAll('cd', hub.vote('prepare', 0, second));
+  assert.deepEqual(hub.cast(), ['prepare 0/2']);
+  hub.receiveAll('cd', hub.vote('prepare', 0, batch));
+  assert.deepEqual(hub.cast(), ['commit 0/1', 'commit 0/2']);
+});
+
+test('two votes of one hub for one place are evidence, and the first counts', () => {
+  for (const kind of ['prepare', 'commit'] as const) {
+    const { hub, batch } = preparing();
+    hub.receive('c', { ...hub.vote(kind, 0, batch), digest: 'another' });
+    hub.receive('c', hub.vote(kind, 0, batch));
+    assert.deepEqual(
+      hub.effects().map(({ type }) => type),
+      ['evidence'],
+      kind
+    );
+  }
+});
+
+test('a hub that restarts votes for nothing else than before', () => {
+  const { hub, batch } = preparing();
+  const signed = hub.signed('b', hub.vote('prepare', 0, batch));
+  const again = new OneHub('b', { votes: [{ signed, prepared: null }] });
+  again.receive('a', again.proposal(0, again.batch(1, null, { time: again.state.now + 50 })));
+  assert.deepEqual(again.cast(), []);
+  const same = new OneHub('b', { votes: [{ signed, prepared: null }] });
+  same.receive('a', same.proposal(0, batch));
+  assert.deepEqual(same.cast(), ['prepare 0/1']);
+});
+
+test('a hub signs its state at a checkpoint, and three equal states are stable', () => {
+  const { hub, last } = atCheckpoint();
+  assert.equal(hub.cast().at(-1), `checkpoint ${CHECKPOINT_INTERVAL}`);
+  hub.receiveAll('cz', checkpointOf(hub, last, 'own'));
+  hub.receive('d', checkpointOf(hub, last, 'other'));
+  assert.equal(hub.state.stable.seq, 0);
+  hub.receive('a', checkpointOf(hub, last, 'own'));
+  assert.deepEqual([hub.state.stable.seq, hub.state.stable.votes.length], [CHECKPOINT_INTERVAL, 3]);
+  assert.equal(hub.state.isHalted, false);
+});
+
+test('a hub whose state is not the one that three others signed halts, and does nothing more', () => {
+  const { hub, last } = atCheckpoint();
+  hub.effects();
+  hub.receiveAll('acd', checkpointOf(hub, last, 'theirs'));
+  assert.deepEqual(hub.effects(), [{ type: 'halt', seq: CHECKPOINT_INTERVAL, state: 'own', signed: 'theirs' }]);
+  hub.receive('a', hub.proposal(0, hub.batch(CHECKPOINT_INTERVAL + 1, last)));
+  hub.wait(10);
+  assert.deepEqual(hub.effects(), []);
+});
+
+test('a hub that reaches a checkpoint after the others halts in another state as well', () => {
+  const { hub, last } = atCheckpoint('own');
+  const late = new OneHub('b');
+  const stable = checkpointOf(hub, last, 'theirs');
+  late.receiveAll('acd', stable);
+  assert.equal(late.state.stable.seq, CHECKPOINT_INTERVAL);
+  let before: Batch | null = null;
+  for (let seq = 1; seq <= CHECKPOINT_INTERVAL; seq++) {
+    const batch: Batch = late.batch(seq, before);
+    const votes = ['a', 'c', 'd'].map((sender) => late.signed(sender, late.vote('commit', 0, batch)));
+    late.take({ type: 'log.fetched', entries: [{ batch, votes }] });
+    if (late.state.applying === null) break;
+    late.write(seq === CHECKPOINT_INTERVAL ? 'own' : null);
+    before = batch;
+  }
+  assert.equal(late.state.isHalted, true);
+});
+
+test('a batch of another log is taken with its commits alone, behind the last one', () => {
+  const hub = new OneHub('b');
+  const [first, other] = [hub.batch(1, null), hub.batch(1, null, { time: hub.state.now + 7 })];
+  const second = hub.batch(2, first);
+  const by = (senders: string, batch: Batch) => ({
+    batch,
+    votes: [...senders].map((sender) => hub.signed(sender, hub.vote('commit', 0, batch)))
+  });
+  const wrong = {
+    'too few commits': [by('ac', first)],
+    'one commit twice': [by('aac', first)],
+    'a commit of a stranger': [by('acz', first)],
+    'commits of another batch': [{ ...by('acd', other), batch: first }],
+    'forged commits': [
+      { batch: first, votes: ['a', 'c', 'd'].map((k) => hub.keys.forge(k, hub.vote('commit', 0, first))) }
+    ],
+    prepares: [{ batch: first, votes: ['a', 'c', 'd'].map((k) => hub.signed(k, hub.vote('prepare', 0, first))) }],
+    'a gap': [by('acd', second)]
+  };
+  for (const [what, entries] of Object.entries(wrong)) {
+    hub.take({ type: 'log.fetched', entries });
+    assert.equal(hub.state.applying, null, what);
+  }
+  hub.take({ type: 'log.fetched', entries: [by('acd', first), by('acd', second)] });
+  hub.write();
+  hub.write();
+  assert.equal(hub.state.applied.seq, 2);
+});
+
+test('a state is taken from a checkpoint that three hubs signed, at its own place', () => {
+  const { hub, last } = atCheckpoint();
+  const checkpoint = checkpointOf(hub, last, 's');
+  const { seq, digest, state } = checkpoint;
+  const stableBy = (senders: string): Stable => ({
+    ...{ seq, digest, state },
+    votes: [...senders].map((sender) => fresh.signed(sender, checkpoint))
+  });
+  const fresh = new OneHub('b');
+  const applied = { seq, digest, time: 5, next: new Map([['c', 100]]) };
+  const wrong = {
+    'signed by two': { stable: stableBy('ac'), applied },
+    'signed by one twice': { stable: stableBy('acc'), applied },
+    'of another state': { stable: { ...stableBy('acd'), state: 'mine' }, applied },
+    'at another place': { stable: stableBy('acd'), applied: { ...applied, seq: 200 } },
+    'behind another batch': { stable: stableBy('acd'), applied: { ...applied, digest: 'mine' } },
+    'of the empty log': { stable: { ...EMPTY_LOG, seq }, applied }
+  };
+  for (const [what, taken] of Object.entries(wrong)) {
+    fresh.take({ type: 'state.replaced', ...taken });
+    assert.equal(fresh.state.applied.seq, 0, what);
+  }
+  fresh.take({ type: 'state.replaced', stable: stableBy('acd'), applied });
+  assert.deepEqual([fresh.state.applied.seq, fresh.state.stable.seq], [seq, seq]);
+});

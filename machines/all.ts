@@ -4,6 +4,7 @@ import { mempoolMachine } from './chain/mempool.ts';
 import { availabilityMachine } from './explorer/availability.ts';
 import { attestationMachine } from './hub/attestation.ts';
 import { logPlaceMachine } from './hub/log-place.ts';
+import { peerMachine } from './hub/peer.ts';
 import { priceRoundMachine } from './hub/price-round.ts';
 import { proposalMachine } from './hub/proposal.ts';
 import { reorgReportMachine } from './hub/reorg-report.ts';
@@ -42,6 +43,7 @@ export const MACHINES: Readonly<Record<string, AnyStateMachine>> = {
   reorgReport: reorgReportMachine,
   validator: validatorMachine,
   logPlace: logPlaceMachine,
+  peer: peerMachine,
   restart: restartMachine,
   circuitBreaker: circuitBreakerMachine,
   audit: auditMachine,

@@ -51,7 +51,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'actors/prices/': [
     ...['node:', 'src/hub/store/', 'src/hub/oracle/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS]
   ],
-  'src/hub/federation/gossip/': ['node:', 'src/consensus/'],
+  'src/hub/federation/gossip/': [
+    ...['node:', 'ws', 'xstate', 'src/hub/federation/consensus/', 'machines/hub/', 'src/consensus/']
+  ],
   'src/hub/federation/consensus/': [],
   'src/hub/store/': [
     ...['node:', 'xstate', 'src/hub/oracle/', 'src/db/core/', 'machines/hub/', 'machines/runtime/', 'src/coin/'],

@@ -8,7 +8,8 @@ export type GossipFault =
   | 'seen before'
   | 'too many'
   | 'wrong signature'
-  | 'no member';
+  | 'no member'
+  | 'denied';
 
 /** A connection, as its messages are counted. */
 export interface Link {
@@ -75,6 +76,10 @@ export class GossipIntake {
     this.#limits = limits;
   }
 
+  get limits(): GossipLimits {
+    return this.#limits;
+  }
+
   /** Messages that were forgotten before their time, because too many came. */
   get forgotten(): number {
     return this.#forgotten;
@@ -82,7 +87,7 @@ export class GossipIntake {
 
   /** Returns a message whose signature is to be checked, or why it goes no further. @param now  epoch milliseconds */
   admit(text: string, link: Link, now: number): Envelope | GossipFault {
-    if (link.peer !== null && this.isDenied(link.peer, now)) return 'too many';
+    if (link.peer !== null && this.isDenied(link.peer, now)) return 'denied';
     const envelope = readEnvelope(text);
     if (typeof envelope === 'string') return this.#charge(link, now) ? envelope : 'too many';
     if (Math.abs(now - envelope.timestamp) > this.#limits.skewMs)

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { SigningKey } from '../../src/consensus/auth-signature.ts';
+import { type Envelope, signEnvelope } from '../../src/hub/federation/gossip/envelope.ts';
+import { Handshake } from '../../src/hub/federation/gossip/handshake.ts';
+import { Intruder, KEYS, type MeshHub, SET, STRANGER, standingOf, startHub, until } from './mesh-hub.ts';
+
+const [A, B, C, D] = KEYS as [SigningKey, SigningKey, SigningKey, SigningKey];
+let hub: MeshHub;
+let friend: MeshHub;
+before(async () => {
+  hub = await startHub(A, { limits: { handshakeMs: 1_500, heartbeatMs: 500 } });
+  friend = await startHub(B, { seeds: [hub.mesh.addr] });
+  await until('they are connected', () => hub.mesh.peers.length === 1);
+});
+after(() => Promise.all([hub.mesh.stop(), friend.mesh.stop()]));
+
+/** What a hub answers to the first message of a socket. */
+async function answerTo(send: (intruder: Intruder) => void): Promise<string> {
+  const intruder = await Intruder.dial(hub.mesh.addr);
+  send(intruder);
+  return intruder.end();
+}
+
+test('refused at the door by name: what is no handshake of a member', async () => {
+  const attacks: Record<string, [string, (intruder: Intruder) => void]> = {
+    'a text': ['1008 no JSON', ({ socket }) => socket.send('hello')],
+    bytes: ['1008 wrong shape', ({ socket }) => socket.send(Buffer.from('{}'))],
+    'a bomb of brackets': ['1008 too deep', ({ socket }) => socket.send('['.repeat(50_000))],
+    'a seventh field': ['1008 wrong shape', (one) => one.greet(C, {}, { extra: 1 } as object)],
+    'a key of no member': ['1008 no member', (one) => one.greet(STRANGER)],
+    'its own key': ['1000 own message', (one) => one.greet(A)],
+    'a signature of another': ['1008 wrong signature', (one) => one.greet(C, {}, { sig: '00'.repeat(64) })],
+    'a message of yesterday': ['1008 another time', (one) => one.greet(C, {}, { timestamp: Date.now() - 86_400_000 })],
+    'another set': ['1008 another set', (one) => one.greet(C, { set: 'aa'.repeat(32) })],
+    'no challenge': ['1008 no heartbeat', (one) => one.send('HEARTBEAT', standingOf(), C)],
+    'another type': ['1008 no heartbeat', (one) => one.send('CONSENSUS', {}, C)],
+    'an address that is none': ['1008 no heartbeat', (one) => one.greet(C, { addr: 'http://x/y' })],
+    'a guessed answer': ['1008 wrong answer', (one) => one.greet(C, { answer: '00'.repeat(64) })]
+  };
+  for (const [what, [expected, send]] of Object.entries(attacks)) assert.equal(await answerTo(send), expected, what);
+});
+
+test('a socket that says nothing is ended, and so is one that sends much before it has proved its key', async () => {
+  assert.equal(await answerTo(() => undefined), '1006');
+  assert.equal(await answerTo(({ socket }) => socket.send('x'.repeat(500_000))), '1006');
+});
+
+test('of the fourth socket without a proved key from one address nothing is read', async () => {
+  const three = await Promise.all([1, 2, 3].map(() => Intruder.dial(hub.mesh.addr)));
+  assert.equal(await answerTo(() => undefined), '1008 too many');
+  for (const { socket } of three) socket.terminate();
+  await until('there is room', () => three.every(({ socket }) => socket.readyState === socket.CLOSED));
+});
+
+test('an answer that a member gave to one hub proves nothing to another', async () => {
+  // A member that lies is dialled by an honest one, and passes its words on to a third, to be taken for it there.
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const victim = await startHub(D, { seeds: [`ws://127.0.0.1:${port}`] });
+  const [fromVictim] = (await once(server, 'connection')) as [WebSocket];
+  const words: string[] = [];
+  fromVictim.on('message', (data) => words.push(String(data)));
+  const toHub = await Intruder.dial(hub.mesh.addr);
+  await until('the victim speaks', () => words.length === 1);
+  toHub.socket.send(words[0]!);
+  await until('the hub has a challenge', () => toHub.received.length > 0);
+  const challenge = toHub.received[0]!.data['challenge'];
+  const handshake = new Handshake(C, SET);
+  const taken = handshake.take(JSON.parse(words[0]!) as Envelope) as { readonly answer: string };
+  const data = { ...standingOf(), challenge, answer: taken.answer };
+  fromVictim.send(JSON.stringify(signEnvelope({ type: 'HEARTBEAT', id: 'x', timestamp: Date.now(), data }, C)));
+  await until('the victim answers', () => words.length > 1);
+  toHub.socket.send(words[1]!);
+  assert.equal(await toHub.end(), '1008 wrong answer');
+  await victim.mesh.stop();
+  server.close();
+});
+
+test('a replayed handshake of a member gets an answer that nobody else can use', async () => {
+  const first = await Intruder.dial(hub.mesh.addr);
+  const greeting = first.greet(C);
+  const second = await Intruder.dial(hub.mesh.addr);
+  for (let time = 0; time < 5; time++) second.socket.send(JSON.stringify(greeting));
+  assert.equal(await second.end(), '1008 too many');
+  assert.deepEqual(hub.mesh.peers, [B.pubkey]);
+  first.socket.terminate();
+});
+
+test('a member that brings a hundred wrong signatures is cut off and named, and others go on', async () => {
+  const liar = await Intruder.dial(hub.mesh.addr);
+  await liar.join(C);
+  await until('it is a peer', () => hub.mesh.peers.length === 2);
+  for (let number = 0; number < 120; number++) liar.send('TEST', {}, B, { sig: '00'.repeat(64) });
+  assert.equal(await liar.end(), '1008 denied');
+  const forged = hub.faults.filter(({ fault, peer }) => fault === 'wrong signature' && peer === C.pubkey);
+  assert.equal(forged.length, 100);
+  friend.mesh.publish('TEST', { text: 'still here' });
+  await until('it is heard', () => hub.heard.some(({ data }) => data['text'] === 'still here'));
+  const again = await Intruder.dial(hub.mesh.addr);
+  again.greet(C);
+  assert.equal(await again.end(), '1008 denied');
+});

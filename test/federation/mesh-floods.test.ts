@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { SigningKey } from '../../src/consensus/auth-signature.ts';
+import { Intruder, KEYS, type MeshHub, startHub, until } from './mesh-hub.ts';
+
+const [A, B, C] = KEYS as [SigningKey, SigningKey, SigningKey];
+let hub: MeshHub;
+let friend: MeshHub;
+let member: Intruder;
+before(async () => {
+  hub = await startHub(A, { limits: { perMember: 200, heartbeatMs: 2_500, mostForged: 100_000 } });
+  friend = await startHub(B, { seeds: [hub.mesh.addr] });
+  await until('they are connected', () => hub.mesh.peers.length === 1);
+  member = await Intruder.dial(hub.mesh.addr);
+  await member.join(C);
+  await until('it is a peer', () => hub.mesh.peers.length === 2);
+});
+after(() => {
+  member.socket.terminate();
+  return Promise.all([hub.mesh.stop(), friend.mesh.stop()]);
+});
+
+test('of a member that signs too much no more is heard or passed on than its share', async () => {
+  for (let number = 0; number < 400; number++) member.send('TEST', { number }, C);
+  await until('its share is used up', () => hub.faults.some(({ fault }) => fault === 'too many'));
+  assert.ok(hub.heard.filter(({ sender }) => sender === C.pubkey).length <= 200);
+  assert.ok(friend.heard.filter(({ sender }) => sender === C.pubkey).length <= 200);
+});
+
+test('ten thousand forged messages of a member do not hold up those of others', async () => {
+  const forged = JSON.stringify(member.send('TEST', {}, B, { sig: '00'.repeat(64) }));
+  for (let number = 0; number < 10_000; number++)
+    member.socket.send(forged.replace('"TEST"', `"TEST_${'A'.repeat(number % 50)}"`));
+  const since = Date.now();
+  friend.mesh.publish('TEST', { text: 'honest' });
+  await until('it is heard', () => hub.heard.some(({ data }) => data['text'] === 'honest'));
+  assert.ok(Date.now() - since < 5_000, `${Date.now() - since} ms`);
+});
+
+test('a member that sends no HEARTBEAT is cut off after three', async () => {
+  assert.equal(await member.end(), '1000 silent');
+  assert.deepEqual(hub.mesh.peers, [B.pubkey]);
+});

@@ -220,6 +220,18 @@ export const ERRORS = {
   SWAP_DIFFERS: { status: 409, policy: 'restart', hint: 'getswap shows the known swap' },
   /** Another reorg with this chain, height and time is known. */
   REORG_DIFFERS: { status: 409, policy: 'restart', hint: 'getreorghistory shows the known reorg' },
+  /** A validator was about to sign a second message for one place: it has signed another one there before. */
+  EQUIVOCATION_PREVENTED: {
+    status: 500,
+    policy: 'park',
+    hint: 'end the other process with this SIGNING_PRIVKEY_HEX; a database that was put back must rejoin by the state of the others'
+  },
+  /** A batch does not follow the last one in the database of a validator: another process writes to it. */
+  LOG_OUT_OF_ORDER: { status: 500, policy: 'park', hint: 'let no other process write to the database of this hub' },
+  /** A hub in validator mode votes no more, because its database or its state failed. */
+  HUB_HALTED: { status: 503, policy: 'park', hint: 'the log names the reason; write at another hub of the set' },
+  /** A write was not applied in time. It waits, and may be applied later. */
+  CONSENSUS_TIMEOUT: { status: 503, policy: 'restart', hint: 'read the value before writing it again' },
   /** A request's parameter or body breaks its schema. */
   REQUEST_INVALID: { status: 400, policy: 'restart', hint: 'see the documentation of the route' },
   /** A digest range has more rows than one answer may hold. */

@@ -51,6 +51,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'actors/prices/': [
     ...['node:', 'src/hub/store/', 'src/hub/oracle/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS]
   ],
+  'src/hub/federation/node/': [
+    ...['node:', 'type src/hub/federation/journal/', 'src/hub/federation/gossip/', 'src/hub/federation/consensus/'],
+    ...['type src/consensus/', 'src/errors.ts']
+  ],
+  'src/hub/federation/journal/': ['node:', 'src/hub/federation/consensus/', 'src/db/core/', 'src/errors.ts'],
   'src/hub/federation/gossip/': [
     ...['node:', 'ws', 'xstate', 'src/hub/federation/consensus/', 'machines/hub/', 'src/consensus/']
   ],

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto';
+import { type Connection, rows } from '../../../db/core/connection.ts';
+import { PlatformError } from '../../../errors.ts';
+import {
+  type Batch,
+  type Committed,
+  EMPTY_LOG,
+  type Message,
+  type Operation,
+  type Stable
+} from '../consensus/messages.ts';
+import { CHECKPOINT_INTERVAL } from '../consensus/rules.ts';
+import type { Applied, Restored, StoredVote } from '../consensus/state.ts';
+
+/** What operations do to the tables that are equal on all hubs. */
+export interface StateMachine {
+  /** Carries out one operation; what it cannot do it leaves undone, the same on all hubs. @param time  clock of the log, epoch milliseconds */
+  apply(connection: Connection, operation: Operation, time: number): Promise<void>;
+  /** Returns the digest of all rows, whatever order they were written in. */
+  digest(connection: Connection): Promise<string>;
+}
+
+/** A hub's log, votes and waiting operations in its database. Each call is durable when it returns; callers take turns. */
+export class Journal {
+  readonly #connection: Connection;
+  readonly #machine: StateMachine;
+
+  /** @param connection  on the hub's database, with the tables of `createJournalTables` */
+  constructor(connection: Connection, machine: StateMachine) {
+    this.#connection = connection;
+    this.#machine = machine;
+  }
+
+  /** Reads all that a hub needs to go on. @param now  epoch milliseconds */
+  async load(now: number): Promise<Restored> {
+    const [checkpoint] = await this.#read<Stable>(
+      'SELECT stable AS json FROM consensus_checkpoints ORDER BY seq DESC LIMIT 1'
+    );
+    const stable = checkpoint ?? EMPTY_LOG;
+    const log = await this.#read<Committed>('SELECT committed AS json FROM consensus_log WHERE seq > ? ORDER BY seq', [
+      stable.seq
+    ]);
+    const votes = await this.#read<StoredVote>('SELECT stored AS json FROM consensus_votes ORDER BY view, seq');
+    const pending = await this.#read<Operation>(
+      'SELECT operation AS json FROM consensus_pending ORDER BY submitter, number'
+    );
+    return { now, stable, applied: await this.applied(), log, votes, pending };
+  }
+
+  /** Returns how far the database is. */
+  async applied(): Promise<Applied> {
+    const numbers = await rows(this.#connection, 'SELECT submitter, next FROM consensus_numbers');
+    const next = new Map(numbers.map((row) => [String(row['submitter']), Number(row['next'])]));
+    const [last] = await rows(
+      this.#connection,
+      'SELECT seq, digest, log_time FROM consensus_log ORDER BY seq DESC LIMIT 1'
+    );
+    if (!last) return { seq: 0, digest: '', time: 0, next };
+    return { seq: Number(last['seq']), digest: String(last['digest']), time: Number(last['log_time']), next };
+  }
+
+  /**
+   * Keeps own messages before they are sent, all of them or none. The same message again is no change.
+   *
+   * @throws {PlatformError} EQUIVOCATION_PREVENTED when another one stands for the same place: this hub has signed it before
+   */
+  async keepVotes(votes: readonly StoredVote[]): Promise<void> {
+    await this.#together(async () => {
+      const values = votes.map((stored) => [...placeOf(stored.signed.message), JSON.stringify(stored)]);
+      await this.#connection.query('INSERT IGNORE INTO consensus_votes (view, seq, kind, digest, stored) VALUES ?', [
+        values
+      ]);
+      const places = votes.map(({ signed: { message } }) => placeOf(message).slice(0, 3));
+      const kept = await rows(
+        this.#connection,
+        'SELECT view, seq, kind, digest FROM consensus_votes WHERE (view, seq, kind) IN (?)',
+        [places]
+      );
+      const digests = new Map(kept.map((row) => [[row['view'], row['seq'], row['kind']].join('/'), row['digest']]));
+      for (const { signed } of votes) {
+        const [view, seq, kind, digest] = placeOf(signed.message);
+        const before = digests.get([view, seq, kind].join('/'));
+        if (before !== digest)
+          throw new PlatformError('EQUIVOCATION_PREVENTED', { kind, view, seq, reason: `${before} was signed before` });
+      }
+    });
+  }
+
+  /** Keeps an operation of this hub until it is applied. */
+  async keepOperation(operation: Operation): Promise<void> {
+    const { submitter, number } = operation;
+    await this.#connection.query('REPLACE INTO consensus_pending (submitter, number, operation) VALUES (?)', [
+      [submitter, number, JSON.stringify(operation)]
+    ]);
+  }
+
+  /**
+   * Carries out a batch and writes its log entry in one transaction.
+   *
+   * @param digest  of the batch
+   * @returns digest of the state, where a checkpoint is due
+   * @throws {PlatformError} LOG_OUT_OF_ORDER when the batch does not follow the last one
+   */
+  async apply(committed: Committed, digest: string): Promise<string | null> {
+    const { batch } = committed;
+    return this.#together(async () => {
+      const before = await this.applied();
+      if (batch.seq !== before.seq + 1 || batch.previous !== before.digest)
+        throw new PlatformError('LOG_OUT_OF_ORDER', {
+          reason: `batch ${batch.seq} does not follow batch ${before.seq}`
+        });
+      for (const operation of batch.operations) await this.#carryOut(operation, batch);
+      await this.#connection.query('INSERT INTO consensus_log (seq, digest, log_time, committed) VALUES (?)', [
+        [batch.seq, digest, batch.time, JSON.stringify(committed)]
+      ]);
+      return batch.seq % CHECKPOINT_INTERVAL === 0 ? this.#stateDigest() : null;
+    });
+  }
+
+  /** Keeps a checkpoint that a quorum signed; votes at its place and below are needed no more. */
+  async keepStable(stable: Stable): Promise<void> {
+    await this.#together(async () => {
+      await this.#connection.query('REPLACE INTO consensus_checkpoints (seq, stable) VALUES (?)', [
+        [stable.seq, JSON.stringify(stable)]
+      ]);
+      await this.#connection.query('DELETE FROM consensus_checkpoints WHERE seq < ?', [stable.seq]);
+      await this.#connection.query('DELETE FROM consensus_votes WHERE seq > 0 AND seq <= ?', [stable.seq]);
+    });
+  }
+
+  /** Reads batches with their commits. @param from  place of the first one */
+  entries(from: number, most: number): Promise<Committed[]> {
+    return this.#read<Committed>('SELECT committed AS json FROM consensus_log WHERE seq >= ? ORDER BY seq LIMIT ?', [
+      from,
+      most
+    ]);
+  }
+
+  async #carryOut(operation: Operation, batch: Batch): Promise<void> {
+    const { submitter, number } = operation;
+    await this.#machine.apply(this.#connection, operation, batch.time);
+    await this.#connection.query('REPLACE INTO consensus_numbers (submitter, next) VALUES (?)', [
+      [submitter, number + 1]
+    ]);
+    await this.#connection.query('DELETE FROM consensus_pending WHERE submitter = ? AND number <= ?', [
+      submitter,
+      number
+    ]);
+  }
+
+  /** Digest of the tables, with the clock of the log and the numbers of submitters. */
+  async #stateDigest(): Promise<string> {
+    const { time, next } = await this.applied();
+    const numbers = JSON.stringify([time, [...next].toSorted()]);
+    const tables = await this.#machine.digest(this.#connection);
+    return createHash('sha256').update(`${tables}\n${numbers}`).digest('hex');
+  }
+
+  async #read<T>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
+    const found = await rows(this.#connection, sql, values);
+    return found.map((row) => JSON.parse(String(row['json'])) as T);
+  }
+
+  async #together<T>(work: () => Promise<T>): Promise<T> {
+    await this.#connection.query('START TRANSACTION');
+    try {
+      const answer = await work();
+      await this.#connection.query('COMMIT');
+      return answer;
+    } catch (caught) {
+      await this.#connection.query('ROLLBACK').catch(() => undefined); // the connection may be lost; then it is rolled back as well
+      throw caught;
+    }
+  }
+}
+
+/** Returns view, place, kind and digest of a message; those without a place or digest have zero and nothing. */
+function placeOf(message: Message): [number, number, string, string] {
+  const view = 'view' in message ? message.view : 0;
+  const seq = 'seq' in message ? message.seq : 0;
+  const digest = message.kind === 'checkpoint' ? `${message.state}` : 'digest' in message ? message.digest : '';
+  return [view, seq, message.kind, digest];
+}

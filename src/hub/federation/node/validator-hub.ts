@@ -1,0 +1,264 @@
+import type { SigningKey } from '../../../consensus/auth-signature.ts';
+import { PlatformError } from '../../../errors.ts';
+import type { ConsensusEvent, Effect } from '../consensus/events.ts';
+import type { Message, Operation, Signed } from '../consensus/messages.ts';
+import { type HubPhase, phaseOf } from '../consensus/phase.ts';
+import type { Rules } from '../consensus/rules.ts';
+import { type ConsensusState, operationKey, restore, type StoredVote } from '../consensus/state.ts';
+import { step } from '../consensus/step.ts';
+import type { Envelope } from '../gossip/envelope.ts';
+import { signMessage, signOperation } from '../gossip/signatures.ts';
+import type { Journal } from '../journal/journal.ts';
+import { packed, readHeard } from './wire.ts';
+
+/** Connections to the other hubs. */
+export interface Gossip {
+  publish(type: string, data: Readonly<Record<string, unknown>>): void;
+  sendTo(to: string, type: string, data: Readonly<Record<string, unknown>>): void;
+}
+
+/** All that a hub in validator mode is told. */
+export interface ValidatorOptions {
+  readonly key: SigningKey;
+  /** Id of the set, 64 hex digits. */
+  readonly set: string;
+  readonly rules: Rules;
+  readonly journal: Journal;
+  readonly gossip: Gossip;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** How long a caller waits for its write, in milliseconds. */
+  readonly writeTimeoutMs: number;
+  /** Takes two different messages of one hub for one place. */
+  readonly onEvidence: (first: Signed<Message>, second: Signed<Message>) => void;
+  /** Takes why this hub votes no more, once. */
+  readonly onHalt: (reason: PlatformError) => void;
+}
+
+const TICK_MS = 50;
+/** Batches of one answer to a hub that is behind. */
+const MOST_ENTRIES = 100;
+/** Writes that wait for their answers. */
+const MOST_CALLERS = 1_000;
+
+interface Caller {
+  readonly resolve: (seq: number) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * A hub of a set: hands what happens to the core, and carries out what that says. One thing is written at a time, in order.
+ *
+ * A hub whose database fails, or which has signed another message before, votes no more: it says so once and is to be started anew.
+ */
+export class ValidatorHub {
+  readonly #options: ValidatorOptions;
+  #state: ConsensusState | null = null;
+  #numbers = 0;
+  /** Messages that are signed together, by one write. */
+  #unsigned: Extract<Effect, { type: 'vote' }>[] = [];
+  #writing: Promise<void> = Promise.resolve();
+  #ticking: NodeJS.Timeout | null = null;
+  #stableSeq = 0;
+  #isEnded = false;
+  readonly #callers = new Map<string, Caller>();
+  /** Hubs that are being answered: one answer each at a time. */
+  readonly #answering = new Set<string>();
+
+  constructor(options: ValidatorOptions) {
+    this.#options = options;
+  }
+
+  /** View and last place of the log, as others are told. */
+  get standing(): { readonly view: number; readonly seq: number } {
+    if (!this.#state) return { view: 0, seq: 0 };
+    const { view, isChanging, applied } = this.#state;
+    return { view: isChanging ? view - 1 : view, seq: applied.seq };
+  }
+
+  /** State of the machine `validator`. */
+  get phase(): HubPhase {
+    return this.#state ? phaseOf(this.#state, this.#options.rules) : 'catchingUp';
+  }
+
+  /** Goes on from the database. */
+  async start(): Promise<void> {
+    const { journal, now, gossip, set, key } = this.#options;
+    const restored = await journal.load(now());
+    this.#state = restore(restored);
+    this.#stableSeq = restored.stable.seq;
+    const own = restored.pending.map(({ number }) => number + 1);
+    this.#numbers = Math.max(restored.applied.next.get(key.pubkey) ?? 0, ...own);
+    this.#ticking = setInterval(() => this.#tick(), TICK_MS);
+    for (const operations of packed(restored.pending)) gossip.publish('CONSENSUS_SUBMIT', { set, operations });
+  }
+
+  /** Votes no more, and waits for what is being written. */
+  async stop(): Promise<void> {
+    this.#isEnded = true;
+    if (this.#ticking) clearInterval(this.#ticking);
+    for (const { timer } of this.#callers.values()) clearTimeout(timer);
+    await this.#writing;
+  }
+
+  /**
+   * Writes by the log. @returns the place at which it is applied here
+   *
+   * @throws {PlatformError} CONSENSUS_TIMEOUT when that takes too long: it may still be applied  @throws {PlatformError} HUB_HALTED
+   */
+  async submit(body: string): Promise<number> {
+    const { key, set, journal, gossip, writeTimeoutMs } = this.#options;
+    if (this.#isEnded || !this.#state) throw new PlatformError('HUB_HALTED');
+    if (this.#callers.size >= MOST_CALLERS)
+      throw new PlatformError('CONSENSUS_TIMEOUT', { reason: 'too many writes wait' });
+    const operation = signOperation(set, this.#numbers++, body, key);
+    const answer = new Promise<number>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#callers.delete(operationKey(operation));
+        reject(new PlatformError('CONSENSUS_TIMEOUT', { id: operation.number }));
+      }, writeTimeoutMs);
+      this.#callers.set(operationKey(operation), { resolve, timer });
+    });
+    this.#write(async () => {
+      await journal.keepOperation(operation);
+      this.#take({ type: 'operation.submitted', operation });
+      gossip.publish('CONSENSUS_SUBMIT', { set, operations: [operation] });
+    });
+    return answer;
+  }
+
+  /** Takes a genuine message of another hub of the set. */
+  receive(envelope: Envelope): void {
+    const { rules, set } = this.#options;
+    const heard = readHeard(envelope, set);
+    const from = envelope.sender;
+    switch (heard?.kind) {
+      case 'messages':
+        for (const signed of heard.messages)
+          if (rules.isSigned(signed)) this.#take({ type: 'message.received', signed });
+        return;
+      case 'operations':
+        for (const operation of heard.operations) this.#take({ type: 'operation.submitted', operation });
+        return;
+      case 'standing':
+        this.#take({ type: 'peer.heard', from, view: heard.view, seq: heard.seq });
+        return;
+      case 'ask':
+        this.#answer(from, heard.seq);
+        return;
+      case 'log':
+        this.#take({ type: 'log.fetched', entries: heard.entries });
+        return;
+      default:
+    }
+  }
+
+  #take(event: ConsensusEvent): void {
+    if (this.#isEnded || !this.#state) return;
+    const { state, effects } = step(this.#state, event, this.#options.rules);
+    this.#state = state;
+    if (state.stable.seq > this.#stableSeq && state.applied.seq >= state.stable.seq) {
+      this.#stableSeq = state.stable.seq;
+      this.#write(() => this.#options.journal.keepStable(state.stable));
+    }
+    for (const effect of effects) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: Effect): void {
+    const { gossip, set, journal, rules, onEvidence } = this.#options;
+    switch (effect.type) {
+      case 'vote':
+        this.#unsigned.push(effect);
+        if (this.#unsigned.length === 1) this.#write(() => this.#vote());
+        return;
+      case 'apply':
+        this.#write(async () => {
+          const state = await journal.apply(effect.committed, rules.digestOf(effect.batch));
+          this.#take({ type: 'batch.applied', seq: effect.batch.seq, state });
+          for (const operation of effect.batch.operations) this.#answerCaller(operation, effect.batch.seq);
+        });
+        return;
+      case 'send':
+        gossip.sendTo(effect.to, 'CONSENSUS_MESSAGES', { set, messages: [effect.signed] });
+        return;
+      case 'sendAgain':
+        for (const messages of packed(effect.messages)) gossip.publish('CONSENSUS_MESSAGES', { set, messages });
+        for (const operations of packed(this.#ownPending())) gossip.publish('CONSENSUS_SUBMIT', { set, operations });
+        return;
+      case 'tellStanding':
+        if (effect.to === null) gossip.publish('CONSENSUS_STANDING', { set, ...this.standing });
+        else gossip.sendTo(effect.to, 'CONSENSUS_STANDING', { set, ...this.standing });
+        return;
+      case 'fetch':
+        gossip.sendTo(effect.from, 'STATE_REQUEST', { set, seq: effect.seq });
+        return;
+      case 'evidence':
+        onEvidence(effect.first, effect.second);
+        return;
+      case 'halt':
+        this.#end(
+          new PlatformError('HUB_HALTED', {
+            reason: `its state after ${effect.seq} is not the one that a quorum signed`
+          })
+        );
+        return;
+    }
+  }
+
+  /** Signs, keeps and sends all votes that wait: one write, one envelope. */
+  async #vote(): Promise<void> {
+    const { journal, key, set, gossip } = this.#options;
+    const votes: StoredVote[] = this.#unsigned
+      .splice(0)
+      .map(({ message, prepared }) => ({ signed: signMessage(set, message, key), prepared }));
+    await journal.keepVotes(votes);
+    const messages = votes.map(({ signed }) => signed);
+    for (const some of packed(messages)) gossip.publish('CONSENSUS_MESSAGES', { set, messages: some });
+    for (const signed of messages) this.#take({ type: 'vote.stored', signed });
+  }
+
+  #answer(to: string, seq: number): void {
+    const { journal, gossip, set } = this.#options;
+    if (seq > this.standing.seq || this.#answering.has(to)) return;
+    this.#answering.add(to);
+    this.#write(async () => {
+      this.#answering.delete(to);
+      const [entries] = packed(await journal.entries(seq, MOST_ENTRIES));
+      if (entries) gossip.sendTo(to, 'STATE_LOG', { set, entries });
+    });
+  }
+
+  #answerCaller(operation: Operation, seq: number): void {
+    const caller = this.#callers.get(operationKey(operation));
+    if (!caller) return;
+    this.#callers.delete(operationKey(operation));
+    clearTimeout(caller.timer);
+    caller.resolve(seq);
+  }
+
+  #ownPending(): Operation[] {
+    const { key } = this.#options;
+    return [...this.#state!.pending.values()]
+      .map(({ operation }) => operation)
+      .filter(({ submitter }) => submitter === key.pubkey);
+  }
+
+  #tick(): void {
+    const { now } = this.#options;
+    if (this.#state) this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
+  }
+
+  /** Adds to what is written, one after the other. A failure ends this hub: it no longer knows what it has signed. */
+  #write(work: () => Promise<void>): void {
+    this.#writing = this.#writing
+      .then(() => (this.#isEnded ? undefined : work()))
+      .catch((caught: unknown) => this.#end(caught as PlatformError));
+  }
+
+  #end(reason: PlatformError): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    if (this.#ticking) clearInterval(this.#ticking);
+    this.#options.onHalt(reason);
+  }
+}

@@ -1,0 +1,61 @@
+import type { Committed, Message, Operation, Signed } from '../consensus/messages.ts';
+import { isCommittedBatch, isOperation, isSignedMessage } from '../consensus/reading.ts';
+import type { Envelope } from '../gossip/envelope.ts';
+
+/** What hubs of a set send one another about their log. */
+export type Heard =
+  | { readonly kind: 'messages'; readonly messages: readonly Signed<Message>[] }
+  | { readonly kind: 'operations'; readonly operations: readonly Operation[] }
+  | { readonly kind: 'standing'; readonly view: number; readonly seq: number }
+  | { readonly kind: 'ask'; readonly seq: number }
+  | { readonly kind: 'log'; readonly entries: readonly Committed[] };
+
+/** Items of one envelope. */
+const MOST_ITEMS = 1_000;
+/** Characters of one envelope's data, well below the bound of an envelope. */
+const MOST_LENGTH = 786_432;
+
+/** Returns what an envelope says about the log of a set; null for anything else. */
+export function readHeard({ type, data }: Envelope, set: string): Heard | null {
+  if (data['set'] !== set) return null;
+  const { messages, operations, entries, view, seq } = data;
+  switch (type) {
+    case 'CONSENSUS_MESSAGES':
+      return isListOf(messages, isSignedMessage) ? { kind: 'messages', messages } : null;
+    case 'CONSENSUS_SUBMIT':
+      return isListOf(operations, isOperation) ? { kind: 'operations', operations } : null;
+    case 'HEARTBEAT':
+    case 'CONSENSUS_STANDING':
+      return isCount(view) && isCount(seq) ? { kind: 'standing', view, seq } : null;
+    case 'STATE_REQUEST':
+      return isCount(seq) ? { kind: 'ask', seq } : null;
+    case 'STATE_LOG':
+      return isListOf(entries, isCommittedBatch) ? { kind: 'log', entries } : null;
+    default:
+      return null;
+  }
+}
+
+/** Returns items in lists that each fit into one envelope. */
+export function packed<T>(items: readonly T[]): T[][] {
+  const lists: T[][] = [];
+  let length = MOST_LENGTH;
+  for (const item of items) {
+    const own = JSON.stringify(item).length;
+    if (length + own > MOST_LENGTH || lists.at(-1)!.length === MOST_ITEMS) {
+      lists.push([]);
+      length = 0;
+    }
+    lists.at(-1)!.push(item);
+    length += own;
+  }
+  return lists;
+}
+
+function isListOf<T>(value: unknown, is: (item: unknown) => item is T): value is readonly T[] {
+  return Array.isArray(value) && value.length <= MOST_ITEMS && value.every(is);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}

@@ -103,3 +103,34 @@ test('a subscriber that sends junk in place of frames harms nobody', async (t) =
   assert.equal(other.socket.readyState, WebSocket.OPEN);
   assert.equal((await fetch(`${explorer.url}/api/ping`)).status, 200);
 });
+
+test('a few addresses cannot take all that the channels of a network follow: who follows the most gives way', async (t) => {
+  const follow = async (localAddress: string, ticks: readonly string[]) => {
+    const socket = new WebSocket(`ws://127.0.0.1:${explorer.port}/RBTC/api/websocket`, { localAddress });
+    const frames: { readonly type: string; readonly data: { readonly reason?: string } }[] = [];
+    socket.on('message', (data) => frames.push(JSON.parse(String(data))));
+    t.after(() => socket.terminate());
+    await once(socket, 'open');
+    socket.send(JSON.stringify({ action: 'subscribe', channels: ['token'], params: { ticks } }));
+    const isAnswered = () => frames.filter(({ type }) => type !== 'WELCOME').length >= ticks.length;
+    for (const end = Date.now() + 20_000; !isAnswered(); await sleep(20))
+      assert.ok(Date.now() < end, JSON.stringify(frames));
+    return frames;
+  };
+  const crowd = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      follow(
+        `127.0.0.${2 + (n % 4)}`,
+        Array.from({ length: 25 }, (_, place) => `T${n}X${place}`)
+      )
+    )
+  );
+  const honest = await follow('127.0.0.6', ['TOKA']);
+  assert.equal(honest.at(-1)?.type, 'SUBSCRIBED', JSON.stringify(honest));
+  await sleep(100);
+  const told = crowd.flatMap((frames) => frames.filter(({ type }) => type !== 'WELCOME' && type !== 'SUBSCRIBED'));
+  assert.deepEqual(
+    told.map(({ type, data }) => [type, data.reason]),
+    [['UNSUBSCRIBED', 'crowded']]
+  );
+});

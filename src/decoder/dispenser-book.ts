@@ -91,8 +91,7 @@ export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
  * A dispenser at an address of somebody else ends after as many payments as a ledger would serve, which bounds its
  * cost.
  *
- * When one transaction opens several dispensers, a payment asks one of those it can pay. The cheapest ones end once as
- * many payments have come that could pay no dearer one.
+ * When one transaction opens several dispensers, a payment asks one of those it can pay. @see unspent
  */
 export class DispenserBook {
   readonly #rows = new Map<string, Dispenser>();
@@ -326,15 +325,22 @@ function withPrice(prices: readonly Price[], added: Price): readonly Price[] {
 }
 
 /**
- * Returns the prices whose dispensers may still serve a payment: those above the cheapest ones that have been served as
- * often as a ledger allows.
+ * Returns the prices whose dispensers may still serve a payment: those above the dearest one that has certainly ended.
+ *
+ * A payment counts for one of the dispensers that it can pay, and nobody here knows for which: the cheaper ones may
+ * have taken all that they can. So a price has certainly ended when the payments that reach it, and none above some
+ * price, are as many as all dispensers up to that price take together.
  */
 function unspent(prices: readonly Price[]): readonly Price[] {
-  let [paid, most, from] = [0, 0, 0];
-  for (const [place, { dispensers, payments }] of prices.entries()) {
-    paid += payments;
+  let most = 0;
+  let from = 0;
+  for (const [place, { dispensers }] of prices.entries()) {
     most += MAX_PAYMENTS * dispensers;
-    if (paid >= most) from = place + 1;
+    let reached = 0;
+    for (let lowest = place; lowest >= from && reached < most; lowest--) {
+      reached += prices[lowest]!.payments;
+      if (reached >= most) from = lowest + 1;
+    }
   }
   return prices.slice(from);
 }

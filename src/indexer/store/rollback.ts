@@ -1,5 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Connection, rows } from '../../db/core/connection.ts';
+import { pages } from '../../db/core/pages.ts';
 import { blankToken, type Issued, issuedToken } from '../actions/tokens/issue.ts';
 import { LIVE_STATUSES } from '../offers/offer.ts';
 import { retractPushes } from '../pushes/queue.ts';
@@ -203,6 +204,10 @@ async function restoreHeldOwnerships(connection: Query): Promise<void> {
   }
 }
 
+/** Pairs of address and token, and tokens, of one statement. */
+const PAIRS_PER_STATEMENT = 1_000;
+const TOKENS_PER_STATEMENT = 500;
+
 interface Moved {
   readonly address_id: number;
   readonly tick_id: number;
@@ -215,7 +220,7 @@ interface Moved {
 interface Undo {
   readonly moved: readonly Moved[];
   /** Tokens that an ISSUE changed. */
-  readonly issued: readonly number[];
+  readonly issued: ReadonlySet<number>;
 }
 
 async function readUndo(connection: Query, action: number): Promise<Undo> {
@@ -233,57 +238,66 @@ async function readUndo(connection: Query, action: number): Promise<Undo> {
     `SELECT DISTINCT tick_id FROM issues WHERE action_index >= ? AND status_id = ${VALID_STATUS}`,
     [action]
   );
-  return { moved, issued: issued.map(({ tick_id }) => tick_id) };
+  return { moved, issued: new Set(issued.map(({ tick_id }) => tick_id)) };
 }
 
 /** Subtracts from balances what the undone actions moved, and makes tokens anew from the ISSUEs that are left. */
 async function restore(connection: Query, { moved, issued }: Undo, height: number): Promise<void> {
-  for (const { address_id, tick_id, held } of moved) {
-    const [row] = await rows<{ amount: string }>(
-      connection,
-      'SELECT amount FROM balances WHERE address_id = ? AND tick_id = ?',
-      [address_id, tick_id]
-    );
-    const amount = (row ? readDecimal(row.amount) : 0n) - readDecimal(held);
-    const pair = [address_id, tick_id];
-    const [ended] = await rows<{ id: number }>(
-      connection,
-      `SELECT id FROM balance_undo WHERE address_id = ? AND tick_id = ? AND block_index >= ? ORDER BY block_index LIMIT 1`,
-      [...pair, height]
-    );
-    if (amount === 0n || ended)
-      await connection.query('DELETE FROM balances WHERE address_id = ? AND tick_id = ?', pair);
-    if (amount !== 0n)
-      await connection.query(
-        `INSERT INTO balances (address_id, tick_id, amount, id) VALUES (?) ON DUPLICATE KEY UPDATE amount = VALUES(amount)`,
-        [[...pair, formatAmount(amount), ended?.id ?? null]]
-      );
-  }
+  for (const page of pages(moved, PAIRS_PER_STATEMENT)) await restoreBalances(connection, page, height);
   const supplies = new Map<number, bigint>();
   for (const { tick_id, supply } of moved) {
     supplies.set(tick_id, (supplies.get(tick_id) ?? 0n) + readDecimal(supply));
   }
   const ticks = [...new Set([...supplies.keys(), ...issued])];
   const tokens: Token[] = [];
-  for (const tick of ticks) {
-    const token = await readTokenById(connection, tick);
-    if (!token) continue;
-    const replayed = issued.includes(tick) ? await replay(connection, token) : token;
-    tokens.push({ ...replayed, supply: token.supply - (supplies.get(tick) ?? 0n) });
-  }
+  for (const page of pages(ticks, TOKENS_PER_STATEMENT))
+    for (const token of await readTokens(connection, page)) {
+      const replayed = issued.has(token.id) ? await replay(connection, token) : token;
+      tokens.push({ ...replayed, supply: token.supply - (supplies.get(token.id) ?? 0n) });
+    }
   await writeTokens(connection, tokens);
   await checkSanity([connection], ticks);
 }
 
-async function readTokenById(connection: Query, tickId: number): Promise<Token | undefined> {
-  const [row] = await rows<Record<string, string | number | null>>(
+/**
+ * Subtracts from some balances what the undone actions moved. A row that an undone block deleted gets back the id that
+ * it had then.
+ */
+async function restoreBalances(connection: Query, moved: readonly Moved[], height: number): Promise<void> {
+  const pairs = moved.map(({ address_id, tick_id }, n) => `(${n}, ${address_id}, ${tick_id})`).join(', ');
+  const found = await rows<{ n: number; id: number | null; amount: string | null; ended: number | null }>(
+    connection,
+    `WITH w (n, a, t) AS (VALUES ${pairs}) SELECT w.n, b.id, b.amount,
+       (SELECT u.id FROM balance_undo u WHERE u.address_id = w.a AND u.tick_id = w.t AND u.block_index >= ?
+        ORDER BY u.block_index LIMIT 1) AS ended
+     FROM w LEFT JOIN balances b ON b.address_id = w.a AND b.tick_id = w.t`,
+    [height]
+  );
+  const deleted: number[] = [];
+  const written: (readonly [address: number, tick: number, amount: string, id: number | null])[] = [];
+  for (const { n, id, amount: present, ended } of found) {
+    const { address_id, tick_id, held } = moved[Number(n)]!;
+    const amount = (present === null ? 0n : readDecimal(present)) - readDecimal(held);
+    if (id !== null && (amount === 0n || ended !== null)) deleted.push(id);
+    if (amount !== 0n) written.push([address_id, tick_id, formatAmount(amount), ended]);
+  }
+  if (deleted.length > 0) await connection.query('DELETE FROM balances WHERE id IN (?)', [deleted]);
+  if (written.length > 0)
+    await connection.query(
+      'INSERT INTO balances (address_id, tick_id, amount, id) VALUES ? ON DUPLICATE KEY UPDATE amount = VALUES(amount)',
+      [written]
+    );
+}
+
+async function readTokens(connection: Query, ids: readonly number[]): Promise<Token[]> {
+  const found = await rows<Record<string, string | number | null>>(
     connection,
     `SELECT t.*, i.tick, COALESCE(o.address, '') AS owner, c.tick AS callback_tick FROM tokens t
      JOIN index_tickers i ON i.id = t.tick_id LEFT JOIN index_addresses o ON o.id = t.owner_id
-     LEFT JOIN index_tickers c ON c.id = t.callback_tick_id WHERE t.tick_id = ?`,
-    [tickId]
+     LEFT JOIN index_tickers c ON c.id = t.callback_tick_id WHERE t.tick_id IN (?)`,
+    [ids]
   );
-  return row && readToken(row);
+  return found.map(readToken);
 }
 
 /** Returns a token as its remaining valid ISSUEs make it, applied one after the other. */

@@ -29,7 +29,14 @@ export const ROLES = ['BURN', 'GAS', 'DONATE1', 'DONATE2', 'FEE_DESTINATION', 'R
 type Role = (typeof ROLES)[number];
 
 /** Safety rules that other ledgers lack. docs/actions.md gives the reason for each. */
-const SAFETY_RULES = ['CANONICAL_ADDRESSES', 'DISPENSER_LIMITS', 'EXACT_AMOUNTS', 'LOCKED_CAPS', 'LIMITS'] as const;
+const SAFETY_RULES = [
+  'CANONICAL_ADDRESSES',
+  'DISPENSER_LIMITS',
+  'EXACT_AMOUNTS',
+  'LOCKED_CAPS',
+  'KEPT_TERMS',
+  'LIMITS'
+] as const;
 
 /** Decoder rules about the signer of an action. docs/decoder.md gives the reason for each. */
 const SIGNER_RULES = ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'] as const;

@@ -924,7 +924,7 @@ export class ReferenceLedger {
       ['CALLBACK_TICK', differs(callbackTick, token?.callbackTick)],
       ['CALLBACK_AMOUNT', differs(callbackAmount, token?.callbackAmount)]
     ] as const;
-    const isDistributed = () => this.#holders(token!).some(({ address }) => address !== token!.owner);
+    const isDistributed = () => token!.supply !== this.#balance(token, token!.owner);
     const isBadList = (field: string) => {
       if (get(field) === '' || readWhole(get(field)) === 0) return false;
       return this.#lists.get(readWhole(get(field)) ?? 0)?.type !== 2;

@@ -21,6 +21,9 @@ const ASSEMBLED_DEPLOY = 4;
 
 function read(step: Step): Batch[] {
   const commands = splitBatch(step.action.fields);
+  // Those that the limits and the least gas of a command depend on.
+  const parsed = commands.map(parseCommand).filter(({ name }) => name === 'MINT' || name === 'ISSUE');
+  step.ledger.requestTokens(parsed.map(({ fields }) => fields[0] ?? ''));
   return [{ commands, names: commands.map((command) => nameOf(command, step)) }];
 }
 

@@ -39,6 +39,11 @@ import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Un
  */
 const MOST_LACKING = 50_000;
 
+/** Most commands and following actions that are tried ahead at once. */
+const MOST_PARTS = 4_000;
+/** Attempts of one unit after which facts of any kind are guessed, so that no unit is begun anew for each of many. */
+const PATIENT_ATTEMPTS = 4;
+
 /** Median times of a block, in epoch seconds. */
 export type BlockTimes = Pick<Action['block'], 'time' | 'timeBelow'>;
 
@@ -75,10 +80,11 @@ export class BlockExecution {
   /** Newest edit of each list that the block edited, by the root of the list. */
   readonly #editedLists = new Map<number, number>();
   /**
-   * Transactions that need no further scouting: they lacked nothing, or the facts that they lacked were all that they
-   * read.
+   * Units that need no further scouting: they lacked nothing, or the facts that they lacked were all that they read.
    */
-  readonly #scouted = new Set<ChainTransaction>();
+  readonly #scouted = new Set<Unit>();
+  /** Number of times that the next unit lacked facts. */
+  #attempts = 0;
 
   constructor(view: View, rules: Rules, block: ChainBlock, times: BlockTimes, progress = new Progress()) {
     this.#view = view;
@@ -115,6 +121,7 @@ export class BlockExecution {
         else this.#used.units += effects.looked;
         for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
         this.#pending.pop();
+        this.#attempts = 0;
         append(this.#pending, outcome?.next.toReversed() ?? []);
         const ended = performance.now();
         this.#progress.end(ended - begun);
@@ -132,13 +139,8 @@ export class BlockExecution {
    * attempt each.
    */
   #lackedBy(unit: Unit): readonly FactKey[] {
-    if (unit.kind !== 'command' && unit.kind !== 'system') return [];
-    const scouting = new Scouting(this.#view, this.#used);
-    try {
-      this.#carryOut(unit, scouting);
-    } catch (caught) {
-      if (!(caught instanceof Missing)) throw caught;
-    }
+    const scouting = new Scouting(this.#view, this.#used, ++this.#attempts > PATIENT_ATTEMPTS);
+    scouting.try((effects) => this.#carryOut(unit, effects));
     return scouting.lacking;
   }
 
@@ -164,8 +166,8 @@ export class BlockExecution {
   }
 
   /**
-   * Returns the facts that the block's next transactions lack, each tried by itself on the present view. Once they are
-   * loaded, some may lack further facts that they did not reach.
+   * Returns the facts that the block's next units lack, each tried by itself on the present view. Once they are loaded,
+   * some may lack further facts that they did not reach.
    */
   scout(): FactKey[] {
     const lacking = [
@@ -175,16 +177,20 @@ export class BlockExecution {
       ])
     ];
     let used = this.#used.units;
-    for (const unit of this.#pending.toReversed()) {
-      if (unit.kind !== 'transaction' || this.#scouted.has(unit.transaction)) continue;
-      if (lacking.length >= MOST_LACKING) break;
-      const commands = commandsOf(unit.transaction);
+    let parts = 0;
+    for (let at = this.#pending.length - 1; at >= 0 && lacking.length < MOST_LACKING; at--) {
+      const unit = this.#pending[at]!;
+      if (unit.kind !== 'transaction' && ++parts > MOST_PARTS) break;
+      if (this.#scouted.has(unit)) continue;
+      const commands =
+        unit.kind === 'transaction' ? commandsOf(unit.transaction) : unit.kind === 'command' ? [unit] : [];
       const missing: FactKey[] = [];
       for (const command of commands) {
         if (lacking.length + missing.length >= MOST_LACKING) break;
         used += this.#addMissing(command, used, missing);
       }
-      if (missing.length === 0 || commands.every(isGuessed)) this.#scouted.add(unit.transaction);
+      if (unit.kind === 'system') used += this.#tryAt(used, missing, (effects) => this.#runner.system(unit, effects));
+      if (missing.length === 0 || (commands.length > 0 && commands.every(isGuessed))) this.#scouted.add(unit);
       append(lacking, missing);
     }
     return lacking;
@@ -231,12 +237,13 @@ export class BlockExecution {
     ]);
     append(missing, guessed);
     if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return 1;
+    return this.#tryAt(used, missing, (effects) => this.#runner.command(unit, effects));
+  }
+
+  /** Adds the facts that some work lacks after other work. @returns the units that it would use */
+  #tryAt(used: number, missing: FactKey[], run: (effects: Effects) => unknown): number {
     const scouting = new Scouting(this.#view, { units: used, looks: this.#used.looks });
-    try {
-      this.#runner.command(unit, scouting);
-    } catch (caught) {
-      if (!(caught instanceof Missing)) throw caught;
-    }
+    scouting.try(run);
     append(missing, scouting.lacking);
     return scouting.used;
   }

@@ -33,7 +33,10 @@ export function keepLists(edited: ReadonlyMap<number, number>, effects: Effects,
 
 function idsOf({ type, members }: List, effects: Effects): number[] {
   const items = [...members];
-  if (type === LIST_OF_TICKS) return items.map((item) => effects.get('token', tickKey(item))!.id);
+  if (type === LIST_OF_TICKS) {
+    effects.requestTokens(items);
+    return items.map((item) => effects.get('token', tickKey(item))!.id);
+  }
   effects.request(items.map((address) => ({ kind: 'addressId', key: address }) as const));
   return items.map((address) => effects.get('addressId', address)!);
 }

@@ -1,4 +1,5 @@
 import type { SystemAction } from '../rules/action-definition.ts';
+import { offerFact } from '../state/action-state.ts';
 import type { Effects } from '../state/effects.ts';
 import { expireObligation } from './coinpay.ts';
 import { closeDispenser, expireDispenser } from './dispenser-end.ts';
@@ -35,6 +36,7 @@ export function dueActions(
     .slice(0, most)
     .sort(byIndex);
   const unpaid = ledger.offersEnding('coinpay', time, most - expiring.length).sort(byIndex);
+  ledger.request(unpaid.map(({ seller }) => offerFact(seller)));
   const closing = ledger.dispensersClosing(time, most - expiring.length - unpaid.length);
   return [
     ...expiring.map((offer) => (offer.kind === 'dispenser' ? expireDispenser(offer) : expireTrade(offer))),

@@ -13,6 +13,9 @@ export interface Votes {
   readonly voters: number;
 }
 
+/** An address that holds something, and the voter whose ballot it stands behind. */
+type Backing = readonly [holder: string, voter: string];
+
 /** Votes of a poll as they are now. */
 export interface Tally extends Votes {
   readonly options: readonly Votes[];
@@ -28,11 +31,13 @@ export interface Tally extends Votes {
 export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
   const ballots = ballotsOf(poll, ledger);
   const passes = poll.weightMode === 'balance' ? 1 : 2;
-  ledger.looked += passes * (ballots.size + ledger.get('delegators', tickKey(poll.tick)).size);
-  const counted = addUp(poll, ballots, weightsOf(poll, ballots, ledger, height));
+  const delegations = delegationsOf(poll, ledger);
+  ledger.looked += passes * (ballots.size + delegations.length);
+  const behind = backersOf(ballots, delegations);
+  const counted = addUp(poll, ballots, weightsOf(poll, behind, ledger, height));
   const most = counted.options.reduce((best, { weight }) => (weight > best ? weight : best), 0n);
   const leader = counted.options.findIndex(({ weight }) => weight === most);
-  const held = poll.weightMode === 'balance' ? counted : heldBehind(poll, ballots, ledger, height);
+  const held = poll.weightMode === 'balance' ? counted : heldBehind(poll, ballots, behind, ledger, height);
   const { supply } = ledger.token(poll.tick)!;
   const isShare = (amount: bigint, share: bigint) => amount * WHOLE_SUPPLY >= share * supply;
   return {
@@ -45,9 +50,15 @@ export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
 }
 
 /** Adds up what the voters of each option hold, in units of the token, whatever weights the poll uses. */
-function heldBehind(poll: Poll, ballots: ReadonlyMap<string, Ballot>, ledger: Effects, height: number) {
+function heldBehind(
+  poll: Poll,
+  ballots: ReadonlyMap<string, Ballot>,
+  behind: readonly Backing[],
+  ledger: Effects,
+  height: number
+) {
   const byBalance: Poll = { ...poll, weightMode: 'balance' };
-  return addUp(byBalance, ballots, weightsOf(byBalance, ballots, ledger, height));
+  return addUp(byBalance, ballots, weightsOf(byBalance, behind, ledger, height));
 }
 
 function addUp(
@@ -77,15 +88,14 @@ function ballotsOf({ index }: Poll, ledger: Effects): Map<string, Ballot> {
   return new Map(voters.map((voter) => [voter, ledger.get('ballot', ballotKey(index, voter))!]));
 }
 
-/** Returns the weight of each ballot: the voter's own, and that of delegators who did not vote. */
-function weightsOf(
-  poll: Poll,
-  ballots: ReadonlyMap<string, Ballot>,
-  ledger: Effects,
-  height: number
-): Map<string, bigint> {
-  const delegated = delegationsOf(poll, ledger).filter(([from, to]) => ballots.has(to) && !ballots.has(from));
-  const behind = [...[...ballots.keys()].map((voter) => [voter, voter] as const), ...delegated];
+/** Returns who stands behind each ballot: the voter, and delegators who did not vote. */
+function backersOf(ballots: ReadonlyMap<string, Ballot>, delegations: readonly Backing[]): readonly Backing[] {
+  const delegated = delegations.filter(([from, to]) => ballots.has(to) && !ballots.has(from));
+  return [...[...ballots.keys()].map((voter) => [voter, voter] as const), ...delegated];
+}
+
+/** Returns the weight of each ballot: that of all who stand behind it. */
+function weightsOf(poll: Poll, behind: readonly Backing[], ledger: Effects, height: number): Map<string, bigint> {
   ledger.request(behind.map(([holder]) => ({ kind: 'balance', key: pairKey(poll.tick, holder) })));
   if (poll.weightMode === 'stake') ledger.request(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
   const weights = new Map<string, bigint>();
@@ -95,7 +105,7 @@ function weightsOf(
 }
 
 /** Returns the delegations of votes with the token of a poll, as pairs of delegator and delegate. */
-function delegationsOf({ tick }: Poll, ledger: Effects): (readonly [from: string, to: string])[] {
+function delegationsOf({ tick }: Poll, ledger: Effects): readonly Backing[] {
   const delegators = [...ledger.get('delegators', tickKey(tick))];
   ledger.request(delegators.map((from) => ({ kind: 'voteDelegate', key: pairKey(tick, from) })));
   return delegators.flatMap((from) => {

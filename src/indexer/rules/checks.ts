@@ -58,7 +58,7 @@ export function once<A, R>(find: (given: A) => R): (given: A) => R {
 }
 
 /**
- * Checks `<WHAT> (block limit)` and `<WHAT> (limit)` of an action about the source's own things. The second check
+ * Checks `<WHAT> (block limit)` and `<WHAT> (limit)` of an action about the parts of its own text. The second check
  * counts the parts as units, even if it then refuses the action.
  */
 export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => number): Check<Leg>[] {
@@ -76,14 +76,14 @@ export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => n
 }
 
 /**
- * Checks of recipients, of an action that anybody may send to others. A recipient who gets nothing costs the block a
- * look only.
+ * Checks `<WHAT> (block limit)` and `<WHAT> (limit)` of an action about what the ledger holds. A part that moves nothing
+ * costs the block a look only.
  */
-export function recipientChecks<Leg>(count: (leg: Leg, step: Step) => number): Check<Leg>[] {
+export function lookChecks<Leg>(what: string, count: (leg: Leg, step: Step) => number): Check<Leg>[] {
   return [
-    ['RECIPIENTS (block limit)', (_, step) => isBlockFull(step) || isSeenEnough('recipients', step)],
+    [`${what} (block limit)`, (_, step) => isBlockFull(step) || isSeenEnough('recipients', step)],
     [
-      'RECIPIENTS (limit)',
+      `${what} (limit)`,
       (leg, step) => {
         const recipients = count(leg, step);
         step.ledger.looks.recipients += recipients;
@@ -217,6 +217,21 @@ export function plainAddress(step: Step, field: string): string {
 export function namedAddress(step: Step, field: string): string | null {
   const named = step.ledger.addressOf(field);
   return named && plainAddress(step, named);
+}
+
+/**
+ * Requests the facts that the legs of a transfer read, for one load.
+ *
+ * @param legs ticker or `^id`, and destination of each; an empty destination for none
+ */
+export function requestTransfers(
+  { action, ledger }: Step,
+  legs: readonly (readonly [tick: string, destination: string])[]
+): void {
+  ledger.requestTicks(legs.map(([tick]) => tick));
+  ledger.request(
+    legs.flatMap(([tick, destination]) => transferFacts(ledger.tickOf(tick) ?? tick, action.source, destination))
+  );
 }
 
 /** Returns the facts that a transfer between two addresses reads, for one load. */

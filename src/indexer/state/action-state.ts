@@ -8,6 +8,14 @@ import { pairKey, sleeperKey, tickKey } from './keys.ts';
 import type { Token } from './token.ts';
 import type { View } from './view.ts';
 
+/** An address that holds some of a token. */
+interface Holding {
+  readonly address: string;
+  /** Base units, above 0. */
+  readonly amount: bigint;
+}
+const NOBODY: ReadonlySet<string> = new Set();
+
 type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offer & { readonly kind: K });
 
 /**
@@ -18,6 +26,8 @@ type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offe
 export class ActionState implements Reader {
   readonly changes = new FactTable();
   protected readonly view: View;
+  /** Addresses whose balances of a token this action changed, by `tickKey`. */
+  protected readonly moved = new Map<string, Set<string>>();
   /** Matches that this action made or changed, by their orders. */
   protected readonly obligations = new Map<number, Set<number>>();
 
@@ -63,20 +73,65 @@ export class ActionState implements Reader {
     return tick === null || tick === '' ? null : this.get('token', tickKey(tick));
   }
 
+  /** Requests the tickers that fields name by `^id`. @see tickOf */
+  requestTicks(fields: readonly string[]): void {
+    const ids = fields.flatMap((field) => readReference(field) ?? []);
+    this.request(ids.map((id) => ({ kind: 'tick', key: String(id) }) as const));
+  }
+
+  /** Requests the tokens that fields name. @see token */
+  requestTokens(fields: readonly string[]): void {
+    this.requestTicks(fields);
+    const ticks = fields.flatMap((field) => this.tickOf(field) || []);
+    this.request(ticks.map((tick) => ({ kind: 'token', key: tickKey(tick) }) as const));
+  }
+
+  /** Requests lists. @param indexes see `list` */
+  requestLists(indexes: readonly number[]): void {
+    const keys = indexes.map(String);
+    this.request(keys.map((key) => ({ kind: 'listRoot', key }) as const));
+    const roots = keys.flatMap((key) => this.get('listRoot', key) ?? []);
+    this.request(roots.map((root) => ({ kind: 'list', key: String(root) }) as const));
+  }
+
+  /** Requests the addresses that fields name by `^id`. @see addressOf */
+  requestAddresses(fields: readonly string[]): void {
+    const ids = fields.flatMap((field) => readReference(field) ?? []);
+    this.request(ids.map((id) => ({ kind: 'address', key: String(id) }) as const));
+  }
+
   balance(tick: string, address: string): bigint {
     return this.get('balance', pairKey(tick, address));
   }
 
   /** Returns the addresses that hold some of a token, in byte order. */
-  holders({ tick }: Token): { readonly address: string; readonly amount: bigint }[] {
-    const prefix = `${tickKey(tick)}|`;
-    const changed = [...this.changes.of('balance').keys()].filter((key) => key.startsWith(prefix));
-    const names = new Set([...this.get('holders', tickKey(tick)), ...changed.map((key) => key.slice(prefix.length))]);
-    this.request([...names].map((address) => ({ kind: 'balance', key: prefix + address }) as const));
-    return [...names]
-      .map((address) => ({ address, amount: this.balance(tick, address) }))
-      .filter(({ amount }) => amount > 0n)
-      .sort((a, b) => compareBytes(a.address, b.address));
+  holders({ tick }: Token): Holding[] {
+    return this.holdersOf([tick])[0]!;
+  }
+
+  /** Returns the addresses that hold some of each token, in byte order. @param ticks tickers of tokens */
+  holdersOf(ticks: readonly string[]): Holding[][] {
+    const keys = ticks.map(tickKey);
+    this.request(keys.map((key) => ({ kind: 'holders', key }) as const));
+    const names = keys.map((key) => [...this.get('holders', key).union(this.moved.get(key) ?? NOBODY)]);
+    this.request(
+      names.flatMap((addresses, at) =>
+        addresses.map((address) => ({ kind: 'balance', key: pairKey(keys[at]!, address) }) as const)
+      )
+    );
+    return names.map((addresses, at) =>
+      addresses
+        .map((address) => ({ address, amount: this.balance(keys[at]!, address) }))
+        .filter(({ amount }) => amount > 0n)
+        .sort((a, b) => compareBytes(a.address, b.address))
+    );
+  }
+
+  /** Returns whether any other address holds some of a token. Reads no more holders than it has to. */
+  isHeldBeside(tick: string, owner: string): boolean {
+    return this.get('holders', tickKey(tick))
+      .values()
+      .some((address) => address !== owner && this.balance(tick, address) > 0n);
   }
 
   /** Returns the tokens that an address holds some of, tickers in byte order. */
@@ -96,7 +151,9 @@ export class ActionState implements Reader {
 
   /** Returns the tokens of an owner, tickers in byte order. */
   owned(address: string): Token[] {
-    return [...this.get('owned', address)]
+    const ticks = [...this.get('owned', address)];
+    this.request(ticks.map((key) => ({ kind: 'token', key }) as const));
+    return ticks
       .map((tick) => this.get('token', tick)!)
       .filter(({ owner }) => owner === address)
       .sort((a, b) => compareBytes(a.tick, b.tick));

@@ -82,7 +82,7 @@ export class Effects extends ActionState {
   /** Sums of the movements, once they are settled. */
   readonly sums: MovedSums = new Map();
   /** Movements by `pairKey`. */
-  readonly #moved: Partial<Record<Movement, Map<string, Moved>>> = {};
+  readonly #movements: Partial<Record<Movement, Map<string, Moved>>> = {};
   readonly #addresses = new Set<string>();
   readonly #tickers = new Map<number, string>();
 
@@ -94,7 +94,10 @@ export class Effects extends ActionState {
   /** Units that the action has used. */
   get used(): number {
     return (
-      1 + this.caused.length + this.looked + MOVEMENTS.reduce((sum, each) => sum + (this.#moved[each]?.size ?? 0), 0)
+      1 +
+      this.caused.length +
+      this.looked +
+      MOVEMENTS.reduce((sum, each) => sum + (this.#movements[each]?.size ?? 0), 0)
     );
   }
 
@@ -199,7 +202,7 @@ export class Effects extends ActionState {
   settle(actionIndex: number): Record<Movement, LedgerRow[]> {
     const settled: Record<Movement, LedgerRow[]> = { debits: [], credits: [], escrows: [] };
     for (const movement of MOVEMENTS) {
-      for (const { token, address, amount } of this.#moved[movement]?.values() ?? []) {
+      for (const { token, address, amount } of this.#movements[movement]?.values() ?? []) {
         const text = formatAmount(amount);
         settled[movement].push({ action_index: actionIndex, address, tick: token.tick, amount: text });
         this.record(movement, { action_index: actionIndex, address_id: address, tick_id: token.tick, amount: text });
@@ -228,12 +231,17 @@ export class Effects extends ActionState {
 
   #move(movement: Movement, token: Token, address: string, amount: bigint, change: bigint): void {
     const key = pairKey(token.tick, address);
-    this.#moved[movement] ??= new Map();
-    const moved = this.#moved[movement];
+    this.#movements[movement] ??= new Map();
+    const moved = this.#movements[movement];
     moved.set(key, { token, address, amount: (moved.get(key)?.amount ?? 0n) + amount });
     this.addressId(address);
     this.#tickers.set(token.id, token.tick);
-    if (movement !== 'escrows') this.set('balance', key, this.get('balance', key) + change);
+    if (movement === 'escrows') return;
+    this.set('balance', key, this.get('balance', key) + change);
+    const tick = tickKey(token.tick);
+    const addresses = this.moved.get(tick);
+    if (addresses) addresses.add(address);
+    else this.moved.set(tick, new Set([address]));
   }
 
   #changeSupply(tick: string, change: bigint): void {

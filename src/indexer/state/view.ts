@@ -2,14 +2,12 @@ import type { Offer } from '../offers/offer.ts';
 import { OfferBook } from '../offers/offer-book.ts';
 import { FactTable } from './fact-table.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing, type Reader } from './facts.ts';
-import { splitPair } from './keys.ts';
+import { pairKey, splitPair } from './keys.ts';
 import type { Token } from './token.ts';
+import { type SetKind, Unwritten } from './unwritten.ts';
 
-/** Kinds of facts that are sets, which change with another fact. */
-type SetKind = 'holders' | 'holdings' | 'owned' | 'voters' | 'delegators';
-
-/** Sets whose facts have keys of a group and a member. */
-const GROWN_BY = { voters: 'ballot', delegators: 'voteDelegate' } as const;
+/** Facts that decide who is in a set, by the set. Their keys name the set and the member. */
+const DECIDED_BY = { voters: 'ballot', delegators: 'voteDelegate' } as const;
 
 /** Pairs and tokens whose rows are out of date, with the values in the rows; by `pairKey` and by `tickKey`. */
 export interface Changed {
@@ -32,8 +30,7 @@ export class View implements Reader {
   /** Pairs and tokens that changed since `takeChanged`, with their values before. */
   #changedPairs = new Map<string, bigint>();
   #changedTokens = new Map<string, Token | null>();
-  /** Result of the last `takeChanged`. It may not be in the database yet. */
-  #taken: Changed = { pairs: new Map(), tokens: new Map() };
+  readonly #unwritten = new Unwritten();
 
   constructor({ isWhole }: { readonly isWhole: boolean }) {
     this.#isWhole = isWhole;
@@ -89,7 +86,8 @@ export class View implements Reader {
 
   /** Stores a set as the database has it. Changes that are not yet written are added. */
   loadSet(kind: SetKind, key: string, members: Iterable<string>): void {
-    this.#facts.set(kind, key, new Set([...members, ...this.#unwritten(kind, key)]));
+    const unwritten = this.#unwritten.of(kind, key).values();
+    this.#facts.set(kind, key, new Set([...members, ...unwritten.filter((member) => this.#isIn(kind, key, member))]));
   }
 
   /** Applies an action's changes. */
@@ -99,7 +97,7 @@ export class View implements Reader {
     for (const kind of changes.kinds) this.#putAll(kind, changes);
     for (const [, offer] of changes.of('offer')) if (offer) this.book.put(offer);
     for (const set of ['voters', 'delegators'] as const)
-      for (const key of changes.of(GROWN_BY[set]).keys()) this.#add(set, ...splitPair(key));
+      for (const [pair, value] of changes.of(DECIDED_BY[set])) this.#put(set, ...splitPair(pair), value !== null);
   }
 
   /**
@@ -107,10 +105,11 @@ export class View implements Reader {
    * call before must be in the database.
    */
   takeChanged(): Changed {
-    this.#taken = { pairs: this.#changedPairs, tokens: this.#changedTokens };
+    const taken = { pairs: this.#changedPairs, tokens: this.#changedTokens };
     this.#changedPairs = new Map();
     this.#changedTokens = new Map();
-    return this.#taken;
+    this.#unwritten.turn();
+    return taken;
   }
 
   #putAll<K extends Kind>(kind: K, changes: FactTable): void {
@@ -120,48 +119,41 @@ export class View implements Reader {
   #tokenChanged(key: string, token: Token | null): void {
     const former = this.find('token', key) ?? null;
     if (!this.#changedTokens.has(key)) this.#changedTokens.set(key, former);
-    if (former && former.owner !== token?.owner) this.#remove('owned', former.owner, key);
-    if (token) this.#add('owned', token.owner, key);
+    if (former && former.owner !== token?.owner) this.#put('owned', former.owner, key, false);
+    if (token) this.#put('owned', token.owner, key, true);
   }
 
   #balanceChanged(key: string, amount: bigint): void {
     if (!this.#changedPairs.has(key)) this.#changedPairs.set(key, this.find('balance', key) ?? 0n);
     const [tick, address] = splitPair(key);
-    const change = amount === 0n ? this.#remove : this.#add;
-    change.call(this, 'holders', tick, address);
-    change.call(this, 'holdings', address, tick);
+    this.#put('holders', tick, address, amount !== 0n);
+    this.#put('holdings', address, tick, amount !== 0n);
   }
 
-  #unwritten(kind: SetKind, key: string): string[] {
-    if (kind === 'voters' || kind === 'delegators') {
-      const grown = GROWN_BY[kind];
-      return [...this.#old.of(grown).keys(), ...this.#facts.of(grown).keys()].flatMap((pair) => {
-        const [group, member] = splitPair(pair);
-        return group === key && this.find(grown, pair) !== null ? [member] : [];
-      });
+  /** Returns whether a member is in a set by the facts that are in memory. */
+  #isIn(kind: SetKind, key: string, member: string): boolean {
+    switch (kind) {
+      case 'holders':
+        return this.find('balance', pairKey(key, member)) !== 0n;
+      case 'holdings':
+        return this.find('balance', pairKey(member, key)) !== 0n;
+      case 'owned':
+        return this.find('token', member)?.owner === key;
+      default:
+        return this.find(DECIDED_BY[kind], `${key}|${member}`) !== null;
     }
-    if (kind === 'owned')
-      return [...this.#taken.tokens.keys(), ...this.#changedTokens.keys()].filter(
-        (tick) => this.find('token', tick)?.owner === key
-      );
-    const pairs = [...this.#taken.pairs.keys(), ...this.#changedPairs.keys()]
-      .filter((pair) => this.find('balance', pair) !== 0n)
-      .map(splitPair);
-    return kind === 'holders'
-      ? pairs.flatMap(([tick, address]) => (tick === key ? [address] : []))
-      : pairs.flatMap(([tick, address]) => (address === key ? [tick] : []));
   }
 
-  /** Removes a member that has nothing left: it would cost every later reader of the set. */
-  #remove(kind: SetKind, key: string, member: string): void {
+  /**
+   * Adds a member to a set, or removes it: it would cost every later reader of the set. A set that is not in memory is
+   * loaded when it is needed.
+   */
+  #put(kind: SetKind, key: string, member: string, isIn: boolean): void {
+    this.#unwritten.add(kind, key, member);
     const members = this.find(kind, key) as Set<string> | undefined;
-    if (members && members !== ABSENT[kind]) members.delete(member);
-  }
-
-  /** Adds a member. A set that is not in memory is loaded when it is needed. */
-  #add(kind: SetKind, key: string, member: string): void {
-    const members = this.find(kind, key) as Set<string> | undefined;
-    if (members && members !== ABSENT[kind]) members.add(member);
-    else if (this.#isWhole) this.#facts.set(kind, key, new Set([member]));
+    if (members && members !== ABSENT[kind]) {
+      if (isIn) members.add(member);
+      else members.delete(member);
+    } else if (this.#isWhole && isIn) this.#facts.set(kind, key, new Set([member]));
   }
 }

@@ -82,6 +82,8 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   const type = known?.list.type ?? Number(typeText);
   const idOf = (item: string) =>
     type === LIST_OF_TICKS ? ledger.get('token', tickKey(item))!.id : ledger.memberId(item);
+  if (type === LIST_OF_TICKS) ledger.requestTokens(items);
+  else ledger.requestAddresses(items);
   const judged = distinct(items.map((item) => judgeItem(item, type, step)));
   const valid = new Set<string>();
   for (const { item, refusal } of judged) {
@@ -99,6 +101,7 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   const root = known?.root ?? action.index;
   // The block keeps the members once after all its edits. Below the height of LIMITS each edit keeps them.
   const keeps = known === null || !hasLimits(step);
+  if (keeps && type === LIST_OF_TICKS) ledger.requestTokens([...members]);
   if (keeps) for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
   ledger.set('listRoot', String(action.index), root);
   const changes = keeps ? 0 : (known?.list.changes ?? 0) + valid.size;

@@ -4,11 +4,11 @@ import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
   isExcluded,
+  lookChecks,
   MEMO_CHECKS,
   once,
   orNull,
   ownershipEscrowed,
-  partChecks,
   sourceSleeps,
   tickColumn,
   tickSleeps,
@@ -70,7 +70,7 @@ export const CALLBACK = defineAction<Callback>({
     ],
     ['CALLBACK_BLOCK (block index)', ({ token }, { action }) => token!.callbackBlock! > action.block.height],
     ...MEMO_CHECKS,
-    ...partChecks<Callback>('RECIPIENTS', ({ holders }, step) => holders(step).length),
+    ...lookChecks<Callback>('RECIPIENTS', ({ holders }, step) => holders(step).length),
     [
       'CALLBACK_TICK (holder not authorized)',
       (callback, step) => callback.holders(step).some(({ address }) => isExcluded(step.ledger, callback.paid!, address))

@@ -5,12 +5,12 @@ import {
   MEMO_CHECKS,
   orNull,
   readAmount,
+  requestTransfers,
   sourceExcluded,
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown,
-  transferFacts
+  tickUnknown
 } from '../../rules/checks.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
@@ -33,9 +33,12 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 }
 
 function read(step: Step): Leg[] {
-  const { action, ledger } = step;
+  const { ledger } = step;
   const groups = legsOf(step);
-  ledger.request(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  requestTransfers(
+    step,
+    groups.map(([tick]) => [tick!, ''])
+  );
   const legs = new Map<string, Leg>();
   for (const [place, [tick, amountText, memo]] of (groups.length > 0 ? groups : [['', '', '']]).entries()) {
     const token = ledger.token(tick!);

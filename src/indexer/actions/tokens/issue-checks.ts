@@ -178,9 +178,11 @@ function changesTerm(issue: Issue, term: CallbackTerm): boolean {
   return changes<bigint | number>(issue[term], issue.token[term]);
 }
 
-/** Returns whether anybody but the owner holds some of the token. */
-function isDistributed({ token }: Issue, { ledger }: Step): boolean {
-  return ledger.holders(token!).some(({ address }) => address !== token!.owner);
+/** Returns whether anybody but the owner has some of the token. Below the height of KEPT_TERMS escrow does not count. */
+function isDistributed({ token }: Issue, { action, ledger, rules }: Step): boolean {
+  const { tick, owner, supply } = token!;
+  if (supply === ledger.balance(tick, owner)) return false;
+  return rules.isActive('KEPT_TERMS', action.block.height) || ledger.isHeldBeside(tick, owner);
 }
 
 const callbackChecks: readonly Check<Issue>[] = [

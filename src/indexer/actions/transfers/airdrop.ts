@@ -1,25 +1,29 @@
 import { groupFields, groupWithMemo } from '../../../coin/action/fields.ts';
 import { formatAmount } from '../../../consensus/amount.ts';
 import { spent } from '../../fees/charge.ts';
-import { defineAction, type Step } from '../../rules/action-definition.ts';
+import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   hasLimits,
   isExcluded,
+  isSeenEnough,
+  lookChecks,
   MEMO_CHECKS,
   once,
   orNull,
   readAmount,
   readIndex,
-  recipientChecks,
+  requestTransfers,
   sourceExcluded,
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown,
-  transferFacts
+  tickUnknown
 } from '../../rules/checks.ts';
 import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
 import type { Token } from '../../state/token.ts';
+
+/** Tokens whose holders are read together at first; then twice as many. */
+const TICKS_AT_FIRST = 256;
 
 interface Leg {
   readonly tick: string;
@@ -51,9 +55,13 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 }
 
 function read(step: Step): Leg[] {
-  const { action, ledger } = step;
+  const { ledger } = step;
   const groups = legsOf(step);
-  ledger.request(groups.flatMap(([tick]) => transferFacts(tick!, action.source, '')));
+  requestTransfers(
+    step,
+    groups.map(([tick]) => [tick!, ''])
+  );
+  ledger.requestLists(groups.flatMap(([, , list]) => readIndex(list!) ?? []));
   return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, list, memo]) => {
     const token = ledger.token(tick!);
     const listIndex = readIndex(list!);
@@ -78,20 +86,40 @@ function recipientsOf(leg: Leg, step: Step): readonly string[] {
 
 /**
  * Returns the addresses of the list, or the holders of its tokens, once each, without those that the token's lists
- * exclude.
+ * exclude. A list longer than an action may be about is refused by its length, whoever holds its tokens.
  */
-function findRecipients(list: List, token: Token, { ledger }: Step): readonly string[] {
-  const named = list.type === LIST_OF_ADDRESSES ? list.members.sorted : holdersOf(list, ledger);
+function findRecipients(list: List, token: Token, step: Step): readonly string[] {
+  const { ledger, limits } = step;
+  const isNamed = list.type === LIST_OF_ADDRESSES || list.members.size > limits.parts;
+  const named = isNamed ? list.members.sorted : holdersOf(list, step);
   const isOpen = token.allowList === null && token.blockList === null;
   return isOpen ? named : named.filter((address) => !isExcluded(ledger, token, address));
 }
 
-function holdersOf({ members }: List, ledger: Step['ledger']): readonly string[] {
+/**
+ * Returns the holders of the tokens of a list. Each token and each holding is a look at a recipient, whether or not it
+ * brings a new one. Once the block has seen enough, the rest is not read.
+ */
+function holdersOf({ members }: List, step: Step): readonly string[] {
+  const { ledger } = step;
+  const ticks = members.sorted;
   const holders = new Set<string>();
-  for (const tick of members.sorted)
-    for (const { address } of ledger.holders(ledger.token(tick)!)) holders.add(address);
+  for (let at = 0, count = TICKS_AT_FIRST; at < ticks.length && !isSeenEnough('recipients', step); ) {
+    const part = ticks.slice(at, at + count);
+    for (const held of ledger.holdersOf(part)) {
+      ledger.looks.recipients += 1 + held.length;
+      for (const { address } of held) holders.add(address);
+    }
+    [at, count] = [at + count, 2 * count];
+  }
   return [...holders];
 }
+
+/** Check `RECIPIENTS (block limit)` of an AIRDROP to the holders of tokens, after they were looked at. */
+const seenTooMuch: Check<Leg> = [
+  'RECIPIENTS (block limit)',
+  ({ list }, step) => list!.type === LIST_OF_TICKS && isSeenEnough('recipients', step)
+];
 
 /** Gives the same amount to each of many addresses. Each leg stands alone. */
 export const AIRDROP = defineAction<Leg>({
@@ -118,7 +146,8 @@ export const AIRDROP = defineAction<Leg>({
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
     ],
-    ...recipientChecks<Leg>((leg, step) => recipientsOf(leg, step).length),
+    ...lookChecks<Leg>('RECIPIENTS', (leg, step) => recipientsOf(leg, step).length),
+    seenTooMuch,
     [
       'insufficient funds (TICK)',
       (leg, step) =>

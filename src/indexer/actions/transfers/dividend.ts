@@ -3,16 +3,16 @@ import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isExcluded,
+  lookChecks,
   MEMO_CHECKS,
   once,
   orNull,
   readAmount,
-  recipientChecks,
+  requestTransfers,
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown,
-  transferFacts
+  tickUnknown
 } from '../../rules/checks.ts';
 import type { Token } from '../../state/token.ts';
 
@@ -26,9 +26,13 @@ interface Dividend {
 }
 type Holders = (step: Step) => readonly { readonly address: string; readonly amount: bigint }[];
 
-function read({ action, ledger }: Step): Dividend[] {
+function read(step: Step): Dividend[] {
+  const { action, ledger } = step;
   const { get } = action.fields;
-  ledger.request([get('TICK'), get('DIVIDEND_TICK')].flatMap((tick) => transferFacts(tick, action.source, '')));
+  requestTransfers(
+    step,
+    [get('TICK'), get('DIVIDEND_TICK')].map((tick) => [tick, ''])
+  );
   const paid = ledger.token(get('DIVIDEND_TICK'));
   const token = ledger.token(get('TICK'));
   return [
@@ -78,7 +82,7 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
-    ...recipientChecks<Dividend>((dividend, step) => holdersOf(dividend, step).length),
+    ...lookChecks<Dividend>('RECIPIENTS', (dividend, step) => holdersOf(dividend, step).length),
     [
       'insufficient funds (TICK)',
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)

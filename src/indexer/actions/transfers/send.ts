@@ -11,12 +11,12 @@ import {
   ownAddress,
   plainAddress,
   readAmount,
+  requestTransfers,
   sourceExcluded,
   sourceSleeps,
   tickColumn,
   tickSleeps,
-  tickUnknown,
-  transferFacts
+  tickUnknown
 } from '../../rules/checks.ts';
 import { tickKey } from '../../state/keys.ts';
 import type { Token } from '../../state/token.ts';
@@ -54,11 +54,14 @@ function legsOf({ action: { format, fields } }: Step): string[][] {
 }
 
 function read(step: Step): Leg[] {
-  const { action, ledger } = step;
+  const { ledger } = step;
   const groups = legsOf(step);
   // The facts of a single transfer have been guessed already.
   if (groups.length > 1)
-    ledger.request(groups.flatMap(([tick, , destination]) => transferFacts(tick!, action.source, destination!)));
+    requestTransfers(
+      step,
+      groups.map(([tick, , destination]) => [tick!, destination!])
+    );
   const legs = new Map<string, Leg>();
   for (const [place, [tick, amountText, destinationText, memo]] of (groups.length > 0
     ? groups

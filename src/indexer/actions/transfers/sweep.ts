@@ -2,7 +2,7 @@ import { cancelDispenser } from '../../offers/dispenser-end.ts';
 import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, namedAddress, orNull, ownAddress, partChecks, sourceSleeps } from '../../rules/checks.ts';
+import { lookChecks, MEMO_CHECKS, namedAddress, orNull, ownAddress, sourceSleeps } from '../../rules/checks.ts';
 import type { Token } from '../../state/token.ts';
 import { writeOwnership } from '../tokens/ownership.ts';
 
@@ -87,7 +87,7 @@ export const SWEEP = defineAction<Sweep>({
     ...FLAGS.map(flagCheck),
     sourceSleeps,
     ...MEMO_CHECKS,
-    ...partChecks<Sweep>('ITEMS', countItems)
+    ...lookChecks<Sweep>('ITEMS', countItems)
   ],
   charges: (sweep, step) => ({ items: countItems(sweep, step, isMoved) }),
   row: ({ destination, flags, memo }, step) => ({

@@ -20,7 +20,7 @@ import {
   readSigners,
   readUnclaimed
 } from './signers.ts';
-import { BALANCES, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
+import { BALANCES, loadHolders, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
 
 const KEYS_PER_STATEMENT = 500;
 
@@ -90,20 +90,7 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   },
   balance: (keys, loading) => loadPairs(keys, loading, 'balance', BALANCES),
   minted: (keys, loading) => loadPairs(keys, loading, 'minted', MINTED),
-  holders: async (keys, { connection, view, tickers }) => {
-    for (const key of keys) {
-      const found = await rows<{ name: string }>(
-        connection,
-        'SELECT a.address AS name FROM balances b JOIN index_addresses a ON a.id = b.address_id WHERE b.tick_id = ?',
-        [tickers.ids.get(key) ?? 0]
-      );
-      view.loadSet(
-        'holders',
-        key,
-        found.map(({ name }) => name)
-      );
-    }
-  },
+  holders: loadHolders,
   holdings: (keys, loading) => loadTickSets(keys, loading, 'holdings', 'balances b', 'b.address_id'),
   owned: (keys, loading) => loadTickSets(keys, loading, 'owned', 'tokens b', 'b.owner_id'),
   listRoot: async (keys, { connection, view }) => {

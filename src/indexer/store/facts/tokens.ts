@@ -95,18 +95,39 @@ export async function loadTickSets(
   table: string,
   column: string
 ): Promise<void> {
-  const { connection, view } = loading;
   const ids = await addressIds(loading, keys);
-  for (const key of keys) {
-    const found = await rows<{ tick: string }>(
-      connection,
-      `SELECT i.tick FROM ${table} JOIN index_tickers i ON i.id = b.tick_id WHERE ${column} = ?`,
-      [ids.get(key) ?? 0]
-    );
-    view.loadSet(
-      kind,
-      key,
-      found.map(({ tick }) => tickKey(tick))
-    );
+  const found = await membersBy(
+    loading,
+    `SELECT ${column} AS id, i.tick AS member FROM ${table} JOIN index_tickers i ON i.id = b.tick_id WHERE ${column} IN (?)`,
+    [...ids.values()]
+  );
+  for (const key of keys) loading.view.loadSet(kind, key, (found.get(ids.get(key)) ?? []).map(tickKey));
+}
+
+/** Loads for each token, by `tickKey`, the set of its holders. */
+export async function loadHolders(keys: readonly string[], loading: Loading): Promise<void> {
+  const { view, tickers } = loading;
+  const found = await membersBy(
+    loading,
+    `SELECT b.tick_id AS id, a.address AS member FROM balances b JOIN index_addresses a ON a.id = b.address_id
+     WHERE b.tick_id IN (?)`,
+    keys.flatMap((key) => tickers.ids.get(key) ?? [])
+  );
+  for (const key of keys) view.loadSet('holders', key, found.get(tickers.ids.get(key)) ?? []);
+}
+
+/** Returns members of sets by their ids. @param sql reads `id` and `member` for a list of ids */
+async function membersBy(
+  { connection }: Loading,
+  sql: string,
+  ids: readonly number[]
+): Promise<ReadonlyMap<number | undefined, string[]>> {
+  const found = ids.length === 0 ? [] : await rows<{ id: number; member: string }>(connection, sql, [ids]);
+  const members = new Map<number | undefined, string[]>();
+  for (const { id, member } of found) {
+    const known = members.get(Number(id));
+    if (known) known.push(member);
+    else members.set(Number(id), [member]);
   }
+  return members;
 }

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 import { otherFiles, runUnit } from './unit.ts';
 
-/** Limit for one test file. */
-const TIMEOUT = '--test-timeout=300000';
+/** Limit for one test file: the longest takes three minutes. */
+const TIMEOUT = '--test-timeout=480000';
 
 /** Most failed files that are tried again. A busy machine may break a deadline of one file; a fault of the product breaks more. */
 const TRIED_AGAIN = 2;

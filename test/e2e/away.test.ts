@@ -5,6 +5,7 @@ import { atEnd } from '../support/cleanup.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { differences, pause, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
+import type { Size } from '../support/tables-in-use/history.ts';
 import { LATE_KINDS } from '../support/tables-in-use/late-changes.ts';
 import { createLedger } from '../support/tables-in-use/ledger.ts';
 
@@ -13,16 +14,20 @@ const DEPTHS = [1_100, 10_080];
 /** A contract's cooldown is its own, and none is that long. */
 const SHORT = 'contractRefund';
 
+/** A history for what happens near the tip alone. */
+const SHORT_HISTORY = { blocks: 500, rows: 7_000 };
+
 async function startReplicated(
   seed: string,
   env: Readonly<Record<string, number>> = {},
-  binlog: 'required' | 'off' = 'off'
+  binlog: 'required' | 'off' = 'off',
+  size: Size = 'small'
 ) {
   const logged = binlog === 'off' ? null : await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
   const source = await createDatabase('away', logged?.root);
   const connection = await connect(source);
   atEnd(() => connection.end());
-  const ledger = await createLedger(connection, { dbType: 'indexer', seed, size: 'small', chain: 'dogecoin' });
+  const ledger = await createLedger(connection, { dbType: 'indexer', seed, size, chain: 'dogecoin' });
   await connection.query('DROP TABLE sync_meta, merkle_epochs'); // each sync service makes its own
   const pair = await startPair('indexer', source, { SYNC_BINLOG: binlog, ...env });
   const client = await pair.startClient();
@@ -67,7 +72,7 @@ for (const binlog of ['off', 'required'] as const)
   });
 
 test('a replica that was away during a reorg to the same hashes gets the other rows by its since-snapshot', async () => {
-  const { connection, ledger, pair, client } = await startReplicated('same');
+  const { connection, ledger, pair, client } = await startReplicated('same', {}, 'off', SHORT_HISTORY);
   const at = async (height: number) => {
     const [block] = await rows(
       connection,
@@ -113,7 +118,7 @@ test('a replica that was away is live though its source has new blocks all the t
 });
 
 test('a replica that has rolled back is live when its source has blocks again, some seconds later', async () => {
-  const { ledger, pair, client } = await startReplicated('rolled-back');
+  const { ledger, pair, client } = await startReplicated('rolled-back', {}, 'off', SHORT_HISTORY);
   await ledger.writeBlocks(5);
   await pair.settle(client, ledger.height);
   await ledger.undo(4);

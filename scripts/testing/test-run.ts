@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process';
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { ROOT } from '../root.ts';
-import { makeWorkplace } from './workplace.ts';
+import { makeWorkplace, removeWorkplace } from './workplace.ts';
 
 /** Test files at once: one more than cores where there are two, since most files wait half of their time. */
 const CONCURRENCY = 3;
@@ -43,7 +42,7 @@ export async function withTestDatabase(work: (run: RunTests) => Promise<number>)
       await database.stop();
     }
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    removeWorkplace(directory);
   }
 }
 

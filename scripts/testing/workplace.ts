@@ -21,6 +21,15 @@ export function makeWorkplace(): string {
   return mkdtempSync(join(tmpdir(), 'platform-test-'));
 }
 
+/** Removes it with what failed tests left. A process that still writes there delays it, and a mount keeps it; the log says so. */
+export function removeWorkplace(directory: string): void {
+  try {
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  } catch (caught) {
+    console.error(`${directory} could not be removed: ${String(caught)}`);
+  }
+}
+
 function hasRoom(): boolean {
   try {
     const { bavail, bsize } = statfsSync(MEMORY);

@@ -72,7 +72,7 @@ for (const binlog of ['off', 'required'] as const)
   });
 
 test('a replica that was away during a reorg to the same hashes gets the other rows by its since-snapshot', async () => {
-  const { connection, ledger, pair, client } = await startReplicated('same', {}, 'off', SHORT_HISTORY);
+  const { connection, ledger, pair, client } = await startReplicated('same');
   const at = async (height: number) => {
     const [block] = await rows(
       connection,

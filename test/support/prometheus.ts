@@ -8,7 +8,7 @@ import { atEnd } from './cleanup.ts';
 import { eventually, temporaryDirectory } from './sync/sync-process.ts';
 
 export const ALERTS_FILE = join(import.meta.dirname, '../../ops/alerts.yml');
-const ALERT_DEADLINE_MS = 15_000;
+const ALERT_DEADLINE_MS = 30_000;
 
 interface Rules {
   groups: {

@@ -117,6 +117,7 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
 | DISPENSER_LIMITS | Payments that a dispenser refuses count among the 1,000 after which it is closed unless it is refilled | Otherwise one transaction would buy a row for each payment to an address for ever, in ledgers and decoders, at the address of whoever is paid most |
 | EXACT_AMOUNTS | A waiting amount is checked again when it is used. A dispenser whose GIVE_AMOUNT by now has more places than its token takes no refill. An order with such an amount matches nothing and waits for its end. An amount of the gas token (stakes, deposits, fees, rewards, bounties) has at most 8 places, or its DECIMALS where they are fewer | DECIMALS may fall while nobody has a unit. Then half a unit of an indivisible token would change hands, or a whole one for the price of a half |
 | LOCKED_CAPS | An ISSUE is refused if its DECIMALS would round a locked cap | 1.5 units in whole ones would be 2, above what was promised for ever |
+| KEPT_TERMS | The terms of a CALLBACK stay as they are while anybody but the owner has units, those in the escrow of an offer too: while the supply is more than the owner's balance | Below it, units in offers count as nobody's. An owner whose holders all offer theirs could change the price to 0 and take everything for nothing |
 | LIMITS | One action or block costs others a bounded amount: see below | A few hundred bytes make millions of rows |
 
 ### What LIMITS bounds
@@ -125,12 +126,12 @@ The figures are in [networks.md](networks.md#limits).
 
 | subject | rule |
 |---|---|
-| units of a block | One for each action, for each row of credits, debits and escrows, and for each holder and item that a CALLBACK, LIST or SWEEP looks at; two more for each dispense |
+| units of a block | One for each action, for each row of credits, debits and escrows, and for each item of a LIST; two more for each dispense |
 | full block | Once its actions have used \`blockUnits\`, it refuses every BATCH, every new ORDER or SWAP, and every action that looks at others. An ORDER or SWAP that is being matched waits as it is |
-| looks | Possible recipients of an AIRDROP or DIVIDEND count apart, 20 of them for a unit of the block. So do trades that a match passes over, two for a unit. An action that moves nothing thus closes the block only to others of its kind |
+| looks | Possible recipients of an AIRDROP or DIVIDEND count apart, 20 of them for a unit of the block; so do the holders whom a CALLBACK and the items that a SWEEP looks at. Of an AIRDROP to the holders of tokens, each token and each holding is such a look, even if it brings no new recipient. Trades that a match passes over count two for a unit. An action that moves nothing thus closes the block only to others of its kind |
 | AIRDROP of 0 | It credits nobody |
 | ends | A block ends a third as many offers as it has units left, and 1,000 at least, the longest overdue first. The others wait, open, for the next block: otherwise everything written in a thousand blocks would fall due in one. A dispenser that waits so can no longer be edited, and sells nothing (\`dispenser expired\`), since decoders no longer keep payments to it |
-| polls | A tally counts a unit for each ballot and each delegation of its token. A full block looks at the oldest poll alone; the others wait for the next block |
+| polls | A tally counts a unit for each ballot and each delegation of its token that has not ended. A full block looks at the oldest poll alone; the others wait for the next block |
 | matches | An ORDER or SWAP that passes over 1,000 others with lists of their own then looks at those without lists alone, and waits after \`parts\` others. Otherwise offers that exclude everybody would cost each later one a look, for 90 days |
 | payments | \`dispenses\` dispensers serve one payment, and the next one refuses it with \`DISPENSE (limit)\`. After the first empty dispenser the payment passes over empty ones. In a full block one dispenser serves it |
 | lists | \`list_items\` has all members under a LIST, and under its newest edit of each block. It has none for edits that a block has no room for. For a list of more than \`wholeList\` members it has none until as many items changed as the list has members. The members are then those kept last, with what \`list_edits\` of later valid edits added (\`lists.edit\` 1) or took away (2) |

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { fastify } from 'fastify';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FastifyReply, fastify } from 'fastify';
 import { ResponseBuffer } from '../../src/service/stream/response-buffer.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { until } from '../support/listener.ts';
@@ -35,6 +36,37 @@ describe('ANSWERS_WAITING', () => {
     for (const { socket } of deaf) socket.destroy();
     await until(() => sending.every(({ closed }) => closed), 'they are gone');
     assert.equal(await (await siege.open()).say(get(PAGE)).status(), 200);
+  });
+
+  /** An answer of nobody's connection, which is never taken. @returns whether it was refused at once */
+  const holdUnread = (buffer: ResponseBuffer, address: string, body: string) => {
+    const raw = Object.assign(new EventEmitter(), { destroyed: false });
+    const reply = { raw, header: () => undefined } as unknown as FastifyReply;
+    const held = buffer.hold(address, reply, body).then(
+      () => false,
+      () => true
+    );
+    return Promise.race([held, sleep(100).then(() => false)]);
+  };
+
+  test('two hundred answers that wait for room behind as many cost little', async (t) => {
+    const buffer = new ResponseBuffer({ patienceMs: 2_000 });
+    const body = 'x'.repeat(240_000);
+    const before = process.cpuUsage();
+    await Promise.all(Array.from({ length: 400 }, (_, n) => holdUnread(buffer, `address ${n % 6}`, body)));
+    await sleep(2_500);
+    const { user, system } = process.cpuUsage(before);
+    t.diagnostic(`${Math.round((user + system) / 1_000)} ms of a processor`);
+    assert.ok(user + system < 600_000, `${Math.round((user + system) / 1_000)} ms`);
+  });
+
+  test('what waits for room is bounded over all addresses, and those of whom nothing waits have a part of their own', async () => {
+    const buffer = new ResponseBuffer({ mostBytes: 1e6, shareBytes: 1e6, patienceMs: 500 });
+    const ask = (address: string) => holdUnread(buffer, address, 'x'.repeat(200_000));
+    const greedy = await Promise.all(Array.from({ length: 40 }, (_, n) => ask(`address ${n % 2}`)));
+    assert.equal(greedy.filter((isRefused) => !isRefused).length, 10, 'five are held and five wait');
+    const others = await Promise.all(Array.from({ length: 40 }, (_, n) => ask(`other ${n}`)));
+    assert.equal(others.filter((isRefused) => !isRefused).length, 5);
   });
 
   /** A service that answers with eight megabytes. */

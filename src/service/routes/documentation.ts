@@ -15,11 +15,13 @@ interface DocumentationDeps {
 
 /** `GET /openapi.json`, and `GET /docs`, which shows the same to people. Open: they tell nothing but what anybody may ask for. */
 export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async (app, { document, methods }) => {
-  let pages: { readonly json: string; readonly docs: Page } | undefined;
+  /** Bytes that all callers share: whoever reads them slowly takes no memory. */
+  let pages: { readonly json: Buffer; readonly docs: Page; readonly html: Buffer } | undefined;
   const made = () => {
     if (!pages) {
       const found = document();
-      pages = { json: JSON.stringify(found), docs: docsPage(found, methods) };
+      const docs = docsPage(found, methods);
+      pages = { json: Buffer.from(JSON.stringify(found)), docs, html: Buffer.from(docs.html) };
     }
     return pages;
   };
@@ -34,11 +36,11 @@ export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async 
   app.get(
     '/docs',
     { config: { open: true, doc: { tag: 'Documentation', summary: 'The same as a page', mediaType: HTML } } },
-    (_, reply) => send(reply, made().docs)
+    (_, reply) => send(reply, made().docs.policy, made().html)
   );
 };
 
-function send(reply: FastifyReply, { html, policy }: Page): FastifyReply {
+function send(reply: FastifyReply, policy: Page['policy'], html: Buffer): FastifyReply {
   return reply
     .headers({
       'content-security-policy': policy,

@@ -9,7 +9,7 @@ const PIECE_BYTES = 64 * 1024;
 
 /** How much large answers may hold, and for how long. */
 interface ResponseLimits {
-  /** Of all answers that are not taken to their end, and of those of one address. */
+  /** Of all answers that are not taken to their end, and of those of one address; twice as much may wait for room. */
   readonly mostBytes: number;
   readonly shareBytes: number;
   /** How long an answer waits for room. */
@@ -42,6 +42,23 @@ interface Held {
   takenAt: number;
 }
 
+/** Bodies that are held, each once, and their bytes. */
+class Bodies {
+  readonly #bodies = new Set<Buffer>();
+  #bytes = 0;
+
+  add(body: Buffer): void {
+    if (this.#bodies.has(body)) return;
+    this.#bodies.add(body);
+    this.#bytes += body.length;
+  }
+
+  /** With one more. */
+  bytesWith(body?: Buffer): number {
+    return this.#bytes + (body && !this.#bodies.has(body) ? body.length : 0);
+  }
+}
+
 /**
  * Bounds what waits in memory for clients that do not read, by who holds it.
  *
@@ -51,6 +68,8 @@ interface Held {
  */
 export class ResponseBuffer {
   readonly #held = new TransientMap<FastifyReply, Held>();
+  /** What all of them hold, and what each address does; undefined since that has changed. */
+  #load: { readonly all: Bodies; readonly of: ReadonlyMap<string, Bodies> } | undefined;
   /** Bytes that wait for room, by address. */
   readonly #waiting = new Map<string, number>();
   readonly #limits: ResponseLimits;
@@ -68,15 +87,24 @@ export class ResponseBuffer {
     const since = performance.now();
     const held: Held = { address, reply, body, since, takenBytes: 0, takenAt: since };
     this.#held.set(reply, held);
-    reply.raw.once('close', () => this.#held.delete(reply));
+    this.#load = undefined;
+    reply.raw.once('close', () => this.#forget(reply));
     reply.header('content-length', body.length);
     return Readable.from(pieces(held), { objectMode: false, highWaterMark: PIECE_BYTES });
   }
 
+  #forget(reply: FastifyReply): void {
+    this.#held.delete(reply);
+    this.#load = undefined;
+  }
+
   async #wait(address: string, reply: FastifyReply, body: Buffer): Promise<void> {
-    const { shareBytes, patienceMs } = this.#limits;
+    const { mostBytes, shareBytes, patienceMs } = this.#limits;
     const before = this.#waiting.get(address) ?? 0;
-    if (before > 0 && before + body.length > shareBytes) this.#refuse(address);
+    const all = this.#waiting.values().reduce((sum, bytes) => sum + bytes, body.length);
+    // The second half is for those of whom nothing waits yet.
+    if (before > 0 && (before + body.length > shareBytes || all > mostBytes)) this.#refuse(address);
+    if (all > 2 * mostBytes) this.#refuse(address);
     this.#waiting.set(address, before + body.length);
     try {
       for (const until = performance.now() + patienceMs; !this.#hasRoom(address, body); ) {
@@ -104,12 +132,11 @@ export class ResponseBuffer {
     return (isAlone || own <= shareBytes) && (this.#held.size === 0 || this.#bytesOf(undefined, body) <= mostBytes);
   }
 
-  /** Bytes of an address, or of all, with one body more. */
+  /** Bytes of an address, or of all, with one body more. Those who wait ask often: it is counted when it has changed. */
   #bytesOf(address: string | undefined, body?: Buffer): number {
-    const bodies = new Set(body ? [body] : []);
-    for (const held of this.#held.values())
-      if (address === undefined || held.address === address) bodies.add(held.body);
-    return bodies.values().reduce((sum, { length }) => sum + length, 0);
+    this.#load ??= loadOf(this.#held.values());
+    const bodies = address === undefined ? this.#load.all : this.#load.of.get(address);
+    return bodies?.bytesWith(body) ?? body?.length ?? 0;
   }
 
   /** Ends the slowest answer of the address itself where it is late, or of an address that holds more than its part. */
@@ -127,13 +154,23 @@ export class ResponseBuffer {
       .sort((a, b) => paceOf(a, now) - paceOf(b, now));
     if (!slowest) return;
     slowest.reply.raw.destroy();
-    this.#held.delete(slowest.reply);
+    this.#forget(slowest.reply);
   }
 
   #isLate({ body, since, takenAt }: Held, now: number): boolean {
     const { leastPace, graceMs, stallMs } = this.#limits;
     return now - takenAt >= stallMs || now - since > graceMs + (body.length / leastPace) * 1_000;
   }
+}
+
+function loadOf(held: Iterable<Held>) {
+  const [all, of] = [new Bodies(), new Map<string, Bodies>()];
+  for (const { address, body } of held) {
+    const own = of.get(address) ?? new Bodies();
+    of.set(address, own);
+    for (const bodies of [all, own]) bodies.add(body);
+  }
+  return { all, of };
 }
 
 const paceOf = ({ takenBytes, since }: Held, now: number) => takenBytes / Math.max(1, now - since);

@@ -211,6 +211,28 @@ test('who is behind is told what began the view', () => {
   );
 });
 
+test('an operation that may not have arrived is sent again before its time is over', () => {
+  const hub = waiting();
+  hub.wait(1);
+  assert.ok(hub.effects().some(({ type }) => type === 'sendAgain'));
+});
+
+test('votes for what is applied are not sent again, nor any while batches are decided', () => {
+  const hub = new OneHub('c');
+  const first = hub.batch(1, null);
+  hub.decide(first);
+  hub.receive('a', hub.proposal(0, hub.batch(2, first)));
+  hub.effects();
+  hub.take({ type: 'clock.ticked', now: hub.state.appliedAt + 400 });
+  assert.deepEqual(hub.effects(), []);
+  hub.wait(1);
+  const again = hub.effects().flatMap((effect) => (effect.type === 'sendAgain' ? effect.messages : []));
+  assert.deepEqual(
+    again.map(({ message }) => `${message.kind} ${'seq' in message ? message.seq : ''}`),
+    ['prepare 2']
+  );
+});
+
 test('what was sent is sent again while nothing moves', () => {
   const hub = waiting();
   hub.wait(3);

@@ -159,6 +159,21 @@ test('a batch of another log is taken with its commits alone, behind the last on
   assert.equal(hub.state.applied.seq, 2);
 });
 
+test('a hub fetches the log where it is far behind, or behind while nothing moves', () => {
+  const hub = new OneHub('b');
+  const fetched = (seq: number) => {
+    hub.take({ type: 'peer.heard', from: 'c', view: 0, seq });
+    return hub.effects().filter(({ type }) => type === 'fetch');
+  };
+  hub.decide(hub.batch(1, null));
+  hub.effects();
+  assert.deepEqual(fetched(3), []);
+  assert.deepEqual(fetched(10), [{ type: 'fetch', from: 'c', seq: 2 }]);
+  hub.wait(1);
+  assert.deepEqual(fetched(3), [{ type: 'fetch', from: 'c', seq: 2 }]);
+  assert.deepEqual(fetched(1), []);
+});
+
 test('a state is taken from a checkpoint that three hubs signed, at its own place', () => {
   const { hub, last } = atCheckpoint();
   const checkpoint = checkpointOf(hub, last, 's');

@@ -62,6 +62,14 @@ test('a stranger has a hundred messages a minute for each connection, and spends
   assert.equal(pass(into, messageOf(ALICE, 'later', NOW + 60_000), stranger, NOW + 60_000), null);
 });
 
+test('a connection brings so much a minute, in few messages or many', () => {
+  const into = intake({ perLink: 1_000 });
+  const link = { peer: BOB.pubkey };
+  const faults = ['a', 'b', 'c', 'd'].map((id) => pass(into, messageOf(ALICE, id), link));
+  assert.deepEqual([faults[0], faults.at(-1)], [null, 'too many']);
+  assert.equal(pass(into, messageOf(ALICE, 'd'), { peer: ALICE.pubkey }), null);
+});
+
 test('a member that signs too much is bounded, whoever brings its messages', () => {
   const into = intake({ perMember: 3 });
   const faults = ['a', 'b', 'c', 'd'].map((id, place) =>

@@ -28,6 +28,7 @@ export type Effect =
   /** Write to the database in one transaction, with its votes, then say `batch.applied`. */
   | { readonly type: 'apply'; readonly batch: Batch; readonly committed: Committed }
   | { readonly type: 'send'; readonly to: string; readonly signed: Signed<Message> }
+  /** Send these to all once more, with the own operations that wait. */
   | { readonly type: 'sendAgain'; readonly messages: readonly Signed<Message>[] }
   /** Tell a hub, or all, the last view that began here and the last place that is applied. */
   | { readonly type: 'tellStanding'; readonly to: string | null }

@@ -1,6 +1,6 @@
 import { isCommitted, isStable } from './certificates.ts';
 import type { Committed, Stable } from './messages.ts';
-import { CALM_BATCHES, ROUND_TIMEOUT_MS } from './rules.ts';
+import { CALM_BATCHES, MOST_IN_FLIGHT, RESEND_MS, ROUND_TIMEOUT_MS } from './rules.ts';
 import { type ConsensusState, operationKey } from './state.ts';
 import { castVote, committedDigest, putSlot, slotAt, type Turn } from './turn.ts';
 
@@ -52,9 +52,11 @@ export function hear(turn: Turn, from: string, view: number, seq: number): void 
   const { state } = turn;
   if (from === turn.rules.self || !turn.rules.keys.includes(from)) return;
   state.heard = new Map(state.heard).set(from, seq);
-  if (seq > state.applied.seq && state.applying === null)
+  // Who is a little behind while batches are decided has them by the votes that are on their way.
+  const isLate = state.now >= state.appliedAt + RESEND_MS || Math.abs(seq - state.applied.seq) > MOST_IN_FLIGHT;
+  if (isLate && seq > state.applied.seq && state.applying === null)
     turn.effects.push({ type: 'fetch', from, seq: state.applied.seq + 1 });
-  if (seq < state.applied.seq) turn.effects.push({ type: 'tellStanding', to: from });
+  if (isLate && seq < state.applied.seq) turn.effects.push({ type: 'tellStanding', to: from });
   if (view >= state.view) return;
   if (state.newView) turn.effects.push({ type: 'send', to: from, signed: state.newView });
   const change = state.own.get('viewChange');

@@ -1,5 +1,5 @@
 import { beginningOf, isViewChange } from './certificates.ts';
-import type { Committed, NewView, Prepared, Signed, ViewChange } from './messages.ts';
+import type { Committed, Message, NewView, Prepared, Signed, ViewChange } from './messages.ts';
 import { LONGEST_TIMEOUT_MS, leaderOf, RESEND_MS } from './rules.ts';
 import { setStable } from './standing.ts';
 import { emptySlot, operationKey, type Slot } from './state.ts';
@@ -73,11 +73,15 @@ export function checkTime(turn: Turn): void {
     askFor(turn, state.view + 1);
     return;
   }
-  if (state.now < state.resentAt + RESEND_MS) return;
+  if (state.now < Math.max(state.resentAt, state.appliedAt) + RESEND_MS) return;
   state.resentAt = state.now;
   turn.effects.push({ type: 'tellStanding', to: null });
-  const waiting = [...state.own.values()];
-  if (waiting.length > 0) turn.effects.push({ type: 'sendAgain', messages: waiting });
+  turn.effects.push({ type: 'sendAgain', messages: [...state.own.values()].filter(isNeeded(state.applied.seq)) });
+}
+
+/** Returns a check for messages that others may still need: who lacks what is applied asks for the log, which has its proofs. */
+function isNeeded(applied: number): (signed: Signed<Message>) => boolean {
+  return ({ message }) => !('seq' in message) || message.kind === 'checkpoint' || message.seq > applied;
 }
 
 /** Since when the oldest work waits that the leader could have done; null where there is none. */

@@ -27,6 +27,8 @@ export interface GossipLimits {
   readonly perStranger: number;
   /** Messages a minute that one member signs, and, times the members, those over a member's connection. */
   readonly perMember: number;
+  /** Characters a minute over a connection: what is in an envelope may cost a signature check for each few hundred. */
+  readonly perLink: number;
   /** Wrong signatures a minute by which a member's connection is denied. */
   readonly mostForged: number;
   readonly denyMs: number;
@@ -34,7 +36,7 @@ export interface GossipLimits {
 
 export const GOSSIP_LIMITS: GossipLimits = {
   ...{ skewMs: 30_000, rememberMs: 60_000, mostRemembered: 100_000 },
-  ...{ perStranger: 100, perMember: 2_000, mostForged: 100, denyMs: 600_000 }
+  ...{ perStranger: 100, perMember: 2_000, perLink: 64 * 1_048_576, mostForged: 100, denyMs: 600_000 }
 };
 
 const MINUTE_MS = 60_000;
@@ -48,6 +50,7 @@ function nameOf({ id, sig }: Envelope): string {
 interface Minute {
   since: number;
   count: number;
+  length: number;
 }
 
 /**
@@ -89,12 +92,12 @@ export class GossipIntake {
   admit(text: string, link: Link, now: number): Envelope | GossipFault {
     if (link.peer !== null && this.isDenied(link.peer, now)) return 'denied';
     const envelope = readEnvelope(text);
-    if (typeof envelope === 'string') return this.#charge(link, now) ? envelope : 'too many';
+    if (typeof envelope === 'string') return this.#charge(link, text, now) ? envelope : 'too many';
     if (Math.abs(now - envelope.timestamp) > this.#limits.skewMs)
-      return this.#charge(link, now) ? 'another time' : 'too many';
+      return this.#charge(link, text, now) ? 'another time' : 'too many';
     if (envelope.sender === this.#own) return 'own message';
     if (this.#seen.has(nameOf(envelope))) return 'seen before';
-    return this.#charge(link, now) ? envelope : 'too many';
+    return this.#charge(link, text, now) ? envelope : 'too many';
   }
 
   /** Returns null for a message that is to be carried out and relayed, else why not. @param isGenuine  what the signature check found */
@@ -121,15 +124,16 @@ export class GossipIntake {
   }
 
   /** Counts a message of a connection. @returns whether it may have one more */
-  #charge(link: Link, now: number): boolean {
+  #charge(link: Link, { length }: string, now: number): boolean {
     const minute = this.#byLink.get(link);
     const most = link.peer === null ? this.#limits.perStranger : this.#limits.perMember * this.#members().size;
     if (!minute || now >= minute.since + MINUTE_MS) {
-      this.#byLink.set(link, { since: now, count: 1 });
+      this.#byLink.set(link, { since: now, count: 1, length });
       return true;
     }
     minute.count += 1;
-    return minute.count <= most;
+    minute.length += length;
+    return minute.count <= most && minute.length <= this.#limits.perLink;
   }
 
   #noteForged(peer: string, now: number): void {
@@ -140,7 +144,7 @@ export class GossipIntake {
   #count(of: Map<string, Minute>, key: string, now: number): number {
     const minute = of.get(key);
     if (!minute || now >= minute.since + MINUTE_MS) {
-      of.set(key, { since: now, count: 1 });
+      of.set(key, { since: now, count: 1, length: 0 });
       return 1;
     }
     minute.count += 1;

@@ -88,13 +88,13 @@ export class Intruder {
   }
 
   /** Does the whole handshake with a member's key. */
-  async join(key: SigningKey): Promise<void> {
-    const handshake = new Handshake(key, SET);
-    this.send('HEARTBEAT', { ...standingOf(), challenge: handshake.challenge }, key);
+  async join(key: SigningKey, set = SET): Promise<void> {
+    const handshake = new Handshake(key, set);
+    this.send('HEARTBEAT', { ...standingOf(), set, challenge: handshake.challenge }, key);
     await until('the hub speaks', () => this.received.length > 0);
     const taken = handshake.take(this.received[0]!);
     if (typeof taken === 'string') throw new Error(taken);
-    this.send('HEARTBEAT', { ...standingOf(), challenge: handshake.challenge, answer: taken.answer }, key);
+    this.send('HEARTBEAT', { ...standingOf(), set, challenge: handshake.challenge, answer: taken.answer }, key);
   }
 
   /** Waits for the end. @returns code and reason of the close */

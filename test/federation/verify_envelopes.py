@@ -1,7 +1,8 @@
 """Verifies signed envelopes of hubs, independently of the product.
 
 Reads a JSON list of envelopes from standard input and prints a JSON list of booleans: whether each one has the six fields and the
-signature of its sender. Needs Python alone. Ed25519 is written after RFC 8032, section 5.1; canonical JSON after RFC 8785.
+signature of its sender. With the argument `sign` it reads envelopes without sender and signature, each with a `seed`, and prints them
+signed. Needs Python alone. Ed25519 is written after RFC 8032, section 5.1; canonical JSON after RFC 8785.
 """
 
 import hashlib
@@ -74,6 +75,25 @@ def verify(public, message, signature):
     return equal(times(scalar, BASE), add(first, times(int.from_bytes(digest, "little") % L, key)))
 
 
+def encode(point):
+    inverse = pow(point[2], P - 2, P)
+    x, y = point[0] * inverse % P, point[1] * inverse % P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+def sign(seed, message):
+    """Returns the public key of a seed, and its signature of a message."""
+    secret = bytearray(hashlib.sha512(seed).digest())
+    secret[0] &= 248
+    secret[31] = secret[31] & 127 | 64
+    scalar, prefix = int.from_bytes(secret[:32], "little"), bytes(secret[32:])
+    public = encode(times(scalar, BASE))
+    nonce = int.from_bytes(hashlib.sha512(prefix + message).digest(), "little") % L
+    first = encode(times(nonce, BASE))
+    factor = int.from_bytes(hashlib.sha512(first + public + message).digest(), "little")
+    return public, first + ((nonce + factor * scalar) % L).to_bytes(32, "little")
+
+
 def canonical(value):
     """Numbers of the vectors are whole or have few digits, where Python prints them as ECMAScript does."""
     if isinstance(value, dict):
@@ -91,10 +111,20 @@ def is_genuine(envelope):
         return False
     if not re.fullmatch("[0-9a-f]{64}", envelope["sender"]) or not re.fullmatch("[0-9a-f]{128}", envelope["sig"]):
         return False
+    return verify(bytes.fromhex(envelope["sender"]), signed_bytes(envelope), bytes.fromhex(envelope["sig"]))
+
+
+def signed_bytes(envelope):
     parts = [f'"{name}":{canonical(envelope[name])}' for name in ("id", "type", "sender", "timestamp", "data")]
-    message = ("{" + ",".join(parts) + "}").encode()
-    return verify(bytes.fromhex(envelope["sender"]), message, bytes.fromhex(envelope["sig"]))
+    return ("{" + ",".join(parts) + "}").encode()
+
+
+def signed(envelope):
+    seed = bytes.fromhex(envelope.pop("seed"))
+    envelope["sender"] = sign(seed, b"")[0].hex()
+    return {**envelope, "sig": sign(seed, signed_bytes(envelope))[1].hex()}
 
 
 if __name__ == "__main__":
-    print(json.dumps([is_genuine(each) for each in json.load(sys.stdin)]))
+    of_each = signed if sys.argv[1:] == ["sign"] else is_genuine
+    print(json.dumps([of_each(each) for each in json.load(sys.stdin)]))

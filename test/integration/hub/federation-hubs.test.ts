@@ -1,51 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SigningKey } from '../../../src/consensus/auth-signature.ts';
 import { rows } from '../../../src/db/core/connection.ts';
-import type { Mesh } from '../../../src/hub/federation/gossip/mesh.ts';
-import { type HubSet, rulesOf, setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
-import { readChanges } from '../../../src/hub/federation/journal/config-state.ts';
-import { ValidatorHub } from '../../../src/hub/federation/node/validator-hub.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
-import { type JournalDatabase, openJournal } from '../../federation/database.ts';
-import { KEYS, startHub, until } from '../../federation/mesh-hub.ts';
-
-const MEMBERS = KEYS.slice(0, 4);
-const SET: HubSet = { keys: MEMBERS.map(({ pubkey }) => pubkey), quorum: 'byzantine' };
-
-interface Node {
-  readonly key: SigningKey;
-  readonly mesh: Mesh;
-  readonly hub: ValidatorHub;
-  readonly store: JournalDatabase;
-  readonly halts: unknown[];
-  stop(): Promise<void>;
-}
-
-async function startNode(key: SigningKey, seeds: readonly string[], database?: DatabaseCoordinates): Promise<Node> {
-  const store = await openJournal(database);
-  const halts: unknown[] = [];
-  let hub: ValidatorHub | null = null;
-  const { mesh } = await startHub(key, {
-    ...{ seeds, set: setIdOf(SET), members: () => new Set(SET.keys) },
-    standing: () => hub?.standing ?? { view: 0, seq: 0 },
-    onMessage: (envelope) => hub?.receive(envelope)
-  });
-  hub = new ValidatorHub({
-    ...{ key, set: setIdOf(SET), journal: store.journal, gossip: mesh, now: Date.now, writeTimeoutMs: 15_000 },
-    rules: rulesOf(SET, key.pubkey, (body) => readChanges(body) !== null),
-    onEvidence: () => assert.fail('no hub here signs two things'),
-    onHalt: (reason) => halts.push(reason)
-  });
-  await hub.start();
-  const own = hub;
-  const stop = async () => {
-    await own.stop();
-    await mesh.stop();
-    store.connection.destroy();
-  };
-  return { key, mesh, hub, store, halts, stop };
-}
+import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
+import { setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
+import { Intruder, until } from '../../federation/mesh-hub.ts';
+import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
 
 const change = (param: string, value: string) =>
   JSON.stringify({ config: [{ coin: 'BTC', network: 'mainnet', module: 'm', param, value }] });
@@ -87,4 +46,54 @@ test('four hubs with a database each have one configuration, with a hub lost, an
   } finally {
     await Promise.all(nodes.map(({ stop }) => stop()));
   }
+});
+
+test('a hub whose table was changed by hand halts at the next checkpoint, and after a restart; others go on', async () => {
+  const nodes: Node[] = [await startNode(MEMBERS[0]!, [])];
+  for (const key of MEMBERS.slice(1)) nodes.push(await startNode(key, [nodes[0]!.mesh.addr]));
+  const changed = nodes[3]!;
+  try {
+    await until('each sees three', () => nodes.every(({ mesh }) => mesh.peers.length === 3));
+    await changed.store.connection.query(
+      "INSERT INTO configs (coin, network, module, param_name, param_value) VALUES ('LTC', 'mainnet', 'm', 'p', 'slipped in')"
+    );
+    const write = async () => {
+      while (nodes[0]!.hub.standing.seq < CHECKPOINT_INTERVAL)
+        await nodes[0]!.hub.submit(change('p', String(Math.random())));
+    };
+    await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(write));
+    await until('it halts', () => changed.halts.length > 0);
+    assert.deepEqual(
+      changed.halts.map((halt) => (halt as { code: string }).code),
+      ['HUB_HALTED']
+    );
+    await nodes[1]!.hub.submit(change('q', 'without it'));
+    await changed.stop();
+    await assert.rejects(startNode(changed.key, [], changed.store.database), { code: 'HUB_HALTED' });
+    assert.deepEqual(
+      nodes.slice(0, 3).flatMap(({ halts }) => halts),
+      []
+    );
+  } finally {
+    await Promise.all(nodes.map(({ stop }) => stop()));
+  }
+});
+
+test('a leader whose database refuses its vote sends nothing, and says why', async () => {
+  const leader = await startNode(MEMBERS[0]!, []);
+  const peer = await Intruder.dial(leader.mesh.addr);
+  await peer.join(MEMBERS[1]!, setIdOf(SET));
+  await until('it is a peer', () => leader.mesh.peers.length === 1);
+  const { connection } = leader.store;
+  await connection.query("CREATE TRIGGER full BEFORE INSERT ON consensus_votes FOR EACH ROW SIGNAL SQLSTATE '45000'");
+  await assert.rejects(leader.hub.submit(change('p', 'first')), { code: 'HUB_HALTED' });
+  assert.equal(leader.halts.length, 1);
+  await until('the write is passed on', () => peer.received.some(({ type }) => type === 'CONSENSUS_SUBMIT'));
+  assert.deepEqual(
+    peer.received.filter(({ type }) => type === 'CONSENSUS_MESSAGES'),
+    []
+  );
+  await assert.rejects(leader.hub.submit(change('p', 'second')), { code: 'HUB_HALTED' });
+  peer.socket.terminate();
+  await leader.stop();
 });

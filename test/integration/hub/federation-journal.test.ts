@@ -125,6 +125,15 @@ test('hubs that applied the same batches have one digest at a checkpoint, others
   assert.deepEqual(new Set(ends[0]!.states.slice(0, -1)), new Set([null]));
 });
 
+test('HUB_HALTED: why a hub votes no more outlives the process, and the first reason stays', async () => {
+  const one = await open();
+  assert.equal(await one.journal.halt(), null);
+  await one.journal.keepHalt('first');
+  await one.journal.keepHalt('second');
+  one.connection.destroy();
+  assert.equal(await (await open(one.database)).journal.halt(), 'first');
+});
+
 test('below a stable checkpoint no votes are kept, and the log is', async () => {
   const { journal } = await open();
   await journal.keepVotes([vote(99, 'aa'), vote(100, 'bb'), vote(101, 'cc')]);

@@ -128,6 +128,17 @@ export class Journal {
     });
   }
 
+  /** Keeps why this hub votes no more; the first reason stays. */
+  async keepHalt(reason: string): Promise<void> {
+    await this.#connection.query('INSERT IGNORE INTO consensus_halt (id, reason) VALUES (1, ?)', [reason]);
+  }
+
+  /** Returns why this hub votes no more; null when it may. */
+  async halt(): Promise<string | null> {
+    const [halt] = await rows(this.#connection, 'SELECT reason FROM consensus_halt');
+    return halt ? String(halt['reason']) : null;
+  }
+
   /** Reads batches with their commits. @param from  place of the first one */
   entries(from: number, most: number): Promise<Committed[]> {
     return this.#read<Committed>('SELECT committed AS json FROM consensus_log WHERE seq >= ? ORDER BY seq LIMIT ?', [

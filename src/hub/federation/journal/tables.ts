@@ -23,6 +23,10 @@ const TABLES: Readonly<Record<string, string>> = {
     number BIGINT UNSIGNED NOT NULL,
     operation LONGTEXT NOT NULL,
     PRIMARY KEY (submitter, number)`,
+  // Why this hub votes no more; a row is removed by hand, by who knows what happened.
+  consensus_halt: `
+    id TINYINT UNSIGNED NOT NULL PRIMARY KEY,
+    reason TEXT NOT NULL`,
   consensus_checkpoints: `
     seq BIGINT UNSIGNED NOT NULL PRIMARY KEY,
     stable LONGTEXT NOT NULL`

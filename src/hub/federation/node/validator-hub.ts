@@ -43,6 +43,7 @@ const MOST_CALLERS = 1_000;
 
 interface Caller {
   readonly resolve: (seq: number) => void;
+  readonly reject: (reason: PlatformError) => void;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -81,9 +82,11 @@ export class ValidatorHub {
     return this.#state ? phaseOf(this.#state, this.#options.rules) : 'catchingUp';
   }
 
-  /** Goes on from the database. */
+  /** Goes on from the database. @throws {PlatformError} HUB_HALTED when it says that this hub votes no more */
   async start(): Promise<void> {
     const { journal, now, gossip, set, key } = this.#options;
+    const reason = await journal.halt();
+    if (reason !== null) throw new PlatformError('HUB_HALTED', { reason });
     const restored = await journal.load(now());
     this.#state = restore(restored);
     this.#stableSeq = restored.stable.seq;
@@ -95,9 +98,7 @@ export class ValidatorHub {
 
   /** Votes no more, and waits for what is being written. */
   async stop(): Promise<void> {
-    this.#isEnded = true;
-    if (this.#ticking) clearInterval(this.#ticking);
-    for (const { timer } of this.#callers.values()) clearTimeout(timer);
+    this.#leave(new PlatformError('HUB_HALTED', { reason: 'it is being stopped' }));
     await this.#writing;
   }
 
@@ -117,7 +118,7 @@ export class ValidatorHub {
         this.#callers.delete(operationKey(operation));
         reject(new PlatformError('CONSENSUS_TIMEOUT', { id: operation.number }));
       }, writeTimeoutMs);
-      this.#callers.set(operationKey(operation), { resolve, timer });
+      this.#callers.set(operationKey(operation), { resolve, reject, timer });
     });
     this.#write(async () => {
       await journal.keepOperation(operation);
@@ -134,8 +135,11 @@ export class ValidatorHub {
     const from = envelope.sender;
     switch (heard?.kind) {
       case 'messages':
-        for (const signed of heard.messages)
-          if (rules.isSigned(signed)) this.#take({ type: 'message.received', signed });
+        for (const signed of heard.messages) {
+          // Its sender has checked it, or lies: the rest is not worth the work.
+          if (!rules.isSigned(signed)) return;
+          this.#take({ type: 'message.received', signed });
+        }
         return;
       case 'operations':
         for (const operation of heard.operations) this.#take({ type: 'operation.submitted', operation });
@@ -195,13 +199,14 @@ export class ValidatorHub {
       case 'evidence':
         onEvidence(effect.first, effect.second);
         return;
-      case 'halt':
-        this.#end(
-          new PlatformError('HUB_HALTED', {
-            reason: `its state after ${effect.seq} is not the one that a quorum signed`
-          })
-        );
+      case 'halt': {
+        const reason = `its state after batch ${effect.seq} is not the one that a quorum signed`;
+        this.#write(async () => {
+          await journal.keepHalt(reason);
+          this.#end(new PlatformError('HUB_HALTED', { reason }));
+        });
         return;
+      }
     }
   }
 
@@ -257,8 +262,18 @@ export class ValidatorHub {
 
   #end(reason: PlatformError): void {
     if (this.#isEnded) return;
+    this.#leave(reason.code === 'HUB_HALTED' ? reason : new PlatformError('HUB_HALTED', {}, { cause: reason }));
+    this.#options.onHalt(reason);
+  }
+
+  /** Votes no more, and tells all callers. */
+  #leave(reason: PlatformError): void {
     this.#isEnded = true;
     if (this.#ticking) clearInterval(this.#ticking);
-    this.#options.onHalt(reason);
+    for (const { timer, reject } of this.#callers.values()) {
+      clearTimeout(timer);
+      reject(reason);
+    }
+    this.#callers.clear();
   }
 }

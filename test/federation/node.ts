@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import type { SigningKey } from '../../src/consensus/auth-signature.ts';
+import type { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
+import { type HubSet, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
+import { readChanges } from '../../src/hub/federation/journal/config-state.ts';
+import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { type JournalDatabase, openJournal } from './database.ts';
+import { KEYS, startHub } from './mesh-hub.ts';
+
+/** Keys of a set of four, in ascending order: the first one leads view 0. */
+export const MEMBERS = KEYS.slice(0, 4);
+export const SET: HubSet = { keys: MEMBERS.map(({ pubkey }) => pubkey), quorum: 'byzantine' };
+
+/** A hub in validator mode with a database of its own. */
+export interface Node {
+  readonly key: SigningKey;
+  readonly mesh: Mesh;
+  readonly hub: ValidatorHub;
+  readonly store: JournalDatabase;
+  readonly halts: unknown[];
+  stop(): Promise<void>;
+}
+
+/** Starts a hub of the set. @param database  default: a new one */
+export async function startNode(
+  key: SigningKey,
+  seeds: readonly string[],
+  database?: DatabaseCoordinates
+): Promise<Node> {
+  const store = await openJournal(database);
+  const halts: unknown[] = [];
+  let hub: ValidatorHub | null = null;
+  const { mesh } = await startHub(key, {
+    ...{ seeds, set: setIdOf(SET), members: () => new Set(SET.keys) },
+    standing: () => hub?.standing ?? { view: 0, seq: 0 },
+    onMessage: (envelope) => hub?.receive(envelope)
+  });
+  hub = new ValidatorHub({
+    ...{ key, set: setIdOf(SET), journal: store.journal, gossip: mesh, now: Date.now, writeTimeoutMs: 15_000 },
+    rules: rulesOf(SET, key.pubkey, (body) => readChanges(body) !== null),
+    onEvidence: () => assert.fail('no hub here signs two things'),
+    onHalt: (reason) => halts.push(reason)
+  });
+  const own = hub;
+  const stop = async () => {
+    await own.stop();
+    await mesh.stop();
+    store.connection.destroy();
+  };
+  await hub.start().catch(async (caught: unknown) => {
+    await stop();
+    throw caught;
+  });
+  return { key, mesh, hub, store, halts, stop };
+}

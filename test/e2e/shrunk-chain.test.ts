@@ -1,19 +1,26 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect } from '../../src/db/core/connection.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import type { SyncProcess } from '../support/sync/sync-process.ts';
-import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';
+import { createLedger, type Ledger, openLedger } from '../support/tables-in-use/ledger.ts';
 import { multiply } from '../support/tables-in-use/multiply.ts';
 
 /** More than a source reads whole with each group. */
 const LARGE = 6_000;
 const OLD = { small: 'polls', large: 'stakes' } as const;
 
+const OPTIONS = { dbType: 'indexer', seed: 'shrunk', size: 'small', chain: 'litecoin' } as const;
+
 interface Scene {
+  readonly source: DatabaseCoordinates;
   readonly writer: Connection;
   readonly ledger: Ledger;
   readonly pair: SyncPair;
@@ -30,13 +37,13 @@ async function open(binlog: 'required' | 'off'): Promise<Scene> {
   const source = await createDatabase(`shrunk_${binlog}`, server?.root);
   const writer = await connect(source);
   opened.push(writer);
-  const ledger = await createLedger(writer, { dbType: 'indexer', seed: 'shrunk', size: 'small', chain: 'litecoin' });
+  const ledger = await createLedger(writer, OPTIONS);
   await multiply(writer, OLD.large, LARGE);
   await multiply(writer, OLD.small, 50);
   const pair = await startPair('indexer', source, { SYNC_BINLOG: binlog });
   const client = await pair.startClient();
   await pair.settle(client, (await ledger.writeBlock({ actions: 1 })).height);
-  return { writer, ledger, pair, client };
+  return { source, writer, ledger, pair, client };
 }
 
 /** Waits until the replica says that it is complete at a height, and looks each time that it says so: then it must be equal. */
@@ -52,6 +59,21 @@ async function equalWhenComplete({ pair, client }: Scene, height: number, limitM
   }
   const verdict = await pair.compare();
   assert.ok(verdict.equal, `complete and not equal: ${JSON.stringify(differences(verdict))}`);
+}
+
+/** Runs a program of MariaDB's on a database. @returns what it prints */
+async function runClient(
+  program: 'mariadb' | 'mariadb-dump',
+  { host, port, user, pass, name }: DatabaseCoordinates,
+  options: readonly string[],
+  input = ''
+): Promise<string> {
+  const to = ['--no-defaults', ...options, `--host=${host}`, `--port=${port}`, `--user=${user}`, name];
+  const run = spawn(program, to, { env: { ...process.env, MYSQL_PWD: pass } });
+  run.stdin.end(input);
+  const [printed, faults, [code]] = await Promise.all([text(run.stdout), text(run.stderr), once(run, 'close')]);
+  assert.equal(code, 0, faults);
+  return printed;
 }
 
 /** Deletes the oldest rows of a small and of a large table, which the source's own rollback does not bring back. */
@@ -91,6 +113,18 @@ for (const binlog of ['off', 'required'] as const) {
       await equalWhenComplete(scene, ledger.height);
       await ledger.writeBlock({ actions: 2 });
       await equalWhenComplete(scene, ledger.height);
+    });
+    await t.test('a dump that is restored over the living database, and goes on with another branch', async () => {
+      const { source } = scene;
+      const dump = await runClient('mariadb-dump', source, ['--single-transaction']);
+      const dumped = ledger.height;
+      await ledger.writeBlocks(3, { actions: 2 }, true, () => deleteOldRows(writer));
+      await equalWhenComplete(scene, ledger.height);
+      await runClient('mariadb', source, [], dump);
+      const restored = await openLedger(writer, { ...OPTIONS, seed: 'restored' });
+      assert.equal(restored.height, dumped);
+      await restored.writeBlock({ actions: 1 });
+      await equalWhenComplete(scene, restored.height);
     });
   });
 }

@@ -206,9 +206,11 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
     await prometheus.fires('PlatformSnapshotStuck');
   } else t.diagnostic('nothing may be mounted here: PlatformDiskFull and PlatformSnapshotStuck are not shown');
 
+  // MariaDB neither answers nor refuses.
+  databaseLink.hold(20_000);
+  await prometheus.fires('PlatformSilent');
   databaseLink.block();
   await prometheus.fires('PlatformCircuitOpen');
-  await prometheus.fires('PlatformSilent');
   await hub.stop();
   await prometheus.fires('PlatformHubDown');
   // A service of a coin node that is away.

@@ -1,3 +1,38 @@
+import { parsed, port, type Variable } from './variables.ts';
+
+type PlaceVariables<P extends string> = { readonly [K in `${P}_URL`]: Variable<string | undefined> } & {
+  readonly [K in `${P}_API_PORT`]: Variable<number | undefined>;
+};
+
+/**
+ * Declares the variables that say where another service is: `INDEXER_URL`, and `INDEXER_API_PORT` for a URL without a
+ * port. Unset, they are those of the service's module of the hub's configuration.
+ *
+ * @param prefix `INDEXER` for INDEXER_URL
+ * @param of words that follow "host or URL of"
+ * @param service the name of its module
+ * @param usualPort the port of the example
+ */
+export function placeVariables<P extends string>(
+  prefix: P,
+  { of, service, usualPort }: { readonly of: string; readonly service: string; readonly usualPort: number }
+): PlaceVariables<P> {
+  const at = (param: string) => ({ service, params: [param], beside: 'db_host' });
+  const variables: Record<string, Variable<unknown>> = {
+    [`${prefix}_URL`]: parsed(readServiceUrl, {
+      doc: `host or URL of ${of}`,
+      example: `http://127.0.0.1:${usualPort}`,
+      hub: at('host')
+    }),
+    [`${prefix}_API_PORT`]: port({
+      doc: `its port, where ${prefix}_URL names none; without ${prefix}_URL it is at 127.0.0.1`,
+      example: String(usualPort),
+      hub: at('service_port')
+    })
+  };
+  return variables as unknown as PlaceVariables<P>;
+}
+
 /**
  * Reads where another service is: `tracker.local` or `https://tracker.local/path`.
  *

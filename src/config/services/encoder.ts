@@ -2,8 +2,8 @@ import { hubClientVariables } from '../hub-client.ts';
 import { findNodeFaults, findNodeNetwork, nodeNetworkFromHub, nodeVariables } from '../node.ts';
 import { magicVariable, profileVariable } from '../profile.ts';
 import { serviceVariables } from '../service.ts';
-import { readServiceUrl } from '../service-url.ts';
-import { integer, parsed, port, type Values } from '../variables.ts';
+import { placeVariables } from '../service-url.ts';
+import { integer, type Values } from '../variables.ts';
 
 /** All variables of the encoder. @see the section "Shared configuration" of the specification */
 export const encoderVariables = {
@@ -30,15 +30,10 @@ export const encoderVariables = {
     min: 1,
     doc: 'most reserved coins; without ENCODER_API_KEY at most 2,000 of them for each address'
   }),
-  UTXO_TRACKER_URL: parsed(readServiceUrl, {
-    doc: 'host or URL of a UTXO tracker of the same network, which finds coins in place of the node: in milliseconds instead of seconds',
-    example: 'http://127.0.0.1:3001',
-    hub: { service: 'utxo-tracker', params: ['host'], beside: 'db_host' }
-  }),
-  UTXO_TRACKER_API_PORT: port({
-    doc: 'its port, if UTXO_TRACKER_URL has none; without UTXO_TRACKER_URL the tracker is at 127.0.0.1',
-    example: '3001',
-    hub: { service: 'utxo-tracker', params: ['service_port'], beside: 'db_host' }
+  ...placeVariables('UTXO_TRACKER', {
+    of: 'a UTXO tracker of the same network, which finds coins in place of the node: in milliseconds instead of seconds',
+    service: 'utxo-tracker',
+    usualPort: 3001
   }),
   DUST_AMOUNT: integer({
     default: 0,

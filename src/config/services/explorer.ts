@@ -3,7 +3,7 @@ import { databaseVariables, findSameDatabase } from '../database.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { findNodeNetwork } from '../node.ts';
 import { serviceVariables } from '../service.ts';
-import { readServiceUrl } from '../service-url.ts';
+import { placeVariables } from '../service-url.ts';
 import { defaultStateDirectory } from '../state-directory.ts';
 import { integer, parsed, port, text, type Values } from '../variables.ts';
 
@@ -30,15 +30,10 @@ export const explorerVariables = {
     name: 'Platform_LTC_Regtest_Decoder',
     service: 'decoder'
   }),
-  INDEXER_URL: parsed(readServiceUrl, {
-    doc: 'host or URL of the indexer of the network, which answers feequote, feeschedule, oraclefeequote and preflight; unset: those are 501',
-    example: 'http://127.0.0.1:3003',
-    hub: { service: 'indexer', params: ['host'], beside: 'db_host' }
-  }),
-  INDEXER_API_PORT: port({
-    doc: 'its port, where INDEXER_URL names none; alone it is that of an indexer at 127.0.0.1',
-    example: '3003',
-    hub: { service: 'indexer', params: ['service_port'], beside: 'db_host' }
+  ...placeVariables('INDEXER', {
+    of: 'the indexer of the network, which answers feequote, feeschedule, oraclefeequote and preflight; unset: those are 501',
+    service: 'indexer',
+    usualPort: 3004
   }),
   INDEXER_API_KEY: text({
     doc: 'key of that indexer, where it asks for one; used with an INDEXER_URL that is set here, never with one from the hub',

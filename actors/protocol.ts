@@ -41,6 +41,8 @@ export interface SourceActorData {
   readonly localTables: readonly string[];
   /** Whether changes are read from the server's binary log. */
   readonly binlog: BinlogMode;
+  /** Whether subscribers keep balances themselves, and insert what `data` has without a look at what is there. */
+  readonly compatibleClients: boolean;
   /** For so long after a block, what its message did not bring is looked for as fast as can be; in milliseconds. */
   readonly settleBudgetMs: number;
   readonly circuitFailures: number;

@@ -122,7 +122,7 @@ export const ERRORS = {
   },
   /** The database has no blocks yet. */
   BLOCKS_EMPTY: { status: 404, policy: 'restart', hint: 'wait for the first block' },
-  /** Nothing at or after the block, in inclusive mode (SYNC_SINCE_INCLUSIVE=1). */
+  /** Nothing at or after the block, in inclusive mode (SYNC_COMPATIBLE_CLIENTS=1). */
   BLOCKS_CAUGHT_UP: { status: 404, policy: 'restart', hint: 'the caller has every block; ask again later' },
   /** Another process holds this replica's writer lock. */
   REPLICA_LOCKED: {

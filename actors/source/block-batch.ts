@@ -15,9 +15,9 @@ import type { Broadcast } from '../../src/wire/data/broadcast.ts';
 import type { DatabaseId } from '../../src/wire/data/database.ts';
 import { countRows } from '../../src/wire/data/messages.ts';
 
-/** A block's message, encoded once for every subscriber; without bytes when it exceeds the limit of a message. */
-export function encodeBlock(id: DatabaseId, block: GroupBlock, log: Logger): Broadcast {
-  const message = blockMessage(id, block);
+/** A block's message, encoded once for every subscriber; without bytes when it exceeds the limit of a message. @see blockMessage */
+export function encodeBlock(id: DatabaseId, block: GroupBlock, log: Logger, compatibleClients: boolean): Broadcast {
+  const message = blockMessage(id, block, compatibleClients);
   count('rows.out', countRows(message));
   const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraOnly(message)) : null;
   const bytes = encodeMessage(message);

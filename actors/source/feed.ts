@@ -36,7 +36,10 @@ const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
 
 export interface FeedOptions {
-  readonly data: Pick<SourceActorData, 'id' | 'coordinates' | 'localTables' | 'resume' | 'binlog' | 'settleBudgetMs'>;
+  readonly data: Pick<
+    SourceActorData,
+    'id' | 'coordinates' | 'localTables' | 'resume' | 'binlog' | 'settleBudgetMs' | 'compatibleClients'
+  >;
   readonly log: Logger;
   /** Used by nothing else. */
   readonly reader: SerialConnection;
@@ -239,7 +242,7 @@ export class SourceFeed {
 
   async #broadcastGroup(): Promise<void> {
     const { data, log, roots, reader } = this.#options;
-    const { id, localTables } = data;
+    const { id, localTables, compatibleClients } = data;
     const memory = this.#started();
     await this.#settler.release();
     const layout = this.#layout;
@@ -264,7 +267,7 @@ export class SourceFeed {
           if (isCovered && read.layout.fingerprint !== layout.fingerprint) this.#layout = null;
           if (isCovered && this.#layout === null) continue;
           const block = roots && read.changes ? await roots.complete(connection, read) : read;
-          batch.add(block, encodeBlock(id, block, log));
+          batch.add(block, encodeBlock(id, block, log, compatibleClients));
           if (batch.isFull && !block.changes) await this.#flush(batch);
         }
       });

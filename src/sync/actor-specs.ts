@@ -62,6 +62,7 @@ export function actorSpec(id: DatabaseId, config: SyncConfig, lookups: Lookups):
       stateDomain: config.SYNC_STATE_ROOTS ? config.COMMITMENT_DOMAIN : null,
       localTables: config.SYNC_LOCAL_TABLES,
       binlog: config.SYNC_BINLOG,
+      compatibleClients: config.SYNC_COMPATIBLE_CLIENTS,
       settleBudgetMs: config.SETTLE_BUDGET_MS,
       circuitFailures: config.CIRCUIT_FAILURES,
       circuitCooldownMs: config.CIRCUIT_COOLDOWN_MS,

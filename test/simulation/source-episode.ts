@@ -75,6 +75,7 @@ export class SourceEpisode implements Episode {
     });
     this.#data = {
       ...ACTOR,
+      compatibleClients: false,
       settleBudgetMs: 5_000,
       coordinates: world.coordinates,
       finderKey: SIMULATED_KEY,

@@ -149,9 +149,13 @@ export const syncVariables = {
     default: defaultStateDirectory(),
     doc: 'private directory for artifacts, downloads and the last broadcast heights'
   }),
+  SYNC_COMPATIBLE_CLIENTS: flag({
+    default: false,
+    doc: 'server: for compatible clients that keep balances themselves: no balances in `data` of live blocks, and since=N includes block N'
+  }),
   SYNC_SINCE_INCLUSIVE: flag({
     default: false,
-    doc: 'server: since=N includes block N, as some compatible clients expect'
+    doc: 'server: since=N includes block N; a part of SYNC_COMPATIBLE_CLIENTS, under its older name'
   }),
   SNAPSHOT_RATE_FULL: integer({ default: 12, min: 1, doc: 'full snapshots per hour and address' }),
   SNAPSHOT_RATE_INCR: integer({ default: 600, min: 1, doc: 'incremental snapshots per hour and address' }),

@@ -88,7 +88,7 @@ export const snapshotRoutes: FastifyPluginAsyncTypebox<SnapshotDeps> = async (ap
 };
 
 async function answerGet(request: FastifyRequest, reply: FastifyReply, deps: Answering, limit: Limit) {
-  const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
+  const query = readSnapshotQuery(request, isInclusive(deps.config));
   const coding = chooseCoding(request.headers['accept-encoding']);
   const reader = readerOf(request, reply, deps);
   const resumed = findResumed(request, query, coding, deps);
@@ -115,7 +115,7 @@ function readerOf(request: FastifyRequest, reply: FastifyReply, { addressOf }: S
 }
 
 async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: Answering) {
-  const query = readSnapshotQuery(request, deps.config.SYNC_SINCE_INCLUSIVE);
+  const query = readSnapshotQuery(request, isInclusive(deps.config));
   const coding = chooseCoding(request.headers['accept-encoding']);
   const artifact =
     findResumed(request, query, coding, deps) ??
@@ -128,6 +128,10 @@ async function answerHead(request: FastifyRequest, reply: FastifyReply, deps: An
     .type('application/json')
     .send();
 }
+
+/** Returns whether `since=N` includes block N. */
+const isInclusive = ({ SYNC_COMPATIBLE_CLIENTS, SYNC_SINCE_INCLUSIVE }: SnapshotDeps['config']): boolean =>
+  SYNC_COMPATIBLE_CLIENTS || SYNC_SINCE_INCLUSIVE;
 
 /** A range with If-Range continues the file that the download began with, even if there are newer blocks. */
 function findResumed(

@@ -65,14 +65,21 @@ interface ReadChange {
   } | null;
 }
 
-/** The message of one block as read. @see the specification, "Server to client" */
-export function blockMessage(id: DatabaseId, block: ReadBlock): BlockMessage {
+/**
+ * Makes the message of one block as read. @see the specification, "Server to client"
+ *
+ * @param compatibleClients whether balances stand in `updated_rows` and not in `data`: clients that keep balances
+ *   themselves insert what `data` has, and a balance that they hold would be in the way of the whole block
+ */
+export function blockMessage(id: DatabaseId, block: ReadBlock, compatibleClients = false): BlockMessage {
   const { head, changes, rows } = block;
   const isIndexer = id.dbType === 'indexer';
   const header = { block_index: head.height, block_time: head.blockTime, ...head.hashes };
   const changed = changes && changedRows(changes);
   const { updated_rows: all = {}, ...parts } = changed ?? {};
-  const derived = block.layout.plans.filter((plan) => plan.class === 'derived').map(({ name }) => name);
+  const derived = compatibleClients
+    ? []
+    : block.layout.plans.filter((plan) => plan.class === 'derived').map(({ name }) => name);
   // A decoder's clients know no `updated_rows`; an indexer's balances come with the block that moves them.
   const isOwn = (table: string) => !isIndexer || derived.includes(table);
   const [beside, updated_rows] = [true, false].map((own) => tablesOf(all, (table) => isOwn(table) === own));

@@ -64,7 +64,7 @@ export interface SnapshotQuery {
   /** Highest ids that the client holds, by lookup table, with the digest of its last 1000 rows. */
   readonly lookups: Readonly<Record<string, { readonly id: number | string; readonly digest: string }>>;
   readonly infraOnly: boolean;
-  /** SYNC_SINCE_INCLUSIVE=1: blocks at and above `since`. */
+  /** SYNC_COMPATIBLE_CLIENTS=1 or SYNC_SINCE_INCLUSIVE=1: blocks at and above `since`. */
   readonly inclusive: boolean;
   /** What changed in older blocks comes as parts of tables; where the source does not know it, blocks from here on come. */
   readonly older: number | null;

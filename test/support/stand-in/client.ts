@@ -22,6 +22,11 @@ export interface StandInClientOptions {
   readonly kind: Kind;
   readonly replica: Place;
   readonly key: string;
+  /**
+   * It takes each row of a live block's `data` for a new one, and keeps balances itself. A block with a row that is there already
+   * is dropped, and a `status` that is one block ahead starts no catch-up.
+   */
+  readonly insertsPlainly?: boolean;
 }
 
 /**
@@ -36,6 +41,8 @@ export class StandInClient {
   readonly messages: string[] = [];
   /** What it refused, or could not apply. */
   readonly faults: Error[] = [];
+  /** Heights of live blocks that it dropped. */
+  readonly dropped: number[] = [];
   height = -1;
   #socket: WebSocket | undefined;
   #work: Promise<void> = Promise.resolve();
@@ -47,7 +54,9 @@ export class StandInClient {
   }
 
   static async open(options: StandInClientOptions): Promise<StandInClient> {
-    return new StandInClient(options, await ReplicaDatabase.open(options.replica));
+    const client = new StandInClient(options, await ReplicaDatabase.open(options.replica));
+    client.height = await client.#database.height().catch(() => -1);
+    return client;
   }
 
   async bootstrap(): Promise<string> {
@@ -70,6 +79,7 @@ export class StandInClient {
     const body = JSON.parse(text) as Body;
     this.#check(body.schema_version);
     await this.#database.apply(body.tables, body.updated_rows);
+    if (this.#options.insertsPlainly) await this.#database.rebuildBalances();
     this.height = body.block_height;
   }
 
@@ -115,11 +125,15 @@ export class StandInClient {
     socket.on('error', (fault) => this.faults.push(fault));
     socket.on('close', () => {
       if (this.#closed) return;
-      setTimeout(() => {
-        if (!this.#closed) void this.subscribe().catch((fault: Error) => this.faults.push(fault));
-      }, RECONNECT_MS);
+      this.#reconnect();
     });
     this.#queue(async () => void (await this.catchUp()));
+  }
+
+  #reconnect(): void {
+    setTimeout(() => {
+      if (!this.#closed) void this.subscribe().catch(() => this.#reconnect());
+    }, RECONNECT_MS);
   }
 
   /** Cuts the connection, as a network does. */
@@ -143,14 +157,31 @@ export class StandInClient {
       const fork = Number(message['block_index']);
       if (fork > this.height) return;
       await this.#database.cut(fork);
+      if (this.#options.insertsPlainly) await this.#database.rebuildBalances();
       this.height = fork - 1;
     } else if (message['type'] === 'block') {
       this.#check(message['schema_version']);
       const at = Number(message['block_index']);
       if (at <= this.height) return;
       if (at > this.height + 1) return void (await this.catchUp());
-      await this.#database.apply(message['data'] as RowsByTable, message['updated_rows'] as RowsByTable | undefined);
+      const [data, updated] = [message['data'] as RowsByTable, message['updated_rows'] as RowsByTable | undefined];
+      if (this.#options.insertsPlainly) await this.#insert(at, data, updated);
+      else {
+        await this.#database.apply(data, updated);
+        this.height = at;
+      }
+    } else if (message['type'] === 'status' && this.#options.insertsPlainly) {
+      if (Number(message['block_height']) > this.height + 1) await this.catchUp();
+    }
+  }
+
+  async #insert(at: number, data: RowsByTable, updated: RowsByTable | undefined): Promise<void> {
+    try {
+      await this.#database.insert(data, updated);
+      await this.#database.rebuildBalances();
       this.height = at;
+    } catch {
+      this.dropped.push(at);
     }
   }
 }

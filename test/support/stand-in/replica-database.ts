@@ -56,20 +56,46 @@ export class ReplicaDatabase {
     return Number(row!['h']);
   }
 
-  /** One block or body, in one transaction. Rows with a unique key are upserted, others are added. */
+  /** Applies one block or body, in one transaction. Rows with a unique key are upserted, others are added. */
   async apply(tables: RowsByTable, updated: RowsByTable = {}): Promise<void> {
     await this.#inTransaction(async () => {
       for (const [name, list] of [...Object.entries(tables), ...Object.entries(updated)]) await this.#write(name, list);
     });
   }
 
-  async #write(name: string, list: readonly Row[]): Promise<void> {
+  /** Applies one block: each row of `data` is new, but for those of lookup tables. @throws what MariaDB says of a row that is there */
+  async insert(data: RowsByTable, updated: RowsByTable = {}): Promise<void> {
+    await this.#inTransaction(async () => {
+      for (const [name, list] of Object.entries(data)) await this.#write(name, list, name.startsWith('index_'));
+      for (const [name, list] of Object.entries(updated)) await this.#write(name, list);
+    });
+  }
+
+  /** Sets all balances to what credits and debits add up to. */
+  async rebuildBalances(): Promise<void> {
+    const sum = `TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM SUM(amount)))`;
+    const parts = [
+      ['credits', '+'],
+      ['debits', '-']
+    ].map(
+      ([table, sign]) => `SELECT address_id, tick_id, ${sign}CAST(amount AS DECIMAL(65,18)) AS amount FROM ${table}`
+    );
+    await this.#inTransaction(async () => {
+      await this.#connection.query('DELETE FROM balances');
+      await this.#connection.query(
+        `INSERT INTO balances (address_id, tick_id, amount) SELECT address_id, tick_id, ${sum}
+         FROM (${parts.join(' UNION ALL ')}) m GROUP BY address_id, tick_id HAVING SUM(amount) <> 0`
+      );
+    });
+  }
+
+  async #write(name: string, list: readonly Row[], replaces = true): Promise<void> {
     const table = this.#tables.get(name);
     if (!table) return;
     const columns = table.columns.filter(({ name: column, generated }) => !generated && list[0] && column in list[0]);
     const names = columns.map(({ name: column }) => quoted(column));
     const update = names.map((column) => `${column} = VALUES(${column})`);
-    const upsert = table.unique.length > 0 ? ` ON DUPLICATE KEY UPDATE ${update.join(', ')}` : '';
+    const upsert = replaces && table.unique.length > 0 ? ` ON DUPLICATE KEY UPDATE ${update.join(', ')}` : '';
     for (let at = 0; at < list.length; at += ROWS_AT_ONCE) {
       const values = list
         .slice(at, at + ROWS_AT_ONCE)

@@ -51,6 +51,7 @@ export class SourceThread {
       stateDomain: 'PLATFORM',
       localTables: [],
       binlog: 'off',
+      compatibleClients: false,
       settleBudgetMs: 5_000,
       circuitFailures: 10,
       circuitCooldownMs: 300,

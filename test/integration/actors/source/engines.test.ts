@@ -43,6 +43,7 @@ async function openMeddled(t: TestContext) {
       coordinates: database,
       localTables: [],
       binlog: 'off',
+      compatibleClients: false,
       settleBudgetMs: 5_000,
       resume: null
     },

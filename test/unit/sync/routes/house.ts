@@ -82,6 +82,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-http-'));
   const config = {
     SYNC_MODE: 'server' as const,
+    SYNC_COMPATIBLE_CLIENTS: false,
     SYNC_SINCE_INCLUSIVE: false,
     SNAPSHOT_RATE_FULL: 12,
     SNAPSHOT_RATE_INCR: 600,

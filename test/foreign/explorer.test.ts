@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { connect } from '../../src/db/core/connection.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
+import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
+import { createLedger } from '../support/tables-in-use/ledger.ts';
 import { faultsOf, readFacts } from './shape.ts';
 
 /** One path in use. */
@@ -40,13 +44,25 @@ type Row = Readonly<Record<string, unknown>>;
 type Answer = Row & { readonly data?: readonly Row[]; readonly total?: unknown; readonly code?: string };
 
 const FACTS = readFacts<Facts>('explorer');
+/** An explorer, and what to ask it for. */
+interface Target {
+  readonly url: string;
+  /** By the words of `{TYPE}` and of other parts of paths. */
+  readonly subjects: Readonly<Record<string, readonly string[]>>;
+  /** `{QUERY}` by the method of a path without `{TYPE}`; of others it is 1. */
+  readonly named: Readonly<Record<string, string | undefined>>;
+}
+
+/** `own`: over a ledger that our indexer wrote; `others`: over databases that were made elsewhere, with rows in every table. */
+type Makers = 'own' | 'others';
+
+const targets = {} as Record<Makers, Target>;
+let othersIndexer: DatabaseCoordinates;
 let explored: Awaited<ReturnType<typeof createExplored>>;
-let explorer: Awaited<ReturnType<typeof startExplorer>>;
-/** What to ask for, by the words of `{TYPE}` and of other parts of paths. */
-let subjects: Readonly<Record<string, readonly string[]>>;
 before(async () => {
+  targets.others = await startOverOthers();
   explored = await createExplored();
-  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '1000000' });
+  const explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '1000000' });
   const indexes = (await sql(explored.indexer, 'SELECT action_index FROM actions ORDER BY action_index')).map(
     ({ action_index }) => String(action_index)
   );
@@ -56,93 +72,158 @@ before(async () => {
   );
   const address = ['A', 'B', 'C'];
   const token = ['TOKA', 'TOKB', 'GAS'];
-  subjects = {
+  const subjects = {
     ...{ address, source: address, destination: address, oracle: address, delegator: address, delegate: address },
     ...{ token, tick: token, subtoken: ['TOKA'], block: explored.blocks.map(({ height }) => String(height)) },
     ...{ dispenser: indexes, contract: ['1'], poll: indexes, feed: ['1'], status: ['open', 'valid'], recent: ['all'] },
     ...{ tx_hash: hashes.map(({ hash }) => String(hash)), tx_index: ['1', '2'], name: ['hi'] }
   };
+  const named = {
+    ...{ holders: 'TOKA', token: 'TOKA', project: 'TOKA', block: '3', search: 'TOK' },
+    ...{ balances: 'A', address: 'A', pubkey: 'A', oracle: 'A', staking: 'A', validator: 'A' }
+  };
+  targets.own = { url: explorer.url, subjects, named };
 });
 after(() => explored.store.close());
 
+/** Starts an explorer over databases of the tables in use, filled as their owners fill them. */
+async function startOverOthers(): Promise<Target> {
+  const databases = {
+    indexer: await createDatabase('others_indexer'),
+    decoder: await createDatabase('others_decoder')
+  };
+  for (const dbType of ['decoder', 'indexer'] as const) {
+    const connection = await connect(databases[dbType]);
+    const ledger = await createLedger(connection, { dbType, seed: 'others' });
+    await ledger.writeBlocks(6, { actions: 'each' });
+    await ledger.writeNodeRows();
+    await connection.end();
+  }
+  const { indexer } = databases;
+  othersIndexer = indexer;
+  const { url } = await startExplorer(databases, { EXPLORER_RATE_LIMIT_RPM: '1000000' });
+  const texts = async (column: string, from: string) =>
+    (await sql(indexer, `SELECT DISTINCT ${column} AS text FROM ${from} LIMIT 12`)).map(({ text }) => String(text));
+  await sql(
+    indexer,
+    "UPDATE fees SET native_coin_amount = '0.5', xchain_amount = '0.25'",
+    "UPDATE polls SET min_vote_balance = '1'"
+  );
+  const holding = 'balances b JOIN index_addresses a ON a.id = b.address_id JOIN index_tickers i ON i.id = b.tick_id';
+  const address = [
+    ...(await texts('a.address', 'validator_rewards r JOIN index_addresses a ON a.id = r.source_id')),
+    ...(await texts('a.address', "index_addresses a WHERE a.address > '' ORDER BY 1"))
+  ];
+  const token = await texts('i.tick', 'index_tickers i JOIN tokens t ON t.tick_id = i.id ORDER BY 1');
+  const indexes = await texts('action_index', 'actions ORDER BY 1 DESC');
+  const subjects = {
+    ...{ address, source: address, destination: address, oracle: address, delegator: address, delegate: address },
+    ...{ token, tick: token, subtoken: token.slice(0, 1), block: await texts('block_index', 'blocks ORDER BY 1 DESC') },
+    ...{ dispenser: indexes, contract: indexes, poll: indexes, feed: indexes, status: ['open', 'valid'] },
+    ...{ recent: ['all'], name: ['hi'], tx_index: ['1', '2'] },
+    tx_hash: await texts('i.hash', 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id')
+  };
+  const [holder, held] = [(await texts('a.address', holding))[0], (await texts('i.tick', holding))[0]];
+  const named = {
+    ...{ holders: held, token: held, search: held?.slice(0, 2), balances: holder, address: holder, staking: holder },
+    contract: (await texts('contract_index', 'contract_state'))[0],
+    execution: (await texts('action_index', 'contract_executions'))[0],
+    poll: (await texts('poll_index', 'poll_results'))[0]
+  };
+  return { url, subjects, named };
+}
+
 async function ask(
+  { url }: Pick<Target, 'url'>,
   path: string,
   method = 'GET'
 ): Promise<{ readonly status: number; readonly headers: Headers; readonly body: Answer }> {
-  const response = await fetch(`${explorer.url}/RBTC/api${path}`, { method });
+  const response = await fetch(`${url}/RBTC/api${path}`, { method });
   const text = await response.text();
   const isJson = (response.headers.get('content-type') ?? '').includes('json');
   return { status: response.status, headers: response.headers, body: isJson ? (JSON.parse(text) as Answer) : {} };
 }
 
-/** Fields that a row of a list always has. */
+/** Fields that a row of a list always has; rows of others may hang on no action. */
 const ALWAYS = /\b(action_index|block_index|timestamp|action):([a-z|]+)(?= |$)/g;
 /** The fields of a row: one that was refused has amounts as they were sent. */
-function rowFields({ fields = '' }: PathFacts, { status }: Row): string {
-  const filled = fields.replaceAll(ALWAYS, '$1:$2!');
+function rowFields({ fields = '' }: PathFacts, { status }: Row, isWhole: boolean): string {
+  const filled = isWhole ? fields.replaceAll(ALWAYS, '$1:$2!') : fields;
   return typeof status === 'string' && status.startsWith('invalid') ? filled.replaceAll(':decimal', ':text') : filled;
 }
 
 /** The paths of a list: of each word of its types and each thing to ask for, and the whole. */
-function pathsOf(path: string, { types, whole }: PathFacts): string[] {
+function pathsOf(target: Target, path: string, { types, whole }: PathFacts): string[] {
   const typed = (types ?? '').split(' ').flatMap((type) => {
     if (type === '') return [];
-    return (subjects[type] ?? ['1']).map((query) => path.replace('{QUERY}', query).replace('{TYPE}', type));
+    return (target.subjects[type] ?? ['1']).map((query) =>
+      path.replace('{QUERY}', encodeURIComponent(query)).replace('{TYPE}', type)
+    );
   });
-  const plain = types === undefined ? [filled(path)] : [];
+  const plain = types === undefined ? [filled(target, path)] : [];
   return [...typed, ...plain, ...(whole ? [path.replace('/{QUERY}/{TYPE}', '')] : [])];
 }
 
-/** A path with something that is there in each of its other parts. */
-function filled(path: string): string {
-  const method = path.split('/')[1] ?? '';
-  const query = { holders: 'TOKA', token: 'TOKA', block: '3', search: 'TOK', project: 'TOKA' }[method];
-  const parts = {
-    TICK1: 'TOKA',
-    TICK2: 'TOKB',
-    ADDRESS: 'A',
-    TICK: 'TOKA',
-    QUERY: query ?? (/^\/(?:balances|address|pubkey|oracle|staking|validator)/.test(path) ? 'A' : '1')
+/** Returns a path with something that is there in each of its other parts. */
+function filled({ subjects, named }: Target, path: string): string {
+  const [tick1 = '', tick2 = ''] = subjects['token'] ?? [];
+  const address = subjects['address']?.[0] ?? '';
+  const query = named[path.split('/')[1] ?? ''] ?? '1';
+  const parts: Readonly<Record<string, string>> = {
+    TICK1: tick1,
+    TICK2: tick2,
+    TICK: tick1,
+    ADDRESS: address,
+    QUERY: query
   };
-  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => parts[name as keyof typeof parts] ?? '1');
+  return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(parts[name] ?? '1'));
 }
 
 const byOrder = (rows: readonly Row[], field: string): number[] => rows.map((row) => Number(row[field]));
 
-for (const [path, facts] of Object.entries(FACTS.paths).filter(([, { answer }]) => answer === 'list'))
-  test(`${path}: rows, order and limit as clients in use read them`, async () => {
-    let rows = 0;
-    for (const asked of pathsOf(path, facts)) {
-      const { status, body } = await ask(asked);
-      assert.equal(status, 200, `${asked} ${JSON.stringify(body)}`);
-      assert.ok(Array.isArray(body.data) && (body.total === null || Number.isInteger(body.total)), asked);
-      assert.match(String(body['runtime']), /^\d+ms$/);
-      assert.deepEqual(faultsOf(body, facts.top ?? ''), [], asked);
-      for (const row of body.data)
-        assert.deepEqual(faultsOf(row, rowFields(facts, row)), [], `${asked} ${JSON.stringify(row)}`);
-      rows += body.data.length;
-      assert.ok(body.data.length <= (facts.most ?? 100), asked);
-      if (body.data.length < 2) continue;
-      const one = await ask(`${asked}?limit=-5`);
-      assert.deepEqual(one.body.data?.length, 1, `${asked} limit -5`);
-      const most = await ask(`${asked}?limit=100000&page=x&sortorder=sideways`);
-      assert.deepEqual(most.body.data, body.data, `${asked} limit 100000`);
-      if (facts.order === undefined || !/index|^id$|amount/.test(facts.order)) continue;
-      const places = byOrder(body.data, facts.order);
-      assert.deepEqual(
-        places,
-        places.toSorted((a, b) => b - a),
-        `${asked} is in descending order of ${facts.order}`
-      );
-      const ascending = byOrder((await ask(`${asked}?sortorder=asc`)).body.data ?? [], facts.order);
-      assert.deepEqual(
-        ascending,
-        ascending.toSorted((a, b) => a - b),
-        `${asked} in ascending order`
-      );
-    }
-    if (FILLED.has(path.split('/')[1] ?? '')) assert.ok(rows > 0, `${path} had no row to look at`);
-  });
+const LISTS = Object.entries(FACTS.paths).filter(([, { answer }]) => answer === 'list');
+for (const makers of ['own', 'others'] as const)
+  for (const [path, facts] of LISTS)
+    test(`${path}: rows, order and limit as clients in use read them, of ${makers}`, () =>
+      checkList(makers, path, facts));
+
+async function checkList(makers: Makers, path: string, facts: PathFacts): Promise<void> {
+  const target = targets[makers];
+  let rows = 0;
+  for (const asked of pathsOf(target, path, facts)) {
+    const { status, body } = await ask(target, asked);
+    assert.equal(status, 200, `${asked} ${JSON.stringify(body)}`);
+    assert.ok(Array.isArray(body.data) && (body.total === null || Number.isInteger(body.total)), asked);
+    assert.match(String(body['runtime']), /^\d+ms$/);
+    assert.deepEqual(faultsOf(body, facts.top ?? ''), [], asked);
+    for (const row of body.data)
+      assert.deepEqual(faultsOf(row, rowFields(facts, row, makers === 'own')), [], `${asked} ${JSON.stringify(row)}`);
+    rows += body.data.length;
+    assert.ok(body.data.length <= (facts.most ?? 100), asked);
+    if (body.data.length < 2) continue;
+    const one = await ask(target, `${asked}?limit=-5`);
+    assert.deepEqual(one.body.data?.length, 1, `${asked} limit -5`);
+    const most = await ask(target, `${asked}?limit=100000&page=x&sortorder=sideways`);
+    assert.deepEqual(most.body.data, body.data, `${asked} limit 100000`);
+    if (facts.order === undefined || !/index|^id$|amount/.test(facts.order)) continue;
+    const places = byOrder(body.data, facts.order);
+    assert.deepEqual(
+      places,
+      places.toSorted((a, b) => b - a),
+      `${asked} is in descending order of ${facts.order}`
+    );
+    const ascending = byOrder((await ask(target, `${asked}?sortorder=asc`)).body.data ?? [], facts.order);
+    assert.deepEqual(
+      ascending,
+      ascending.toSorted((a, b) => a - b),
+      `${asked} in ascending order`
+    );
+  }
+  const method = path.split('/')[1] ?? '';
+  const isOfHub = /^\/contract\/\{QUERY\}\/balance/.test(path);
+  const isFilled = makers === 'own' ? FILLED.has(method) : !EMPTY.has(method) && !isOfHub;
+  if (isFilled) assert.ok(rows > 0, `${path} had no row to look at`);
+}
 
 /** Lists of which the filled database has rows. */
 const FILLED = new Set([
@@ -151,10 +232,36 @@ const FILLED = new Set([
   ...['balances', 'holders', 'credits', 'debits', 'escrows', 'history', 'tokens', 'stakes', 'markets']
 ]);
 
-for (const [path, facts] of Object.entries(FACTS.paths).filter(([, { answer }]) => answer !== 'list'))
+/** Lists that stand in no database of an explorer, or of which made-up rows name nothing. */
+const EMPTY = new Set([
+  ...['validator_capabilities', 'governance_proposals', 'governance_votes', 'peers', 'consensus_state', 'configs'],
+  ...['telemetry_pings', 'reorgs', 'slash_proposals', 'projects', 'slash_events', 'capability_slash_events'],
+  ...['attest_validator_stats', 'markets', 'market']
+]);
+
+/** Records that our ledger has none of, with the table of others that names one. */
+const RECORDED: Readonly<Record<string, string>> = {
+  '/contract/{QUERY}': 'contracts t WHERE t.code IS NOT NULL',
+  '/poll/{QUERY}': 'polls t',
+  '/bet_feed/{QUERY}': 'bet_feeds t',
+  '/xcall/{QUERY}': 'xcalls t',
+  '/attestation/{QUERY}': 'attests t',
+  '/anchor/{QUERY}': 'anchor_actions t'
+};
+
+for (const [path, from] of Object.entries(RECORDED))
+  test(`${path}: the bare record that clients in use read, of others`, async () => {
+    const [row] = await sql(othersIndexer, `SELECT MAX(t.action_index) AS at FROM ${from}`);
+    const asked = path.replace('{QUERY}', String(row!['at']));
+    const { status, body } = await ask(targets.others, asked);
+    assert.equal(status, 200, JSON.stringify(body));
+    assert.deepEqual(faultsOf(body, FACTS.paths[path]!.fields ?? ''), [], JSON.stringify(body).slice(0, 2_000));
+  });
+
+for (const [path, facts] of Object.entries(FACTS.paths).filter(([, { answer }]) => answer === 'bare'))
   test(`${path}: ${facts.status ? `refused with ${facts.status}` : 'the bare record that clients in use read'}`, async () => {
-    const [asked = ''] = pathsOf(path, facts);
-    const { status, body } = await ask(facts.query ? `${asked}?${facts.query}` : asked, facts.method);
+    const [asked = ''] = pathsOf(targets.own, path, facts);
+    const { status, body } = await ask(targets.own, facts.query ? `${asked}?${facts.query}` : asked, facts.method);
     if (facts.status !== undefined || (status === 404 && facts.unknown === 404)) {
       assert.equal(status, facts.status ?? 404, `${asked} ${JSON.stringify(body)}`);
       assert.match(`${body.code} ${String(body['error'])}`, /^[A-Z_]+ .{8}/);
@@ -165,13 +272,56 @@ for (const [path, facts] of Object.entries(FACTS.paths).filter(([, { answer }]) 
     assert.deepEqual(faultsOf(body, fields), [], `${asked} ${JSON.stringify(body).slice(0, 2_000)}`);
   });
 
+test('/file/{ACTION_INDEX}/raw: the bytes as they stand on the chain, under a type by which no browser runs them', async () => {
+  const kinds = ['image/png', 'text/html', 'image/png', ''];
+  const height = explored.blocks.length + 1;
+  const transactions = kinds.map((type, at) => ({
+    ...{ hash: `f11e${at}`.padStart(64, '0'), source: 'A', fee: null, data: `FILE|0|name|${type}|title` }
+  }));
+  const time = 1_700_000_000 + 1_800 * height;
+  await explored.store.addBlocks([{ height, time, hash: 'f'.repeat(64), transactions }]);
+  const files = await sql(
+    explored.indexer,
+    `SELECT f.action_index, i.hash FROM files f JOIN actions a ON a.action_index = f.action_index
+     JOIN transactions x ON x.tx_index = a.tx_index JOIN index_transactions i ON i.id = x.tx_hash_id
+     WHERE a.block_index = ${height} ORDER BY 1`
+  );
+  const gated = 2;
+  for (const [at, { action_index: index, hash }] of files.entries()) {
+    const id = 1_000 + at;
+    const bytes = `0x00ff${at}0`;
+    await sql(
+      explored.decoder,
+      `INSERT INTO index_transactions (id, hash) VALUES (${id}, '${hash}')`,
+      `INSERT INTO transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data) VALUES (${id}, ${id}, 1, 2, 'FILE', ${bytes})`
+    );
+    if (at === gated) await sql(explored.indexer, `INSERT INTO gated_files (action_index) VALUES (${index})`);
+  }
+  assert.equal(files.length, kinds.length);
+  for (const [at, { action_index: index }] of files.entries()) {
+    const answer = await fetch(`${targets.own.url}/RBTC/api/file/${index}/raw`);
+    assert.deepEqual(Buffer.from(await answer.arrayBuffer()), Buffer.from(`00ff${at}0`, 'hex'));
+    const type = at === 0 ? 'image/png' : 'application/octet-stream';
+    const { headers } = answer;
+    assert.deepEqual([answer.status, headers.get('content-type')], [200, type]);
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    assert.match(headers.get('content-security-policy') ?? '', /sandbox/);
+    assert.equal(headers.get('x-xchain-stored-form'), at === gated ? 'encrypted (gated)' : null);
+  }
+  for (const [index, status] of [
+    ['999999', 404],
+    ['x', 400]
+  ] as const)
+    assert.equal((await ask(targets.own, `/file/${index}/raw`)).status, status);
+});
+
 test('an action has what its kind has in use, in its record and in histories', async () => {
-  const found = (await ask('/history/all/recent')).body.data ?? [];
+  const found = (await ask(targets.own, '/history/all/recent')).body.data ?? [];
   const kinds = new Map<string, Row>();
   for (const row of found) if (row['status'] === 'valid') kinds.set(String(row['action']), row);
   const seen: string[] = [];
   for (const [kind, row] of kinds) {
-    const { body } = await ask(`/action/${String(row['action_index'])}`);
+    const { body } = await ask(targets.own, `/action/${String(row['action_index'])}`);
     const fields = FACTS.actions[kind];
     if (fields === undefined) continue;
     assert.deepEqual(faultsOf(body, `${FACTS.action} ${fields}`), [], `${kind} ${JSON.stringify(body)}`);

@@ -119,14 +119,15 @@ describe('clients of others against a devnet of another magic', () => {
   after(() => stop());
 
   test('each method answers with the fields and types that clients read', async () => {
-    const { address } = p2wpkh(publicKeyOf(randomBytes(32)), NETWORK);
+    const known: Json = { $address: p2wpkh(publicKeyOf(randomBytes(32)), NETWORK).address };
     for (const service of ['encoder', 'tracker', 'indexer', 'hub'])
       for (const [method, { params = {}, fields, rows }] of Object.entries(readFacts<Facts>(service))) {
         if (method === 'create_tx') continue;
         const filled = Object.fromEntries(
-          Object.entries(params).map(([name, value]) => [name, value === '$address' ? address : value])
+          Object.entries(params).map(([name, value]) => [name, known[String(value)] ?? value])
         );
         const result = await call(service, method, filled);
+        if (method === 'propose') known['$proposal'] = result['proposal_id'];
         assert.deepEqual(
           faultsOf(rows === undefined ? result : { result }, rows ?? fields),
           [],

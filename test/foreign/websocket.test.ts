@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
+import { sql } from '../support/sql.ts';
 import { faultsOf } from './shape.ts';
 
 interface Frame {
@@ -18,7 +19,7 @@ let explored: Awaited<ReturnType<typeof createExplored>>;
 let explorer: Awaited<ReturnType<typeof startExplorer>>;
 before(async () => {
   explored = await createExplored();
-  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
+  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000', LOG_LEVEL: 'debug' });
 });
 after(() => explored.store.close());
 
@@ -32,7 +33,7 @@ async function connect(t: TestContext) {
     for (const end = Date.now() + 20_000; ; await sleep(20)) {
       const found = frames.find((frame) => frame.type === type && isWanted(frame));
       if (found) return found;
-      assert.ok(Date.now() < end, `${type}: ${JSON.stringify(frames)}`);
+      assert.ok(Date.now() < end, `${type}: ${JSON.stringify(frames)} ${explorer.output().slice(-3000)}`);
     }
   };
   return { socket, frames, until, send: (message: object) => socket.send(JSON.stringify(message)) };
@@ -70,6 +71,76 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   await client.until('NETWORK_STATS');
   client.send({ action: 'unsubscribe', channels: ['actions'] });
   await client.until('UNSUBSCRIBED');
+});
+
+test('what becomes of orders and payments is told by frames of their own, which types may choose alone', async (t) => {
+  const [all, some] = [await connect(t), await connect(t)];
+  all.send({ action: 'subscribe', channels: ['actions'] });
+  some.send({ action: 'subscribe', channels: ['actions'], params: { types: ['ORDER_EXPIRED'] } });
+  for (const { until } of [all, some]) await until('SUBSCRIBED');
+  await sleep(1_500);
+  const time = 1_700_000_000 + 1_800 * explored.blocks.length;
+  const block = (after: number, transactions: readonly object[]) => ({
+    height: explored.blocks.length + after,
+    time: time + 3_600 * after,
+    hash: `e${after}`.padStart(64, 'e'),
+    transactions: transactions.map((each, at) => ({ hash: `e${after}${at}`.padStart(64, 'e'), fee: null, ...each }))
+  });
+  const offers = [
+    ['A', 'ISSUE|0|LIFE|||||10'],
+    ['A', 'ORDER|0|BTC|LIFE|4|0|BTC||0.4'],
+    ['B', 'ORDER|0|BTC||0.4|0|BTC|LIFE|4'],
+    ['A', `ORDER|0|BTC|LIFE|1|0|BTC|TOKA|900|||${time + 3_601}`]
+  ].map(([source, data]) => ({ source, data }));
+  await explored.store.addBlocks([block(1, offers) as never]);
+  const match = await newest('order_matches');
+  const required = await all.until('COINPAY_REQUIRED');
+  const { expiration, ...owed } = required.data;
+  assert.match(String(expiration), /^\d+$/);
+  assert.deepEqual(owed, {
+    ...{ obligation_action_index: match, order_match_action_index: match },
+    ...{ payer_address: 'B', payee_address: 'A', coin_amount: '0.4' }
+  });
+  const outputs = [{ vout: 0, address: 'A', amount: 4n * 10n ** 17n }];
+  await explored.store.addBlocks([block(2, [{ source: 'B', data: `COINPAY|0|${match}`, outputs }]) as never]);
+  const paid = await all.until('COINPAY_FULFILLED');
+  const fields = 'action_index:digits! tx_hash:hash! block_index:digits! source:text! status:text!';
+  assert.deepEqual(faultsOf(paid.data, fields), []);
+  assert.equal(paid.data['action_index'], await newest('coinpays'));
+  const expired = await all.until('ORDER_EXPIRED');
+  assert.deepEqual([expired.data['action_index'], expired.data['status']], [await newest('order_expires'), 'expired']);
+  assert.deepEqual((await some.until('ORDER_EXPIRED')).data, expired.data);
+  assert.deepEqual(
+    some.frames.map(({ type }) => type),
+    ['WELCOME', 'SUBSCRIBED', 'ORDER_EXPIRED']
+  );
+  for (const client of [all, some]) client.socket.terminate();
+});
+
+/** Returns the newest action of a table. */
+async function newest(table: string): Promise<string> {
+  const [row] = await sql(explored.indexer, `SELECT MAX(action_index) AS at FROM ${table}`);
+  return String(row!['at']);
+}
+
+test('what comes into the mempool and leaves it is told, by the kinds that a client wants', async (t) => {
+  const [all, some] = [await connect(t), await connect(t)];
+  all.send({ action: 'subscribe', channels: ['mempool'] });
+  some.send({ action: 'subscribe', channels: ['mempool'], params: { types: ['MINT'] } });
+  await sleep(4_500);
+  const [sent, minted] = ['c1'.padStart(64, '0'), 'c2'.padStart(64, '0')];
+  await sql(
+    explored.decoder,
+    `INSERT INTO mempool_transactions (tx_hash, source, data) VALUES ('${sent}', 'A', 'SEND|0|TOKA|1|B'), ('${minted}', 'B', 'MINT|0|TOKB|1')`
+  );
+  const { data } = await all.until('MEMPOOL_ACTION', ({ data: { tx_hash } }) => tx_hash === sent);
+  assert.deepEqual(data, { tx_hash: sent, source: 'A', action: 'SEND', data: 'SEND|0|TOKA|1|B' });
+  await some.until('MEMPOOL_ACTION', ({ data: { tx_hash } }) => tx_hash === minted);
+  await sql(explored.decoder, `DELETE FROM mempool_transactions WHERE tx_hash IN ('${sent}', '${minted}')`);
+  assert.deepEqual((await all.until('MEMPOOL_REMOVED')).data, { tx_hash: sent });
+  await some.until('MEMPOOL_REMOVED', ({ data: { tx_hash } }) => tx_hash === minted);
+  for (const { data: told } of some.frames) assert.notEqual(told['tx_hash'], sent);
+  for (const client of [all, some]) client.socket.terminate();
 });
 
 test('after a cut a client gets what it missed, and is told when that is all', async (t) => {

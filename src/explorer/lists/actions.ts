@@ -97,7 +97,7 @@ export const ACTION_LISTS = {
   },
   history: {
     ...ACTED,
-    summary: 'What happened to an address or a token, in a block, or lately',
+    summary: 'Lists what happened to an address or a token, in a block, or lately',
     columns: { ...ACTION_COLUMNS, parent_batch_action_index: PARENT },
     hasLaterFields: true,
     types: { ...HISTORY, recent: everyAction }
@@ -178,9 +178,9 @@ export const ACTION_LISTS = {
     },
     ['t.leg_ordinal']
   ),
-  credits: movement('credits', 'What was added to balances'),
-  debits: movement('debits', 'What was taken from balances'),
-  escrows: movement('escrows', 'What was put into escrow, and, below zero, let go'),
+  credits: movement('credits', 'Lists what was added to balances'),
+  debits: movement('debits', 'Lists what was taken from balances'),
+  escrows: movement('escrows', 'Lists what was put into escrow, and, below zero, let go'),
   fees: written('fees', 'Fees that actions paid', FEE_COLUMNS, {
     types: {
       block: fees.block,

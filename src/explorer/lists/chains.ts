@@ -144,7 +144,7 @@ export const CHAIN_LISTS = {
   ),
   attest_validator_stats: rowsById(
     'attest_validator_stats',
-    'How validators answered',
+    'Lists how validators answered',
     {
       ...big('id', 'fulfilled_count', 'missed_count', 'slashed_count', 'last_updated_block'),
       ...text('validator_pubkey', 'provider_id', 'quality_score')

@@ -89,7 +89,7 @@ export const CONTRACT_LISTS = {
   contract_state: {
     ...rowsById(
       'contract_state',
-      'What a contract keeps',
+      'Lists what a contract keeps',
       {
         id: bigOrNull('t.id'),
         contract_index: contract,
@@ -162,8 +162,8 @@ export const CONTRACT_LISTS = {
     },
     { types: {}, all: chunks.all }
   ),
-  deposits: paid('deposits', deposits, 'What was paid into contracts'),
-  withdrawals: paid('withdrawals', withdrawals, 'What was paid out of contracts'),
+  deposits: paid('deposits', deposits, 'Lists what was paid into contracts'),
+  withdrawals: paid('withdrawals', withdrawals, 'Lists what was paid out of contracts'),
   controllers: rowsById(
     'token_controllers',
     'Contracts that decide about a token',

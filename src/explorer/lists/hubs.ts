@@ -22,7 +22,7 @@ function elsewhere(summary: string, types: readonly string[], ...names: readonly
 /** The lists of what only hubs and virtual machines know, by their methods. */
 export const HUB_LISTS = {
   contract_balances: {
-    ...elsewhere('What a contract holds', ['contract'], 'tick', 'amount'),
+    ...elsewhere('Lists what a contract holds', ['contract'], 'tick', 'amount'),
     usual: 'contract',
     paths: ['contract/:query/balance', 'contract/:query/balance/:type']
   },
@@ -52,7 +52,7 @@ export const HUB_LISTS = {
     ]
   ),
   validator_capabilities: elsewhere(
-    'What validators can do',
+    'Lists what validators can do',
     ['capability', 'pubkey'],
     ...[
       'id',
@@ -77,7 +77,7 @@ export const HUB_LISTS = {
     ...['id', 'proposal_id', 'vote', 'voter_pubkey', 'created_at']
   ),
   peers: elsewhere('Peers', ['validator'], 'id', 'addr', 'is_seed', 'last_seen_at', 'updated_at', 'validator_id'),
-  consensus_state: elsewhere('What validators agreed on', ['key'], 'id', 'key_name', 'value', 'updated_at'),
+  consensus_state: elsewhere('Lists what validators agreed on', ['key'], 'id', 'key_name', 'value', 'updated_at'),
   configs: elsewhere(
     'Settings',
     ['coin', 'module'],

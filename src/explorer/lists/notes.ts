@@ -30,7 +30,7 @@ const OF_TOKEN: Way = {
 export const NOTE_LISTS = {
   addresses: follows(
     'addresses',
-    'What addresses prefer',
+    'Lists what addresses prefer',
     {
       fee_preference: bigOrNull('t.fee_preference'),
       require_memo: bigOrNull('t.require_memo'),

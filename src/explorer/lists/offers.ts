@@ -160,7 +160,7 @@ export const OFFER_LISTS = {
   ),
   coinpay_obligations: rowsById(
     'coinpay_obligations',
-    'What is to be paid in the coin of the chain',
+    'Lists what is to be paid in the coin of the chain',
     {
       action_index: big('t.action_index'),
       block_index: bigOrNull('t.block_index'),
@@ -230,7 +230,7 @@ export const OFFER_LISTS = {
   }),
   dispenses: written(
     'dispenses',
-    'What dispensers gave',
+    'Lists what dispensers gave',
     {
       dispenser_action_index: bigOrNull('t.dispenser_action_index'),
       ...sidesOf('t'),

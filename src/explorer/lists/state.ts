@@ -149,7 +149,7 @@ export const STATE_LISTS = {
   },
   balances: {
     ...LIST,
-    summary: 'What an address holds, or held after a past block',
+    summary: 'Lists what an address holds, or held after a past block',
     past: 'address_id',
     columns: {
       tick: ticker('t.tick_id'),
@@ -171,7 +171,7 @@ export const STATE_LISTS = {
   },
   holders: {
     ...LIST,
-    summary: 'Who holds a token, or held it after a past block',
+    summary: 'Lists who holds a token, or held it after a past block',
     past: 'tick_id',
     columns: { address: address('t.address_id'), amount: amountOrNull('t.amount') },
     joins: 'STRAIGHT_JOIN balances t ON t.address_id = k.k',

@@ -79,7 +79,7 @@ export const VOTE_LISTS = {
   }),
   poll_results: rowsById(
     'poll_results',
-    'How a poll ended, option by option',
+    'Lists how polls ended, option by option',
     {
       poll_index: bigOrNull('t.poll_index'),
       option_index: integerOrNull('t.option_index'),
@@ -129,7 +129,7 @@ export const VOTE_LISTS = {
   ),
   bet_feeds: written(
     'bet_feeds',
-    'What is bet on',
+    'Lists what is bet on',
     {
       tick,
       label: textOrNull('t.label'),

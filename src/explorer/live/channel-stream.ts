@@ -9,14 +9,18 @@ import type { Question } from '../question.ts';
 import { type Advance, Advances, nameOf, type Row, type Subject, type SubjectActions } from './advance.ts';
 import { CHANNELS, ChannelFault, readSubscriptions, type Subscription, TYPES } from './channels.ts';
 import { namesOf, whoGivesWay } from './full-pool.ts';
+import { MempoolWatch } from './mempool-watch.ts';
+import { actionOf, framesOf, REQUIRED, readRequired } from './outcomes.ts';
 
 /** As clients in use know them, and are told in WELCOME. */
 const LIMITS = { subscriptions: 25, messagesPerS: 10, messageBytes: 1_024, perAddress: 5 } as const;
-const SEND_LIMITS = { sends: 200, bytes: 64 * 1_024 } as const;
+/** What is told of one block at once fits. */
+const SEND_LIMITS = { sends: 1_000, bytes: 128 * 1_024 } as const;
 /** Of one network: connections, and what is read for each block. */
 const MAX_CLIENTS = 1_000;
 const MAX_SUBJECTS = 500;
 const LOOK_INTERVAL_MS = 500;
+const MEMPOOL_INTERVAL_MS = 2_000;
 const PING_INTERVAL_MS = 30_000;
 /** A client that follows nothing for so long is let go. */
 const IDLE_MS = 300_000;
@@ -31,6 +35,7 @@ const EVERYTHING: Subject = { type: 'recent', query: 'all' };
 /** Channels that are sent each action of theirs. */
 const OF_ACTIONS: Readonly<Record<string, Subject['type']>> = { address: 'address', token: 'token' };
 
+type Frames = ReturnType<typeof framesOf>;
 /** Reads for one client, in the turns of its address. @throws what the coin's `read` throws; ANSWERS_WAITING */
 type Read = Coin['read'];
 
@@ -43,6 +48,8 @@ interface Client {
   second: number;
   messages: number;
   isCatchingUp: boolean;
+  /** Settles once WELCOME is sent, which is the first frame. */
+  welcomed: Promise<void>;
 }
 
 interface Connection {
@@ -64,6 +71,8 @@ export class ChannelStream {
   #known: readonly Row[] = [];
   #mark: string | null = null;
   #isLooking = false;
+  readonly #mempool = new MempoolWatch();
+  #isWatching = false;
 
   constructor(coin: Coin, log: Logger, version: string) {
     this.#coin = coin;
@@ -72,6 +81,7 @@ export class ChannelStream {
     this.#version = version;
     this.#timers = [
       setInterval(() => void this.#look(), LOOK_INTERVAL_MS),
+      setInterval(() => void this.#watch(), MEMPOOL_INTERVAL_MS),
       setInterval(() => this.#keepUp(), PING_INTERVAL_MS)
     ];
   }
@@ -101,7 +111,8 @@ export class ChannelStream {
         since: performance.now(),
         second: 0,
         messages: 0,
-        isCatchingUp: false
+        isCatchingUp: false,
+        welcomed: Promise.resolve()
       }
     };
     socket.on('error', () => socket.terminate());
@@ -112,7 +123,7 @@ export class ChannelStream {
       this.#mark = null;
     }
     this.#clients.set(subscriber, client);
-    void this.#welcome(client);
+    client.welcomed = this.#welcome(client);
   }
 
   /** Ends all connections. */
@@ -154,6 +165,7 @@ export class ChannelStream {
     try {
       const message = readMessage(client, data);
       ({ id } = message);
+      await client.welcomed;
       await this.#serve(client, message);
     } catch (caught) {
       const fault =
@@ -296,9 +308,11 @@ export class ChannelStream {
       const isFirst = this.#known.length === 0;
       const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#subjects());
       if (advance) {
+        const required = isFirst ? [] : await this.#readRequired(advance);
         const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
         this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
-        if (!isFirst) await Promise.all([...this.#clients.values()].map((client) => this.#tell(client, advance)));
+        const tell = (client: Client) => this.#tell(client, advance, required);
+        if (!isFirst) await Promise.all([...this.#clients.values()].map(tell));
       }
       this.#mark = mark;
     } catch (caught) {
@@ -306,6 +320,45 @@ export class ChannelStream {
       this.#log.debug({ err: PlatformError.from(caught) }, 'new blocks cannot be read');
     } finally {
       this.#isLooking = false;
+    }
+  }
+
+  /** Reads what is to be paid since this advance, where a client follows that. */
+  async #readRequired({ actions }: Advance): Promise<Frames> {
+    const isFollowed = this.#followers('actions').some(([, { filters }]) => isWanted(filters, { action: REQUIRED }));
+    if (!isFollowed) return [];
+    const rows = [...actions].find(([subject]) => nameOf(subject) === nameOf(EVERYTHING))?.[1].rows ?? [];
+    return await readRequired(this.#coin, rows);
+  }
+
+  #followers(channel: string): [Client, Subscription][] {
+    return [...this.#clients.values()].flatMap((client) =>
+      [...client.subscriptions.values()]
+        .filter((subscription) => subscription.channel === channel)
+        .map((subscription): [Client, Subscription] => [client, subscription])
+    );
+  }
+
+  /** Tells what came into the mempool and what left it. */
+  async #watch(): Promise<void> {
+    if (this.#followers('mempool').length === 0) return this.#mempool.forget();
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    try {
+      const changes = await this.#mempool.look(this.#coin);
+      for (const [client, subscription] of this.#followers('mempool')) {
+        const wanted = changes.filter(({ waiting }) => isWanted(subscription.filters, waiting));
+        for (const { type, waiting } of wanted) {
+          const { tx_hash, source, action, data } = waiting;
+          const told = type === 'MEMPOOL_REMOVED' ? { tx_hash } : { tx_hash, source, action, data };
+          this.#send(client, type, project(told, subscription.filters.fields));
+        }
+        if (wanted.length > 0) this.#endOnce(client, subscription);
+      }
+    } catch (caught) {
+      this.#log.debug({ err: PlatformError.from(caught) }, 'the mempool cannot be read');
+    } finally {
+      this.#isWatching = false;
     }
   }
 
@@ -317,26 +370,41 @@ export class ChannelStream {
   }
 
   /** A client whose reads are refused gets no more of this advance; the others do. */
-  async #tell(client: Client, advance: Advance): Promise<void> {
-    await this.#tellAll(client, advance).catch((caught: unknown) =>
+  async #tell(client: Client, advance: Advance, required: Frames): Promise<void> {
+    await this.#tellAll(client, advance, required).catch((caught: unknown) =>
       this.#log.debug({ err: PlatformError.from(caught) }, 'a client gets less of what is new')
     );
   }
 
-  async #tellAll(client: Client, advance: Advance): Promise<void> {
+  async #tellAll(client: Client, advance: Advance, required: Frames): Promise<void> {
     const found = new Map([...advance.actions].map(([subject, actions]) => [nameOf(subject), actions]));
     for (const subscription of [...client.subscriptions.values()]) {
-      const { channel, about, filters, key } = subscription;
+      const { channel, about, filters } = subscription;
       const subject = subjectOf(channel, about);
       const actions = (subject && found.get(nameOf(subject))) ?? NO_ACTIONS;
-      const isTold = await this.#tellChannel(client, subscription, advance, {
-        ...actions,
-        rows: actions.rows.filter((row) => isWanted(filters, row))
-      });
-      if (!isTold || !filters.once) continue;
-      client.subscriptions.delete(key);
-      this.#send(client, 'UNSUBSCRIBED', { channel, ...about, reason: 'once' });
+      const isTold =
+        channel === 'actions'
+          ? this.#tellActions(client, filters, [...actions.rows.flatMap(framesOf), ...required])
+          : await this.#tellChannel(client, subscription, advance, {
+              ...actions,
+              rows: actions.rows.filter((row) => isWanted(filters, row))
+            });
+      if (isTold) this.#endOnce(client, subscription);
     }
+  }
+
+  /** Ends a subscription that wanted to be told once. */
+  #endOnce(client: Client, { channel, about, filters, key }: Subscription): void {
+    if (!filters.once) return;
+    client.subscriptions.delete(key);
+    this.#send(client, 'UNSUBSCRIBED', { channel, ...about, reason: 'once' });
+  }
+
+  /** @returns whether it was told anything */
+  #tellActions(client: Client, filters: Subscription['filters'], frames: Frames): boolean {
+    const wanted = frames.filter(({ name }) => isWanted(filters, { action: name }));
+    for (const { type, data } of wanted) this.#send(client, type, project(data, filters.fields));
+    return wanted.length > 0;
   }
 
   async #tellChannel(
@@ -349,11 +417,10 @@ export class ChannelStream {
     const send = (type: string, data: object) => this.#send(client, type, project(data, filters.fields));
     if (channel === 'blocks') for (const block of blocks) send('NEW_BLOCK', blockOf(block));
     else if (channel === 'network') await this.#sendState(client, subscription, 'NETWORK_STATS');
-    else if (channel === 'actions') for (const row of rows) send('NEW_ACTION', actionOf(row));
     else if (rows.length === 0 && !isCut && channel in OF_ACTIONS) return false;
     else if (channel in UPDATES) await this.#sendState(client, subscription, UPDATES[channel]!);
     else return false;
-    return blocks.length > 0 && (channel !== 'actions' || rows.length > 0);
+    return blocks.length > 0;
   }
 
   /** Ends connections that do not answer, and those that follow nothing. */
@@ -420,16 +487,11 @@ function subjectOf(channel: string, about: Readonly<Record<string, string>>): Su
   return type ? { type, query: (about['address'] ?? about['tick'])! } : null;
 }
 
-const isWanted = ({ types }: Subscription['filters'], { action }: Row): boolean =>
+const isWanted = ({ types }: Subscription['filters'], { action }: { readonly action?: unknown }): boolean =>
   types === null || types.includes(String(action));
 
 const project = (data: object, fields: readonly string[] | null): object =>
   fields === null ? data : Object.fromEntries(Object.entries(data).filter(([name]) => fields.includes(name)));
-
-const actionOf = ({ action_index, action, tx_hash, block_index, source }: Row) => ({
-  ...{ action_index, action, tx_hash: tx_hash ?? null, block_index: String(block_index), source: source ?? null },
-  status: null
-});
 
 function blockOf({ block_index, block_hash, timestamp, actions }: Row) {
   const counts = Object.values((actions ?? {}) as Readonly<Record<string, string>>).map(Number);

@@ -12,7 +12,7 @@ import {
 import type { Row } from '../lists/list.ts';
 import type { Query } from '../read/reader.ts';
 import { readHeight } from '../read/subject.ts';
-import { type RecordMethod, unknown } from './record.ts';
+import { listIn, type RecordMethod, unknown } from './record.ts';
 
 const text = (...names: string[]): Columns => Object.fromEntries(names.map((name) => [name, textOrNull(`t.${name}`)]));
 
@@ -34,25 +34,26 @@ const ListSchema = Type.Object({ checkpoints: Type.Array(SCHEMA), count: Type.In
 const USUAL_ROWS = 10;
 const MOST_IN_RANGE = 500;
 
-async function readCheckpoints(query: Query, where: string, values: readonly number[]): Promise<readonly Row[]> {
+async function readCheckpoints(
+  query: Query,
+  where: string,
+  values: readonly (number | string)[]
+): Promise<readonly Row[]> {
   const found = await query<Row>(`SELECT ${selectList(CHECKPOINT)} FROM state_checkpoints t ${where}`, values);
   return found.map((row) => {
     const told = readRow(CHECKPOINT, row);
-    return { ...told, validator_signatures: signaturesIn(told['validator_signatures']) };
+    return { ...told, validator_signatures: listIn(told['validator_signatures']) };
   });
 }
 
-function signaturesIn(json: unknown): readonly unknown[] {
-  try {
-    const found: unknown = JSON.parse(String(json));
-    return Array.isArray(found) ? found : [];
-  } catch {
-    return [];
-  }
+/** Reads what validators signed under a number of a chain and network; null where that is not known. */
+export async function checkpointOf(query: Query, chainNetworkAndSeq: readonly string[]): Promise<Row | null> {
+  const where = 'WHERE t.chain = ? AND t.network = ? AND t.checkpoint_seq = ? LIMIT 1';
+  return (await readCheckpoints(query, where, chainNetworkAndSeq))[0] ?? null;
 }
 
 const checkpoint: RecordMethod = {
-  summary: 'What validators signed of a block last',
+  summary: 'Tells what validators signed of a block last',
   tag: 'State',
   takes: 'height',
   schema: SCHEMA,
@@ -64,7 +65,7 @@ const checkpoint: RecordMethod = {
 };
 
 const verify: RecordMethod = {
-  summary: 'Whether what validators signed of a block is what the ledger has; no validators sign here yet',
+  summary: 'Tells whether what validators signed of a block is what the ledger has; no validators sign here yet',
   tag: 'State',
   paths: ['checkpoint/:query/verify'],
   schema: Type.Object({}),
@@ -75,7 +76,7 @@ const verify: RecordMethod = {
 };
 
 const checkpoints: RecordMethod = {
-  summary: 'What validators signed lately',
+  summary: 'Lists what validators signed lately',
   tag: 'State',
   paths: ['checkpoints'],
   isPaged: { most: 100, usualRows: USUAL_ROWS },
@@ -87,7 +88,7 @@ const checkpoints: RecordMethod = {
 };
 
 const range: RecordMethod = {
-  summary: `What validators signed from one block to another, at most ${MOST_IN_RANGE} blocks`,
+  summary: `Lists what validators signed from one block to another, at most ${MOST_IN_RANGE} blocks`,
   tag: 'State',
   paths: ['checkpoints/range'],
   parameters: ['from', 'to'],
@@ -140,7 +141,7 @@ export const COMMITMENT_RECORDS = {
   proof_validator_set: stakesProof,
   proof_contract_state: proof('A proof of what a contract keeps', 'proof/contract-state/:query/:key'),
   hub_mirror_status: {
-    summary: 'Whether the explorer mirrors a hub',
+    summary: 'Tells whether the explorer mirrors a hub',
     tag: 'State',
     paths: ['hub-mirror/status'],
     schema: Type.Object({ enabled: Type.Boolean() }),

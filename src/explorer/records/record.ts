@@ -65,6 +65,21 @@ export const unknown = (what: string, name: string): never => {
   throw new PlatformError('RECORD_UNKNOWN', { reason: `there is no ${what} "${name.slice(0, 80)}"` });
 };
 
+/** Returns the value of a JSON text; null where it is none. */
+export function valueIn(json: unknown): unknown {
+  try {
+    return JSON.parse(String(json));
+  } catch {
+    return null;
+  }
+}
+
+/** Returns the list in a JSON text; empty where there is none. */
+export function listIn(json: unknown): readonly unknown[] {
+  const found = valueIn(json);
+  return Array.isArray(found) ? found : [];
+}
+
 /** Rows of a statement as its columns tell them. */
 export async function readRows(
   query: Query,

@@ -1,9 +1,11 @@
 import { action } from './action.ts';
 import { block, transaction } from './chain.ts';
 import { COMMITMENT_RECORDS } from './commitments.ts';
+import { fileBytes } from './file.ts';
 import { market, marketHistory, marketOrders, orderbook } from './market.ts';
 import { network } from './network.ts';
 import type { RecordMethod } from './record.ts';
+import { RELAYED_RECORDS } from './relayed.ts';
 import { ROW_RECORDS } from './rows.ts';
 import { search } from './search.ts';
 import { oracle, staking, validator } from './stakers.ts';
@@ -26,6 +28,8 @@ export const RECORDS: Readonly<Record<string, RecordMethod>> = {
   market_history: marketHistory,
   market_orders: marketOrders,
   market_orderbook: orderbook,
+  file_raw: fileBytes,
   ...ROW_RECORDS,
+  ...RELAYED_RECORDS,
   ...COMMITMENT_RECORDS
 };

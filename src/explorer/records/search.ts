@@ -20,7 +20,7 @@ const FoundSchema = Type.Object(
 );
 
 export const search: RecordMethod = {
-  summary: 'What a text names: a transaction, a block, an action, an address, tokens that begin so',
+  summary: 'Finds what a text names: a transaction, a block, an action, an address, tokens that begin so',
   tag: 'State',
   takes: 'text',
   types: ASKED,

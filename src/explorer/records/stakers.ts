@@ -45,7 +45,7 @@ async function readEarned(query: Query, address: string): Promise<Row> {
 }
 
 export const staking: RecordMethod = {
-  summary: 'What an address has staked, and earned',
+  summary: 'Tells what an address has staked, and earned',
   tag: 'State',
   takes: 'address',
   schema: Type.Object({

@@ -204,7 +204,7 @@ const NOT_TRACKED = Type.Object(
 );
 
 export const address: RecordMethod = {
-  summary: 'What is known of an address; of one that has done nothing, its spelling',
+  summary: 'Tells what is known of an address; of one that has done nothing, its spelling',
   tag: 'State',
   takes: 'address, or `^` and its id',
   changesBetweenBlocks: true,

@@ -16,6 +16,7 @@ import { RECORDS } from '../records/records.ts';
 import { prefersCsv } from './accept.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { feeRoutes } from './fees.ts';
+import { fileRoutes } from './files.ts';
 import { isCurrent, questionKey, tellFreshness } from './freshness.ts';
 import { otherRoutes } from './others.ts';
 import { CoinSchema, type Paged, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
@@ -121,6 +122,7 @@ export function apiRoutes(app: FastifyInstance, deps: ApiDeps): void {
       }
     }
     otherRoutes(plugin, deps);
+    fileRoutes(plugin, deps);
     feeRoutes(plugin, deps);
     for (const rest of ['/:coin/api', '/:coin/api/*', '/api', '/api/*'])
       plugin.get(rest, { config: { open: true } }, async () => {
@@ -139,11 +141,11 @@ function statePaths(coins: ApiDeps['coins'], hubAgeS: ApiDeps['hubAgeS']): Path[
   const doc = { tag: 'State', headers: LIMIT_HEADERS, statuses: STATUSES } as const;
   return [
     {
-      ...{ path: 'ping', response: PingSchema, doc: { ...doc, summary: 'Whether the service answers' } },
+      ...{ path: 'ping', response: PingSchema, doc: { ...doc, summary: 'Tells whether the service answers' } },
       answer: () => PING
     },
     {
-      ...{ path: 'status', response: StatusSchema, doc: { ...doc, summary: 'How every network stands' } },
+      ...{ path: 'status', response: StatusSchema, doc: { ...doc, summary: 'Tells how every network stands' } },
       answer: () => statusOf(coins(), hubAgeS())
     }
   ];

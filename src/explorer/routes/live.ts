@@ -32,7 +32,7 @@ const DOC = {
 
 const CHANNEL_DOC = {
   tag: 'Blocks',
-  summary: 'What is new, by the channels that a client follows, by WebSocket',
+  summary: 'Sends what is new, by the channels that a client follows, by WebSocket',
   description:
     'The server sends `WELCOME`. The client sends `{"action": "subscribe", "channels": [...], "params": {...}}`, `unsubscribe`, `list_subscriptions` or `ping`.',
   statuses: [101, 400, 404, 429, 503]

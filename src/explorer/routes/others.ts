@@ -31,7 +31,7 @@ export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void 
     });
     const doc = {
       tag: 'State',
-      summary: `What several addresses hold, at most ${MAX_ADDRESSES}`,
+      summary: `Tells what several addresses hold, at most ${MAX_ADDRESSES}`,
       statuses: [400, 404, 429, 503]
     };
     app.post(

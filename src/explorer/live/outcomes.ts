@@ -1,0 +1,65 @@
+import type { Coin } from '../coins.ts';
+import type { Question } from '../question.ts';
+import type { Row } from './advance.ts';
+
+/** A frame about one action. */
+interface ActionFrame {
+  /** The name by which `types` leaves it out or in. */
+  readonly name: string;
+  readonly type: string;
+  readonly data: object;
+}
+
+/** Frames that tell what became of an offer or of a payment, by the action that says so. */
+const OUTCOMES: Readonly<Record<string, string>> = {
+  COINPAY: 'COINPAY_FULFILLED',
+  COINPAY_EXPIRE: 'COINPAY_EXPIRED',
+  ORDER_EXPIRE: 'ORDER_EXPIRED',
+  SWAP_EXPIRE: 'SWAP_EXPIRED',
+  DISPENSER_CLOSE: 'DISPENSER_CLOSED',
+  DISPENSER_EXPIRE: 'DISPENSER_EXPIRED',
+  BET_EXPIRE: 'BET_EXPIRED'
+};
+export const REQUIRED = 'COINPAY_REQUIRED';
+
+/** Returns an action as `NEW_ACTION` tells it. */
+export const actionOf = ({ action_index, action, tx_hash, block_index, source }: Row) => ({
+  ...{ action_index, action, tx_hash: tx_hash ?? null, block_index: String(block_index), source: source ?? null },
+  status: null
+});
+
+/** Returns the frames of an action: that it is there, and what it ended. A refused one ended nothing. */
+export function framesOf(row: Row): readonly ActionFrame[] {
+  const told = actionOf(row);
+  const name = String(row['action']);
+  const isValid = (row['status'] ?? 'valid') === 'valid';
+  const type = isValid ? OUTCOMES[name] : undefined;
+  const status = type?.split('_').at(-1)?.toLowerCase();
+  return [
+    { name, type: 'NEW_ACTION', data: told },
+    ...(type === undefined ? [] : [{ name: type, type, data: { ...told, status } }])
+  ];
+}
+
+/** Reads the frames of what is to be paid in the coin since the matches of these actions. @throws what the coin's `read` throws */
+export async function readRequired(coin: Pick<Coin, 'read'>, rows: readonly Row[]): Promise<readonly ActionFrame[]> {
+  const blocks = new Set(
+    rows.filter(({ action }) => action === 'ORDER_MATCH').map(({ block_index: height }) => height)
+  );
+  const frames: ActionFrame[] = [];
+  for (const height of blocks) {
+    const question: Question = {
+      ...{ method: 'coinpay_obligations', query: String(height), type: 'block', parameters: {} },
+      ...{ page: 1, limit: 100, order: 'asc', format: 'json' }
+    };
+    const { data } = JSON.parse((await coin.read(question)).body) as { data: Row[] };
+    for (const { action_index: index, payer_address, payee_address, coin_amount, expiration } of data) {
+      const owed = { payer_address, payee_address, coin_amount, expiration };
+      frames.push({
+        ...{ name: REQUIRED, type: REQUIRED },
+        data: { obligation_action_index: index, order_match_action_index: index, ...owed }
+      });
+    }
+  }
+  return frames;
+}

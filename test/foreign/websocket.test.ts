@@ -19,7 +19,7 @@ let explored: Awaited<ReturnType<typeof createExplored>>;
 let explorer: Awaited<ReturnType<typeof startExplorer>>;
 before(async () => {
   explored = await createExplored();
-  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000', LOG_LEVEL: 'debug' });
+  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
 });
 after(() => explored.store.close());
 
@@ -33,7 +33,7 @@ async function connect(t: TestContext) {
     for (const end = Date.now() + 20_000; ; await sleep(20)) {
       const found = frames.find((frame) => frame.type === type && isWanted(frame));
       if (found) return found;
-      assert.ok(Date.now() < end, `${type}: ${JSON.stringify(frames)} ${explorer.output().slice(-3000)}`);
+      assert.ok(Date.now() < end, `${type}: ${JSON.stringify(frames)}`);
     }
   };
   return { socket, frames, until, send: (message: object) => socket.send(JSON.stringify(message)) };

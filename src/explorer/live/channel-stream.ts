@@ -262,7 +262,7 @@ export class ChannelStream {
         if (!subject) continue;
         for (const row of await readRows(client.read, 'history', subject)) {
           const index = Number(row['action_index']);
-          if (index > since && isWanted(filters, row)) found.set(index, row);
+          if (index > since && isWanted(filters, row['action'])) found.set(index, row);
         }
       }
       const missed = [...found.keys()].sort((a, b) => a - b);
@@ -302,7 +302,9 @@ export class ChannelStream {
 
   async #look(): Promise<void> {
     const mark = this.#coin.report()?.mark ?? null;
-    if (this.#isLooking || this.#clients.size === 0 || mark === null || mark === this.#mark) return;
+    // Nothing is known where the one who listened left while its blocks were read.
+    const isCurrent = mark === this.#mark && this.#known.length > 0;
+    if (this.#isLooking || this.#clients.size === 0 || mark === null || isCurrent) return;
     this.#isLooking = true;
     try {
       const isFirst = this.#known.length === 0;
@@ -325,10 +327,13 @@ export class ChannelStream {
 
   /** Reads what is to be paid since this advance, where a client follows that. */
   async #readRequired({ actions }: Advance): Promise<Frames> {
-    const isFollowed = this.#followers('actions').some(([, { filters }]) => isWanted(filters, { action: REQUIRED }));
+    const isFollowed = this.#followers('actions').some(([, { filters }]) => isWanted(filters, REQUIRED));
     if (!isFollowed) return [];
     const rows = [...actions].find(([subject]) => nameOf(subject) === nameOf(EVERYTHING))?.[1].rows ?? [];
-    return await readRequired(this.#coin, rows);
+    return await readRequired(this.#coin, rows).catch((caught: unknown) => {
+      this.#log.debug({ err: PlatformError.from(caught) }, 'what is to be paid cannot be read');
+      return [];
+    });
   }
 
   #followers(channel: string): [Client, Subscription][] {
@@ -347,7 +352,7 @@ export class ChannelStream {
     try {
       const changes = await this.#mempool.look(this.#coin);
       for (const [client, subscription] of this.#followers('mempool')) {
-        const wanted = changes.filter(({ waiting }) => isWanted(subscription.filters, waiting));
+        const wanted = changes.filter(({ waiting }) => isWanted(subscription.filters, waiting.action));
         for (const { type, waiting } of wanted) {
           const { tx_hash, source, action, data } = waiting;
           const told = type === 'MEMPOOL_REMOVED' ? { tx_hash } : { tx_hash, source, action, data };
@@ -387,7 +392,7 @@ export class ChannelStream {
           ? this.#tellActions(client, filters, [...actions.rows.flatMap(framesOf), ...required])
           : await this.#tellChannel(client, subscription, advance, {
               ...actions,
-              rows: actions.rows.filter((row) => isWanted(filters, row))
+              rows: actions.rows.filter((row) => isWanted(filters, row['action']))
             });
       if (isTold) this.#endOnce(client, subscription);
     }
@@ -402,7 +407,7 @@ export class ChannelStream {
 
   /** @returns whether it was told anything */
   #tellActions(client: Client, filters: Subscription['filters'], frames: Frames): boolean {
-    const wanted = frames.filter(({ name }) => isWanted(filters, { action: name }));
+    const wanted = frames.filter(({ name }) => isWanted(filters, name));
     for (const { type, data } of wanted) this.#send(client, type, project(data, filters.fields));
     return wanted.length > 0;
   }
@@ -487,8 +492,8 @@ function subjectOf(channel: string, about: Readonly<Record<string, string>>): Su
   return type ? { type, query: (about['address'] ?? about['tick'])! } : null;
 }
 
-const isWanted = ({ types }: Subscription['filters'], { action }: { readonly action?: unknown }): boolean =>
-  types === null || types.includes(String(action));
+const isWanted = ({ types }: Subscription['filters'], name: unknown): boolean =>
+  types === null || types.includes(String(name));
 
 const project = (data: object, fields: readonly string[] | null): object =>
   fields === null ? data : Object.fromEntries(Object.entries(data).filter(([name]) => fields.includes(name)));

@@ -94,7 +94,9 @@ export class LiveStream {
 
   async #look(): Promise<void> {
     const mark = this.#coin.report()?.mark ?? null;
-    if (this.#isLooking || this.#subscribers.size === 0 || mark === null || mark === this.#mark) return;
+    // Nothing is known where the one who listened left while its blocks were read.
+    const isCurrent = mark === this.#mark && this.#known.length > 0;
+    if (this.#isLooking || this.#subscribers.size === 0 || mark === null || isCurrent) return;
     this.#isLooking = true;
     try {
       await this.#advance();

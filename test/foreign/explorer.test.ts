@@ -236,7 +236,7 @@ const FILLED = new Set([
 const EMPTY = new Set([
   ...['validator_capabilities', 'governance_proposals', 'governance_votes', 'peers', 'consensus_state', 'configs'],
   ...['telemetry_pings', 'reorgs', 'slash_proposals', 'projects', 'slash_events', 'capability_slash_events'],
-  ...['attest_validator_stats', 'markets', 'market']
+  ...['attest_validator_stats', 'markets', 'market', 'poll']
 ]);
 
 /** Records that our ledger has none of, with the table of others that names one. */

@@ -6,6 +6,7 @@ import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
+import { eventually } from '../support/sync/sync-process.ts';
 import { createLedger } from '../support/tables-in-use/ledger.ts';
 import { faultsOf, readFacts } from './shape.ts';
 
@@ -302,6 +303,8 @@ test('/file/{ACTION_INDEX}/raw: the bytes as they stand on the chain, under a ty
       );
   }
   assert.equal(files.length, kinds.length);
+  const last = `${targets.own.url}/RBTC/api/file/${files.at(-1)!['action_index']}/raw`;
+  await eventually('the explorer has the block', 20_000, async () => (await fetch(last)).status === 200);
   for (const [at, { action_index: index }] of files.entries()) {
     const answer = await fetch(`${targets.own.url}/RBTC/api/file/${index}/raw`);
     assert.deepEqual(Buffer.from(await answer.arrayBuffer()), Buffer.from(`00ff${at}0`, 'hex'));

@@ -107,6 +107,8 @@ test('what becomes of orders and payments is told by frames of their own, which 
   const fields = 'action_index:digits! tx_hash:hash! block_index:digits! source:text! status:text!';
   assert.deepEqual(faultsOf(paid.data, fields), []);
   assert.equal(paid.data['action_index'], await newest('coinpays'));
+  const later = Array.from({ length: 12 }, (_, n) => block(3 + n, []));
+  await explored.store.addBlocks(later as never); // times are medians of blocks
   const expired = await all.until('ORDER_EXPIRED');
   assert.deepEqual([expired.data['action_index'], expired.data['status']], [await newest('order_expires'), 'expired']);
   assert.deepEqual((await some.until('ORDER_EXPIRED')).data, expired.data);

@@ -14,7 +14,7 @@ import type { Row } from '../lists/list.ts';
 import { LISTS } from '../lists/lists.ts';
 import { ACTION_COLUMNS, status } from '../lists/written.ts';
 import type { Query } from '../read/reader.ts';
-import { readActionIndex } from '../read/subject.ts';
+import { readActionIndex, readHash } from '../read/subject.ts';
 import { checkpointOf } from './commitments.ts';
 import { listIn, MAX_ROWS, type RecordMethod, readRows, unknown } from './record.ts';
 
@@ -48,7 +48,8 @@ async function readOne(
 }
 
 const INDEX = /^\d{1,15}$/;
-const keyIn = (name: string) => (INDEX.test(name) ? Number(name) : name);
+/** Returns what names a row: the index of an action, or an id of 64 hex digits; null: neither. */
+const keyIn = (name: string) => (INDEX.test(name) ? Number(name) : readHash(name));
 const xcall: RecordMethod = {
   summary: 'A call of a contract of another chain, by its action or its id, with what became of it',
   tag: 'Actions',
@@ -62,10 +63,10 @@ const xcall: RecordMethod = {
   }),
   read: async ({ query, question: { query: name = '' } }) => {
     const from = 'xcalls t JOIN actions a ON a.action_index = t.action_index';
-    const by = INDEX.test(name) ? 't.action_index' : 't.call_id';
-    const call = await readOne(query, CALL, `${from} WHERE ${by} = ? ORDER BY t.version, t.action_index`, [
-      keyIn(name)
-    ]);
+    const key = keyIn(name);
+    if (key === null) return unknown('call', name);
+    const by = typeof key === 'number' ? 't.action_index' : 't.call_id';
+    const call = await readOne(query, CALL, `${from} WHERE ${by} = ? ORDER BY t.version, t.action_index`, [key]);
     if (!call) return unknown('call', name);
     const id = [String(call['call_id'])];
     return {
@@ -119,9 +120,11 @@ const attestation: RecordMethod = {
   }),
   read: async ({ query, question: { query: name = '' } }) => {
     const from = 'attests t JOIN actions a ON a.action_index = t.action_index';
-    const id = INDEX.test(name) ? '(SELECT x.request_id FROM attests x WHERE x.action_index = ? LIMIT 1)' : '?';
+    const key = keyIn(name);
+    if (key === null) return unknown('attestation', name);
+    const id = typeof key === 'number' ? '(SELECT x.request_id FROM attests x WHERE x.action_index = ? LIMIT 1)' : '?';
     const where = `${from} WHERE t.request_id = ${id} ORDER BY t.version, t.action_index LIMIT ${MAX_ROWS}`;
-    const rows = await readRows(query, LEG, where, [keyIn(name)]);
+    const rows = await readRows(query, LEG, where, [key]);
     const legs = rows.map((leg) => ({ ...leg, quorum_signatures: listIn(leg['validator_signatures']) }) as Row);
     const [first] = legs;
     if (!first) return unknown('attestation', name);

@@ -30,12 +30,8 @@ type Role = (typeof ROLES)[number];
 
 /** Safety rules that other ledgers lack. docs/actions.md gives the reason for each. */
 const SAFETY_RULES = [
-  'CANONICAL_ADDRESSES',
-  'DISPENSER_LIMITS',
-  'EXACT_AMOUNTS',
-  'LOCKED_CAPS',
-  'KEPT_TERMS',
-  'LIMITS'
+  ...(['CANONICAL_ADDRESSES', 'DISPENSER_LIMITS', 'EXACT_AMOUNTS'] as const),
+  ...(['LOCKED_CAPS', 'KEPT_TERMS', 'UNPAID_ENDS', 'LIMITS'] as const)
 ] as const;
 
 /** Decoder rules about the signer of an action. docs/decoder.md gives the reason for each. */

@@ -95,8 +95,8 @@ export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
  */
 export class DispenserBook {
   readonly #rows = new Map<string, Dispenser>();
-  /** Open dispensers by the address that takes payments. */
-  readonly #open = new Map<string, Till>();
+  /** Open dispensers by the address that takes payments: its own, and those of others. */
+  readonly #open = new Map<string, { readonly own: Till; readonly others: Till }>();
   /** Number of rows by the address that takes payments. */
   readonly #tills = new Map<string, number>();
   #addresses: readonly string[] | undefined;
@@ -143,7 +143,7 @@ export class DispenserBook {
   }
 
   /**
-   * Counts a payment that is stored. It counts for the oldest dispenser that may serve it, which ledgers ask first.
+   * Counts a payment that is stored. It counts for the dispenser that ledgers ask first of those that may serve it.
    * @returns whether there is one
    */
   take(address: string, amount: bigint): boolean {
@@ -252,8 +252,13 @@ export class DispenserBook {
     if (extension && !this.#parties.has(address)) this.#unused.add(extension.height, address);
   }
 
+  /**
+   * Returns the dispenser that ledgers ask first: the oldest of the address itself, then the oldest of others. Below
+   * the height of that order nothing is counted.
+   */
   #taker(address: string, amount: bigint): string | undefined {
-    return this.#open.get(address)?.oldestFor(amount);
+    const tills = this.#open.get(address);
+    return tills?.own.oldestFor(amount) ?? tills?.others.oldestFor(amount);
   }
 
   /**
@@ -287,12 +292,13 @@ export class DispenserBook {
       if (count(this.#tills, address, 1) === 1) this.#addresses = undefined;
     }
     const [wasOpen, isOpen] = [before?.expiredAt === null, expiredAt === null];
-    const till = this.#open.get(address) ?? new Till();
-    if (isOpen) this.#open.set(address, till);
+    const tills = this.#open.get(address) ?? { own: new Till(), others: new Till() };
+    if (isOpen) this.#open.set(address, tills);
+    const till = source === address ? tills.own : tills.others;
     const [cheapest] = unspent(row.prices);
     if (isOpen && cheapest) till.set(key, cheapest.least);
     else till.delete(key);
-    if (till.isEmpty) this.#open.delete(address);
+    if (tills.own.isEmpty && tills.others.isEmpty) this.#open.delete(address);
     if (isOpen && !wasOpen) this.#ending.add(row.expiration, key);
     if (expiredAt !== null && before?.expiredAt !== expiredAt) this.#closed.add(expiredAt, key);
   }

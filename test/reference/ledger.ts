@@ -413,7 +413,7 @@ function groupsAndMemo(fields: readonly string[], size: number): string[][] {
 
 /** The ledger that a reader of the document would keep. */
 /** A payment that no dispenser has seen. */
-const NONE_ASKED = { after: 0, dispensers: 0, metEmpty: false };
+const NONE_ASKED = { after: null, dispensers: 0, metEmpty: false } as const;
 
 export class ReferenceLedger {
   readonly #rules: ReferenceRules;
@@ -1922,6 +1922,7 @@ export class ReferenceLedger {
     owed.buyer.giveLeft += owed.coins;
     owed.buyer.getLeft += owed.sold.amount;
     this.#finishOwed(doing, owed, 'expired');
+    if (owed.buyer.status === 'open') this.#endTrade(doing, owed.buyer, 'expired', owed.buyer.source);
   }
 
   #finishOwed(doing: Doing, owed: Owed, status: string): void {
@@ -2103,13 +2104,16 @@ export class ReferenceLedger {
     payee: string,
     token: Token | null,
     paid: bigint,
-    asked: { after: number; dispensers: number; metEmpty: boolean },
+    asked: { after: Dispenser | null; dispensers: number; metEmpty: boolean },
     txIndex: number | null
   ): void {
     const isEmpty = ({ left, give }: Dispenser) => left < give.amount;
-    const one = this.#dispensers.find(
+    const isOwn = ({ source, getAddress }: Dispenser) => source === getAddress;
+    // Those of the paid address come first.
+    const one = [...this.#dispensers.filter(isOwn), ...this.#dispensers.filter((each) => !isOwn(each))].find(
       (dispenser) =>
-        dispenser.index > asked.after &&
+        (asked.after === null ||
+          (isOwn(dispenser) === isOwn(asked.after) ? dispenser.index > asked.after.index : isOwn(asked.after))) &&
         !(asked.metEmpty && isEmpty(dispenser)) &&
         ['open', 'cancelling'].includes(dispenser.status) &&
         dispenser.getAddress === payee &&
@@ -2164,14 +2168,7 @@ export class ReferenceLedger {
       if (one.served + one.refused >= 1_000) this.#endDispenser(one, 'DISPENSER_CLOSE', 'max_dispenses_reached');
     }
     if (asked.dispensers >= 250) return;
-    this.#dispense(
-      payer,
-      payee,
-      token,
-      left,
-      { after: one.index, dispensers: asked.dispensers + 1, metEmpty },
-      txIndex
-    );
+    this.#dispense(payer, payee, token, left, { after: one, dispensers: asked.dispensers + 1, metEmpty }, txIndex);
   }
 
   // Stakes

@@ -42,11 +42,10 @@ export class ActionRunner {
     const next: SystemAction[] = [];
     this.#recordAction(effects, action, act.vout);
     const step = { action, ledger: effects, rules: this.#rules, limits: this.#limits, payment: NO_PAYMENT, next };
-    if (!act.run(step)) return null;
-    return {
-      next: next.map((following) => ({ kind: 'system', act: following, txIndex })),
-      ...this.#settle(action, effects)
-    };
+    const isDone = act.run(step);
+    const following = next.map((each) => ({ kind: 'system', act: each, txIndex }) as const);
+    if (isDone) return { next: following, ...this.#settle(action, effects) };
+    return following.length > 0 ? { next: following, isEmpty: true } : null;
   }
 
   /** Runs the action of one command: judges it, applies it, and settles its movements. */

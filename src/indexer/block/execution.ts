@@ -117,7 +117,7 @@ export class BlockExecution {
       const effects = new Effects(this.#view, this.#used);
       try {
         const outcome = this.#carryOut(unit, effects);
-        if (outcome !== null) this.#commit(effects, outcome);
+        if (outcome && !outcome.isEmpty) this.#commit(effects, outcome);
         else this.#used.units += effects.looked;
         for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
         this.#pending.pop();

@@ -37,6 +37,8 @@ export type Moved = Record<Movement, LedgerRow[]>;
 export interface Outcome {
   /** Units that run next, in order. */
   readonly next: readonly Unit[];
+  /** Whether the unit itself changed nothing, and only others follow. */
+  readonly isEmpty?: true;
   /** Actions that the hashes of the block cover. */
   readonly actions?: readonly ActionRow[];
   readonly moved?: Moved;

@@ -3,7 +3,7 @@ import { type Step, type SystemAction, statusText, VALID } from '../rules/action
 import type { Output } from '../state/payment.ts';
 import { giveSide } from './escrow.ts';
 import type { Obligation } from './offer.ts';
-import { settleTrade } from './trade-end.ts';
+import { endTrade, settleTrade } from './trade-end.ts';
 
 /** Status of a match that nobody has paid for. */
 export const EXPIRED_MATCH = 'expired';
@@ -52,9 +52,9 @@ function fulfil(owed: Obligation, step: Step): void {
 
 /**
  * Ends a match that was not paid. The seller, or the address that a SWEEP gave its orders to, gets the escrow back. The
- * buyer's order gets back the amounts that the match had used.
+ * buyer's order gets back the amounts that the match had used; from the height of UNPAID_ENDS on it ends.
  */
-export function expireObligation({ index, seller }: Obligation, source: string): SystemAction {
+export function expireObligation({ index, seller, buyer }: Obligation, source: string): SystemAction {
   return {
     name: 'COINPAY_EXPIRE',
     source,
@@ -70,6 +70,9 @@ export function expireObligation({ index, seller }: Obligation, source: string):
       giveSide(owed.give, { named, to: refundAddress }, step);
       freePayer(owed, step);
       finish(owed, { status: 'expired', match: EXPIRED_MATCH }, step);
+      const order = step.ledger.offer('order', buyer)!;
+      const isEnding = step.rules.isActive('UNPAID_ENDS', step.action.block.height) && order.status === 'open';
+      if (isEnding) endTrade(order, 'expired', order.source, step);
       return true;
     }
   };

@@ -7,7 +7,7 @@ import type { Token } from '../state/token.ts';
 import { closeDispenser, isOverdue } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
 import { counterOf, type Dispenser, type DispenserLists } from './offer.ts';
-import { EMPTY_COUNTER, type Entry } from './offer-book.ts';
+import { EMPTY_COUNTER, type Entry, OWN_COUNTER } from './offer-book.ts';
 import { firstFrom } from './sorted-chunks.ts';
 import { COIN_STEP, ONE } from './units.ts';
 
@@ -22,6 +22,8 @@ export interface Payment {
 
 /** Progress of a payment over dispensers. */
 interface Asked {
+  /** Place of the present group of counters. @see groupsOf */
+  readonly group: number;
   /** Index of the last dispenser that was asked; 0 before the first. */
   readonly last: number;
   readonly dispensers: number;
@@ -31,10 +33,11 @@ interface Asked {
 
 /** Units of a dispense, which makes as many rows as three actions. */
 const UNITS = 2;
-const NONE_ASKED: Asked = { last: 0, dispensers: 0, empty: 0 };
+const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0 };
 
 /**
- * Serves a payment at the oldest dispenser that takes it, then goes on at the next with the rest of the payment.
+ * Serves a payment at the oldest dispenser that takes it, then goes on at the next with the rest of the payment. From
+ * the height of DISPENSER_LIMITS on, those that the paid address opened come before those of others.
  *
  * A payment asks as many dispensers as the limits allow, but only the first one in a full block. It passes over empty
  * dispensers after the first ones.
@@ -48,7 +51,7 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
     run: (step) => {
       const found = nextAt(payment, asked, step);
       if (!found) return false;
-      const dispenser = step.ledger.offer('dispenser', found.index)!;
+      const dispenser = step.ledger.offer('dispenser', found.entry.index)!;
       if (asked.dispensers > 0 && isBlockFull(step)) return false;
       step.ledger.looked += UNITS;
       const isOneTooMany = asked.dispensers >= step.limits.dispenses;
@@ -63,7 +66,8 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
       const left = refusal === undefined ? amount - paid : amount;
       const dispensers = asked.dispensers + 1;
       const empty = asked.empty + Number(dispenser.left < dispenser.give.amount);
-      step.next.push(dispense({ ...payment, amount: left }, { last: dispenser.index, dispensers, empty }));
+      const next = { group: found.group, last: dispenser.index, dispensers, empty };
+      step.next.push(dispense({ ...payment, amount: left }, next));
       return true;
     }
   };
@@ -71,21 +75,39 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
 
 /** Returns whether any dispenser waits for such payments. */
 export function hasDispenser(ledger: Step['ledger'], payee: string, tick: string | null): boolean {
-  const place = counterOf(payee, tick);
-  return [place, place + EMPTY_COUNTER].some((each) => firstOf(ledger.offersAt(each, () => false)) !== undefined);
+  const places = OWN_AND_OTHERS.map((own) => counterOf(payee, tick) + own);
+  return places
+    .flatMap((place) => [place, place + EMPTY_COUNTER])
+    .some((each) => firstOf(ledger.offersAt(each, () => false)) !== undefined);
 }
 
-/** Returns the oldest dispenser after the last one that takes so small a payment. */
-function nextAt({ payee, tick, amount }: Payment, { last, empty }: Asked, { ledger, limits }: Step): Entry | undefined {
-  const place = counterOf(payee, tick);
-  const oldest = (at: string) =>
+/** Counters at an address: that of its own dispensers, and that of other people's. */
+const OWN_AND_OTHERS = [OWN_COUNTER, ''] as const;
+
+/** Returns the groups of counters that a payment asks one after the other. */
+function groupsOf({ action, rules }: Step): readonly (readonly string[])[] {
+  const isOwnFirst = rules.isActive('DISPENSER_LIMITS', action.block.height);
+  return isOwnFirst ? OWN_AND_OTHERS.map((own) => [own]) : [OWN_AND_OTHERS];
+}
+
+/** Returns the dispenser after the last one that takes so small a payment, the oldest of its group. */
+function nextAt({ payee, tick, amount }: Payment, { group: present, last, empty }: Asked, step: Step) {
+  const { ledger, limits } = step;
+  const counter = counterOf(payee, tick);
+  const isEmptyAsked = empty < limits.emptyDispensers;
+  const oldest = (place: string, after: number) =>
     firstOf(
-      ledger.offersAt(at, ({ index }) => index <= last, amount),
+      ledger.offersAt(place, ({ index }) => index <= after, amount),
       ({ get }) => get <= amount
     );
-  const stocked = oldest(place);
-  const unstocked = empty < limits.emptyDispensers ? oldest(place + EMPTY_COUNTER) : undefined;
-  return stocked && unstocked ? (stocked.index < unstocked.index ? stocked : unstocked) : (stocked ?? unstocked);
+  for (const [group, counters] of groupsOf(step).entries()) {
+    if (group < present) continue;
+    const after = group === present ? last : 0;
+    const places = counters.flatMap((own) => [counter + own, ...(isEmptyAsked ? [counter + own + EMPTY_COUNTER] : [])]);
+    const found = places.flatMap((place) => oldest(place, after) ?? []).sort((a, b) => a.index - b.index);
+    if (found[0]) return { group, entry: found[0] };
+  }
+  return undefined;
 }
 
 function firstOf(entries: Iterable<Entry>, isMeant: (entry: Entry) => boolean = () => true): Entry | undefined {

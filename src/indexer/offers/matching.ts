@@ -7,7 +7,7 @@ import { pairKey } from '../state/keys.ts';
 import { giveSide } from './escrow.ts';
 import { isWhole, marketOf, type Side, type Trade } from './offer.ts';
 import { compareMakers, type Entry, LISTED_MARKET } from './offer-book.ts';
-import { setTradeStatus, settleTrade } from './trade-end.ts';
+import { expireTrade, setTradeStatus, settleTrade } from './trade-end.ts';
 
 /** Seconds in which the coin side of a match is to be paid. */
 const COINPAY_TERM_S = 7_200;
@@ -30,6 +30,12 @@ const MAKERS_PER_LOAD = 200;
  */
 const MOST_LISTED = 1_000;
 
+/**
+ * Trades that any trade may pass over, whatever the block has looked at before: nobody can keep others from a trade
+ * that fits.
+ */
+const FREE_LOOKS = 50;
+
 /** Progress of a trade on its market. */
 interface Progress {
   /** Maker that was matched last. Those in front of it are taken, or cannot be. */
@@ -43,8 +49,9 @@ interface Progress {
 /**
  * Matches a trade with the best one against it, then goes on with the rest.
  *
- * A trade waits open in a full block, and after it has passed over as many others as an action may be about. It goes on
- * when it is edited or another trade takes it.
+ * A trade that cannot go on expires at once: in a full block, in one that has looked at enough, and after it has passed
+ * over as many others as an action may be about. If it stayed open beside others that fit it, whoever comes next would
+ * take the difference in price from both.
  */
 export function matchTrade({ kind, index, source }: Trade, before: Progress = { passed: 0, listed: 0 }): SystemAction {
   return {
@@ -52,10 +59,15 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
     source,
     run: (step) => {
       const taker = step.ledger.offer(kind, index);
-      if (taker?.status !== 'open' || isFull(step) || !isStillExact(taker, step)) return false;
+      if (taker?.status !== 'open' || !isStillExact(taker, step)) return false;
       let { passed, listed } = before;
-      const isListedSeen = () => hasLimits(step) && listed >= MOST_LISTED;
+      const isSeen = () => passed >= FREE_LOOKS && isSeenEnough('offers', step);
+      const isListedSeen = () => hasLimits(step) && (listed >= MOST_LISTED || (listed >= FREE_LOOKS / 2 && isSeen()));
       for (const { entry, isListed } of makersOf(taker, before.from, isListedSeen, step)) {
+        if (isBlockFull(step) || passed >= step.limits.parts || isSeen()) {
+          step.next.push(expireTrade(taker));
+          return false;
+        }
         const maker = entry.source === source ? undefined : step.ledger.offer(kind, entry.index)!;
         const fill = maker && fillWith(maker, taker, step);
         if (fill) {
@@ -66,14 +78,11 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
         step.ledger.looks.offers += 1;
         passed += 1;
         listed += Number(isListed);
-        if (passed >= step.limits.parts || isSeenEnough('offers', step)) return false;
       }
       return false;
     }
   };
 }
-
-const isFull = (step: Step) => isBlockFull(step) || isSeenEnough('offers', step);
 
 /** Returns what two trades exchange now; null when they cannot. */
 function fillWith(maker: Trade, taker: Trade, step: Step): Fill | null {

@@ -111,6 +111,8 @@ export class OfferBook {
 
 const NONE: ReadonlySet<number> = new Set();
 
+/** Suffix of the place of dispensers that the paid address itself opened; before EMPTY_COUNTER. */
+export const OWN_COUNTER = '|own';
 /** Suffix of the place of dispensers that hold too little for a fill. */
 export const EMPTY_COUNTER = '|empty';
 /** Suffix of the place of trades with lists of their own, which may exclude everybody. */
@@ -127,7 +129,8 @@ function entryOf(offer: Offer): Entry {
     }
     case 'dispenser': {
       const { source, getAddress, give, get, left, closesAt } = offer;
-      const place = counterOf(getAddress, get.tick) + (left < give.amount ? EMPTY_COUNTER : '');
+      const counter = counterOf(getAddress, get.tick) + (source === getAddress ? OWN_COUNTER : '');
+      const place = counter + (left < give.amount ? EMPTY_COUNTER : '');
       return {
         ...common,
         source,

@@ -33,7 +33,7 @@ export function isBlockFull({ ledger, limits }: Pick<Step, 'ledger' | 'limits'>)
  * Looks that a block has for each of its units. A look at an offer reads the offer; one at a recipient reads lists
  * only.
  */
-const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = { recipients: 20, offers: 2 };
+const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = { recipients: 10, offers: 2 };
 
 /**
  * Returns whether the block has used its looks. They are bounded apart, so that looks that move nothing leave the units
@@ -78,16 +78,21 @@ export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => n
 /**
  * Checks `<WHAT> (block limit)` and `<WHAT> (limit)` of an action about what the ledger holds. A part that moves nothing
  * costs the block a look only.
+ *
+ * @param count counts what is looked at @param moved counts what is limited; default: the same
  */
-export function lookChecks<Leg>(what: string, count: (leg: Leg, step: Step) => number): Check<Leg>[] {
+export function lookChecks<Leg>(
+  what: string,
+  count: (leg: Leg, step: Step) => number,
+  moved: (leg: Leg, step: Step) => number = count
+): Check<Leg>[] {
   return [
     [`${what} (block limit)`, (_, step) => isBlockFull(step) || isSeenEnough('recipients', step)],
     [
       `${what} (limit)`,
       (leg, step) => {
-        const recipients = count(leg, step);
-        step.ledger.looks.recipients += recipients;
-        return recipients > step.limits.parts;
+        step.ledger.looks.recipients += count(leg, step);
+        return moved(leg, step) > step.limits.parts;
       }
     ]
   ];

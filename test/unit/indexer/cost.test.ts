@@ -289,7 +289,7 @@ test('AIRDROP to many asks a long allow list about each in no time', () => {
 
 test('(limit) and (block limit): what looks at more than it may is refused, and what comes when the block is full', () => {
   const ledger = ledgerWith({ parts: 2, blockUnits: 8 });
-  ledger.give('TOKA', 0, 'A', { A: '100', B: '1', C: '1' });
+  ledger.give('TOKA', 0, 'A', { A: '100', B: '1', C: '1', E: '1' });
   block(ledger, 'A', ['LIST|0|2||B|C|D']);
   assert.deepEqual(statusesOf(ledger.blocks.at(-1)!, 'lists'), ['invalid: ITEM (limit)']);
   block(ledger, 'A', ['LIST|0|2||B|C']);
@@ -355,6 +355,68 @@ for (const kind of ['ORDER', 'SWAP'])
       };
     });
   });
+
+test('nobody keeps others from trading: looks that one wasted stop no trade that fits', () => {
+  const ledger = ledgerWith({ blockUnits: 2_000 });
+  ledger.give('JUNK', 0, 'M', { M: '10000' });
+  ledger.give('GOOD', 0, 'A', { A: '100' });
+  ledger.give('PAYT', 0, 'B', { B: '100' });
+  for (let part = 0; part < 4; part++)
+    block(
+      ledger,
+      'M',
+      repeat(500, () => 'ORDER|0|BTC|JUNK|1|0|BTC||1')
+    );
+  const texts = [
+    ...repeat(5, () => ['M', 'ORDER|0|BTC||1|0|BTC|JUNK|1'] as const),
+    ['A', 'ORDER|0|BTC|GOOD|10|0|BTC|PAYT|10'] as const,
+    ['B', 'ORDER|0|BTC|PAYT|100|0|BTC|GOOD|10'] as const
+  ];
+  const transactions = texts.map(([source, data], at) => ({ hash: `last ${at}`, source, fee: null, data }));
+  const made = ledger.run({ height: ledger.height, time: ledger.time, hash: 'last', transactions });
+  assert.equal(countOf(made, 'order_matches'), 1);
+  assert.equal(ledger.balance('GOOD', 'B'), '10');
+  assert.ok(countOf(made, 'order_expires') > 0, 'who looked at too much stays beside nothing that fits');
+});
+
+test('an order that a full block stops expires: no stranger takes the difference between it and those that fit', () => {
+  const ledger = ledgerWith({ blockUnits: 60 });
+  ledger.give('GOOD', 0, 'A', { A: '100' });
+  ledger.give('PAYT', 0, 'B', { B: '1000' });
+  block(
+    ledger,
+    'A',
+    repeat(8, () => 'ORDER|0|BTC|GOOD|1|0|BTC|PAYT|1')
+  );
+  const taken = block(ledger, 'B', [...repeat(34, () => 'BROADCAST|0|x'), 'ORDER|0|BTC|PAYT|80|0|BTC|GOOD|8']);
+  const matches = countOf(taken, 'order_matches');
+  assert.ok(matches > 0 && matches < 8, `${matches} matches`);
+  assert.equal(countOf(taken, 'order_expires'), 1);
+  assert.equal(ledger.balance('PAYT', 'B'), String(1_000 - matches), 'the rest of what it gave is back');
+});
+
+test('holders to whom a dividend gives nothing count for no limit of it', () => {
+  const ledger = ledgerWith({ parts: 3 });
+  const dust = Object.fromEntries(repeat(10, (at) => `C${at}`).map((address) => [address, '0.01']));
+  ledger.give('BOND', 2, 'A', { B: '5', ...dust });
+  ledger.give('PAYT', 0, 'A', { A: '100' });
+  const paid = block(ledger, 'A', ['DIVIDEND|0|BOND|PAYT|2']);
+  assert.deepEqual([statusesOf(paid, 'dividends'), ledger.balance('PAYT', 'B')], [['valid'], '10']);
+});
+
+test('a refused CALLBACK closes the block to nobody else', () => {
+  const ledger = ledgerWith({ blockUnits: 400 });
+  ledger.give('PAYT', 0, 'A', { A: '1', B: '10' });
+  block(ledger, 'A', [
+    'ISSUE|0|BOND|0|0|0||1000',
+    'ISSUE|4|BOND|100|PAYT|1',
+    `LIST|0|2||${repeat(300, (at) => `C${at}`).join('|')}`
+  ]);
+  block(ledger, 'A', [`AIRDROP|0|BOND|1|${ledger.lastAction}`]);
+  const closing = block(ledger, 'A', [...repeat(4, () => 'CALLBACK|0|BOND'), 'ORDER|0|BTC|PAYT|1|0|BTC||1']);
+  assert.deepEqual([...new Set(statusesOf(closing, 'callbacks'))], ['invalid: insufficient funds (CALLBACK_TICK)']);
+  assert.deepEqual(statusesOf(closing, 'orders'), ['valid']);
+});
 
 test('a dispenser whose end waits for a block with room sells no more', () => {
   const ledger = ledgerWith({ blockUnits: 150 });

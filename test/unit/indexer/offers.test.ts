@@ -145,12 +145,54 @@ test('a match with the coin waits two hours for its payment', () => {
   ledger.time = 2 * HOUR_S;
   for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
   assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['5', '5']);
-  const open = ledger.offers.map((offer) => [offer.kind, offer.status, 'source' in offer ? offer.source : '']);
-  assert.deepEqual(open, [['order', 'open', 'B']], 'the order that was to pay goes on');
-  act(ledger, ['A', 'ORDER|0|BTC|TOKA|5|0|BTC||1']);
-  pay(ledger, 'B', `COINPAY|0|${ledger.lastAction}`, 'A', '1');
+  assert.deepEqual(ledger.offers, [], 'the order that was to pay has ended');
+  pay(ledger, 'B', `COINPAY|0|${match()}`, 'A', '1');
   assert.deepEqual(holdings(ledger, 'TOKA', 'AB'), ['0', '10']);
   assert.deepEqual(ledger.offers, []);
+});
+
+test('UNPAID_ENDS: a bid that nobody means to pay takes one offer from the market, and no second one', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('TOKA', 0, 'A', { A: '10', C: '10' });
+  act(ledger, ['M', 'ORDER|0|BTC||1000|0|BTC|TOKA|1000|0||999999999999'], ['B', 'ORDER|0|BTC||5|0|BTC|TOKA|50']);
+  act(ledger, ['A', 'ORDER|0|BTC|TOKA|10|0|BTC||1']);
+  ledger.time = 2 * HOUR_S;
+  for (let block = 0; block < 11; block++) act(ledger, ['D', 'BROADCAST|0|tick']);
+  assert.equal(ledger.balance('TOKA', 'A'), '10');
+  act(ledger, ['C', 'ORDER|0|BTC|TOKA|10|0|BTC||1']);
+  pay(ledger, 'B', `COINPAY|0|${ledger.lastAction}`, 'C', '1');
+  assert.equal(ledger.balance('TOKA', 'B'), '10');
+});
+
+test('DISPENSER_LIMITS: a payment asks the dispensers of the paid address before those that strangers have there', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('JUNK', 0, 'M', { M: '1000' });
+  ledger.give('GOOD', 0, 'F', { F: '10', B: '1' });
+  const inOneBlock = [
+    ['B', 'SEND|0|GOOD|1|G'],
+    ['M', 'DISPENSER|0|BTC|JUNK|1|0|900|BTC||0.00000001|G']
+  ] as const;
+  const transactions = inOneBlock.map(([source, data], at) => ({ hash: `first ${at}`, source, fee: null, data }));
+  ledger.run({ height: ledger.height, time: 0, hash: 'first', transactions });
+  assert.equal(ledger.offers.length, 1, 'an address that is new takes a dispenser of anybody');
+  act(ledger, ['F', 'SEND|0|GOOD|10|G'], ['G', 'DISPENSER|0|BTC|GOOD|1|0|10|BTC||0.001']);
+  pay(ledger, 'B', '', 'G', '0.01');
+  assert.deepEqual([ledger.balance('GOOD', 'B'), ledger.balance('JUNK', 'B')], ['10', '0']);
+  pay(ledger, 'B', '', 'G', '0.00000002');
+  assert.equal(ledger.balance('JUNK', 'B'), '2', 'what the address itself does not serve goes to the others');
+});
+
+test('KEPT_TERMS: the terms of a CALLBACK stay while others have units, those in their offers too', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('PAYT', 0, 'A', { A: '1000' });
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|0|BOND|||0||100'], ['A', 'ISSUE|4|BOND|101|PAYT|5']), ['valid', 'valid']);
+  act(ledger, ['A', 'SEND|0|BOND|100|B'], ['B', 'ORDER|0|BTC|BOND|100|0|BTC|PAYT|600']);
+  const order = ledger.lastAction;
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|4|BOND|||0']), ['invalid: CALLBACK_AMOUNT (supply distributed)']);
+  act(ledger, ['B', `ORDER|1|${order}`]);
+  ledger.height = 101;
+  assert.deepEqual(act(ledger, ['A', 'CALLBACK|0|BOND']), ['valid']);
+  assert.deepEqual([ledger.balance('PAYT', 'B'), ledger.balance('BOND', 'A')], ['500', '100']);
 });
 
 test('an ownership is sold by an order, and comes back with its cancel', () => {

@@ -82,7 +82,11 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
-    ...lookChecks<Dividend>('RECIPIENTS', (dividend, step) => holdersOf(dividend, step).length),
+    ...lookChecks<Dividend>(
+      'RECIPIENTS',
+      (dividend, step) => holdersOf(dividend, step).length,
+      (dividend, step) => sharesOf(dividend, step).length
+    ),
     [
       'insufficient funds (TICK)',
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)

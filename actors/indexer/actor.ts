@@ -6,6 +6,7 @@ import { PRICE_CHAIN } from '../../src/coin/foreign-prices.ts';
 import type { Profile } from '../../src/coin/profile.ts';
 import { databaseError, openPool } from '../../src/db/core/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
+import { type BlockHashesRow, readBlockHashes } from '../../src/indexer/api/block-hashes.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
 import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
 import { Progress } from '../../src/indexer/block/progress.ts';
@@ -51,6 +52,7 @@ export interface IndexerActorData {
 /** Requests to an indexer actor. */
 export type IndexerAsks = {
   findAction: { request: { readonly actionIndex: number }; reply: ActionPlace };
+  findHashes: { request: { readonly height: number | null }; reply: BlockHashesRow };
   findStakes: { request: StakeQuestion; reply: SignerStakes };
   tryAction: { request: TrialQuestion; reply: Trial };
 };
@@ -101,6 +103,7 @@ const stopping = new AbortController();
 const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({
   handlers: {
     findAction: ({ actionIndex }) => answer(readConfirmations(readers, actionIndex)),
+    findHashes: ({ height }) => answer(readBlockHashes(readers, height)),
     findStakes: (question) => answer(readStakes(readers, question)),
     tryAction: (question) => answer(trials.run(question))
   },

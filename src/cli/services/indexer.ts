@@ -81,6 +81,7 @@ function startIndexer(config: IndexerConfig, log: Logger): Promise<RunningServic
         profile: config.PLATFORM_PROFILE,
         findStakes: (question) => supervisor.handle(id).ask('findStakes', question, { deadlineMs: ANSWER_LIMIT_MS }),
         tryAction: (question) => supervisor.handle(id).ask('tryAction', question, { deadlineMs: TRIAL_LIMIT_MS }),
+        findHashes: (height) => supervisor.handle(id).ask('findHashes', { height }, { deadlineMs: ANSWER_LIMIT_MS }),
         findAction: (actionIndex) =>
           supervisor.handle(id).ask('findAction', { actionIndex }, { deadlineMs: ANSWER_LIMIT_MS })
       })

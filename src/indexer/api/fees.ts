@@ -9,6 +9,7 @@ import { parseAmount } from '../../consensus/amount.ts';
 import { hasCode } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { ByName } from '../../wire/by-name.ts';
+import { FEE_QUESTIONS } from '../../wire/fee-questions.ts';
 import { feeOf } from '../fees/amount.ts';
 import { LEAST_PERCENT, nativeFee, OLDEST_PRICE_S } from '../fees/native.ts';
 import { COINPAY, isBuilt } from '../rules/handlers.ts';
@@ -25,20 +26,6 @@ export interface FeeMethodDeps {
 const Dec8 = Type.String({ description: 'decimal, 8 places' });
 const OrNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const IntOrNull = OrNull(Type.Integer());
-const Whether = Type.Optional(Type.Boolean({ description: 'used without a source; default: false' }));
-const Many = Type.Optional(
-  Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'used without a source; default: the fewest possible' })
-);
-/** Most characters after `ACTION|`. */
-const MOST_LETTERS = 390_000;
-const Action = Type.String({ minLength: 1, maxLength: 32, description: 'name in any case, or an alias' });
-const Params = Type.Union([Type.String({ maxLength: MOST_LETTERS }), Type.Array(Type.String(), { maxItems: 10_000 })], {
-  description: 'text after the name on the wire, the version first: `0|TOK|5|…`, or its fields as a list'
-});
-const Source = Type.String({
-  maxLength: 4_096,
-  description: 'address that acts; without it the answer comes from the schedule alone'
-});
 const Verdict = {
   action: Type.String(),
   coin: Type.String(),
@@ -190,16 +177,7 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
     }),
     feequote: rpcMethod({
       summary: 'Cost of one action, and with its source whether the next block would take it',
-      params: Type.Object({
-        ...{ action: Action, params: Type.Optional(Params), source: Type.Optional(Source) },
-        feeOutputSats: Type.Optional(
-          Type.String({ pattern: '^[0-9]{1,16}$', description: 'satoshis that feeDestination is paid' })
-        ),
-        ...{ subtoken: Whether, recipients: Many, items: Many, ownership: Whether, edit: Whether, shared: Whether },
-        days: Type.Optional(
-          Type.Integer({ minimum: 0, maximum: 36_500, description: 'days for which an offer is open' })
-        )
-      }),
+      params: FEE_QUESTIONS.feequote,
       result: QuoteSchema,
       write: false,
       errors: ERRORS,
@@ -227,10 +205,7 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
     preflight: rpcMethod({
       summary:
         'Whether the next block would take an action, each command of a BATCH by itself, and whether its fee can be paid',
-      params: Type.Object({
-        ...{ action: Action, params: Type.Optional(Params), source: Type.Optional(Source) },
-        feeMode: Type.Optional(Type.Union([Type.Literal('xchain'), Type.Literal('native')]))
-      }),
+      params: FEE_QUESTIONS.preflight,
       result: PreflightSchema,
       write: false,
       errors: ERRORS,
@@ -252,14 +227,7 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
     }),
     oraclefeequote: rpcMethod({
       summary: 'Fee that a dispenser owes the oracle of its price',
-      params: Type.Object({
-        oracleAddress: Type.String({ minLength: 1, maxLength: 256 }),
-        giveTick: Type.String({ minLength: 1, maxLength: 250 }),
-        fiatCode: Type.String({ pattern: '^[A-Z]{3,5}$' }),
-        ...{ giveCoin: Type.Optional(Type.String()), getCoin: Type.Optional(Type.String()) },
-        giveEscrow: Type.Optional(Type.String({ pattern: '^[0-9]{1,40}(?:\\.[0-9]{1,18})?$' })),
-        blockTime: Type.Optional(Type.Integer({ minimum: 0 }))
-      }),
+      params: FEE_QUESTIONS.oraclefeequote,
       result: Type.Object({
         ...{
           valid: Type.Boolean(),

@@ -4,6 +4,7 @@ import type { Profile } from '../../coin/profile.ts';
 import { parseAmount } from '../../consensus/amount.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { CAPABILITIES } from '../staking/validators.ts';
+import { type BlockHashesRow, BlockHashesSchema } from './block-hashes.ts';
 import { type ActionPlace, ConfirmationsSchema } from './confirmations.ts';
 import { type FeeMethodDeps, feeMethods } from './fees.ts';
 import { HealthSchema, healthOf, type IndexerView, LatestBlockSchema, latestBlockOf } from './health.ts';
@@ -16,6 +17,8 @@ export interface IndexerMethodDeps {
   readonly view: () => IndexerView;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findAction: (actionIndex: number) => Promise<ActionPlace>;
+  /** @param height null: the newest block @throws {PlatformError} RECORD_UNKNOWN, DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
+  readonly findHashes: (height: number | null) => Promise<BlockHashesRow>;
   /** @throws {PlatformError} DATABASE_UNAVAILABLE, ACTOR_TIMEOUT */
   readonly findStakes: (question: StakeQuestion) => Promise<SignerStakes>;
   readonly profile: Profile;
@@ -27,7 +30,7 @@ const Height = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** Returns the methods of an indexer. */
 export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string, RpcMethod>> {
-  const { network, view, findAction, findStakes } = deps;
+  const { network, view, findAction, findHashes, findStakes } = deps;
   return {
     ...feeMethods(deps),
     ping: pingMethod,
@@ -43,6 +46,21 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
       result: LatestBlockSchema,
       write: false,
       run: () => latestBlockOf(view())
+    }),
+    getblockhashes: rpcMethod({
+      summary: 'Hashes and roots of a block',
+      params: Type.Object({
+        block_index: Type.Optional(
+          Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'default: the newest block' })
+        )
+      }),
+      result: BlockHashesSchema,
+      errors: ['RECORD_UNKNOWN', 'DATABASE_UNAVAILABLE', 'ACTOR_TIMEOUT'],
+      write: false,
+      run: async ({ block_index = null }) => ({
+        ...{ coin: network.ticker, network: network.network },
+        ...(await findHashes(block_index))
+      })
     }),
     getactionconfirmations: rpcMethod({
       summary: 'Block of an action, and the number of blocks from it to the newest',

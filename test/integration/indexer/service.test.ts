@@ -24,6 +24,9 @@ test('the service indexes a decoder database, follows its reorgs, survives kill 
       ...{ block_index: 1, latest_block_index: 2, confirmations: 2 }
     });
     assert.equal((await first.call('getactionconfirmations', { action_index: 9 }))['exists'], false);
+    const { block_hash, ledger_hash, block_index } = await first.call('getblockhashes', { block_index: 2 });
+    assert.deepEqual([block_index, /^[0-9a-f]{64}$/.test(String(ledger_hash))], [2, true]);
+    assert.equal(typeof block_hash, 'string');
     const pubkey = 'a'.repeat(64);
     assert.equal((await first.call('getownstake', { pubkey }))['stake'], '0');
     const { min_stake, validators } = await first.call('getcapabilityvalidators', { capability: 'price' });

@@ -21,6 +21,11 @@ test('four hubs with a database each have one configuration, with a hub lost, an
     const places = await Promise.all(nodes.map(({ hub }, at) => hub.submit(change(`p${at}`, 'first'))));
     assert.ok(places.every((seq) => seq >= 1));
 
+    // What no hub can carry out takes no number: later writes of this hub are not held up.
+    const tooLong = change('p', 'x'.repeat(16_385));
+    for (const body of ['', '{}', '{"config":[]}', tooLong])
+      await assert.rejects(nodes[1]!.hub.submit(body), { code: 'REQUEST_INVALID' });
+
     // The leader of view 0 is lost: the others take the next view.
     const [lost, ...rest] = nodes as [Node, ...Node[]];
     await lost.stop();

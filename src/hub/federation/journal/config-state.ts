@@ -15,10 +15,13 @@ export interface ConfigChange {
 /** Most characters of each field, as the table `configs` has them. */
 const LENGTHS = { coin: 16, network: 16, module: 64, param: 32 } as const;
 const MOST_CHANGES = 1_000;
+/** Bytes of an operation's body: with its signatures it fits into an envelope, also as text within JSON. */
+const MOST_BYTES = 262_144;
 const MOST_VALUE = 16_384;
 
 /** Returns the changes of an operation's body `{"config":[…]}`; null for one of another form. */
 export function readChanges(body: string): readonly ConfigChange[] | null {
+  if (Buffer.byteLength(body) > MOST_BYTES) return null;
   let read: unknown;
   try {
     read = JSON.parse(body);

@@ -106,13 +106,18 @@ export class ValidatorHub {
    * Writes by the log. @returns the place at which it is applied here
    *
    * @throws {PlatformError} CONSENSUS_TIMEOUT when that takes too long: it may still be applied  @throws {PlatformError} HUB_HALTED
+   * @throws {PlatformError} REQUEST_INVALID when all hubs refuse it
    */
   async submit(body: string): Promise<number> {
-    const { key, set, journal, gossip, writeTimeoutMs } = this.#options;
+    const { key, set, journal, gossip, rules, writeTimeoutMs } = this.#options;
     if (this.#isEnded || !this.#state) throw new PlatformError('HUB_HALTED');
     if (this.#callers.size >= MOST_CALLERS)
       throw new PlatformError('CONSENSUS_TIMEOUT', { reason: 'too many writes wait' });
-    const operation = signOperation(set, this.#numbers++, body, key);
+    const operation = signOperation(set, this.#numbers, body, key);
+    // One that no hub applies would hold up all that this hub numbers after it.
+    if (!rules.isSubmitted(operation))
+      throw new PlatformError('REQUEST_INVALID', { reason: 'no hub of the set can carry out this operation' });
+    this.#numbers += 1;
     const answer = new Promise<number>((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#callers.delete(operationKey(operation));

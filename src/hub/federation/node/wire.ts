@@ -12,8 +12,8 @@ export type Heard =
 
 /** Items of one envelope. */
 const MOST_ITEMS = 1_000;
-/** Characters of one envelope's data, well below the bound of an envelope. */
-const MOST_LENGTH = 786_432;
+/** Bytes of one envelope's data, well below the bound of an envelope. */
+const MOST_BYTES = 786_432;
 
 /** Returns what an envelope says about the log of a set; null for anything else. */
 export function readHeard({ type, data }: Envelope, set: string): Heard | null {
@@ -39,15 +39,17 @@ export function readHeard({ type, data }: Envelope, set: string): Heard | null {
 /** Returns items in lists that each fit into one envelope. */
 export function packed<T>(items: readonly T[]): T[][] {
   const lists: T[][] = [];
-  let length = MOST_LENGTH;
+  let bytes = 0;
   for (const item of items) {
-    const own = JSON.stringify(item).length;
-    if (length + own > MOST_LENGTH || lists.at(-1)!.length === MOST_ITEMS) {
-      lists.push([]);
-      length = 0;
+    const own = Buffer.byteLength(JSON.stringify(item));
+    const last = lists.at(-1);
+    if (last && bytes + own <= MOST_BYTES && last.length < MOST_ITEMS) {
+      last.push(item);
+      bytes += own;
+    } else {
+      lists.push([item]);
+      bytes = own;
     }
-    lists.at(-1)!.push(item);
-    length += own;
   }
   return lists;
 }

@@ -368,7 +368,7 @@ test('nobody keeps others from trading: looks that one wasted stop no trade that
       repeat(500, () => 'ORDER|0|BTC|JUNK|1|0|BTC||1')
     );
   const texts = [
-    ...repeat(5, () => ['M', 'ORDER|0|BTC||1|0|BTC|JUNK|1'] as const),
+    ...Array.from({ length: 5 }, () => ['M', 'ORDER|0|BTC||1|0|BTC|JUNK|1'] as const),
     ['A', 'ORDER|0|BTC|GOOD|10|0|BTC|PAYT|10'] as const,
     ['B', 'ORDER|0|BTC|PAYT|100|0|BTC|GOOD|10'] as const
   ];

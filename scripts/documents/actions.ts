@@ -127,7 +127,7 @@ The figures are in [networks.md](networks.md#limits).
 
 | subject | rule |
 |---|---|
-| units of a block | One for each action, for each row of credits, debits and escrows, and for each item of a LIST; two more for each dispense |
+| units of a block | One for each action, for each row of credits, debits and escrows, for each item of a LIST, and for each holder and item that a CALLBACK or SWEEP moves; two more for each dispense |
 | full block | Once its actions have used \`blockUnits\`, it refuses every BATCH, every new ORDER or SWAP, and every action that looks at others. An ORDER or SWAP that is being matched expires at once, with what is left of it: if it stayed open beside others that fit, whoever comes next would take the difference in price |
 | looks | Possible recipients of an AIRDROP or DIVIDEND count apart, 10 of them for a unit of the block; so do the holders whom a CALLBACK and the items that a SWEEP looks at. Of an AIRDROP to the holders of tokens, each token and each holding is such a look, even if it brings no new recipient. Trades that a match passes over count two for a unit. An action that moves nothing thus closes the block only to others of its kind |
 | AIRDROP of 0 | It credits nobody |

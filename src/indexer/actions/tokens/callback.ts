@@ -94,6 +94,7 @@ export const CALLBACK = defineAction<Callback>({
     const { action, ledger } = step;
     const { token, paid } = callback;
     const holders = callback.holders(step);
+    ledger.looked += holders.length; // each also writes which addresses it touched
     const total = totalOf(callback, step);
     for (const { address, amount } of holders) {
       ledger.debit(token!, address, amount);

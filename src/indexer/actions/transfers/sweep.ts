@@ -95,8 +95,10 @@ export const SWEEP = defineAction<Sweep>({
     destination_id: ownAddress(step, destination),
     memo_id: orNull(memo)
   }),
-  apply: ({ destination, flags }, step) => {
+  apply: (sweep, step) => {
+    const { destination, flags } = sweep;
     const { action, ledger } = step;
+    ledger.looked += countItems(sweep, step, isMoved);
     sweepOffers(flags, destination!, step);
     if (flags.BALANCES === '1') {
       for (const { token, amount } of ledger.holdings(action.source)) {

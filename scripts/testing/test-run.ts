@@ -25,9 +25,10 @@ interface RunOptions {
 /**
  * Starts one private MariaDB for all test files of `work` and removes it afterwards, with all that the tests wrote.
  *
+ * @param work gets the directory in which the tests write
  * @returns the result of `work`; 130 after a signal
  */
-export async function withTestDatabase(work: (run: RunTests) => Promise<number>): Promise<number> {
+export async function withTestDatabase(work: (run: RunTests, workplace: string) => Promise<number>): Promise<number> {
   const interrupted = new AbortController();
   for (const signal of SIGNALS) process.on(signal, () => interrupted.abort());
   const directory = makeWorkplace();
@@ -36,7 +37,8 @@ export async function withTestDatabase(work: (run: RunTests) => Promise<number>)
     try {
       if (interrupted.signal.aborted) return 130;
       const place = { port: database.port, directory };
-      const code = await work((args, options) => runNodeTest(args, place, interrupted.signal, options));
+      const run: RunTests = (args, options) => runNodeTest(args, place, interrupted.signal, options);
+      const code = await work(run, directory);
       return interrupted.signal.aborted ? 130 : code;
     } finally {
       await database.stop();

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 import { otherFiles, runUnit } from './unit.ts';
@@ -13,30 +12,27 @@ const TRIED_AGAIN = 2;
 const given = process.argv.slice(2);
 const isWhole = given.every((arg) => arg.startsWith('-'));
 
-process.exitCode = await withTestDatabase(async (run) =>
-  isWhole ? await runAll(run) : (await run([TIMEOUT, ...given])).code
+process.exitCode = await withTestDatabase(async (run, workplace) =>
+  isWhole ? await runAll(run, workplace) : (await run([TIMEOUT, ...given])).code
 );
 
 /** Runs all tests, units first, then searches their records for secrets. */
-async function runAll(run: RunTests): Promise<number> {
-  const records = mkdtempSync(join(tmpdir(), 'platform-test-records-'));
+async function runAll(run: RunTests, workplace: string): Promise<number> {
+  // Beside what the processes print: a record is a link to it.
+  const records = mkdtempSync(join(workplace, 'records-'));
   const printed = join(records, 'tests.log');
   const recording = ['--test-reporter=spec', `--test-reporter-destination=${printed}`];
   const showing = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
-  try {
-    const unitCode = runUnit(true);
-    let { code } = await run([TIMEOUT, ...showing, ...recording, ...given, ...otherFiles()], { records });
-    const failed = code === 1 ? failedFiles(readFileSync(printed, 'utf8')) : [];
-    if (failed.length > 0 && failed.length <= TRIED_AGAIN && failed.every((file) => file.endsWith('.test.ts'))) {
-      console.log(`trying again, alone: ${failed.join(', ')}`);
-      code = (await run([TIMEOUT, ...failed], { records })).code;
-      if (code === 0) console.log(`PASSED ONLY WHEN TRIED AGAIN, which is a fault to mend: ${failed.join(', ')}`);
-    }
-    const last = await run([TIMEOUT, 'test/secrets-in-records.ts'], { records });
-    return unitCode || code || last.code;
-  } finally {
-    rmSync(records, { recursive: true, force: true });
+  const unitCode = runUnit(true);
+  let { code } = await run([TIMEOUT, ...showing, ...recording, ...given, ...otherFiles()], { records });
+  const failed = code === 1 ? failedFiles(readFileSync(printed, 'utf8')) : [];
+  if (failed.length > 0 && failed.length <= TRIED_AGAIN && failed.every((file) => file.endsWith('.test.ts'))) {
+    console.log(`trying again, alone: ${failed.join(', ')}`);
+    code = (await run([TIMEOUT, ...failed], { records })).code;
+    if (code === 0) console.log(`PASSED ONLY WHEN TRIED AGAIN, which is a fault to mend: ${failed.join(', ')}`);
   }
+  const last = await run([TIMEOUT, 'test/secrets-in-records.ts'], { records });
+  return unitCode || code || last.code;
 }
 
 /** Returns the files of failed tests from the last part of a reporter's text. */

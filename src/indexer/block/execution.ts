@@ -41,6 +41,8 @@ const MOST_LACKING = 50_000;
 
 /** Most commands and following actions that are tried ahead at once. */
 const MOST_PARTS = 4_000;
+/** Longest stretch of tries. The thread has other work, and counts as hung when it never turns to it. */
+const SCOUTING_MS = 1_000;
 /** Attempts of one unit after which facts of any kind are guessed, so that no unit is begun anew for each of many. */
 const PATIENT_ATTEMPTS = 4;
 
@@ -167,7 +169,7 @@ export class BlockExecution {
 
   /**
    * Returns the facts that the block's next units lack, each tried by itself on the present view. Once they are loaded,
-   * some may lack further facts that they did not reach.
+   * some may lack further facts that they did not reach. What is not tried in time is left to its own attempts.
    */
   scout(): FactKey[] {
     const lacking = [
@@ -178,7 +180,9 @@ export class BlockExecution {
     ];
     let used = this.#used.units;
     let parts = 0;
-    for (let at = this.#pending.length - 1; at >= 0 && lacking.length < MOST_LACKING; at--) {
+    const until = performance.now() + SCOUTING_MS;
+    const isOver = (count: number) => count >= MOST_LACKING || performance.now() >= until;
+    for (let at = this.#pending.length - 1; at >= 0 && !isOver(lacking.length); at--) {
       const unit = this.#pending[at]!;
       if (unit.kind !== 'transaction' && ++parts > MOST_PARTS) break;
       if (this.#scouted.has(unit)) continue;
@@ -186,11 +190,12 @@ export class BlockExecution {
         unit.kind === 'transaction' ? commandsOf(unit.transaction) : unit.kind === 'command' ? [unit] : [];
       const missing: FactKey[] = [];
       for (const command of commands) {
-        if (lacking.length + missing.length >= MOST_LACKING) break;
+        if (isOver(lacking.length + missing.length)) break;
         used += this.#addMissing(command, used, missing);
       }
       if (unit.kind === 'system') used += this.#tryAt(used, missing, (effects) => this.#runner.system(unit, effects));
-      if (missing.length === 0 || (commands.length > 0 && commands.every(isGuessed))) this.#scouted.add(unit);
+      const isWhole = missing.length === 0 || (commands.length > 0 && commands.every(isGuessed));
+      if (isWhole && !isOver(lacking.length + missing.length)) this.#scouted.add(unit);
       append(lacking, missing);
     }
     return lacking;

@@ -187,7 +187,7 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
       [...shown].some((each) => [name, `${name}_bucket`, `${name}_sum`, `${name}_count`].includes(each)),
       `${name} is on no dashboard`
     );
-  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 14);
+  assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 15);
 });
 
 test('a service tells the word that /readyz says', async () => {

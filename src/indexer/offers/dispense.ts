@@ -2,7 +2,9 @@ import { MAX_DISPENSES } from '../../coin/action/dispenser.ts';
 import { formatAmount } from '../../consensus/amount.ts';
 import { paymentPrices } from '../fees/rounds.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
-import { isAllowed, isBlocked, isBlockFull } from '../rules/checks.ts';
+import { hasLimits, isAllowed, isBlocked, isBlockFull, isSeenEnough } from '../rules/checks.ts';
+import { offerFact } from '../state/action-state.ts';
+import type { FactKey } from '../state/facts.ts';
 import type { Token } from '../state/token.ts';
 import { closeDispenser, isOverdue } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
@@ -29,18 +31,25 @@ interface Asked {
   readonly dispensers: number;
   /** Number of asked dispensers that had nothing to give. */
   readonly empty: number;
+  /** Number of asked dispensers that refused. */
+  readonly refused: number;
 }
 
+/** Dispensers that may refuse one payment on record. Further ones that would are passed over. */
+const MOST_REFUSALS = 10;
+/** Dispensers whose facts are loaded together. */
+const DISPENSERS_PER_LOAD = 200;
 /** Units of a dispense, which makes as many rows as three actions. */
 const UNITS = 2;
-const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0 };
+const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0, refused: 0 };
 
 /**
  * Serves a payment at the oldest dispenser that takes it, then goes on at the next with the rest of the payment. From
  * the height of DISPENSER_LIMITS on, those that the paid address opened come before those of others.
  *
  * A payment asks as many dispensers as the limits allow, but only the first one in a full block. It passes over empty
- * dispensers after the first ones.
+ * dispensers after the first ones, and over those that would refuse it after the first ten: nobody can put so many in
+ * front of another's that a payment does not reach it.
  */
 export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
   const { payer, amount } = payment;
@@ -49,28 +58,49 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
     source: payer,
     hasTransaction: true,
     run: (step) => {
-      const found = nextAt(payment, asked, step);
-      if (!found) return false;
-      const dispenser = step.ledger.offer('dispenser', found.entry.index)!;
-      if (asked.dispensers > 0 && isBlockFull(step)) return false;
-      step.ledger.looked += UNITS;
-      const isOneTooMany = asked.dispensers >= step.limits.dispenses;
-      const bought = boughtOf(dispenser, amount, step);
-      const fills = bought === null ? 0n : least(bought.fills, dispenser.left / dispenser.give.amount);
-      const refusal = isOneTooMany ? 'DISPENSE (limit)' : refusalOf(dispenser, payment, bought && fills, step);
-      const paid = bought === null ? 0n : bought.costOf(fills);
-      recordDispense(dispenser, payment, { fills, paid, refusal }, step);
-      if (refusal === undefined) serve(dispenser, payer, fills, step);
-      else countRefusal(dispenser, step);
-      if (isOneTooMany) return true;
-      const left = refusal === undefined ? amount - paid : amount;
-      const dispensers = asked.dispensers + 1;
-      const empty = asked.empty + Number(dispenser.left < dispenser.give.amount);
-      const next = { group: found.group, last: dispenser.index, dispensers, empty };
-      step.next.push(dispense({ ...payment, amount: left }, next));
-      return true;
+      for (let at = asked; ; ) {
+        const found = nextAt(payment, at, step);
+        if (!found) return false;
+        requestAhead(found.entry, step);
+        const dispenser = step.ledger.offer('dispenser', found.entry.index)!;
+        if (at.dispensers > 0 && isBlockFull(step)) return false;
+        const bought = boughtOf(dispenser, amount, step);
+        const fills = bought === null ? 0n : least(bought.fills, dispenser.left / dispenser.give.amount);
+        const own = refusalOf(dispenser, payment, bought && fills, step);
+        const isPassing = own !== undefined && at.refused >= MOST_REFUSALS && hasLimits(step);
+        const isOneTooMany = at.dispensers >= step.limits.dispenses || (isPassing && isSeenEnough('offers', step));
+        const empty = at.empty + Number(dispenser.left < dispenser.give.amount);
+        const place = { group: found.group, last: dispenser.index, empty };
+        if (isPassing && !isOneTooMany) {
+          step.ledger.looks.offers += 1;
+          at = { ...at, ...place };
+          continue;
+        }
+        step.ledger.looked += UNITS;
+        const refusal = isOneTooMany ? 'DISPENSE (limit)' : own;
+        const paid = bought === null ? 0n : bought.costOf(fills);
+        recordDispense(dispenser, payment, { fills, paid, refusal }, step);
+        if (refusal === undefined) serve(dispenser, payer, fills, step);
+        else countRefusal(dispenser, step);
+        if (isOneTooMany) return true;
+        const left = refusal === undefined ? amount - paid : amount;
+        const refused = at.refused + Number(refusal !== undefined);
+        step.next.push(dispense({ ...payment, amount: left }, { ...place, dispensers: at.dispensers + 1, refused }));
+        return true;
+      }
     }
   };
+}
+
+/** Requests a dispenser with those behind it, for one load. */
+function requestAhead({ index, place }: Entry, { ledger }: Step): void {
+  if (!ledger.lacks([offerFact(index)])) return;
+  const wanted: FactKey[] = [];
+  for (const { index: next } of ledger.offersAt(place!, (other) => other.index < index)) {
+    wanted.push(offerFact(next));
+    if (wanted.length === DISPENSERS_PER_LOAD) break;
+  }
+  ledger.request(wanted);
 }
 
 /** Returns whether any dispenser waits for such payments. */

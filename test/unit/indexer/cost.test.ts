@@ -395,6 +395,23 @@ test('an order that a full block stops expires: no stranger takes the difference
   assert.equal(ledger.balance('PAYT', 'B'), String(1_000 - matches), 'the rest of what it gave is back');
 });
 
+test('dispensers that refuse a payer keep no payment from the one behind them, and leave ten rows', () => {
+  const ledger = ledgerWith();
+  ledger.give('TOKA', 0, 'A', { A: '1000' });
+  ledger.give('PAYT', 0, 'A', { B: '10' });
+  block(ledger, 'A', ['LIST|0|2||C']);
+  const nobody = `DISPENSER|0|BTC|TOKA|1|0|1|BTC|PAYT|1||||||${ledger.lastAction}`;
+  block(
+    ledger,
+    'A',
+    repeat(300, () => nobody)
+  );
+  block(ledger, 'A', ['DISPENSER|0|BTC|TOKA|1|0|5|BTC|PAYT|1']);
+  const paid = block(ledger, 'B', ['SEND|0|PAYT|5|A']);
+  assert.equal(ledger.balance('TOKA', 'B'), '5');
+  assert.equal(countOf(paid, 'dispenses'), 11);
+});
+
 test('holders to whom a dividend gives nothing count for no limit of it', () => {
   const ledger = ledgerWith({ parts: 3 });
   const dust = Object.fromEntries(repeat(10, (at) => `C${at}`).map((address) => [address, '0.01']));

@@ -302,7 +302,7 @@ test('an explorer passes fees and preflight on to the indexer of its network, an
   assert.deepEqual([owed.status, owed.body['valid'], owed.body['blockTime']], [200, false, 1_700_000_000]);
   for (const [path, code] of [
     ['feequote', 'BAD_REQUEST'],
-    ['feequote?action=a%20b', 'BAD_REQUEST'],
+    ['oraclefeequote?oracleAddress=nobody', 'BAD_REQUEST'],
     ['preflight?action=SEND&feeMode=cash', 'BAD_REQUEST']
   ] as const)
     assert.deepEqual([(await ask(path)).status, (await ask(path)).body['code']], [400, code], path);

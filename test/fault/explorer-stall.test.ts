@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { before, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
@@ -13,14 +13,14 @@ import { startOwnServer } from '../support/mariadb.ts';
 const READ_LIMIT_MS = 500;
 let server: Awaited<ReturnType<typeof startOwnServer>>;
 let explorer: Awaited<ReturnType<typeof startExplorer>>;
+let store: IndexerStore;
 before(async () => {
   server = await startOwnServer();
   const database = (name: string): DatabaseCoordinates => ({ ...server.root, name });
   const [indexer, decoder] = [database('ledger'), database('chain')];
   await (await openDecoderStore(decoder)).database.close();
-  const store = await IndexerStore.open(indexer, TEST_RULES, 30);
+  store = await IndexerStore.open(indexer, TEST_RULES, 30); // a ledger whose writer is gone is behind
   await store.addBlocks([{ height: 1, time: 1_700_000_000, hash: 'b'.repeat(64), transactions: [] }]);
-  store.close();
   const connection = await connect(decoder);
   await connection.query(
     'INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (1, 1, 1, 1)'
@@ -31,6 +31,8 @@ before(async () => {
     { DB_QUERY_TIMEOUT: String(READ_LIMIT_MS), EXPLORER_CACHE_MB: '0' }
   );
 });
+
+after(() => store.close());
 
 async function ask(path: string) {
   const began = performance.now();

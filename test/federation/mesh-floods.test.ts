@@ -9,7 +9,7 @@ let friend: MeshHub;
 let member: Intruder;
 before(async () => {
   hub = await startHub(A, { limits: { perMember: 200, heartbeatMs: 2_500, mostForged: 100_000 } });
-  friend = await startHub(B, { seeds: [hub.mesh.addr] });
+  friend = await startHub(B, { seeds: [hub.mesh.addr], limits: { heartbeatMs: 2_500 } });
   await until('they are connected', () => hub.mesh.peers.length === 1);
   member = await Intruder.dial(hub.mesh.addr);
   await member.join(C);

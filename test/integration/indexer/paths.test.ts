@@ -170,7 +170,7 @@ test('a key that is delegated and taken back in one block', async () => {
   assert.deepEqual(verdicts(dump, 'stakes'), ['2 valid', `9 ${taken}`, `10 ${taken}`, '11 valid']);
 });
 
-test('an order that did not pay stands as it was, and is matched again', async () => {
+test('an order that did not pay ends, and its seller sells to the next', async () => {
   const dump = await sameOnEveryPath(
     blocksOf(
       [
@@ -184,19 +184,21 @@ test('an order that did not pay stands as it was, and is matched again', async (
       ...Array.from({ length: 13 }, () => []),
       [
         ['A', 'ORDER|0|BTC|TOKA|10|0|BTC||3'],
-        ['A', 'ORDER|0|BTC|OWND||1|BTC||3']
+        ['A', 'ORDER|0|BTC|OWND||1|BTC||3'],
+        ['B', 'ORDER|0|BTC||3|0|BTC|TOKA|10'],
+        ['C', 'ORDER|0|BTC||3|0|BTC|OWND||1']
       ],
       [
-        ['B', 'COINPAY|0|12'],
         ['B', 'ORDER|1|4'],
-        ['C', 'COINPAY|0|14']
+        ['B', 'COINPAY|0|14'],
+        ['C', 'COINPAY|0|16']
       ],
       []
     )
   );
   const matches = verdicts(dump, 'order_matches');
-  assert.deepEqual(matches, ['5 expired', '8 expired', '12 valid', '14 valid']);
-  assert.deepEqual(verdicts(dump, 'order_statuses').slice(-3), ['16 cancelled', '17 complete', '17 complete']);
+  assert.deepEqual(matches, ['5 expired', '8 expired', '14 valid', '16 valid']);
+  assert.deepEqual(verdicts(dump, 'order_statuses').slice(-3), ['18 complete', '19 complete', '19 complete']);
 });
 
 test('the most units that a token without a cap may have', async () => {

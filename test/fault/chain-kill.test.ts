@@ -19,7 +19,7 @@ import { createDatabase } from '../support/mariadb.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../support/service-process.ts';
 
 /** DECODER_KILLS=50 TRACKER_KILLS=50 scripts/test.sh test/fault/chain-kill.test.ts */
-const DECODER_KILLS = Number(process.env['DECODER_KILLS'] ?? 12);
+const DECODER_KILLS = Number(process.env['DECODER_KILLS'] ?? 6);
 const TRACKER_KILLS = Number(process.env['TRACKER_KILLS'] ?? 6);
 const SEED = process.env['PROPERTY_SEED'] ?? '1';
 const BLOCKS = 2_500;

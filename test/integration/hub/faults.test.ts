@@ -312,7 +312,8 @@ test('a request that is under way when the hub stops is finished, and the stop w
   await other.query('START TRANSACTION');
   await other.query("INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '0')");
   const writing = ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });
-  const waiting = "SELECT 1 FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND INFO LIKE 'INSERT INTO consensus_state%'";
+  const waiting =
+    "SELECT 1 FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND INFO LIKE 'INSERT INTO consensus_state%'";
   await eventually('the write waits', async () => (await rows(other, waiting)).length > 0);
   const stopping = hub.stop();
   await other.query('COMMIT');

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import type { IndexerConfig } from '../../config/services/indexer.ts';
 import type { ServiceDefinition } from '../../service/frame.ts';
 import { createRpcFrame, type RpcAppDeps } from '../../service/rpc-frame.ts';
-import { MOST_WAITING } from '../trial/trials.ts';
 import { readinessOf } from './health.ts';
 import { type IndexerMethodDeps, indexerMethods } from './methods.ts';
 
@@ -24,7 +23,6 @@ export function createIndexerApp(deps: IndexerAppDeps): FastifyInstance {
     rpc: {
       methods: indexerMethods(deps),
       requestsPerMinute: config.INDEXER_RATE_LIMIT_RPM,
-      atOnce: MOST_WAITING,
       serves: deps.serves
     }
   });

@@ -17,8 +17,8 @@ export interface TrialsOptions {
   readonly tickers: () => ReadonlyMap<string, number> | undefined;
 }
 
-/** Most questions that wait; the next one is refused. The front door lets in no more at once, addresses by turns. */
-export const MOST_WAITING = 8;
+/** Most questions that wait; the next one is refused. */
+const MOST_WAITING = 8;
 
 /**
  * Judges actions one after the other in the thread of the indexer. After each it rests for as long as the trial took,

@@ -85,15 +85,20 @@ export class Advances {
   ): Promise<ReadonlyMap<Subject, SubjectActions> | null> {
     const { slowMs } = this.#limits;
     const before = this.#took;
-    // Of those that nobody has read yet any may be slow: they come behind the quick ones.
-    const took = (subject: Subject) => before.get(nameOf(subject)) ?? slowMs / 2;
+    // Of those that nobody has read yet any may be slow: they come behind the quick ones. The newest actions of all are
+    // never slow by what somebody follows, so nothing but the time of all bounds them.
+    const isOfAll = ({ type }: Subject) => type === 'recent';
+    const took = (subject: Subject) => (isOfAll(subject) ? 0 : (before.get(nameOf(subject)) ?? slowMs / 2));
     this.#took = new Map(subjects.map((subject) => [nameOf(subject), took(subject)]));
     const actions = new Map<Subject, SubjectActions>();
     let slowLeftMs = 2 * slowMs;
     for (const subject of subjects.toSorted((a, b) => took(a) - took(b))) {
       const isSlow = took(subject) >= slowMs;
       const began = performance.now();
-      const mostMs = Math.min(until - began, isSlow ? slowLeftMs : slowMs);
+      const mostMs = Math.min(
+        until - began,
+        isSlow ? slowLeftMs : isOfAll(subject) ? Number.POSITIVE_INFINITY : slowMs
+      );
       const found = mostMs > 0 ? await this.#history(subject, mostMs) : null;
       const ms = performance.now() - began;
       if (isSlow) slowLeftMs -= ms;

@@ -78,6 +78,18 @@ test('however many subjects are slow, quick ones are read, and blocks wait for t
   );
 });
 
+test('the newest actions of all are cut by nothing but the time of all', async () => {
+  const everything = { type: 'recent', query: 'all' } as const;
+  const history = (query: string) => sleep(query === 'all' ? 200 : 0, {});
+  const { told, asked } = await readNew([token('QUICK'), everything], history, { allMs: 2_000, slowMs: 50 });
+  for (let n = 0; n < 2; n++)
+    assert.deepEqual(summaryOf(await told()).actions, [
+      ['all', 1, false],
+      ['QUICK', 1, false]
+    ]);
+  assert.deepEqual(asked, ['all', 'QUICK', 'all', 'QUICK']);
+});
+
 test('blocks are told although the tip moves whenever a subject is read', async () => {
   let at = 0;
   const { told } = await readNew([token('A')], () => sleep(60, { mark: String(at++) }), { allMs: 200, slowMs: 150 });

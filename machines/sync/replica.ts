@@ -57,7 +57,7 @@ const chainOutcomes = [
   { guard: outcomeIs('behind'), target: '#replica.catchingUp' }
 ] as const;
 
-/** Where a catch-up leads that has reached its source's tip. */
+/** Outcome of a catch-up that has reached its source's tip. */
 const caughtUp = [
   ...chainOutcomes,
   { guard: outcomeIs('settling'), target: '#replica.live', actions: 'forgetFault' },

@@ -20,7 +20,7 @@ const IDLE_PAUSE_MS = 500;
 
 const DEEP = 'by its first one, its chain leaves the replica further back than the undo journal leads';
 
-/** What a catch-up needs. */
+/** Dependencies of a catch-up. */
 export interface CatchUpParts {
   readonly replica: Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'commitment'>;
   readonly sourceQuorum: SourceQuorum;
@@ -131,7 +131,7 @@ export class CatchUp {
     return 'again';
   }
 
-  /** Where a source has left the replica's chain, or stands below its tip, its message about that says how far back. */
+  /** Applies the source's message of how far back it left the replica's chain, or how far it stands below its tip. */
   #withWord(examined: Outcome | Standing, { height }: SourceStatus): Outcome | Standing {
     const { store } = this.#parts.replica;
     const { toldFork } = store;

@@ -33,7 +33,7 @@ export interface SubjectActions {
 const MAX_BLOCKS = 100;
 const MAX_ACTIONS = 100;
 const READINGS = 5;
-/** How long subjects of one advance may be read, in milliseconds: blocks wait for them. */
+/** Limits on reading the subjects of one advance, in milliseconds: blocks wait for them. */
 interface Limits {
   /** All of them. */
   readonly allMs: number;
@@ -47,7 +47,7 @@ const NOT_READ: SubjectActions = { rows: [], isCut: true };
 type Reading = Readonly<{ data: readonly Row[]; mark: string | null }>;
 type Ask = Pick<Question, 'method' | 'limit'> & Partial<Subject>;
 
-/** Reads what is new in one network. Nobody waits for subjects whose actions are slow to read: those are cut. */
+/** Reads what is new in one network. Nobody waits for an address or token whose actions are slow to read: it is cut. */
 export class Advances {
   readonly #coin: Pick<Coin, 'read' | 'network'>;
   readonly #limits: Limits;

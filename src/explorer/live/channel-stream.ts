@@ -14,7 +14,7 @@ import { actionOf, framesOf, REQUIRED, readRequired } from './outcomes.ts';
 
 /** As clients in use know them, and are told in WELCOME. */
 const LIMITS = { subscriptions: 25, messagesPerS: 10, messageBytes: 1_024, perAddress: 5 } as const;
-/** What is told of one block at once fits. */
+/** Bounds of what a client is sent at once: the frames of one block fit. */
 const SEND_LIMITS = { sends: 1_000, bytes: 128 * 1_024 } as const;
 /** Of one network: connections, and what is read for each block. */
 const MAX_CLIENTS = 1_000;
@@ -481,7 +481,7 @@ const UPDATES: Readonly<Record<string, string>> = {
 
 const withId = (id: unknown): object => (id === undefined ? {} : { id });
 
-/** What some subscriptions are about. */
+/** Returns the subjects of some subscriptions. */
 const subjectsOf = (subscriptions: Iterable<Subscription>): Subject[] =>
   [...subscriptions].flatMap(({ channel, about }) => subjectOf(channel, about) ?? []);
 

@@ -59,7 +59,7 @@ const ITEMS: Readonly<Record<string, string>> = {
   3: 'CAST(t.item_id AS CHAR)'
 };
 
-/** How many rows there are, of which the first are shown. @param from what is counted, as after FROM */
+/** Counts the rows of which the first are shown. @param from what is counted, as after FROM */
 export async function totalOf(
   query: Query,
   shown: readonly unknown[],

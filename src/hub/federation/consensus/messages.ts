@@ -5,7 +5,7 @@ export interface Operation {
   readonly number: number;
   /** What is to be done, as canonical JSON. */
   readonly body: string;
-  /** Of its submitter, over the other fields and the set. */
+  /** Signature of its submitter, over the other fields and the set. */
   readonly sig: string;
 }
 

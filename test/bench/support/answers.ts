@@ -57,7 +57,7 @@ export async function measureAnswers(): Promise<Figure[]> {
   print('nobody else', calm);
   const figures: Figure[] = [];
   for (const what of ['batches', 'slow readers'] as const) {
-    const crowd = new Helper<AnswerCrowdAsk>('answer-crowd.ts');
+    const crowd = new Helper<AnswerCrowdAsk>('answer-crowd.ts').giveWay();
     await crowd.ask({ type: 'begin', what, port, connections: CONNECTIONS[what] });
     await sleep(2_000);
     const seen = await look();

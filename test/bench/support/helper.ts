@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { atEnd } from '../../support/cleanup.ts';
 
@@ -25,6 +26,12 @@ export class Helper<Ask extends { readonly type: string }> {
     const late = setTimeout(() => reject(new Error(`no answer to ${message.type}`)), ANSWER_DEADLINE_MS);
     this.child.send(message);
     return promise.then((reply) => reply as T).finally(() => clearTimeout(late));
+  }
+
+  /** Lets it compute in time that nobody else wants: who attacks a service in the field does not share its cores. */
+  giveWay(): this {
+    setPriority(this.child.pid!, constants.priority.PRIORITY_LOW);
+    return this;
   }
 
   end(): void {

@@ -122,7 +122,7 @@ export async function measureNeighbours(): Promise<Figure[]> {
   print('none', idle);
   const looks: (readonly [Neighbours, Look])[] = [];
   for (const what of ['questions', 'digests', 'slow readers', 'leavers'] satisfies Neighbours[]) {
-    const crowd = new Helper<NeighbourCrowdAsk>('neighbour-crowd.ts');
+    const crowd = new Helper<NeighbourCrowdAsk>('neighbour-crowd.ts').giveWay();
     const begun = crowd.ask({ type: 'begin', what, port, heights: FIRST_HEIGHT });
     const seen = await look();
     await begun;

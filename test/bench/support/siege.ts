@@ -37,7 +37,7 @@ export class Siege {
   readonly #memory: ProcessMemory;
   readonly #writer: BlockWriter;
   readonly #good = new Helper<GoodClientsAsk>('good-clients.ts');
-  readonly #hostile = new Helper<AttackersAsk>('attackers.ts');
+  readonly #hostile = new Helper<AttackersAsk>('attackers.ts').giveWay();
   readonly #port: number;
   #etag = '';
 
@@ -95,7 +95,7 @@ export async function lifetimes(port: number): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   const crowds = ATTACKS.filter(({ ends }) => ends).map((attack) => ({
     attack,
-    helper: new Helper<AttackersAsk>('attackers.ts')
+    helper: new Helper<AttackersAsk>('attackers.ts').giveWay()
   }));
   await Promise.all(
     crowds.map(({ attack, helper }) => helper.ask({ type: 'begin', attack: attack.name, port, count: LIVES, etag: '' }))

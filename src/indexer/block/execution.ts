@@ -16,7 +16,7 @@ import { OPEN_POLLS } from '../polls/poll.ts';
 import type { SystemAction } from '../rules/action-definition.ts';
 import { hasLimits, readIndex, transferFacts } from '../rules/checks.ts';
 import { COINPAY, HANDLERS } from '../rules/handlers.ts';
-import type { Rules } from '../rules/rules.ts';
+import { type Rules, spellingAt } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
 import { Effects, LOOKED, noLooks, type Used } from '../state/effects.ts';
@@ -113,6 +113,7 @@ export class BlockExecution {
    */
   advance(until = Number.POSITIVE_INFINITY): readonly FactKey[] | null {
     let begun = performance.now();
+    this.#view.respell(spellingAt(this.#rules, this.#block.height));
     for (let unit = this.#pending.at(-1); unit; unit = this.#pending.at(-1)) {
       if (begun >= until) return [];
       this.#progress.begin(this.#block.height, unit);

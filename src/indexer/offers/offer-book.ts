@@ -1,4 +1,4 @@
-import { counterOf, isLive, marketOf, type Offer, type OfferKind } from './offer.ts';
+import { counterOf, isLive, marketOf, type Offer, type OfferKind, type Spelling } from './offer.ts';
 import { SortedChunks, type Sorting } from './sorted-chunks.ts';
 
 /** Entry of a live offer in the book: enough to find the offer, not to carry it out. */
@@ -11,6 +11,8 @@ export interface Entry {
   readonly getAddress: string;
   /** Market or counter at which it is found; null where nobody looks for it. */
   readonly place: string | null;
+  /** What a dispenser is paid in: a ticker, or null for the chain's own coin. Null for any other offer. */
+  readonly paidIn: string | null;
   readonly give: bigint;
   readonly get: bigint;
   /** Epoch seconds; null while it does not end by its time. */
@@ -54,6 +56,16 @@ export class OfferBook {
     const former = this.#entries.get(offer.index);
     if (former) this.#remove(former);
     if (isLive(offer)) this.#insert(entryOf(offer));
+  }
+
+  /** Writes the addresses of all offers in the spelling that counts from now on. */
+  respell(spell: Spelling): void {
+    for (const entry of this.#entries.values()) {
+      const getAddress = spell(entry.getAddress);
+      if (getAddress === entry.getAddress) continue;
+      this.#remove(entry);
+      this.#insert(entry.kind === 'dispenser' ? atCounter({ ...entry, getAddress }) : { ...entry, getAddress });
+    }
   }
 
   /** Returns the indexes of the live offers of a kind and source. */
@@ -120,7 +132,7 @@ export const LISTED_MARKET = '|listed';
 
 function entryOf(offer: Offer): Entry {
   const { index, kind, expiration } = offer;
-  const common = { index, kind, closesAt: null, parties: [] };
+  const common = { index, kind, closesAt: null, parties: [], paidIn: null };
   switch (offer.kind) {
     case 'coinpay': {
       const { seller, buyer } = offer;
@@ -129,19 +141,18 @@ function entryOf(offer: Offer): Entry {
     }
     case 'dispenser': {
       const { source, getAddress, give, get, left, closesAt } = offer;
-      const counter = counterOf(getAddress, get.tick) + (source === getAddress ? OWN_COUNTER : '');
-      const place = counter + (left < give.amount ? EMPTY_COUNTER : '');
-      return {
+      return atCounter({
         ...common,
         source,
         getAddress,
-        place,
+        place: left < give.amount ? EMPTY_COUNTER : '',
+        paidIn: get.tick,
         give: give.amount,
         get: get.amount,
         // A cancelled dispenser sells until it closes.
         endsAt: offer.status === 'open' ? expiration : null,
         closesAt
-      };
+      });
     }
     default: {
       const { source, getAddress, give, get, giveLeft, getLeft, allowList, blockList } = offer;
@@ -153,6 +164,13 @@ function entryOf(offer: Offer): Entry {
       return { ...common, source, getAddress, place, give: give.amount, get: get.amount, endsAt };
     }
   }
+}
+
+/** Returns the entry of a dispenser with its place, which says at the end whether the dispenser is empty. */
+function atCounter(entry: Entry): Entry {
+  const { source, getAddress, paidIn, place } = entry;
+  const counter = counterOf(getAddress, paidIn) + (source === getAddress ? OWN_COUNTER : '');
+  return { ...entry, place: counter + (place!.endsWith(EMPTY_COUNTER) ? EMPTY_COUNTER : '') };
 }
 
 function* until(list: SortedChunks<Entry> | undefined, isMeant: (entry: Entry) => boolean): Generator<Entry> {

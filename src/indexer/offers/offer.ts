@@ -85,6 +85,15 @@ export type Offer = Trade | Dispenser | Obligation;
 /** Kind of an offer. */
 export type OfferKind = Offer['kind'];
 
+/** Returns the spelling of an address that counts. */
+export type Spelling = (address: string) => string;
+
+/** Returns an offer with each of its addresses in the spelling that counts. */
+export function respelled(offer: Offer, spell: Spelling): Offer {
+  if (offer.kind === 'coinpay') return { ...offer, payee: spell(offer.payee) };
+  return { ...offer, getAddress: spell(offer.getAddress), refundAddress: spell(offer.refundAddress) };
+}
+
 /** Statuses of offers that may still do something. */
 export const LIVE_STATUSES = ['open', 'cancelling', 'expiring', 'pending_coinpay'] as const;
 const LIVE: ReadonlySet<string> = new Set(LIVE_STATUSES);

@@ -5,6 +5,7 @@ import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
 import { canonicalAddress, isAddress } from '../../coin/script/address.ts';
 import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
 import type { GasRules } from '../fees/amount.ts';
+import type { Spelling } from '../offers/offer.ts';
 
 /** Rules on which all indexers of one network agree, beside the actions themselves. */
 export interface Rules {
@@ -92,6 +93,14 @@ export function rulesOf(profile: Profile, network: ChainNetwork, domain: string)
     readAddress: (text, coin, height) =>
       readers.get(coin)?.[height >= canonicalHeight ? 'canonical' : 'asWritten'](text)
   };
+}
+
+/**
+ * Returns the spelling of addresses that counts in a block of a height; undefined where each counts as it is written.
+ */
+export function spellingAt({ isActive, readAddress, coin }: Rules, height: number): Spelling | undefined {
+  if (!isActive('CANONICAL_ADDRESSES', height)) return undefined;
+  return (address) => readAddress(address, coin, height) ?? address;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Offer } from '../offers/offer.ts';
+import { type Offer, respelled, type Spelling } from '../offers/offer.ts';
 import { OfferBook } from '../offers/offer-book.ts';
 import { FactTable } from './fact-table.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing, type Reader } from './facts.ts';
@@ -31,6 +31,8 @@ export class View implements Reader {
   #changedPairs = new Map<string, bigint>();
   #changedTokens = new Map<string, Token | null>();
   readonly #unwritten = new Unwritten();
+  /** Spelling of the addresses of offers; undefined while these count as they were written. */
+  #spelling: Spelling | undefined;
 
   constructor({ isWhole }: { readonly isWhole: boolean }) {
     this.#isWhole = isWhole;
@@ -79,9 +81,23 @@ export class View implements Reader {
     this.#facts.set(kind, key, value ?? ABSENT[kind]);
   }
 
-  loadOffer(key: string, offer: Offer | undefined): void {
+  /** Stores an offer as the database has it, with its addresses in the spelling that counts. */
+  loadOffer(key: string, written: Offer | undefined): void {
+    const offer = written && this.#spelling ? respelled(written, this.#spelling) : written;
     this.load('offer', key, offer);
     if (offer) this.book.put(offer);
+  }
+
+  /**
+   * Makes the addresses of all offers count in the spelling of a block; undefined where they count as they were written.
+   * Only the first spelling does something: no block below its height follows.
+   */
+  respell(spelling: Spelling | undefined): void {
+    if (this.#spelling || !spelling) return;
+    this.#spelling = spelling;
+    for (const facts of [this.#facts, this.#old])
+      for (const [key, offer] of facts.of('offer')) if (offer) facts.set('offer', key, respelled(offer, spelling));
+    this.book.respell(spelling);
   }
 
   /** Stores a set as the database has it. Changes that are not yet written are added. */

@@ -9,7 +9,7 @@ import { timesOf } from '../block/execution.ts';
 import type { CommandUnit, Outcome } from '../block/unit.ts';
 import { type CoinPrices, coinPrices } from '../fees/native.ts';
 import { isRefusal, VALID } from '../rules/action-definition.ts';
-import type { Rules } from '../rules/rules.ts';
+import { type Rules, spellingAt } from '../rules/rules.ts';
 import { Effects, noLooks, type Used } from '../state/effects.ts';
 import { type FactKey, Missing, type PriceRound } from '../state/facts.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
@@ -92,6 +92,7 @@ export async function tryAction(
     const times = timesOf([...(await readTimes(connection, height)), now]);
     const block = { height, ...times, ...(rounds ? { rounds } : {}), newAddresses: new Set<string>() };
     const view = new View({ isWhole: false });
+    view.respell(spellingAt(rules, height));
     const run = new TrialRun(view, new ActionRunner(rules, block), factLoader([connection], view, { ids: tickers }));
     const tried = question.source === null ? NOTHING : await run.all(unitOf(question.source, question, rules));
     const priced = rounds ?? (await readRounds(connection));

@@ -2,7 +2,7 @@ import { MAX_DISPENSES } from '../../coin/action/dispenser.ts';
 import { formatAmount } from '../../consensus/amount.ts';
 import { paymentPrices } from '../fees/rounds.ts';
 import { type Step, type SystemAction, statusText } from '../rules/action-definition.ts';
-import { hasLimits, isAllowed, isBlocked, isBlockFull, isSeenEnough } from '../rules/checks.ts';
+import { hasLimits, isAllowed, isBlocked, isBlockFull, isLookedOut } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
 import type { Token } from '../state/token.ts';
@@ -33,6 +33,10 @@ interface Asked {
   readonly empty: number;
   /** Number of asked dispensers that refused. */
   readonly refused: number;
+  /** Number of dispensers that would have refused, and were passed over. */
+  readonly passed: number;
+  /** Whether any dispenser has served it. */
+  readonly isServed: boolean;
 }
 
 /** Dispensers that may refuse one payment on record. Further ones that would are passed over. */
@@ -41,15 +45,15 @@ const MOST_REFUSALS = 10;
 const DISPENSERS_PER_LOAD = 200;
 /** Units of a dispense, which makes as many rows as three actions. */
 const UNITS = 2;
-const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0, refused: 0 };
+const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0, refused: 0, passed: 0, isServed: false };
 
 /**
  * Serves a payment at the oldest dispenser that takes it, then goes on at the next with the rest of the payment. From
  * the height of DISPENSER_LIMITS on, those that the paid address opened come before those of others.
  *
- * A payment asks as many dispensers as the limits allow, but only the first one in a full block. It passes over empty
- * dispensers after the first ones, and over those that would refuse it after the first ten: nobody can put so many in
- * front of another's that a payment does not reach it.
+ * A payment asks as many dispensers as the limits allow; in a full block one serves it. It passes over empty dispensers
+ * after the first ones, and over those that would refuse it after the first ten, in a full block after the first:
+ * nobody can put so many in front of another's that a payment does not reach it.
  */
 export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
   const { payer, amount } = payment;
@@ -63,17 +67,19 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
         if (!found) return false;
         requestAhead(found.entry, step);
         const dispenser = step.ledger.offer('dispenser', found.entry.index)!;
-        if (at.dispensers > 0 && isBlockFull(step)) return false;
+        const isFull = isBlockFull(step);
+        if (at.isServed && isFull) return false;
         const bought = boughtOf(dispenser, amount, step);
         const fills = bought === null ? 0n : least(bought.fills, dispenser.left / dispenser.give.amount);
         const own = refusalOf(dispenser, payment, bought && fills, step);
-        const isPassing = own !== undefined && at.refused >= MOST_REFUSALS && hasLimits(step);
-        const isOneTooMany = at.dispensers >= step.limits.dispenses || (isPassing && isSeenEnough('offers', step));
+        const mostRefusals = isFull ? 1 : MOST_REFUSALS;
+        const isPassing = own !== undefined && at.refused >= mostRefusals && hasLimits(step);
+        const isOneTooMany = at.dispensers >= step.limits.dispenses || (isPassing && isLookedOut(at.passed, step));
         const empty = at.empty + Number(dispenser.left < dispenser.give.amount);
         const place = { group: found.group, last: dispenser.index, empty };
         if (isPassing && !isOneTooMany) {
           step.ledger.looks.offers += 1;
-          at = { ...at, ...place };
+          at = { ...at, ...place, passed: at.passed + 1 };
           continue;
         }
         step.ledger.looked += UNITS;
@@ -84,8 +90,9 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
         else countRefusal(dispenser, step);
         if (isOneTooMany) return true;
         const left = refusal === undefined ? amount - paid : amount;
-        const refused = at.refused + Number(refusal !== undefined);
-        step.next.push(dispense({ ...payment, amount: left }, { ...place, dispensers: at.dispensers + 1, refused }));
+        const asked = { ...at, ...place, dispensers: at.dispensers + 1 };
+        const further = refusal === undefined ? { isServed: true } : { refused: at.refused + 1 };
+        step.next.push(dispense({ ...payment, amount: left }, { ...asked, ...further }));
         return true;
       }
     }

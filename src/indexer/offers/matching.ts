@@ -1,6 +1,6 @@
 import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
-import { fitsPlaces, hasLimits, isBlockFull, isExcluded, isSeenEnough } from '../rules/checks.ts';
+import { FREE_LOOKS, fitsPlaces, hasLimits, isBlockFull, isExcluded, isLookedOut } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey } from '../state/keys.ts';
@@ -30,12 +30,6 @@ const MAKERS_PER_LOAD = 200;
  */
 const MOST_LISTED = 1_000;
 
-/**
- * Trades that any trade may pass over, whatever the block has looked at before: nobody can keep others from a trade
- * that fits.
- */
-const FREE_LOOKS = 50;
-
 /** Progress of a trade on its market. */
 interface Progress {
   /** Maker that was matched last. Those in front of it are taken, or cannot be. */
@@ -61,7 +55,7 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
       const taker = step.ledger.offer(kind, index);
       if (taker?.status !== 'open' || !isStillExact(taker, step)) return false;
       let { passed, listed } = before;
-      const isSeen = () => passed >= FREE_LOOKS && isSeenEnough('offers', step);
+      const isSeen = () => isLookedOut(passed, step);
       const isListedSeen = () => hasLimits(step) && (listed >= MOST_LISTED || (listed >= FREE_LOOKS / 2 && isSeen()));
       for (const { entry, isListed } of makersOf(taker, before.from, isListedSeen, step)) {
         if (isBlockFull(step) || passed >= step.limits.parts || isSeen()) {

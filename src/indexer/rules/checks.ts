@@ -43,6 +43,17 @@ export function isSeenEnough(looked: Looked, { ledger, limits }: Pick<Step, 'led
   return ledger.before.looks[looked] + ledger.looks[looked] > limits.blockUnits * LOOKS_OF_UNIT[looked];
 }
 
+/** Offers that anybody may pass over, whatever the block has looked at before. */
+export const FREE_LOOKS = 50;
+
+/**
+ * Returns whether a trade or payment that has passed over some offers may look at no more: nobody can keep others from
+ * an offer that fits.
+ */
+export function isLookedOut(passed: number, step: Pick<Step, 'ledger' | 'limits'>): boolean {
+  return passed >= FREE_LOOKS && isSeenEnough('offers', step);
+}
+
 /** Returns whether limits hold in the block. Then a part that moves nothing writes nothing. */
 export function hasLimits({ limits }: Pick<Step, 'limits'>): boolean {
   return limits.parts !== Number.POSITIVE_INFINITY;

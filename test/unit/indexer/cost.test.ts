@@ -412,6 +412,30 @@ test('dispensers that refuse a payer keep no payment from the one behind them, a
   assert.equal(countOf(paid, 'dispenses'), 11);
 });
 
+test('a full block keeps no payment from a dispenser that serves it, and writes one refusal before that one', () => {
+  const ledger = ledgerWith({ blockUnits: 100 });
+  ledger.give('TOKA', 0, 'A', { A: '1000' });
+  block(ledger, 'A', ['LIST|0|2||C']);
+  const members = `DISPENSER|0|BTC|TOKA|1|0|1|BTC||1||||||${ledger.lastAction}`;
+  block(
+    ledger,
+    'A',
+    repeat(48, () => members)
+  );
+  block(ledger, 'A', ['DISPENSER|0|BTC|TOKA|1|0|50|BTC||1', 'DISPENSER|0|BTC|TOKA|1|0|50|BTC||1']);
+  const busy = Array.from({ length: 101 }, () => ({ source: 'M', data: 'BROADCAST|0|full', outputs: [] }));
+  const pay = (source: string) => ({ source, data: '', outputs: [{ vout: 0, address: 'A', amount: 2n * 10n ** 18n }] });
+  const payers = repeat(9, (at) => `B${at}`);
+  const transactions = [...busy, ...payers.map(pay)].map((one, at) => ({ ...one, hash: `full ${at}`, fee: null }));
+  const full = ledger.run({ height: ledger.height, time: ledger.time, hash: 'full', transactions });
+  assert.deepEqual(
+    payers.map((payer) => ledger.balance('TOKA', payer)),
+    payers.map(() => '2')
+  );
+  const refused = statusesOf(full, 'dispenses').filter((status) => status !== 'valid');
+  assert.deepEqual([refused.length, countOf(full, 'dispenses')], [9, 18], 'one serves each, and the rest buys nothing');
+});
+
 test('holders to whom a dividend gives nothing count for no limit of it', () => {
   const ledger = ledgerWith({ parts: 3 });
   const dust = Object.fromEntries(repeat(10, (at) => `C${at}`).map((address) => [address, '0.01']));

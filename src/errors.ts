@@ -388,7 +388,7 @@ export const ERRORS = {
   TRIAL_TOO_LONG: {
     status: 422,
     policy: 'restart',
-    hint: 'send it without a trial, or ask for its fee without source'
+    hint: 'split the action, send it without a trial, or ask for its fee without source'
   },
   /** The thread ended with requests in flight. */
   ACTOR_EXITED: { status: 503, policy: 'restart', hint: 'the supervisor is restarting it' },

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 
-/** Most characters of an action after its name. */
-export const MOST_ACTION_LETTERS = 390_000;
+/** Most characters of an action. A transaction carries as many bytes. */
+export const MOST_ACTION_LETTERS = 8_192;
 
 const Whether = Type.Optional(Type.Boolean({ description: 'used without a source; default: false' }));
 const Many = Type.Optional(
@@ -10,9 +10,12 @@ const Many = Type.Optional(
 const ActionSubject = {
   action: Type.String({ minLength: 1, maxLength: 32, description: 'name in any case, or an alias' }),
   params: Type.Optional(
-    Type.Union([Type.String({ maxLength: MOST_ACTION_LETTERS }), Type.Array(Type.String(), { maxItems: 10_000 })], {
-      description: 'text after the name on the wire, the version first: `0|TOK|5|…`, or its fields as a list'
-    })
+    Type.Union(
+      [Type.String({ maxLength: MOST_ACTION_LETTERS }), Type.Array(Type.String(), { maxItems: MOST_ACTION_LETTERS })],
+      {
+        description: 'text after the name on the wire, the version first: `0|TOK|5|…`, or its fields as a list'
+      }
+    )
   ),
   source: Type.Optional(
     Type.String({

@@ -8,8 +8,8 @@ import { INDEXER_METHODS, type IndexerMethod } from '../indexer-calls.ts';
 import { queryOf, valuesOf } from './fee-query.ts';
 import { CoinSchema } from './parameters.ts';
 
-/** Bytes of the body of `preflight`: the longest action in JSON. */
-const MOST_BODY_BYTES = MOST_ACTION_LETTERS + 10_000;
+/** Bytes of the body of `preflight`: the longest action in JSON, where a character takes six at most. */
+const MOST_BODY_BYTES = 6 * MOST_ACTION_LETTERS + 10_000;
 /** Calls of one network's indexer at once. */
 export const ASKS_AT_ONCE = 4;
 

@@ -4,9 +4,11 @@ import { toDecimal } from '../../coin/amount.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { costsGas } from '../../coin/foreign-prices.ts';
 import { gasOf } from '../../coin/gas.ts';
+import { MAX_ACTION_DATA_LENGTH } from '../../coin/payload/payload.ts';
 import { activationHeight, GAS_ITEMS, type Profile } from '../../coin/profile.ts';
+import { pushSize } from '../../coin/script/script.ts';
 import { parseAmount } from '../../consensus/amount.ts';
-import { hasCode } from '../../errors.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { FEE_QUESTIONS } from '../../wire/fee-questions.ts';
@@ -133,6 +135,7 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       ACTIONS.has(action) && isBuilt(action) && Number.isFinite(activationHeight(profile, network, action));
     const isTried = isKnown && source !== undefined && source !== '' && action !== COINPAY;
     const fields = typeof params === 'string' ? params : params.join('|');
+    if (isTried) refuseLong(`${written.trim()}|${fields}`);
     const asked = isTried ? { source, data: `${action}|${fields}`, feeSats } : NOTHING;
     const trial = await tryAction(asked).catch((caught: unknown) => {
       if (hasCode(caught, 'ACTOR_BUSY') || hasCode(caught, 'ACTOR_TIMEOUT')) return null;
@@ -252,6 +255,14 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
 }
 
 const PreflightVerdict = Type.Object(Verdict);
+
+/** Refuses a text that no transaction carries. @throws {PlatformError} TRIAL_TOO_LONG */
+function refuseLong(text: string): void {
+  const bytes = pushSize(Buffer.byteLength(text));
+  if (bytes <= MAX_ACTION_DATA_LENGTH) return;
+  const reason = `the action takes ${bytes} bytes, of which a transaction carries ${MAX_ACTION_DATA_LENGTH} at most`;
+  throw new PlatformError('TRIAL_TOO_LONG', { reason });
+}
 
 interface Asked {
   readonly action: string;

@@ -5,6 +5,7 @@ import type { Limits } from '../../coin/limits.ts';
 import { recordFee } from '../fees/charge.ts';
 import { NOT_ACTIVATED, recordedName, type SystemAction, statusText } from '../rules/action-definition.ts';
 import { HANDLERS, isBuilt, UNBUILT_FORMATS } from '../rules/handlers.ts';
+import type { Parts } from '../rules/parts.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
@@ -48,8 +49,8 @@ export class ActionRunner {
     return following.length > 0 ? { next: following, isEmpty: true } : null;
   }
 
-  /** Runs the action of one command: judges it, applies it, and settles its movements. */
-  command(unit: CommandUnit, effects: Effects): Outcome {
+  /** Runs the action of one command, leg by leg: judges it, applies it, and settles its movements. */
+  *command(unit: CommandUnit, effects: Effects): Parts<Outcome> {
     const { command, siblings = [], txIndex, transaction } = unit;
     const { source } = transaction;
     const index = effects.nextNumber('action');
@@ -71,7 +72,7 @@ export class ActionRunner {
       });
     const isValid =
       refusal === undefined &&
-      handler!.run({ action, ledger: effects, rules: this.#rules, limits: this.#limits, payment, next });
+      (yield* handler!.run({ action, ledger: effects, rules: this.#rules, limits: this.#limits, payment, next }));
     if (isValid && command.name !== 'ISSUE') effects.set('past', String(index), { name: action.name, tick: null });
     const following = [
       ...next.map((act) => ({ kind: 'system', act, txIndex }) as const),

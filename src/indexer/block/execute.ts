@@ -32,7 +32,7 @@ interface ExecutionParts {
 const MOST_OF_GROUP = { rows: 200_000, ms: 20_000 };
 /** Rounds of loading before the blocks run. A fact that is still missing then is loaded when a block needs it. */
 const MAX_ROUNDS = 3;
-/** Longest time between two turns of the thread's other work. A turn comes between two actions. */
+/** Longest time between two turns of the thread's other work. A turn comes between two actions, or two legs of one. */
 const TURN_AFTER_MS = 100;
 /** Facts of one load. Some statements load them, in about the time in which as many more are collected. */
 const FACTS_PER_LOAD = 4_000;

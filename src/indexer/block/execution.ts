@@ -16,6 +16,7 @@ import { OPEN_POLLS } from '../polls/poll.ts';
 import type { SystemAction } from '../rules/action-definition.ts';
 import { hasLimits, readIndex, transferFacts } from '../rules/checks.ts';
 import { COINPAY, HANDLERS } from '../rules/handlers.ts';
+import { type Parts, runUntil } from '../rules/parts.ts';
 import { type Rules, spellingAt } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
@@ -57,6 +58,14 @@ export function timesOf(times: readonly number[]): BlockTimes {
   return { time: medianTime(times), timeBelow: times.length > 1 ? medianTime(times.slice(0, -1)) : 0 };
 }
 
+/** Unit that runs. */
+interface Begun {
+  readonly effects: Effects;
+  readonly work: Parts<Outcome | null>;
+  /** Time that it has taken so far, in milliseconds. */
+  readonly ms: number;
+}
+
 /** Executes one block, action by action, on a view that it changes. */
 export class BlockExecution {
   readonly #view: View;
@@ -87,6 +96,8 @@ export class BlockExecution {
   readonly #scouted = new Set<Unit>();
   /** Number of times that the next unit lacked facts. */
   #attempts = 0;
+  /** Unit whose time was over between two legs. It goes on where it stopped. */
+  #begun: Begun | undefined;
 
   constructor(view: View, rules: Rules, block: ChainBlock, times: BlockTimes, progress = new Progress()) {
     this.#view = view;
@@ -106,7 +117,8 @@ export class BlockExecution {
   }
 
   /**
-   * Goes on until the block is done, a fact is not in the view, or the time is over.
+   * Goes on until the block is done, a fact is not in the view, or the time is over. That may be within an action, after
+   * one of its legs.
    *
    * @param until a time of performance.now()
    * @returns the facts to load before it can go on, none when the time was over; null when the block is done
@@ -117,9 +129,15 @@ export class BlockExecution {
     for (let unit = this.#pending.at(-1); unit; unit = this.#pending.at(-1)) {
       if (begun >= until) return [];
       this.#progress.begin(this.#block.height, unit);
-      const effects = new Effects(this.#view, this.#used);
+      const { effects, work, ms } = this.#begun ?? this.#begin(unit);
+      this.#begun = undefined;
       try {
-        const outcome = this.#carryOut(unit, effects);
+        const done = runUntil(work, until);
+        if (done === undefined) {
+          this.#begun = { effects, work, ms: ms + performance.now() - begun };
+          return [];
+        }
+        const outcome = done.result;
         if (outcome && !outcome.isEmpty) this.#commit(effects, outcome);
         else this.#used.units += effects.looked;
         for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
@@ -127,7 +145,7 @@ export class BlockExecution {
         this.#attempts = 0;
         append(this.#pending, outcome?.next.toReversed() ?? []);
         const ended = performance.now();
-        this.#progress.end(ended - begun);
+        this.#progress.end(ms + ended - begun);
         begun = ended;
       } catch (caught) {
         if (!(caught instanceof Missing)) throw caught;
@@ -137,13 +155,19 @@ export class BlockExecution {
     return null;
   }
 
+  #begin(unit: Unit): Begun {
+    const effects = new Effects(this.#view, this.#used);
+    return { effects, work: this.#carryOut(unit, effects), ms: 0 };
+  }
+
   /**
    * Returns the facts that a unit lacks besides the one that stopped it. One load then brings thousands, instead of one
    * attempt each.
    */
   #lackedBy(unit: Unit): readonly FactKey[] {
     const scouting = new Scouting(this.#view, this.#used, ++this.#attempts > PATIENT_ATTEMPTS);
-    scouting.try((effects) => this.#carryOut(unit, effects));
+    const until = performance.now() + SCOUTING_MS;
+    scouting.try((effects) => runUntil(this.#carryOut(unit, effects), until));
     return scouting.lacking;
   }
 
@@ -192,7 +216,7 @@ export class BlockExecution {
       const missing: FactKey[] = [];
       for (const command of commands) {
         if (isOver(lacking.length + missing.length)) break;
-        used += this.#addMissing(command, used, missing);
+        used += this.#addMissing(command, used, missing, until);
       }
       if (unit.kind === 'system') used += this.#tryAt(used, missing, (effects) => this.#runner.system(unit, effects));
       const isWhole = missing.length === 0 || (commands.length > 0 && commands.every(isGuessed));
@@ -231,7 +255,7 @@ export class BlockExecution {
    * Adds the facts that a command lacks. @returns the units that it would use, so that commands beyond the block's room
    * are not tried
    */
-  #addMissing(unit: CommandUnit, used: number, missing: FactKey[]): number {
+  #addMissing(unit: CommandUnit, used: number, missing: FactKey[], until: number): number {
     const { source } = unit.transaction;
     const { fields } = this.#runner.actionOf(unit.command, 0, 0, source);
     const tick = fields.get('TICK') || fields.get('GIVE_TICK');
@@ -243,7 +267,7 @@ export class BlockExecution {
     ]);
     append(missing, guessed);
     if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return 1;
-    return this.#tryAt(used, missing, (effects) => this.#runner.command(unit, effects));
+    return this.#tryAt(used, missing, (effects) => runUntil(this.#runner.command(unit, effects), until));
   }
 
   /** Adds the facts that some work lacks after other work. @returns the units that it would use */
@@ -254,14 +278,14 @@ export class BlockExecution {
     return scouting.used;
   }
 
-  /** Runs one unit. @returns null when nothing happened */
-  #carryOut(unit: Unit, effects: Effects): Outcome | null {
+  /** Runs one unit. Its result is null when nothing happened. */
+  *#carryOut(unit: Unit, effects: Effects): Parts<Outcome | null> {
     switch (unit.kind) {
       case 'transaction':
-        return { next: this.#begin(unit.transaction, effects) };
+        return { next: this.#open(unit.transaction, effects) };
       case 'command': {
         const payments = this.#paymentsOf(unit);
-        return payments ? { next: payments } : this.#runner.command(unit, effects);
+        return payments ? { next: payments } : yield* this.#runner.command(unit, effects);
       }
       case 'system':
         return this.#runner.system(unit, effects);
@@ -287,7 +311,7 @@ export class BlockExecution {
     return [...dueActions(effects, this.#time, units), ...duePolls(effects, height), ...dueReleases(effects, height)];
   }
 
-  #begin(transaction: ChainTransaction, effects: Effects): Unit[] {
+  #open(transaction: ChainTransaction, effects: Effects): Unit[] {
     const txIndex = effects.nextNumber('transaction');
     const { hash, source, fee, data, outputs = [] } = transaction;
     effects.record('transactions', {

@@ -4,6 +4,7 @@ import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
 import type { OutputsPaid } from '../state/payment.ts';
 import type { Columns } from '../state/rows.ts';
+import type { Parts } from './parts.ts';
 import type { Rules } from './rules.ts';
 
 /** Context of a handler. */
@@ -75,8 +76,8 @@ export interface Handler {
   readonly plainFormats: readonly number[];
   /** Handlers of its formats, where these have names and tables of their own. */
   readonly parts?: readonly Handler[];
-  /** Judges and runs one action. @returns whether any leg is valid */
-  readonly run: (step: Step) => boolean;
+  /** Judges and runs one action, leg by leg. Its result says whether any leg is valid. */
+  readonly run: (step: Step) => Parts<boolean>;
 }
 
 /** Status of a valid action. */
@@ -134,9 +135,13 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
     statuses: ['VERSION (unknown)', ...new Set(checks.map(([status]) => status)), ...(charges ? FEE_STATUSES : [])],
     keepsValidOnly,
     plainFormats,
-    run: (step) => {
-      const verdicts = read(step).map((leg) => runLeg(leg, step));
-      return verdicts.some((isValid) => isValid);
+    *run(step) {
+      let isAnyValid = false;
+      for (const leg of read(step)) {
+        if (runLeg(leg, step)) isAnyValid = true;
+        yield;
+      }
+      return isAnyValid;
     }
   };
 }

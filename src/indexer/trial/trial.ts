@@ -9,8 +9,9 @@ import { timesOf } from '../block/execution.ts';
 import type { CommandUnit, Outcome } from '../block/unit.ts';
 import { type CoinPrices, coinPrices } from '../fees/native.ts';
 import { isRefusal, VALID } from '../rules/action-definition.ts';
+import { runUntil } from '../rules/parts.ts';
 import { type Rules, spellingAt } from '../rules/rules.ts';
-import { Effects, noLooks, type Used } from '../state/effects.ts';
+import { Effects, LOOKED, noLooks, type Used } from '../state/effects.ts';
 import { type FactKey, Missing, type PriceRound } from '../state/facts.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
 import type { Output } from '../state/payment.ts';
@@ -140,6 +141,7 @@ class TrialRun {
       commands.push({ action: unit.command.name, status: verdictOf(effects) });
       gas += effects.fee?.gas ?? 0;
       fee += effects.fee?.amount ?? 0n;
+      for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
       pending.unshift(...outcome.next.filter((next) => next.kind === 'command'));
     }
     return { commands, gas, fee: formatAmount(fee) };
@@ -153,11 +155,11 @@ class TrialRun {
 
   async #carryOut(unit: CommandUnit): Promise<{ readonly effects: Effects; readonly outcome: Outcome }> {
     for (;;) {
-      if (performance.now() > this.#until)
-        throw new PlatformError('TRIAL_TOO_LONG', { reason: `the action takes more than ${MOST_MS} ms to judge` });
       const effects = new Effects(this.#view, this.#used);
       try {
-        return { effects, outcome: this.#runner.command(unit, effects) };
+        const done = performance.now() < this.#until && runUntil(this.#runner.command(unit, effects), this.#until);
+        if (done) return { effects, outcome: done.result };
+        throw new PlatformError('TRIAL_TOO_LONG', { reason: `the action takes more than ${MOST_MS} ms to judge` });
       } catch (caught) {
         if (!(caught instanceof Missing)) throw caught;
         await this.#load([...caught.keys, ...this.#lackedBy(unit)]);
@@ -168,11 +170,7 @@ class TrialRun {
   /** Returns the other facts that a command lacks, so that one load brings them. */
   #lackedBy(unit: CommandUnit): readonly FactKey[] {
     const scouting = new Scouting(this.#view, this.#used);
-    try {
-      this.#runner.command(unit, scouting);
-    } catch (caught) {
-      if (!(caught instanceof Missing)) throw caught;
-    }
+    scouting.try((effects) => runUntil(this.#runner.command(unit, effects), this.#until));
     return scouting.lacking;
   }
 }

@@ -35,7 +35,7 @@ async function priced() {
 }
 
 test('preflight and feequote judge an action as the next block would, and leave the ledger as it is', async () => {
-  const { call, count, child, exited } = await priced();
+  const { call, count, child, exited, port } = await priced();
   const before = await count();
   const preflight = (action: string, params: unknown, source: string | null = ALICE) =>
     call('preflight', { action, params, source });
@@ -79,6 +79,14 @@ test('preflight and feequote judge an action as the next block would, and leave 
     [scheduled['gasCost'], scheduled['xchainFee'], scheduled['staticQuote']],
     [5_700, '0.05700000', true]
   );
+
+  const asBytes = { action: 'MESSAGE', params: `0|${BOB}|${'é'.repeat(5_000)}`, source: ALICE };
+  for (const method of ['preflight', 'feequote']) {
+    const body = JSON.stringify({ jsonrpc: '2.0', method, params: asBytes, id: 5 });
+    const headers = { 'content-type': 'application/json' };
+    const reply = await (await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body, headers })).text();
+    assert.match(reply, /the action takes 10\d+ bytes, of which a transaction carries 8192 at most/);
+  }
 
   const schedule = await call('feeschedule');
   assert.equal((schedule['gasSchedule'] as Record<string, number>)['sweep'], 5_000);

@@ -33,7 +33,9 @@ interface Leg {
   readonly listIndex: number | null;
   readonly list: List | null;
   readonly memo: string;
-  /** Returns the recipients. They are read at the first call. */
+  /** Returns the addresses of the list, or the holders of its tokens. They are read at the first call. */
+  readonly named: (step: Step) => readonly string[];
+  /** Returns those of them whom the lists of the token let have it. They are chosen at the first call. */
   readonly recipients: (step: Step) => readonly string[];
 }
 
@@ -62,10 +64,12 @@ function read(step: Step): Leg[] {
     groups.map(([tick]) => [tick!, ''])
   );
   ledger.requestLists(groups.flatMap(([, , list]) => readIndex(list!) ?? []));
+  const chosen: Chosen = new Map();
   return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, list, memo]) => {
     const token = ledger.token(tick!);
     const listIndex = readIndex(list!);
     const known = listIndex === null ? null : (ledger.list(listIndex)?.list ?? null);
+    const named = once((step: Step) => namedBy(known!, step));
     return {
       tick: tick!,
       token,
@@ -74,7 +78,8 @@ function read(step: Step): Leg[] {
       listIndex,
       list: known,
       memo: memo!,
-      recipients: once((step) => findRecipients(known!, token!, step))
+      named,
+      recipients: once((step) => choose(named(step), token!, step, chosen))
     };
   });
 }
@@ -84,16 +89,33 @@ function recipientsOf(leg: Leg, step: Step): readonly string[] {
   return leg.amount === 0n && hasLimits(step) ? [] : leg.recipients(step);
 }
 
+/** Returns the addresses that a leg looks at, as `recipientsOf` does. */
+function lookedAt(leg: Leg, step: Step): readonly string[] {
+  return leg.amount === 0n && hasLimits(step) ? [] : leg.named(step);
+}
+
 /**
- * Returns the addresses of the list, or the holders of its tokens, once each, without those that the token's lists
- * exclude. A list longer than an action may be about is refused by its length, whoever holds its tokens.
+ * Returns the addresses of the list, or the holders of its tokens, once each. A list longer than an action may be about
+ * is refused by its length, whoever holds its tokens.
  */
-function findRecipients(list: List, token: Token, step: Step): readonly string[] {
-  const { ledger, limits } = step;
-  const isNamed = list.type === LIST_OF_ADDRESSES || list.members.size > limits.parts;
-  const named = isNamed ? list.members.sorted : holdersOf(list, step);
-  const isOpen = token.allowList === null && token.blockList === null;
-  return isOpen ? named : named.filter((address) => !isExcluded(ledger, token, address));
+function namedBy(list: List, step: Step): readonly string[] {
+  const isNamed = list.type === LIST_OF_ADDRESSES || list.members.size > step.limits.parts;
+  return isNamed ? list.members.sorted : holdersOf(list, step);
+}
+
+/** Chosen addresses of all legs, by the addresses that were named and the lists of the token. */
+type Chosen = Map<readonly string[], Map<string, readonly string[]>>;
+
+/** Returns the addresses whom the lists of a token let have it. Legs with the same lists share them. */
+function choose(named: readonly string[], token: Token, { ledger }: Step, chosen: Chosen): readonly string[] {
+  const { allowList, blockList } = token;
+  if (allowList === null && blockList === null) return named;
+  const known = chosen.get(named) ?? new Map<string, readonly string[]>();
+  chosen.set(named, known);
+  const lists = `${allowList} ${blockList}`;
+  const found = known.get(lists) ?? named.filter((address) => !isExcluded(ledger, token, address));
+  known.set(lists, found);
+  return found;
 }
 
 /**
@@ -146,7 +168,11 @@ export const AIRDROP = defineAction<Leg>({
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
     ],
-    ...lookChecks<Leg>('RECIPIENTS', (leg, step) => recipientsOf(leg, step).length),
+    ...lookChecks<Leg>(
+      'RECIPIENTS',
+      (leg, step) => lookedAt(leg, step).length,
+      (leg, step) => recipientsOf(leg, step).length
+    ),
     seenTooMuch,
     [
       'insufficient funds (TICK)',

@@ -7,7 +7,7 @@ import { pairKey } from '../state/keys.ts';
 import { giveSide } from './escrow.ts';
 import { isWhole, marketOf, type Side, type Trade } from './offer.ts';
 import { compareMakers, type Entry, LISTED_MARKET } from './offer-book.ts';
-import { expireTrade, setTradeStatus, settleTrade } from './trade-end.ts';
+import { expireTrade, isPastEnd, setTradeStatus, settleTrade } from './trade-end.ts';
 
 /** Seconds in which the coin side of a match is to be paid. */
 const COINPAY_TERM_S = 7_200;
@@ -43,6 +43,8 @@ interface Progress {
 /**
  * Matches a trade with the best one against it, then goes on with the rest.
  *
+ * A trade against it whose end waits for a block with room ends now, and is not matched.
+ *
  * A trade that cannot go on expires at once: in a full block, in one that has looked at enough, and after it has passed
  * over as many others as an action may be about. If it stayed open beside others that fit it, whoever comes next would
  * take the difference in price from both.
@@ -63,7 +65,8 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
           return false;
         }
         const maker = entry.source === source ? undefined : step.ledger.offer(kind, entry.index)!;
-        const fill = maker && fillWith(maker, taker, step);
+        const isOver = maker && isPastEnd(maker, step.action.block);
+        const fill = maker && !isOver && fillWith(maker, taker, step);
         if (fill) {
           settle(maker, taker, fill, step);
           step.next.push(matchTrade(taker, { from: entry, passed, listed }));
@@ -72,6 +75,9 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
         step.ledger.looks.offers += 1;
         passed += 1;
         listed += Number(isListed);
+        if (!isOver) continue;
+        step.next.push(expireTrade(maker), matchTrade(taker, { from: entry, passed, listed }));
+        return false;
       }
       return false;
     }
@@ -145,11 +151,13 @@ function isStillExact({ give, get }: Trade, { action, ledger, rules }: Step): bo
   return [give, get].every(({ tick, amount }) => tick === null || fitsPlaces(amount, ledger.token(tick)!));
 }
 
-/** Returns the facts that a match with a maker reads. */
-function factsOf({ index, getAddress }: Entry, { give }: Trade): FactKey[] {
-  const address: FactKey = { kind: 'addressId', key: getAddress };
-  if (give.tick === null) return [offerFact(index), address];
-  return [offerFact(index), address, { kind: 'balance', key: pairKey(give.tick, getAddress) }];
+/** Returns the facts that a match with a maker reads, or the end of that maker. */
+function factsOf({ index, getAddress, source }: Entry, { give, get }: Trade): FactKey[] {
+  const receives = ({ tick }: Side, address: string): FactKey[] => [
+    { kind: 'addressId', key: address },
+    ...(tick === null ? [] : [{ kind: 'balance', key: pairKey(tick, address) } as const])
+  ];
+  return [offerFact(index), ...receives(give, getAddress), ...receives(get, source)];
 }
 
 function wholeFill(maker: Trade, taker: Trade): Fill | null {

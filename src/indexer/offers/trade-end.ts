@@ -36,6 +36,11 @@ export function settleTrade(trade: Trade, step: Step): void {
   }
 }
 
+/** Returns whether a trade should have ended with the block below, which had no room. */
+export function isPastEnd({ expiration }: Trade, { timeBelow }: Step['action']['block']): boolean {
+  return expiration < timeBelow;
+}
+
 /** Expires a trade that is still open. */
 export function expireTrade({ kind, index, source }: Trade): SystemAction {
   return {

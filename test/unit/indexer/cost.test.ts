@@ -482,6 +482,41 @@ test('a dispenser whose end waits for a block with room sells no more', () => {
   assert.deepEqual([...new Set(statusesOf(sold, 'dispenses'))], ['invalid: dispenser expired']);
 });
 
+test('a trade whose end waits for a block with room is taken by nobody, and ends when another meets it', () => {
+  for (const kind of ['ORDER', 'SWAP']) {
+    const ledger = ledgerWith({ blockUnits: 150 });
+    ledger.give('GOOD', 0, 'V', { V: '100' });
+    ledger.give('CASH', 0, 'Z', { Z: '100', M: '100' });
+    const end = ledger.time + 3_600;
+    block(
+      ledger,
+      'M',
+      repeat(3, () => `${kind}|0|BTC|CASH|1|0|BTC|GOOD|2|||${end - 1}`)
+    );
+    block(ledger, 'V', [`${kind}|0|BTC|GOOD|100|0|BTC|CASH|100|0||${end}`]);
+    const late = ledger.lastAction;
+    ledger.time = end + 7_200;
+    for (let blocks = 0; blocks < 3; blocks++)
+      block(
+        ledger,
+        'M',
+        repeat(200, () => 'BROADCAST|0|full')
+      );
+    assert.equal(ledger.view.get('offer', String(late))?.status, 'open', 'it waits for its end');
+    const texts = [
+      ['V', `${kind}|2|${late}|${end + 90_000}`],
+      ['Z', `${kind}|0|BTC|CASH|100|0|BTC|GOOD|100`]
+    ] as const;
+    const transactions = texts.map(([source, data], at) => ({ hash: `late ${at}`, source, fee: null, data }));
+    const taken = ledger.run({ height: ledger.height, time: ledger.time, hash: 'late', transactions });
+    assert.match(String(statusesOf(taken, `${kind.toLowerCase()}_edits`)), /not open/);
+    assert.equal(countOf(taken, `${kind.toLowerCase()}_matches`), 0);
+    assert.deepEqual([ledger.balance('GOOD', 'Z'), ledger.balance('GOOD', 'V')], ['0', '100']);
+    const ended = taken.rows.find(({ table }) => table === `${kind.toLowerCase()}_expires`)!;
+    assert.equal(ended.columns[`${kind.toLowerCase()}_action_index`], late, 'it ends before those that wait longer');
+  }
+});
+
 test('refused gifts to very many close a block to further gifts, and to nothing else', () => {
   const ledger = ledgerWith({ blockUnits: 1_000 });
   const holders = Array.from({ length: 2_000 }, (_, at) => [`H${at}`, '1'] as const);

@@ -15,7 +15,7 @@ import {
   termOf
 } from '../../offers/offer-fields.ts';
 import { isOwnership, type OfferSides, readSides, sideColumns, sideOf } from '../../offers/side-fields.ts';
-import { endTrade } from '../../offers/trade-end.ts';
+import { endTrade, isPastEnd } from '../../offers/trade-end.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import {
   isBlockFull,
@@ -156,7 +156,10 @@ function defineChange(
       ...MEMO_CHECKS,
       [`${field} (unknown)`, ({ trade }) => trade === null],
       ['SOURCE (not owner)', ({ trade }, { action }) => trade!.source !== action.source],
-      [`${field} (${kind} not open)`, ({ trade }) => trade!.status !== 'open'],
+      [
+        `${field} (${kind} not open)`,
+        ({ trade }, { action }) => trade!.status !== 'open' || isPastEnd(trade!, action.block)
+      ],
       ...TERM_CHECKS
     ],
     row: (change, step, isValid) => ({

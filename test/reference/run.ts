@@ -28,6 +28,11 @@ export class ReferenceRun {
     this.#reference = new ReferenceLedger({ ...rules, isAddress });
   }
 
+  /** Actions that a text after the chain may be about. */
+  get recent(): readonly RecentAction[] {
+    return this.#recent;
+  }
+
   get actions(): number {
     return this.#memory.lastAction;
   }

@@ -176,8 +176,7 @@ export class BlockExecution {
     for (const [edit, root] of effects.changes.of('listRoot')) this.#noteList(Number(edit), root);
     if (actions.length > 0) this.#used.units += effects.used;
     this.#changed.add(effects.changes);
-    for (const { table, columns } of effects.rows)
-      if (table === 'index_addresses') this.#newAddresses.add(String(columns['address']));
+    for (const address of effects.newAddresses) this.#newAddresses.add(address);
     append(this.#rows, effects.rows);
     append(this.#rowChanges, effects.rowChanges);
     append(this.#refusals, effects.refusals);

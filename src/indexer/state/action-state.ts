@@ -179,6 +179,7 @@ export class ActionState implements Reader {
 
   /** Returns the live offers of a kind that an address made before this action, oldest first. */
   offersOf<K extends OfferKind>(kind: K, source: string): OfferOf<K>[] {
+    if (!this.view.hasAllOffers) this.request([{ kind: 'liveOffers', key: source }]);
     const indexes = [...this.view.book.of(kind, source)].sort((a, b) => a - b);
     this.request(indexes.map(offerFact));
     return indexes
@@ -218,6 +219,7 @@ export class ActionState implements Reader {
 
   /** Returns whether a match of an order waits for a payment. */
   isAwaited(order: number): boolean {
+    if (!this.view.hasAllOffers) this.get('awaitedMatches', String(order));
     const changed = this.obligations.get(order);
     for (const index of changed ?? []) if (isLive(this.get('offer', String(index))!)) return true;
     for (const index of this.view.book.awaitedBy(order)) if (!changed?.has(index)) return true;

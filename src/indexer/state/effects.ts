@@ -101,6 +101,11 @@ export class Effects extends ActionState {
     );
   }
 
+  /** Addresses that get their ids by the action. */
+  get newAddresses(): string[] {
+    return this.rows.flatMap(({ table, columns }) => (table === 'index_addresses' ? [String(columns['address'])] : []));
+  }
+
   set<K extends Kind>(kind: K, key: string, value: Facts[K]): void {
     this.changes.set(kind, key, value);
   }

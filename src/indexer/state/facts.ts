@@ -84,6 +84,10 @@ export interface Facts {
   past: PastAction | null;
   /** Offer, by the index of the action that made it. */
   offer: Offer | null;
+  /** Whether all live offers of an address are in the book, by address; of no meaning where those of all are. */
+  liveOffers: boolean;
+  /** Whether all matches of an order that wait for a payment are in the book, by the index of the order; likewise. */
+  awaitedMatches: boolean;
   /** Whether an address ever opened a dispenser at another address; by `source|address`. */
   served: boolean;
   /** Amount of an output that COINPAYs have used, by `txid|vout`. Only outputs of the block in work have one. */
@@ -149,6 +153,8 @@ export const ABSENT: Readonly<Facts> = {
   minted: 0n,
   past: null,
   offer: null,
+  liveOffers: false,
+  awaitedMatches: false,
   served: false,
   spent: 0n,
   signer: NO_SIGNER,

@@ -3,7 +3,9 @@ import { ABSENT, type FactKey, type Facts, type Kind, Missing } from './facts.ts
 import type { View } from './view.ts';
 
 /** Kinds that may be taken as absent: if such a fact is there, the action reads the same other facts or more. */
-const GUESSED: ReadonlySet<Kind> = new Set(['addressId', 'balance', 'gate', 'preferences', 'sleep']);
+const GUESSED: ReadonlySet<Kind> = new Set([
+  ...(['addressId', 'awaitedMatches', 'balance', 'gate', 'preferences', 'sleep'] as const)
+]);
 
 /**
  * Finds the facts that an action reads, without an effect.

@@ -24,8 +24,10 @@ export class View implements Reader {
   #facts = new FactTable();
   /** Facts that were in memory at the last `age`, and have not been read since. */
   #old = new FactTable();
-  /** All live offers of the database, once they have been loaded. */
+  /** Live offers: those of the whole database, or those that were loaded. */
   readonly book = new OfferBook();
+  /** Whether the book has all live offers of the database. Otherwise `liveOffers` and `awaitedMatches` bring some. */
+  hasAllOffers = false;
   readonly #isWhole: boolean;
   /** Pairs and tokens that changed since `takeChanged`, with their values before. */
   #changedPairs = new Map<string, bigint>();
@@ -98,6 +100,12 @@ export class View implements Reader {
     for (const facts of [this.#facts, this.#old])
       for (const [key, offer] of facts.of('offer')) if (offer) facts.set('offer', key, respelled(offer, spelling));
     this.book.respell(spelling);
+  }
+
+  /** Stores those offers of the database that are not in memory, where they may have changed since. */
+  loadOtherOffers(offers: Iterable<Offer>): void {
+    for (const offer of offers)
+      if (this.find('offer', String(offer.index)) === undefined) this.loadOffer(String(offer.index), offer);
   }
 
   /** Stores a set as the database has it. Changes that are not yet written are added. */

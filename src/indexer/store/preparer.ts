@@ -13,7 +13,7 @@ import type { RowChange, TableRow } from '../state/rows.ts';
 import type { Token } from '../state/token.ts';
 import { type Changed, View } from '../state/view.ts';
 import { factLoader } from './facts/loader.ts';
-import { loadLiveOffers, readTimes } from './facts/offers.ts';
+import { loadAllOffers, readTimes } from './facts/offers.ts';
 import { RowIds } from './row-ids.ts';
 import type { BalanceIds, BalanceRow, EndedBalance } from './row-writer.ts';
 import { checkChanges } from './sanity.ts';
@@ -71,8 +71,6 @@ export class Preparer {
   /** Ids for tables that would number their rows by themselves. */
   readonly #ids = new RowIds();
   #view = new View({ isWhole: false });
-  /** Whether all live offers are in the view. */
-  #hasOffers = false;
   /** Blocks below the next ones; undefined where only the database knows. */
   #below: BlocksBelow | undefined;
 
@@ -90,7 +88,6 @@ export class Preparer {
   /** Forgets all that is in memory, with the blocks that were prepared and not written. */
   async restart(reader: Query): Promise<void> {
     this.#view = new View({ isWhole: false });
-    this.#hasOffers = false;
     this.#below = undefined;
     await this.#ids.restart(reader);
     this.#tickers.clear();
@@ -121,8 +118,7 @@ export class Preparer {
     const load = factLoader(readers, view, { ids: this.#tickers });
     await load(view.missing(COUNTERS));
     const below = this.#below ?? (await readBelow(reader, blocks[0]!.height));
-    if (!this.#hasOffers) await loadLiveOffers(reader, view);
-    this.#hasOffers = true;
+    if (!view.hasAllOffers) await loadAllOffers(reader, view);
     const executed = await executeBlocks({ view, rules: this.#rules, load, progress: this.#progress }, blocks, below);
     const times = [...below.times, ...executed.map(({ block }) => block.time)].slice(-MEDIAN_BLOCKS);
     this.#below = { hashes: executed.at(-1)!.hashes, times };

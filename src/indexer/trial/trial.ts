@@ -91,10 +91,11 @@ export async function tryAction(
     const height = tip ? Number(tip.height) + 1 : 0;
     const now = Math.max(Number(tip?.time ?? 0), Math.floor(Date.now() / 1_000));
     const times = timesOf([...(await readTimes(connection, height)), now]);
-    const block = { height, ...times, ...(rounds ? { rounds } : {}), newAddresses: new Set<string>() };
+    const newAddresses = new Set<string>();
+    const runner = new ActionRunner(rules, { height, ...times, ...(rounds ? { rounds } : {}), newAddresses });
     const view = new View({ isWhole: false });
     view.respell(spellingAt(rules, height));
-    const run = new TrialRun(view, new ActionRunner(rules, block), factLoader([connection], view, { ids: tickers }));
+    const run = new TrialRun(view, runner, factLoader([connection], view, { ids: tickers }), newAddresses);
     const tried = question.source === null ? NOTHING : await run.all(unitOf(question.source, question, rules));
     const priced = rounds ?? (await readRounds(connection));
     return {
@@ -120,13 +121,21 @@ class TrialRun {
   readonly #view: View;
   readonly #runner: ActionRunner;
   readonly #load: (keys: readonly FactKey[]) => Promise<void>;
+  readonly #newAddresses: Set<string>;
   readonly #used: Used = { units: 0, looks: noLooks() };
   readonly #until = performance.now() + MOST_MS;
 
-  constructor(view: View, runner: ActionRunner, load: (keys: readonly FactKey[]) => Promise<void>) {
+  /** @param newAddresses addresses that are new in the block of the runner */
+  constructor(
+    view: View,
+    runner: ActionRunner,
+    load: (keys: readonly FactKey[]) => Promise<void>,
+    newAddresses: Set<string>
+  ) {
     this.#view = view;
     this.#runner = runner;
     this.#load = load;
+    this.#newAddresses = newAddresses;
   }
 
   async all(first: CommandUnit): Promise<Pick<Trial, 'commands' | 'gas' | 'fee'>> {
@@ -137,14 +146,20 @@ class TrialRun {
     for (let unit = pending.shift(); unit; unit = pending.shift()) {
       const { effects, outcome } = await this.#carryOut(unit);
       this.#view.commit(effects.changes);
-      this.#used.units += effects.used;
+      this.#use(effects);
       commands.push({ action: unit.command.name, status: verdictOf(effects) });
       gas += effects.fee?.gas ?? 0;
       fee += effects.fee?.amount ?? 0n;
-      for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
       pending.unshift(...outcome.next.filter((next) => next.kind === 'command'));
     }
     return { commands, gas, fee: formatAmount(fee) };
+  }
+
+  /** Notes what the next command of the block finds used and new. */
+  #use(effects: Effects): void {
+    this.#used.units += effects.used;
+    for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
+    for (const address of effects.newAddresses) this.#newAddresses.add(address);
   }
 
   async balance(tick: string, address: string): Promise<string> {

@@ -81,6 +81,7 @@ test('a view that loads what is missing gives what a whole one gives, in groups 
         const group = blocks.slice(at, at + groupSize);
         const view = new View({ isWhole: false });
         for (const offer of whole.offers) view.loadOffer(String(offer.index), offer);
+        view.hasAllOffers = true;
         const load = async (keys: readonly FactKey[]) => {
           for (const { kind, key } of keys) loadFrom(whole.view, view, kind, key);
         };

@@ -9,7 +9,7 @@ import { loadSleeps, readList, readPast } from './actions.ts';
 import { addressIds, addressNames, hasServed, loadPreferences } from './addresses.ts';
 import { readGates } from './gates.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
-import { readOffers } from './offers.ts';
+import { loadAwaitedMatches, loadLiveOffers, readOffers } from './offers.ts';
 import { readBallots, readOpenPolls, readPolls, readVoteDelegates, readVoters } from './polls.ts';
 import {
   readCooling,
@@ -116,6 +116,8 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     const offers = await readOffers(connection, keys.map(Number));
     for (const key of keys) view.loadOffer(key, offers.get(Number(key)));
   },
+  liveOffers: loadLiveOffers,
+  awaitedMatches: loadAwaitedMatches,
   served: async (keys, loading) => {
     for (const key of keys) loading.view.load('served', key, await hasServed(loading, key.split('|')));
   },

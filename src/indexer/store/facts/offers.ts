@@ -1,5 +1,5 @@
 import { MEDIAN_BLOCKS, medianTime } from '../../../consensus/median-time.ts';
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { rows } from '../../../db/core/connection.ts';
 import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import {
@@ -8,6 +8,7 @@ import {
   LIVE_STATUSES,
   type Obligation,
   type Offer,
+  type OfferKind,
   type Side,
   type Trade
 } from '../../offers/offer.ts';
@@ -15,12 +16,14 @@ import { COIN_STEP, ONE } from '../../offers/units.ts';
 import type { View } from '../../state/view.ts';
 import { readDecimalOr0 as amountOf, readWholeOrNull as numberOf, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
+import { addressIds } from './addresses.ts';
+import type { Loading, Query } from './loading.ts';
 
-type Query = Pick<Connection, 'query'>;
 type Row = Record<string, string | number | null>;
 
 const PER_STATEMENT = 500;
-const STATUS_TABLES = { order: 'order', swap: 'swap', dispenser: 'dispenser', coinpay: 'coinpay' } as const;
+const KINDS_OF_ADDRESSES = ['order', 'swap', 'dispenser'] as const;
+const KINDS = [...KINDS_OF_ADDRESSES, 'coinpay'] as const;
 
 /** Reads the times of the blocks below a height, oldest first: as many as a median takes. */
 export async function readTimes(connection: Query, height: number): Promise<number[]> {
@@ -33,20 +36,47 @@ export async function readTimes(connection: Query, height: number): Promise<numb
 }
 
 /** Puts every live offer of a database into a view. */
-export async function loadLiveOffers(connection: Query, view: View): Promise<void> {
-  for (const kind of Object.keys(STATUS_TABLES)) {
-    const found = await rows<{ offer: number }>(
-      connection,
-      `SELECT s.${kind}_action_index AS offer FROM ${kind}_statuses s
-       JOIN index_statuses i ON i.id = s.status_id
-       WHERE i.status IN (?) AND NOT EXISTS (SELECT 1 FROM ${kind}_statuses n
-         WHERE n.${kind}_action_index = s.${kind}_action_index AND n.action_index > s.action_index)`,
-      [LIVE_STATUSES]
-    );
-    for (let at = 0; at < found.length; at += PER_STATEMENT) {
-      const indexes = found.slice(at, at + PER_STATEMENT).map(({ offer }) => Number(offer));
-      for (const [index, offer] of await readOffers(connection, indexes)) view.loadOffer(String(index), offer);
-    }
+export async function loadAllOffers(connection: Query, view: View): Promise<void> {
+  for (const kind of KINDS) await loadLive(kind, { from: `${kind}_statuses s`, where: 'TRUE' }, { connection, view });
+  view.hasAllOffers = true;
+}
+
+/** Puts the live offers of addresses into a view that does not have those of all. */
+export async function loadLiveOffers(addresses: readonly string[], loading: Loading): Promise<void> {
+  const ids = [...(await addressIds(loading, addresses)).values()];
+  for (const kind of ids.length === 0 ? [] : KINDS_OF_ADDRESSES) {
+    const from = `actions x STRAIGHT_JOIN ${kind}_statuses s ON s.${kind}_action_index = x.action_index`;
+    const where = `x.action_id = (SELECT id FROM index_actions WHERE action = '${kind}') AND x.source_id IN (?)`;
+    await loadLive(kind, { from, where, ids }, loading);
+  }
+  for (const address of addresses) loading.view.load('liveOffers', address, true);
+}
+
+/** Puts the matches of orders that wait for payments into a view that does not have those of all. */
+export async function loadAwaitedMatches(orders: readonly string[], loading: Loading): Promise<void> {
+  for (const side of ['give', 'get']) {
+    const from = 'order_matches m STRAIGHT_JOIN coinpay_statuses s ON s.coinpay_action_index = m.action_index';
+    await loadLive('coinpay', { from, where: `m.${side}_action_index IN (?)`, ids: orders.map(Number) }, loading);
+  }
+  for (const order of orders) loading.view.load('awaitedMatches', order, true);
+}
+
+/** Puts live offers of a kind into a view. @param of names those that are meant, with `s` as the rows of statuses */
+async function loadLive(
+  kind: OfferKind,
+  of: { readonly from: string; readonly where: string; readonly ids?: readonly number[] },
+  { connection, view }: Pick<Loading, 'connection' | 'view'>
+): Promise<void> {
+  const found = await rows<{ offer: number }>(
+    connection,
+    `SELECT s.${kind}_action_index AS offer FROM ${of.from} JOIN index_statuses i ON i.id = s.status_id
+     WHERE ${of.where} AND i.status IN (?) AND NOT EXISTS (SELECT 1 FROM ${kind}_statuses n
+       WHERE n.${kind}_action_index = s.${kind}_action_index AND n.action_index > s.action_index)`,
+    [...(of.ids ? [of.ids] : []), LIVE_STATUSES]
+  );
+  for (let at = 0; at < found.length; at += PER_STATEMENT) {
+    const indexes = found.slice(at, at + PER_STATEMENT).map(({ offer }) => Number(offer));
+    view.loadOtherOffers((await readOffers(connection, indexes)).values());
   }
 }
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findNetwork } from '../../src/coin/find-network.ts';
-import { connect } from '../../src/db/core/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
@@ -10,7 +9,7 @@ import { atEnd } from '../support/cleanup.ts';
 import { TEST_RULES } from '../support/indexer-ledger.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
-import { createTables } from '../support/tables-in-use/create-tables.ts';
+import { copyToOthers } from './made-elsewhere.ts';
 
 const NETWORK = findNetwork('bitcoin-regtest')!;
 const TIME = 1_700_000_000;
@@ -46,33 +45,6 @@ async function writeOwn(database: DatabaseCoordinates): Promise<void> {
   await store.database.close();
 }
 
-/** Copies the rows into tables as they are in use elsewhere, with the values that stand there. */
-async function copyToOthers(own: DatabaseCoordinates, others: DatabaseCoordinates): Promise<void> {
-  const connection = await connect(others);
-  const tables = await createTables(connection, { dbType: 'decoder' });
-  for (const [table, { columns }] of tables) {
-    const here = await sql(own, `SHOW TABLES LIKE '${table}'`);
-    if (here.length === 0 || table === 'schema_migrations') continue;
-    const known = new Set((await sql(own, `SHOW COLUMNS FROM ${table}`)).map(({ Field }) => String(Field)));
-    const names = columns
-      .filter(({ name, extra }) => known.has(name) && !extra.startsWith('generated'))
-      .map(({ name }) => `\`${name}\``)
-      .join(', ');
-    await sql(
-      others,
-      `DELETE FROM ${table}`,
-      `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${own.name}.${table}`
-    );
-  }
-  await connection.end();
-  await sql(
-    others,
-    'UPDATE transactions SET fee = 0, amount = NULL, destination_id = 1',
-    "UPDATE transactions SET data = NULL WHERE data = ''",
-    'UPDATE dispensers SET source_address_id = NULL'
-  );
-}
-
 /** Returns the rows of a ledger that hold what was decided and moved. */
 async function indexed(database: DatabaseCoordinates): Promise<Record<string, readonly string[]>> {
   const source = await DecoderSource.open(database, NETWORK, 10);
@@ -95,9 +67,9 @@ async function indexed(database: DatabaseCoordinates): Promise<Record<string, re
 }
 
 test('a decoder database that was made elsewhere gives the ledger that our own gives, hash for hash', async () => {
-  const [own, others] = [await createDatabase('own_decoder'), await createDatabase('others_decoder')];
+  const own = await createDatabase('own_decoder');
   await writeOwn(own);
-  await copyToOthers(own, others);
+  const others = await copyToOthers(own, 'decoder');
   const [ours, theirs] = [await indexed(own), await indexed(others)];
   assert.deepEqual(theirs, ours);
   assert.equal(ours['payments']?.length, 1, JSON.stringify(ours));

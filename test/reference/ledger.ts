@@ -316,6 +316,16 @@ function divide(dividend: bigint, divisor: bigint, places: number): bigint {
   return (rest * 2n >= divisor * step ? whole + 1n : whole) * step;
 }
 
+/** A quotient of which any rest counts as one more of the last place. */
+function cutUp(dividend: bigint, divisor: bigint, places: number): bigint {
+  const whole = cut(dividend / divisor, places);
+  return whole * divisor === dividend ? whole : whole + 10n ** BigInt(18 - places);
+}
+
+function placesOf({ token }: Side): number {
+  return token?.decimals ?? 8;
+}
+
 /** A cap rounded to places; one that was given is at least the smallest unit. */
 function capIn(cap: bigint, places: number): bigint {
   const rounded = divide(cap, 1n, places);
@@ -1817,20 +1827,27 @@ export class ReferenceLedger {
       const isExact = maker.giveLeft === taker.getLeft && maker.getLeft === taker.giveLeft;
       return isExact ? { give: taker.giveLeft, get: taker.getLeft } : null;
     }
+    const [givePlaces, getPlaces] = [taker.give, taker.get].map(placesOf) as [number, number];
     const [price, cost] = [maker.give.amount, maker.get.amount];
-    let give = min(maker.getLeft, taker.giveLeft);
-    let get = min(maker.giveLeft, taker.getLeft);
-    const [givePlaces, getPlaces] = [taker.give, taker.get].map(({ token }) => token?.decimals ?? 8) as [
-      number,
-      number
-    ];
-    const wanted =
-      get * cost > give * price
-        ? { give: divide(give, 1n, givePlaces), get: divide(give * price, cost, getPlaces) }
-        : { give: divide(get * cost, price, givePlaces), get: divide(get, 1n, getPlaces) };
-    give = min(divide(give, 1n, givePlaces), wanted.give);
-    get = min(divide(get, 1n, getPlaces), wanted.get);
-    return give > 0n && get > 0n ? { give, get } : null;
+    const most = cut(min(maker.getLeft, taker.giveLeft), givePlaces);
+    const wanted = min(cut(min(maker.giveLeft, taker.getLeft), getPlaces), cut((most * price) / cost, getPlaces));
+    const keepsPrice = (give: bigint, get: bigint) =>
+      get > 0n && give * taker.get.amount <= get * taker.give.amount && give * price >= get * cost;
+    // The side that has fewer units is tried, from the most down.
+    const [giveUnit, getUnit] = [givePlaces, getPlaces].map((places) => 10n ** BigInt(18 - places)) as [bigint, bigint];
+    if (most / giveUnit < wanted / getUnit) {
+      for (let paid = most; paid > 0n; paid -= giveUnit) {
+        const get = min(wanted, cut((paid * price) / cost, getPlaces));
+        const give = cutUp(get * cost, price, givePlaces);
+        if (keepsPrice(give, get)) return { give, get };
+      }
+    } else {
+      for (let get = wanted; get > 0n; get -= getUnit) {
+        const give = cutUp(get * cost, price, givePlaces);
+        if (keepsPrice(give, get)) return { give, get };
+      }
+    }
+    return null;
   }
 
   #isApart(maker: Trade, taker: Trade): boolean {
@@ -1877,10 +1894,16 @@ export class ReferenceLedger {
     if (this.#isAwaited(trade)) return;
     if (trade.status === 'cancelling') this.#setStatus(doing, trade, 'cancelled');
     else if (trade.status === 'expiring') this.#setStatus(doing, trade, 'expired');
-    else if (trade.status === 'open' && (trade.giveLeft <= 0n || trade.getLeft <= 0n)) {
+    else if (trade.status === 'open' && this.#isUsedUp(trade)) {
       this.#release(doing, trade.give, trade.giveLeft, trade.source, trade.source);
       this.#setStatus(doing, trade, 'complete');
     }
+  }
+
+  /** Whether nothing is left of a side, or what it still gets pays for no unit of what it gives. */
+  #isUsedUp({ give, get, giveLeft, getLeft }: Trade): boolean {
+    if (giveLeft <= 0n || getLeft <= 0n) return true;
+    return cut((getLeft * give.amount) / get.amount, placesOf(give)) === 0n;
   }
 
   #endTrade(doing: Doing, trade: Trade, ending: 'cancelled' | 'expired', to: string): void {

@@ -1,26 +1,19 @@
-import { formatAmount, multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
+import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
 import { FREE_LOOKS, fitsPlaces, hasLimits, isBlockFull, isExcluded, isLookedOut } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey } from '../state/keys.ts';
 import { giveSide } from './escrow.ts';
-import { isWhole, marketOf, type Side, type Trade } from './offer.ts';
+import { type Fill, fillOf } from './fill.ts';
+import { marketOf, type Side, type Trade } from './offer.ts';
 import { compareMakers, type Entry, LISTED_MARKET } from './offer-book.ts';
 import { expireTrade, isPastEnd, setTradeStatus, settleTrade } from './trade-end.ts';
 
 /** Seconds in which the coin side of a match is to be paid. */
 const COINPAY_TERM_S = 7_200;
-const COIN_PLACES = 8;
 /** Id for the chain's own coin in `order_matches`. */
 const NO_TICK = 0;
-
-interface Fill {
-  /** Amount that the taker gives. */
-  readonly give: bigint;
-  /** Amount that the taker gets. */
-  readonly get: bigint;
-}
 
 /** Makers whose facts are loaded together. */
 const MAKERS_PER_LOAD = 200;
@@ -87,7 +80,7 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
 /** Returns what two trades exchange now; null when they cannot. */
 function fillWith(maker: Trade, taker: Trade, step: Step): Fill | null {
   if (!isStillExact(maker, step)) return null;
-  const fill = isWhole(taker) ? wholeFill(maker, taker) : fillOf(maker, taker, step);
+  const fill = fillOf(maker, taker, step);
   return fill && !isKeptApart(maker, taker, step) ? fill : null;
 }
 
@@ -158,36 +151,6 @@ function factsOf({ index, getAddress, source }: Entry, { give, get }: Trade): Fa
     ...(tick === null ? [] : [{ kind: 'balance', key: pairKey(tick, address) } as const])
   ];
   return [offerFact(index), ...receives(give, getAddress), ...receives(get, source)];
-}
-
-function wholeFill(maker: Trade, taker: Trade): Fill | null {
-  const isExact = maker.giveLeft === taker.getLeft && maker.getLeft === taker.giveLeft;
-  return isExact ? { give: taker.giveLeft, get: taker.getLeft } : null;
-}
-
-/**
- * Returns a fill of as much as both have left, at the price of the trade that was there first, each side rounded to its
- * decimals.
- *
- * An amount to get may have more decimals than its token has by now, and the fill may then exceed it. An amount in
- * escrow never has.
- */
-function fillOf(maker: Trade, taker: Trade, step: Step): Fill | null {
-  const most = { give: least(maker.getLeft, taker.giveLeft), get: least(maker.giveLeft, taker.getLeft) };
-  const { give, get } = maker;
-  const [getPlaces, givePlaces] = [placesOf(get, step), placesOf(give, step)];
-  const rounded = { give: roundHalfUp(most.give, getPlaces), get: roundHalfUp(most.get, givePlaces) };
-  const isBoundByGive = most.get * get.amount > most.give * give.amount;
-  const fill = isBoundByGive
-    ? { ...rounded, get: least(rounded.get, multiplyRatio(most.give, give.amount, get.amount, givePlaces)) }
-    : { ...rounded, give: least(rounded.give, multiplyRatio(most.get, get.amount, give.amount, getPlaces)) };
-  return fill.give === 0n || fill.get === 0n ? null : fill;
-}
-
-const least = (a: bigint, b: bigint) => (a < b ? a : b);
-
-function placesOf({ tick }: Side, { ledger }: Step): number {
-  return tick === null ? COIN_PLACES : ledger.token(tick)!.decimals;
 }
 
 /** Returns whether a list of a token or of either trade excludes one of the receivers. */

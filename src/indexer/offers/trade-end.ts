@@ -1,5 +1,6 @@
 import type { Step, SystemAction } from '../rules/action-definition.ts';
 import { giveSide } from './escrow.ts';
+import { isUsedUp } from './fill.ts';
 import type { Trade } from './offer.ts';
 
 type Ending = 'cancelled' | 'expired';
@@ -30,7 +31,7 @@ export function settleTrade(trade: Trade, step: Step): void {
   if (step.ledger.isAwaited(trade.index)) return;
   const ended = ENDED[trade.status];
   if (ended) setTradeStatus(trade, ended, step);
-  else if (trade.status === 'open' && (trade.giveLeft <= 0n || trade.getLeft <= 0n)) {
+  else if (trade.status === 'open' && isUsedUp(trade, step)) {
     returnRest(trade, trade.source, step);
     setTradeStatus(trade, 'complete', step);
   }

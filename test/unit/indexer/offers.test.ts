@@ -95,8 +95,8 @@ test('a taker gets the best price first, then the oldest offer, and keeps what i
   assert.equal(ledger.balance('TOKA', 'D'), '15');
 });
 
-test('EXACT_AMOUNTS: below its height fills have no more places than their tokens, also of an order from before DECIMALS changed', () => {
-  const isActive = (name: string) => name !== 'EXACT_AMOUNTS';
+test('EXACT_AMOUNTS, FAIR_FILLS: below their heights fills have no more places than their tokens, also of an order from before DECIMALS changed', () => {
+  const isActive = (name: string) => !['EXACT_AMOUNTS', 'FAIR_FILLS'].includes(name);
   for (const [wanted, left, got] of [
     ['0.5', '9', '1'],
     ['1.4', '9', '1'],

@@ -14,6 +14,8 @@ export interface OpenedDispenser {
   readonly expiration: number | null;
   /** Least payment that it may serve, in base units. */
   readonly least: bigint;
+  /** Set for a command of a BATCH. */
+  readonly isInBatch?: true;
 }
 
 /** Changes that a transaction makes to dispensers. */
@@ -41,11 +43,16 @@ const MAX_PAYMENT = (2n ** 63n - 1n) * AMOUNT_PER_BASE_UNIT;
  * @param coins names of this chain's coin
  */
 export function readDispenser(action: string, coins: readonly string[], versions: AddressVersions): DispenserRows {
+  const commands = commandsIn(action);
+  const inBatch = commands[0]?.name === 'BATCH' ? ({ isInBatch: true } as const) : {};
   const opened: OpenedDispenser[] = [];
   const extensions: number[] = [];
-  for (const { name, format, fields, rest } of commandsIn(action)) {
+  for (const { name, format, fields, rest } of commands) {
     if (name !== 'DISPENSER') continue;
-    if (format === 0) opened.push(...readOpening(nameFields(fields, DISPENSER_FORMATS[0], rest), coins, versions));
+    if (format === 0) {
+      const found = readOpening(nameFields(fields, DISPENSER_FORMATS[0], rest), coins, versions);
+      opened.push(...found.map((dispenser) => ({ ...dispenser, ...inBatch })));
+    }
     if (format === 2) extensions.push(readIndex(nameFields(fields, DISPENSER_FORMATS[2], rest).get('EXPIRATION')) ?? 0);
   }
   return opened.length + extensions.length === 0 ? NO_DISPENSERS : { opened, extendedTo: latest(extensions) };

@@ -88,8 +88,8 @@ export const MAX_PAYMENTS = MAX_DISPENSES * (1 + MAX_REFILLS);
  * It ends by the median time of blocks, as in ledgers: the first block whose median is above the expiration may still
  * cancel it, and it then sells for an hour from that median.
  *
- * A dispenser at an address of somebody else ends after as many payments as a ledger would serve, which bounds its
- * cost.
+ * A dispenser at an address of somebody else ends after as many payments as a ledger would serve, and a transaction
+ * opens one such dispenser at most: that bounds what it costs.
  *
  * When one transaction opens several dispensers, a payment asks one of those it can pay. @see unspent
  */
@@ -181,8 +181,9 @@ export class DispenserBook {
   /** Applies the openings and extensions of a transaction of the block. */
   apply({ txIndex, source, dispensers: { opened, extendedTo } }: DispenserTransaction): void {
     const now = this.#clock.newest;
-    for (const { address, oracleAddress, expiration, least } of opened) {
+    for (const { address, oracleAddress, expiration, least, isInBatch } of opened) {
       const till = { txIndex, address: address ?? source };
+      if (isInBatch && till.address !== source && this.#height >= this.#limitFrom) continue; // every ledger refuses it
       const prices = [{ least, dispensers: 1, payments: 0 }];
       const row = { ...till, oracleAddress, source, expiration: expiration ?? now + DEFAULT_TERM_S, prices };
       if (row.expiration > now) this.#change(merge(this.#rows.get(keyOf(row)), { ...row, expiredAt: null }));

@@ -1962,11 +1962,12 @@ export class ReferenceLedger {
     const getAddress = get('GET_ADDRESS') || source;
     const fiat = get('FIAT_CODE').toUpperCase();
     const [fiatAmount, oracle] = [get('FIAT_AMOUNT'), get('ORACLE_ADDRESS')];
-    const isPermitted = () =>
-      getAddress === source ||
+    const isInBatch = (doing.siblings ?? []).length > 0;
+    const isAllowed = () =>
       Number(this.#preferences.get(getAddress)?.dispenser) === 2 ||
       !this.#addresses.slice(0, this.#knownAddresses).includes(getAddress) ||
       this.#dispensers.some((one) => one.source === source && one.getAddress === getAddress);
+    const isPermitted = () => getAddress === source || (!isInBatch && isAllowed());
     const refusal = firstOf([
       () => !COINS.includes(give.coin) && 'GIVE_COIN (unsupported COIN network)',
       () => !COINS.includes(want.coin) && 'GET_COIN (unsupported COIN network)',

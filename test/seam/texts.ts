@@ -46,7 +46,7 @@ export class SeamTexts {
   #open(now: number): string {
     const random = this.#random;
     const coin = () => this.#often(COIN, ['ltc', ` ${COIN} `, 'BTC']);
-    const till = random.one(['', '', ...OWNERS.flatMap(({ spellings }) => spellings)]);
+    const till = random.one(['', '', '', '', '', '', ...OWNERS.flatMap(({ spellings }) => spellings)]);
     const term = this.#often('', [` ${now + random.below(6 * HOUR_S)} `, String(now + 1), String(now), '1', 'soon'], 2);
     const give = [this.#often('TOKA', ['TOKB', 'NONE', 'toka']), this.#often('1', ['2', '0', 'x', '']), ''];
     const get = [coin(), this.#often('', ['TOKB', 'NONE']), random.one(PRICES), this.#often(till, ['nowhere'])];
@@ -84,6 +84,7 @@ export class SeamTexts {
     return random.one([
       `SEND|0|TOKA|1|${to}`,
       `SWEEP|0|${to}|1|0|0|0|1`,
+      'ADDRESS|0|||2',
       'ADDRESS|0|||2',
       'ADDRESS|0|||1',
       `MINT|0|TOKA|50`,

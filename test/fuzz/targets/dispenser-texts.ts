@@ -5,6 +5,7 @@ import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { parseAmount } from '../../../src/consensus/amount.ts';
 import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
 import { DispenserBook } from '../../../src/decoder/dispenser-book.ts';
+import type { ChainTransaction } from '../../../src/indexer/block/block.ts';
 import { rulesOf } from '../../../src/indexer/rules/rules.ts';
 import { NETWORK, OWNERS } from '../../seam/chain.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
@@ -37,10 +38,14 @@ const texts = fc.oneof(
   hostileText
 );
 
-/** Every payment that a ledger serves after a text is one that a decoder stores. */
+const PER_BASE_UNIT = 10n ** 10n;
+/** Greatest amount of an output, in base units. */
+const MOST = 2n ** 63n - 1n;
+
+/** Every dispenser that a ledger opens by a text is one that a decoder watches. */
 export const dispenserTexts = target<string>({
   name: 'dispenser-texts',
-  promise: 'what a ledger dispenses after any text, a decoder watches; no text makes either throw',
+  promise: 'what a ledger opens by any text, a decoder watches at its price; no text makes either throw',
   runs: 20_000,
   shortRuns: 1_500,
   inputs: texts,
@@ -50,27 +55,25 @@ export const dispenserTexts = target<string>({
     if (text === '') return;
     const ledger = new MemoryLedger(1, RULES);
     ledger.give('TOKA', 0, SELLER!.address!, { [SELLER!.address!]: '1000' });
-    const book = new DispenserBook();
+    const book = new DispenserBook({}, 0);
     const outputs = [SELLER!, TILL!].map(({ address }, vout) => ({
       vout,
       address: address!,
       amount: parseAmount('0.00001')!
     }));
     const common = { fee: null, hash: '1'.repeat(64) };
-    const transactions = [
-      { ...common, source: SELLER!.address!, data: text },
-      { ...common, source: BUYER.address!, data: '', outputs }
-    ];
-    const { rows } = ledger.run({ height: 1, time: TIME, hash: '', transactions });
+    const run = (height: number, transaction: Pick<ChainTransaction, 'source' | 'data' | 'outputs'>) =>
+      ledger.run({ height, time: TIME, hash: String(height), transactions: [{ ...common, ...transaction }] });
+    run(1, { source: SELLER!.address!, data: text });
     book.enter(1, TIME);
     const dispensers = readDispenser(text, [NETWORK.ticker], NETWORK.addresses);
     book.apply({ txIndex: 0, source: SELLER!.address!, dispensers });
-    const isServed = rows.some(({ table }) => table === 'dispenses');
-    if (isServed)
-      assert.ok(
-        outputs.some(({ address }) => book.isTaken(address, 1_000n)),
-        'the payment was not stored'
-      );
+    for (const offer of ledger.offers) {
+      if (offer.kind !== 'dispenser' || offer.get.tick !== null) continue;
+      const price = offer.get.amount / PER_BASE_UNIT;
+      if (price <= MOST) assert.ok(book.isTaken(offer.getAddress, price), 'no payment is stored');
+    }
+    run(2, { source: BUYER.address!, data: '', outputs });
   },
   growing: {
     commands: (length) => `BATCH|0|${'DISPENSER|0;'.repeat(length / 12)}`,

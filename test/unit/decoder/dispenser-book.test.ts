@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DISPENSER_DELAY_S } from '../../../src/coin/action/dispenser.ts';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import { medianTime } from '../../../src/consensus/median-time.ts';
+import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
 import {
   type BookState,
   type Dispenser,
@@ -160,6 +164,32 @@ test('at the address of a stranger, one transaction buys what a ledger would ser
     [[2, MAX_PAYMENTS]],
     'payments below the height do not count'
   );
+});
+
+test('a BATCH watches no address but its own: 8 KB would buy 672,000 payments of strangers', () => {
+  const { addresses } = chainNetwork('litecoin', 'mainnet');
+  const addressAt = (byte: number) => addressOf(payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, byte) }), addresses)!;
+  const at = (address: string) => `DISPENSER||LTC|X|1||1|LTC||0.00000001|${address}`;
+  const source = addressAt(0);
+  const strangers = Array.from({ length: 111 }, (_, byte) => addressAt(byte + 1));
+  const watching = (text: string, limitFrom: number) => {
+    const book = new DispenserBook({}, limitFrom);
+    book.enter(1, 600);
+    book.apply({ txIndex: 0, source, dispensers: readDispenser(text, ['LTC'], addresses) });
+    return book;
+  };
+  const stored = (text: string) => {
+    const book = watching(text, 0);
+    return book.addresses().map((address) => {
+      let payments = 0;
+      while (book.take(address, 1n)) payments++;
+      return payments;
+    });
+  };
+  const batch = `BATCH|0|${[at(source), at(''), ...strangers.map(at)].join(';')}`;
+  assert.deepEqual(stored(batch), [2 * MAX_PAYMENTS], 'those at its own address');
+  assert.equal(watching(batch, 2).addresses().length, 112, 'below the height ledgers take them');
+  assert.deepEqual(stored(at(strangers[0]!)), [MAX_PAYMENTS]);
 });
 
 test('two dispensers of one transaction at one address are one row, open while one of them is', () => {

@@ -247,6 +247,21 @@ test('an address that is new in the block may be paid for others, one that an ea
   assert.deepEqual(inOneBlock(['A', at('E')], ['A', at('F')]), [refusal, 'valid'], 'E was named, if in vain');
 });
 
+test('DISPENSER_LIMITS: a BATCH opens dispensers at the address of its source alone', () => {
+  const opened = (rules = TEST_RULES) => {
+    const ledger = new MemoryLedger(100, rules);
+    ledger.give('TOKA', 0, 'A', { A: '10' });
+    act(ledger, ['B', 'ADDRESS|0|||2']);
+    const at = (address: string) => `DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|${address}`;
+    const verdicts = ledger.act(['A', `BATCH|0|${[at('A'), at('B'), at('C'), at('')].join(';')}`])[0]!.slice(1);
+    return [...verdicts, ...ledger.act(['A', at('B')])[0]!];
+  };
+  const refusal = 'invalid: GET_ADDRESS (dispenser not permitted)';
+  assert.deepEqual(opened(), ['valid', refusal, refusal, 'valid', 'valid']);
+  const isActive = (name: string) => name !== 'DISPENSER_LIMITS' && TEST_RULES.isActive(name, 0);
+  assert.deepEqual(opened({ ...TEST_RULES, isActive }), Array(5).fill('valid'));
+});
+
 test('the two new addresses of a dispenser get their ids in byte order', () => {
   const ledger = new MemoryLedger();
   ledger.give('TOKA', 0, 'A', { A: '10' });

@@ -99,11 +99,13 @@ const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
 
 /**
  * Returns whether another address may take the payments: it allowed that, is new in this block, or has taken the
- * source's before.
+ * source's before. From the height of DISPENSER_LIMITS on, no command of a BATCH may name another one: a decoder cannot
+ * tell which a ledger refuses, so each would cost it thousands of rows.
  */
-function isPermitted({ getAddress }: NewDispenser, { action, ledger }: Step): boolean {
+function isPermitted({ getAddress }: NewDispenser, { action, ledger, rules }: Step): boolean {
+  if (getAddress === action.source) return true;
+  if (action.siblings.length > 0 && rules.isActive('DISPENSER_LIMITS', action.block.height)) return false;
   return (
-    getAddress === action.source ||
     ledger.preferences(getAddress)?.dispenser === FOREIGN_PAYMENTS ||
     ledger.get('addressId', getAddress) === null ||
     action.block.newAddresses.has(getAddress) ||

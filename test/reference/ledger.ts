@@ -1963,11 +1963,15 @@ export class ReferenceLedger {
     const fiat = get('FIAT_CODE').toUpperCase();
     const [fiatAmount, oracle] = [get('FIAT_AMOUNT'), get('ORACLE_ADDRESS')];
     const isInBatch = (doing.siblings ?? []).length > 0;
-    const isAllowed = () =>
-      Number(this.#preferences.get(getAddress)?.dispenser) === 2 ||
-      !this.#addresses.slice(0, this.#knownAddresses).includes(getAddress) ||
-      this.#dispensers.some((one) => one.source === source && one.getAddress === getAddress);
-    const isPermitted = () => getAddress === source || (!isInBatch && isAllowed());
+    const isPermitted = () => {
+      if (getAddress === source) return true;
+      if (isInBatch) return false;
+      const said = this.#preferences.get(getAddress)?.dispenser ?? '';
+      if (said !== '') return Number(said) === 2;
+      const first = this.#dispensers.find((one) => one.getAddress === getAddress);
+      if (first) return first.source === source;
+      return !this.#addresses.slice(0, this.#knownAddresses).includes(getAddress);
+    };
     const refusal = firstOf([
       () => !COINS.includes(give.coin) && 'GIVE_COIN (unsupported COIN network)',
       () => !COINS.includes(want.coin) && 'GET_COIN (unsupported COIN network)',

@@ -90,6 +90,8 @@ export interface Facts {
   awaitedMatches: boolean;
   /** Whether an address ever opened a dispenser at another address; by `source|address`. */
   served: boolean;
+  /** Source of the first valid dispenser at an address, by address; null where none ever was. */
+  firstSeller: string | null;
   /** Amount of an output that COINPAYs have used, by `txid|vout`. Only outputs of the block in work have one. */
   spent: bigint;
   /** Signing key, by its 64 lower-case hex digits. */
@@ -156,6 +158,7 @@ export const ABSENT: Readonly<Facts> = {
   liveOffers: false,
   awaitedMatches: false,
   served: false,
+  firstSeller: null,
   spent: 0n,
   signer: NO_SIGNER,
   keysOf: [],

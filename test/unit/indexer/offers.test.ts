@@ -241,10 +241,50 @@ test('an address that is new in the block may be paid for others, one that an ea
     return rows.flatMap(({ table, columns }) => (table === 'dispensers' ? [columns['status_id']] : []));
   };
   const at = (address: string) => `DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|${address}`;
-  assert.deepEqual(inOneBlock(['A', 'SEND|0|NOPE|1|D'], ['A', at('D')], ['B', at('D')]), ['valid', 'valid']);
   const refusal = 'invalid: GET_ADDRESS (dispenser not permitted)';
+  assert.deepEqual(inOneBlock(['A', 'SEND|0|NOPE|1|D'], ['A', at('D')], ['B', at('D')]), ['valid', refusal]);
   assert.deepEqual(inOneBlock(['A', at('D')], ['C', at('D')], ['A', 'SEND|0|NOPE|1|E']), ['valid', refusal]);
   assert.deepEqual(inOneBlock(['A', at('E')], ['A', at('F')]), [refusal, 'valid'], 'E was named, if in vain');
+});
+
+test('DISPENSER_LIMITS: an address that said nothing is for the first source that sells there, until it says so', () => {
+  const openedAt = (address: string, rules = TEST_RULES) => {
+    const ledger = new MemoryLedger(100, rules);
+    ledger.give('TOKA', 0, 'A', { A: '10', B: '10' });
+    const at = `DISPENSER|0|BTC|TOKA|1|0|1|BTC||1|${address}`;
+    const verdicts = () => ['A', 'B', 'A'].map((source) => act(ledger, [source, at])[0] === 'valid');
+    const before = verdicts();
+    act(ledger, [address, 'BROADCAST|0|x']);
+    const said = ['1', '2', '1'].map((preference) => {
+      act(ledger, [address, `ADDRESS|0|||${preference}`]);
+      return verdicts();
+    });
+    return [before, ...said];
+  };
+  const [nobody, everybody] = [Array(3).fill(false), Array(3).fill(true)];
+  assert.deepEqual(openedAt('F'), [[true, false, true], nobody, everybody, nobody]);
+  const isActive = (name: string) => name !== 'DISPENSER_LIMITS' && TEST_RULES.isActive(name, 0);
+  const below = openedAt('F', { ...TEST_RULES, isActive });
+  assert.deepEqual(below, [[true, false, true], [true, false, true], everybody, everybody]);
+});
+
+test('DISPENSER_LIMITS: 261 dispensers of who came first take no payment from those of the address itself', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('JUNK', 0, 'M', { M: '1000' });
+  ledger.give('GOOD', 0, 'A', { A: '1000' });
+  const plant = 'DISPENSER|0|BTC|JUNK|1|0|1|BTC||0.00000001|F';
+  const inOneBlock = [
+    ['A', 'SEND|0|GOOD|500|F'],
+    ['M', plant]
+  ] as const;
+  const transactions = inOneBlock.map(([source, data], at) => ({ hash: `first ${at}`, source, fee: null, data }));
+  ledger.run({ height: ledger.height, time: 0, hash: 'first', transactions });
+  for (let count = 0; count < 260; count++) act(ledger, ['M', plant]);
+  act(ledger, ['F', 'DISPENSER|0|BTC|GOOD|1|0|100|BTC||0.001']);
+  pay(ledger, 'B', '', 'F', '0.01');
+  assert.deepEqual([ledger.balance('GOOD', 'B'), ledger.balance('JUNK', 'B')], ['10', '0']);
+  act(ledger, ['F', 'ADDRESS|0|||1']);
+  assert.deepEqual(act(ledger, ['M', plant]), ['invalid: GET_ADDRESS (dispenser not permitted)']);
 });
 
 test('DISPENSER_LIMITS: a BATCH opens dispensers at the address of its source alone', () => {

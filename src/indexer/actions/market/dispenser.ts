@@ -98,19 +98,23 @@ const FIAT_CHECKS: readonly Check<NewDispenser>[] = [
 ];
 
 /**
- * Returns whether another address may take the payments: it allowed that, is new in this block, or has taken the
- * source's before. From the height of DISPENSER_LIMITS on, no command of a BATCH may name another one: a decoder cannot
- * tell which a ledger refuses, so each would cost it thousands of rows.
+ * Returns whether an address may take the payments: it is the source's own, allowed that, is new in this block, or has
+ * taken the source's before.
+ *
+ * From the height of DISPENSER_LIMITS on, no command of a BATCH may name another one: a decoder cannot tell which a
+ * ledger refuses, so each would cost it thousands of rows. And an address that said nothing is for the first source
+ * alone that opens a dispenser there.
  */
 function isPermitted({ getAddress }: NewDispenser, { action, ledger, rules }: Step): boolean {
   if (getAddress === action.source) return true;
-  if (action.siblings.length > 0 && rules.isActive('DISPENSER_LIMITS', action.block.height)) return false;
-  return (
-    ledger.preferences(getAddress)?.dispenser === FOREIGN_PAYMENTS ||
-    ledger.get('addressId', getAddress) === null ||
-    action.block.newAddresses.has(getAddress) ||
-    ledger.get('served', `${action.source}|${getAddress}`)
-  );
+  const isNew = ledger.get('addressId', getAddress) === null || action.block.newAddresses.has(getAddress);
+  const preference = ledger.preferences(getAddress)?.dispenser ?? null;
+  if (!rules.isActive('DISPENSER_LIMITS', action.block.height))
+    return preference === FOREIGN_PAYMENTS || isNew || ledger.get('served', `${action.source}|${getAddress}`);
+  if (action.siblings.length > 0) return false;
+  if (preference !== null) return preference === FOREIGN_PAYMENTS;
+  const first = ledger.get('firstSeller', getAddress);
+  return first === null ? isNew : first === action.source;
 }
 
 const create = defineAction<NewDispenser>({
@@ -186,6 +190,7 @@ const create = defineAction<NewDispenser>({
     const left = give.isOwnership ? ONE : leg.escrow!;
     holdSide({ ...give, amount: left }, action.source, step);
     ledger.set('served', `${action.source}|${leg.getAddress}`, true);
+    if (ledger.get('firstSeller', leg.getAddress) === null) ledger.set('firstSeller', leg.getAddress, action.source);
     const dispenser: Dispenser = {
       kind: 'dispenser',
       index: action.index,

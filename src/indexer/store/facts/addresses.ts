@@ -95,3 +95,22 @@ export async function hasServed(loading: Loading, addresses: readonly string[]):
   );
   return found.length > 0;
 }
+
+/** Loads the sources of the first valid dispensers at some addresses. */
+export async function loadFirstSellers(keys: readonly string[], loading: Loading): Promise<void> {
+  const { connection, view } = loading;
+  const ids = await addressIds(loading, keys);
+  const list = pairsOf(keys.flatMap((key, n) => (ids.has(key) ? [[n, ids.get(key)!] as const] : [])));
+  const found =
+    list === null
+      ? []
+      : await rows<{ n: number; source: string }>(
+          connection,
+          `WITH w (n, id) AS (${list}) SELECT v.n, s.address AS source FROM (SELECT w.n,
+             (SELECT d.action_index FROM dispensers d FORCE INDEX (get_address_id)
+              WHERE d.get_address_id = w.id AND d.status_id = ${VALID_STATUS} ORDER BY d.action_index LIMIT 1) AS oldest FROM w) v
+           STRAIGHT_JOIN actions x ON x.action_index = v.oldest STRAIGHT_JOIN index_addresses s ON s.id = x.source_id`
+        );
+  const sellers = new Map(found.map(({ n, source }) => [Number(n), source]));
+  for (const [n, key] of keys.entries()) view.load('firstSeller', key, sellers.get(n));
+}

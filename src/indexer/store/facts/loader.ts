@@ -6,7 +6,7 @@ import { splitPair } from '../../state/keys.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { loadSleeps, readList, readPast } from './actions.ts';
-import { addressIds, addressNames, hasServed, loadPreferences } from './addresses.ts';
+import { addressIds, addressNames, hasServed, loadFirstSellers, loadPreferences } from './addresses.ts';
 import { readGates } from './gates.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
 import { loadAwaitedMatches, loadLiveOffers, readOffers } from './offers.ts';
@@ -121,6 +121,7 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   served: async (keys, loading) => {
     for (const key of keys) loading.view.load('served', key, await hasServed(loading, key.split('|')));
   },
+  firstSeller: loadFirstSellers,
   signer: async (keys, { connection, view }) => {
     const signers = await readSigners(connection, keys);
     for (const key of keys) view.load('signer', key, signers.get(key));

@@ -2,7 +2,6 @@ import type { Command } from './cli/command.ts';
 import { loadCommand } from './cli/commands.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
 import { commandHelp, overallHelp } from './cli/help.ts';
-import { SERVICES } from './cli/services/service-names.ts';
 import { describeConfig } from './config/describe.ts';
 import { environment } from './config/environment.ts';
 import type { Environment } from './config/variables.ts';
@@ -10,6 +9,7 @@ import { PlatformError } from './errors.ts';
 import { logToTerminal } from './log.ts';
 import { endWithGuardian, runGuarded } from './process/guardian.ts';
 import { describeLicences, describeVersion } from './process/program.ts';
+import { SERVICE_COMMANDS } from './services.ts';
 
 const NO_GUARDIAN = '--no-guardian';
 const NO_TELEMETRY = '--no-telemetry';
@@ -26,7 +26,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
     if (name === '--licences' || name === '--licenses') return await printLong(describeLicences());
-    const isService = SERVICES.includes(name);
+    const isService = SERVICE_COMMANDS.includes(name);
     const reports = !argv.includes(NO_TELEMETRY);
     if (isService && !reports) await rememberNoTelemetry();
     // Before the command is loaded: a guardian needs nothing of it.
@@ -74,7 +74,7 @@ async function printLong(text: string): Promise<number> {
 async function checkConfig({ name, variables, checks = {} }: Command, env: Environment): Promise<number> {
   if (!variables) return print(`platform-node ${name} reads no variables`);
   const warn = (line: string) => console.error(`platform-node ${name}: ${line}`);
-  const { loadSettings } = await import('./cli/settings.ts');
+  const { loadSettings } = await import('./discovery/settings.ts');
   const loaded = await loadSettings({ name, variables, checks }, env, {
     waits: false,
     log: { warn, info: () => undefined }

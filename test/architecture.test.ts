@@ -12,6 +12,9 @@ const REPLICA = ['src/db/replica/apply/', 'src/db/replica/'];
 /** The actor's end of a thread, and what both ends share. */
 const THREAD = ['actors/runtime/thread/', 'actors/runtime/'];
 const FASTIFY = ['fastify', '@fastify/', 'typebox'];
+/** The room of each service's definition, and of what puts the service together. */
+const COMPOSITIONS = 'src/<service>/{service,start}';
+const COMPOSITION_FILE = /^src\/(?!config\/)[\w-]+\/(?:service\.ts|start\.ts|start\/.+)$/;
 
 /**
  * Each room from the top to the bottom of the house, then the packages and rooms that it may import; itself is always free.
@@ -22,9 +25,20 @@ const FASTIFY = ['fastify', '@fastify/', 'typebox'];
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   // The compositions: they know every room and hold no logic of one.
-  'src/main.ts': ['src/cli/', 'src/process/', 'src/config/', 'src/errors.ts', 'src/log.ts'],
+  'src/main.ts': [
+    'src/cli/',
+    'src/services.ts',
+    'src/discovery/',
+    'src/process/',
+    'src/config/',
+    'src/errors.ts',
+    'src/log.ts'
+  ],
   'src/cli/': ['node:', 'typebox', BELOW],
   'src/devnet/': ['node:', 'mysql2/promise', BELOW],
+  'src/services.ts': [COMPOSITIONS, 'type src/service/'],
+  [COMPOSITIONS]: ['node:', BELOW],
+  'src/discovery/': ['src/hub/', 'src/config/', 'src/coin/', 'src/log.ts', 'src/errors.ts'],
   'src/telemetry/': ['node:', 'typebox', 'src/coin/', 'src/config/', ...BASICS],
   // It shares no code with the replication on purpose.
   'src/verify/': ['mysql2/promise', 'src/errors.ts'],
@@ -232,6 +246,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/db/source/changes/': [...TABLES, ...BASICS],
   'src/db/ddl/': [...TABLES, ...BASICS],
   'src/db/tables/': ['node:', 'src/db/core/', ...BASICS],
+  'src/service/supervised.ts': [
+    ...['node:', 'actors/runtime/supervision/', 'type actors/runtime/', 'src/service/', 'src/observe/metrics/'],
+    ...['type src/config/', 'type src/log.ts', 'src/wire/']
+  ],
+  'src/service/at-node.ts': [
+    ...['src/service/', 'src/observe/metrics/', 'src/config/', 'src/coin/', 'type src/log.ts']
+  ],
+  'src/service/run.ts': ['node:', 'type src/service/', 'src/process/', 'type src/config/', 'src/log.ts'],
   'src/service/': [
     ...[
       'node:',
@@ -301,6 +323,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 const ROOMS = Object.keys(MAY_IMPORT);
 
 function roomOf(path: string): string | undefined {
+  if (COMPOSITION_FILE.test(path)) return COMPOSITIONS;
   return ROOMS.filter((prefix) => path.startsWith(prefix)).sort((a, b) => b.length - a.length)[0];
 }
 
@@ -459,14 +482,10 @@ test('the rule catches what it is for, types too', () => {
     ['src/verify/side.ts', "export { connect } from '../db/core/connection.ts';", true],
     ['src/wire/data/block.ts', "export type { GroupBlock } from '../../db/source/group-block.ts';", true],
     ['src/coin/rows.ts', "import '../db/core/connection.ts';", true],
-    ['src/sync/service.ts', "const { run } = await import('../cli/services/sync.ts');", true],
+    ['src/sync/start.ts', "const { run } = await import('../cli/service-command.ts');", true],
     ['actors/source/actor.ts', "import { Supervisor } from '../runtime/supervision/supervisor.ts';", true],
     ['src/nowhere/file.ts', '', true],
-    [
-      'src/cli/services/sync.ts',
-      "import { Supervisor } from '../../../actors/runtime/supervision/supervisor.ts';",
-      false
-    ]
+    ['src/hub/start.ts', "import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';", false]
   ];
   for (const [file, source, refused] of seeded) {
     assert.equal(forbiddenImports(file, source).length > 0, refused, `${file}: ${source}`);

@@ -9,6 +9,8 @@ import type { ActorReport, DatabaseReport } from '../src/wire/state/report.ts';
 export interface LiveDatabase extends Omit<ActorView, 'transitions'> {
   /** `indexer/bitcoin/mainnet` */
   readonly key: string;
+  /** Names of the charts of its kind of actor, in this order. */
+  readonly charts: readonly string[];
   readonly report: (ActorReport & Partial<DatabaseReport>) | null;
   /** The slowest of them. */
   readonly subscribers?: readonly SubscriberView[];

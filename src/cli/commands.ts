@@ -1,17 +1,11 @@
 import { nearest } from '../config/nearest.ts';
 import { hasCode, PlatformError } from '../errors.ts';
+import { loadService, SERVICE_COMMANDS } from '../services.ts';
 import type { Command } from './command.ts';
+import { serviceCommand } from './service-command.ts';
 
-/** All commands, in the order of --help. The imports are literal, so that bundlers find them. */
+/** Commands that are no services, in the order of --help. The imports are literal, so that bundlers find them. */
 const MODULES: Readonly<Record<string, () => Promise<object>>> = {
-  sync: () => import('./services/sync.ts'),
-  hub: () => import('./services/hub.ts'),
-  decoder: () => import('./services/decoder.ts'),
-  indexer: () => import('./services/indexer.ts'),
-  explorer: () => import('./services/explorer.ts'),
-  utxo: () => import('./services/utxo.ts'),
-  encoder: () => import('./services/encoder.ts'),
-  miner: () => import('./services/miner.ts'),
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
   replay: () => import('./replay.ts'),
@@ -20,7 +14,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
 };
 
 /** Names of all commands. */
-export const COMMAND_NAMES: readonly string[] = Object.keys(MODULES);
+export const COMMAND_NAMES: readonly string[] = [...SERVICE_COMMANDS, ...Object.keys(MODULES)];
 
 /**
  * Loads the module of one command.
@@ -32,8 +26,11 @@ export async function loadCommand(name: string): Promise<Command> {
     const reason = `unknown command "${name}"; did you mean ${nearest(name, COMMAND_NAMES)}?`;
     throw new PlatformError('COMMAND_INVALID', { reason });
   }
-  const module = (await MODULES[name]!()) as Record<string, Command | undefined>;
-  const command = module[`${name}Command`];
+  const service = await loadService(name);
+  if (service) return serviceCommand(service);
+  const module = (await MODULES[name]!()) as Record<string, Command | (() => Promise<Command>) | undefined>;
+  const made = module[`${name}Command`];
+  const command = typeof made === 'function' ? await made() : made;
   if (!command) throw new PlatformError('INTERNAL', { reason: `src/cli/${name} exports no ${name}Command` });
   return command;
 }

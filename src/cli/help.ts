@@ -1,7 +1,7 @@
 import { helpTable } from '../config/describe.ts';
+import { SERVICE_COMMANDS } from '../services.ts';
 import type { Command } from './command.ts';
 import { listCommands } from './commands.ts';
-import { SERVICES } from './services/service-names.ts';
 
 /** Returns the text of `platform-node --help`. */
 export async function overallHelp(): Promise<string> {
@@ -28,7 +28,7 @@ export function commandHelp({ name, summary, variables, options = [] }: Command)
   const lines = [
     ...options,
     ...(variables ? ['--check-config  print the effective values, secrets masked, and end'] : []),
-    ...(SERVICES.includes(name)
+    ...(SERVICE_COMMANDS.includes(name)
       ? [
           '--no-guardian   run without the process that restarts the service',
           '--no-telemetry  send no usage pings, from now on'

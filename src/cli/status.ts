@@ -6,7 +6,7 @@ import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '
 import { probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { Command, Environment } from './command.ts';
 import { readOptions } from './options.ts';
-import { FACE_VARIABLES, findService, readContainerService } from './services/service-faces.ts';
+import { findService, placeVariables, readContainerService } from './service-address.ts';
 import { textTable } from './table.ts';
 
 const WATCH_EVERY_MS = 1_000;
@@ -24,10 +24,10 @@ interface Status {
  * Command `platform-node status`: prints the state of a running service. Exit codes: 0 when well; 1 when degraded,
  * halted, waiting or down; 69 when unreachable.
  */
-export const statusCommand: Command = {
+export const statusCommand = async (): Promise<Command> => ({
   name: 'status',
   summary: 'prints the state of a running service; without --service that of the sync service',
-  variables: FACE_VARIABLES,
+  variables: await placeVariables(),
   options: [
     '--service <name>  one of sync, hub, decoder, indexer, utxo, encoder, explorer, miner: address and key come from its variables;',
     '                  container: the service that the first process of this container runs',
@@ -68,7 +68,7 @@ export const statusCommand: Command = {
     console.log(options.json ? JSON.stringify(answer) : text);
     return isWell ? 0 : 1;
   }
-};
+});
 
 function readUrl(url: string): string {
   try {

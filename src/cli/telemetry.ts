@@ -4,6 +4,7 @@ import { findText, loadConfig } from '../config/load.ts';
 import { telemetryVariables } from '../config/telemetry.ts';
 import { PlatformError } from '../errors.ts';
 import { VERSION } from '../process/program.ts';
+import { SERVICE_COMMANDS } from '../services.ts';
 import { chooseTelemetry } from '../telemetry/choice.ts';
 import { makePing } from '../telemetry/ping.ts';
 import {
@@ -15,7 +16,6 @@ import {
 } from '../telemetry/preference.ts';
 import { eventOf, reportStart, runningWith } from '../telemetry/report.ts';
 import type { Command, Environment } from './command.ts';
-import { SERVICES } from './services/service-names.ts';
 
 /**
  * Command `platform-node telemetry show [service]
@@ -34,7 +34,8 @@ export const telemetryCommand = {
   ],
 
   async run([word = 'show', service, ...more]: readonly string[], env: Environment): Promise<number> {
-    const isAsked = word === 'show' ? service === undefined || SERVICES.includes(service) : service === undefined;
+    const isAsked =
+      word === 'show' ? service === undefined || SERVICE_COMMANDS.includes(service) : service === undefined;
     if (!['show', 'on', 'off'].includes(word) || !isAsked || more.length > 0)
       throw new PlatformError('COMMAND_INVALID', {
         reason: `telemetry ${[word, service, ...more].join(' ').trim()}: show, show <service>, on or off`
@@ -62,7 +63,7 @@ async function show(directory: string, service: string | undefined, env: Environ
       })
     : (known.installId ?? newId);
   const running = runningWith(known, service === undefined ? undefined : startOf(service, env));
-  const ping = { installId, event: eventOf(known, VERSION), version: VERSION, services: SERVICES, running };
+  const ping = { installId, event: eventOf(known, VERSION), version: VERSION, services: SERVICE_COMMANDS, running };
   console.log(JSON.stringify(await makePing(ping), null, 2));
 }
 
@@ -101,7 +102,7 @@ export async function reportService(name: string, env: Environment): Promise<voi
       config: configOf(env),
       directory: preferenceDirectory(),
       version: VERSION,
-      services: SERVICES,
+      services: SERVICE_COMMANDS,
       print: (line: string) => console.error(line)
     });
   } catch {} // pings are optional: their failure must not reach anybody

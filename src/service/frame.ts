@@ -78,6 +78,8 @@ export interface ServiceDefinition {
   readonly documentation: Documentation;
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly actors: ServiceActors;
+  /** Names of the charts of each kind of actor, in the order in which a page shows them. */
+  readonly charts?: Readonly<Record<string, readonly string[]>>;
   readonly metrics: RequestMetrics;
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
@@ -233,14 +235,25 @@ function registerRoutes(
   parts: FrameParts,
   document: ReturnType<typeof documentRoutes>
 ): void {
-  const { name, version, mode = null, consolePath = '/', rpc, documentation, actors, readiness, config } = service;
+  const {
+    name,
+    version,
+    mode = null,
+    consolePath = '/',
+    rpc,
+    documentation,
+    actors,
+    charts = {},
+    readiness,
+    config
+  } = service;
   const { title, description } = documentation;
   const openRpc = rpc && describeMethods(rpc.methods, { title, version, description });
   app.register(probeRoutes, { readiness });
   service.routes?.(app, parts);
   if (rpc && openRpc) app.register(jsonRpc, { ...parts, rpc, document: openRpc });
   const others = new OtherServices(config.CONSOLE_SERVICES ?? [], config.CONSOLE_SERVICES_KEY);
-  const own = { version, service: name, mode, console: consolePath, actors, readiness };
+  const own = { version, service: name, mode, console: consolePath, actors, charts, readiness };
   app.register(debugRoutes, { ...parts, ...own, others });
   app.register(documentationRoutes, { document, methods: openRpc?.methods });
   app.register(consoleRoutes, service);

@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { createDecoderApp } from '../../src/decoder/app.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
-import { startHub } from '../../src/hub/server.ts';
+import { service } from '../../src/hub/service.ts';
+import { startHub } from '../../src/hub/start.ts';
 import { silentLogger } from '../../src/log.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { definitionOf, FRAME_CONFIG } from '../support/frame.ts';
@@ -59,7 +60,7 @@ describe('who speaks JSON-RPC has the same door', () => {
     const enough = new AbortController();
     const database = { host: '127.0.0.1', port: nobody, name: 'x', user: 'x', pass: 'x' };
     const config = hubConfigOf(database, { HUB_PORT: String(port), HUB_API_KEY: 'k', HUB_RATE_LIMIT_RPM: '100' });
-    const starting = startHub({ config, log: silentLogger }, enough.signal);
+    const starting = startHub({ service, config, log: silentLogger }, enough.signal);
     const listens = () => RawClient.open(`127.0.0.1:${port}`).then(({ socket }) => socket.destroy());
     await eventually('it listens', 10_000, () =>
       listens().then(

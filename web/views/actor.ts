@@ -1,5 +1,4 @@
 import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
-import type { ActorKind } from '../../src/wire/state/actor.ts';
 import { waitOf } from '../../src/wire/state/condition.ts';
 import { machineOf } from '../../src/wire/state/machine-name.ts';
 import { count, duration, h, setText, Table } from '../dom.ts';
@@ -12,26 +11,13 @@ import { ask, type LiveDatabase, type LiveState } from '../live.ts';
 import { why } from './overview.ts';
 import type { View } from './view.ts';
 
-/** Charts of each kind of actor, in this order. */
-const CHARTS: Readonly<Record<ActorKind, readonly string[]>> = {
-  source: ['source', 'balanceTree', 'epochCommit', 'circuitBreaker', 'restart'],
-  replica: ['replica', 'audit', 'balanceTree', 'halt', 'hashQuorum', 'circuitBreaker', 'restart'],
-  decoder: ['decoder', 'mempool', 'restart'],
-  tracker: ['tracker', 'mempool', 'restart'],
-  explorer: ['availability', 'circuitBreaker', 'restart'],
-  hub: ['circuitBreaker', 'restart'],
-  prices: ['priceRound', 'circuitBreaker', 'restart'],
-  encoder: [],
-  miner: [],
-  indexer: ['indexer', 'watchdog', 'balanceTree', 'hubPush', 'circuitBreaker', 'restart']
-};
 /** Machines that tell nothing until they leave the state that they begin in. */
 const AT_REST: Readonly<Record<string, string>> = { restart: 'running', circuitBreaker: 'closed' };
 const SHOWN_EVENTS = 30;
 
-/** Names of an actor's machines for which there are charts: one for each instance, in the order of `CHARTS`. */
-export function chartedMachines({ kind, machines }: Pick<LiveDatabase, 'kind' | 'machines'>): string[] {
-  return CHARTS[kind].flatMap((machine) => {
+/** Names of an actor's machines for which there are charts: one for each instance, in the order of `charts`. */
+export function chartedMachines({ charts, machines }: Pick<LiveDatabase, 'charts' | 'machines'>): string[] {
+  return charts.flatMap((machine) => {
     const instances = Object.keys(machines).filter((name) => name !== machine && machineOf(name) === machine);
     return instances.length > 0 ? instances.sort() : [machine];
   });

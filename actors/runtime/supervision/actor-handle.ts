@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { PlatformError } from '../../../src/errors.ts';
 import { entryUrl } from '../../../src/process/program.ts';
+import type { ActorKind } from '../../../src/wire/state/actor.ts';
 import {
   type AskOptions,
   Channel,
@@ -21,10 +22,8 @@ const ORDER_PATIENCE_MS = 100;
 /** Of a thread that is in JavaScript or idle it takes milliseconds. */
 const END_PATIENCE_MS = 10_000;
 
-/** What the thread of a kind of actor starts from. */
-export function actorEntry(
-  kind: 'decoder' | 'explorer' | 'hub' | 'indexer' | 'prices' | 'replica' | 'source' | 'tracker'
-): URL {
+/** Returns what the thread of a kind of actor starts from. @throws {PlatformError} TEMP_UNUSABLE */
+export function actorEntry(kind: ActorKind): URL {
   return entryUrl(`actors/${kind}/actor`);
 }
 

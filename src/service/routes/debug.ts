@@ -4,14 +4,14 @@ import Type, { type TSchema } from 'typebox';
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
 import { DatabaseIdSchema } from '../../wire/data/database.ts';
-import { ACTOR_SUBJECTS, type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/state/actor.ts';
+import { type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/state/actor.ts';
 import type { Pipeline } from '../../wire/state/pipeline.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
 import { type AddressReader, isNear } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
-import { oneOf, wholeNumber } from '../parameters.ts';
+import { wholeNumber } from '../parameters.ts';
 import type { OtherServices } from '../platform/other-services.ts';
 import { platformView } from '../platform/platform-view.ts';
 import type { Readiness } from '../readiness.ts';
@@ -45,6 +45,8 @@ export interface DebugDeps {
   /** Path of the console page. */
   readonly console: string;
   readonly actors: ServiceActors;
+  /** Names of the charts of each kind of actor, in the order in which a page shows them. */
+  readonly charts?: Readonly<Record<string, readonly string[]>>;
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly others: OtherServices;
   readonly addressOf: AddressReader;
@@ -54,7 +56,10 @@ export interface DebugDeps {
 const AfterSchema = Type.Object({
   after: Type.Optional(wholeNumber({ min: 0, note: 'the last entry that the caller has' }))
 });
-const ActorParams = { ...DatabaseIdSchema.properties, dbType: oneOf(ACTOR_SUBJECTS) };
+const ActorParams = {
+  ...DatabaseIdSchema.properties,
+  dbType: Type.String({ pattern: '^[a-z]{1,32}$', description: 'kind of database, or what the actor does' })
+};
 const AnswerSchema = Type.Object({ ok: Type.Boolean(), action: Type.String(), ...ActorParams });
 
 /** A console looks twice a second. */
@@ -111,7 +116,7 @@ export const debugRoutes: FastifyPluginAsyncTypebox<DebugDeps> = async (app, dep
 };
 
 const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
-  const { version, service, mode, console, actors, addressOf, authenticator, others } = deps;
+  const { version, service, mode, console, actors, charts = {}, addressOf, authenticator, others } = deps;
   const { timeline } = actors;
   const instance = randomUUID();
   const lookAtService = async (): Promise<ServiceLook> => {
@@ -124,6 +129,7 @@ const liveRoute: FastifyPluginAsyncTypebox<DebugDeps> = async (app, deps) => {
     const found = actors.list().map(({ transitions: _, ...actor }) => ({
       key: actorKey(actor.id),
       ...actor,
+      charts: charts[actor.kind] ?? [],
       ...actors.describe(actor.id)
     }));
     const text = `"databases":${JSON.stringify(found)},"pipeline":${JSON.stringify(actors.pipeline())}`;

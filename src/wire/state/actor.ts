@@ -1,14 +1,14 @@
-import { type DatabaseId, DB_TYPES, type DbType } from '../data/database.ts';
+import { type DatabaseId, DB_TYPES } from '../data/database.ts';
 
-const NETWORK_ACTORS = ['decoder', 'indexer', 'tracker', 'encoder', 'explorer', 'hub', 'prices', 'miner'] as const;
-type NetworkActorKind = (typeof NETWORK_ACTORS)[number];
-
-/** What an actor does. Sources and replicas are of one database each, the others of a network. */
-export type ActorKind = 'source' | 'replica' | NetworkActorKind;
+/**
+ * What an actor does, in one word, such as `source` or `tracker`: the folder of `actors/` that its thread starts from.
+ * Sources and replicas are of one database each, the others of a network.
+ */
+export type ActorKind = string;
 
 /** The actor of a service that works for one network. */
 export interface ActorId {
-  readonly kind: NetworkActorKind;
+  readonly kind: ActorKind;
   readonly chain: string;
   readonly network: string;
 }
@@ -21,17 +21,13 @@ export function actorKey(name: ActorName): string {
   return `${subjectOf(name)}/${name.chain}/${name.network}`;
 }
 
-/** The first word of a key: a kind of database, or what the actor does. */
-export type ActorSubject = DbType | NetworkActorKind;
-export const ACTOR_SUBJECTS: readonly ActorSubject[] = [...new Set([...DB_TYPES, ...NETWORK_ACTORS])];
-
 /** The first word of the key. */
-export function subjectOf(name: ActorName): ActorSubject {
+export function subjectOf(name: ActorName): string {
   return 'dbType' in name ? name.dbType : name.kind;
 }
 
 /** The name whose key has these words. */
-export function actorNamed(subject: ActorSubject, chain: string, network: string): ActorName {
+export function actorNamed(subject: string, chain: string, network: string): ActorName {
   const dbType = DB_TYPES.find((type) => type === subject);
-  return dbType ? { dbType, chain, network } : { kind: subject as NetworkActorKind, chain, network };
+  return dbType ? { dbType, chain, network } : { kind: subject, chain, network };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { listMigrations, runMigrations } from '../../../src/cli/decoder-migrations.ts';
 import { connect } from '../../../src/db/core/connection.ts';
+import { listMigrations, runMigrations } from '../../../src/decoder/migration-orders.ts';
 import { checksumOf, MIGRATIONS, type Migration, migrate, readMigrations } from '../../../src/decoder/migrations.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { query } from '../../support/decoder/loop.ts';

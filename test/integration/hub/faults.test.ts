@@ -11,7 +11,8 @@ import { exitCodeOf } from '../../../src/cli/exit-codes.ts';
 import { connect, rows } from '../../../src/db/core/connection.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { PRIVATE_ACCOUNT, startMariaDb } from '../../../src/devnet/processes/mariadb.ts';
-import { startHub } from '../../../src/hub/server.ts';
+import { service } from '../../../src/hub/service.ts';
+import { startHub } from '../../../src/hub/start.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
@@ -82,7 +83,7 @@ async function createAccount(t: TestContext, grants: (user: string) => string[])
 
 test('connections that MariaDB ended while they rested fail no call, neither reads nor writes: each is done once, on another', async (t) => {
   const database = await createDatabase('hub');
-  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
+  const hub = await startHub({ service, config: hubConfigOf(database), log: silentLogger });
   t.after(hub.stop);
   const admin = await connect(await testServer());
   t.after(() => admin.end());
@@ -124,11 +125,11 @@ test('final exit and one line: the account may not create the database', async (
 
 test('an account without CREATE serves a database that is there', async (t) => {
   const database = await createDatabase('hub');
-  await (await startHub({ config: hubConfigOf(database), log: silentLogger })).stop();
+  await (await startHub({ service, config: hubConfigOf(database), log: silentLogger })).stop();
   const account = await createAccount(t, (user) => [
     `GRANT SELECT, INSERT, UPDATE, DELETE ON \`${database.name}\`.* TO ${user}`
   ]);
-  const hub = await startHub({ config: hubConfigOf({ ...account, name: database.name }), log: silentLogger });
+  const hub = await startHub({ service, config: hubConfigOf({ ...account, name: database.name }), log: silentLogger });
   t.after(hub.stop);
   const written = await ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host: 'h' } } } } });
   assert.deepEqual(written.json.result, { status: 'success' });
@@ -180,7 +181,7 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
   await server.stop(); // it has its accounts now
   const database = { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT, name: 'hub' };
   const breaker = { failureThreshold: 3, cooldownMs: 100, trialTimeoutMs: 5_000 };
-  const starting = startHub({ config: hubConfigOf(database), log: silentLogger, breaker });
+  const starting = startHub({ service, config: hubConfigOf(database), log: silentLogger, breaker });
   server = await startMariaDb(directory, [], port);
   const hub = await starting;
   t.after(hub.stop);
@@ -224,7 +225,7 @@ test('DATABASE_READ_ONLY: while MariaDB takes no writes reads go on, no ping is 
   await admin.query("CREATE USER 'hub'@'127.0.0.1' IDENTIFIED BY 'password-of-a-hub'");
   await admin.query("GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON `hub`.* TO 'hub'@'127.0.0.1'");
   const database = { host: '127.0.0.1', port: server.port, user: 'hub', pass: HUB_PASSWORD, name: 'hub' };
-  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
+  const hub = await startHub({ service, config: hubConfigOf(database), log: silentLogger });
   t.after(hub.stop);
   const write = (host: string) => ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host } } } } });
   const kept = async () => (await ask(hub.port, 'getallconfigs')).json.result?.configs.bitcoin.mainnet.m.host;
@@ -291,7 +292,7 @@ test('while MariaDB hangs, what services read and write fails before they give u
 
 test('connections that the database kills cost a request at most', async (t) => {
   const database = await createDatabase('hub');
-  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
+  const hub = await startHub({ service, config: hubConfigOf(database), log: silentLogger });
   t.after(hub.stop);
   assert.equal((await ask(hub.port, 'ping')).status, 200);
   const admin = await connect(database);
@@ -307,7 +308,7 @@ test('connections that the database kills cost a request at most', async (t) => 
 
 test('a request that is under way when the hub stops is finished, and the stop waits for nothing else', async () => {
   const database = await createDatabase('hub');
-  const hub = await startHub({ config: hubConfigOf(database), log: silentLogger });
+  const hub = await startHub({ service, config: hubConfigOf(database), log: silentLogger });
   const other = await connect(database);
   await other.query('START TRANSACTION');
   await other.query("INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '0')");

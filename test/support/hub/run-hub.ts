@@ -1,4 +1,5 @@
-import { startHub } from '../../../src/hub/server.ts';
+import { service } from '../../../src/hub/service.ts';
+import { startHub } from '../../../src/hub/start.ts';
 import { type Logger, silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { hubConfigOf } from '../hub-config.ts';
@@ -27,7 +28,7 @@ export async function runHub(
   { database, log = silentLogger }: { readonly database?: DatabaseCoordinates; readonly log?: Logger } = {}
 ): Promise<RunningHub> {
   const own = database ?? (await createDatabase('hub'));
-  const hub = await startHub({ config: hubConfigOf(own, env), log });
+  const hub = await startHub({ service, config: hubConfigOf(own, env), log });
   const url = `http://127.0.0.1:${hub.port}`;
   const post: RunningHub['post'] = async (body, headers = {}) => {
     const init = {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
-import { startHub } from '../../../src/hub/server.ts';
+import { service } from '../../../src/hub/service.ts';
+import { startHub } from '../../../src/hub/start.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { compareDatabases, type Verdict } from '../../../src/verify/compare.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
@@ -39,7 +40,7 @@ export interface TestHub {
 /** @param database default: one of its own */
 export async function openTestHub(database?: DatabaseCoordinates): Promise<TestHub> {
   const config = hubConfigOf(database ?? (await createDatabase('hub')));
-  const hub = await startHub({ config, log: silentLogger });
+  const hub = await startHub({ service, config, log: silentLogger });
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= hub.stop());
   atEnd(stop);

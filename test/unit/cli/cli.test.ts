@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { COMMAND_NAMES } from '../../../src/cli/commands.ts';
-import { readContainerService } from '../../../src/cli/services/service-faces.ts';
+import { readContainerService } from '../../../src/cli/service-address.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exploredNetworks } from '../../../src/cli/services/explored-networks.ts';
+import { exploredNetworks } from '../../../src/explorer/start/explored-networks.ts';
 import { MASK } from '../../../src/hub/store/config-tree.ts';
 
 test('a hub that masks passwords is named as the reason, with its remedy', () => {

@@ -14,7 +14,7 @@ registerHooks({
 const isTracing = (specifier: string): boolean => /@fastify\/otel|@opentelemetry\/(?!api$)/.test(specifier);
 
 test('a service that traces nothing does not even load what would; with an endpoint it is loaded', async () => {
-  await import('../../../src/sync/service.ts');
+  await import('../../../src/sync/start.ts');
   assert.ok(resolved.length > 100);
   assert.deepEqual(resolved.filter(isTracing), []);
   const { openTracing } = await import('../../../src/observe/tracing.ts');

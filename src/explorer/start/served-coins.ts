@@ -1,11 +1,11 @@
 import type { ExplorerActorData, ExplorerAsks } from '../../../actors/explorer/actor.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
-import type { Coin } from '../../explorer/coins.ts';
-import { askIndexer } from '../../explorer/indexer-calls.ts';
-import type { ExplorerReport } from '../../explorer/report.ts';
 import type { Logger } from '../../log.ts';
+import type { OpenLoops } from '../../service/supervised.ts';
+import type { Coin } from '../coins.ts';
+import { askIndexer } from '../indexer-calls.ts';
+import type { ExplorerReport } from '../report.ts';
 import type { ExploredNetwork } from './explored-networks.ts';
-import type { OpenService } from './supervised.ts';
 
 /** A network that is served. */
 interface Served {
@@ -15,7 +15,7 @@ interface Served {
 }
 
 interface ServedCoinsOptions {
-  readonly loops: Pick<OpenService<ExplorerReport, ExplorerAsks>, 'supervisor' | 'viewOf' | 'startLoop'>;
+  readonly loops: Pick<OpenLoops<ExplorerReport, ExplorerAsks>, 'supervisor' | 'viewOf' | 'startLoop'>;
   readonly log: Pick<Logger, 'info' | 'warn'>;
   /** Milliseconds that one read may take. */
   readonly readLimitMs: number;

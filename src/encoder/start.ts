@@ -1,35 +1,17 @@
-import { NodeChain } from '../../coin/node/node-chain.ts';
-import { NodeWatch } from '../../coin/node/node-watch.ts';
-import { placeOf } from '../../config/service.ts';
-import { serviceUrlOf } from '../../config/service-url.ts';
-import { type EncoderConfig, encoderChecks, encoderVariables } from '../../config/services/encoder.ts';
-import { createEncoderApp } from '../../encoder/app.ts';
-import { type CoinTracker, NodeCoins } from '../../encoder/coins.ts';
-import { NodePolicyReader } from '../../encoder/node-policy.ts';
-import { Reservations } from '../../encoder/reservations.ts';
-import { readTrackedCoins } from '../../encoder/tracker-coins.ts';
-import type { OwnNode } from '../../encoder/tracker-fault.ts';
-import { TrackerWatch } from '../../encoder/tracker-watch.ts';
-import type { Logger } from '../../log.ts';
-import type { Command, Environment } from '../command.ts';
-import { readOptions } from '../options.ts';
-import { loadSettings } from '../settings.ts';
-import { startAtNode } from './node-service.ts';
-import { type RunningService, runService } from './run-service.ts';
-
-/** Command `platform-node encoder`: builds transactions that carry actions until a signal. */
-export const encoderCommand = {
-  name: 'encoder',
-  summary: 'builds unsigned transactions that carry actions, and broadcasts signed ones',
-  variables: encoderVariables,
-  checks: encoderChecks,
-
-  async run(argv: readonly string[], env: Environment): Promise<number> {
-    readOptions(argv, {});
-    const loaded = await loadSettings(encoderCommand, env);
-    return await runService('encoder', loaded, startEncoder);
-  }
-} satisfies Command<typeof encoderVariables>;
+import { NodeChain } from '../coin/node/node-chain.ts';
+import { NodeWatch } from '../coin/node/node-watch.ts';
+import { placeOf } from '../config/service.ts';
+import { serviceUrlOf } from '../config/service-url.ts';
+import type { EncoderConfig } from '../config/services/encoder.ts';
+import { startAtNode } from '../service/at-node.ts';
+import type { RunningService, Start } from '../service/define.ts';
+import { createEncoderApp } from './app.ts';
+import { type CoinTracker, NodeCoins } from './coins.ts';
+import { NodePolicyReader } from './node-policy.ts';
+import { Reservations } from './reservations.ts';
+import { readTrackedCoins } from './tracker-coins.ts';
+import type { OwnNode } from './tracker-fault.ts';
+import { TrackerWatch } from './tracker-watch.ts';
 
 /** Most reserved coins of one caller without a key. */
 const MOST_OPEN_RESERVATIONS = 2_000;
@@ -41,11 +23,11 @@ const NODE_RETRIES = 1;
 const NEEDS = { hasIndex: true, blocksFrom: null, isWhole: true } as const;
 
 /** Starts the encoder. While it serves, it checks the node's network and requirements. */
-function startEncoder(config: EncoderConfig, log: Logger): Promise<RunningService> {
+export function startEncoder(config: EncoderConfig, { service, log }: Start): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
   const trackerUrl = serviceUrlOf(config.UTXO_TRACKER_URL, config.UTXO_TRACKER_API_PORT);
   return startAtNode({
-    name: 'encoder',
+    service,
     config,
     log,
     place: placeOf(config, 'ENCODER'),

@@ -1,19 +1,22 @@
-import { hubsOf } from '../../config/hub-client.ts';
-import { type SyncConfig, sourcesOf } from '../../config/services/sync.ts';
-import { connect, rows } from '../../db/core/connection.ts';
-import { isForeign, type ReplicaState, readReplicaState } from '../../db/replica/state.ts';
-import { hasCode, PlatformError } from '../../errors.ts';
-import { createHubClient, discoverDatabases } from '../../hub/client.ts';
-import { coordinatesOf } from '../../sync/actor-specs.ts';
-import { partOf, refuseUnmatched } from '../../sync/chain-settings.ts';
-import { SourceClient, type SourceSize } from '../../sync/client/source-client.ts';
-import { excludeDatabases } from '../../sync/exclusions.ts';
-import { readSourceCa } from '../../sync/source-ca.ts';
-import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../../wire/data/database.ts';
+import { hubsOf } from '../config/hub-client.ts';
+import { type SyncConfig, sourcesOf } from '../config/services/sync.ts';
+import { connect, rows } from '../db/core/connection.ts';
+import { isForeign, type ReplicaState, readReplicaState } from '../db/replica/state.ts';
+import { hasCode, PlatformError } from '../errors.ts';
+import { createHubClient, discoverDatabases } from '../hub/client.ts';
+import type { Done } from '../service/define.ts';
+import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../wire/data/database.ts';
+import { coordinatesOf } from './actor-specs.ts';
+import { partOf, refuseUnmatched } from './chain-settings.ts';
+import { SourceClient, type SourceSize } from './client/source-client.ts';
+import { excludeDatabases } from './exclusions.ts';
+import { readSourceCa } from './source-ca.ts';
 
 /** Usual speed of a bulk load including checks. An estimate for plans only. */
 const ROWS_PER_SECOND = 60_000;
 const HUB_TIMEOUT_MS = 10_000;
+/** Exit code of sysexits(3) after which no other start is tried. */
+const UNAVAILABLE = 69;
 
 /** Planned work of a client for one database. */
 interface PlannedDatabase {
@@ -32,7 +35,7 @@ interface PlannedDatabase {
  *
  * @throws {PlatformError} CONFIG_INVALID, HUB_UNREACHABLE, DATABASE_REFUSED, DATABASE_UNAVAILABLE
  */
-export async function planSync(config: SyncConfig): Promise<PlannedDatabase[]> {
+async function planSync(config: SyncConfig): Promise<PlannedDatabase[]> {
   if (config.SYNC_MODE !== 'client')
     throw new PlatformError('COMMAND_INVALID', { reason: '--dry-run is for SYNC_MODE=client' });
   const ca = await readSourceCa(config);
@@ -45,6 +48,12 @@ export async function planSync(config: SyncConfig): Promise<PlannedDatabase[]> {
   refuseUnmatched(databases, config);
   const { kept } = excludeDatabases(databases, config.SYNC_EXCLUDE);
   return Promise.all(kept.map(async ({ id, coordinates }) => plan(id, coordinatesOf(config, coordinates), config, ca)));
+}
+
+/** Runs `--dry-run`. @returns the plan; exit code 0 when every replica can be made @throws as `planSync` */
+export async function describePlan(config: SyncConfig): Promise<Done> {
+  const planned = await planSync(config);
+  return { text: planText(planned), exitCode: planned.every(({ possible }) => possible) ? 0 : UNAVAILABLE };
 }
 
 async function plan(
@@ -123,7 +132,7 @@ async function askSources(
 }
 
 /** Returns the plan as text, one line per database. */
-export function planText(planned: readonly PlannedDatabase[]): string {
+function planText(planned: readonly PlannedDatabase[]): string {
   const lines = planned.map(({ database, replica, action, rows: count, bytes, minutes }) => {
     const figures = [
       ...(count === null ? [] : [`about ${count.toLocaleString('en')} rows`]),

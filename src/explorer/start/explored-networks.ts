@@ -3,12 +3,12 @@ import { databaseOf } from '../../config/database.ts';
 import { findText, loadConfig, type Sources } from '../../config/load.ts';
 import { serviceUrlOf } from '../../config/service-url.ts';
 import { type ExplorerConfig, explorerVariables } from '../../config/services/explorer.ts';
+import { unsetPlaces } from '../../discovery/settings.ts';
 import { PlatformError } from '../../errors.ts';
-import type { IndexerPlace } from '../../explorer/indexer-calls.ts';
 import type { ConfigTree } from '../../hub/client.ts';
 import { pickSettings } from '../../hub/settings.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
-import { unsetPlaces } from '../settings.ts';
+import type { IndexerPlace } from '../indexer-calls.ts';
 
 /** A network that an explorer serves, with the coordinates of its databases. */
 export interface ExploredNetwork {

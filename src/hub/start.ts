@@ -10,9 +10,8 @@ import { PlatformError, type WireError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { describeOracle } from '../observe/metrics/oracle.ts';
-import { openServiceBase } from '../service/base.ts';
-import { listen } from '../service/ingress/listen.ts';
-import { stopInOrder } from '../service/stop-order.ts';
+import type { OpenedBy } from '../service/define.ts';
+import { openService } from '../service/open-service.ts';
 import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';
@@ -26,6 +25,7 @@ export interface HubOptions {
   /** HUB_PORT=0 takes a free one. */
   readonly config: HubConfig;
   readonly log: Logger;
+  readonly service: OpenedBy;
   /** When the database is taken for down, default after 10 failures for 30 seconds. */
   readonly breaker?: BreakerInput;
 }
@@ -52,16 +52,14 @@ const PRICES = { ...HUB, kind: 'prices' } as const;
  * @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID (the address, TELEMETRY_GEO_DB), DATABASE_REFUSED
  */
 export async function startHub(
-  { config, log, breaker }: HubOptions,
+  { config, log, service, breaker }: HubOptions,
   signal = new AbortController().signal
 ): Promise<Hub> {
   const placeOf = await openPlaces(config.TELEMETRY_GEO_DB);
   const coordinates = databaseOf(config, 'HUB');
-  const ended = Promise.withResolvers<void>();
   const ready = Promise.withResolvers<void>();
   signal.addEventListener('abort', () => ready.reject(signal.reason));
-  // Whoever waits for them is told; they may end while nobody does.
-  for (const { promise } of [ended, ready]) promise.catch(() => undefined);
+  ready.promise.catch(() => undefined); // it may end before somebody waits for it
   let state: HubDatabaseState = { isReady: false, circuit: 'closed', takesWrites: true };
   let wasReady = false;
   let pricing: PricesState | undefined;
@@ -88,59 +86,55 @@ export async function startHub(
     },
     actors: () => supervisor.list().map((actor) => ({ actor, report: reportNow(actor.id) }))
   });
-  const base = await openServiceBase('hub', config.OTEL_EXPORTER_OTLP_ENDPOINT, metrics);
-  const supervisor = new Supervisor<HubAsks, Record<never, never>, HubNotices & PricesNotices, ActorId>({
-    ...{ log, handlers: {}, ...base.observers },
-    listeners: {
-      state: (next: HubDatabaseState) => {
-        state = next;
-        wasReady ||= next.isReady;
-        if (next.isReady) ready.resolve();
-      },
-      refused: (error: WireError) => ready.reject(PlatformError.fromWire(error)),
-      pricing: (next: PricesState) => {
-        pricing = next;
-      },
-      priced: () => stream.changed()
-    },
-    onFatal: (error) => {
-      ready.reject(error);
-      ended.reject(error);
-    }
-  });
-  const database = remoteDatabase({
-    ask: (type, body, options) => supervisor.handle(HUB).ask(type, body, options),
-    state: () => state
-  });
-  const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
-  const limits = { sends: config.WS_BACKPRESSURE_LIMIT, bytes: config.WS_BACKPRESSURE_MAX_BYTES };
-  const stream = new PriceStream(database, log, limits);
-  const app = createHubApp({
-    ...{ ...base, config, log, database, stream, serves, placeOf, clockOffMs: () => pricing?.clockOffMs ?? 0 },
-    actors: {
-      list: () => supervisor.list(),
-      timeline: supervisor.timeline,
-      control: supervisor,
-      describe: (id) => ({ report: reportNow(id) ?? null })
-    }
-  });
-  const stop = () =>
-    stopInOrder({
-      graceMs: config.SHUTDOWN_GRACE_MS,
-      closeDoor: () => app.close(),
-      endWork: (graceMs) => supervisor.stopAll(graceMs),
-      closeRest: [() => base.close()]
-    });
-  try {
-    const port = await listen(app, {
-      service: 'hub',
+  const { supervisor, port, ended, stop } = await openService({
+    ...{ service, config, log, metrics },
+    place: {
       host: config.HUB_HOST,
       port: config.HUB_PORT,
       variables: { host: 'HUB_HOST', port: 'HUB_PORT', key: 'HUB_API_KEY' },
-      log,
       hasKey: config.HUB_API_KEY !== undefined,
       exposure: 'ANYONE who reaches this port can change the configuration, and read its database passwords'
-    });
+    },
+    open: (base, fail) => {
+      const supervisor = new Supervisor<HubAsks, Record<never, never>, HubNotices & PricesNotices, ActorId>({
+        ...{ log, handlers: {}, ...base.observers },
+        listeners: {
+          state: (next: HubDatabaseState) => {
+            state = next;
+            wasReady ||= next.isReady;
+            if (next.isReady) ready.resolve();
+          },
+          refused: (error: WireError) => ready.reject(PlatformError.fromWire(error)),
+          pricing: (next: PricesState) => {
+            pricing = next;
+          },
+          priced: () => stream.changed()
+        },
+        onFatal: (error) => {
+          ready.reject(error);
+          fail(error);
+        }
+      });
+      const database = remoteDatabase({
+        ask: (type, body, options) => supervisor.handle(HUB).ask(type, body, options),
+        state: () => state
+      });
+      const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
+      const limits = { sends: config.WS_BACKPRESSURE_LIMIT, bytes: config.WS_BACKPRESSURE_MAX_BYTES };
+      const stream = new PriceStream(database, log, limits);
+      const app = createHubApp({
+        ...{ ...base, config, log, database, stream, serves, placeOf, clockOffMs: () => pricing?.clockOffMs ?? 0 },
+        actors: {
+          list: () => supervisor.list(),
+          timeline: supervisor.timeline,
+          control: supervisor,
+          describe: (id) => ({ report: reportNow(id) ?? null })
+        }
+      });
+      return { app, supervisor, endWork: (graceMs: number) => supervisor.stopAll(graceMs) };
+    }
+  });
+  try {
     for (const warning of openGates(config)) log.warn(warning);
     for (const name of unusedOf(config))
       log.warn(`${name} is set and not used: this hub has no validator mode yet; unset it, or leave it for then`);
@@ -155,7 +149,7 @@ export async function startHub(
       supervisor.start({ id: PRICES, kind: PRICES.kind, entry: actorEntry('prices'), workerData });
     }
     log.info({ host: config.HUB_HOST, port, database: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
-    return { port, ended: ended.promise, stop };
+    return { port, ended, stop };
   } catch (caught) {
     await stop();
     throw caught;

@@ -1,54 +1,32 @@
 import type { Server } from 'node:http';
-import type { ExplorerAsks } from '../../../actors/explorer/actor.ts';
-import { readNetwork } from '../../coin/find-network.ts';
-import { readConfigFile } from '../../config/config-file.ts';
-import { databaseOf } from '../../config/database.ts';
-import { hubsOf } from '../../config/hub-client.ts';
-import type { Sources } from '../../config/load.ts';
-import { placeOf } from '../../config/service.ts';
-import {
-  type ExplorerConfig,
-  explorerChecks,
-  explorerVariables,
-  httpsPlaceOf
-} from '../../config/services/explorer.ts';
-import { createExplorerApp } from '../../explorer/app.ts';
-import { explorerPipeline } from '../../explorer/pipeline.ts';
-import { actorReportOf, type ExplorerReport } from '../../explorer/report.ts';
-import { createHubClient } from '../../hub/client.ts';
-import { warnOfChanges, watchHub } from '../../hub/hub-watch.ts';
-import type { Logger } from '../../log.ts';
-import type { HttpApp } from '../../service/ingress/listen.ts';
-import { listenTls } from '../../service/ingress/listen-tls.ts';
-import type { Command, Environment } from '../command.ts';
-import { readOptions } from '../options.ts';
-import { HUB_TIMEOUT_MS, loadSettings } from '../settings.ts';
-import { cursorSecretOf } from './cursor-secret.ts';
-import { exploredNetworks, indexerPlaceOf, needsHub } from './explored-networks.ts';
-import { type RunningService, runService } from './run-service.ts';
-import { ServedCoins } from './served-coins.ts';
-import { openSupervised } from './supervised.ts';
+import type { ExplorerAsks } from '../../actors/explorer/actor.ts';
+import { readNetwork } from '../coin/find-network.ts';
+import { databaseOf } from '../config/database.ts';
+import { hubsOf } from '../config/hub-client.ts';
+import type { Sources } from '../config/load.ts';
+import { placeOf } from '../config/service.ts';
+import { type ExplorerConfig, httpsPlaceOf } from '../config/services/explorer.ts';
+import { HUB_TIMEOUT_MS } from '../discovery/settings.ts';
+import { createHubClient } from '../hub/client.ts';
+import { warnOfChanges, watchHub } from '../hub/hub-watch.ts';
+import type { Logger } from '../log.ts';
+import type { RunningService, Start } from '../service/define.ts';
+import type { HttpApp } from '../service/ingress/listen.ts';
+import { listenTls } from '../service/ingress/listen-tls.ts';
+import { openSupervised } from '../service/supervised.ts';
+import { createExplorerApp } from './app.ts';
+import { explorerPipeline } from './pipeline.ts';
+import { actorReportOf, type ExplorerReport } from './report.ts';
+import { cursorSecretOf } from './start/cursor-secret.ts';
+import { exploredNetworks, indexerPlaceOf, needsHub } from './start/explored-networks.ts';
+import { ServedCoins } from './start/served-coins.ts';
 
-/** Command `platform-node explorer`: serves the ledger of one network, or of all that the hub names, until a signal. */
-export const explorerCommand = {
-  name: 'explorer',
-  summary: 'answers for balances, tokens, actions and blocks from the ledger of an indexer',
-  variables: explorerVariables,
-  checks: explorerChecks,
-
-  async run(argv: readonly string[], env: Environment): Promise<number> {
-    readOptions(argv, {});
-    const local = { env, file: readConfigFile() };
-    const loaded = await loadSettings(explorerCommand, env);
-    return await runService('explorer', loaded, (config, log) => startExplorer(config, log, local));
-  }
-} satisfies Command<typeof explorerVariables>;
-
-/** Starts the explorer, and HTTPS when a certificate is set. @param local values of the environment and config.json */
-async function startExplorer(config: ExplorerConfig, log: Logger, local: Sources): Promise<RunningService> {
+/** Starts the explorer, and HTTPS when a certificate is set. @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID */
+export async function startExplorer(config: ExplorerConfig, start: Start): Promise<RunningService> {
   const https = httpsPlaceOf(config);
+  const { log } = start;
   let server: Server | undefined;
-  const running = await startHttp(config, log, local, (app) => {
+  const running = await startHttp(config, start, (app) => {
     server = app.server as Server;
   });
   if (!https) return running;
@@ -68,8 +46,7 @@ async function startExplorer(config: ExplorerConfig, log: Logger, local: Sources
 
 async function startHttp(
   config: ExplorerConfig,
-  log: Logger,
-  local: Sources,
+  { service, log, local }: Start,
   onApp: (app: HttpApp) => void
 ): Promise<RunningService> {
   let coins: ServedCoins | undefined;
@@ -77,7 +54,7 @@ async function startHttp(
   let hubAnsweredAt: number | undefined;
   const hubAgeS = () => (hubAnsweredAt === undefined ? null : Math.floor((performance.now() - hubAnsweredAt) / 1000));
   const opened = await openSupervised<ExplorerReport, ExplorerAsks>({
-    kind: 'explorer',
+    service,
     config,
     log,
     place: placeOf(config, 'EXPLORER'),

@@ -1,0 +1,15 @@
+import { findHubFaults, HUB_PATTERNS, hubVariables } from '../config/services/hub.ts';
+import { defineService } from '../service/define.ts';
+
+/** The hub: the configuration service. */
+export const service = defineService({
+  name: 'hub',
+  command: 'hub',
+  summary: 'the configuration service from which the others discover their databases',
+  variables: hubVariables,
+  checks: { prefixes: ['HUB_'], patterns: HUB_PATTERNS, findFaults: findHubFaults },
+  place: { host: 'HUB_HOST', port: 'HUB_PORT', key: 'HUB_API_KEY' },
+  actors: { hub: ['circuitBreaker', 'restart'], prices: ['priceRound', 'circuitBreaker', 'restart'] },
+  start: async (config, { service, log, signal }) =>
+    (await import('./start.ts')).startHub({ config, log, service }, signal)
+});

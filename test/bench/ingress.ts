@@ -13,14 +13,16 @@ import { ATTACKS } from './support/attacks.ts';
 import { addWeight, BlockWriter, FIRST_BLOCKS } from './support/block-writer.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
 import { measureNeighbours } from './support/neighbours.ts';
+import { measurePaths } from './support/paths.ts';
 import { type Held, ProcessMemory } from './support/process-memory.ts';
 import { type Delays, LOOK_MS, lifetimes, type Outcome, Siege } from './support/siege.ts';
 
 const NEIGHBOURS = 'neighbours';
 const ANSWERS = 'answers';
+const PATHS = 'paths';
 
 const options = readArguments(
-  'npm run bench -- ingress [--only PART_OF_A_NAME|neighbours|answers] [--count 300] [--rate 300] [--json FILE]',
+  'npm run bench -- ingress [--only PART_OF_A_NAME|neighbours|answers|paths] [--count 300] [--rate 300] [--json FILE]',
   {
     json: { type: 'string' },
     /** Part of the names of the attacks to make. */
@@ -34,13 +36,16 @@ const options = readArguments(
     const attacks = ATTACKS.filter(({ name }) => name.includes(only));
     const hasNeighbours = only === '' || only === NEIGHBOURS;
     const hasAnswers = only === '' || only === ANSWERS;
+    const hasPaths = only === '' || only === PATHS;
     const reason = `no attack ${only}; there are ${ATTACKS.map(({ name }) => name).join(', ')}`;
-    if (attacks.length === 0 && !hasNeighbours && !hasAnswers) throw new PlatformError('COMMAND_INVALID', { reason });
+    if (attacks.length === 0 && !hasNeighbours && !hasAnswers && !hasPaths)
+      throw new PlatformError('COMMAND_INVALID', { reason });
     return {
       json,
       attacks,
       hasNeighbours,
       hasAnswers,
+      hasPaths,
       count: readNumber('--count', count, 1, 10_000),
       rate: readNumber('--rate', rate, 1, 10_000)
     };
@@ -229,5 +234,6 @@ await runProgram(async () => {
   const siege = options.attacks.length > 0 ? await measure() : [];
   const neighbours = options.hasNeighbours ? await measureNeighbours() : [];
   const answers = options.hasAnswers ? await measureAnswers() : [];
-  report('ingress', [...siege, ...neighbours, ...answers], options.json);
+  const paths = options.hasPaths ? await measurePaths() : [];
+  report('ingress', [...siege, ...neighbours, ...answers, ...paths], options.json);
 });

@@ -7,6 +7,7 @@ import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { runProgram } from '../support/program.ts';
 import { sql } from '../support/sql.ts';
+import { follow } from './follower.ts';
 import { pathsAt, walk } from './walks.ts';
 
 /*
@@ -15,7 +16,7 @@ import { pathsAt, walk } from './walks.ts';
  * Asks an explorer for whatever its /openapi.json describes, with made-up parameters, for so many minutes, while the newest blocks of its
  * ledger are taken back and come again: with the same seconds and actions and other hashes. A status of 500 and above or an answer that
  * breaks its schema ends it, with seed and path. Beside that it walks every list by its cursors, and compares what it met of the blocks
- * that stay with the list at that height.
+ * that stay with the list at that height. A client follows every channel of the WebSocket, cuts its connection, and comes again.
  */
 const RUNS = 40;
 const CHURN_MS = 1_000;
@@ -94,13 +95,16 @@ await runProgram(async () => {
     }
   };
   const until = performance.now() + minutes * 60_000;
-  await Promise.all([check(), churn(), compare()]);
+  const [followed] = await Promise.all([follow(explorer.port, until), check(), churn(), compare()]);
   explored.store.close();
   assert.deepEqual([...(unanswered ?? [])], [], 'operations that had no answer of status 200');
   assert.deepEqual(differences, [], 'walks that differ from the list at one height');
   assert.deepEqual([...unended.difference(ended)], [], 'lists whose walks reorgs never let end');
+  assert.deepEqual(followed.faults, [], 'frames that break their shape or order');
+  for (const type of ['NEW_BLOCK', 'NEW_ACTION', 'ADDRESS_UPDATE', 'TOKEN_UPDATE', 'SNAPSHOT', 'CATCH_UP_COMPLETE'])
+    assert.ok(followed.types.has(type), `no frame ${type} came: ${[...followed.types].join()}`);
   for (const [status, count] of [...statuses].sort()) console.log(`${String(count).padStart(9)} ${status}`);
   console.log(
-    `seed ${seed}: ${requests} requests in ${minutes} min, ${reorgs} reorgs, 0 server errors, 0 broken schemas; ${walks} walks of ${expected.size} lists, 0 differences`
+    `seed ${seed}: ${requests} requests in ${minutes} min, ${reorgs} reorgs, 0 server errors, 0 broken schemas; ${walks} walks of ${expected.size} lists, 0 differences; ${followed.frames} frames over ${followed.cuts} connections`
   );
 });

@@ -28,10 +28,12 @@ export function pathsAt(height: number): string[] {
   const at = (past: string | undefined) => (past ? `&height=${height}` : '');
   return Object.entries(LISTS).flatMap(
     ([method, { database, all, types, past, paths, isElsewhere, parameters = {} }]) => {
-      if (database !== 'indexer' || paths || isElsewhere || STANDING.has(method)) return [];
+      if (database !== 'indexer' || isElsewhere || STANDING.has(method)) return [];
+      const pathOf = (query: string, type: string) =>
+        (paths?.[0] ?? `${method}/:query/${type}`).replace(':query', encodeURIComponent(query)).replace(':type', type);
       const typed = Object.entries(types).flatMap(([type, { takes }]) =>
         (OF_LATER_BLOCKS.has(`${method} ${type}`) ? [] : (SUBJECTS[takes] ?? [])).map(
-          (query) => `/api/${method}/${encodeURIComponent(query)}/${type}?${at(past)}`
+          (query) => `/api/${pathOf(query, type)}?${at(past)}`
         )
       );
       const whole = all ? [`/api/${method}?`] : [];

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { connect } from '../../src/db/core/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
-import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { eventually } from '../support/sync/sync-process.ts';
-import { createLedger } from '../support/tables-in-use/ledger.ts';
+import { startOverOthers, type Target } from './others.ts';
 import { faultsOf, readFacts } from './shape.ts';
 
 /** One path in use. */
@@ -45,15 +43,6 @@ type Row = Readonly<Record<string, unknown>>;
 type Answer = Row & { readonly data?: readonly Row[]; readonly total?: unknown; readonly code?: string };
 
 const FACTS = readFacts<Facts>('explorer');
-/** An explorer, and what to ask it for. */
-interface Target {
-  readonly url: string;
-  /** By the words of `{TYPE}` and of other parts of paths. */
-  readonly subjects: Readonly<Record<string, readonly string[]>>;
-  /** `{QUERY}` by the method of a path without `{TYPE}`; of others it is 1. */
-  readonly named: Readonly<Record<string, string | undefined>>;
-}
-
 /** `own`: over a ledger that our indexer wrote; `others`: over databases that were made elsewhere, with rows in every table. */
 type Makers = 'own' | 'others';
 
@@ -61,7 +50,9 @@ const targets = {} as Record<Makers, Target>;
 let othersIndexer: DatabaseCoordinates;
 let explored: Awaited<ReturnType<typeof createExplored>>;
 before(async () => {
-  targets.others = await startOverOthers();
+  const others = await startOverOthers();
+  targets.others = others;
+  othersIndexer = others.indexer;
   explored = await createExplored();
   const explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '1000000' });
   const indexes = (await sql(explored.indexer, 'SELECT action_index FROM actions ORDER BY action_index')).map(
@@ -86,53 +77,6 @@ before(async () => {
   targets.own = { url: explorer.url, subjects, named };
 });
 after(() => explored.store.close());
-
-/** Starts an explorer over databases of the tables in use, filled as their owners fill them. */
-async function startOverOthers(): Promise<Target> {
-  const databases = {
-    indexer: await createDatabase('others_indexer'),
-    decoder: await createDatabase('others_decoder')
-  };
-  for (const dbType of ['decoder', 'indexer'] as const) {
-    const connection = await connect(databases[dbType]);
-    const ledger = await createLedger(connection, { dbType, seed: 'others' });
-    await ledger.writeBlocks(6, { actions: 'each' });
-    await ledger.writeNodeRows();
-    await connection.end();
-  }
-  const { indexer } = databases;
-  othersIndexer = indexer;
-  const { url } = await startExplorer(databases, { EXPLORER_RATE_LIMIT_RPM: '1000000' });
-  const texts = async (column: string, from: string) =>
-    (await sql(indexer, `SELECT DISTINCT ${column} AS text FROM ${from} LIMIT 12`)).map(({ text }) => String(text));
-  await sql(
-    indexer,
-    "UPDATE fees SET native_coin_amount = '0.5', xchain_amount = '0.25'",
-    "UPDATE polls SET min_vote_balance = '1'"
-  );
-  const holding = 'balances b JOIN index_addresses a ON a.id = b.address_id JOIN index_tickers i ON i.id = b.tick_id';
-  const address = [
-    ...(await texts('a.address', 'validator_rewards r JOIN index_addresses a ON a.id = r.source_id')),
-    ...(await texts('a.address', "index_addresses a WHERE a.address > '' ORDER BY 1"))
-  ];
-  const token = await texts('i.tick', 'index_tickers i JOIN tokens t ON t.tick_id = i.id ORDER BY 1');
-  const indexes = await texts('action_index', 'actions ORDER BY 1 DESC');
-  const subjects = {
-    ...{ address, source: address, destination: address, oracle: address, delegator: address, delegate: address },
-    ...{ token, tick: token, subtoken: token.slice(0, 1), block: await texts('block_index', 'blocks ORDER BY 1 DESC') },
-    ...{ dispenser: indexes, contract: indexes, poll: indexes, feed: indexes, status: ['open', 'valid'] },
-    ...{ recent: ['all'], name: ['hi'], tx_index: ['1', '2'] },
-    tx_hash: await texts('i.hash', 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id')
-  };
-  const [holder, held] = [(await texts('a.address', holding))[0], (await texts('i.tick', holding))[0]];
-  const named = {
-    ...{ holders: held, token: held, search: held?.slice(0, 2), balances: holder, address: holder, staking: holder },
-    contract: (await texts('contract_index', 'contract_state'))[0],
-    execution: (await texts('action_index', 'contract_executions'))[0],
-    poll: (await texts('poll_index', 'poll_results WHERE poll_index IS NOT NULL AND option_index IS NOT NULL'))[0]
-  };
-  return { url, subjects, named };
-}
 
 async function ask(
   { url }: Pick<Target, 'url'>,
@@ -233,11 +177,10 @@ const FILLED = new Set([
   ...['balances', 'holders', 'credits', 'debits', 'escrows', 'history', 'tokens', 'stakes', 'markets']
 ]);
 
-/** Lists that stand in no database of an explorer, or of which made-up rows name nothing. */
+/** Lists that stand in no database of an explorer. */
 const EMPTY = new Set([
   ...['validator_capabilities', 'governance_proposals', 'governance_votes', 'peers', 'consensus_state', 'configs'],
-  ...['telemetry_pings', 'reorgs', 'slash_proposals', 'projects', 'slash_events', 'capability_slash_events'],
-  ...['attest_validator_stats', 'markets', 'market', 'poll']
+  ...['telemetry_pings', 'reorgs', 'slash_proposals', 'projects']
 ]);
 
 /** Records that our ledger has none of, with the table of others that names one. */

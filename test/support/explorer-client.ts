@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { JsonSchema, OpenApi, Operation, Parameter } from '../../src/service/openapi.ts';
 import fc from './fast-check.ts';
+import { undescribed } from './published-paths.ts';
 
 /** What the ledger knows, numbers about its size, and anything. */
 const word = fc.oneof(
@@ -85,7 +86,8 @@ interface Check {
 /**
  * Asks every operation of `/openapi.json` below `/{coin}/api/` for what its parameters allow, and for what they do not.
  *
- * @throws {AssertionError} for a status of 500 and above, and for an answer that breaks its schema
+ * @throws {AssertionError} for a status of 500 and above, for an answer that breaks its schema, and for a path of clients in use that the
+ * document does not describe
  */
 export async function checkByDescription({
   url,
@@ -106,6 +108,7 @@ export async function checkByDescription({
     get && path.startsWith('/{coin}/api/') && !/\/(?:websocket|stream|raw)$/.test(path) ? [[path, get] as const] : []
   );
   assert.ok(operations.length > 40, `${operations.length} operations`);
+  assert.deepEqual(undescribed(document), [], 'published paths that the description leaves out');
   const statuses = new Map<number, number>();
   const unanswered = new Set(operations.map(([path]) => path));
   let requests = 0;

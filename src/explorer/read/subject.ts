@@ -14,8 +14,8 @@ const WORD = /^[\x20-\x7e]{1,250}$/;
 /** An address or a ticker by its id, as actions may name it. */
 const BY_ID = /^\^(\d{1,15})$/;
 const COIN = /^[A-Za-z]{1,10}$/;
-/** The ticker of the chain's coin in pairs. */
-const COIN_SIDE = 0;
+/** The id of the chain's coin in pairs. */
+export const COIN_SIDE = 0;
 
 /** The id of an address that a statement looks up itself, which spares a round trip. @see readSubject */
 export const ADDRESS_ID = '(SELECT id FROM index_addresses WHERE address = ?)';

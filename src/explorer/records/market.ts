@@ -4,14 +4,14 @@ import { readRow, rowSchema, selectList } from '../lists/columns.ts';
 import type { Row } from '../lists/list.ts';
 import { MARKET_COLUMNS } from '../lists/markets.ts';
 import type { Query } from '../read/reader.ts';
-import { findAddress, findSide, spellAddress } from '../read/subject.ts';
+import { COIN_SIDE, findAddress, findSide, spellAddress } from '../read/subject.ts';
 import { leftOf, offerNow } from './action-parts.ts';
 import type { RecordMethod, RecordRead } from './record.ts';
 
-/** A pair as a path names it, by the ids of its tickers; null: the coin of the chain. */
+/** A pair as a path names it, by the ids of its tickers; `COIN_SIDE`: the coin of the chain. */
 interface Pair {
-  readonly one: number | null;
-  readonly two: number | null;
+  readonly one: number;
+  readonly two: number;
 }
 
 /** Orders of a pair that are looked at, the newest; matches that are counted; levels of a side of an order book. */
@@ -30,13 +30,20 @@ const paged = (row: Parameters<typeof Type.Object>[0]) =>
 async function readPair({ query, names, question: { parameters } }: RecordRead): Promise<Pair | null> {
   const one = await findSide(query, names, parameters['tick1'] ?? '');
   const two = await findSide(query, names, parameters['tick2'] ?? '');
-  return one === null || two === null ? null : { one: one || null, two: two || null };
+  return one === null || two === null ? null : { one, two };
 }
 
 /** Both directions of a pair over a table with sides. */
 const inPair = (of: string) =>
   `((${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?) OR (${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?))`;
-const bothWays = ({ one, two }: Pair) => [one, two, two, one];
+type Sides<T> = readonly [one: T, two: T];
+/** How orders have the sides of a pair: without a ticker for the coin. Matches and markets have `COIN_SIDE` there. */
+const ofOrders = ({ one, two }: Pair): Sides<number | null> => [
+  one === COIN_SIDE ? null : one,
+  two === COIN_SIDE ? null : two
+];
+const ofMatches = ({ one, two }: Pair): Sides<number> => [one, two];
+const bothWays = <T>([one, two]: Sides<T>) => [one, two, two, one];
 
 export const market: RecordMethod = {
   summary: 'The prices of a pair, seen from its first ticker; empty for a pair that nobody traded',
@@ -46,7 +53,7 @@ export const market: RecordMethod = {
   read: async (asked) => {
     const pair = await readPair(asked);
     if (!pair) return {};
-    const [one, two] = [pair.one ?? 0, pair.two ?? 0];
+    const { one, two } = pair;
     const [found] = await asked.query<Row>(
       `SELECT ${selectList(MARKET_COLUMNS)}, t.tick1_id = ? AS is_first FROM markets t
        WHERE (t.tick1_id = ? AND t.tick2_id = ?) OR (t.tick1_id = ? AND t.tick2_id = ?) LIMIT 1`,
@@ -91,7 +98,8 @@ export const marketHistory: RecordMethod = {
         ? ''
         : 'AND ? IN (SELECT s.source_id FROM actions s WHERE s.action_index IN (m.give_action_index, m.get_action_index))';
     const from = `order_matches m WHERE ${inPair('m')} AND m.status_id = ${VALID} ${ofOwner}`;
-    const values = [...bothWays(pair), ...(owner === undefined ? [] : [owner])];
+    const sides = ofMatches(pair);
+    const values = [...bothWays(sides), ...(owner === undefined ? [] : [owner])];
     const gives = 'm.give_tick_id <=> ?';
     const [base, quote] = [`IF(${gives}, m.give_amount, m.get_amount)`, `IF(${gives}, m.get_amount, m.give_amount)`];
     const data = await asked.query<Row>(
@@ -100,7 +108,7 @@ export const marketHistory: RecordMethod = {
          CAST((SELECT b.block_time FROM blocks b WHERE b.block_index = a.block_index LIMIT 1) AS CHAR) AS timestamp
        FROM (SELECT m.* FROM ${from} ORDER BY m.action_index ${order === 'asc' ? 'ASC' : 'DESC'} LIMIT ? OFFSET ?) m
        JOIN actions a ON a.action_index = m.action_index ORDER BY m.action_index ${order === 'asc' ? 'ASC' : 'DESC'}`,
-      [...Array.from({ length: 4 }, () => pair.one), ...values, limit, (page - 1) * limit]
+      [sides[0], sides[0], sides[0], sides[0], ...values, limit, (page - 1) * limit]
     );
     return { data: data.map(plainPrice), total: await countUpTo(asked.query, from, values) };
   }
@@ -136,6 +144,7 @@ interface OpenOrder extends Row {
 
 /** The open ones of the newest orders of a pair. */
 async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenOrder[]> {
+  const sides = ofOrders(pair);
   const gives = 'o.give_tick_id <=> ?';
   const [base, quote] = [`IF(${gives}, o.give_amount, o.get_amount)`, `IF(${gives}, o.get_amount, o.give_amount)`];
   const found = await query<Row>(
@@ -145,7 +154,7 @@ async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenO
      WHERE 'open' = (SELECT i.status FROM order_statuses s JOIN index_statuses i ON i.id = s.status_id
        WHERE s.order_action_index = o.action_index ORDER BY s.action_index DESC LIMIT 1)
      ${owner === undefined ? '' : 'AND ? = (SELECT a.source_id FROM actions a WHERE a.action_index = o.action_index)'}`,
-    [...Array.from({ length: 4 }, () => pair.one), ...bothWays(pair), ...(owner === undefined ? [] : [owner])]
+    [sides[0], sides[0], sides[0], sides[0], ...bothWays(sides), ...(owner === undefined ? [] : [owner])]
   );
   return found.map((row) => ({
     action_index: Number(row['action_index']),

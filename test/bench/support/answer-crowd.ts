@@ -1,44 +1,49 @@
 import { connect } from 'node:net';
 
-/** What a stranger does with the answers of a hub. */
-export type Greed = 'batches' | 'slow readers';
+/** How a stranger treats what it is answered: it takes it, takes it slowly, or takes nothing. */
+export type Taking = 'at once' | 'slowly' | 'never';
+
+/** What a stranger says on each connection, and does with the answers. */
+export interface Crowd {
+  readonly connections: number;
+  /** Said first, one after the other by whichever connection is next; as latin1. */
+  readonly says: readonly string[];
+  /** Said again each second while a connection lasts. */
+  readonly again?: string;
+  readonly taking: Taking;
+}
 
 export type AnswerCrowdAsk =
-  | { readonly type: 'begin'; readonly what: Greed; readonly port: number; readonly connections: number }
+  | { readonly type: 'begin'; readonly port: number; readonly crowd: Crowd }
   | { readonly type: 'end' };
 
 const STRANGER = '127.0.0.2';
-const CALLS = 40;
-const ROWS = 1_500;
 const SLOW_BYTES = 16_384;
 const SLOW_MS = 50;
-
-const call = (id: number) => ({ jsonrpc: '2.0', id, method: 'getpricesnapshots', params: { limit: ROWS } });
-const BODIES: Readonly<Record<Greed, string>> = {
-  batches: JSON.stringify(Array.from({ length: CALLS }, (_, id) => call(id))),
-  'slow readers': JSON.stringify(call(1))
-};
+const AGAIN_MS = 1_000;
+const BACK_MS = 100;
 let isOver = false;
+let said = 0;
 
 /** Asks again and again; a slow reader takes 300 kB a second. */
-function ask(what: Greed, port: number): void {
+function ask(port: number, crowd: Crowd): void {
   if (isOver) return;
-  const body = BODIES[what];
+  const { says, again, taking } = crowd;
   const socket = connect({ host: '127.0.0.1', port, localAddress: STRANGER });
+  const timers: NodeJS.Timeout[] = [];
   socket.on('error', () => undefined);
-  socket.on('close', () => setTimeout(() => ask(what, port), 100));
-  socket.write(
-    `POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  );
-  if (what === 'batches') socket.resume();
-  else {
-    const taking = setInterval(() => void socket.read(SLOW_BYTES), SLOW_MS);
-    socket.on('close', () => clearInterval(taking));
-  }
+  socket.on('close', () => {
+    for (const timer of timers) clearInterval(timer);
+    setTimeout(() => ask(port, crowd), BACK_MS);
+  });
+  socket.write(Buffer.from(says[said++ % says.length]!, 'latin1'));
+  if (again !== undefined) timers.push(setInterval(() => socket.write(Buffer.from(again, 'latin1')), AGAIN_MS));
+  if (taking === 'at once') socket.resume();
+  else if (taking === 'slowly') timers.push(setInterval(() => void socket.read(SLOW_BYTES), SLOW_MS));
 }
 
 process.on('message', (asked: AnswerCrowdAsk) => {
-  if (asked.type === 'begin') for (let n = 0; n < asked.connections; n++) ask(asked.what, asked.port);
+  if (asked.type === 'begin') for (let n = 0; n < asked.crowd.connections; n++) ask(asked.port, asked.crowd);
   else isOver = true;
   process.send?.(null);
 });

@@ -1,23 +1,21 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ALLOCATOR } from '../../../src/process/guardian.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
-import type { AnswerCrowdAsk, Greed } from './answer-crowd.ts';
-import { type Figure, median, p99 } from './figures.ts';
-import { Helper, memoryMb } from './helper.ts';
+import type { Figure } from './figures.ts';
+import { measureGreed } from './greed.ts';
+import { Helper } from './helper.ts';
 import type { HubAsk } from './hub-process.ts';
 
 const ROWS = 1_500;
 const PROOF_BYTES = 20_000;
-const CONNECTIONS: Readonly<Record<Greed, number>> = { batches: 200, 'slow readers': 200 };
-const LOOK_MS = 20_000;
-const PAUSE_MS = 20;
+const CALLS = 40;
+const CONNECTIONS = 200;
 
-interface Look {
-  readonly delays: readonly number[];
-  /** Statuses that were none of success. */
-  readonly refused: readonly number[];
-  readonly rssMb: number;
+const call = (id: number, limit: number) => ({ jsonrpc: '2.0', id, method: 'getpricesnapshots', params: { limit } });
+
+function post(content: unknown): string {
+  const body = JSON.stringify(content);
+  return `POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
 /** What one stranger who asks a hub for as much as it gives costs another caller, and the hub's memory. */
@@ -30,84 +28,24 @@ export async function measureAnswers(): Promise<Figure[]> {
     `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, consensus_proof, status)
      SELECT seq, 'BTC/USD', 1, seq, 4, REPEAT('x', ${PROOF_BYTES}), 'finalized' FROM seq_1_to_${ROWS}`
   );
-  const look = async (): Promise<Look> => {
-    const [delays, refused]: [number[], number[]] = [[], []];
-    let rssMb = 0;
-    for (const until = performance.now() + LOOK_MS; performance.now() < until; await sleep(PAUSE_MS)) {
-      const began = performance.now();
-      const response = await fetch(`http://127.0.0.1:${port}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: '{"jsonrpc":"2.0","id":1,"method":"getpricesnapshots","params":{"limit":5}}'
-      });
-      await response.text();
-      if (response.status === 200) delays.push(performance.now() - began);
-      else refused.push(response.status);
-      rssMb = Math.max(rssMb, memoryMb(hub.child.pid!, 'VmRSS'));
+  const ask = () =>
+    fetch(`http://127.0.0.1:${port}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(call(1, 5))
+    });
+  const most = { compare: 'times', most: 2, aim: 1.5 } as const;
+  const figures = await measureGreed(
+    { name: 'a hub', port, pid: hub.child.pid!, ask, most },
+    {
+      batches: {
+        connections: CONNECTIONS,
+        says: [post(Array.from({ length: CALLS }, (_, id) => call(id, ROWS)))],
+        taking: 'at once'
+      },
+      'slow readers': { connections: CONNECTIONS, says: [post(call(1, ROWS))], taking: 'slowly' }
     }
-    return { delays, refused, rssMb };
-  };
-  const print = (what: string, { delays, refused, rssMb }: Look) =>
-    console.log(
-      `| ${[what, median(delays).toFixed(1), p99(delays).toFixed(1), refused.length, Math.round(rssMb)].join(' | ')} |`
-    );
-  console.log('| answers of a hub | honest p50 ms | p99 | refused | RSS MB |\n|---|---|---|---|---|');
-  await look(); // warm-up
-  const calm = await look();
-  print('nobody else', calm);
-  const figures: Figure[] = [];
-  for (const what of ['batches', 'slow readers'] as const) {
-    const crowd = new Helper<AnswerCrowdAsk>('answer-crowd.ts').giveWay();
-    await crowd.ask({ type: 'begin', what, port, connections: CONNECTIONS[what] });
-    await sleep(2_000);
-    const seen = await look();
-    print(what, seen);
-    await crowd.ask({ type: 'end' });
-    crowd.end();
-    figures.push(...figuresOf(what, calm, seen));
-  }
+  );
   hub.end();
   return figures;
-}
-
-function figuresOf(what: Greed, calm: Look, seen: Look): Figure[] {
-  const grown = Math.max(0, seen.rssMb - calm.rssMb);
-  return [
-    {
-      what: `${what}: p99 of another caller`,
-      measured: p99(seen.delays),
-      reference: p99(calm.delays),
-      unit: 'ms',
-      compare: 'times',
-      most: 2,
-      aim: 1.5
-    },
-    {
-      what: `${what}: RSS of the hub, against before`,
-      measured: seen.rssMb,
-      reference: calm.rssMb,
-      unit: 'MB',
-      compare: 'above',
-      most: 64,
-      aim: 32
-    },
-    {
-      what: `${what}: memory of one connection`,
-      measured: (grown * 1_024) / CONNECTIONS[what],
-      reference: 256,
-      unit: 'KiB',
-      compare: 'times',
-      most: 1,
-      aim: 0.5
-    },
-    {
-      what: `${what}: another caller is refused`,
-      measured: seen.refused.length,
-      reference: 0,
-      unit: '',
-      compare: 'above',
-      most: 0,
-      aim: 0
-    }
-  ];
 }

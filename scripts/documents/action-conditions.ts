@@ -31,7 +31,7 @@ const COMMON: Conditions = {
   'GAS (insufficient)': 'each command is known to cost gas, and the source cannot pay the cheapest',
   'COMMAND (block limit)': BLOCK_FULL,
   'RECIPIENTS (block limit)': BLOCK_FULL,
-  'RECIPIENTS (limit)': 'receivers or holders to be looked at are more than `parts` of the limits',
+  'RECIPIENTS (limit)': 'receivers are more than `parts` of the limits',
   'ITEM (block limit)': BLOCK_FULL,
   'ITEM (limit)': 'items are more than `parts` of the limits',
   'ITEMS (block limit)': BLOCK_FULL,
@@ -167,8 +167,9 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'CALLBACK_AMOUNT (format)': 'the token has none, or one with more places than CALLBACK_TICK has by now',
     'CALLBACK_TICK (sleeping)': 'that token sleeps',
     'CALLBACK_BLOCK (block index)': 'it is above the block',
-    'CALLBACK_TICK (holder not authorized)': "CALLBACK_TICK's lists exclude a holder other than the source",
-    'insufficient funds (CALLBACK_TICK)': 'the source holds less than all shares'
+    'CALLBACK_TICK (holder not authorized)':
+      "CALLBACK_TICK's lists exclude each holder other than the source, and there is one; below the height of LIMITS they exclude any",
+    'insufficient funds (CALLBACK_TICK)': 'the source holds less than the shares of those from whom it takes'
   },
   COLLECT: {
     'no active stake': 'no stake of the source counts in the block',

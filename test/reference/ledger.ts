@@ -316,6 +316,13 @@ function divide(dividend: bigint, divisor: bigint, places: number): bigint {
   return (rest * 2n >= divisor * step ? whole + 1n : whole) * step;
 }
 
+/** The greatest of some amounts, of equal ones the first by address: as many as an action is about. */
+function mostOf<T extends { address: string; amount: bigint }>(some: readonly T[]): T[] {
+  const compare = (a: T, b: T) =>
+    a.amount === b.amount ? byBytes(a.address, b.address) : a.amount < b.amount ? 1 : -1;
+  return [...some].sort(compare).slice(0, 100_000);
+}
+
 /** A quotient of which any rest counts as one more of the last place. */
 function cutUp(dividend: bigint, divisor: bigint, places: number): bigint {
   const whole = cut(dividend / divisor, places);
@@ -1488,7 +1495,8 @@ export class ReferenceLedger {
     const get = named('TICK MEMO', doing.fields);
     const token = this.#token(get('TICK'));
     const paid = token?.callbackTick ?? null;
-    const holders = () => this.#holders(token!).filter(({ address }) => address !== source);
+    const others = () => this.#holders(token!).filter(({ address }) => address !== source);
+    const holders = () => mostOf(others().filter(({ address }) => !this.#isBarred(paid!, address)));
     const share = (held: bigint) => cut((held * token!.callbackAmount!) / E18, paid!.decimals);
     const total = () => holders().reduce((sum, { amount }) => sum + share(amount), 0n);
     const refusal = firstOf([
@@ -1506,7 +1514,7 @@ export class ReferenceLedger {
       this.#tickSleeps(paid, 'CALLBACK_TICK'),
       () => token!.callbackBlock! > this.#height && 'CALLBACK_BLOCK (block index)',
       ...memoTests(get('MEMO')),
-      () => holders().some(({ address }) => this.#isBarred(paid!, address)) && 'CALLBACK_TICK (holder not authorized)',
+      () => others().length > 0 && holders().length === 0 && 'CALLBACK_TICK (holder not authorized)',
       () => this.#balance(paid, source) < total() && 'insufficient funds (CALLBACK_TICK)',
       this.#pays(
         doing,
@@ -1574,11 +1582,13 @@ export class ReferenceLedger {
     const [token, paid] = [this.#token(get('TICK')), this.#token(get('DIVIDEND_TICK'))];
     const amount = readAmount(get('AMOUNT'), paid?.decimals ?? 18);
     const shares = () =>
-      this.#holders(token!)
-        .filter(({ address }) => address !== source && !this.#isBarred(paid!, address))
-        .map((holder) => ({ ...holder, share: cut((holder.amount * amount!) / E18, paid!.decimals) }))
-        .filter(({ share }) => share > 0n);
-    const total = () => shares().reduce((sum, { share }) => sum + share, 0n);
+      mostOf(
+        this.#holders(token!)
+          .filter(({ address }) => address !== source && !this.#isBarred(paid!, address))
+          .map((held) => ({ address: held.address, amount: cut((held.amount * amount!) / E18, paid!.decimals) }))
+          .filter((share) => share.amount > 0n)
+      );
+    const total = () => shares().reduce((sum, share) => sum + share.amount, 0n);
     const refusal = firstOf([
       () => token === null && 'TICK (unknown)',
       () => paid === null && 'DIVIDEND_TICK (unknown)',
@@ -1595,7 +1605,7 @@ export class ReferenceLedger {
       )
     ]);
     if (refusal === null)
-      for (const { address, share } of shares()) this.#transfer(doing, paid!, source, address, share);
+      for (const { address, amount: share } of shares()) this.#transfer(doing, paid!, source, address, share);
     for (const field of ['TICK', 'DIVIDEND_TICK']) this.#name(get(field));
     return this.#judge(doing, 'dividends', refusal);
   }

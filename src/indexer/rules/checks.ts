@@ -98,7 +98,7 @@ export function lookChecks<Leg>(
   moved: (leg: Leg, step: Step) => number = count
 ): Check<Leg>[] {
   return [
-    [`${what} (block limit)`, (_, step) => isBlockFull(step) || isSeenEnough('recipients', step)],
+    seenCheck(what),
     [
       `${what} (limit)`,
       (leg, step) => {
@@ -107,6 +107,11 @@ export function lookChecks<Leg>(
       }
     ]
   ];
+}
+
+/** Check `<WHAT> (block limit)` of an action that looks at what the ledger holds. */
+export function seenCheck(what: string): Check<unknown> {
+  return [`${what} (block limit)`, (_, step) => isBlockFull(step) || isSeenEnough('recipients', step)];
 }
 
 /** Check `SOURCE (sleeping)`. */

@@ -4,16 +4,11 @@ import { isLive, type Offer, type OfferKind } from '../offers/offer.ts';
 import type { Entry } from '../offers/offer-book.ts';
 import { FactTable } from './fact-table.ts';
 import type { FactKey, Facts, Kind, List, Preferences, Reader } from './facts.ts';
+import type { Holding } from './holding.ts';
 import { pairKey, sleeperKey, tickKey } from './keys.ts';
 import type { Token } from './token.ts';
 import type { View } from './view.ts';
 
-/** An address that holds some of a token. */
-interface Holding {
-  readonly address: string;
-  /** Base units, above 0. */
-  readonly amount: bigint;
-}
 const NOBODY: ReadonlySet<string> = new Set();
 
 type OfferOf<K extends OfferKind> = Extract<Offer, { readonly kind: K }> | (Offer & { readonly kind: K });

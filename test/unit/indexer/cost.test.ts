@@ -4,8 +4,10 @@ import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
 import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
+import { withMost } from '../../../src/indexer/state/holding.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { PIECES } from '../../support/cost/pieces.ts';
+import fc from '../../support/fast-check.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 /** Four times the work may take this many times as long: sorting and a busy machine make more than four. */
@@ -288,7 +290,7 @@ test('AIRDROP to many asks a long allow list about each in no time', () => {
 });
 
 test('(limit) and (block limit): what looks at more than it may is refused, and what comes when the block is full', () => {
-  const ledger = ledgerWith({ parts: 2, blockUnits: 8 });
+  const ledger = ledgerWith({ parts: 2, blockUnits: 12 });
   ledger.give('TOKA', 0, 'A', { A: '100', B: '1', C: '1', E: '1' });
   block(ledger, 'A', ['LIST|0|2||B|C|D']);
   assert.deepEqual(statusesOf(ledger.blocks.at(-1)!, 'lists'), ['invalid: ITEM (limit)']);
@@ -307,7 +309,7 @@ test('(limit) and (block limit): what looks at more than it may is refused, and 
     'SEND|0|TOKA|1|B'
   ]);
   assert.deepEqual(statusesOf(full, 'airdrops'), ['valid', 'valid', 'invalid: RECIPIENTS (block limit)']);
-  assert.deepEqual(statusesOf(full, 'dividends'), ['invalid: RECIPIENTS (limit)', 'invalid: RECIPIENTS (block limit)']);
+  assert.deepEqual(statusesOf(full, 'dividends'), ['valid', 'invalid: RECIPIENTS (block limit)']);
   assert.deepEqual(statusesOf(full, 'batches'), ['invalid: COMMAND (block limit)']);
   assert.deepEqual(statusesOf(full, 'lists'), ['invalid: ITEM (block limit)']);
   assert.deepEqual(statusesOf(full, 'sweeps'), ['invalid: ITEMS (block limit)']);
@@ -443,6 +445,74 @@ test('holders to whom a dividend gives nothing count for no limit of it', () => 
   ledger.give('PAYT', 0, 'A', { A: '100' });
   const paid = block(ledger, 'A', ['DIVIDEND|0|BOND|PAYT|2']);
   assert.deepEqual([statusesOf(paid, 'dividends'), ledger.balance('PAYT', 'B')], [['valid'], '10']);
+});
+
+/** Ledger in which A may call BOND back for as many PAYT, and B and C hold some beside specks of others. */
+function callable(specks: number): MemoryLedger {
+  const ledger = ledgerWith({ parts: 3 });
+  ledger.give('PAYT', 2, 'A', { A: '1000' });
+  block(ledger, 'A', ['ISSUE|0|BOND|0|0|2||1000', 'ISSUE|4|BOND|100|PAYT|1', 'SEND|1|BOND|1|B|7|C']);
+  for (let at = 0; at < specks; at++) block(ledger, 'B', [`SEND|0|BOND|0.01|D${at}`]);
+  return ledger;
+}
+
+test('CALLBACK with more holders than an action may be about takes the most units first, then the rest', () => {
+  const ledger = callable(6);
+  const held = () => ['B', 'C', 'D0', 'D1', 'D2', 'D3', 'D4', 'D5'].map((address) => ledger.balance('BOND', address));
+  const first = block(ledger, 'A', ['CALLBACK|0|BOND']);
+  assert.deepEqual(statusesOf(first, 'callbacks'), ['valid']);
+  assert.deepEqual(held(), ['0', '0', '0', '0.01', '0.01', '0.01', '0.01', '0.01']);
+  assert.deepEqual([ledger.balance('PAYT', 'B'), ledger.balance('PAYT', 'C')], ['0.94', '7']);
+  assert.deepEqual([ledger.balance('PAYT', 'A'), ledger.balance('PAYT', 'D1')], ['992.05', '0'], 'it pays no others');
+  block(ledger, 'A', ['CALLBACK|0|BOND']);
+  assert.deepEqual(held(), ['0', '0', '0', '0', '0', '0', '0.01', '0.01']);
+  block(ledger, 'A', ['CALLBACK|0|BOND']);
+  assert.equal(ledger.balance('BOND', 'A'), '1000');
+});
+
+test('CALLBACK passes over holders who may not be paid; where all are such, it is refused', () => {
+  const ledger = callable(1);
+  block(ledger, 'A', ['LIST|0|2||A|B|C']);
+  block(ledger, 'A', [`ISSUE|5|PAYT|${ledger.lastAction}`]);
+  assert.deepEqual(statusesOf(block(ledger, 'A', ['CALLBACK|0|BOND']), 'callbacks'), ['valid']);
+  assert.deepEqual([ledger.balance('BOND', 'A'), ledger.balance('BOND', 'D0')], ['999.99', '0.01']);
+  const refused = block(ledger, 'A', ['CALLBACK|0|BOND']);
+  assert.deepEqual(statusesOf(refused, 'callbacks'), ['invalid: CALLBACK_TICK (holder not authorized)']);
+});
+
+test('below the height of limits a holder who may not be paid keeps a token from its CALLBACK', () => {
+  const ledger = ledgerWith({}, NO_LIMITS);
+  ledger.give('PAYT', 0, 'A', { A: '100' });
+  block(ledger, 'A', ['ISSUE|0|BOND|0|0|0||100', 'ISSUE|4|BOND|100|PAYT|1', 'SEND|1|BOND|1|B|1|C', 'LIST|0|2||B']);
+  block(ledger, 'A', [`ISSUE|5|PAYT||${ledger.lastAction}`]);
+  const refused = block(ledger, 'A', ['CALLBACK|0|BOND']);
+  assert.deepEqual(statusesOf(refused, 'callbacks'), ['invalid: CALLBACK_TICK (holder not authorized)']);
+});
+
+test('a DIVIDEND of more shares than an action may be about pays the greatest ones', () => {
+  const ledger = callable(6);
+  assert.deepEqual(statusesOf(block(ledger, 'A', ['DIVIDEND|0|BOND|PAYT|1']), 'dividends'), ['valid']);
+  const paid = ['B', 'C', 'D0', 'D1', 'D5'].map((address) => ledger.balance('PAYT', address));
+  assert.deepEqual(paid, ['0.94', '7', '0.01', '0', '0']);
+});
+
+test('the holdings with the most units are those of a whole sort, found in no more time than it takes to look', () => {
+  const holdingsOf = (amounts: readonly number[]) =>
+    amounts.map((amount, at) => ({ address: `A${at}`, amount: BigInt(amount) }));
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 20 })), fc.integer({ min: 1, max: 12 }), (amounts, most) => {
+      const holdings = holdingsOf(amounts);
+      const sorted = holdings.toSorted((a, b) => Number(b.amount - a.amount)).slice(0, most);
+      assert.deepEqual(
+        withMost(holdings, most),
+        holdings.filter((holding) => sorted.includes(holding))
+      );
+    })
+  );
+  assertLinear((count) => {
+    const holdings = holdingsOf(Array.from({ length: 50 * count }, (_, at) => 1 + ((at * 7_919) % 104_729)));
+    return () => assert.equal(withMost(holdings, count).length, count);
+  });
 });
 
 test('a refused CALLBACK closes the block to nobody else', () => {

@@ -3,17 +3,19 @@ import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
+  hasLimits,
   isExcluded,
-  lookChecks,
   MEMO_CHECKS,
   once,
   orNull,
   ownershipEscrowed,
+  seenCheck,
   sourceSleeps,
   tickColumn,
   tickSleeps,
   tickUnknown
 } from '../../rules/checks.ts';
+import { type Holding, withMost } from '../../state/holding.ts';
 import type { Token } from '../../state/token.ts';
 
 interface Callback {
@@ -21,18 +23,36 @@ interface Callback {
   /** Token in which the holders are paid. */
   readonly paid: Token | null;
   readonly memo: string;
-  /** Returns the holders other than the source. They are read at the first call. */
-  readonly holders: (step: Step) => readonly { readonly address: string; readonly amount: bigint }[];
+  /** Returns the holders from whom it takes. They are read at the first call. */
+  readonly holders: (step: Step) => Holders;
+}
+
+/** Holders from whom a CALLBACK takes. */
+interface Holders {
+  readonly called: readonly Holding[];
+  /** Whether the lists of the token in which holders are paid exclude so many that it is refused. */
+  readonly areBarred: boolean;
 }
 
 function read({ action, ledger }: Step): Callback[] {
   const { get } = action.fields;
   const token = ledger.token(get('TICK'));
   const paid = token?.callbackTick == null ? null : ledger.token(token.callbackTick);
-  const holders = once(({ action: { source }, ledger: now }: Step) =>
-    now.holders(token!).filter(({ address }) => address !== source)
-  );
-  return [{ token, paid, memo: get('MEMO'), holders }];
+  return [{ token, paid, memo: get('MEMO'), holders: once((step) => findHolders(token!, paid!, step)) }];
+}
+
+/**
+ * Returns the holders other than the source. Where limits hold, those that may not be paid are passed over, and of the
+ * others those with the most units are called: as many as an action may be about. So nobody keeps an owner from a
+ * CALLBACK by a gift to very many, or to one that may not be paid.
+ */
+function findHolders(token: Token, paid: Token, step: Step): Holders {
+  const { action, ledger, limits } = step;
+  const others = ledger.holders(token).filter(({ address }) => address !== action.source);
+  ledger.looks.recipients += others.length;
+  const payable = others.filter(({ address }) => !isExcluded(ledger, paid, address));
+  if (!hasLimits(step)) return { called: others, areBarred: payable.length < others.length };
+  return { called: withMost(payable, limits.parts), areBarred: payable.length === 0 && others.length > 0 };
 }
 
 /** Returns whether there is an amount, and its token still has the decimals that the amount needs. */
@@ -45,10 +65,10 @@ function shareOf({ token, paid }: Callback, held: bigint): bigint {
 }
 
 function totalOf(callback: Callback, step: Step): bigint {
-  return callback.holders(step).reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
+  return callback.holders(step).called.reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
 }
 
-/** Takes all units back to the owner, who pays the promised amount for each. */
+/** Takes units back to the owner, who pays the promised amount for each. */
 export const CALLBACK = defineAction<Callback>({
   name: 'CALLBACK',
   table: 'callbacks',
@@ -70,18 +90,15 @@ export const CALLBACK = defineAction<Callback>({
     ],
     ['CALLBACK_BLOCK (block index)', ({ token }, { action }) => token!.callbackBlock! > action.block.height],
     ...MEMO_CHECKS,
-    ...lookChecks<Callback>('RECIPIENTS', ({ holders }, step) => holders(step).length),
-    [
-      'CALLBACK_TICK (holder not authorized)',
-      (callback, step) => callback.holders(step).some(({ address }) => isExcluded(step.ledger, callback.paid!, address))
-    ],
+    seenCheck('RECIPIENTS'),
+    ['CALLBACK_TICK (holder not authorized)', ({ holders }, step) => holders(step).areBarred],
     [
       'insufficient funds (CALLBACK_TICK)',
       (callback, step) => step.ledger.balance(callback.paid!.tick, step.action.source) < totalOf(callback, step)
     ]
   ],
   charges: (callback, step) => ({
-    recipients: callback.holders(step).length,
+    recipients: callback.holders(step).called.length,
     ...spent(callback.paid!, totalOf(callback, step), step)
   }),
   row: ({ token, paid, memo }, step) => ({
@@ -93,10 +110,10 @@ export const CALLBACK = defineAction<Callback>({
   apply: (callback, step) => {
     const { action, ledger } = step;
     const { token, paid } = callback;
-    const holders = callback.holders(step);
-    ledger.looked += holders.length; // each also writes which addresses it touched
+    const { called } = callback.holders(step);
+    ledger.looked += called.length; // each also writes which addresses it touched
     const total = totalOf(callback, step);
-    for (const { address, amount } of holders) {
+    for (const { address, amount } of called) {
       ledger.debit(token!, address, amount);
       ledger.credit(token!, action.source, amount);
       const share = shareOf(callback, amount);

@@ -3,17 +3,18 @@ import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isExcluded,
-  lookChecks,
   MEMO_CHECKS,
   once,
   orNull,
   readAmount,
   requestTransfers,
+  seenCheck,
   sourceSleeps,
   tickColumn,
   tickSleeps,
   tickUnknown
 } from '../../rules/checks.ts';
+import { type Holding, withMost } from '../../state/holding.ts';
 import type { Token } from '../../state/token.ts';
 
 interface Dividend {
@@ -22,9 +23,9 @@ interface Dividend {
   readonly amountText: string;
   readonly amount: bigint | null;
   readonly memo: string;
-  readonly holders: Holders;
+  /** Returns the amounts that holders get. They are read at the first call. */
+  readonly shares: (step: Step) => readonly Holding[];
 }
-type Holders = (step: Step) => readonly { readonly address: string; readonly amount: bigint }[];
 
 function read(step: Step): Dividend[] {
   const { action, ledger } = step;
@@ -35,34 +36,42 @@ function read(step: Step): Dividend[] {
   );
   const paid = ledger.token(get('DIVIDEND_TICK'));
   const token = ledger.token(get('TICK'));
+  const amount = readAmount(get('AMOUNT'), paid);
   return [
     {
       token,
       paid,
       amountText: get('AMOUNT'),
-      amount: readAmount(get('AMOUNT'), paid),
+      amount,
       memo: get('MEMO'),
-      holders: once((step) => step.ledger.holders(token!))
+      shares: once((step) => findShares({ token: token!, paid: paid!, amount: amount! }, step))
     }
   ];
 }
 
-/** Returns the holders that may get something; none for an amount of 0. */
-function holdersOf({ amount, holders }: Dividend, step: Step) {
-  return amount === 0n ? [] : holders(step);
+interface Payment {
+  readonly token: Token;
+  readonly paid: Token;
+  readonly amount: bigint;
 }
 
-/** Returns the share of each holder above 0, without the source and those that the lists of the paid token exclude. */
-function sharesOf(dividend: Dividend, step: Step) {
-  const { amount, paid } = dividend;
-  const { action, ledger } = step;
-  return holdersOf(dividend, step)
-    .map((holder) => ({ address: holder.address, share: multiplyFloor(holder.amount, amount!, paid!.decimals) }))
-    .filter(({ address, share }) => share > 0n && address !== action.source && !isExcluded(ledger, paid!, address));
+/**
+ * Returns the shares above 0 of holders, without the source and those that the lists of the paid token exclude: the
+ * greatest ones, as many as an action may be about.
+ */
+function findShares({ token, paid, amount }: Payment, { action, ledger, limits }: Step): readonly Holding[] {
+  if (amount === 0n) return [];
+  const holders = ledger.holders(token);
+  ledger.looks.recipients += holders.length;
+  const shares = holders
+    .map((holder) => ({ address: holder.address, amount: multiplyFloor(holder.amount, amount, paid.decimals) }))
+    .filter((share) => share.amount > 0n && share.address !== action.source)
+    .filter(({ address }) => !isExcluded(ledger, paid, address));
+  return withMost(shares, limits.parts);
 }
 
-function totalOf(dividend: Dividend, step: Step): bigint {
-  return sharesOf(dividend, step).reduce((sum, { share }) => sum + share, 0n);
+function totalOf({ shares }: Dividend, step: Step): bigint {
+  return shares(step).reduce((sum, { amount }) => sum + amount, 0n);
 }
 
 /** Pays the holders of a token in proportion to their holdings. Anybody may pay. */
@@ -82,18 +91,14 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
-    ...lookChecks<Dividend>(
-      'RECIPIENTS',
-      (dividend, step) => holdersOf(dividend, step).length,
-      (dividend, step) => sharesOf(dividend, step).length
-    ),
+    seenCheck('RECIPIENTS'),
     [
       'insufficient funds (TICK)',
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)
     ]
   ],
   charges: (dividend, step) => ({
-    recipients: sharesOf(dividend, step).length,
+    recipients: dividend.shares(step).length,
     ...spent(dividend.paid!, totalOf(dividend, step), step)
   }),
   row: ({ token, paid, amountText, amount, memo }, step) => ({
@@ -103,9 +108,9 @@ export const DIVIDEND = defineAction<Dividend>({
     memo_id: orNull(memo)
   }),
   apply: (dividend, step) => {
-    const shares = sharesOf(dividend, step);
+    const shares = dividend.shares(step);
     if (shares.length === 0) return;
     step.ledger.debit(dividend.paid!, step.action.source, totalOf(dividend, step));
-    for (const { address, share } of shares) step.ledger.credit(dividend.paid!, address, share);
+    for (const { address, amount } of shares) step.ledger.credit(dividend.paid!, address, amount);
   }
 });

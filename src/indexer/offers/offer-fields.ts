@@ -43,7 +43,7 @@ export function termOf(expiration: number, { action: { block } }: Step): { reado
 /** Returns the root of a list of addresses; null for none. The text `0` removes a list. */
 export function listRoot(text: string, { ledger }: Step): number | null {
   const index = readIndex(text);
-  return index === null || index === 0 ? null : (ledger.list(index)?.root ?? null);
+  return index === null || index === 0 ? null : ledger.listRoot(index);
 }
 
 /** Returns the terms of a new offer as columns. */

@@ -154,9 +154,14 @@ export class ActionState implements Reader {
       .sort((a, b) => compareBytes(a.tick, b.tick));
   }
 
+  /** Returns the action that made a list; null for none. Reads no member. @param actionIndex see `list` */
+  listRoot(actionIndex: number): number | null {
+    return this.get('listRoot', String(actionIndex));
+  }
+
   /** Returns a list as it is now, by the action that made it or by an edit of it. */
   list(actionIndex: number): { readonly root: number; readonly list: List } | null {
-    const root = this.get('listRoot', String(actionIndex));
+    const root = this.listRoot(actionIndex);
     const list = root === null ? null : this.get('list', String(root));
     return root === null || list === null ? null : { root, list };
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
-import type { FactKey } from '../../../src/indexer/state/facts.ts';
+import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
@@ -26,8 +26,11 @@ function blockOf(ledger: MemoryLedger, texts: readonly (string | readonly [sourc
   return { height, time: ledger.time, hash: String(height), transactions };
 }
 
-/** Runs a block by a view that has nothing but the live offers in memory. @returns how often facts were loaded */
-async function loadsOf(ledger: MemoryLedger, block: ReturnType<typeof blockOf>): Promise<number> {
+/**
+ * Runs a block by a view that has nothing but the live offers in memory. @param loaded gets the kinds of loaded facts
+ * @returns how often facts were loaded
+ */
+async function loadsOf(ledger: MemoryLedger, block: ReturnType<typeof blockOf>, loaded?: Set<Kind>): Promise<number> {
   const view = new View({ isWhole: false });
   for (const offer of ledger.offers) view.book.put(offer);
   view.hasAllOffers = true;
@@ -35,6 +38,7 @@ async function loadsOf(ledger: MemoryLedger, block: ReturnType<typeof blockOf>):
   const load = async (keys: readonly FactKey[]) => {
     if (keys.length > 0) loads += 1;
     for (const { kind, key } of keys) {
+      loaded?.add(kind);
       const set = SETS.find((name) => name === kind);
       if (set) view.loadSet(set, key, ledger.view.get(set, key));
       else if (kind === 'offer') view.loadOffer(key, ledger.view.get('offer', key) ?? undefined);
@@ -156,4 +160,17 @@ test('a delegation that ended counts as no look at a vote, whether or not it is 
     )
   );
   assert.equal(ledger.view.get('delegators', 'toka').size, 0);
+});
+
+test('an ISSUE that is refused for its name or its source reads no member of the lists that it names', async () => {
+  const ledger = new MemoryLedger(100, RULES);
+  ledger.run(blockOf(ledger, ['ISSUE|0|TOKA|0|0|0||1000', ...repeat(FEW, () => 'LIST|0|2||B')]));
+  const loaded = new Set<Kind>();
+  const issue = (name: string) => repeat(FEW, (at) => `ISSUE|5|${name}|${at + 2}|2`);
+  await loadsOf(ledger, blockOf(ledger, batches([...issue('A.B'), ...issue('TOKA.')])), loaded);
+  const ofOthers = blockOf(ledger, [['B', batches(issue('TOKA'))[0]!]]);
+  await loadsOf(ledger, ofOthers, loaded);
+  assert.ok(loaded.has('listRoot') && !loaded.has('list'), [...loaded].join());
+  await loadsOf(ledger, blockOf(ledger, ['ISSUE|5|TOKA|2|3']), loaded);
+  assert.ok(loaded.has('list'));
 });

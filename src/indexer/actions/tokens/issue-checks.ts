@@ -204,8 +204,10 @@ const callbackChecks: readonly Check<Issue>[] = [
   )
 ];
 
-const isBadList = (list: Issue['allowList']) =>
-  list !== undefined && list.root !== 0 && (list.root === null || list.type !== LIST_OF_ADDRESSES);
+const isBadList = (list: Issue['allowList'], { ledger }: Step) =>
+  list !== undefined &&
+  list.root !== 0 &&
+  (list.root === null || ledger.list(list.root)?.list.type !== LIST_OF_ADDRESSES);
 
 const ofController = ([status, fails]: Check<ControllerFields>): Check<Issue> => [
   status,
@@ -241,8 +243,8 @@ export const ISSUE_CHECKS: readonly Check<Issue>[] = [
   ...capChecks,
   ...frozenChecks,
   ...callbackChecks,
-  ['ALLOW_LIST (bad list)', ({ allowList }) => isBadList(allowList)],
-  ['BLOCK_LIST (bad list)', ({ blockList }) => isBadList(blockList)],
+  ['ALLOW_LIST (bad list)', ({ allowList }, step) => isBadList(allowList, step)],
+  ['BLOCK_LIST (bad list)', ({ blockList }, step) => isBadList(blockList, step)],
   ofController(CONTROLLER_KNOWN),
   ['TICK (unknown)', ({ controller, token }) => controller !== null && token === null],
   ...CONTROLLER_BINDING.map(ofController),

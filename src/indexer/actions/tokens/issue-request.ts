@@ -53,13 +53,9 @@ export function readIssue(step: Step) {
   };
 }
 
-/** Reads a list. Undefined is no change, `0` no list, and a root of null an index without a list. */
-function readList(
-  field: string,
-  { ledger }: Step
-): { readonly root: number | null; readonly type: number } | undefined {
+/** Reads the root of a list. Undefined is no change, `0` no list, and a root of null an index without a list. */
+function readList(field: string, { ledger }: Step): { readonly root: number | null } | undefined {
   if (field === '') return undefined;
   const index = readIndex(field);
-  const known = index === null ? null : ledger.list(index);
-  return { root: index === 0 ? 0 : (known?.root ?? null), type: known?.list.type ?? 0 };
+  return { root: index === 0 ? 0 : index === null ? null : ledger.listRoot(index) };
 }

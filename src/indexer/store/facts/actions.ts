@@ -1,8 +1,8 @@
 import { rows } from '../../../db/core/connection.ts';
 import { REMOVE } from '../../actions/notes/list.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
-import { tablesOf } from '../../rules/handlers.ts';
-import type { List } from '../../state/facts.ts';
+import { type ActionTable, tablesOf } from '../../rules/handlers.ts';
+import { LIST_OF_TICKS, type List, type PastAction } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';
 import { readWhole } from '../read-decimal.ts';
@@ -10,45 +10,65 @@ import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds, newestAction, pairsOf } from './addresses.ts';
 import type { Loading, Query } from './loading.ts';
 
-/** Reads a list: the members that were kept last, and what valid edits changed since. */
-export async function readList(connection: Query, root: number): Promise<List | undefined> {
-  const [made] = await rows<{ type: string; source: string; owner: string | null; kept: number }>(
+interface Head {
+  /** Action that made the list. */
+  readonly root: number;
+  readonly type: string;
+  readonly source: string;
+  readonly owner: string | null;
+  /** Newest edit after which all members were kept; the first action where none was. */
+  readonly kept: number;
+}
+
+/** Reads lists, by the actions that made them. */
+export async function readLists(connection: Query, roots: readonly number[]): Promise<Map<number, List>> {
+  const heads = await rows<{ [K in keyof Head]: Head[K] }>(
     connection,
-    `SELECT l.type, s.address AS source,
+    `SELECT l.action_index AS root, l.type, s.address AS source,
        (SELECT a.address FROM list_transfers t JOIN index_addresses a ON a.id = t.destination_id
         WHERE t.list_action_index = l.action_index ORDER BY t.action_index DESC LIMIT 1) AS owner,
        COALESCE((SELECT e.action_index FROM lists e WHERE e.list_action_index = l.action_index AND e.edit IS NOT NULL
           AND e.status_id = ${VALID_STATUS} AND EXISTS (SELECT 1 FROM list_items i WHERE i.action_index = e.action_index)
         ORDER BY e.action_index DESC LIMIT 1), l.action_index) AS kept
      FROM lists l JOIN actions x ON x.action_index = l.action_index JOIN index_addresses s ON s.id = x.source_id
-     WHERE l.action_index = ? AND l.status_id = ${VALID_STATUS}`,
-    [root]
+     WHERE l.action_index IN (?) AND l.status_id = ${VALID_STATUS}`,
+    [roots]
   );
-  if (!made) return undefined;
-  const [table, column] = made.type === '1' ? ['index_tickers', 'tick'] : ['index_addresses', 'address'];
-  const kept = await rows<{ item: string }>(
-    connection,
-    `SELECT i.${column} AS item FROM list_items l JOIN ${table} i ON i.id = l.item_id WHERE l.action_index = ?`,
-    [made.kept]
-  );
-  const changed = await rows<{ item: string; edit: string }>(
-    connection,
-    `SELECT i.${column} AS item, l.edit FROM lists l JOIN list_edits e ON e.action_index = l.action_index
-     JOIN ${table} i ON i.id = e.item_id
-     WHERE l.list_action_index = ? AND l.action_index > ? AND l.edit IS NOT NULL AND l.status_id = ${VALID_STATUS}
-       AND e.status_id = ${VALID_STATUS} ORDER BY l.action_index`,
-    [root, made.kept]
-  );
-  const items = new Set(kept.map(({ item }) => item));
-  for (const { item, edit } of changed) {
-    if (edit === REMOVE) items.delete(item);
-    else items.add(item);
+  const lists = new Map<number, List>();
+  for (const [type, own] of Map.groupBy(heads, (head) => Number(head.type))) {
+    const members = await readMembers(connection, type, own);
+    for (const { root, source, owner } of own)
+      lists.set(Number(root), { type, owner: owner ?? source, ...members(Number(root)) });
   }
-  return {
-    type: Number(made.type),
-    owner: made.owner ?? made.source,
-    members: new Members(items),
-    changes: changed.length
+  return lists;
+}
+
+/** Reads the members of lists of one type: those that were kept last, and what valid edits changed since. */
+async function readMembers(connection: Query, type: number, heads: readonly Head[]) {
+  const [table, column] = type === LIST_OF_TICKS ? ['index_tickers', 'tick'] : ['index_addresses', 'address'];
+  const asked = pairsOf(heads.map(({ root, kept }) => [Number(root), Number(kept)]));
+  const kept = await rows<{ root: number; item: string }>(
+    connection,
+    `WITH w (n, id) AS (${asked}) SELECT w.n AS root, i.${column} AS item FROM w
+     STRAIGHT_JOIN list_items l ON l.action_index = w.id STRAIGHT_JOIN ${table} i ON i.id = l.item_id`
+  );
+  const changed = await rows<{ root: number; item: string; edit: string }>(
+    connection,
+    `WITH w (n, id) AS (${asked}) SELECT w.n AS root, i.${column} AS item, l.edit FROM w
+     STRAIGHT_JOIN lists l ON l.list_action_index = w.n AND l.action_index > w.id
+     STRAIGHT_JOIN list_edits e ON e.action_index = l.action_index STRAIGHT_JOIN ${table} i ON i.id = e.item_id
+     WHERE l.edit IS NOT NULL AND l.status_id = ${VALID_STATUS} AND e.status_id = ${VALID_STATUS}
+     ORDER BY l.action_index`
+  );
+  const [keptOf, changesOf] = [kept, changed].map((found) => Map.groupBy(found, ({ root }) => Number(root)));
+  return (root: number): Pick<List, 'members' | 'changes'> => {
+    const items = new Set(keptOf!.get(root)?.map(({ item }) => item));
+    const changes = (changesOf!.get(root) ?? []) as typeof changed;
+    for (const { item, edit } of changes) {
+      if (edit === REMOVE) items.delete(item);
+      else items.add(item);
+    }
+    return { members: new Members(items), changes: changes.length };
   };
 }
 
@@ -89,28 +109,36 @@ export async function loadSleeps(keys: readonly string[], loading: Loading): Pro
 }
 
 /**
- * Reads an action that has a row that was not refused. A later status of a valid row, such as `released`, counts as
- * valid.
+ * Reads actions that have a row that was not refused, by their indexes. A later status of a valid row, such as
+ * `released`, counts as valid.
  */
-export async function readPast(index: number, connection: Query) {
-  const [action] = await rows<{ name: string }>(
+export async function readPast(connection: Query, indexes: readonly number[]): Promise<Map<number, PastAction>> {
+  const named = await rows<{ index: number; name: string }>(
     connection,
-    'SELECT i.action AS name FROM actions x JOIN index_actions i ON i.id = x.action_id WHERE x.action_index = ?',
-    [index]
+    `SELECT x.action_index AS \`index\`, i.action AS name FROM actions x JOIN index_actions i ON i.id = x.action_id
+     WHERE x.action_index IN (?)`,
+    [indexes]
   );
-  for (const { name, keepsValidOnly } of action ? tablesOf(action.name) : []) {
-    const isIssue = name === 'issues';
-    // Rows of a table without statuses are all valid.
-    const where = keepsValidOnly
-      ? 'r.slash_action_index = ?'
-      : `r.action_index = ? AND (SELECT s.status FROM index_statuses s WHERE s.id = r.status_id) NOT LIKE '${REFUSED_PREFIX}%'`;
-    const [valid] = await rows<{ tick: string | null }>(
-      connection,
-      `SELECT ${isIssue ? 'i.tick' : 'NULL AS tick'} FROM ${name} r
-       ${isIssue ? 'LEFT JOIN index_tickers i ON i.id = r.tick_id' : ''} WHERE ${where} LIMIT 1`,
-      [index]
-    );
-    if (valid) return { name: action!.name, tick: valid.tick };
-  }
-  return undefined;
+  const past = new Map<number, PastAction>();
+  for (const [name, actions] of Map.groupBy(named, (action) => action.name))
+    for (const table of tablesOf(name)) {
+      const asked = actions.map(({ index }) => `(${Number(index)})`).join(', ');
+      const found = await rows<{ index: number; tick: string | null }>(
+        connection,
+        `WITH w (id) AS (VALUES ${asked}) SELECT w.id AS \`index\`, ${validRow(table)} AS tick FROM w`
+      );
+      for (const { index, tick } of found) if (tick !== null) past.set(Number(index), { name, tick: tick || null });
+    }
+  return past;
+}
+
+/** Returns SQL for the ticker of a valid row of the action `w.id`, empty for other actions than ISSUE; NULL for no row. */
+function validRow({ name, keepsValidOnly }: ActionTable): string {
+  const isIssue = name === 'issues';
+  // Rows of a table without statuses are all valid.
+  const where = keepsValidOnly
+    ? 'r.slash_action_index = w.id'
+    : `r.action_index = w.id AND (SELECT s.status FROM index_statuses s WHERE s.id = r.status_id) NOT LIKE '${REFUSED_PREFIX}%'`;
+  return `(SELECT ${isIssue ? "COALESCE(i.tick, '')" : "''"} FROM ${name} r
+    ${isIssue ? 'LEFT JOIN index_tickers i ON i.id = r.tick_id' : ''} WHERE ${where} LIMIT 1)`;
 }

@@ -1,5 +1,6 @@
 import { rows } from '../../../db/core/connection.ts';
 import type { Preferences } from '../../state/facts.ts';
+import { splitPair } from '../../state/keys.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import type { Loading, Query } from './loading.ts';
 
@@ -84,16 +85,26 @@ export async function loadPreferences(keys: readonly string[], loading: Loading)
   for (const [n, key] of keys.entries()) view.load('preferences', key, preferences.get(n));
 }
 
-/** Returns whether an address ever opened a dispenser at another one. @param addresses the first, then the second */
-export async function hasServed(loading: Loading, addresses: readonly string[]): Promise<boolean> {
-  const ids = await addressIds(loading, addresses);
-  const found = await rows(
-    loading.connection,
-    `SELECT 1 FROM dispensers d JOIN actions x ON x.action_index = d.action_index
-     WHERE d.get_address_id = ? AND x.source_id = ? AND d.status_id = ${VALID_STATUS} LIMIT 1`,
-    [ids.get(addresses[1]!) ?? 0, ids.get(addresses[0]!) ?? 0]
-  );
-  return found.length > 0;
+/** Loads whether addresses ever opened a dispenser at others. */
+export async function loadServed(keys: readonly string[], loading: Loading): Promise<void> {
+  const { connection, view } = loading;
+  const pairs = keys.map(splitPair);
+  const ids = await addressIds(loading, [...new Set(pairs.flat())]);
+  const asked = pairs.flatMap(([source, address], n) => {
+    const [s, a] = [ids.get(source), ids.get(address)];
+    return s === undefined || a === undefined ? [] : [`(${n}, ${s}, ${a})`];
+  });
+  const found =
+    asked.length === 0
+      ? []
+      : await rows<{ n: number; served: number | null }>(
+          connection,
+          `WITH w (n, s, a) AS (VALUES ${asked.join(', ')}) SELECT w.n,
+             (SELECT 1 FROM dispensers d JOIN actions x ON x.action_index = d.action_index
+              WHERE d.get_address_id = w.a AND x.source_id = w.s AND d.status_id = ${VALID_STATUS} LIMIT 1) AS served FROM w`
+        );
+  const served = new Set(found.flatMap(({ n, served }) => (served === null ? [] : [Number(n)])));
+  for (const [n, key] of keys.entries()) view.load('served', key, served.has(n));
 }
 
 /** Loads the sources of the first valid dispensers at some addresses. */

@@ -5,8 +5,8 @@ import type { FactKey, Kind } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import { loadSleeps, readList, readPast } from './actions.ts';
-import { addressIds, addressNames, hasServed, loadFirstSellers, loadPreferences } from './addresses.ts';
+import { loadSleeps, readLists, readPast } from './actions.ts';
+import { addressIds, addressNames, loadFirstSellers, loadPreferences, loadServed } from './addresses.ts';
 import { readGates } from './gates.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
 import { loadAwaitedMatches, loadLiveOffers, readOffers } from './offers.ts';
@@ -23,6 +23,8 @@ import {
 import { BALANCES, loadHolders, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
 
 const KEYS_PER_STATEMENT = 500;
+/** Beginnings of tickers that one statement looks for, each by a query of its own. */
+const BEGINNINGS_PER_STATEMENT = 100;
 
 /**
  * Returns a loader that reads an indexer database, with one statement for each kind and some hundred keys.
@@ -82,10 +84,14 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   },
   token: loadTokens,
   tickBeginning: async (keys, { connection, view }) => {
-    for (const key of keys) {
-      const pattern = `${key.replace(/[\\%_]/g, '\\$&')}%`;
-      const found = await rows(connection, 'SELECT 1 FROM index_tickers WHERE tick LIKE ? LIMIT 1', [pattern]);
-      view.load('tickBeginning', key, found.length > 0);
+    for (let at = 0; at < keys.length; at += BEGINNINGS_PER_STATEMENT) {
+      const part = keys.slice(at, at + BEGINNINGS_PER_STATEMENT);
+      const first = part.map((_, n) => `(SELECT ${n} AS n FROM index_tickers WHERE tick LIKE ? LIMIT 1)`);
+      const patterns = part.map((key) => `${key.replace(/[\\%_]/g, '\\$&')}%`);
+      const found = new Set(
+        (await rows<{ n: number }>(connection, first.join(' UNION ALL '), patterns)).map(({ n }) => Number(n))
+      );
+      for (const [n, key] of part.entries()) view.load('tickBeginning', key, found.has(n));
     }
   },
   balance: (keys, loading) => loadPairs(keys, loading, 'balance', BALANCES),
@@ -105,12 +111,14 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     for (const key of keys) view.load('listRoot', key, roots.get(Number(key)));
   },
   list: async (keys, { connection, view }) => {
-    for (const key of keys) view.load('list', key, await readList(connection, Number(key)));
+    const lists = await readLists(connection, keys.map(Number));
+    for (const key of keys) view.load('list', key, lists.get(Number(key)));
   },
   sleep: loadSleeps,
   preferences: loadPreferences,
-  past: async (keys, loading) => {
-    for (const key of keys) loading.view.load('past', key, await readPast(Number(key), loading.connection));
+  past: async (keys, { connection, view }) => {
+    const past = await readPast(connection, keys.map(Number));
+    for (const key of keys) view.load('past', key, past.get(Number(key)));
   },
   offer: async (keys, { connection, view }) => {
     const offers = await readOffers(connection, keys.map(Number));
@@ -118,9 +126,7 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   },
   liveOffers: loadLiveOffers,
   awaitedMatches: loadAwaitedMatches,
-  served: async (keys, loading) => {
-    for (const key of keys) loading.view.load('served', key, await hasServed(loading, key.split('|')));
-  },
+  served: loadServed,
   firstSeller: loadFirstSellers,
   signer: async (keys, { connection, view }) => {
     const signers = await readSigners(connection, keys);
@@ -145,19 +151,24 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
     for (const key of keys) view.load('ballot', key, found.get(key));
   },
   voters: async (keys, { connection, view }) => {
-    for (const key of keys) view.loadSet('voters', key, await readVoters(connection, Number(key)));
+    const voters = await readVoters(connection, keys.map(Number));
+    for (const key of keys) view.loadSet('voters', key, voters.get(Number(key)) ?? []);
   },
   voteDelegate: async (keys, { connection, view, tickers }) => {
-    for (const [tick, pairs] of Map.groupBy(keys, (key) => splitPair(key)[0])) {
-      const delegates = await readVoteDelegates(connection, tickers.ids.get(tick) ?? 0);
-      for (const pair of pairs) view.load('voteDelegate', pair, delegates.get(splitPair(pair)[1]));
-    }
+    const pairs = keys.map(splitPair);
+    const delegates = await readVoteDelegates(
+      connection,
+      pairs.flatMap(([tick]) => tickers.ids.get(tick) ?? [])
+    );
+    for (const [n, [tick, address]] of pairs.entries())
+      view.load('voteDelegate', keys[n]!, delegates.get(tickers.ids.get(tick))?.get(address));
   },
   delegators: async (keys, { connection, view, tickers }) => {
-    for (const key of keys) {
-      const delegates = await readVoteDelegates(connection, tickers.ids.get(key) ?? 0);
-      view.loadSet('delegators', key, delegates.keys());
-    }
+    const delegates = await readVoteDelegates(
+      connection,
+      keys.flatMap((key) => tickers.ids.get(key) ?? [])
+    );
+    for (const key of keys) view.loadSet('delegators', key, delegates.get(tickers.ids.get(key))?.keys() ?? []);
   },
   gate: async (keys, { connection, view, tickers }) => {
     // A text that is no ticker may be as long as a transaction.

@@ -70,30 +70,37 @@ export async function readBallots(connection: Query, keys: readonly string[]): P
   return new Map([...newest].map(([key, { choices }]) => [key, choices]));
 }
 
-/** Returns the addresses that voted in a poll with a valid VOTE. */
-export async function readVoters(connection: Query, poll: number): Promise<string[]> {
-  const found = await rows<{ voter: string }>(
+/** Returns the addresses that voted in each poll with a valid VOTE. */
+export async function readVoters(connection: Query, polls: readonly number[]): Promise<Map<number, string[]>> {
+  const found = await rows<{ poll: number; voter: string }>(
     connection,
-    `SELECT DISTINCT a.address AS voter FROM votes v JOIN index_addresses a ON a.id = v.voter_address_id
-     WHERE v.poll_index = ? AND v.status_id = ${VALID_STATUS}`,
-    [poll]
+    `SELECT DISTINCT v.poll_index AS poll, a.address AS voter FROM votes v
+     JOIN index_addresses a ON a.id = v.voter_address_id WHERE v.poll_index IN (?) AND v.status_id = ${VALID_STATUS}`,
+    [polls]
   );
-  return found.map(({ voter }) => voter);
+  const voters = Map.groupBy(found, ({ poll }) => Number(poll));
+  return new Map([...voters].map(([poll, own]) => [poll, own.map(({ voter }) => voter)]));
 }
 
-/** Returns the newest delegations of the votes of a token, from delegator to delegate. */
-export async function readVoteDelegates(connection: Query, tickId: number): Promise<Map<string, string>> {
-  const found = await rows<{ from: string; to: string | null }>(
+/** Returns the newest delegations of the votes of tokens, from delegator to delegate, by the id of the ticker. */
+export async function readVoteDelegates(
+  connection: Query,
+  tickIds: readonly number[]
+): Promise<Map<number | undefined, Map<string, string>>> {
+  if (tickIds.length === 0) return new Map();
+  const found = await rows<{ tick: number; from: string; to: string | null }>(
     connection,
-    `SELECT f.address AS \`from\`, t.address AS \`to\` FROM vote_delegations d
+    `SELECT d.tick_id AS tick, f.address AS \`from\`, t.address AS \`to\` FROM vote_delegations d
      JOIN index_addresses f ON f.id = d.delegator_address_id LEFT JOIN index_addresses t ON t.id = d.delegate_address_id
-     WHERE d.tick_id = ? AND d.status_id = ${VALID_STATUS} ORDER BY d.action_index`,
-    [tickId]
+     WHERE d.tick_id IN (?) AND d.status_id = ${VALID_STATUS} ORDER BY d.action_index`,
+    [tickIds]
   );
-  const delegates = new Map<string, string>();
-  for (const { from, to } of found) {
-    if (to === null) delegates.delete(from);
-    else delegates.set(from, to);
+  const delegates = new Map<number | undefined, Map<string, string>>();
+  for (const { tick, from, to } of found) {
+    const own = delegates.get(Number(tick)) ?? new Map<string, string>();
+    delegates.set(Number(tick), own);
+    if (to === null) own.delete(from);
+    else own.set(from, to);
   }
   return delegates;
 }

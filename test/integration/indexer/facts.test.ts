@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connect } from '../../../src/db/core/connection.ts';
+import { OPEN_POLLS } from '../../../src/indexer/polls/poll.ts';
+import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
+import { type FactKey, type Kind, type List, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
+import { tickBeginning } from '../../../src/indexer/state/keys.ts';
+import { View } from '../../../src/indexer/state/view.ts';
+import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
+import type { Query } from '../../../src/indexer/store/facts/loading.ts';
+import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import { CHAIN_RULES } from '../../reference/chain.ts';
+import { ReferenceRun } from '../../reference/run.ts';
+import { addressesOf, signerOf } from '../../reference/texts.ts';
+import { MemoryLedger } from '../../support/indexer-ledger.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+/** Blocks of the chain. The second season has begun by then. */
+const BLOCKS = 150;
+/** Most keys of a kind that are loaded at once, and the part of them that is loaded by itself. */
+const MANY = 480;
+const PART = 1 / 4;
+/** Statements that all may take beside those of the part: for tables that the part does not name. */
+const MORE = 8;
+
+/** A chain with actions of every kind and tickers as long as their index tells them apart, in a database and in memory. */
+async function filled() {
+  const database = await createDatabase('indexer');
+  const store = await IndexerStore.open(database, CHAIN_RULES, 120);
+  const run = new ReferenceRun(5);
+  while (run.chain.length < BLOCKS) run.extend();
+  const issues = Array.from({ length: 40 }, (_, at) => `ISSUE|0|TOKA1.${String(at).padEnd(200, 'X')}`);
+  const transactions = [{ hash: '7'.repeat(64), source: 'A1', fee: null, data: `BATCH|0|${issues.join(';')}` }];
+  const last = { height: BLOCKS, time: run.chain.at(-1)!.time + 600, hash: '8'.repeat(64), transactions };
+  const memory = new MemoryLedger(0, CHAIN_RULES);
+  for (const block of [...run.chain, last]) memory.run(block);
+  await store.addBlocks(run.chain);
+  await store.addBlocks([last]);
+  return { store, memory, connection: await connect(database) };
+}
+
+/** Keys of each kind that there are facts of, or may be. */
+function keysOf(memory: MemoryLedger): Readonly<Record<Kind, readonly string[]>> {
+  const indexes = Array.from({ length: memory.lastAction }, (_, at) => String(at + 1));
+  const addresses = [0, 1].flatMap((season) => addressesOf(season));
+  const places = (count: number) => Array.from({ length: count }, (_, at) => at);
+  const more = [...addresses, ...places(MANY).map((at) => `B9${at}`)];
+  const ticks = [0, 1].flatMap((season) => ['toka', 'tokb', 'tokc'].map((name) => `${name}${season}`));
+  const names = [...ticks, ...places(MANY).map((at) => `toka1.${String(at).padEnd(200, 'x')}`)];
+  const pairs = more.flatMap((address) => ticks.slice(0, 2).map((tick) => `${tick}|${address}`));
+  return {
+    ...{
+      addressId: more,
+      address: indexes,
+      tick: indexes,
+      preferences: more,
+      unclaimed: more,
+      keysOf: more,
+      firstSeller: more
+    },
+    ...{
+      tickId: names.map((name) => name.toUpperCase()),
+      token: names,
+      holders: names,
+      delegators: names,
+      gate: names
+    },
+    tickBeginning: names.flatMap((name) => tickBeginning(name.toUpperCase()) ?? []),
+    ...{ balance: pairs, minted: pairs, voteDelegate: pairs, holdings: more, owned: more, liveOffers: more },
+    list: [...new Set(indexes.flatMap((index) => memory.view.get('listRoot', index) ?? []))].map(String),
+    ...{ listRoot: indexes, past: indexes, offer: indexes, awaitedMatches: indexes },
+    sleep: more.map((address) => `address|${address}`),
+    served: addresses.flatMap((source) => more.slice(0, 60).map((address) => `${source}|${address}`)),
+    spent: indexes.map((index) => `x|${index}`),
+    signer: [0, 1].flatMap((season) => ['A', 'B', 'C', 'D', 'E', 'a'].map((letter) => signerOf(letter, season).pubkey)),
+    ...{ keys: [ALL_KEYS], openPolls: [OPEN_POLLS], rounds: [RECENT_ROUNDS] },
+    ...{ poll: indexes, voters: indexes, pricedRound: indexes, cooling: indexes },
+    ballot: indexes.map((index) => `${index}|A1`),
+    counter: ['address', 'ticker', 'action', 'transaction']
+  };
+}
+
+/** Kinds of which memory may know more than the database that does nothing any more, such as stakes that were released. */
+const INEXACT: ReadonlySet<Kind> = new Set(['offer', 'liveOffers', 'awaitedMatches', 'signer', 'cooling']);
+
+/** Returns a fact of a kind in a form that compares, or nothing where memory and database may differ. */
+function comparable(view: View, kind: Kind, key: string): unknown {
+  const value = view.get(kind, key);
+  if (kind === 'list' && value !== null) {
+    const { type, owner, members } = value as List;
+    return { type, owner, members: members.sorted };
+  }
+  if (value instanceof Set) return kind === 'voters' ? [...value].sort() : undefined;
+  if (kind === 'keys') return [...(value as readonly string[])].sort();
+  return INEXACT.has(kind) ? undefined : value;
+}
+
+test('facts of many keys are read by as many statements as those of few, and are those of a ledger in memory', async () => {
+  const { store, memory, connection } = await filled();
+  let statements = 0;
+  const counted: Query = {
+    query: ((...given: Parameters<Query['query']>) => {
+      statements += 1;
+      return connection.query(...given);
+    }) as Query['query']
+  };
+  const loadedBy = async (kind: Kind, keys: readonly string[]) => {
+    const view = new View({ isWhole: false });
+    const facts = keys.map((key): FactKey => ({ kind, key }));
+    const load = factLoader([counted], view, { ids: store.tickers });
+    statements = 0;
+    await load(facts);
+    return { view, statements };
+  };
+  const found = new Map<Kind, number>();
+  for (const [kind, all] of Object.entries(keysOf(memory)) as [Kind, readonly string[]][]) {
+    const keys = all.slice(0, MANY);
+    const few = await loadedBy(kind, keys.slice(0, Math.ceil(keys.length * PART)));
+    const many = await loadedBy(kind, keys);
+    assert.ok(
+      kind === 'counter' || many.statements <= few.statements + MORE,
+      `${kind}: ${few.statements} for a part, ${many.statements} for ${keys.length}`
+    );
+    for (const key of keys)
+      assert.deepEqual(comparable(many.view, kind, key), comparable(memory.view, kind, key), `${kind} ${key}`);
+    found.set(kind, keys.filter((key) => memory.view.get(kind, key)).length);
+  }
+  for (const kind of ['list', 'past', 'served', 'tickBeginning', 'voteDelegate'] as const)
+    assert.ok(found.get(kind)! > 0, `no ${kind}`);
+  await connection.end();
+  store.close();
+});

@@ -177,6 +177,7 @@ async function orLost(work: Promise<Outcome>): Promise<Outcome> {
 
 /** A catch-up is followed by a comparison, at once or when the amendments of its last block have come. */
 async function catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+  audit.close();
   const outcome = await chain.catchUp(reconcile, signal);
   if (outcome.kind === 'settling') audit.scheduleNow('it was not compared since it caught up');
   return outcome;
@@ -215,6 +216,7 @@ const machine = createActor(
       }),
       release: effects.effect('release', () => {
         sourceQuorum.close();
+        audit.close();
         checkpoints.close();
         indexMap.close();
         pulse.close();

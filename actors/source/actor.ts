@@ -54,6 +54,7 @@ const questions = new SerialConnection(open);
 const logReader = new SerialConnection(open);
 const digests = new SourceDigests(data, open, {
   reorgs: () => feed.reorgs,
+  amendments: (height) => feed.amendmentsOf(height),
   isSettled: async (connection, layout, table, tip) =>
     (await feed.isSettled(connection, layout, table, tip)) &&
     (table !== 'sync_meta' || (await transparency.follows(connection, layout.heads!, tip.height)))

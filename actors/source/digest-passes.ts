@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Connection } from '../../src/db/core/connection.ts';
-import { inSnapshot } from '../../src/db/core/in-snapshot.ts';
-import { SerialConnection } from '../../src/db/core/serial-connection.ts';
+import { HeldSnapshot } from '../../src/db/core/held-snapshot.ts';
 import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { readDigests, type TableDigests } from '../../src/db/tables/digest.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
@@ -10,8 +9,15 @@ import type { BlockHashes } from '../../src/wire/data/database.ts';
 import { DIGEST_ALGORITHM, type DigestKey } from '../../src/wire/data/digest.ts';
 import type { SourceActorData } from '../protocol.ts';
 
-/** Passes whose keys are good: of the tip, and of the one before it or of the same tip before something changed in place. */
-const KEPT = 2;
+/** Passes whose keys are good: of the tip, and of those before it or of the same tip before something changed in place. */
+const KEPT = 3;
+/** Passes that are made at the same time: blocks may come faster than passes end. */
+const TOGETHER = 2;
+/**
+ * For so long after its last use the snapshot of a pass stays open: a client that found a difference asks for its rows. Whoever alters a
+ * table waits for it.
+ */
+const HELD_MS = 30_000;
 const KEY_BYTES = 16;
 const CHALLENGES_PER_HOUR = 4;
 const HOUR_MS = 3_600_000;
@@ -23,61 +29,73 @@ export interface DigestTip {
   readonly fingerprint: string;
   /** Those that were broadcast before it. */
   readonly reorgs: number;
+  /** Amendments of the block that were broadcast; null: not known. */
+  readonly amendments: number | null;
 }
 
 /** Digests of all tables under one key, made or being made. */
 export interface DigestPass {
   readonly head: DigestKey;
   readonly tip: DigestTip;
+  readonly layout: SourceLayout;
   readonly tables: Promise<readonly TableDigests[]>;
   /** Null until they are made. */
   made: readonly TableDigests[] | null;
+  /** The snapshot that it was made in, as long as it is open: whatever is read there is as the pass says. */
+  readonly held: HeldSnapshot;
   /** A table has changed in place since: the next request for a key gets another one. */
   isStale: boolean;
 }
 
 /** Whether both saw the same branch of the chain and the same schema. */
 export function isSameTip(a: DigestTip, b: DigestTip): boolean {
-  const text = ({ height, hashes, fingerprint, reorgs }: DigestTip) =>
-    JSON.stringify([height, hashes, fingerprint, reorgs]);
+  const text = ({ height, hashes, fingerprint, reorgs, amendments }: DigestTip) =>
+    JSON.stringify([height, hashes, fingerprint, reorgs, amendments]);
   return text(a) === text(b);
+}
+
+/** What was broadcast, as far as digests depend on it. */
+export interface TipFeed {
+  /** Broadcast reorgs. Digests made before a reorg are void after it, even under the same hashes. */
+  readonly reorgs: () => number;
+  /** Amendments of a block that were broadcast: digests made before one are void after it. Null: not known. */
+  readonly amendments: (height: number) => number | null;
 }
 
 /** Reads schema and tip inside a snapshot. @throws {PlatformError} BLOCKS_EMPTY */
 export async function readDigestTip(
   connection: Connection,
   { id, localTables }: Pick<SourceActorData, 'id' | 'localTables'>,
-  reorgs: number
+  { reorgs, amendments }: { readonly reorgs: number; readonly amendments: TipFeed['amendments'] }
 ): Promise<{ readonly layout: SourceLayout; readonly tip: DigestTip }> {
   const layout = await readLayout(connection, id.dbType, localTables);
   const tip = layout.heads && (await readTip(connection, layout.heads));
   if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
-  return { layout, tip: { height: tip.height, hashes: tip.hashes, fingerprint: layout.fingerprint, reorgs } };
+  const { height, hashes } = tip;
+  return { layout, tip: { height, hashes, fingerprint: layout.fingerprint, reorgs, amendments: amendments(height) } };
 }
 
 /**
- * Makes the digests of all tables, one pass at a time on a connection of its own, one pass for each tip, shared by all callers.
+ * Makes the digests of all tables, one pass for each tip, shared by all callers, each on a connection of its own.
  *
  * A key is drawn once its snapshot is open: no writer of the rows could know it. It is public at once.
  */
 export class DigestPasses {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
-  readonly #serial: SerialConnection;
-  readonly #reorgs: () => number;
-  #running = 0;
+  readonly #open: () => Promise<Connection>;
+  readonly #feed: TipFeed;
+  /** Passes under way. */
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #snapshots = new Set<HeldSnapshot>();
   #kept: DigestPass[] = [];
   #starting: Promise<DigestPass> | undefined;
   #isChallenged = false;
   #challengedAt: number[] = [];
 
-  constructor(
-    data: Pick<SourceActorData, 'id' | 'localTables'>,
-    open: () => Promise<Connection>,
-    reorgs: () => number
-  ) {
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: TipFeed) {
     this.#data = data;
-    this.#serial = new SerialConnection(open);
-    this.#reorgs = reorgs;
+    this.#open = open;
+    this.#feed = feed;
   }
 
   /** The pass of a tip, or of a later one; returns when it has begun. */
@@ -115,6 +133,7 @@ export class DigestPasses {
     try {
       const pass = await this.#start(() => key);
       await pass.tables;
+      pass.held.end();
       return pass;
     } finally {
       this.#isChallenged = false;
@@ -123,39 +142,54 @@ export class DigestPasses {
 
   /** Ends what is under way. */
   destroy(): void {
-    this.#serial.destroy();
+    for (const snapshot of this.#snapshots) snapshot.end();
   }
 
   #keep(pass: DigestPass): void {
-    this.#kept = [pass, ...this.#kept].slice(0, KEPT);
+    const all = [pass, ...this.#kept];
+    this.#kept = all.slice(0, KEPT);
+    for (const { held, made } of all.slice(KEPT)) if (made) held.end();
     pass.tables.catch(() => {
       this.#kept = this.#kept.filter((each) => each !== pass);
     });
   }
 
-  #start(drawKey: () => string): Promise<DigestPass> {
+  async #start(drawKey: () => string): Promise<DigestPass> {
+    while (this.#running.size >= TOGETHER) await Promise.race(this.#running);
     const begun = Promise.withResolvers<DigestPass>();
-    let pass: DigestPass | undefined;
-    this.#running++;
-    const tables: Promise<readonly TableDigests[]> = this.#serial
-      .use((connection) => {
-        const reorgs = this.#reorgs();
-        return inSnapshot(connection, async () => {
-          const { layout, tip } = await readDigestTip(connection, this.#data, reorgs);
-          const { height, hashes, fingerprint } = tip;
-          const key = drawKey();
-          const head = { block_height: height, ...hashes, fingerprint, algorithm: DIGEST_ALGORITHM, key } as const;
-          pass = { head, tip, tables, made: null, isStale: false };
-          begun.resolve(pass);
-          pass.made = await readDigests(connection, layout, height, key);
-          return pass.made;
-        });
-      })
-      .finally(() => {
-        if (--this.#running === 0) this.#serial.destroy();
-      });
+    const tables = this.#make(drawKey, begun.resolve);
+    const ended: Promise<unknown> = tables.then(
+      () => this.#running.delete(ended),
+      () => this.#running.delete(ended)
+    );
+    this.#running.add(ended);
     tables.catch((caught: unknown) => begun.reject(caught));
     return begun.promise;
+  }
+
+  /** @param begin is told the pass once its key is drawn */
+  async #make(drawKey: () => string, begin: (pass: DigestPass) => void): Promise<readonly TableDigests[]> {
+    const [reorgs, { amendments }] = [this.#feed.reorgs(), this.#feed];
+    const held = new HeldSnapshot(await this.#open(), HELD_MS, () => this.#snapshots.delete(held));
+    this.#snapshots.add(held);
+    return held.use(async (connection) => {
+      const { layout, tip } = await readDigestTip(connection, this.#data, { reorgs, amendments });
+      const { height, hashes, fingerprint } = tip;
+      const key = drawKey();
+      const head = { block_height: height, ...hashes, fingerprint, algorithm: DIGEST_ALGORITHM, key } as const;
+      const made = Promise.withResolvers<readonly TableDigests[]>();
+      made.promise.catch(() => undefined);
+      const pass: DigestPass = { head, tip, tables: made.promise, layout, held, made: null, isStale: false };
+      begin(pass);
+      try {
+        pass.made = await readDigests(connection, layout, height, key);
+        made.resolve(pass.made);
+        return pass.made;
+      } catch (caught) {
+        made.reject(caught);
+        throw caught;
+      }
+    });
   }
 }
 

@@ -18,13 +18,12 @@ import {
   type DigestTip,
   isSameTip,
   readDigestTip,
+  type TipFeed,
   unknownKey
 } from './digest-passes.ts';
 
 /** What is asked of the feed. */
-export interface DigestFeed {
-  /** Broadcast reorgs. Digests made before a reorg are void after it, even under the same hashes. */
-  readonly reorgs: () => number;
+export interface DigestFeed extends TipFeed {
   /** Whether a table still equals what was broadcast of it. */
   readonly isSettled: SettledCheck;
 }
@@ -51,7 +50,7 @@ export class SourceDigests {
   constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: DigestFeed) {
     this.#data = data;
     this.#serial = new SerialConnection(open);
-    this.#passes = new DigestPasses(data, open, feed.reorgs);
+    this.#passes = new DigestPasses(data, open, feed);
     this.#feed = feed;
   }
 
@@ -66,13 +65,20 @@ export class SourceDigests {
     if (table === null) return told(key === undefined ? await this.#current() : this.#passes.under(key));
     if (key === undefined) throw new PlatformError('REQUEST_INVALID', { reason: 'a table needs a key' });
     if (isOfPass(query)) return JSON.stringify(await rangesOf(this.#passes.under(key), table));
-    return JSON.stringify(
-      await this.#look(async (connection, layout, tip) => {
-        const pass = this.#passes.under(key);
-        if (!isSameTip(pass.tip, tip)) throw unknownKey();
-        return this.#answer(connection, layout, pass, { ...query, table });
-      })
-    );
+    const asked = { ...query, table };
+    const answer = await this.#look(async (connection, layout, tip) => {
+      const pass = this.#passes.under(key);
+      return isSameTip(pass.tip, tip) ? this.#answer(connection, layout, pass, asked) : null;
+    });
+    return JSON.stringify(answer ?? (await this.#answerAsOf(this.#passes.under(key), asked)));
+  }
+
+  /** The tip has moved since a pass: its own snapshot answers, as long as that is open. @throws {PlatformError} DIGEST_KEY_UNKNOWN */
+  async #answerAsOf(pass: DigestPass, query: TableQuery): Promise<TableRanges | RangeRows> {
+    const { reorgs, amendments, height } = pass.tip;
+    const isValid = reorgs === this.#feed.reorgs() && amendments === this.#feed.amendments(height);
+    if (!isValid || !pass.held.isOpen) throw unknownKey();
+    return pass.held.use((connection) => this.#answer(connection, pass.layout, pass, query));
   }
 
   /** Digests of all tables under a key that the asker chose. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, RATE_LIMITED */
@@ -94,9 +100,9 @@ export class SourceDigests {
     this.#waiting++;
     try {
       return await this.#serial.use((connection) => {
-        const reorgs = this.#feed.reorgs();
+        const [reorgs, { amendments }] = [this.#feed.reorgs(), this.#feed];
         return inSnapshot(connection, async () => {
-          const { layout, tip } = await readDigestTip(connection, this.#data, reorgs);
+          const { layout, tip } = await readDigestTip(connection, this.#data, { reorgs, amendments });
           return work(connection, layout, tip);
         });
       });

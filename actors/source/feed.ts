@@ -134,6 +134,11 @@ export class SourceFeed {
     return this.#memory?.reorgs ?? this.#options.data.resume?.reorgs ?? 0;
   }
 
+  /** Amendments of a block that were broadcast; null: not known. */
+  amendmentsOf(height: number): number | null {
+    return this.#memory?.amendmentsOf(height) ?? null;
+  }
+
   /** The database that is read, as it was found at the start. */
   get mark(): DatabaseMark | null {
     return this.#mark ?? null;

@@ -9,14 +9,19 @@ import { readTip } from '../../src/db/tables/block-hashes.ts';
 import { readLayout } from '../../src/db/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { readArguments } from '../support/arguments.ts';
-import { createDatabase } from '../support/mariadb.ts';
+import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { createDecoder } from '../support/sync/generated-decoder.ts';
 import { startLyingSource } from '../support/sync/lying-source.ts';
 import { startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
-readArguments('npm run bench -- digest', {}, () => undefined);
+/** Rows of the table that is compared while blocks come. */
+const BESIDE_ROWS = readArguments(
+  'npm run bench -- digest [--rows N]',
+  { rows: { type: 'string' } },
+  ({ rows = '1000000' }) => Number(rows)
+);
 
 const TICKS_PER_SECOND = 100;
 const KEY = 'key-of-the-pair';
@@ -116,3 +121,74 @@ for (const [what, create, fill, change] of TABLES) {
     await pair.server.end();
   });
 }
+
+/** Writes a block each second until it is told to end. @returns how long each took until the replica had it, in milliseconds */
+async function writeBlocks(source: DatabaseCoordinates, from: number, isAt: (height: number) => Promise<boolean>) {
+  const end = new AbortController();
+  const waits: number[] = [];
+  const writing = (async () => {
+    for (let height = from + 1; !end.signal.aborted; height++) {
+      const began = performance.now();
+      await sql(source, `INSERT INTO blocks (block_index, block_hash) VALUES (${height}, 'h${height}')`);
+      await eventually(`block ${height}`, 600_000, () => isAt(height));
+      waits.push(performance.now() - began);
+      await sleep(Math.max(0, 1_000 - (performance.now() - began)));
+    }
+  })();
+  return {
+    waits,
+    async stop() {
+      end.abort();
+      await writing;
+    }
+  };
+}
+
+test(`a comparison of ${BESIDE_ROWS} rows, at rest and while a block comes each second`, async (t) => {
+  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW', '--innodb-buffer-pool-size=1G']);
+  const source = await createDatabase('bench', mariadb.root);
+  await sql(
+    source,
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
+    'CREATE TABLE many (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, amount DECIMAL(38,18) NOT NULL, memo VARCHAR(80) NULL)',
+    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_500",
+    `INSERT INTO many SELECT seq, seq * 1.000000000000000001, SHA2(seq, 256) FROM seq_1_to_${BESIDE_ROWS}`
+  );
+  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'required' });
+  await copyAsReplica(pair.source, pair.replica);
+  const client = await pair.startClient();
+  const status = () => pair.status(client);
+  const isAt = async (height: number) => Number((await status())['block_height']) >= height;
+  const verifiedBy = async (height: number) => {
+    const began = performance.now();
+    const isVerified = async () => Number((await status())['verified_height'] ?? -1) >= height;
+    await eventually(`verified at ${height}`, 1_200_000, isVerified);
+    return (performance.now() - began) / 1000;
+  };
+  await verifiedBy(500);
+  const quiet = await writeBlocks(source, 500, isAt);
+  await sleep(20_000);
+  await quiet.stop();
+  const tip = async () => Number((await sql(source, 'SELECT MAX(block_index) AS tip FROM blocks'))[0]!['tip']);
+  // The end of an epoch asks for a comparison.
+  const toEpoch = async () => {
+    const at = await tip();
+    const next = Math.ceil((at + 1) / 100) * 100;
+    await sql(
+      source,
+      `INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_${at + 1}_to_${next}`
+    );
+    return next;
+  };
+  const atRest = await verifiedBy(await toEpoch());
+  const due = await toEpoch();
+  const busy = await writeBlocks(source, due, isAt);
+  const beside = await verifiedBy(due);
+  await busy.stop();
+  const p99 = (waits: readonly number[]) => waits.toSorted((a, b) => a - b)[Math.floor(waits.length * 0.99)] ?? 0;
+  t.diagnostic(
+    `${BESIDE_ROWS} rows: ${atRest.toFixed(1)} s at rest, ${beside.toFixed(1)} s beside blocks; a block at the replica: p99 ${p99(quiet.waits).toFixed(0)} ms without a comparison, ${p99(busy.waits).toFixed(0)} ms during it (${busy.waits.length} blocks)`
+  );
+  await client.end();
+  await pair.server.end();
+});

@@ -21,10 +21,10 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'commitment'>;
 /** Writes confirmed groups, those of one schema in one transaction. */
 export class GroupWriter {
   readonly #replica: Parts;
-  readonly #audit: Pick<ReplicaAudit, 'scheduleNow'>;
+  readonly #audit: Pick<ReplicaAudit, 'scheduleNow' | 'close'>;
 
   /** @param audit is due where the rows of a group may differ from the source's in ways that no message tells */
-  constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow'>) {
+  constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow' | 'close'>) {
     this.#replica = replica;
     this.#audit = audit;
   }
@@ -78,10 +78,12 @@ export class GroupWriter {
     const messages = ready.flatMap((each) => each.messages);
     const { schema_fingerprint: fingerprint } = messages[0]!;
     if (fingerprint !== undefined && fingerprint !== this.#replica.store.state.schemaFingerprint) {
+      this.#audit.close(); // tables that it reads cannot be altered
       await followSourceSchema(this.#replica, fingerprint, signal);
       // Rows of older blocks may hold other values in columns that are new or changed, and no message says so.
       this.#audit.scheduleNow();
     } else if (fingerprint === undefined && !messages.every((message) => this.#isDescribed(message))) {
+      this.#audit.close();
       await followSourceSchema(this.#replica, null, signal);
     }
     const { writer, context, state } = this.#replica.store;

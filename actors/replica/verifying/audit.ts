@@ -16,13 +16,17 @@ import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import { namesOf, nextComparison } from './audit-reason.ts';
 import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
+import { WaitingBlocks } from './waiting-blocks.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
 
 const STATEMENT_LIMIT_S = 60;
-/** Blocks that wait longer than this are more urgent than a comparison. */
+/** Blocks that wait longer than this are more urgent than a repair; the next comparison holds them. */
 const PATIENCE_MS = 10_000;
-const LOOK_MS = 250;
+/** Comparisons beside blocks, one after another, that found tables of which the source cannot say any more whether it has changed them. */
+const UNSETTLED_MISSES = 2;
+/** Blocks wait so long for a comparison that repairs what one beside them has found. */
+const HELD_PATIENCE_MS = 600_000;
 /** Repairs of one comparison while the source itself changes, or while there is more to repair. */
 const MAX_ROUNDS = 20;
 /** Tables that are named, in the log and in the status. */
@@ -30,6 +34,23 @@ const MAX_NAMED = 20;
 
 type Equal = Extract<Comparison, { kind: 'equal' }>;
 type Different = Extract<Comparison, { kind: 'different' }>;
+
+/** What a comparison found, and what the other sources say of it. */
+interface Compared {
+  readonly found: Comparison;
+  /** Of an equal replica. */
+  readonly verdict: QuorumVerdict;
+}
+
+/** A comparison beside the blocks that are applied. */
+interface Beside {
+  readonly stop: AbortController;
+  ended: Ended | null;
+}
+
+type Ended = { readonly compared: Compared } | { readonly caught: unknown };
+
+const CONFIRMED: QuorumVerdict = { unconfirmed: [], isContradicted: false };
 
 /**
  * Compares the replica at rest with the source that is followed, and repairs what differs. Where sources are compared with each
@@ -52,6 +73,10 @@ export class ReplicaAudit {
   /** When the replica was verified, and when that was to be renewed, by `performance.now()`. */
   #verifiedAt = Number.NEGATIVE_INFINITY;
   #renewedAt = Number.NEGATIVE_INFINITY;
+  /** The comparison that goes on beside the blocks that came meanwhile. */
+  #beside: Beside | null = null;
+  /** A comparison beside blocks found a difference: they wait for the next one, which repairs it. */
+  #holdsBlocks = false;
 
   /** @param inspect sees the schedule's changes of state */
   constructor(replica: Parts, inspect: (inspection: InspectionEvent) => void) {
@@ -104,6 +129,7 @@ export class ReplicaAudit {
 
   /** Whether to compare now, while no block waits to be applied. */
   isDueAtRest(): boolean {
+    if (this.#beside) return this.#beside.ended !== null;
     const halfMs = this.#maxAgeMs / 2;
     if (this.#state === 'verified' && this.#age() > halfMs && performance.now() - this.#renewedAt > halfMs) {
       this.#renewedAt = performance.now();
@@ -115,12 +141,14 @@ export class ReplicaAudit {
 
   /** After a reconnect: the source may be another one, and offer what the last one did not. */
   renew(): void {
+    this.close();
     this.#schedule.send({ type: 'source.renewed' });
     this.#forgetVerdict('it was not compared since the connection to its source was made');
   }
 
   /** As soon as the replica is at rest, where the source offers digests. */
   scheduleNow(why = 'rows may have changed that no message told of'): void {
+    this.close();
     if (this.#isUnavailable) return;
     this.#schedule.send({ type: 'audit.requested' });
     this.#forgetVerdict(why);
@@ -135,6 +163,10 @@ export class ReplicaAudit {
     return this.#schedule.getSnapshot().matches('unavailable');
   }
 
+  get #misses(): number {
+    return this.#schedule.getSnapshot().context.misses;
+  }
+
   #forgetVerdict(why: string): void {
     if (this.#state !== 'verified') return;
     this.#state = 'pending';
@@ -147,37 +179,102 @@ export class ReplicaAudit {
   }
 
   /**
-   * Done when replica and source are equal, when nothing can be said now, and when blocks wait; a source's fault is no fault
-   * of the replica. `halted` when a difference is there again right after its repair.
+   * Done when replica and source are equal, when nothing can be said now, and when blocks wait: then the comparison goes on beside
+   * them, and ends with a later call. A source's fault is no fault of the replica. `halted` when a difference is there again right
+   * after its repair.
    */
   async verify(signal: AbortSignal): Promise<Outcome> {
     if (this.#isUnavailable) return await this.#withoutDigests();
+    const ended = this.#beside?.ended;
+    // One that has not ended was begun before a catch-up.
+    this.close();
+    if (ended) return this.#takeUp(ended);
     this.#schedule.send({ type: 'comparison.begun', height: this.#height });
     this.#began = performance.now();
     const line = new SerialConnection(this.#open);
-    const hurry = new AbortController();
-    const stop = AbortSignal.any([signal, hurry.signal]);
-    const subscription = await this.#replica.stream.subscription();
-    const look = setInterval(() => {
-      // What waits may say no more than where the source stands, or what a catch-up has brought.
-      const isBehind = subscription.waiting > 0 && (subscription.newest ?? -1) > this.#replica.store.state.height!;
-      if (isBehind && performance.now() - this.#began > PATIENCE_MS) hurry.abort();
-    }, LOOK_MS);
+    const stop = new AbortController();
+    const abort = () => stop.abort(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    const blocks = await WaitingBlocks.watch(this.#replica);
+    if (this.#holdsBlocks) blocks.whenLate(HELD_PATIENCE_MS, () => stop.abort());
+    const opened = Promise.withResolvers<void>();
+    const comparing = this.#compare(line, stop.signal, opened.resolve);
+    comparing.catch(() => undefined);
     try {
-      return await this.#settle(line, stop);
-    } catch (caught) {
-      if (signal.aborted || isOurs(caught)) throw caught;
-      if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#hasLost) {
-        this.#hasLost = true;
-        throw new ReplicaLost(caught);
-      }
-      if (!hurry.signal.aborted) return await this.#notVerified(caught);
-      this.#interrupted();
+      // Its snapshot must be of the replica at rest.
+      const beside = opened.promise.then(() => blocks.some);
+      const compared = await Promise.race(this.#holdsBlocks ? [comparing] : [comparing, beside]);
+      if (compared) return await this.#settle(compared, line, stop, blocks);
+      this.#goBeside(comparing, line, stop);
       return { kind: 'done' };
+    } catch (caught) {
+      if (signal.aborted) throw caught;
+      return await this.#failed(caught, stop.signal.aborted);
     } finally {
-      clearInterval(look);
-      line.destroy();
+      signal.removeEventListener('abort', abort);
+      blocks.end();
+      if (!this.#beside) line.destroy();
     }
+  }
+
+  /** Ends the comparison that goes on beside blocks. */
+  close(): void {
+    this.#beside?.stop.abort();
+    this.#beside = null;
+  }
+
+  /** Blocks came: the comparison goes on in its snapshot, and they are applied. */
+  #goBeside(comparing: Promise<Compared>, line: SerialConnection, stop: AbortController): void {
+    const beside: Beside = { stop, ended: null };
+    this.#beside = beside;
+    const end = (ended: Ended) => {
+      beside.ended = ended;
+      line.destroy();
+    };
+    comparing.then(
+      (compared) => end({ compared }),
+      (caught: unknown) => end({ caught })
+    );
+  }
+
+  /** Takes up the end of a comparison beside blocks, at rest: nothing else writes then. */
+  async #takeUp(ended: Ended): Promise<Outcome> {
+    if ('caught' in ended) return await this.#failed(ended.caught, false);
+    const { found, verdict } = ended.compared;
+    if (found.kind === 'equal') await this.#conclude(found, verdict);
+    else if (found.kind === 'different') {
+      await this.#doubt({ misses: true });
+      this.#compareAtRest(found.height);
+    } else {
+      if (found.unsettled) await this.#doubt({});
+      if (found.unsettled && this.#misses >= UNSETTLED_MISSES) this.#compareAtRest(found.height);
+      else this.#missed(found);
+    }
+    return { kind: 'done' };
+  }
+
+  /** What a comparison beside blocks cannot do, repair a difference, the next one does: blocks wait for it. */
+  #compareAtRest(height: number): void {
+    this.#holdsBlocks = true;
+    const why = 'tables differ from the source: blocks wait for the comparison that repairs them';
+    this.#replica.log.info({ height }, why);
+    this.#ended('comparison.interrupted');
+    this.#schedule.send({ type: 'audit.requested' });
+    this.#forgetVerdict(why);
+  }
+
+  async #failed(caught: unknown, isInterrupted: boolean): Promise<Outcome> {
+    const held = this.#holdsBlocks;
+    this.#holdsBlocks = false;
+    if (isOurs(caught)) throw caught;
+    if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#hasLost) {
+      this.#hasLost = true;
+      throw new ReplicaLost(caught);
+    }
+    if (!isInterrupted) return await this.#notVerified(caught);
+    if (held) this.#interrupted();
+    else this.#compareAtRest(this.#height);
+    return { kind: 'done' };
   }
 
   #open = () => {
@@ -186,31 +283,55 @@ export class ReplicaAudit {
     return connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
   };
 
-  /** Compares, repairs and compares again until both are equal. */
-  async #settle(line: SerialConnection, signal: AbortSignal): Promise<Outcome> {
-    const read = (work: (comparison: DigestComparison) => Promise<Comparison>): Promise<Comparison> =>
-      untilAborted(
-        line.use((connection) => {
-          const { context } = this.#replica.store;
-          const { client: source } = this.#replica.sources;
-          return work(new DigestComparison(connection, context.schema, source, { patient: true, source: source.url }));
-        }),
-        signal
-      );
-    let found = await read((comparison) => comparison.compare(signal));
-    this.#replica.sources.followed.offersDigests = true;
+  #read(
+    line: SerialConnection,
+    signal: AbortSignal,
+    work: (comparison: DigestComparison) => Promise<Comparison>,
+    opened: () => void = () => undefined
+  ): Promise<Comparison> {
+    const patient = !this.#holdsBlocks;
+    return untilAborted(
+      line.use((connection) => {
+        const { context } = this.#replica.store;
+        const { client: source } = this.#replica.sources;
+        return work(new DigestComparison(connection, context.schema, source, { patient, source: source.url, opened }));
+      }),
+      signal
+    );
+  }
+
+  /** Reads only. */
+  async #compare(line: SerialConnection, signal: AbortSignal, opened: () => void): Promise<Compared> {
+    const { followed } = this.#replica.sources;
+    const found = await this.#read(line, signal, (comparison) => comparison.compare(signal), opened);
+    followed.offersDigests = true;
+    return this.#judged(found, line, signal);
+  }
+
+  /** Repairs and compares again until both are equal. */
+  async #settle(
+    compared: Compared,
+    line: SerialConnection,
+    stop: AbortController,
+    blocks: WaitingBlocks
+  ): Promise<Outcome> {
+    const { signal } = stop;
+    if (!this.#holdsBlocks) blocks.whenLate(PATIENCE_MS, () => stop.abort());
+    let { found, verdict } = compared;
     let repaired: Different | null = null;
     const { misses } = this.#replica.store.state;
     for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
       await this.#noteIds(found);
       await this.#doubt({ misses: true });
       const again = repaired && findAgain(repaired, found);
-      if (again) return this.#halt(again, found);
+      if (again) return await this.#halt(again, found);
       await this.#repair(found);
-      repaired = found;
-      found = await read((comparison) => comparison.recheck(repaired!, signal));
+      const before = found;
+      repaired = before;
+      const now = await this.#read(line, signal, (comparison) => comparison.recheck(before, signal));
+      ({ found, verdict } = await this.#judged(now, line, signal));
     }
-    if (found.kind === 'equal') await this.#conclude(found, line, signal);
+    if (found.kind === 'equal') await this.#conclude(found, verdict);
     else if (found.kind === 'elsewhere') {
       // Everything that differed was repaired before one of them went on: the next block completes it.
       if (repaired?.more.length === 0) await this.#doubt({ misses });
@@ -218,6 +339,8 @@ export class ReplicaAudit {
       this.#missed(found);
     } else
       throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than the client can compare' });
+    // At another block than the source, it is tried again.
+    this.#holdsBlocks &&= found.kind === 'elsewhere' && this.#misses > 0;
     return { kind: 'done' };
   }
 
@@ -266,19 +389,27 @@ export class ReplicaAudit {
       );
   }
 
-  /** Equal to the source that is followed: what the others say decides. */
-  async #conclude(found: Equal, line: SerialConnection, signal: AbortSignal): Promise<void> {
+  /** Where the replica equals the source that is followed, what the others say decides. */
+  async #judged(found: Comparison, line: SerialConnection, signal: AbortSignal): Promise<Compared> {
+    if (found.kind !== 'equal') return { found, verdict: CONFIRMED };
     const { height, said, unnamed } = found;
-    await this.#noteIds(found);
-    await this.#settled();
-    if (unnamed.length > 0) return this.#leaveUnconfirmed(height, { unconfirmed: unnamed, isContradicted: true });
-    if (!this.#quorum.isNeeded) return this.#verified(height);
-    const compare = (source: SourceClient) => (connection: Connection) =>
-      new DigestComparison(connection, this.#replica.store.context.schema, source).attest(signal);
+    if (unnamed.length > 0) return { found, verdict: { unconfirmed: unnamed, isContradicted: true } };
+    if (!this.#quorum.isNeeded) return { found, verdict: CONFIRMED };
     const { schema } = this.#replica.store.context;
+    const compare = (source: SourceClient) => (connection: Connection) =>
+      new DigestComparison(connection, schema, source).attest(signal);
     const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
     const attest = (source: SourceClient) => untilAborted(line.use(compare(source)), signal);
-    const verdict = await this.#quorum.judge(height, equal, attest, signal);
+    return { found, verdict: await this.#quorum.judge(height, equal, attest, signal) };
+  }
+
+  /** Notes the end of a comparison that found no difference. Blocks may have been applied since it began. */
+  async #conclude(found: Equal, verdict: QuorumVerdict): Promise<void> {
+    const { height } = found;
+    if (height === this.#height) {
+      await this.#noteIds(found);
+      await this.#settled();
+    } else if (this.#replica.store.state.misses) return this.#compareAtRest(height);
     if (verdict.unconfirmed.length === 0) return this.#verified(height);
     this.#leaveUnconfirmed(height, verdict);
   }
@@ -302,7 +433,7 @@ export class ReplicaAudit {
     const level = isContradicted ? 'warn' : 'info';
     log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
     // What was verified before stays so while the others are only a block away.
-    const isLate = this.#schedule.getSnapshot().context.misses + 1 >= MAX_MISSES;
+    const isLate = this.#misses + 1 >= MAX_MISSES;
     this.#differing = [];
     if (isContradicted || isLate || this.#state !== 'verified') {
       this.#state = 'unverified';
@@ -341,7 +472,7 @@ export class ReplicaAudit {
         { height, tables: unsettled },
         'these tables differ, and the source has not broadcast its changes to them yet; comparing again after the next block'
       );
-    const isLate = this.#schedule.getSnapshot().context.misses + 1 >= MAX_MISSES;
+    const isLate = this.#misses + 1 >= MAX_MISSES;
     this.#ended('comparison.missed');
     // What was verified before says nothing of a replica that differs now, or that was not compared for long.
     if (isLate) {

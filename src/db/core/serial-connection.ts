@@ -55,7 +55,7 @@ export class SerialConnection {
   }
 
   async #attempt<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    this.#connection ??= watched(await this.#open(), this.#deadlineMs, () => {
+    this.#connection ??= withDeadline(await this.#open(), this.#deadlineMs, () => {
       this.#usedAt = performance.now();
     });
     try {
@@ -73,19 +73,24 @@ export class SerialConnection {
   }
 }
 
-/** The driver's errors are fatal or have codes, MariaDB's or the network's; those of Node itself are bugs. */
-function rethrow(caught: unknown): never {
+/** Throws an error of the driver as a PlatformError, any other as it is. The driver's are fatal or have codes, MariaDB's or the network's; those of Node itself are bugs. */
+export function rethrow(caught: unknown): never {
   const { code } = Object(caught) as { code?: unknown };
   const isOfDatabase = isDriverError(caught) || (typeof code === 'string' && !code.startsWith('ERR_'));
   throw isOfDatabase ? databaseError(caught) : caught;
 }
 
 /**
- * A statement that is not answered in time fails, also when the server's host is gone without a word.
+ * Makes a statement that is not answered in time fail, also when the server's host is gone without a word.
  *
  * @param answered called with each statement that succeeds
+ * @returns the connection
  */
-function watched(connection: Connection, timeout: number, answered: () => void): Connection {
+export function withDeadline(
+  connection: Connection,
+  timeout: number = ANSWER_DEADLINE_MS,
+  answered: () => void = () => undefined
+): Connection {
   const query = connection.query.bind(connection) as (options: QueryOptions) => Promise<unknown>;
   const limited = async (first: string | QueryOptions, values?: unknown[]) => {
     const sent = { ...(typeof first === 'string' ? { sql: first, ...(values ? { values } : {}) } : first), timeout };

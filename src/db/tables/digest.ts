@@ -126,16 +126,57 @@ export async function readRanges(
   // The first digits of the hash are the range: no arithmetic for each row of a whole table.
   const inHex = isByHash && width === WHOLE_WIDTH;
   const slotOf = inHex ? hexPosition(plan, key, 3) : `(${position} - ${range.from}) DIV ${width}`;
-  const found = await rows(
-    connection,
-    `SELECT ${slotOf} AS slot, COUNT(*) AS n, SUM(${word(plan, key)}) AS digest FROM ${from} WHERE ${where} GROUP BY 1`
-  );
-  return found
-    .map(({ slot, n, digest }) => {
+  const found = new Map<number, RangeDigest>();
+  for (const stretch of await stretchesOf(connection, tables, plan, range)) {
+    const sums = await rows(
+      connection,
+      `SELECT ${slotOf} AS slot, COUNT(*) AS n, SUM(${word(plan, key)}) AS digest FROM ${from} WHERE ${where}${stretch} GROUP BY 1`
+    );
+    for (const { slot, n, digest } of sums) {
       const start = range.from + (inHex ? Number.parseInt(String(slot), 16) : Number(slot)) * width;
-      return { from: start, to: Math.min(range.to, start + width - 1), rows: Number(n), digest: String(digest) };
-    })
-    .sort((a, b) => a.from - b.from);
+      const known = found.get(start);
+      const sum = { rows: Number(n), digest: String(digest) };
+      const all = known ? sumOf([known, { ...known, ...sum }]) : sum;
+      found.set(start, { from: start, to: Math.min(range.to, start + width - 1), ...all });
+    }
+  }
+  return [...found.values()].sort((a, b) => a.from - b.from);
+}
+
+/** Values of one statement, so that none takes a minute, and the most statements for one table. */
+const STRETCH_VALUES = 500_000n;
+const MOST_STRETCHES = 100n;
+
+/** Conditions that divide the rows of a large table by an indexed number, each behind another condition. */
+async function stretchesOf(
+  connection: Connection,
+  tables: readonly TypedTable[],
+  { name, class: tableClass, scope, surrogate, columns }: DigestPlan,
+  { block }: DigestRange
+): Promise<readonly string[]> {
+  const column = scope?.column ?? (tableClass === 'lookup' ? 'id' : surrogate);
+  const type = columns.find((each) => each.name === column)?.type ?? '';
+  const keys = tables.find((table) => table.name === name)?.keys ?? [];
+  const isIndexed = keys.some((key) => key.kind === 'BTREE' && key.columns[0]?.name === column);
+  if (column === null || block !== null || !isIndexed || !/^(tiny|small|medium|big)?int\b/i.test(type)) return [''];
+  const value = `r.${quoteName(column)}`;
+  const [ends] = await rows(connection, `SELECT MIN(${value}) AS low, MAX(${value}) AS high FROM ${quoteName(name)} r`);
+  if (ends?.['low'] == null) return [''];
+  const [low, high] = [BigInt(String(ends['low'])), BigInt(String(ends['high']))];
+  const least = (high - low) / MOST_STRETCHES + 1n;
+  const width = least > STRETCH_VALUES ? least : STRETCH_VALUES;
+  const stretches: string[] = [];
+  for (let from = low; from <= high; from += width) {
+    const [isFirst, isLast] = [from === low, from + width > high];
+    const start = isFirst ? '' : ` AND ${value} >= ${from}`;
+    const end = isLast
+      ? ''
+      : isFirst
+        ? ` AND (${value} < ${from + width} OR ${value} IS NULL)`
+        : ` AND ${value} < ${from + width}`;
+    stretches.push(start + end);
+  }
+  return stretches;
 }
 
 /** Rows of a range in wire form, with their digest. */

@@ -186,14 +186,21 @@ test('rows that a source tells of at another block than its digests are no diffe
   for (const stated of elsewhere) {
     state(stated);
     const sourceHeight = stated.block_height ?? 1;
-    assert.deepEqual(await compare(), { kind: 'elsewhere', height: 1, sourceHeight }, JSON.stringify(stated));
+    const found = await compare();
+    assert.deepEqual(
+      found,
+      { kind: 'elsewhere', height: 1, sourceHeight, unsettled: ['tokens'] },
+      JSON.stringify(stated)
+    );
   }
   state({});
-  // The next block of the source changes the row that the replica lacks.
+  // The next block of the source changes the row that the replica lacks: what is compared is the block before it.
   meanwhile(() =>
     sql(database, "INSERT INTO blocks VALUES (2, 'h2')", "UPDATE tokens SET supply = 8 WHERE tick = 'AAA'")
   );
-  assert.deepEqual(await compare(), { kind: 'elsewhere', height: 1, sourceHeight: 1 });
+  const found = await compare();
+  assert.ok(found.kind === 'different');
+  assert.ok(!JSON.stringify(found.tables).includes('"8'), JSON.stringify(found.tables));
   writer.destroy();
 });
 

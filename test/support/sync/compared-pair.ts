@@ -8,6 +8,7 @@ import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { readLayout } from '../../../src/db/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import type { DigestQuery, RangeRows } from '../../../src/wire/data/digest.ts';
+import { atEnd } from '../cleanup.ts';
 import { createDatabase } from '../mariadb.ts';
 import { sql } from '../sql.ts';
 import { apply, content, context, createReplica, FIRST } from './small-replica.ts';
@@ -17,8 +18,10 @@ function digestsOf(database: DatabaseCoordinates) {
   const id = { dbType: 'decoder', chain: 'litecoin', network: 'regtest' } as const;
   const digests = new SourceDigests({ id, localTables: [] }, () => connect(database), {
     reorgs: () => 0,
+    amendments: () => 0,
     isSettled: async () => true
   });
+  atEnd(async () => digests.destroy());
   let asked = 0;
   /** What happens at the source before it is asked for rows. */
   let beforeRows = async () => undefined as unknown;

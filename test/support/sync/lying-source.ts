@@ -8,6 +8,7 @@ type Body = Record<string, unknown>;
 /**
  * A way to a sync server on which the bodies of some answers are changed; all else passes, subscriptions included.
  *
+ * @param lie may take its time
  * @param lacks routes that are answered with 404
  * @param live what comes in place of each message of a subscription; bytes as they are
  * @param answers true for a request that it answers itself
@@ -39,7 +40,7 @@ export async function startLyingSource(
       const parts: Uint8Array[] = [];
       for await (const part of answer) parts.push(part as Uint8Array);
       const { identity, ...plain } = JSON.parse(Buffer.concat(parts).toString()) as Body;
-      const body = lie(path, { ...plain, ...(keepsIdentity && { identity }) });
+      const body = await lie(path, { ...plain, ...(keepsIdentity && { identity }) });
       response.writeHead(answer.statusCode ?? 500, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
     incoming.pipe(outgoing);

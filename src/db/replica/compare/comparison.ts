@@ -34,7 +34,7 @@ export type Comparison =
       readonly kind: 'elsewhere';
       readonly height: number;
       readonly sourceHeight: number;
-      /** Tables that differ, and that the source has changed since its block. */
+      /** Tables that differ, and that the source has changed since its block, or may have. */
       readonly unsettled?: readonly string[];
     }
   | {
@@ -78,6 +78,8 @@ export interface CompareOptions {
    * such tables only those that the replica's marker names.
    */
   readonly source?: string;
+  /** Called when the replica's snapshot stands: blocks that are applied later are not in it. */
+  readonly opened?: () => void;
   /** Ids count in every table. */
   readonly allIds?: boolean;
 }

@@ -30,14 +30,18 @@ export class DigestComparison {
   /** @throws {PlatformError} as the source, RANGE_TOO_LARGE where rows cannot be told apart, DATABASE_UNAVAILABLE */
   async compare(signal?: AbortSignal): Promise<Comparison> {
     await this.#snapshot();
+    this.#options.opened?.();
     const own = await readReplicaState(this.#connection);
+    let differing: readonly string[] = [];
     try {
       const { said, pairs } = await this.#pairs.read(own, own.schemaFingerprint, signal);
       const settled = await this.#pairs.leaveOutOwnIds(own, said, pairs, signal);
+      differing = settled.filter(({ claimed, ours }) => !isSame(ours, claimed)).map(({ claimed }) => claimed.table);
       return await this.#differences(said, own.height!, settled, signal);
     } catch (caught) {
       if (!(caught instanceof SourceMoved)) throw caught;
-      return { kind: 'elsewhere', height: own.height ?? -1, sourceHeight: caught.height };
+      const elsewhere = { kind: 'elsewhere', height: own.height ?? -1, sourceHeight: caught.height } as const;
+      return differing.length === 0 ? elsewhere : { ...elsewhere, unsettled: differing };
     }
   }
 

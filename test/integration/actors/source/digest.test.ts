@@ -163,7 +163,7 @@ test('BLOCKS_EMPTY before the first block', async (t) => {
   await assert.rejects(ask(source), (error) => hasCode(error, 'BLOCKS_EMPTY'));
 });
 
-test('a key is drawn for each tip and told at once; what is asked under it is of its tip, or refused', async (t) => {
+test('a key is drawn for each tip and told at once; what is asked under it is of its tip, also when the source has gone on, or refused', async (t) => {
   const { database, source } = await open(t);
   const keys = await Promise.all(Array.from({ length: 8 }, () => keyOf(source)));
   assert.equal(new Set(keys).size, 1, 'one for all who ask at one tip');
@@ -177,12 +177,17 @@ test('a key is drawn for each tip and told at once; what is asked under it is of
   const ranges = await ask<TableRanges>(source, { table: 'tokens', key });
   assert.equal(ranges.digest, all.tables.find(({ table }) => table === 'tokens')?.digest);
   const { from, to } = ranges.ranges[0]!;
-  await assert.rejects(ask(source, { table: 'tokens', key, range: { from, to, block: null } }), isGone);
+  await sql(database, 'UPDATE tokens SET supply = supply + 1');
+  const range = { from, to, block: null };
+  const asOf = await ask<RangeRows>(source, { table: 'tokens', key, range, rows: true });
+  assert.deepEqual([asOf.block_height, asOf.digest], [104, ranges.ranges[0]!.digest]);
   const next = await keyOf(source);
   assert.notEqual(next, key);
   assert.equal((await ask<TableRanges>(source, { table: 'tokens', key: next })).key, next);
-  await source.reaches(await appendBlocks(database, 1, 'd'));
-  await keyOf(source);
+  for (let more = 0; more < 2; more++) {
+    await source.reaches(await appendBlocks(database, 1, 'd'));
+    await keyOf(source);
+  }
   await assert.rejects(ask(source, { key }), isGone);
   await assert.rejects(ask(source, { key: 'ab'.repeat(16) }), isGone);
 });

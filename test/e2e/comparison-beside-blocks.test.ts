@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from '../../src/db/core/connection.ts';
+import { createDatabase, startOwnServer } from '../support/mariadb.ts';
+import { sql } from '../support/sql.ts';
+import { startLyingSource } from '../support/sync/lying-source.ts';
+import { differences, startPair } from '../support/sync/sync-pair.ts';
+import { eventually } from '../support/sync/sync-process.ts';
+
+const EPOCH = 5;
+const BLOCK_MS = 300;
+/** Longer than blocks ever waited for a comparison. */
+const PASS_MS = 12_000;
+const SHORT_PASS_MS = 1_000;
+const APPLIED_MS = 5_000;
+
+test('a comparison that takes longer than blocks ends beside them, and what differs is repaired while they come', async () => {
+  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const source = await createDatabase('beside', mariadb.root);
+  await sql(
+    source,
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
+    'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
+    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_20",
+    "INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_3000"
+  );
+  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'required', MERKLE_EPOCH_SIZE: EPOCH });
+  let passMs = 0;
+  const slow = await startLyingSource(pair.server.url, async (path, body) => {
+    if (/^\/digest\/[^?]*\?key=/.test(path)) await sleep(passMs);
+    return body;
+  });
+  const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: slow.url });
+  const status = () => pair.status(client);
+  await eventually('verified', 60_000, async () => (await status())['verification'] === 'verified');
+
+  const writer = await connect(source);
+  const [waits, end] = [[] as number[], new AbortController()];
+  let height = 20;
+  const blocks = (async () => {
+    while (!end.signal.aborted) {
+      height += 1;
+      const next = height;
+      await writer.query(`INSERT INTO blocks (block_index, block_hash) VALUES (${next}, 'h${next}')`);
+      const began = performance.now();
+      await eventually(`block ${next}`, 60_000, async () => Number((await status())['block_height']) >= next);
+      waits.push(performance.now() - began);
+      await sleep(Math.max(0, BLOCK_MS - (performance.now() - began)));
+    }
+  })();
+  passMs = PASS_MS;
+  const from = height + EPOCH;
+  await eventually('compared', 90_000, async () => Number((await status())['verified_height']) > from);
+  assert.ok(height > from + 10, `blocks came: ${height - from}`);
+  const longest = Math.max(...waits);
+  assert.ok(longest < APPLIED_MS, `a block waited for ${Math.round(longest)} ms`);
+  passMs = SHORT_PASS_MS;
+
+  await sql(pair.replica, "UPDATE notes SET text = 'by hand' WHERE id = 7", 'DELETE FROM notes WHERE id = 2999');
+  await eventually('repaired', 60_000, async () => Number((await status())['repairs']) > 0);
+  const repairedAt = height;
+  await eventually('compared', 60_000, async () => Number((await status())['verified_height']) > repairedAt);
+  end.abort();
+  await blocks;
+  const verdict = await pair.compare();
+  assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
+  assert.doesNotMatch(client.log(), /halted/);
+  writer.destroy();
+});

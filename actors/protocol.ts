@@ -4,7 +4,7 @@ import type { SnapshotChecksums } from '../src/db/source/snapshot-checksums.ts';
 import type { ValidatorIdentity } from '../src/sync/client/validator-identity.ts';
 import type { Broadcast } from '../src/wire/data/broadcast.ts';
 import type { BlockHashes, DatabaseCoordinates, DatabaseId } from '../src/wire/data/database.ts';
-import type { DigestQuery } from '../src/wire/data/digest.ts';
+import type { DigestPart, DigestQuery } from '../src/wire/data/digest.ts';
 import type { IndexMapDigest } from '../src/wire/data/index-map.ts';
 import type { MissedChanges, SnapshotCoding, SnapshotOrder, SnapshotQuery } from '../src/wire/data/snapshot.ts';
 import type { Checkpoint } from '../src/wire/log/checkpoint.ts';
@@ -117,7 +117,7 @@ export type SourceAsks = {
   /** The body of `GET /digest/…/challenge/KEY`, as JSON text. @throws BLOCKS_EMPTY, RATE_LIMITED */
   'digest.challenge': { request: { key: string }; reply: { body: string } };
   /** The body of `GET /digest/…/key`, as JSON text, once a pass under the key has begun. @throws BLOCKS_EMPTY */
-  'digest.key': { request: Record<string, never>; reply: { body: string } };
+  'digest.key': { request: { part: DigestPart }; reply: { body: string } };
   /** The body of `GET /snapshot-rows`, as JSON in that coding, or as it is. @throws REQUEST_INVALID */
   'lookups.page': {
     request: { table: string; afterId: number | string | null; limit: number; coding: SnapshotCoding | null };

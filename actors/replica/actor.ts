@@ -55,6 +55,7 @@ const host = hostActor<ReplicaAsks, MainAsks, ActorNotices>({
     'transparency.roots': ({ page, limit }) => reader.use((connection) => readRoots(connection, page, limit)),
     'verify.request': () => {
       audit.renew();
+      audit.scheduleNow('it was asked for');
       return {};
     },
     'halt.clear': async () => {
@@ -273,6 +274,7 @@ function report(): void {
       halt: replica.halt.current,
       verification: audit.state,
       verificationReason: audit.reason,
+      comparing: audit.comparing,
       unconfirmed: audit.unconfirmed,
       verifiedHeight: state?.verifiedHeight ?? null,
       verifiedAt: state?.verifiedAt ?? null,

@@ -100,7 +100,7 @@ const host = hostActor<SourceAsks, MainAsks, ActorNotices>({
     },
     'digest.read': async ({ query }) => ({ body: await digests.read(query) }),
     'digest.challenge': async ({ key }) => ({ body: await digests.challenge(key) }),
-    'digest.key': async () => ({ body: await digests.key() }),
+    'digest.key': async ({ part }) => ({ body: await digests.key(part) }),
     'lookups.page': (order) => pages.lookups(order),
     'dispensers.read': (order) => pages.dispensers(order),
     'checkpoint.read': (order) => pages.checkpoint(order),

@@ -6,11 +6,14 @@ import { readDigests, type TableDigests } from '../../src/db/tables/digest.ts';
 import { readLayout, type SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
 import type { BlockHashes } from '../../src/wire/data/database.ts';
-import { DIGEST_ALGORITHM, type DigestKey } from '../../src/wire/data/digest.ts';
+import { DIGEST_ALGORITHM, type DigestKey, type DigestPart, isInPart } from '../../src/wire/data/digest.ts';
 import type { SourceActorData } from '../protocol.ts';
 
-/** Passes whose keys are good: of the tip, and of those before it or of the same tip before something changed in place. */
-const KEPT = 3;
+/** Tips whose passes have good keys; of one tip and part, so many: the newest, and those before something changed in place. */
+const KEPT_TIPS = 3;
+const KEPT_OF_PART = 2;
+/** Passes that stay open to be asked, however many parts are asked for. */
+const MOST_HELD = 4;
 /** Passes that are made at the same time: blocks may come faster than passes end. */
 const TOGETHER = 2;
 /**
@@ -33,8 +36,9 @@ export interface DigestTip {
   readonly amendments: number | null;
 }
 
-/** Digests of all tables under one key, made or being made. */
+/** Digests of all tables of a part under one key, made or being made. */
 export interface DigestPass {
+  readonly part: DigestPart;
   readonly head: DigestKey;
   readonly tip: DigestTip;
   readonly layout: SourceLayout;
@@ -76,7 +80,7 @@ export async function readDigestTip(
 }
 
 /**
- * Makes the digests of all tables, one pass for each tip, shared by all callers, each on a connection of its own.
+ * Makes the digests of all tables, or of a part of them, one pass for each tip, shared by all callers, each on a connection of its own.
  *
  * A key is drawn once its snapshot is open: no writer of the rows could know it. It is public at once.
  */
@@ -88,7 +92,8 @@ export class DigestPasses {
   readonly #running = new Set<Promise<unknown>>();
   readonly #snapshots = new Set<HeldSnapshot>();
   #kept: DigestPass[] = [];
-  #starting: Promise<DigestPass> | undefined;
+  /** By part. */
+  readonly #starting = new Map<string, Promise<DigestPass>>();
   #isChallenged = false;
   #challengedAt: number[] = [];
 
@@ -99,18 +104,31 @@ export class DigestPasses {
   }
 
   /** The pass of a tip, or of a later one; returns when it has begun. */
-  async at(tip: DigestTip): Promise<DigestPass> {
-    const known = this.#kept.find((pass) => !pass.isStale && isSameTip(pass.tip, tip));
+  async at(tip: DigestTip, part: DigestPart): Promise<DigestPass> {
+    const own = this.#isCommon(tip, part) ? part : null;
+    const text = JSON.stringify(own);
+    const isOfPart = (pass: DigestPass) => pass.part === null || JSON.stringify(pass.part) === text;
+    const known = this.#kept.find((pass) => !pass.isStale && isOfPart(pass) && isSameTip(pass.tip, tip));
     if (known) return known;
-    this.#starting ??= this.#start(randomKey)
+    const under = this.#starting.get(text);
+    if (under) return under;
+    const starting = this.#start(randomKey, own)
       .then((pass) => {
         this.#keep(pass);
         return pass;
       })
-      .finally(() => {
-        this.#starting = undefined;
-      });
-    return this.#starting;
+      .finally(() => this.#starting.delete(text));
+    this.#starting.set(text, starting);
+    return starting;
+  }
+
+  /** Of parts that leave tables out, each tip has one pass, the first: whoever asks for another gets all tables. */
+  #isCommon(tip: DigestTip, part: DigestPart): boolean {
+    if (part === null || 'only' in part) return true;
+    const first = this.#kept.find((pass) => pass.part && 'without' in pass.part && isSameTip(pass.tip, tip));
+    const starting = [...this.#starting.keys()].find((text) => text.startsWith('{"without"'));
+    const known = first ? JSON.stringify(first.part) : starting;
+    return known === undefined || known === JSON.stringify(part);
   }
 
   /** @throws {PlatformError} DIGEST_KEY_UNKNOWN when the key is not kept any more */
@@ -131,7 +149,7 @@ export class DigestPasses {
     this.#isChallenged = true;
     this.#challengedAt.push(now);
     try {
-      const pass = await this.#start(() => key);
+      const pass = await this.#start(() => key, null);
       await pass.tables;
       pass.held.end();
       return pass;
@@ -146,18 +164,28 @@ export class DigestPasses {
   }
 
   #keep(pass: DigestPass): void {
+    const tips: DigestTip[] = [];
+    const ofPart = new Map<string, number>();
+    const isGood = ({ tip, part }: DigestPass) => {
+      if (!tips.some((each) => isSameTip(each, tip))) tips.push(tip);
+      const at = tips.findIndex((each) => isSameTip(each, tip));
+      const of = JSON.stringify([at, part]);
+      ofPart.set(of, (ofPart.get(of) ?? 0) + 1);
+      return at < KEPT_TIPS && ofPart.get(of)! <= KEPT_OF_PART;
+    };
     const all = [pass, ...this.#kept];
-    this.#kept = all.slice(0, KEPT);
-    for (const { held, made } of all.slice(KEPT)) if (made) held.end();
+    this.#kept = all.filter(isGood);
+    const open = this.#kept.filter(({ held, made }) => made && held.isOpen);
+    for (const each of all) if (each.made && !open.slice(0, MOST_HELD).includes(each)) each.held.end();
     pass.tables.catch(() => {
       this.#kept = this.#kept.filter((each) => each !== pass);
     });
   }
 
-  async #start(drawKey: () => string): Promise<DigestPass> {
+  async #start(drawKey: () => string, part: DigestPart): Promise<DigestPass> {
     while (this.#running.size >= TOGETHER) await Promise.race(this.#running);
     const begun = Promise.withResolvers<DigestPass>();
-    const tables = this.#make(drawKey, begun.resolve);
+    const tables = this.#make(drawKey, part, begun.resolve);
     const ended: Promise<unknown> = tables.then(
       () => this.#running.delete(ended),
       () => this.#running.delete(ended)
@@ -168,7 +196,11 @@ export class DigestPasses {
   }
 
   /** @param begin is told the pass once its key is drawn */
-  async #make(drawKey: () => string, begin: (pass: DigestPass) => void): Promise<readonly TableDigests[]> {
+  async #make(
+    drawKey: () => string,
+    part: DigestPart,
+    begin: (pass: DigestPass) => void
+  ): Promise<readonly TableDigests[]> {
     const [reorgs, { amendments }] = [this.#feed.reorgs(), this.#feed];
     const held = new HeldSnapshot(await this.#open(), HELD_MS, () => this.#snapshots.delete(held));
     this.#snapshots.add(held);
@@ -179,10 +211,10 @@ export class DigestPasses {
       const head = { block_height: height, ...hashes, fingerprint, algorithm: DIGEST_ALGORITHM, key } as const;
       const made = Promise.withResolvers<readonly TableDigests[]>();
       made.promise.catch(() => undefined);
-      const pass: DigestPass = { head, tip, tables: made.promise, layout, held, made: null, isStale: false };
+      const pass: DigestPass = { part, head, tip, tables: made.promise, layout, held, made: null, isStale: false };
       begin(pass);
       try {
-        pass.made = await readDigests(connection, layout, height, key);
+        pass.made = await readDigests(connection, layout, height, key, { covers: (table) => isInPart(part, table) });
         made.resolve(pass.made);
         return pass.made;
       } catch (caught) {

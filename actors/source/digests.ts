@@ -6,6 +6,7 @@ import type { SourceLayout } from '../../src/db/tables/source-layout.ts';
 import { PlatformError } from '../../src/errors.ts';
 import {
   type DatabaseDigest,
+  type DigestPart,
   type DigestQuery,
   isOfPass,
   type RangeRows,
@@ -54,9 +55,9 @@ export class SourceDigests {
     this.#feed = feed;
   }
 
-  /** The tip and the key under which its digests are being made. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY */
-  async key(): Promise<string> {
-    return JSON.stringify((await this.#current()).head);
+  /** The tip and the key under which the digests of a part are being made. @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY */
+  async key(part: DigestPart = null): Promise<string> {
+    return JSON.stringify((await this.#current(part)).head);
   }
 
   /** @returns the answer's body. @throws {PlatformError} BLOCKS_EMPTY, REQUEST_INVALID, RANGE_TOO_LARGE, DIGEST_KEY_UNKNOWN */
@@ -92,8 +93,14 @@ export class SourceDigests {
     this.#passes.destroy();
   }
 
-  async #current(): Promise<DigestPass> {
-    return this.#passes.at(await this.#look(async (_connection, _layout, tip) => tip));
+  async #current(part: DigestPart = null): Promise<DigestPass> {
+    const tip = await this.#look(async (_connection, layout, found) => {
+      const isOne = part !== null && 'only' in part;
+      if (isOne && !digestPlans(layout, found.height).some(({ name }) => name === part.only))
+        throw notCompared(part.only);
+      return found;
+    });
+    return this.#passes.at(tip, part);
   }
 
   async #look<T>(work: (connection: Connection, layout: SourceLayout, tip: DigestTip) => Promise<T>): Promise<T> {

@@ -13,6 +13,8 @@ const BLOCK_MS = 300;
 /** Longer than blocks ever waited for a comparison. */
 const PASS_MS = 12_000;
 const SHORT_PASS_MS = 1_000;
+/** Of a table that is compared by itself. */
+const LARGE_ROWS = 240_000;
 const APPLIED_MS = 5_000;
 
 test('a comparison that takes longer than blocks ends beside them, and what differs is repaired while they come', async () => {
@@ -67,4 +69,45 @@ test('a comparison that takes longer than blocks ends beside them, and what diff
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
   assert.doesNotMatch(client.log(), /halted/);
   writer.destroy();
+});
+
+test('after a restart, a comparison goes on with the tables that were not compared', async () => {
+  const mariadb = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  const source = await createDatabase('position', mariadb.root);
+  await sql(
+    source,
+    'CREATE TABLE blocks (block_index INT PRIMARY KEY, block_time INT NOT NULL DEFAULT 0, block_hash VARCHAR(64) NOT NULL)',
+    'CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)',
+    "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_1_to_21",
+    `INSERT INTO notes (text) SELECT seq FROM seq_1_to_${LARGE_ROWS}`
+  );
+  const pair = await startPair('decoder', source, { SYNC_BINLOG: 'required', MERKLE_EPOCH_SIZE: EPOCH });
+  let passMs = 0;
+  let keys: string[] = [];
+  const slow = await startLyingSource(pair.server.url, async (path, body) => {
+    const [, part] = /^\/digest\/.*\/key(.*)/.exec(path) ?? [];
+    if (part !== undefined) keys.push(part);
+    if (/^\/digest\/[^?]*\?key=/.test(path)) await sleep(passMs);
+    return body;
+  });
+  const start = () => pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: slow.url });
+  const first = await start();
+  await eventually('verified', 60_000, async () => (await pair.status(first))['verified_height'] === 21);
+  [passMs, keys] = [1_000, []];
+  await sql(source, "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_22_to_25");
+  await eventually('the large table is compared', 60_000, async () => keys.includes('?only=notes'));
+  passMs = 5_000;
+  await eventually('the others are being compared', 60_000, async () => keys.includes('?without=notes'));
+  const { comparing } = (await pair.status(first)) as { comparing: { height: number; percent: number } };
+  assert.equal(comparing.height, 25);
+  first.child.kill('SIGKILL');
+  await first.end();
+
+  [passMs, keys] = [0, []];
+  await sql(source, "INSERT INTO blocks (block_index, block_hash) VALUES (26, 'h26')");
+  const second = await start();
+  await eventually('verified', 60_000, async () => (await pair.status(second))['verification'] === 'verified');
+  assert.deepEqual(keys, ['?without=notes'], 'the large table is not compared again');
+  const { verified_height, comparing: after } = await pair.status(second);
+  assert.deepEqual([verified_height, after], [25, null], 'the block at which its first table was compared');
 });

@@ -214,14 +214,17 @@ export class Witness {
       throw new Violation(
         `the replica counts as verified, and its marker has another time than block ${this.#held!.height}`
       );
-    const own = this.#contentOf(this.#held!);
-    const isSame = (block: Block) => differences(own, this.#contentOf(block)).length === 0;
+    // Blocks may have been applied since the comparison began.
+    const isSame = (block: Block) => {
+      const own = block.height < this.#progress.verified_height! ? null : at(this.#held!, block.height);
+      return own?.height === block.height && differences(this.#contentOf(own), this.#contentOf(block)).length === 0;
+    };
     const tellers = new Set([...compared].filter(([block]) => isSame(block)).flatMap(([, urls]) => [...urls]));
     const { judges } = this.#options;
     const needed = judges === null ? 1 : Math.floor(judges / 2) + 1;
     if (this.#blemishes.size === 0 && tellers.size < needed)
       throw new Violation(
-        `the replica counts as verified, and ${tellers.size} sources told digests of the rows that it holds of block ${this.#held!.height}`
+        `the replica counts as verified, and ${tellers.size} sources told digests of the rows that it holds of block ${this.#progress.verified_height}`
       );
   }
 

@@ -21,10 +21,10 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'commitment'>;
 /** Writes confirmed groups, those of one schema in one transaction. */
 export class GroupWriter {
   readonly #replica: Parts;
-  readonly #audit: Pick<ReplicaAudit, 'scheduleNow' | 'close'>;
+  readonly #audit: Pick<ReplicaAudit, 'scheduleNow' | 'scheduleNext' | 'close'>;
 
   /** @param audit is due where the rows of a group may differ from the source's in ways that no message tells */
-  constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow' | 'close'>) {
+  constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow' | 'scheduleNext' | 'close'>) {
     this.#replica = replica;
     this.#audit = audit;
   }
@@ -88,11 +88,13 @@ export class GroupWriter {
     }
     const { writer, context, state } = this.#replica.store;
     const { client: source } = this.#replica.sources;
-    if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#audit.scheduleNow();
-    const misses = state.misses || this.#misses(messages);
+    if (messages.some((message) => namesUnknownIds(context.schema, state.ids.own, message))) this.#audit.scheduleNext();
+    const isMissing = this.#misses(messages);
+    const misses = state.misses || isMissing;
     const { settling, unsettled } = messages.at(-1)!;
+    if (isMissing) this.#audit.scheduleNow();
     // A source without amendments brings the rest with the next block.
-    if (misses || (unsettled !== undefined && !settling)) this.#audit.scheduleNow();
+    else if (misses || (unsettled !== undefined && !settling)) this.#audit.scheduleNext();
     const complete = !settling && unsettled === undefined && !misses;
     const groups = ready.map(({ group: { first, last }, messages }): LiveGroup => {
       const hashes = hashesOf(this.#replica.data.id.dbType, messages.at(-1)!);
@@ -140,9 +142,11 @@ export class GroupWriter {
     const from = Date.now();
     const isOtherSchema = fresh.some(({ schema_fingerprint }) => schema_fingerprint !== state.schemaFingerprint);
     const isGap = state.amendments !== null && last.number !== known + fresh.length;
-    const misses = state.misses || isGap || isOtherSchema;
-    if (misses || fresh.some((message) => namesUnknownIds(context.schema, state.ids.own, message)))
-      this.#audit.scheduleNow();
+    const isMissing = isGap || isOtherSchema;
+    const misses = state.misses || isMissing;
+    if (isMissing) this.#audit.scheduleNow();
+    else if (misses || fresh.some((message) => namesUnknownIds(context.schema, state.ids.own, message)))
+      this.#audit.scheduleNext();
     const after = { amendments: state.amendments === null ? null : last.number, misses };
     const applied = isOtherSchema ? [] : fresh;
     await this.#write(() => applyAmendments(writer, context, state, applied, after));

@@ -55,6 +55,7 @@ export class ReplicaBootstrap {
       blockTime: null,
       hashes: null,
       verifiedHeight: null,
+      compared: null,
       verifiedAt: null,
       dispensers: null,
       floor: state.bootstrap && data.bootstrapDepth ? state.floor : null,

@@ -10,11 +10,13 @@ import { writeReplicaState } from '../../../src/db/replica/state.ts';
 import { hasCode, PlatformError } from '../../../src/errors.ts';
 import { count } from '../../../src/observe/counters.ts';
 import type { SourceClient } from '../../../src/sync/client/source-client.ts';
-import type { Verification } from '../../../src/wire/state/report.ts';
+import { isInPart } from '../../../src/wire/data/digest.ts';
+import type { ComparingReport, Verification } from '../../../src/wire/state/report.ts';
 import { untilAborted } from '../../runtime/thread/until-aborted.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
 import { namesOf, nextComparison } from './audit-reason.ts';
+import { type ComparisonPlan, ComparisonPosition } from './comparison-position.ts';
 import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
 import { WaitingBlocks } from './waiting-blocks.ts';
 
@@ -77,12 +79,23 @@ export class ReplicaAudit {
   #beside: Beside | null = null;
   /** A comparison beside blocks found a difference: they wait for the next one, which repairs it. */
   #holdsBlocks = false;
+  readonly #position: ComparisonPosition;
+  /** What the comparison under way is of; null: there is none. */
+  #plan: ComparisonPlan | null = null;
+  /** Where the replica stood when it began, and the rows that it has read. */
+  #beganAt = 0;
+  #read = 0;
+  /** Milliseconds that comparisons of other tables took before it. */
+  #spentMs = 0;
+  /** Tables with ids of the replica's own when the comparison began. */
+  #ownIds: readonly string[] = [];
 
   /** @param inspect sees the schedule's changes of state */
   constructor(replica: Parts, inspect: (inspection: InspectionEvent) => void) {
     this.#replica = replica;
     this.#schedule = createActor(auditMachine, { input: { epochSize: replica.data.epochSize }, inspect }).start();
     this.#quorum = new DigestQuorum(replica);
+    this.#position = new ComparisonPosition(replica);
   }
 
   /** Tables for which no majority of the sources has the replica's rows. */
@@ -112,6 +125,18 @@ export class ReplicaAudit {
   /** A comparison found tables that differ and that the source is about to send. */
   get isDiffering(): boolean {
     return this.#differing.length > 0;
+  }
+
+  /** How far the comparison under way is, by MariaDB's estimate of the rows; null when there is none. */
+  get comparing(): ComparingReport | null {
+    if (this.#plan === null || !this.#replica.store.knownState) return null;
+    const before = this.#plan.part === null ? null : this.#position.known;
+    const share = ((before?.rows ?? 0) + this.#read) / Math.max(1, this.#plan.rows);
+    return {
+      height: before?.height ?? this.#beganAt,
+      percent: Math.min(99, Math.floor(100 * share)),
+      sinceMs: Math.round(before ? Date.now() - Date.parse(before.at) : performance.now() - this.#began)
+    };
   }
 
   get #url(): string {
@@ -149,9 +174,15 @@ export class ReplicaAudit {
   /** As soon as the replica is at rest, where the source offers digests. */
   scheduleNow(why = 'rows may have changed that no message told of'): void {
     this.close();
+    this.#position.forget();
     if (this.#isUnavailable) return;
     this.#schedule.send({ type: 'audit.requested' });
     this.#forgetVerdict(why);
+  }
+
+  /** The same, but a comparison that goes on beside blocks goes on: it does not speak of the rows that make another necessary. */
+  scheduleNext(): void {
+    if (!this.#beside) this.scheduleNow();
   }
 
   get #height(): number {
@@ -161,6 +192,11 @@ export class ReplicaAudit {
   /** The source offers no digests. */
   get #isUnavailable(): boolean {
     return this.#schedule.getSnapshot().matches('unavailable');
+  }
+
+  /** Some of the tables are compared, not all. */
+  get #isPart(): boolean {
+    return this.#plan !== null && this.#plan.part !== null;
   }
 
   get #misses(): number {
@@ -175,7 +211,9 @@ export class ReplicaAudit {
   }
 
   #ended(type: 'comparison.concluded' | 'comparison.missed' | 'comparison.interrupted'): void {
-    this.#schedule.send({ type, height: this.#height, tookMs: performance.now() - this.#began });
+    const tookMs = this.#spentMs + performance.now() - this.#began;
+    this.#plan = null;
+    this.#schedule.send({ type, height: this.#height, tookMs });
   }
 
   /**
@@ -186,11 +224,14 @@ export class ReplicaAudit {
   async verify(signal: AbortSignal): Promise<Outcome> {
     if (this.#isUnavailable) return await this.#withoutDigests();
     const ended = this.#beside?.ended;
+    const plan = this.#plan;
     // One that has not ended was begun before a catch-up.
     this.close();
-    if (ended) return this.#takeUp(ended);
+    if (ended) return this.#takeUp(ended, plan);
     this.#schedule.send({ type: 'comparison.begun', height: this.#height });
     this.#began = performance.now();
+    [this.#plan, this.#read, this.#beganAt] = [null, 0, this.#height];
+    this.#ownIds = this.#replica.store.state.ids.own;
     const line = new SerialConnection(this.#open);
     const stop = new AbortController();
     const abort = () => stop.abort(signal.reason);
@@ -204,6 +245,7 @@ export class ReplicaAudit {
       // Its snapshot must be of the replica at rest.
       const beside = opened.promise.then(() => blocks.some);
       const compared = await Promise.race(this.#holdsBlocks ? [comparing] : [comparing, beside]);
+      if (compared?.found.kind === 'different' && this.#isPart) return await this.#repairNext(compared.found);
       if (compared) return await this.#settle(compared, line, stop, blocks);
       this.#goBeside(comparing, line, stop);
       return { kind: 'done' };
@@ -220,7 +262,7 @@ export class ReplicaAudit {
   /** Ends the comparison that goes on beside blocks. */
   close(): void {
     this.#beside?.stop.abort();
-    this.#beside = null;
+    [this.#beside, this.#plan] = [null, null];
   }
 
   /** Blocks came: the comparison goes on in its snapshot, and they are applied. */
@@ -238,14 +280,13 @@ export class ReplicaAudit {
   }
 
   /** Takes up the end of a comparison beside blocks, at rest: nothing else writes then. */
-  async #takeUp(ended: Ended): Promise<Outcome> {
+  async #takeUp(ended: Ended, plan: ComparisonPlan | null): Promise<Outcome> {
+    this.#plan = plan;
     if ('caught' in ended) return await this.#failed(ended.caught, false);
     const { found, verdict } = ended.compared;
     if (found.kind === 'equal') await this.#conclude(found, verdict);
-    else if (found.kind === 'different') {
-      await this.#doubt({ misses: true });
-      this.#compareAtRest(found.height);
-    } else {
+    else if (found.kind === 'different') return await this.#repairNext(found);
+    else {
       if (found.unsettled) await this.#doubt({});
       if (found.unsettled && this.#misses >= UNSETTLED_MISSES) this.#compareAtRest(found.height);
       else this.#missed(found);
@@ -253,12 +294,19 @@ export class ReplicaAudit {
     return { kind: 'done' };
   }
 
-  /** What a comparison beside blocks cannot do, repair a difference, the next one does: blocks wait for it. */
+  async #repairNext({ height }: Different): Promise<Outcome> {
+    await this.#doubt({ misses: true });
+    this.#compareAtRest(height);
+    return { kind: 'done' };
+  }
+
+  /** What a comparison beside blocks, or of some tables, cannot do, repair a difference, the next one does: blocks wait for it. */
   #compareAtRest(height: number): void {
     this.#holdsBlocks = true;
     const why = 'tables differ from the source: blocks wait for the comparison that repairs them';
     this.#replica.log.info({ height }, why);
     this.#ended('comparison.interrupted');
+    this.#position.forget();
     this.#schedule.send({ type: 'audit.requested' });
     this.#forgetVerdict(why);
   }
@@ -283,18 +331,24 @@ export class ReplicaAudit {
     return connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
   };
 
-  #read(
+  #ask(
     line: SerialConnection,
     signal: AbortSignal,
     work: (comparison: DigestComparison) => Promise<Comparison>,
     opened: () => void = () => undefined
   ): Promise<Comparison> {
     const patient = !this.#holdsBlocks;
+    const onRead = (rows: number) => {
+      this.#read += rows;
+      this.#replica.progress.changed();
+    };
     return untilAborted(
-      line.use((connection) => {
+      line.use(async (connection) => {
         const { context } = this.#replica.store;
         const { client: source } = this.#replica.sources;
-        return work(new DigestComparison(connection, context.schema, source, { patient, source: source.url, opened }));
+        const part = this.#plan?.part ?? null;
+        const options = { patient, source: source.url, opened, onRead, part };
+        return work(new DigestComparison(connection, context.schema, source, options));
       }),
       signal
     );
@@ -303,7 +357,9 @@ export class ReplicaAudit {
   /** Reads only. */
   async #compare(line: SerialConnection, signal: AbortSignal, opened: () => void): Promise<Compared> {
     const { followed } = this.#replica.sources;
-    const found = await this.#read(line, signal, (comparison) => comparison.compare(signal), opened);
+    const plan = await line.use((connection) => this.#position.plan(connection));
+    this.#plan = this.#holdsBlocks ? { ...plan, part: null } : plan;
+    const found = await this.#ask(line, signal, (comparison) => comparison.compare(signal), opened);
     followed.offersDigests = true;
     return this.#judged(found, line, signal);
   }
@@ -328,7 +384,7 @@ export class ReplicaAudit {
       await this.#repair(found);
       const before = found;
       repaired = before;
-      const now = await this.#read(line, signal, (comparison) => comparison.recheck(before, signal));
+      const now = await this.#ask(line, signal, (comparison) => comparison.recheck(before, signal));
       ({ found, verdict } = await this.#judged(now, line, signal));
     }
     if (found.kind === 'equal') await this.#conclude(found, verdict);
@@ -375,8 +431,11 @@ export class ReplicaAudit {
     const { writer, state } = this.#replica.store;
     const { client: source } = this.#replica.sources;
     const { log } = this.#replica;
-    // What differs may be equal but for its ids, or is made so by a repair.
-    const own = kind === 'equal' ? ownIds : [...new Set([...state.ids.own, ...ownIds])].sort();
+    // What differs may be equal but for its ids, or is made so by a repair; blocks beside it may have dealt ids of their own.
+    const part = this.#plan?.part ?? null;
+    const isAsked = (table: string) => kind === 'equal' && isInPart(part, table) && this.#ownIds.includes(table);
+    const before = state.ids.own.filter((table) => !isAsked(table));
+    const own = [...new Set([...before, ...ownIds])].sort();
     const ids = { source: kind === 'equal' ? source.url : state.ids.source, own };
     if (JSON.stringify(ids) === JSON.stringify(state.ids)) return;
     await writeReplicaState(writer, { ids });
@@ -396,8 +455,9 @@ export class ReplicaAudit {
     if (unnamed.length > 0) return { found, verdict: { unconfirmed: unnamed, isContradicted: true } };
     if (!this.#quorum.isNeeded) return { found, verdict: CONFIRMED };
     const { schema } = this.#replica.store.context;
+    const part = this.#plan?.part ?? null;
     const compare = (source: SourceClient) => (connection: Connection) =>
-      new DigestComparison(connection, schema, source).attest(signal);
+      new DigestComparison(connection, schema, source, { part }).attest(signal);
     const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
     const attest = (source: SourceClient) => untilAborted(line.use(compare(source)), signal);
     return { found, verdict: await this.#quorum.judge(height, equal, attest, signal) };
@@ -406,25 +466,29 @@ export class ReplicaAudit {
   /** Notes the end of a comparison that found no difference. Blocks may have been applied since it began. */
   async #conclude(found: Equal, verdict: QuorumVerdict): Promise<void> {
     const { height } = found;
-    if (height === this.#height) {
-      await this.#noteIds(found);
-      await this.#settled();
-    } else if (this.#replica.store.state.misses) return this.#compareAtRest(height);
-    if (verdict.unconfirmed.length === 0) return this.#verified(height);
+    await this.#noteIds(found);
+    await this.#settled(height === this.#height);
+    if (verdict.unconfirmed.length === 0) return this.#equal(height);
     this.#leaveUnconfirmed(height, verdict);
   }
 
-  /** A message that did not bring all that changed left the replica incomplete; now it is equal. */
-  async #settled(): Promise<void> {
+  /**
+   * A message that did not bring all that changed left the replica incomplete; now it is equal, or was when blocks came that were applied
+   * since: what they miss would have ended the comparison.
+   */
+  async #settled(isAtRest: boolean): Promise<void> {
     const { writer, state } = this.#replica.store;
     const { learned } = this.#replica.sources;
     if ((state.complete && !state.misses) || state.phase !== 'following') return;
-    await writeReplicaState(writer, { complete: true, misses: false, settledHeight: state.height, learned });
+    if (!isAtRest && !state.misses) return;
+    const now = isAtRest ? { complete: true, settledHeight: state.height } : {};
+    await writeReplicaState(writer, { ...now, misses: false, learned });
     await this.#replica.store.reloadState();
   }
 
   #leaveUnconfirmed(height: number, { unconfirmed, isContradicted }: QuorumVerdict): void {
     this.#unconfirmed = unconfirmed.slice(0, MAX_NAMED);
+    this.#position.forget();
     const { log } = this.#replica;
     const { records: sources } = this.#replica.sources;
     const tables = this.#unconfirmed;
@@ -443,19 +507,40 @@ export class ReplicaAudit {
     this.#replica.progress.changed();
   }
 
-  async #verified(height: number): Promise<void> {
+  /** With the last tables, all were found equal. */
+  async #equal(height: number): Promise<void> {
+    const part = this.#plan?.part ?? null;
+    const { known } = this.#position;
+    if (part === null || ('without' in part && known)) return this.#verified(part && known, height);
+    if ('without' in part) return this.#goOn(); // the tables before it do not count any more
+    await this.#position.add(part.only, height, this.#read);
+    const { rows } = this.#plan!;
+    this.#replica.log.info({ height, table: part.only, rows: this.#read, of: rows }, 'a large table is equal');
+    this.#goOn();
+  }
+
+  #goOn(): void {
+    this.#ended('comparison.interrupted');
+    this.#spentMs += performance.now() - this.#began;
+    this.#schedule.send({ type: 'audit.requested' });
+  }
+
+  /** @param first what was compared before; null: all was compared at this height */
+  async #verified(first: { readonly height: number; readonly at: string } | null, height: number): Promise<void> {
     const { writer } = this.#replica.store;
-    await writeReplicaState(writer, { verifiedHeight: height, verifiedAt: new Date().toISOString() });
+    const verifiedAt = first?.at ?? new Date().toISOString();
+    await writeReplicaState(writer, { verifiedHeight: first?.height ?? height, verifiedAt, compared: null });
     // What the majority has is here without them.
     await this.#replica.store.dropOldTables();
     await this.#replica.store.reloadState();
     this.#state = 'verified';
-    this.#verifiedAt = performance.now();
+    this.#verifiedAt = performance.now() - Math.max(0, Date.now() - Date.parse(verifiedAt));
     this.#unconfirmed = [];
     this.#differing = [];
     count('digest.equal');
     this.#hasLost = false;
     this.#ended('comparison.concluded');
+    this.#spentMs = 0;
   }
 
   /** The source is a block ahead, or behind: soon both may stand at the same one. */

@@ -25,6 +25,18 @@ export interface AsOf {
   readonly at: string;
 }
 
+/** The position of a comparison that goes table by table: large ones first, each as it was at a block of its own. */
+export interface ComparedTables {
+  readonly source: string;
+  readonly fingerprint: string | null;
+  /** Where the replica stood when the first of them was compared, and when that was. */
+  readonly height: number;
+  readonly at: string;
+  readonly tables: readonly string[];
+  /** Rows that were compared. */
+  readonly rows: number;
+}
+
 /** The one row of `sync_state`. */
 export interface ReplicaState {
   /** The replica equals the source's history at `height`. Set last and cleared first. */
@@ -40,6 +52,8 @@ export interface ReplicaState {
   /** The last height at which all tables were compared with the source's and found equal, and when. */
   readonly verifiedHeight: number | null;
   readonly verifiedAt: string | null;
+  /** Tables that a comparison under way has found equal; null: none, or it is void. */
+  readonly compared: ComparedTables | null;
   /** A truncated replica holds no blocks below this one; null: it has its source's whole history. */
   readonly floor: number | null;
   /** It holds the ten tables of an infra-only subscription and no others. */
@@ -68,7 +82,7 @@ const TABLES = [
     verified_height BIGINT NULL, verified_at VARCHAR(32) NULL, repairs BIGINT UNSIGNED NOT NULL DEFAULT 0,
     floor BIGINT NULL, infra_only TINYINT(1) NOT NULL DEFAULT 0, dispensers TEXT NULL, ids TEXT NULL, not_replicated LONGTEXT NULL,
     amendments BIGINT NULL, misses TINYINT(1) NOT NULL DEFAULT 0, settled_height BIGINT NULL,
-    learned VARCHAR(64) NULL,
+    learned VARCHAR(64) NULL, compared LONGTEXT NULL,
     updated_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`,
   // For replicas that were made before there were comparisons and parts.
@@ -82,7 +96,8 @@ const TABLES = [
     ADD COLUMN IF NOT EXISTS amendments BIGINT NULL AFTER not_replicated,
     ADD COLUMN IF NOT EXISTS misses TINYINT(1) NOT NULL DEFAULT 0 AFTER amendments,
     ADD COLUMN IF NOT EXISTS settled_height BIGINT NULL AFTER misses,
-    ADD COLUMN IF NOT EXISTS learned VARCHAR(64) NULL AFTER settled_height`,
+    ADD COLUMN IF NOT EXISTS learned VARCHAR(64) NULL AFTER settled_height,
+    ADD COLUMN IF NOT EXISTS compared LONGTEXT NULL AFTER learned`,
   `CREATE TABLE IF NOT EXISTS sync_undo (
     seq BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, group_first BIGINT NOT NULL, group_last BIGINT NOT NULL,
     kind VARCHAR(8) NOT NULL, table_name VARCHAR(64) NULL, body LONGTEXT NOT NULL, KEY group_last (group_last)
@@ -195,7 +210,8 @@ export async function readReplicaState(connection: Statements): Promise<ReplicaS
     amendments: number(row['amendments']),
     misses: Number(row['misses']) === 1,
     settledHeight: number(row['settled_height']),
-    learned: row['learned'] as string | null
+    learned: row['learned'] as string | null,
+    compared: json<ComparedTables>(row['compared'])
   };
 }
 
@@ -219,7 +235,8 @@ const COLUMNS: Readonly<Record<keyof ReplicaState, string>> = {
   amendments: 'amendments',
   misses: 'misses',
   settledHeight: 'settled_height',
-  learned: 'learned'
+  learned: 'learned',
+  compared: 'compared'
 };
 
 /** Changes some fields of the marker, as part of the caller's transaction if there is one. */

@@ -22,6 +22,7 @@ const LAST_HASH = 2 ** 32 - 1;
 const WHOLE_WIDTH = 2 ** 32 / MAX_RANGES;
 /** The position of rows without a block. */
 const NO_BLOCK = -1;
+const INTEGER = /^(tiny|small|medium|big)?int\b/i;
 const COMPARED_CLASSES: ReadonlySet<TableClass> = new Set(['scoped', 'lookup', 'mutable', 'derived']);
 /** What the transparency log says of a block; its ids and times of logging are each side's own. */
 const LOGGED = new Set(['block_index', 'block_time', 'ledger_hash', 'actions_hash', 'contract_hash']);
@@ -61,19 +62,30 @@ function logPlan(plan: TablePlan): TablePlan {
  * Rows and digests of all tables at a height, each range by range. Run it in a consistent snapshot.
  *
  * @param key 32 hex digits that nobody knew when the rows were written
+ * @param covers false for tables that are left out
+ * @param onRead told how many rows each statement read
  */
 export async function readDigests(
   connection: Connection,
   layout: SourceLayout,
   height: number,
   key: string,
-  signal?: AbortSignal
+  {
+    signal,
+    covers = () => true,
+    onRead
+  }: {
+    readonly signal?: AbortSignal;
+    readonly covers?: (table: string) => boolean;
+    readonly onRead?: ((rows: number) => void) | undefined;
+  } = {}
 ): Promise<TableDigests[]> {
   const tables: TableDigests[] = [];
   for (const plan of digestPlans(layout, height)) {
     signal?.throwIfAborted();
+    if (!covers(plan.name)) continue;
     if (plan.name === 'sync_meta' && !(await reachesTip(connection, layout, height))) continue;
-    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), key);
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), key, onRead);
     tables.push({ table: plan.name, class: plan.class, ...sumOf(ranges), ranges });
   }
   return tables;
@@ -119,7 +131,8 @@ export async function readRanges(
   tables: readonly TypedTable[],
   plan: DigestPlan,
   range: DigestRange,
-  key: string
+  key: string,
+  onRead: (rows: number) => void = () => undefined
 ): Promise<RangeDigest[]> {
   const width = Math.ceil((range.to - range.from + 1) / MAX_RANGES);
   const { from, position, where, isByHash } = place(plan, tables, range, key);
@@ -139,6 +152,7 @@ export async function readRanges(
       const all = known ? sumOf([known, { ...known, ...sum }]) : sum;
       found.set(start, { from: start, to: Math.min(range.to, start + width - 1), ...all });
     }
+    onRead(sums.reduce((count, { n }) => count + Number(n), 0));
   }
   return [...found.values()].sort((a, b) => a.from - b.from);
 }
@@ -147,35 +161,35 @@ export async function readRanges(
 const STRETCH_VALUES = 500_000n;
 const MOST_STRETCHES = 100n;
 
-/** Conditions that divide the rows of a large table by an indexed number, each behind another condition. */
+/**
+ * Conditions that divide what is read of a table, each behind another condition: stretches of the number by which the table is stored,
+ * so that all of them together read it once.
+ */
 async function stretchesOf(
   connection: Connection,
   tables: readonly TypedTable[],
-  { name, class: tableClass, scope, surrogate, columns }: DigestPlan,
-  { block }: DigestRange
+  plan: DigestPlan,
+  { from, to, block }: DigestRange
 ): Promise<readonly string[]> {
-  const column = scope?.column ?? (tableClass === 'lookup' ? 'id' : surrogate);
-  const type = columns.find((each) => each.name === column)?.type ?? '';
-  const keys = tables.find((table) => table.name === name)?.keys ?? [];
-  const isIndexed = keys.some((key) => key.kind === 'BTREE' && key.columns[0]?.name === column);
-  if (column === null || block !== null || !isIndexed || !/^(tiny|small|medium|big)?int\b/i.test(type)) return [''];
-  const value = `r.${quoteName(column)}`;
-  const [ends] = await rows(connection, `SELECT MIN(${value}) AS low, MAX(${value}) AS high FROM ${quoteName(name)} r`);
+  const whole = wholeTable(plan);
+  const [column] =
+    tables.find(({ name }) => name === plan.name)?.keys.find(({ name }) => name === 'PRIMARY')?.columns ?? [];
+  const type = plan.columns.find(({ name }) => name === column?.name)?.type ?? '';
+  // An index leads to the blocks of a range; positions by hash are read from all rows.
+  const readsAll = block === null && (plan.class !== 'scoped' || (from <= whole.from && to >= whole.to));
+  if (!readsAll || !column || !INTEGER.test(type)) return [''];
+  const value = `r.${quoteName(column.name)}`;
+  const [ends] = await rows(
+    connection,
+    `SELECT MIN(${value}) AS low, MAX(${value}) AS high FROM ${quoteName(plan.name)} r`
+  );
   if (ends?.['low'] == null) return [''];
   const [low, high] = [BigInt(String(ends['low'])), BigInt(String(ends['high']))];
   const least = (high - low) / MOST_STRETCHES + 1n;
   const width = least > STRETCH_VALUES ? least : STRETCH_VALUES;
   const stretches: string[] = [];
-  for (let from = low; from <= high; from += width) {
-    const [isFirst, isLast] = [from === low, from + width > high];
-    const start = isFirst ? '' : ` AND ${value} >= ${from}`;
-    const end = isLast
-      ? ''
-      : isFirst
-        ? ` AND (${value} < ${from + width} OR ${value} IS NULL)`
-        : ` AND ${value} < ${from + width}`;
-    stretches.push(start + end);
-  }
+  for (let first = low; first <= high; first += width)
+    stretches.push(` AND ${value} BETWEEN ${first} AND ${first + width - 1n}`);
   return stretches;
 }
 

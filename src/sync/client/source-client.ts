@@ -9,9 +9,11 @@ import {
   DatabaseDigestSchema,
   type DigestKey,
   DigestKeySchema,
+  type DigestPart,
   type DigestQuery,
   type DigestRange,
   digestParameters,
+  partParameters,
   type RangeRows,
   RangeRowsSchema,
   type TableRanges,
@@ -201,8 +203,8 @@ export class SourceClient extends SourceConnection {
    * @throws {PlatformError} SOURCE_REFUSED with `status` 404 where the source has no such route; SOURCE_INVALID where its digests are of
    * another algorithm: then nothing is compared, because a weaker one is what an attacker would ask for
    */
-  async digestKey(signal?: AbortSignal): Promise<DigestKey> {
-    return this.#json(`${this.path('digest')}/key`, isDigestKey, signal);
+  async digestKey(signal?: AbortSignal, part: DigestPart = null): Promise<DigestKey> {
+    return this.#json(`${this.path('digest')}/key${partParameters(part)}`, isDigestKey, signal);
   }
 
   /** Digests of all tables under a key that was given, once they are made. @throws {PlatformError} DIGEST_KEY_UNKNOWN */

@@ -12,8 +12,10 @@ import {
   DIGEST_KEY_PATTERN,
   DigestKeySchema,
   DigestParametersSchema,
+  DigestPartSchema,
   type DigestQuery,
   isOfPass,
+  partOf,
   RangeRowsSchema,
   TableRangesSchema
 } from '../../wire/data/digest.ts';
@@ -25,7 +27,8 @@ const REQUESTS_PER_MINUTE = 600;
 const DEADLINE_MS = 300_000;
 
 /**
- * `GET /digest/:dbType/:chain/:network/key`: the tip and the key under which its digests are made, at once.
+ * `GET /digest/:dbType/:chain/:network/key`: the tip and the key under which its digests are made, at once; of one table (`only`), or
+ * of all but some (`without`), if asked.
  * `GET /digest/:dbType/:chain/:network`: digests of all tables, of one table's ranges (`table`, `from`, `to`, `block`), or
  * the rows of a range (`rows=1`), under that key. `GET /digest/:dbType/:chain/:network/challenge/:key`: all tables under a key that an
  * operator chose. The body comes from the actor as JSON text and is passed on as it is.
@@ -109,12 +112,13 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
           statuses: [429]
         }
       },
-      schema: { params: databaseParams(), response: { 200: DigestKeySchema } }
+      schema: { params: databaseParams(), querystring: DigestPartSchema, response: { 200: DigestKeySchema } }
     },
     async (request, reply) => {
       const actor = readyActor(directory, databaseOf(request));
-      const { body } = await passes.read(`${databaseKey(databaseOf(request))} key`, () =>
-        actor.ask('digest.key', {}, { deadlineMs: DEADLINE_MS })
+      const part = partOf(request.query);
+      const { body } = await passes.read(`${databaseKey(databaseOf(request))} key ${JSON.stringify(part)}`, () =>
+        actor.ask('digest.key', { part }, { deadlineMs: DEADLINE_MS })
       );
       return reply.type('application/json; charset=utf-8').send(body as never);
     }

@@ -6,7 +6,7 @@ import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';
 import { remedyOf } from '../../wire/state/halts.ts';
-import type { DatabaseReport, SettlingReport } from '../../wire/state/report.ts';
+import type { ComparingReport, DatabaseReport, SettlingReport } from '../../wire/state/report.ts';
 import { type DatabaseStatus, SingleStatusSchema, StatusTreeSchema } from '../../wire/state/status.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { IndexMaps } from '../http/index-maps.ts';
@@ -100,6 +100,7 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     settling: report?.replica?.settling ?? false,
     verification,
     verification_reason: report?.replica?.verificationReason ?? null,
+    comparing: comparingOf(report?.replica?.comparing),
     unconfirmed: [...(report?.replica?.unconfirmed ?? [])],
     verified_height: verifiedHeight,
     verified_at: report?.replica?.verifiedAt ?? null,
@@ -116,6 +117,10 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
 
 function withoutTime({ sinceMs: _, ...look }: SettlingReport): Omit<SettlingReport, 'sinceMs'> {
   return look;
+}
+
+function comparingOf(report: ComparingReport | null | undefined): NonNullable<DatabaseStatus['comparing']> | null {
+  return report ? { height: report.height, percent: report.percent, since_ms: report.sinceMs } : null;
 }
 
 type AsOf = NonNullable<DatabaseReport['replica']>['dispensers'];

@@ -69,6 +69,33 @@ export type TableRanges = Static<typeof TableRangesSchema>;
 export type RangeRows = Static<typeof RangeRowsSchema>;
 
 const Place = Type.String({ pattern: '^(-1|\\d{1,15})$' });
+/** Of a part of the tables: one, or all but some. */
+export const DigestPartSchema = Type.Object({
+  only: Type.Optional(Name),
+  without: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_]{1,64}(,[A-Za-z0-9_]{1,64}){0,199}$' }))
+});
+
+/** The tables that a pass reads: one, or all but some; null: all. */
+export type DigestPart = { readonly only: string } | { readonly without: readonly string[] } | null;
+
+/** Whether a table is one of a part. */
+export function isInPart(part: DigestPart, table: string): boolean {
+  if (part === null) return true;
+  return 'only' in part ? table === part.only : !part.without.includes(table);
+}
+
+/** A part as the route reads it. */
+export function partOf({ only, without }: Static<typeof DigestPartSchema>): DigestPart {
+  if (only !== undefined) return { only };
+  return without === undefined ? null : { without: without.split(',') };
+}
+
+/** The parameters of a part. */
+export function partParameters(part: DigestPart): string {
+  if (part === null) return '';
+  return 'only' in part ? `?only=${part.only}` : `?without=${part.without.join(',')}`;
+}
+
 export const DigestParametersSchema = Type.Object({
   table: Type.Optional(Name),
   from: Type.Optional(Place),

@@ -50,6 +50,16 @@ export interface SettlingReport {
   readonly sinceMs: number;
 }
 
+/** A comparison of a replica with its source, under way. */
+export interface ComparingReport {
+  /** The block whose rows are compared; later ones may have been applied since. */
+  readonly height: number;
+  /** Of the rows, by MariaDB's estimate of their number; 99 at most. */
+  readonly percent: number;
+  /** Milliseconds since it began. */
+  readonly sinceMs: number;
+}
+
 /** `auto`: the binary log is used where the server and the account's rights allow it; `required`: nothing is broadcast without it. */
 export type BinlogMode = 'auto' | 'required' | 'off';
 
@@ -119,6 +129,7 @@ export interface DatabaseReport extends ActorReport {
     readonly verification: Verification;
     /** Why it is not verified, and when it is compared next; null while it is. */
     readonly verificationReason?: string | null;
+    readonly comparing?: ComparingReport | null;
     /** Tables that no majority of the sources was found to have as the replica has them. */
     readonly unconfirmed: readonly string[];
     /** The last height at which all tables were found equal to the source's, and when that was. */

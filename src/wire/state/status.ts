@@ -133,6 +133,12 @@ const DatabaseStatusSchema = Type.Object({
       description: 'why the replica is not verified, and when it is compared next; null while it is verified'
     })
   ),
+  comparing: Type.Optional(
+    Type.Union([Type.Object({ height: Type.Number(), percent: Type.Number(), since_ms: Type.Number() }), Type.Null()], {
+      description:
+        'client: the block whose rows are being compared with the source, and how much of them was, by an estimate; null while none are'
+    })
+  ),
   unconfirmed: Type.Optional(Type.Array(Type.String())),
   verified_height: Type.Optional(NumberOrNull),
   verified_at: Type.Optional(TextOrNull),

@@ -60,7 +60,13 @@ export async function rollBack(
     }
     const base = plan.groups.at(-1)!.base;
     await moveBack(batch, before.height);
-    const unverified = { verifiedHeight: null, verifiedAt: null, amendments: null, settledHeight: null };
+    const unverified = {
+      verifiedHeight: null,
+      verifiedAt: null,
+      compared: null,
+      amendments: null,
+      settledHeight: null
+    };
     await writeReplicaState(batch, { ...base, ...unverified, complete: false, phase: 'reconciling' });
     await batch.query('COMMIT');
   } catch (caught) {

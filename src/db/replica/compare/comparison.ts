@@ -1,11 +1,11 @@
-import type { DatabaseDigest, DigestKey, DigestRange, TableDigest } from '../../../wire/data/digest.ts';
+import type { DatabaseDigest, DigestKey, DigestPart, DigestRange, TableDigest } from '../../../wire/data/digest.ts';
 import type { CanonicalRow } from '../schema.ts';
 import type { RangeSource } from './range-difference.ts';
 
 /** The source's answers that a comparison needs. */
 export interface DigestSource extends RangeSource {
-  /** The key of the digests of its tip, at once: both sides make them at the same time. */
-  digestKey(signal?: AbortSignal): Promise<DigestKey>;
+  /** The key of the digests of its tip, at once: both sides make them at the same time. A server may make more than the part. */
+  digestKey(signal?: AbortSignal, part?: DigestPart): Promise<DigestKey>;
   digest(key: string, signal?: AbortSignal): Promise<DatabaseDigest>;
 }
 
@@ -71,6 +71,8 @@ export type Attestation =
 export interface CompareOptions {
   /** Compares this table and no other. */
   readonly only?: string | undefined;
+  /** Compares these tables and no others. */
+  readonly part?: DigestPart;
   /** A table that the source has changed since its last block is not compared: the next block carries that. */
   readonly patient?: boolean;
   /**
@@ -80,6 +82,8 @@ export interface CompareOptions {
   readonly source?: string;
   /** Called when the replica's snapshot stands: blocks that are applied later are not in it. */
   readonly opened?: () => void;
+  /** Told how many rows of the replica each statement read. */
+  readonly onRead?: (rows: number) => void;
   /** Ids count in every table. */
   readonly allIds?: boolean;
 }

@@ -1,5 +1,12 @@
 import { type BlockHashes, sameBlock } from '../../../wire/data/database.ts';
-import type { DatabaseDigest, DigestKey, DigestRange, TableDigest, TableRanges } from '../../../wire/data/digest.ts';
+import {
+  type DatabaseDigest,
+  type DigestKey,
+  type DigestRange,
+  isInPart,
+  type TableDigest,
+  type TableRanges
+} from '../../../wire/data/digest.ts';
 import type { Connection } from '../../core/connection.ts';
 import {
   type DigestPlan,
@@ -51,11 +58,13 @@ export class TablePairs {
     signal: AbortSignal | undefined
   ): Promise<{ readonly said: DatabaseDigest; readonly pairs: readonly Pair[] }> {
     const height = own.height ?? -1;
-    const head = await this.#source.digestKey(signal);
+    const { part = null, onRead } = this.#options;
+    const head = await this.#source.digestKey(signal, part);
     if (!isAt(head, own.height, own.hashes, fingerprint)) throw new SourceMoved(head.block_height);
     const useless = new AbortController();
     const either = AbortSignal.any([useless.signal, ...(signal ? [signal] : [])]);
-    const reading = readDigests(this.#connection, this.layout, height, head.key, either);
+    const covers = (table: string) => isInPart(part, table);
+    const reading = readDigests(this.#connection, this.layout, height, head.key, { signal: either, covers, onRead });
     reading.catch(() => undefined);
     const said = await readAt(this.#source.digest(head.key, signal), head).catch((caught: unknown) => {
       useless.abort();
@@ -141,11 +150,12 @@ export class TablePairs {
 
   /** Tables of the replica that were made for rows of a source, and that this source does not name: nothing says what is in them. */
   async unnamed(said: DatabaseDigest, height: number): Promise<string[]> {
-    if (this.#options.only !== undefined) return [];
+    const { only, part = null } = this.#options;
+    if (only !== undefined) return [];
     const named = new Set(said.tables.map(({ table }) => table));
     const compared = new Set(digestPlans(this.layout, height).map(({ name }) => name));
     const made = await readMadeTables(this.#connection);
-    return made.filter((name) => compared.has(name) && !named.has(name));
+    return made.filter((name) => isInPart(part, name) && compared.has(name) && !named.has(name));
   }
 
   /** Definitions of the replica's tables. */
@@ -169,8 +179,8 @@ export class TablePairs {
 
   /** False for tables that are not compared: this replica's operator keeps them local, or it does not keep them at all. */
   covers({ table }: Pick<TableDigest, 'table'>): boolean {
-    const { only } = this.#options;
-    if (only !== undefined && table !== only) return false;
+    const { only, part = null } = this.#options;
+    if ((only !== undefined && table !== only) || !isInPart(part, table)) return false;
     const own = this.#schema.byName.get(table);
     if (table === 'sync_meta') return this.#schema.only === null;
     return own === undefined ? !this.#schema.isLocal(table) : travels(own);

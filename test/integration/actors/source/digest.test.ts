@@ -5,6 +5,7 @@ import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts'
 import type {
   DatabaseDigest,
   DigestKey,
+  DigestPart,
   DigestQuery,
   DigestRange,
   RangeRows,
@@ -33,8 +34,8 @@ async function ask<T>(source: SourceThread, query: Partial<DigestQuery> = {}): P
   return JSON.parse(body) as T;
 }
 
-async function keyOf(source: SourceThread): Promise<string> {
-  const { body } = await source.handle.ask('digest.key', {});
+async function keyOf(source: SourceThread, part: DigestPart = null): Promise<string> {
+  const { body } = await source.handle.ask('digest.key', { part });
   return (JSON.parse(body) as DigestKey).key;
 }
 
@@ -163,6 +164,26 @@ test('BLOCKS_EMPTY before the first block', async (t) => {
   await assert.rejects(ask(source), (error) => hasCode(error, 'BLOCKS_EMPTY'));
 });
 
+test('a pass of one table, and of all but some, in the same words; of the latter each tip has one, and others get all', async (t) => {
+  const { database, source } = await open(t);
+  const named = async (part: DigestPart) => {
+    const { tables } = await ask<DatabaseDigest>(source, { key: await keyOf(source, part) });
+    return tables.map(({ table }) => table).sort();
+  };
+  assert.deepEqual(await named({ only: 'tokens' }), ['tokens']);
+  const rest = await named({ without: ['credits', 'tokens'] });
+  assert.ok(rest.includes('blocks') && !rest.includes('tokens') && !rest.includes('credits'), rest.join());
+  assert.deepEqual(await named({ without: ['blocks'] }), [...rest, 'credits', 'tokens'].sort());
+  assert.deepEqual(await named({ only: 'tokens' }), [...rest, 'credits', 'tokens'].sort(), 'what is made is told');
+  const isUnknown = (error: unknown) => hasCode(error, 'REQUEST_INVALID');
+  await assert.rejects(keyOf(source, { only: 'no_such_table' }), isUnknown);
+  // Many parts do not push out the key of somebody who compares.
+  await source.reaches(await appendBlocks(database, 1, 'p'));
+  const first = await keyOf(source, { only: 'tokens' });
+  for (const only of ['blocks', 'credits', 'debits', 'sends', 'balances', 'actions']) await keyOf(source, { only });
+  assert.equal((await ask<DatabaseDigest>(source, { key: first })).tables.length, 1);
+});
+
 test('a key is drawn for each tip and told at once; what is asked under it is of its tip, also when the source has gone on, or refused', async (t) => {
   const { database, source } = await open(t);
   const keys = await Promise.all(Array.from({ length: 8 }, () => keyOf(source)));
@@ -184,7 +205,7 @@ test('a key is drawn for each tip and told at once; what is asked under it is of
   const next = await keyOf(source);
   assert.notEqual(next, key);
   assert.equal((await ask<TableRanges>(source, { table: 'tokens', key: next })).key, next);
-  for (let more = 0; more < 2; more++) {
+  for (let more = 0; more < 3; more++) {
     await source.reaches(await appendBlocks(database, 1, 'd'));
     await keyOf(source);
   }

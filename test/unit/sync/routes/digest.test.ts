@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
-import type { DigestQuery } from '../../../../src/wire/data/digest.ts';
+import type { DigestPart, DigestQuery } from '../../../../src/wire/data/digest.ts';
 import { INDEXER, openHouse, reportOf } from './house.ts';
 
 const AT = 'bitcoin/regtest';
@@ -88,13 +88,18 @@ describe('server mode', async () => {
   });
 });
 
-test('the key of the tip; a challenge only for an operator', async () => {
+test('the key of the tip, or of a part of its tables; a challenge only for an operator', async () => {
   const answers = {
-    'digest.key': () => ({ body: '{"key":"k"}' }),
+    'digest.key': ({ part }: { part: DigestPart }) => ({ body: JSON.stringify({ key: 'k', part }) }),
     'digest.challenge': ({ key }: { key: string }) => ({ body: JSON.stringify({ key }) })
   };
   const { app } = await openHouse({ answers });
-  assert.equal((await app.inject(`${URL}/key`)).body, '{"key":"k"}');
+  const partOf = async (query: string) => (await app.inject(`${URL}/key${query}`)).json().part;
+  assert.equal(await partOf(''), null);
+  assert.deepEqual(await partOf('?only=sends'), { only: 'sends' });
+  assert.deepEqual(await partOf('?without=sends,credits'), { without: ['sends', 'credits'] });
+  for (const bad of ['?only=a%60b', '?without=', '?without=a,,b'])
+    assert.equal((await app.inject(`${URL}/key${bad}`)).statusCode, 400, bad);
   assert.equal((await app.inject(`${URL}/challenge/${KEY}`)).statusCode, 401, 'no key is configured');
   const locked = await openHouse({ answers, config: { SYNC_API_KEY: 'k1' } });
   const headers = { authorization: 'Bearer k1' };

@@ -95,6 +95,7 @@ test('200: a client shows the state of its replica', async () => {
     remedy: 'another program recorded this halt: find out why, then clear it',
     verification: 'verified',
     verification_reason: null,
+    comparing: null,
     unconfirmed: [],
     verified_height: 4,
     verified_at: '2026-01-02T03:04:05.000Z',

@@ -165,7 +165,10 @@ export function openHubDatabase(
     }
   };
 
-  /** Runs work behind the breaker. Connections that MariaDB ended while they rested are given up: one more than there are is new. */
+  /**
+   * Runs work behind the breaker. Connections that MariaDB ended while they rested are given up: one more than there are is new. Once a
+   * statement was answered, work is not done again: what it did may stand.
+   */
   const run = async <T>(limitMs: number, work: Work<T>, from: Connections): Promise<T> => {
     if (!isReady) throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database has not answered yet' });
     if (breaker.getSnapshot().hasTag('refuse')) {
@@ -174,7 +177,7 @@ export function openHubDatabase(
     breaker.send({ type: 'call.started' });
     const { promise: late, reject } = Promise.withResolvers<never>();
     late.catch(() => undefined);
-    let hasConnection = false;
+    let [hasConnection, isAnswered] = [false, false];
     const timer = setTimeout(() => {
       const isCrowd = !hasConnection && from.used === from.size;
       const reason = isCrowd ? `no connection was free within ${limitMs} ms` : `no answer within ${limitMs} ms`;
@@ -182,7 +185,11 @@ export function openHubDatabase(
     }, limitMs);
     const begin: Work<T> = (connection) => {
       hasConnection = true;
-      return work(connection);
+      return work(
+        noting(connection, () => {
+          isAnswered = true;
+        })
+      );
     };
     try {
       for (let left = from.size; ; left--) {
@@ -192,7 +199,7 @@ export function openHubDatabase(
           if (from === writers && writeFault !== null) noteWrites(null);
           return value;
         } catch (caught) {
-          if (left === 0 || !isConnectionLoss(caught)) throw caught;
+          if (left === 0 || isAnswered || !isConnectionLoss(caught)) throw caught;
         }
       }
     } catch (fault) {
@@ -326,14 +333,22 @@ function named(caught: unknown, limitMs: number, database: string): PlatformErro
   return isLacking(caught) ? readFault(caught, { database }) : databaseError(caught, { database });
 }
 
+/** The connection for one use, which tells when a statement was answered. */
+function noting(connection: Connection, answered: () => void): Connection {
+  const query = async (...given: Parameters<Connection['query']>) => {
+    const found = await connection.query(...given);
+    answered();
+    return found;
+  };
+  return { query } as unknown as Connection;
+}
+
 /** A connection whose work failed otherwise is ended by the caller, and MariaDB rolls back. */
 async function inTransaction<T>(connection: Connection, begin: readonly string[], work: () => Promise<T>): Promise<T> {
   for (const statement of begin) await connection.query(statement);
   try {
     const value = await work();
-    await connection.query('COMMIT').catch((lost: unknown) => {
-      throw databaseError(lost); // it may have been carried out: nobody may do it again
-    });
+    await connection.query('COMMIT');
     return value;
   } catch (caught) {
     if (isRefusal(asRefusal(caught))) await connection.query('ROLLBACK');

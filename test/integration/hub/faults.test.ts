@@ -16,6 +16,7 @@ import { startHub } from '../../../src/hub/start.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
+import { FaultyLink } from '../../support/faulty-link.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
 import { createDatabase, testServer } from '../../support/mariadb.ts';
@@ -102,6 +103,34 @@ test('connections that MariaDB ended while they rested fail no call, neither rea
     assert.equal(read.json.result?.configs.bitcoin.mainnet.m.host, `h${round}`, JSON.stringify(read.json));
     assert.equal(read.json.result.seq, round, 'no write is done twice');
   }
+});
+
+test('a write that loses its connection at any statement is done once or not at all; where its commit was not answered, its caller is told', async (t) => {
+  const database = await createDatabase('hub');
+  const link = await FaultyLink.open(await testServer());
+  const hub = await startHub({ service, config: hubConfigOf(link.through(database)), log: silentLogger });
+  t.after(hub.stop);
+  const write = (host: string) => ask(hub.port, 'updateconfig', { config: { bitcoin: { mainnet: { m: { host } } } } });
+  const admin = await connect(database);
+  t.after(() => admin.end());
+  const seq = async () =>
+    Number((await rows(admin, "SELECT value FROM consensus_state WHERE key_name = 'last_seq'"))[0]?.['value']);
+  const lost = new Set<string>();
+  for (let nth = 1, statement: string | undefined = ''; statement !== undefined; nth++) {
+    assert.ok(nth < 30);
+    assert.deepEqual((await write(`warm${nth}`)).json.result, { status: 'success' });
+    const before = await seq();
+    link.fail(nth, { when: 'after', errno: null });
+    const answer = await write(`lost${nth}`);
+    statement = link.statements[nth - 1];
+    link.watch();
+    const isDone = answer.json.result?.status === 'success';
+    const times = (await seq()) - before;
+    if (statement === 'COMMIT') assert.deepEqual([isDone, times], [false, 1], 'the commit stands, and nobody knows');
+    else assert.equal(times, isDone ? 1 : 0, `${statement}: ${JSON.stringify(answer.json)}`);
+    if (statement !== undefined) lost.add(statement.split(' ')[0]!);
+  }
+  for (const word of ['START', 'INSERT', 'COMMIT']) assert.ok(lost.has(word), [...lost].join());
 });
 
 test('the exits below are final for a guardian: 64 to 78', () => {

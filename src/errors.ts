@@ -112,6 +112,8 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'check INDEXER_URL, INDEXER_API_PORT and INDEXER_API_KEY of the explorer, and that the indexer runs'
   },
+  /** The indexer that an explorer asks takes longer than the explorer waits. */
+  INDEXER_LATE: { status: 504, policy: 'restart', hint: 'ask again in some seconds: the indexer answers others first' },
   /** The named database is not served by this process. */
   DATABASE_UNKNOWN: { status: 404, policy: 'restart', hint: 'GET /status lists the databases served here' },
   /** Two chains would use one database. */

@@ -21,19 +21,23 @@ const INVALID_PARAMS = -32_602;
  * Asks an indexer.
  *
  * @returns its result, as it is
- * @throws {PlatformError} INDEXER_UNNAMED, INDEXER_UNREACHABLE, REQUEST_INVALID
+ * @throws {PlatformError} INDEXER_UNNAMED, INDEXER_UNREACHABLE, INDEXER_LATE, REQUEST_INVALID
  */
 export async function askIndexer(
   { url, apiKey }: IndexerPlace,
   method: IndexerMethod,
-  params: object
+  params: object,
+  patienceMs = PATIENCE_MS
 ): Promise<unknown> {
   if (url === undefined) throw new PlatformError('INDEXER_UNNAMED', { reason: 'no indexer is named' });
   try {
-    return await callMethod(`${url}/`, method, params, { apiKey, signal: AbortSignal.timeout(PATIENCE_MS) });
+    return await callMethod(`${url}/`, method, params, { apiKey, signal: AbortSignal.timeout(patienceMs) });
   } catch (caught) {
-    const isInvalid = caught instanceof AnsweredError && caught.code === INVALID_PARAMS;
-    const code = isInvalid ? 'REQUEST_INVALID' : 'INDEXER_UNREACHABLE';
-    throw new PlatformError(code, { reason: `the indexer: ${reasonOf(caught)}` });
+    throw new PlatformError(codeOf(caught), { reason: `the indexer: ${reasonOf(caught)}` });
   }
+}
+
+function codeOf(caught: unknown): 'REQUEST_INVALID' | 'INDEXER_LATE' | 'INDEXER_UNREACHABLE' {
+  if (caught instanceof AnsweredError && caught.code === INVALID_PARAMS) return 'REQUEST_INVALID';
+  return (caught as Error).name === 'TimeoutError' ? 'INDEXER_LATE' : 'INDEXER_UNREACHABLE';
 }

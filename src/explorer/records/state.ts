@@ -16,6 +16,7 @@ import {
 } from '../lists/columns.ts';
 import type { Row } from '../lists/list.ts';
 import { findAddress, findTicker, spellAddress } from '../read/subject.ts';
+import { totalOf } from './action-parts.ts';
 import { type Databases, MAX_ROWS, type RecordMethod, readRows, unknown } from './record.ts';
 
 /** The fields of a token in their groups. */
@@ -91,7 +92,8 @@ export const token: RecordMethod = {
   takes: 'ticker, or `^` and its id',
   schema: Type.Object({
     ...Object.fromEntries(GROUPS),
-    open_polls: Type.Array(PollSchema),
+    open_polls: Type.Array(PollSchema, { description: `the newest ${MAX_ROWS} of \`open_polls_total\`` }),
+    open_polls_total: Type.String(),
     controllers: Type.Array(Type.Unknown()),
     projects: Type.Array(Type.Unknown()),
     registry: Type.Null()
@@ -112,6 +114,7 @@ export const token: RecordMethod = {
       `polls t WHERE t.tick_id = ? AND t.poll_status = 'open' ORDER BY t.action_index DESC LIMIT ${MAX_ROWS}`,
       [id]
     );
+    const openPolls = await totalOf(query, polls, "polls t WHERE t.tick_id = ? AND t.poll_status = 'open'", [id!]);
     return {
       ...own,
       info: { ...own['info'], coin: databases.network.code, tick_id: id },
@@ -140,6 +143,7 @@ export const token: RecordMethod = {
         floor: numberOf(own['market']!['coin_floor'])
       },
       open_polls: polls,
+      open_polls_total: openPolls,
       controllers: [],
       projects: [],
       registry: null

@@ -9,7 +9,7 @@ const TX = 500_000;
 const MANY = 150;
 const SHOWN = 100;
 
-test('a transaction of many actions, and an action of many credits, parts or items, show the first hundred in an order of their own and say how many there are', async () => {
+test('a transaction of many actions, an action of many credits, parts or items, and a token of many open polls show the first hundred in an order of their own and say how many there are', async () => {
   const explored = await createExplored();
   await sql(
     explored.indexer,
@@ -24,7 +24,8 @@ test('a transaction of many actions, and an action of many credits, parts or ite
     `UPDATE actions SET action_id = 700001 WHERE action_index = ${FIRST_ACTION + 1}`,
     `UPDATE actions SET action_id = 700002 WHERE action_index = ${FIRST_ACTION}`,
     `INSERT INTO lists (action_index, type) VALUES (${FIRST_ACTION + 1}, 2)`,
-    `INSERT INTO list_items (action_index, item_id) SELECT ${FIRST_ACTION + 1}, 700000 + seq FROM seq_1_to_${MANY}`
+    `INSERT INTO list_items (action_index, item_id) SELECT ${FIRST_ACTION + 1}, 700000 + seq FROM seq_1_to_${MANY}`,
+    `INSERT INTO polls (action_index, block_index, end_block, tick_id, poll_status) SELECT 800000 + seq, 1, 9, (SELECT MIN(tick_id) FROM tokens), 'open' FROM seq_1_to_${MANY}`
   );
   const { url } = await startExplorer(explored);
   const record = async (path: string) => (await (await fetch(`${url}/api/${path}`)).json()) as Record<string, unknown>;
@@ -48,4 +49,9 @@ test('a transaction of many actions, and an action of many credits, parts or ite
   assert.deepEqual([items.length, list['list_total'], list['edits_total']], [SHOWN, String(MANY), '0']);
   const current = state['current_list'] as string[];
   assert.deepEqual([current.length, state['current_list_total']], [SHOWN, String(MANY)]);
+  const [first] = await sql(explored.indexer, 'SELECT MIN(tick_id) AS id FROM tokens');
+  const token = await record(`token/^${first!['id']}`);
+  const polls = token['open_polls'] as { readonly action_index: string }[];
+  assert.deepEqual([polls.length, polls[0]!.action_index], [SHOWN, String(800_000 + MANY)]);
+  assert.ok(Number(token['open_polls_total']) >= MANY);
 });

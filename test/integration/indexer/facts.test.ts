@@ -15,7 +15,7 @@ import { addressesOf, signerOf } from '../../reference/texts.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
-/** Blocks of the chain. The second season has begun by then. */
+/** Blocks of the chain that is generated. The second season has begun by then. */
 const BLOCKS = 150;
 /** Most keys of a kind that are loaded at once, and the part of them that is loaded by itself. */
 const MANY = 480;
@@ -30,13 +30,25 @@ async function filled() {
   const run = new ReferenceRun(5);
   while (run.chain.length < BLOCKS) run.extend();
   const issues = Array.from({ length: 40 }, (_, at) => `ISSUE|0|TOKA1.${String(at).padEnd(200, 'X')}`);
-  const transactions = [{ hash: '7'.repeat(64), source: 'A1', fee: null, data: `BATCH|0|${issues.join(';')}` }];
-  const last = { height: BLOCKS, time: run.chain.at(-1)!.time + 600, hash: '8'.repeat(64), transactions };
+  const texts = [
+    `BATCH|0|${issues.join(';')}`,
+    'DISPENSER|0|BTC|TOKA1|1|||BTC||1',
+    ...['', '0', ''].map(
+      (list) => `BATCH|0|${`DISPENSER|2|${run.actions + issues.length + 2}|||0|${list};`.repeat(100)}`
+    )
+  ];
+  const more = texts.map((data, at) => {
+    const transactions = [
+      { hash: String(at).padStart(64, '7'), source: 'A1', fee: null, data: data.replace(/;$/, '') }
+    ];
+    const time = run.chain.at(-1)!.time + 600 * (at + 1);
+    return { height: BLOCKS + at, time, hash: String(at).padStart(64, '8'), transactions };
+  });
   const memory = new MemoryLedger(0, CHAIN_RULES);
-  for (const block of [...run.chain, last]) memory.run(block);
+  for (const block of [...run.chain, ...more]) memory.run(block);
   await store.addBlocks(run.chain);
-  await store.addBlocks([last]);
-  return { store, memory, connection: await connect(database) };
+  for (const block of more) await store.addBlocks([block]);
+  return { run, store, memory, connection: await connect(database) };
 }
 
 /** Keys of each kind that there are facts of, or may be. */
@@ -95,8 +107,12 @@ function comparable(view: View, kind: Kind, key: string): unknown {
   return INEXACT.has(kind) ? undefined : value;
 }
 
-test('facts of many keys are read by as many statements as those of few, and are those of a ledger in memory', async () => {
-  const { store, memory, connection } = await filled();
+/** Loads facts of one kind. @returns the view that has them, and the number of statements */
+async function loadCounted(
+  kind: Kind,
+  keys: readonly string[],
+  { connection, store }: Awaited<ReturnType<typeof filled>>
+) {
   let statements = 0;
   const counted: Query = {
     query: ((...given: Parameters<Query['query']>) => {
@@ -104,19 +120,20 @@ test('facts of many keys are read by as many statements as those of few, and are
       return connection.query(...given);
     }) as Query['query']
   };
-  const loadedBy = async (kind: Kind, keys: readonly string[]) => {
-    const view = new View({ isWhole: false });
-    const facts = keys.map((key): FactKey => ({ kind, key }));
-    const load = factLoader([counted], view, { ids: store.tickers });
-    statements = 0;
-    await load(facts);
-    return { view, statements };
-  };
+  const view = new View({ isWhole: false });
+  const load = factLoader([counted], view, { ids: store.tickers });
+  await load(keys.map((key): FactKey => ({ kind, key })));
+  return { view, statements };
+}
+
+test('facts of many keys are read by as many statements as those of few, and are those of a ledger in memory, as many edits of a dispenser are', async () => {
+  const ledger = await filled();
+  const { store, memory, connection, run } = ledger;
   const found = new Map<Kind, number>();
   for (const [kind, all] of Object.entries(keysOf(memory)) as [Kind, readonly string[]][]) {
     const keys = all.slice(0, MANY);
-    const few = await loadedBy(kind, keys.slice(0, Math.ceil(keys.length * PART)));
-    const many = await loadedBy(kind, keys);
+    const few = await loadCounted(kind, keys.slice(0, Math.ceil(keys.length * PART)), ledger);
+    const many = await loadCounted(kind, keys, ledger);
     assert.ok(
       kind === 'counter' || many.statements <= few.statements + MORE,
       `${kind}: ${few.statements} for a part, ${many.statements} for ${keys.length}`
@@ -127,6 +144,12 @@ test('facts of many keys are read by as many statements as those of few, and are
   }
   for (const kind of ['list', 'past', 'served', 'tickBeginning', 'voteDelegate'] as const)
     assert.ok(found.get(kind)! > 0, `no ${kind}`);
+  const edited = String(run.actions + 42);
+  const { view, statements } = await loadCounted('offer', [edited], ledger);
+  const dispenser = view.get('offer', edited);
+  assert.deepEqual(dispenser, memory.view.get('offer', edited));
+  assert.ok(dispenser?.kind === 'dispenser' && dispenser.lists.length === 4, `${dispenser?.kind}`);
+  assert.ok(statements <= 10, `${statements} statements for a dispenser with 300 edits`);
   await connection.end();
   store.close();
 });

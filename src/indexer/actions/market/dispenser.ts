@@ -4,6 +4,7 @@ import { compareBytes } from '../../../consensus/byte-order.ts';
 import { spent } from '../../fees/charge.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { cancelDispenser, isOverdue, setDispenserStatus } from '../../offers/dispenser-end.ts';
+import { withEdit } from '../../offers/dispenser-lists.ts';
 import { holdSide } from '../../offers/escrow.ts';
 import type { Dispenser } from '../../offers/offer.ts';
 import {
@@ -308,8 +309,8 @@ const edit = defineAction<Change>({
 /** Returns the lists after an edit. They count later than the rest of the edit. */
 function listsAfter({ lists }: Dispenser, change: Change, step: Step): Dispenser['lists'] {
   if (change.allowText === '' && change.blockText === '') return lists;
-  const from = step.action.block.time + DISPENSER_DELAY_S;
-  return [...lists, { from, ...editedLists(lists.at(-1)!, change, step) }];
+  const now = step.action.block.time;
+  return withEdit(lists, { from: now + DISPENSER_DELAY_S, ...editedLists(lists.at(-1)!, change, step) }, now);
 }
 
 /** Sells its contents to whoever pays its address. */

@@ -2,6 +2,7 @@ import { MEDIAN_BLOCKS, medianTime } from '../../../consensus/median-time.ts';
 import { rows } from '../../../db/core/connection.ts';
 import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
+import { withEdit } from '../../offers/dispenser-lists.ts';
 import {
   type Dispenser,
   type DispenserLists,
@@ -22,6 +23,8 @@ import type { Loading, Query } from './loading.ts';
 type Row = Record<string, string | number | null>;
 
 const PER_STATEMENT = 500;
+/** Blocks whose times one statement reads. */
+const TIMES_PER_STATEMENT = 5_000;
 const KINDS_OF_ADDRESSES = ['order', 'swap', 'dispenser'] as const;
 const KINDS = [...KINDS_OF_ADDRESSES, 'coinpay'] as const;
 
@@ -133,11 +136,15 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
       [indexes, indexes]
     )
   ];
+  const matchesOf = new Map<number, Row[]>(indexes.map((index) => [index, []]));
+  for (const match of matches)
+    for (const side of ['give', 'get']) matchesOf.get(Number(match[`${side}_action_index`]))?.push(match);
   return found.map((row) => {
     const index = Number(row['action_index']);
     const [give, get] = [sideOf(row, 'give'), sideOf(row, 'get')];
     // A match that was not paid used nothing of the order on the side of the chain's coin.
-    const using = give.tick === null ? matches.filter(({ status }) => status !== EXPIRED_MATCH) : matches;
+    const own = matchesOf.get(index) ?? [];
+    const using = give.tick === null ? own.filter(({ status }) => status !== EXPIRED_MATCH) : own;
     const trade: Trade = {
       kind,
       index,
@@ -223,35 +230,33 @@ async function readDispensers(connection: Query, indexes: readonly number[]): Pr
      WHERE n.dispenser_action_index IN (?)`,
     [indexes]
   );
-  const dispensers: Dispenser[] = [];
-  for (const row of found) {
+  const [editsOf, servedOf, cancelOf] = [
+    edits,
+    Map.groupBy(served, (dispense) => Number(dispense['dispenser_action_index'])),
+    new Map(cancels.map((cancel) => [Number(cancel['offer']), cancel]))
+  ];
+  const refusalsOf = new Map(refused.map(({ offer, refusals }) => [Number(offer), Number(refusals)]));
+  const times = await readMedianTimes(connection, [...[...edits.values()].flat().filter(editsLists), ...cancels]);
+  return found.map((row) => {
     const index = Number(row['action_index']);
     const own = {
-      edits: edits.get(index) ?? [],
-      served: served.filter((dispense) => dispense['dispenser_action_index'] === index),
-      refusals: Number(refused.find(({ offer }) => offer === index)?.['refusals'] ?? 0),
-      cancel: cancels.find(({ offer }) => offer === index)
+      edits: editsOf.get(index) ?? [],
+      served: servedOf.get(index) ?? [],
+      refusals: refusalsOf.get(index) ?? 0,
+      cancel: cancelOf.get(index)
     };
-    dispensers.push(await dispenserOf(connection, row, own));
-  }
-  return dispensers;
+    return dispenserOf(row, own, times);
+  });
 }
 
-async function dispenserOf(
-  connection: Query,
-  row: Row,
-  {
-    edits,
-    served,
-    refusals,
-    cancel
-  }: {
-    readonly edits: readonly Row[];
-    readonly served: readonly Row[];
-    readonly refusals: number;
-    readonly cancel: Row | undefined;
-  }
-): Promise<Dispenser> {
+interface DispenserRows {
+  readonly edits: readonly Row[];
+  readonly served: readonly Row[];
+  readonly refusals: number;
+  readonly cancel: Row | undefined;
+}
+
+function dispenserOf(row: Row, { edits, served, refusals, cancel }: DispenserRows, times: MedianTimes): Dispenser {
   const give = sideOf(row, 'give');
   const refills = edits.filter((edit) => amountOf(edit['give_escrow']) > 0n);
   const lastRefill = Number(refills.at(-1)?.['action_index'] ?? 0);
@@ -275,30 +280,50 @@ async function dispenserOf(
     dispenses: served.filter((dispense) => Number(dispense['action_index']) > lastRefill).length,
     refusals,
     expiration: edits.reduce((last, edit) => numberOf(edit['expiration']) ?? last, readWhole(row['expiration'])),
-    lists: await listsOf(connection, row, edits),
-    closesAt: cancel ? (await timeOf(connection, cancel)) + DISPENSER_DELAY_S : null,
+    lists: listsOf(row, edits.filter(editsLists), times),
+    closesAt: cancel ? times(cancel) + DISPENSER_DELAY_S : null,
     refundAddress: cancel ? String(cancel['refund_address']) : source
   };
 }
 
-async function listsOf(connection: Query, row: Row, edits: readonly Row[]): Promise<DispenserLists[]> {
-  const lists: DispenserLists[] = [
+const editsLists = (edit: Row) => edit['allow_list'] != null || edit['block_list'] != null;
+
+/** Returns the lists of a dispenser after its edits. All blocks of a database are over: those of a later one count. */
+function listsOf(row: Row, edits: readonly Row[], times: MedianTimes): readonly DispenserLists[] {
+  let lists: readonly DispenserLists[] = [
     { from: 0, allowList: numberOf(row['allow_list']), blockList: numberOf(row['block_list']) }
   ];
-  for (const edit of edits.filter((edit) => edit['allow_list'] != null || edit['block_list'] != null)) {
+  for (const edit of edits) {
     const { allowList, blockList } = lists.at(-1)!;
-    lists.push({
-      from: (await timeOf(connection, edit)) + DISPENSER_DELAY_S,
+    const now = times(edit);
+    const edited = {
+      from: now + DISPENSER_DELAY_S,
       allowList: editedList(allowList, edit['allow_list']),
       blockList: editedList(blockList, edit['block_list'])
-    });
+    };
+    lists = withEdit(lists, edited, now);
   }
   return lists;
 }
 
-/** Returns the median time at the block of a row. */
-async function timeOf(connection: Query, row: Row): Promise<number> {
-  return medianTime(await readTimes(connection, Number(row['block_index']) + 1));
+/** Returns the median time at the block of a row, in epoch seconds. */
+type MedianTimes = (row: Row) => number;
+
+/** Reads the median times at the blocks of rows. */
+async function readMedianTimes(connection: Query, of: readonly Row[]): Promise<MedianTimes> {
+  const below = Array.from({ length: MEDIAN_BLOCKS }, (_, at) => MEDIAN_BLOCKS - 1 - at);
+  const heightsOf = (row: Row) => below.map((blocks) => Number(row['block_index']) - blocks);
+  const heights = [...new Set(of.flatMap(heightsOf))];
+  const times = new Map<number, number>();
+  for (let at = 0; at < heights.length; at += TIMES_PER_STATEMENT) {
+    const found = await rows<{ height: number; time: number }>(
+      connection,
+      'SELECT block_index AS height, block_time AS time FROM blocks WHERE block_index IN (?)',
+      [heights.slice(at, at + TIMES_PER_STATEMENT)]
+    );
+    for (const { height, time } of found) times.set(Number(height), readWhole(time));
+  }
+  return (row) => medianTime(heightsOf(row).flatMap((height) => times.get(height) ?? []));
 }
 
 async function readObligations(connection: Query, indexes: readonly number[]): Promise<Obligation[]> {

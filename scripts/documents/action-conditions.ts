@@ -95,17 +95,21 @@ const offered = {
   'SOURCE (not authorized)': "GIVE_TICK's lists exclude the source"
 };
 
+/** Condition of an ORDER or SWAP at its opening. */
+const BARRED = { 'GET_ADDRESS (not authorized)': 'from the height of LIMITS on, the lists of either token exclude it' };
+
 const listed = (name: 'ORDER' | 'SWAP'): Conditions => ({
   [`${name}_ACTION_INDEX (unknown)`]: `no valid ${name} has that number`,
   'SOURCE (not owner)': 'another address made it',
-  [`${name}_ACTION_INDEX (${name.toLowerCase()} not open)`]: 'its status is not `open`'
+  [`${name}_ACTION_INDEX (${name.toLowerCase()} not open)`]:
+    'its status is not `open`, or its end waits for a block with room'
 });
 
 const changed: Conditions = {
   'GIVE_ESCROW (format)': 'it is given and no amount of the token',
   'DISPENSER_ACTION_INDEX (unknown)': 'no valid DISPENSER has that number',
   'SOURCE (not owner)': 'the source is neither who opened it nor its GET_ADDRESS',
-  'DISPENSER_ACTION_INDEX (dispenser not open)': 'its status is not `open`',
+  'DISPENSER_ACTION_INDEX (dispenser not open)': 'its status is not `open`, or its end waits for a block with room',
   'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)': 'the dispenser gives an ownership, and an amount is given',
   'MAX_REFILLS (dispenser refill limit reached)': 'GIVE_ESCROW is above 0, and it was refilled 5 times'
 };
@@ -333,6 +337,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
   },
   ORDER: {
     ...offered,
+    ...BARRED,
     'cannot trade native coin for native coin': 'both tickers are empty',
     'GIVE_TICK (unknown)': 'it is given, and no token has that ticker or id'
   },
@@ -395,7 +400,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'SOURCE (does not own this stake)': 'format 2: an open stake of the key is of another source',
     'insufficient funds (STAKE)': 'the source holds less of the gas token'
   },
-  SWAP: { ...offered, 'GET_TICK (unknown)': 'no token has that ticker or id' },
+  SWAP: { ...offered, ...BARRED, 'GET_TICK (unknown)': 'no token has that ticker or id' },
   SWAP_CANCEL: listed('SWAP'),
   SWAP_EDIT: listed('SWAP'),
   SWEEP: {

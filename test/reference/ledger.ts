@@ -1745,6 +1745,7 @@ export class ReferenceLedger {
       this.#tickSleeps(give.token),
       ...memoTests(get('MEMO')),
       () => give.token !== null && this.#isBarred(give.token, source) && 'SOURCE (not authorized)',
+      () => this.#isKeptOut(give, want, getAddress!) && 'GET_ADDRESS (not authorized)',
       ...this.#termTests(get),
       () =>
         give.token !== null &&
@@ -1807,24 +1808,32 @@ export class ReferenceLedger {
 
   /** Matches a trade until nothing fits it. */
   #match(taker: Trade): void {
-    while (taker.status === 'open') {
+    const canMatch = ({ give, get, getAddress }: Trade) => !this.#isKeptOut(give, get, getAddress);
+    const isExact = ({ give, get }: Trade) => this.#isExact(give) && this.#isExact(get);
+    while (taker.status === 'open' && isExact(taker) && canMatch(taker)) {
       const isSame = (a: Side, b: Side) => a.token === b.token && a.isOwnership === b.isOwnership;
       const makers = this.#trades
         .filter((one) => one.kind === taker.kind && one.status === 'open' && one.source !== taker.source)
         .filter((one) => isSame(one.give, taker.get) && isSame(one.get, taker.give))
         .filter((one) => one.giveLeft > 0n && one.getLeft > 0n)
-        .filter((one) => [one, taker].every((trade) => this.#isExact(trade.give) && this.#isExact(trade.get)))
         .filter((one) => one.give.amount * taker.give.amount >= taker.get.amount * one.get.amount)
         .sort((a, b) => {
           const better = b.give.amount * a.get.amount - a.give.amount * b.get.amount;
           return better === 0n ? a.index - b.index : better < 0n ? -1 : 1;
         });
-      const found = makers
-        .map((maker) => ({ maker, fill: this.#fill(maker, taker) }))
-        .find(({ maker, fill }) => fill !== null && !this.#isApart(maker, taker));
+      const found = makers.find((maker) => {
+        if (!canMatch(maker)) this.#expireTrade(maker);
+        else return isExact(maker) && this.#fill(maker, taker) !== null && !this.#isApart(maker, taker);
+        return false;
+      });
       if (!found) return;
-      this.#settle(found.maker, taker, found.fill!);
+      this.#settle(found, taker, this.#fill(found, taker)!);
     }
+  }
+
+  /** Whether the lists of a token bar the receiver. */
+  #isKeptOut(give: Pick<Side, 'token'>, get: Pick<Side, 'token'>, getAddress: string): boolean {
+    return [give, get].some(({ token }) => token !== null && this.#isBarred(token, getAddress));
   }
 
   /** Whether an amount has no more places than its token has by now. */

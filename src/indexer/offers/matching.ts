@@ -36,7 +36,8 @@ interface Progress {
 /**
  * Matches a trade with the best one against it, then goes on with the rest.
  *
- * A trade against it whose end waits for a block with room ends now, and is not matched.
+ * A trade against it that can match nothing more ends now: its end waits for a block with room, or the lists of its
+ * tokens bar its receiver. Otherwise everybody would look at it again.
  *
  * A trade that cannot go on expires at once: in a full block, in one that has looked at enough, and after it has passed
  * over as many others as an action may be about. If it stayed open beside others that fit it, whoever comes next would
@@ -48,7 +49,7 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
     source,
     run: (step) => {
       const taker = step.ledger.offer(kind, index);
-      if (taker?.status !== 'open' || !isStillExact(taker, step)) return false;
+      if (taker?.status !== 'open' || !isStillExact(taker, step) || isBarred(taker, step)) return false;
       let { passed, listed } = before;
       const isSeen = () => isLookedOut(passed, step);
       const isListedSeen = () => hasLimits(step) && (listed >= MOST_LISTED || (listed >= FREE_LOOKS / 2 && isSeen()));
@@ -58,7 +59,7 @@ export function matchTrade({ kind, index, source }: Trade, before: Progress = { 
           return false;
         }
         const maker = entry.source === source ? undefined : step.ledger.offer(kind, entry.index)!;
-        const isOver = maker && isPastEnd(maker, step.action.block);
+        const isOver = maker && (isPastEnd(maker, step.action.block) || isBarred(maker, step));
         const fill = maker && !isOver && fillWith(maker, taker, step);
         if (fill) {
           settle(maker, taker, fill, step);
@@ -151,6 +152,12 @@ function factsOf({ index, getAddress, source }: Entry, { give, get }: Trade): Fa
     ...(tick === null ? [] : [{ kind: 'balance', key: pairKey(tick, address) } as const])
   ];
   return [offerFact(index), ...receives(give, getAddress), ...receives(get, source)];
+}
+
+/** Returns whether limits hold, and the lists of its tokens exclude the receiver of a trade: it matches nothing. */
+export function isBarred({ give, get, getAddress }: Pick<Trade, 'give' | 'get' | 'getAddress'>, step: Step): boolean {
+  const excludes = ({ tick }: Side) => tick !== null && isExcluded(step.ledger, step.ledger.token(tick)!, getAddress);
+  return hasLimits(step) && (excludes(give) || excludes(get));
 }
 
 /** Returns whether a list of a token or of either trade excludes one of the receivers. */

@@ -412,3 +412,30 @@ test('open offers end in the block whose time is above their expiration, in the 
   act(ledger, ['D', 'BROADCAST|0|tick']);
   assert.deepEqual(named(ledger), ['BROADCAST', 'DISPENSER_EXPIRE']);
 });
+
+test('who the lists of a token bar offers nothing for it that others would look at', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('REGT', 0, 'A', { A: '10', C: '10' });
+  act(ledger, ['A', 'LIST|0|2||A|B|C|M'], ['A', `ISSUE|5|REGT|${ledger.lastAction + 1}`]);
+  const list = ledger.lastAction - 1;
+  const bids = ['ORDER|0|BTC||9|0|BTC|REGT|1', 'SWAP|0|BTC|BOND|9|0|BTC|REGT|1'];
+  ledger.give('BOND', 0, 'M', { M: '100', D: '100' });
+  const refusal = 'invalid: GET_ADDRESS (not authorized)';
+  for (const bid of bids) {
+    assert.deepEqual(act(ledger, ['D', bid], ['M', `${bid}||D`]), [refusal, refusal]);
+    assert.deepEqual(act(ledger, ['M', bid], ['M', bid]), ['valid', 'valid']);
+  }
+  assert.deepEqual(act(ledger, ['C', 'ORDER|0|BTC|REGT|1|0|BTC||5||D']), [refusal], 'nor is D paid for it');
+  act(ledger, ['B', 'ORDER|0|BTC||8|0|BTC|REGT|1'], ['A', `LIST|1|2|${list}||M`]);
+  const [first, second] = ledger.offers.filter(({ kind }) => kind === 'order');
+  assert.deepEqual(act(ledger, ['M', `ORDER|2|${first!.index}|99999`]), ['valid']);
+  act(ledger, ['C', 'ORDER|0|BTC|REGT|1|0|BTC||5']);
+  assert.deepEqual(named(ledger), ['ORDER', 'ORDER_EXPIRE', 'ORDER_EXPIRE', 'ORDER_MATCH']);
+  assert.deepEqual(
+    [first, second].map((bid) => ledger.view.get('offer', String(bid!.index))?.status),
+    ['expired', 'expired']
+  );
+  act(ledger, ['C', 'SWAP|0|BTC|REGT|1|0|BTC|BOND|9']);
+  assert.deepEqual(named(ledger), ['SWAP', 'SWAP_EXPIRE', 'SWAP_EXPIRE']);
+  assert.equal(ledger.balance('BOND', 'M'), '100', 'what they held is back');
+});

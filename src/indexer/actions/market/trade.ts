@@ -1,6 +1,6 @@
 import { spent } from '../../fees/charge.ts';
 import { holdSide } from '../../offers/escrow.ts';
-import { matchTrade, openTrade } from '../../offers/matching.ts';
+import { isBarred, matchTrade, openTrade } from '../../offers/matching.ts';
 import type { Trade } from '../../offers/offer.ts';
 import {
   defaultExpiration,
@@ -85,6 +85,11 @@ function defineCreate(kind: Kind): Handler {
       ['GET_TICK (native coin has no ownership)', ({ get }) => isOwnership(get) && get.token === null],
       ['GET_AMOUNT (must be empty when GET_OWNERSHIP=1)', ({ get }) => isOwnership(get) && get.amountText !== ''],
       ...MARKET_CHECKS,
+      [
+        'GET_ADDRESS (not authorized)',
+        ({ give, get, getAddress }, step) =>
+          isBarred({ give: sideOf(give), get: sideOf(get), getAddress: getAddress! }, step)
+      ],
       ...TERM_CHECKS,
       [
         'insufficient funds (GIVE_AMOUNT)',

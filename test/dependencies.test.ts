@@ -32,8 +32,8 @@ test('nothing that the services load runs a script when it is installed', () => 
   assert.deepEqual(scripted, []);
 });
 
-test('docs/security.md judges every package that the services load', () => {
-  const text = readFileSync('docs/security.md', 'utf8');
+test('docs/dependencies.md judges every package that the services load', () => {
+  const text = readFileSync('docs/dependencies.md', 'utf8');
   const named = new Set(text.match(/(?:@[\w-]+\/)?[\w-]+/g));
   const missing = Object.keys(direct).filter((name) => !named.has(name) && !name.startsWith('node-'));
   assert.deepEqual(missing, []);

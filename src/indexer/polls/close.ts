@@ -1,29 +1,35 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
-import { isBlockFull } from '../rules/checks.ts';
+import { isSeenEnough } from '../rules/checks.ts';
 import type { Effects } from '../state/effects.ts';
 import { OPEN_POLLS, type Poll } from './poll.ts';
 import { countVotes, type Tally } from './tally.ts';
 
 /**
- * Returns the polls that close with a block, oldest first: those that end, and those that ballots of the block may have
- * decided.
+ * Returns the polls that close with a block: those that end, and those that ballots of the block may have decided. Those
+ * that should have ended before come first, then the oldest.
  */
 export function duePolls(ledger: Effects, height: number): SystemAction[] {
   const open = ledger.get('openPolls', OPEN_POLLS);
   ledger.request(open.map((index) => ({ kind: 'poll', key: String(index) })));
-  return [...open]
-    .sort((a, b) => a - b)
+  const due = open
     .map((index) => ledger.get('poll', String(index))!)
-    .filter(
-      ({ endBlock, threshold, lastBallot }) => endBlock <= height || (threshold !== null && lastBallot === height)
-    )
-    .map((poll, place) => closePoll(poll, place === 0));
+    .filter(({ endBlock, threshold, lastBallot }) => {
+      return endBlock <= height || (threshold !== null && lastBallot === height);
+    })
+    .sort((a, b) => Math.min(a.endBlock, height) - Math.min(b.endBlock, height) || a.index - b.index);
+  const first = (['ballots', 'earlyBallots'] as const).map((looked) =>
+    due.find((one) => lookOf(one, height) === looked)
+  );
+  return due.map((poll) => closePoll(poll, first.includes(poll)));
 }
 
+/** Returns the kind of look at a ballot of a poll. Polls that end have looks that no other poll takes. */
+const lookOf = ({ endBlock }: Poll, height: number) => (endBlock <= height ? 'ballots' : 'earlyBallots');
+
 /**
- * Returns the action that closes a poll. @param isFirst whether a full block looks at it too; any other poll then waits
- * for the next block or the next ballot
+ * Returns the action that closes a poll. @param isFirst whether a block that has seen enough looks at it too; any other
+ * poll then waits for the next block or the next ballot
  */
 function closePoll(poll: Poll, isFirst: boolean): SystemAction {
   return {
@@ -32,8 +38,11 @@ function closePoll(poll: Poll, isFirst: boolean): SystemAction {
     source: poll.source,
     run: (step) => {
       const { height } = step.action.block;
-      if (!isFirst && isBlockFull(step)) return false;
-      const tally = countVotes(poll, step.ledger, height);
+      const looked = lookOf(poll, height);
+      if (looked === 'earlyBallots' && step.ledger.get('voters', String(poll.index)).size < poll.minVoters)
+        return false;
+      if (!isFirst && isSeenEnough(looked, step)) return false;
+      const tally = countVotes(poll, step.ledger, height, looked);
       if (poll.endBlock > height && !(tally.isDecided && tally.isQuorum && tally.hasVoters)) return false;
       writeOutcome(poll, tally, step);
       return true;

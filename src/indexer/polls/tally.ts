@@ -1,6 +1,6 @@
 import { parseAmount } from '../../consensus/amount.ts';
 import { stakedBy } from '../staking/validators.ts';
-import type { Effects } from '../state/effects.ts';
+import type { Effects, Looked } from '../state/effects.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
 import { type Ballot, ballotKey, type Poll, WHOLE_SUPPLY } from './poll.ts';
 
@@ -27,13 +27,19 @@ export interface Tally extends Votes {
   readonly hasVoters: boolean;
 }
 
-/** Counts the newest ballot of each voter, by the balances of now. */
-export function countVotes(poll: Poll, ledger: Effects, height: number): Tally {
+/**
+ * Counts the newest ballot of each voter, by the balances of now. Each option, ballot and delegation is a look, and each
+ * key whose stake weighs.
+ */
+export function countVotes(poll: Poll, ledger: Effects, height: number, looked: Looked): Tally {
   const ballots = ballotsOf(poll, ledger);
   const passes = poll.weightMode === 'balance' ? 1 : 2;
   const delegations = delegationsOf(poll, ledger);
-  ledger.looked += passes * (ballots.size + delegations.length);
   const behind = backersOf(ballots, delegations);
+  if (poll.weightMode === 'stake') ledger.request(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
+  const keys = poll.weightMode === 'stake' ? behind.map(([holder]) => ledger.get('keysOf', holder).length) : [];
+  ledger.looks[looked] += poll.options + passes * (ballots.size + delegations.length);
+  for (const count of keys) ledger.looks[looked] += count;
   const counted = addUp(poll, ballots, weightsOf(poll, behind, ledger, height));
   const most = counted.options.reduce((best, { weight }) => (weight > best ? weight : best), 0n);
   const leader = counted.options.findIndex(({ weight }) => weight === most);
@@ -97,7 +103,6 @@ function backersOf(ballots: ReadonlyMap<string, Ballot>, delegations: readonly B
 /** Returns the weight of each ballot: that of all who stand behind it. */
 function weightsOf(poll: Poll, behind: readonly Backing[], ledger: Effects, height: number): Map<string, bigint> {
   ledger.request(behind.map(([holder]) => ({ kind: 'balance', key: pairKey(poll.tick, holder) })));
-  if (poll.weightMode === 'stake') ledger.request(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
   const weights = new Map<string, bigint>();
   for (const [holder, voter] of behind)
     weights.set(voter, (weights.get(voter) ?? 0n) + weightOf(holder, poll, ledger, height));

@@ -31,9 +31,9 @@ export function isBlockFull({ ledger, limits }: Pick<Step, 'ledger' | 'limits'>)
 
 /**
  * Looks that a block has for each of its units. A look at an offer reads the offer; one at a recipient reads lists
- * only.
+ * only; one at a ballot reads it and a balance.
  */
-const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = { recipients: 10, offers: 2 };
+const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = { recipients: 10, offers: 2, ballots: 0.5, earlyBallots: 0.5 };
 
 /**
  * Returns whether the block has used its looks. They are bounded apart, so that looks that move nothing leave the units

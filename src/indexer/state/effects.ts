@@ -40,8 +40,11 @@ interface Moved {
   readonly amount: bigint;
 }
 
-/** Kinds of looks: possible recipients of an AIRDROP or DIVIDEND, and trades that a trade passes over. */
-export const LOOKED = ['recipients', 'offers'] as const;
+/**
+ * Kinds of looks: possible recipients of an AIRDROP or DIVIDEND, trades that a trade passes over, ballots of polls that
+ * end, and ballots of polls that may be decided before.
+ */
+export const LOOKED = ['recipients', 'offers', 'ballots', 'earlyBallots'] as const;
 /** Kind of a look. */
 export type Looked = (typeof LOOKED)[number];
 /** Number of looks by kind. */
@@ -55,7 +58,7 @@ export interface Used {
 }
 
 /** Returns looks before the first one. */
-export const noLooks = (): Looks => ({ recipients: 0, offers: 0 });
+export const noLooks = (): Looks => ({ recipients: 0, offers: 0, ballots: 0, earlyBallots: 0 });
 
 /**
  * Effects of one action: its rows, and its changes on top of a view that it leaves as it is.
@@ -73,7 +76,7 @@ export class Effects extends ActionState {
   readonly commands: string[] = [];
   /** Fee that its legs have paid for gas. */
   fee: PaidFee | undefined;
-  /** Units for what the action looked at: items, ballots, offers that it serves. */
+  /** Units for what the action looked at: items, offers that it serves. */
   looked = 0;
   /** Looks at other people's data that moved nothing. They cost less than units, and are counted apart. */
   readonly looks: Looks = noLooks();

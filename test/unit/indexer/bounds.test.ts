@@ -51,12 +51,62 @@ test('an action of many legs gives the thread its turn between two of them, and 
   const asked = blockOf(ledger, 'A', [airdrop(700), 'SEND|0|TOKA|1|B']);
   const execution = new BlockExecution(ledger.view, rulesWith({}, NO_LIMITS), asked, timesOf([0]));
   let turns = 0;
-  while (execution.advance(performance.now() + 1) !== null) turns++;
+  while (execution.advance(performance.now() + 0.2) !== null) turns++;
   const executed = execution.finish(undefined);
-  assert.ok(turns > 1, `${turns} turns`);
+  assert.ok(turns > 5, `${turns} turns`);
   assert.deepEqual([...new Set(statusesOf(executed, 'airdrops'))], ['valid']);
   assert.deepEqual(
     [countOf(executed, 'airdrops'), countOf(executed, 'sends'), countOf(executed, 'actions')],
     [700, 1, 2]
   );
+});
+
+/** A ledger with early polls of the token of M, who has three delegations, and after them one of A that ends with block 101. */
+function polled(limits: Partial<Limits>, leastVoters = 2) {
+  const ledger = ledgerWith(limits);
+  ledger.give('TOKA', 0, 'A', { A: '60', B: '40' });
+  ledger.give('TOKM', 0, 'M', { M: '10' });
+  for (const from of ['C', 'D', 'E']) block(ledger, from, 'VOTE|3|TOKM|M');
+  const early = repeat(5, () => {
+    block(ledger, 'M', `VOTE|0|TOKM|9000|a,b|1||flat||${leastVoters}||0.9`);
+    return String(ledger.lastAction);
+  });
+  block(ledger, 'A', 'VOTE|0|TOKA|101|yes,no');
+  const poll = String(ledger.lastAction);
+  block(ledger, 'A', `VOTE|1|${poll}|0`);
+  const isOpen = () => ledger.view.get('poll', poll)!.isOpen;
+  return { ledger, early, poll, isOpen };
+}
+
+test('a poll closes with its END_BLOCK, whatever others have done in the block and voted in older polls', () => {
+  const { ledger, early, isOpen } = polled({ blockUnits: 20 }, 0);
+  block(ledger, 'M', 'SEND|0|TOKM|5|Z'); // no ballot of M decides a poll
+  ledger.height = 101;
+  block(ledger, 'M', ...repeat(30, () => 'BROADCAST|0|full'), ...early.map((index) => `VOTE|1|${index}|0`));
+  assert.equal(isOpen(), false);
+});
+
+test('a poll that waits after its END_BLOCK takes no ballot, and closes before those that end later', () => {
+  const { ledger, poll, isOpen } = polled({ blockUnits: 4 });
+  block(ledger, 'M', 'VOTE|0|TOKM|102|a,b');
+  block(ledger, 'A', 'VOTE|0|TOKA|101|a,b');
+  const second = String(ledger.lastAction);
+  ledger.height = 101;
+  block(ledger, 'M');
+  assert.deepEqual([isOpen(), ledger.view.get('poll', second)!.isOpen], [false, true]);
+  ledger.height = 102;
+  const late = block(ledger, 'B', `VOTE|1|${second}|1`, `VOTE|1|${poll}|1`);
+  assert.deepEqual(statusesOf(late, 'votes'), ['invalid: poll closed', 'invalid: poll closed']);
+  assert.equal(ledger.view.get('poll', second)!.isOpen, false, 'before the poll that ends later');
+});
+
+test('a poll may be decided early once as many voted as it needs; its tallies stop when the block has seen enough', () => {
+  const { ledger, early } = polled({ blockUnits: 40 });
+  const voted = (source: string) => block(ledger, source, ...early.map((index) => `VOTE|1|${index}|0`));
+  const open = () => early.filter((index) => ledger.view.get('poll', index)!.isOpen).length;
+  block(ledger, 'M', 'SEND|0|TOKM|1|C');
+  voted('M');
+  assert.equal(open(), 5, 'one voter of two');
+  voted('C');
+  assert.equal(open(), 3, 'two tallies of 2 + 2 * 5 looks use up those of the block');
 });

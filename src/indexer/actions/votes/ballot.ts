@@ -42,7 +42,8 @@ export const BALLOT = defineAction<Cast>({
     sourceSleeps,
     ['POLL_REF (format)', ({ named }) => named === null],
     ['POLL_REF (unknown poll)', ({ poll }) => poll === null],
-    ['poll closed', ({ poll }) => !poll!.isOpen],
+    // A poll that waits for a block with room takes no ballot after its end.
+    ['poll closed', ({ poll }, { action: { block } }) => !poll!.isOpen || poll!.endBlock < block.height],
     [
       'SOURCE (must hold TICK to vote)',
       ({ poll }, { action, ledger }) => ledger.balance(poll!.tick, action.source) === 0n

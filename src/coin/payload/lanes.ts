@@ -44,6 +44,11 @@ export interface LaneRules {
 const KEY_BYTES = 33;
 const CONTROL_BLOCK = { leastBytes: 33, stepBytes: 32, versionMask: 0xfe, version: 0xc0 };
 const ANNEX = 0x50;
+/**
+ * Most bytes of a frame that is read: as many as the longest transaction has. A longer one repeats its chunks by several
+ * markers.
+ */
+const MOST_FRAME_BYTES = 4_000_000;
 /** Least witness items of an envelope: script and control block. */
 const LEAST_ENVELOPE_ITEMS = 2;
 
@@ -65,22 +70,44 @@ function readOutputs(transaction: RawTransaction, magic: string): Carried | unde
   const { inputs, outputs } = transaction;
   const { txid } = inputs[0]!;
   const markers: ChunkForm[] = [];
-  let revealing: readonly number[] = [];
-  const parts = outputs.flatMap(({ script }) => {
+  const revealed: Partial<Record<ChunkForm, Revealed>> = {};
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (const { script } of outputs) {
     const data = readReturn(script) ?? readMultisig(script);
     const plain = data && decryptPayload(txid, data, magic);
     const marker = plain?.toString('latin1');
-    if (marker !== 'p2sh' && marker !== 'p2wsh') return plain ?? [];
-    markers.push(marker);
-    const revealed = marker === 'p2sh' ? inputs.map(revealedByScript) : transaction.witnesses.map(revealedByWitness);
-    revealing = revealed.flatMap(({ length }, at) => (length > 0 ? [at] : []));
-    return revealed;
-  });
+    const isMarker = marker === 'p2sh' || marker === 'p2wsh';
+    if (isMarker) {
+      markers.push(marker);
+      revealed[marker] ??= readRevealed(transaction, marker);
+    }
+    const part = isMarker ? revealed[marker]!.chunks : plain;
+    if (part) parts.push(part);
+    length += part?.length ?? 0;
+    // Each marker repeats all chunks: without a bound they would fill the memory.
+    if (length > MOST_FRAME_BYTES) return { frame: NOTHING, lane: 'chunks' };
+  }
   if (parts.length === 0) return undefined;
   const frame = Buffer.concat(parts);
   const [form] = markers;
   if (!form) return { frame, lane: 'outputs' };
-  return { frame, lane: 'chunks', proof: markers.length === 1 ? proveChunks(transaction, form, revealing) : undefined };
+  const proof = markers.length === 1 ? proveChunks(transaction, form, revealed[form]!.revealing) : undefined;
+  return { frame, lane: 'chunks', proof };
+}
+
+interface Revealed {
+  /** Chunks of all inputs, joined. */
+  readonly chunks: Uint8Array;
+  /** Positions of the inputs that reveal one. */
+  readonly revealing: readonly number[];
+}
+
+function readRevealed(transaction: RawTransaction, form: ChunkForm): Revealed {
+  const chunks =
+    form === 'p2sh' ? transaction.inputs.map(revealedByScript) : transaction.witnesses.map(revealedByWitness);
+  const revealing = chunks.flatMap(({ length }, at) => (length > 0 ? [at] : []));
+  return { chunks: Buffer.concat(chunks), revealing };
 }
 
 /** Returns the data of a script that is exactly OP_RETURN and one push. */

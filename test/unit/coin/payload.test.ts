@@ -3,6 +3,7 @@ import { createCipheriv } from 'node:crypto';
 import { test } from 'node:test';
 import { ACTIONS } from '../../../src/coin/action/names.ts';
 import { chunkScripts, envelopeScript, markerScript, multisigScripts } from '../../../src/coin/payload/lane-writer.ts';
+import { findCarried } from '../../../src/coin/payload/lanes.ts';
 import { encodePayload, encryptPayload, MAX_ACTION_DATA_LENGTH } from '../../../src/coin/payload/payload.ts';
 import type { RawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { pushSize, readScript, writePush } from '../../../src/coin/script/script.ts';
@@ -158,3 +159,29 @@ function encodeRaw(frame: Uint8Array): Uint8Array {
   const [key, counter] = [TXID.slice(0, 16), TXID.slice(16, 32)];
   return createCipheriv('aes-128-ctr', key, counter).update(Buffer.concat([Buffer.from('PNOD'), frame]));
 }
+
+test('many markers cost as much as one: chunks are read once, and no frame is longer than a transaction', () => {
+  const witness = [
+    Buffer.of(1),
+    Buffer.of(1),
+    Buffer.concat([writePush(new Uint8Array(510).fill(7)), Buffer.of(0x75, 0x6d, 0x51)])
+  ];
+  const inputs = Array.from({ length: 286 }, (_, vout) => ({ txid: TXID, vout, script: Buffer.alloc(0) }));
+  const witnesses = inputs.map(() => witness);
+  const carriedBy = (markers: number, count: number) =>
+    findCarried(
+      carry(
+        Array.from({ length: markers }, () => markerScript(TXID, 'p2wsh', 'PNOD')),
+        {
+          inputs: inputs.slice(0, count),
+          witnesses: witnesses.slice(0, count)
+        }
+      ),
+      { magic: 'PNOD', isEnvelopeActive: false }
+    );
+  assert.equal(carriedBy(2, 3)?.frame.length, 2 * 3 * 510, 'two markers tell the chunks twice');
+  const began = process.memoryUsage().arrayBuffers;
+  const many = carriedBy(2_600, inputs.length);
+  assert.deepEqual([many?.lane, many?.frame.length], ['chunks', 0], 'no decoder reads so much');
+  assert.ok(process.memoryUsage().arrayBuffers - began < 50_000_000);
+});

@@ -90,11 +90,12 @@ export class Preparer {
     this.#view = new View({ isWhole: false });
     this.#below = undefined;
     await this.#ids.restart(reader);
-    this.#tickers.clear();
     const tickers = await rows<{ id: number; tick: string }>(
       reader,
       'SELECT i.id, i.tick FROM tokens t JOIN index_tickers i ON i.id = t.tick_id'
     );
+    // At once: trials read them in between.
+    this.#tickers.clear();
     for (const { id, tick } of tickers) this.#tickers.set(tickKey(tick), id);
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { DEFAULT_LIMITS } from '../../../src/coin/limits.ts';
 import { formatAmount } from '../../../src/consensus/amount.ts';
 import { MEDIAN_BLOCKS } from '../../../src/consensus/median-time.ts';
@@ -129,6 +130,12 @@ test('a trial gives the verdict, gas and fee that the next block gives, for acti
   }
   assert.ok(charged.has('SWEEP') && charged.has('BATCH'), [...charged].join());
   mock.timers.reset();
+  let isDone = false;
+  const discarding = store.discard().finally(() => {
+    isDone = true;
+  });
+  for (; !isDone; await turn()) assert.ok(store.tickers.size > 0, 'a trial beside a reorg knows every token');
+  await discarding;
   await connection.end();
   store.close();
 });

@@ -130,12 +130,16 @@ function sourcePlace(candidate: Candidate, transactions: TransactionSet, rules: 
  * counts twice, and the order of the reveals does not matter.
  */
 function ownsFees({ spends, height }: Candidate, transactions: TransactionSet, rules: ScanRules): boolean {
-  const funding = transactions.get(spends.txid);
-  const carried = findCarried(funding, laneRulesAt(height, rules));
-  if (carried && readFrame(carried.frame)?.action != null) return false;
+  const laneRules = laneRulesAt(height, rules);
+  const isAction = transactions.once(spends.txid, `action ${laneRules.isEnvelopeActive}`, (funding) => {
+    const carried = findCarried(funding, laneRules);
+    return carried !== undefined && readFrame(carried.frame)?.action != null;
+  });
   const isLocked = ({ script }: RawOutput) =>
     isPaidToScriptHash(script) && addressOf(script, rules.addresses) !== rules.feeAddress;
-  return funding.outputs.findIndex(isLocked) === spends.vout;
+  return (
+    !isAction && transactions.once(spends.txid, 'locked', ({ outputs }) => outputs.findIndex(isLocked)) === spends.vout
+  );
 }
 
 /**
@@ -147,10 +151,12 @@ function fundingFees(
   transactions: TransactionSet,
   { addresses, feeAddress }: ScanRules
 ): readonly OutputRow[] {
-  return transactions.get(spends.txid).outputs.flatMap(({ script, amount }, vout) => {
-    const address = addressOf(script, addresses);
-    return address === undefined || address !== feeAddress ? [] : [{ vout: FUNDING_VOUT + vout, address, amount }];
-  });
+  if (feeAddress === null) return [];
+  return transactions.once(spends.txid, 'fees', ({ outputs }) =>
+    outputs.flatMap(({ script, amount }, vout) =>
+      addressOf(script, addresses) === feeAddress ? [{ vout: FUNDING_VOUT + vout, address: feeAddress, amount }] : []
+    )
+  );
 }
 
 function rowOf(
@@ -177,6 +183,7 @@ class TransactionSet {
   readonly #known: KnownTransactions;
   readonly #spent: ReadonlyMap<Place, Buffer | null>;
   readonly #loaded = new Map<string, RawTransaction>();
+  readonly #facts = new Map<string, unknown>();
 
   /** @param spent scripts at places where they are known without the transaction */
   constructor(read: TransactionReader, known: KnownTransactions, spent: ReadonlyMap<Place, Buffer | null>) {
@@ -213,13 +220,14 @@ class TransactionSet {
     throw new PlatformError('NODE_REFUSED', { reason, txid, vout });
   }
 
-  /** Returns a loaded transaction. */
-  get(txid: string): RawTransaction {
-    return this.#loaded.get(txid)!;
+  /** Returns a fact of a loaded transaction. Thousands may reveal outputs of one, so each fact is found once. */
+  once<R>(txid: string, fact: string, find: (transaction: RawTransaction) => R): R {
+    const key = `${fact} ${txid}`;
+    if (!this.#facts.has(key)) this.#facts.set(key, find(this.#loaded.get(txid)!));
+    return this.#facts.get(key) as R;
   }
 
   firstSpend(txid: string): Place | undefined {
-    const transaction = this.#loaded.get(txid)!;
-    return transaction.isWithoutSource ? undefined : transaction.inputs[0];
+    return this.once(txid, 'spend', ({ isWithoutSource, inputs }) => (isWithoutSource ? undefined : inputs[0]));
   }
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { envelopeScript, markerScript } from '../../../src/coin/payload/lane-writer.ts';
 import { writeFrame } from '../../../src/coin/payload/payload.ts';
-import { type RawInput, readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { type RawInput, RawTransaction, readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { writePush } from '../../../src/coin/script/script.ts';
@@ -190,4 +190,31 @@ test('a signature that leaves inputs or outputs open proves nothing of the whole
     if (type > 0) assert.equal(await decode(segwit(VICTIM), [envelopeSpend(VICTIM, type)], []), undefined);
   }
   assert.notEqual(await decode(segwit(VICTIM), [envelopeSpend(VICTIM, 1)], []), undefined);
+});
+
+test('many transactions that reveal outputs of one read it once, and not once each', async () => {
+  const wallet = transaction([{ txid: 'ab'.repeat(32), vout: 0, script: NO_BYTES }], [segwit(VICTIM)]);
+  const script = chunkScript(FRAME, plain(VICTIM));
+  const feeAddress = addressOf(plain(THIEF), NETWORK.addresses)!;
+  const lock = payToScript(script, 'p2wsh');
+  const readsOf = async (count: number, feeOnceHeight: number) => {
+    const locks = Array.from({ length: count }, () => lock);
+    const funding = transaction([{ txid: wallet.txid, vout: 0, script: NO_BYTES }], [...locks, plain(THIEF)]);
+    const scan = new TransactionScan(1, RULES);
+    for (let vout = 0; vout < count; vout++) {
+      const reveal = [{ txid: funding.txid, vout, script: NO_BYTES }];
+      const said = transaction(reveal, [markerScript(funding.txid, 'p2wsh', 'TEST')], [[signature(), VICTIM, script]]);
+      scan.visit(readRawTransaction(said.bytes));
+    }
+    const known = new Map([wallet, funding].map(({ txid, bytes }) => [txid, bytes]));
+    const read = Object.getOwnPropertyDescriptor(RawTransaction.prototype, 'outputs')!.get!;
+    const outputs = mock.getter(RawTransaction.prototype, 'outputs', read as () => RawTransaction['outputs']);
+    const [block] = await resolveSources([scan], async () => [], known, { ...RULES, feeAddress, feeOnceHeight });
+    outputs.mock.restore();
+    const fees = block!.transactions.map((row) => row.outputs.length);
+    assert.deepEqual([fees.length, fees[0], fees.at(-1)], [count, 1, feeOnceHeight === 0 ? 0 : 1]);
+    return outputs.mock.callCount();
+  };
+  for (const feeOnceHeight of [0, 1_000])
+    assert.equal(await readsOf(200, feeOnceHeight), await readsOf(20, feeOnceHeight), `from ${feeOnceHeight}`);
 });

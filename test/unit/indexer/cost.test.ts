@@ -447,23 +447,23 @@ test('holders to whom a dividend gives nothing count for no limit of it', () => 
   assert.deepEqual([statusesOf(paid, 'dividends'), ledger.balance('PAYT', 'B')], [['valid'], '10']);
 });
 
-/** Ledger in which A may call BOND back for as many PAYT, and B and C hold some beside specks of others. */
+/** Ledger in which A may call BOND back from B and C, and from specks at addresses in front of theirs. */
 function callable(specks: number): MemoryLedger {
   const ledger = ledgerWith({ parts: 3 });
   ledger.give('PAYT', 2, 'A', { A: '1000' });
   block(ledger, 'A', ['ISSUE|0|BOND|0|0|2||1000', 'ISSUE|4|BOND|100|PAYT|1', 'SEND|1|BOND|1|B|7|C']);
-  for (let at = 0; at < specks; at++) block(ledger, 'B', [`SEND|0|BOND|0.01|D${at}`]);
+  for (let at = 0; at < specks; at++) block(ledger, 'B', [`SEND|0|BOND|0.01|A${at}`]);
   return ledger;
 }
 
 test('CALLBACK with more holders than an action may be about takes the most units first, then the rest', () => {
   const ledger = callable(6);
-  const held = () => ['B', 'C', 'D0', 'D1', 'D2', 'D3', 'D4', 'D5'].map((address) => ledger.balance('BOND', address));
+  const held = () => ['B', 'C', 'A0', 'A1', 'A2', 'A3', 'A4', 'A5'].map((address) => ledger.balance('BOND', address));
   const first = block(ledger, 'A', ['CALLBACK|0|BOND']);
   assert.deepEqual(statusesOf(first, 'callbacks'), ['valid']);
   assert.deepEqual(held(), ['0', '0', '0', '0.01', '0.01', '0.01', '0.01', '0.01']);
   assert.deepEqual([ledger.balance('PAYT', 'B'), ledger.balance('PAYT', 'C')], ['0.94', '7']);
-  assert.deepEqual([ledger.balance('PAYT', 'A'), ledger.balance('PAYT', 'D1')], ['992.05', '0'], 'it pays no others');
+  assert.deepEqual([ledger.balance('PAYT', 'A'), ledger.balance('PAYT', 'A1')], ['992.05', '0'], 'it pays no others');
   block(ledger, 'A', ['CALLBACK|0|BOND']);
   assert.deepEqual(held(), ['0', '0', '0', '0', '0', '0', '0.01', '0.01']);
   block(ledger, 'A', ['CALLBACK|0|BOND']);
@@ -475,7 +475,7 @@ test('CALLBACK passes over holders who may not be paid; where all are such, it i
   block(ledger, 'A', ['LIST|0|2||A|B|C']);
   block(ledger, 'A', [`ISSUE|5|PAYT|${ledger.lastAction}`]);
   assert.deepEqual(statusesOf(block(ledger, 'A', ['CALLBACK|0|BOND']), 'callbacks'), ['valid']);
-  assert.deepEqual([ledger.balance('BOND', 'A'), ledger.balance('BOND', 'D0')], ['999.99', '0.01']);
+  assert.deepEqual([ledger.balance('BOND', 'A'), ledger.balance('BOND', 'A0')], ['999.99', '0.01']);
   const refused = block(ledger, 'A', ['CALLBACK|0|BOND']);
   assert.deepEqual(statusesOf(refused, 'callbacks'), ['invalid: CALLBACK_TICK (holder not authorized)']);
 });
@@ -492,7 +492,7 @@ test('below the height of limits a holder who may not be paid keeps a token from
 test('a DIVIDEND of more shares than an action may be about pays the greatest ones', () => {
   const ledger = callable(6);
   assert.deepEqual(statusesOf(block(ledger, 'A', ['DIVIDEND|0|BOND|PAYT|1']), 'dividends'), ['valid']);
-  const paid = ['B', 'C', 'D0', 'D1', 'D5'].map((address) => ledger.balance('PAYT', address));
+  const paid = ['B', 'C', 'A0', 'A1', 'A5'].map((address) => ledger.balance('PAYT', address));
   assert.deepEqual(paid, ['0.94', '7', '0.01', '0', '0']);
 });
 

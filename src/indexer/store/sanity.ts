@@ -16,19 +16,25 @@ interface Sums {
   readonly escrows: bigint;
 }
 
-/** Number of rows of each ticker that its check added up. */
+/** Number of rows of each ticker that its check added up; infinite where they were too many for its time. */
 export type TickRows = ReadonlyMap<number, number>;
 
 type Query = Pick<Connection, 'query'>;
 const TABLES = ['credits', 'debits', 'escrows', 'balances'] as const;
 const TICKS_PER_STATEMENT = 500;
+/** Longest time in which one statement adds up, in seconds: the rows of a ticker only grow. */
+const LONGEST_SUM_S = 5;
+/** Number of such times after which the tickers that are left wait for another check. */
+const MOST_LATE = 4;
+/** Number of MariaDB's error for a statement that took too long. */
+const STATEMENT_TIMEOUT = 1969;
 
 type TickSum = { id: number; sum: string; count: number };
 
 const SUPPLIES =
   'SELECT t.tick_id AS id, i.tick, t.supply FROM tokens t JOIN index_tickers i ON i.id = t.tick_id WHERE t.tick_id IN (?)';
-const sumsOf = (table: (typeof TABLES)[number]) =>
-  `SELECT tick_id AS id, SUM(CAST(amount AS DECIMAL(60,18))) AS sum, COUNT(*) AS count FROM ${table}
+const sumsOf = (table: (typeof TABLES)[number], longestS: number) =>
+  `SET STATEMENT max_statement_time = ${longestS} FOR SELECT tick_id AS id, SUM(CAST(amount AS DECIMAL(60,18))) AS sum, COUNT(*) AS count FROM ${table}
    WHERE tick_id IN (?) GROUP BY tick_id`;
 
 /**
@@ -52,38 +58,73 @@ export function checkChanges({ pairs, tokens }: Changed, moved: ReadonlyMap<stri
 }
 
 /**
- * Compares the sums over all rows of some tickers.
+ * Compares the sums over all rows of some tickers. Those with too many rows to add up in time are left out: what blocks
+ * change is compared anyway, by `checkChanges`.
  *
  * @param connections see the rows to compare, uncommitted ones included
+ * @param longestS longest time of one statement, in seconds
  * @throws {PlatformError} LEDGER_INSANE naming the ticker and the sums; the caller rolls back
  */
-export async function checkSanity(connections: readonly Query[], tickIds: readonly number[]): Promise<TickRows> {
+export async function checkSanity(
+  connections: readonly Query[],
+  tickIds: readonly number[],
+  longestS = LONGEST_SUM_S
+): Promise<TickRows> {
   const sizes = new Map<number, number>();
+  const until = performance.now() + 1_000 * longestS * MOST_LATE;
+  const check = async (ids: readonly number[]): Promise<void> => {
+    if (performance.now() > until || (await checkSome(connections, ids, { sizes, longestS }))) return;
+    if (ids.length === 1) sizes.set(ids[0]!, Number.POSITIVE_INFINITY);
+    else for (const id of ids) await check([id]);
+  };
   for (let at = 0; at < tickIds.length; at += TICKS_PER_STATEMENT)
-    await checkSome(connections, tickIds.slice(at, at + TICKS_PER_STATEMENT), sizes);
+    await check(tickIds.slice(at, at + TICKS_PER_STATEMENT));
   return sizes;
 }
 
+/** Compares the sums of tickers together. @returns whether they were added up in time */
 async function checkSome(
   connections: readonly Query[],
   tickIds: readonly number[],
-  sizes: Map<number, number>
-): Promise<void> {
+  { sizes, longestS }: { readonly sizes: Map<number, number>; readonly longestS: number }
+): Promise<boolean> {
   const tokens: { id: number; tick: string; supply: string }[] = [];
-  const sums = new Map<string, bigint>();
+  const sums = new Map<string, TickSum>();
+  let isLate = false;
   await spread(connections, ['tokens', ...TABLES] as const, async (connection, table) => {
     if (table === 'tokens') tokens.push(...(await rows<(typeof tokens)[number]>(connection, SUPPLIES, [tickIds])));
-    else
-      for (const { id, sum, count } of await rows<TickSum>(connection, sumsOf(table), [tickIds])) {
-        sums.set(`${table} ${id}`, readDecimal(sum));
-        sizes.set(id, (sizes.get(id) ?? 0) + Number(count));
-      }
+    else if (!isLate) {
+      const found = await sumsIn(connection, table, { tickIds, longestS });
+      for (const sum of found ?? []) sums.set(`${table} ${sum.id}`, sum);
+      isLate ||= found === null;
+    }
   });
+  if (isLate) return false;
   for (const { id, tick, supply } of tokens) {
-    const [credits, debits, escrows, balances] = TABLES.map((table) => sums.get(`${table} ${id}`) ?? 0n) as [
+    const found = TABLES.map((table) => sums.get(`${table} ${id}`));
+    const [credits, debits, escrows, balances] = found.map((each) => (each ? readDecimal(each.sum) : 0n)) as [
       ...[bigint, bigint, bigint, bigint]
     ];
     compareSums(tick, { supply: readDecimal(supply), ledger: credits - debits, balances, escrows }, 'supply');
+    sizes.set(
+      id,
+      found.reduce((size, each) => size + Number(each?.count ?? 0), 0)
+    );
+  }
+  return true;
+}
+
+/** Adds up a table by ticker; null when that takes too long. */
+async function sumsIn(
+  connection: Query,
+  table: (typeof TABLES)[number],
+  { tickIds, longestS }: { readonly tickIds: readonly number[]; readonly longestS: number }
+): Promise<readonly TickSum[] | null> {
+  try {
+    return await rows<TickSum>(connection, sumsOf(table, longestS), [tickIds]);
+  } catch (caught) {
+    if ((caught as { errno?: number }).errno !== STATEMENT_TIMEOUT) throw caught;
+    return null;
   }
 }
 

@@ -23,6 +23,8 @@ import type { Loading, Query } from './loading.ts';
 type Row = Record<string, string | number | null>;
 
 const PER_STATEMENT = 500;
+/** Actions whose offers one statement looks for. */
+const ACTIONS_PER_STATEMENT = 500_000;
 /** Blocks whose times one statement reads. */
 const TIMES_PER_STATEMENT = 5_000;
 const KINDS_OF_ADDRESSES = ['order', 'swap', 'dispenser'] as const;
@@ -38,9 +40,14 @@ export async function readTimes(connection: Query, height: number): Promise<numb
   return found.map(({ time }) => readWhole(time));
 }
 
-/** Puts every live offer of a database into a view. */
+/** Puts every live offer of a database into a view. The actions of all time are read in parts. */
 export async function loadAllOffers(connection: Query, view: View): Promise<void> {
-  for (const kind of KINDS) await loadLive(kind, { from: `${kind}_statuses s`, where: 'TRUE' }, { connection, view });
+  const [last] = await rows<{ action: number | null }>(connection, 'SELECT MAX(action_index) AS action FROM actions');
+  for (let from = 0; from <= Number(last?.action ?? 0); from += ACTIONS_PER_STATEMENT)
+    for (const kind of KINDS) {
+      const where = `s.action_index BETWEEN ${from} AND ${from + ACTIONS_PER_STATEMENT - 1}`;
+      await loadLive(kind, { from: `${kind}_statuses s`, where }, { connection, view });
+    }
   view.hasAllOffers = true;
 }
 

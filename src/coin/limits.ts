@@ -9,7 +9,8 @@ type LimitName = (typeof LIMITS)[number];
  * - `dispenses`: dispensers that serve one payment.
  * - `emptyDispensers`: empty dispensers that one payment meets; further ones are skipped.
  * - `blockUnits`: actions, movements and parts of a block after which it takes no BATCH and no action with parts.
- * - `wholeList`: members up to which the newest edit of a list keeps all of them.
+ * - `wholeList`: members up to which the newest edit of a list keeps all of them, and such members that a block keeps at
+ *   least.
  * - `blockListRows`: members that a block keeps of lists that it edits.
  */
 export type Limits = Readonly<Record<LimitName, number>>;
@@ -23,7 +24,7 @@ export const DEFAULT_LIMITS: Limits = {
   dispenses: 250,
   emptyDispensers: 1,
   blockUnits: 150_000,
-  wholeList: 10_000,
+  wholeList: 1_000,
   blockListRows: 50_000
 };
 

@@ -289,11 +289,16 @@ export class BlockExecution {
       case 'system':
         return this.#runner.system(unit, effects);
       case 'lists':
-        keepLists(this.#editedLists, effects, this.#limits, this.#unitsLeft);
+        keepLists(this.#editedLists, effects, this.#limits, { units: this.#unitsLeft, bytes: this.#bytes });
         return { next: [] };
       default:
         return { next: this.#due(effects).map((act) => ({ kind: 'system', act, txIndex: null })) };
     }
+  }
+
+  /** Characters of the block's actions. */
+  get #bytes(): number {
+    return this.#block.transactions.reduce((sum, { data }) => sum + data.length, 0);
   }
 
   get #unitsLeft(): number {

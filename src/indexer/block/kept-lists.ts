@@ -6,26 +6,38 @@ import { memberRow } from '../state/rows.ts';
 
 /** Rows that most units of a block come to. */
 const ROWS_PER_UNIT = 3;
+/** Bytes of a block's actions that pay a member. What they pay otherwise comes to a row for each four of them. */
+const BYTES_PER_MEMBER = 8;
 
 /**
  * Writes all members of lists that a block edited, under the newest edit of each, where readers look for them.
  *
- * A short list is kept whole with every block that edits it. A long one is kept when as many items were changed as it
- * has members. Until then its members are those kept last, with the changes of the edits since. A block keeps as many
- * members as the limits and its units allow; one list alone may exceed the limits.
+ * A list that no edit changed is not kept again. A short list is kept whole with every block that changes it, as far as
+ * the bytes of the block pay for its members; as many as one short list may have are free. Any other list is kept when as
+ * many items were changed as it has members. Until then its members are those kept last, with the changes of the edits
+ * since. A block keeps as many members as the limits and its units allow; one list alone may exceed the limits.
  *
  * @param edited newest edit of each list that the block edited, by the root of the list, the oldest edit first
- * @param room units that the block has left
+ * @param room units that the block has left, and bytes of its actions
  */
-export function keepLists(edited: ReadonlyMap<number, number>, effects: Effects, limits: Limits, room: number): void {
-  const most = room * ROWS_PER_UNIT;
+export function keepLists(
+  edited: ReadonlyMap<number, number>,
+  effects: Effects,
+  limits: Limits,
+  room: { readonly units: number; readonly bytes: number }
+): void {
+  const most = room.units * ROWS_PER_UNIT;
+  let paid = Math.max(limits.wholeList, room.bytes / BYTES_PER_MEMBER);
   let kept = 0;
   for (const [root, edit] of edited) {
     const list = effects.get('list', String(root))!;
     const { size } = list.members;
-    const isDue = size <= limits.wholeList || list.changes >= size;
+    const isRenewed = list.changes >= size;
+    // An empty list has no rows: what changed since it was kept last stays counted, as a restart counts it.
+    const isDue = size > 0 && list.changes > 0 && (isRenewed || size <= Math.min(limits.wholeList, paid));
     if (!isDue || kept + size > most || (kept > 0 && kept + size > limits.blockListRows)) continue;
     kept += size;
+    if (!isRenewed) paid -= size;
     for (const id of idsOf(list, effects)) effects.rows.push(memberRow(edit, id));
     effects.set('list', String(root), { ...list, changes: 0 });
   }

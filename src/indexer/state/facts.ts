@@ -15,7 +15,7 @@ export interface List {
   readonly owner: string;
   /** Addresses, or tickers as their first ISSUE spelled them. */
   readonly members: Members;
-  /** Number of items that edits changed since all members were kept. */
+  /** Number of items that edits added or took away since all members were kept. */
   readonly changes: number;
 }
 

@@ -110,3 +110,16 @@ test('a poll may be decided early once as many voted as it needs; its tallies st
   voted('C');
   assert.equal(open(), 3, 'two tallies of 2 + 2 * 5 looks use up those of the block');
 });
+
+test('an edit that changes nothing keeps no members, and a short block keeps those of one list', () => {
+  const ledger = ledgerWith({ wholeList: 10 });
+  const lists = repeat(3, (at) => {
+    block(ledger, 'A', `LIST|0|2||${repeat(6, (n) => `C${at}${n}`).join('|')}`);
+    return String(ledger.lastAction);
+  });
+  const edits = (item: string) => `BATCH|0|${lists.map((list) => `LIST|1|1|${list}||${item}`).join(';')}`;
+  const kept = repeat(4, () => String(countOf(block(ledger, 'A', edits('D')), 'list_items')));
+  assert.deepEqual(kept, ['7', '7', '7', '0'], 'one list a block, and none once all are kept');
+  const paid = block(ledger, 'A', edits('E'), `BROADCAST|0|${'x'.repeat(100)}`);
+  assert.equal(countOf(paid, 'list_items'), 16, 'two lists, for which the bytes of the block pay');
+});

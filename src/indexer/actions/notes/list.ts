@@ -104,7 +104,8 @@ function writeItems({ known, type: typeText, edit, items }: ListAction, step: St
   if (keeps && type === LIST_OF_TICKS) ledger.requestTokens([...members]);
   if (keeps) for (const item of members) ledger.rows.push(memberRow(action.index, idOf(item)));
   ledger.set('listRoot', String(action.index), root);
-  const changes = keeps ? 0 : (known?.list.changes ?? 0) + valid.size;
+  const changed = [...valid].filter((item) => former.has(item) === (edit === REMOVE)).length;
+  const changes = keeps ? 0 : (known?.list.changes ?? 0) + changed;
   ledger.set('list', String(root), { type, owner: known?.list.owner ?? action.source, members, changes });
 }
 

@@ -63,12 +63,14 @@ async function readMembers(connection: Query, type: number, heads: readonly Head
   const [keptOf, changesOf] = [kept, changed].map((found) => Map.groupBy(found, ({ root }) => Number(root)));
   return (root: number): Pick<List, 'members' | 'changes'> => {
     const items = new Set(keptOf!.get(root)?.map(({ item }) => item));
-    const changes = (changesOf!.get(root) ?? []) as typeof changed;
-    for (const { item, edit } of changes) {
+    let changes = 0;
+    for (const { item, edit } of (changesOf!.get(root) ?? []) as typeof changed) {
+      if (items.has(item) !== (edit === REMOVE)) continue; // it changed nothing
       if (edit === REMOVE) items.delete(item);
       else items.add(item);
+      changes++;
     }
-    return { members: new Members(items), changes: changes.length };
+    return { members: new Members(items), changes };
   };
 }
 

@@ -1,10 +1,9 @@
 import Type, { type Static } from 'typebox';
-import { addressScript } from '../coin/script/address-script.ts';
 import { payToTree } from '../coin/script/taproot.ts';
 import { PlatformError } from '../errors.ts';
 import { unusable } from './coins.ts';
 import type { EncoderDeps } from './create-transaction.ts';
-import { ADDRESS, FINAL, RATE, REPLACEABLE, readFee, SATOSHIS, TXID, VOUT } from './request.ts';
+import { ADDRESS, FINAL, paidScript, RATE, REPLACEABLE, readFee, SATOSHIS, TXID, VOUT } from './request.ts';
 import { dustAmount } from './transaction/dust.ts';
 import { writePsbt } from './transaction/psbt.ts';
 import { TAPROOT_SIGNATURE } from './transaction/sender.ts';
@@ -54,7 +53,7 @@ export async function cancelEnvelope(
   if ((await coins.spendable([coin!])).length === 0) throw unusable({ txid, vout }, 'it is spent');
   const unlock = { script: NO_BYTES, witness: [TAPROOT_SIGNATURE] };
   const inputs = [{ txid, vout, sequence: replacebyfee ? REPLACEABLE : FINAL, unlock }];
-  const paid = addressScript(destination, network);
+  const paid = paidScript(destination, network);
   const bounds = { mostRate: mostFeeRate, softDust: network.softDust };
   const fee = readFee(
     request,

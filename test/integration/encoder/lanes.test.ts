@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { p2tr } from '@scure/btc-signer/payment.js';
 import { Transaction } from '@scure/btc-signer/transaction.js';
 import { addressOf } from '../../../src/coin/script/address.ts';
+import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { decodeBlock } from '../../loop/decode.ts';
 import { type Account, openAccounts } from '../../loop/wallet.ts';
@@ -95,6 +96,9 @@ test('the coins of an envelope that is not revealed come back to its owner', asy
   const cancel = { commitTxid: sent.txid, ...envelope, destination: address, feePerKb: 2_000, replacebyfee: true };
   const wrong = await encoder.ask('create_envelope_cancel_tx', { ...cancel, tapleafHash: 'ab'.repeat(32) });
   assert.equal(wrong.error?.data['code'], 'COIN_UNUSABLE');
+  const keyless = addressOf(payTo({ kind: 'taproot', bytes: Buffer.alloc(32, 0xff) }), LOOP_NETWORK.addresses)!;
+  const lost = await encoder.ask('create_envelope_cancel_tx', { ...cancel, destination: keyless });
+  assert.match(lost.error!.message, /stands for no key of secp256k1/);
   const cancelled = await encoder.call<Created>('create_envelope_cancel_tx', cancel);
   const tx_hex = signPsbt(cancelled.psbt, privateKey);
   const { txid } = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex });

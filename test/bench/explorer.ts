@@ -46,10 +46,21 @@ const PATHS = [
 
 const isList = (path: string) => path.split('/')[0]! in LISTS;
 
-const { json, ...size } = readArguments(
-  'npm run bench -- explorer [--actions 5000000] [--busy 1000000] [--json FILE]',
-  { actions: { type: 'string' }, busy: { type: 'string' }, json: { type: 'string' } },
-  ({ json, actions = '5000000', busy = '1000000' }) => ({ json, actions: Number(actions), busy: Number(busy) })
+const { json, isPagesOnly, ...size } = readArguments(
+  'npm run bench -- explorer [--actions 5000000] [--busy 1000000] [--pages] [--json FILE]',
+  {
+    actions: { type: 'string' },
+    busy: { type: 'string' },
+    /** Only how long pages take. */
+    pages: { type: 'boolean', default: false },
+    json: { type: 'string' }
+  },
+  ({ json, pages, actions = '5000000', busy = '1000000' }) => ({
+    json,
+    isPagesOnly: pages,
+    actions: Number(actions),
+    busy: Number(busy)
+  })
 );
 
 const CURSOR_KEY = 'the key of a bench, which signs nothing else';
@@ -120,6 +131,11 @@ await runProgram(async () => {
       const what = `${path} at row ${depth}, p99`;
       figures.push({ what, measured: p99([...eachMs]), ...NO_REFERENCE, most: 20, aim: 8 });
     }
+  }
+
+  if (isPagesOnly) {
+    report('explorer', figures, json);
+    return load.end();
   }
 
   /** The statement of the page by the driver alone, prepared, over as many connections with the explorer's settings. */

@@ -265,6 +265,13 @@ test('/file/{ACTION_INDEX}/raw: the bytes as they stand on the chain, under a ty
     assert.equal((await ask(targets.own, `/file/${index}/raw`)).status, status);
 });
 
+test('a posted preflight may have null for what a client leaves out', async () => {
+  const body = JSON.stringify({ action: 'SEND', params: null, source: null, feeMode: null });
+  const headers = { 'content-type': 'application/json' };
+  const answer = await fetch(`${targets.own.url}/RBTC/api/preflight`, { method: 'POST', headers, body });
+  assert.equal(answer.status, 501, await answer.text()); // it goes on to the indexer, which this explorer lacks
+});
+
 test('an action has what its kind has in use, in its record and in histories', async () => {
   const found = (await ask(targets.own, '/history/all/recent')).body.data ?? [];
   const kinds = new Map<string, Row>();

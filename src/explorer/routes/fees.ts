@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { RouteDoc } from '../../service/route-doc.ts';
+import { withoutNulls } from '../../service/rpc/calls.ts';
 import { FEE_QUESTIONS, MOST_ACTION_LETTERS } from '../../wire/fee-questions.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
@@ -29,6 +30,9 @@ interface Deps {
   /** Turns of callers at the indexer. */
   readonly asks: FairReads;
 }
+
+const isRecord = (body: unknown): body is Record<string, unknown> =>
+  typeof body === 'object' && body !== null && !Array.isArray(body);
 
 /** Paths that the network's indexer answers. */
 export function feeRoutes(app: FastifyInstance, { coins, asks }: Deps): void {
@@ -67,7 +71,10 @@ export function feeRoutes(app: FastifyInstance, { coins, asks }: Deps): void {
       {
         bodyLimit: MOST_BODY_BYTES,
         config: { open: true, ...docOf('preflight') },
-        schema: { params: Type.Object(coin), body: FEE_QUESTIONS.preflight, response: { 200: AnswerSchema } }
+        schema: { params: Type.Object(coin), body: FEE_QUESTIONS.preflight, response: { 200: AnswerSchema } },
+        preValidation: async (request) => {
+          if (isRecord(request.body)) request.body = withoutNulls(request.body);
+        }
       },
       async (request, reply) => {
         reply.header('cache-control', 'no-store');

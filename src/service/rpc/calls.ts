@@ -83,7 +83,7 @@ async function run(
 ): Promise<Outcome> {
   if (!method)
     return { status: 200, reply: failure(id, 'METHOD_NOT_FOUND', `method not found: ${call.method.slice(0, 64)}`) };
-  const given = call.params === undefined || isEmptyArray(call.params) ? {} : call.params;
+  const given = isAbsent(call.params) || isEmptyArray(call.params) ? {} : call.params;
   const written = isObject(given) ? withoutNulls(given, method.nullable) : given;
   const isValid = (value: unknown) => method.validator?.Check(value) !== false;
   const params = isValid(written) ? written : readPlainly(written, method.params);
@@ -129,8 +129,11 @@ function takesNull({ type, anyOf, const: only }: Schema): boolean {
   return only === undefined ? type === undefined || type === 'null' : only === null;
 }
 
-/** Many clients send null for what they leave out. */
-function withoutNulls(params: Record<string, unknown>, nullable: ReadonlySet<string>): Record<string, unknown> {
+/** Leaves out what is null: many clients send that for what they do not use. @param nullable names whose null is a value */
+export function withoutNulls(
+  params: Record<string, unknown>,
+  nullable: ReadonlySet<string> = new Set()
+): Record<string, unknown> {
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => value !== null || nullable.has(name)));
 }
 
@@ -176,7 +179,7 @@ export function idOf(call: unknown): Id {
 
 function isCall(call: unknown): call is Call {
   if (!isObject(call) || call['jsonrpc'] !== '2.0' || typeof call['method'] !== 'string') return false;
-  return (call['params'] === undefined || isStructured(call['params'])) && (!('id' in call) || isId(call['id']));
+  return (isAbsent(call['params']) || isStructured(call['params'])) && (!('id' in call) || isId(call['id']));
 }
 
 /** Whether a call is answered: one without an id is a notification. */
@@ -194,4 +197,5 @@ function isId(value: unknown): value is Id {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   isStructured(value) && !Array.isArray(value) && !isExactNumber(value);
 const isStructured = (value: unknown): value is object => typeof value === 'object' && value !== null;
+const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined;
 const isEmptyArray = (value: unknown) => Array.isArray(value) && value.length === 0;

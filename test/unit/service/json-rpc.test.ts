@@ -332,6 +332,14 @@ test('a notification has no reply: HTTP 204; in a batch the others have theirs',
   assert.equal(called.length, 4);
 });
 
+test('params that are null are none', async () => {
+  const { app } = service();
+  for (const params of ['null', '{}', '[]']) {
+    const { json } = await post(app, `{"jsonrpc":"2.0","id":1,"method":"nothing","params":${params}}`);
+    assert.deepEqual(json, { jsonrpc: '2.0', result: null, id: 1 }, params);
+  }
+});
+
 test('ids and results come back as they are', async () => {
   const { app } = service();
   for (const id of ['"a"', '0', '-7', '12345678901234567890', 'null', '""']) {

@@ -28,7 +28,7 @@ export interface ChainReport {
 export interface ChainView<Report extends ChainReport = ChainReport> {
   /** Newest report; null before the first one. It stays after the loop's death. */
   readonly report: Report | null;
-  /** Reason of the loop's death; null while it lives. */
+  /** Reason not to rely on the report: the loop is down, silent, or no further since it was started again; or null. */
   readonly crash: string | null;
 }
 

@@ -10,6 +10,7 @@ import type { Pipeline } from '../wire/state/pipeline.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import type { OpenedBy, RunningService } from './define.ts';
 import type { HttpApp, ListenPlace } from './ingress/listen.ts';
+import { LoopWatch } from './loop-watch.ts';
 import { openService } from './open-service.ts';
 import type { ServiceActors } from './routes/debug.ts';
 import type { RpcAppDeps } from './rpc-frame.ts';
@@ -18,7 +19,7 @@ import type { RpcAppDeps } from './rpc-frame.ts';
 interface LoopView<Report> {
   /** Last report; null before the first one. Stays after the loop's death. */
   readonly report: Report | null;
-  /** Reason of the loop's death; null while it lives. */
+  /** Reason not to rely on the report: the loop is down, silent, or no further since it was started again; or null. */
   readonly crash: string | null;
 }
 
@@ -107,6 +108,12 @@ export async function openSupervised<Report, Asks extends Protocol>(
     return last === undefined ? undefined : reportOf(last);
   };
   const started = new Set<string>();
+  const watches = new Map<string, LoopWatch>();
+  const watchOf = (key: string) => {
+    const watch = watches.get(key) ?? new LoopWatch();
+    watches.set(key, watch);
+    return watch;
+  };
   let supervisor: LoopSupervisor<Report, Asks> | undefined;
   const metrics = createMetrics({
     service: service.service.name,
@@ -128,16 +135,19 @@ export async function openSupervised<Report, Asks extends Protocol>(
       const keepReport = (report: Report, id: ActorId) => {
         const before = reportNow(id)?.height ?? null;
         reports.set(actorKey(id), report);
-        const height = reportOf(report).height;
+        const told = reportOf(report);
+        watchOf(actorKey(id)).note(told);
+        const { height } = told;
         if (before === null || height === null || height <= before) return;
         const blocks = { direction: 'in', first: before + 1, last: height } as const;
         actors.timeline.add(id, { kind: 'blocks', at: Date.now(), ...blocks });
       };
       const viewOf = (id: ActorId): LoopView<Report> => {
         const key = actorKey(id);
-        const state = started.has(key) ? actors.state(id) : 'starting';
-        if (state === 'starting') return { report: null, crash: null };
-        const crash = state === 'running' ? null : (actors.view(id).reason?.message ?? null);
+        if (!started.has(key)) return { report: null, crash: null };
+        const view = actors.view(id);
+        const crash = watchOf(key).faultOf(view);
+        if (view.state === 'starting') return { report: null, crash };
         return { report: reports.get(key) ?? null, crash };
       };
       const app = createApp({

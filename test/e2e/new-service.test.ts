@@ -48,7 +48,7 @@ export function startClock(config: Parameters<typeof service.start>[0], { servic
     createApp: ({ view, serves, ...parts }) =>
       createRpcFrame({
         ...{ ...parts, config, name: 'clock', readers: config.CLOCK_API_KEY, description: 'Counts seconds.' },
-        readiness: () => (view().report === null ? 'starting' : 'ready'),
+        readiness: () => (view().crash !== null ? 'unavailable' : view().report === null ? 'starting' : 'ready'),
         rpc: { methods: [], requestsPerMinute: 60, serves }
       })
   });
@@ -63,7 +63,11 @@ const host = hostActor<Record<never, never>, Record<never, never>, { report: num
   log: createLogger('clock')
 });
 let seconds = 0;
-const timer = setInterval(() => host.tell('report', ++seconds), 100);
+const timer = setInterval(() => {
+  host.tell('report', ++seconds);
+  if (seconds !== 30) return;
+  for (const end = Date.now() + 12_000; Date.now() < end; );
+}, 100);
 `;
 
 const root = temporaryDirectory('new-service');
@@ -98,7 +102,8 @@ test('its process is guarded, and status, metrics, readiness and console know it
   const env = { CLOCK_API_PORT: String(port), CLOCK_API_HOST: '127.0.0.1' };
   const service = startProgram(NODE, [join(root, 'src/main.ts'), 'clock'], { ...env, PLATFORM_NODE_NO_TELEMETRY: '1' });
   const url = `http://127.0.0.1:${port}`;
-  const isReady = async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.status === 200;
+  const readiness = async () => await (await fetch(`${url}/readyz`).catch(() => undefined))?.text();
+  const isReady = async () => (await readiness())?.includes('"ready"') === true;
   await eventually('it is ready', 30_000, isReady);
   const { stdout } = await run(NODE, ['src/main.ts', 'status', '--service', 'clock'], {
     cwd: root,
@@ -113,6 +118,8 @@ test('its process is guarded, and status, metrics, readiness and console know it
   const [actor] = live.databases;
   assert.deepEqual([live.service, actor?.key, actor?.charts], ['clock', 'clock/litecoin/regtest', ['halt', 'restart']]);
   assert.ok(actor!.report.height > 0);
+  await eventually('a thread that computes without a pause is told', 20_000, async () => !(await isReady()));
+  await eventually('it is ready again', 20_000, isReady);
   service.child.kill('SIGTERM');
   assert.equal(await service.exited, 0);
 });

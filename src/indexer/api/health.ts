@@ -9,7 +9,7 @@ import type { IndexerReport } from '../loop/report.ts';
 export interface IndexerView {
   /** Newest report; null before the first one, and after the loop's death. */
   readonly report: IndexerReport | null;
-  /** Reason of the loop's death; null while it lives. */
+  /** Reason not to rely on the report: the loop is down, silent, or no further since it was started again; or null. */
   readonly crash: string | null;
 }
 

@@ -1,0 +1,43 @@
+import type { ActorView } from '../../actors/runtime/supervision/actor-view.ts';
+import type { ActorReport } from '../wire/state/report.ts';
+
+/** A thread sends a beacon each second. One that sends none for so long is not relied on, in milliseconds. */
+const SILENT_MS = 8_000;
+
+/**
+ * Tells when a loop cannot be relied on, though its last report looks well: its thread is down, says nothing, or was
+ * started again and has got no further since.
+ */
+export class LoopWatch {
+  #height: number | null = null;
+  #wellAt = Number.NEGATIVE_INFINITY;
+  /** Whether its last report says by itself why it does not go on. */
+  #tells = false;
+
+  /** Notes a report: a loop that writes a block, or has none to write, is well. @param at Unix milliseconds */
+  note(
+    { height, lagBlocks, lastError }: Pick<ActorReport, 'height' | 'lagBlocks' | 'lastError'>,
+    at = Date.now()
+  ): void {
+    const isFurther = height !== null && this.#height !== null && height > this.#height;
+    if (isFurther || lagBlocks === 0) this.#wellAt = at;
+    this.#height = height;
+    this.#tells = lastError !== null;
+  }
+
+  /** Returns the reason not to rely on it; null while there is none. @param now Unix milliseconds */
+  faultOf(
+    { state, reason, beacon, restarts }: Pick<ActorView, 'state' | 'reason' | 'beacon' | 'restarts'>,
+    now = Date.now()
+  ): string | null {
+    if (state === 'starting' && reason === null && restarts.total === 0) return null;
+    if (state !== 'running' && state !== 'starting') return reason?.message ?? null;
+    // An operator ends a thread on purpose.
+    const death = restarts.causes.findLast(({ cause }) => cause !== 'killed');
+    if (death && death.at > this.#wellAt && !this.#tells)
+      return `its thread ended (${death.cause}: ${death.reason}) and has written no block since`;
+    const silentMs = beacon === null ? 0 : now - beacon.at;
+    if (silentMs < SILENT_MS) return null;
+    return `its thread has not answered for ${Math.floor(silentMs / 1_000)} s: it computes without a pause, or has no core`;
+  }
+}

@@ -35,7 +35,6 @@ const COMMON: Conditions = {
   'ITEM (block limit)': BLOCK_FULL,
   'ITEM (limit)': 'items are more than `parts` of the limits',
   'ITEMS (block limit)': BLOCK_FULL,
-  'ITEMS (limit)': 'what would be moved is more than `parts` of the limits',
   'ORDER (block limit)': BLOCK_FULL,
   'SWAP (block limit)': BLOCK_FULL,
   'ACTION (BTC only)': 'the chain is not Bitcoin',

@@ -123,3 +123,20 @@ test('an edit that changes nothing keeps no members, and a short block keeps tho
   const paid = block(ledger, 'A', edits('E'), `BROADCAST|0|${'x'.repeat(100)}`);
   assert.equal(countOf(paid, 'list_items'), 16, 'two lists, for which the bytes of the block pay');
 });
+
+test('a SWEEP of more than an action may move moves the first, and the next one the rest', () => {
+  const ledger = ledgerWith({ parts: 3 });
+  ledger.give('TOKA', 0, 'A', { A: '10' });
+  ledger.give('TOKB', 0, 'M', { A: '1' });
+  block(ledger, 'A', 'ORDER|0|BTC|TOKA|4|0|BTC||1');
+  block(ledger, 'M', ...repeat(3, (at) => `ISSUE|0|TOKB.${at}|||||1||A`));
+  const held = () => ['TOKA', 'TOKB', 'TOKB.0', 'TOKB.1', 'TOKB.2'].map((tick) => ledger.balance(tick, 'C'));
+  const swept = block(ledger, 'A', 'SWEEP|0|C|1|1|1');
+  assert.deepEqual(statusesOf(swept, 'sweeps'), ['valid']);
+  assert.deepEqual(held(), ['10', '1', '0', '0', '0'], 'an order and two balances');
+  block(ledger, 'A', 'SWEEP|0|C|1|1|1');
+  assert.deepEqual(held(), ['10', '1', '1', '1', '1']);
+  assert.equal(ledger.view.get('token', 'toka')!.owner, 'A');
+  block(ledger, 'A', 'SWEEP|0|C|1|1|1');
+  assert.equal(ledger.view.get('token', 'toka')!.owner, 'C');
+});

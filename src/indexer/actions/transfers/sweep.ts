@@ -2,7 +2,7 @@ import { cancelDispenser } from '../../offers/dispenser-end.ts';
 import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
-import { lookChecks, MEMO_CHECKS, namedAddress, orNull, ownAddress, sourceSleeps } from '../../rules/checks.ts';
+import { MEMO_CHECKS, namedAddress, orNull, ownAddress, seenCheck, sourceSleeps } from '../../rules/checks.ts';
 import type { Token } from '../../state/token.ts';
 import { writeOwnership } from '../tokens/ownership.ts';
 
@@ -39,7 +39,7 @@ function flagCheck(flag: Flag): Check<Sweep> {
  * Ends the offers of the source. Those on the market are returned to the destination at once, those of dispensers when
  * they close.
  */
-function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
+function sweepOffers(flags: Sweep['flags'], to: string, step: Step, taken: Taken): void {
   const { action, ledger } = step;
   const isOpen = ({ status }: Trade | Dispenser) => status === 'open';
   for (const [flag, kind] of [
@@ -47,14 +47,27 @@ function sweepOffers(flags: Sweep['flags'], to: string, step: Step): void {
     ['SWAPS', 'swap']
   ] as const) {
     if (flags[flag] !== '1') continue;
-    for (const trade of ledger.offersOf(kind, action.source).filter(isOpen)) endTrade(trade, 'cancelled', to, step);
+    for (const trade of taken(ledger.offersOf(kind, action.source).filter(isOpen)))
+      endTrade(trade, 'cancelled', to, step);
   }
   if (flags.DISPENSERS !== '1') return;
-  for (const dispenser of ledger.offersOf('dispenser', action.source).filter(isOpen))
+  for (const dispenser of taken(ledger.offersOf('dispenser', action.source).filter(isOpen)))
     cancelDispenser(dispenser, to, step);
 }
 
-/** Returns whether an item is moved. An offer that already ends, and an ownership on offer, stay. */
+/** Returns the first of some items, as many as the action may still move. */
+type Taken = <T>(items: readonly T[]) => readonly T[];
+
+function takenOf(most: number): Taken {
+  let left = most;
+  return (items) => {
+    const first = items.slice(0, left);
+    left -= first.length;
+    return first;
+  };
+}
+
+/** Returns whether an item may be moved. An offer that already ends, and an ownership on offer, stay. */
 const isMoved = (item: Item) =>
   'status' in item ? item.status === 'open' : !('owner' in item) || item.escrowActionIndex === null;
 const isAny = () => true;
@@ -74,6 +87,14 @@ function countItems({ flags }: Sweep, { action, ledger }: Step, isMeant: (item: 
   );
 }
 
+/**
+ * Counts what the action moves: no more than an action may be about. A later SWEEP moves the rest. Anybody can give the
+ * source more than that.
+ */
+function countMoved(sweep: Sweep, step: Step): number {
+  return Math.min(step.limits.parts, countItems(sweep, step, isMoved));
+}
+
 /** Moves everything that the source has to another address. The lists of the tokens, and their sleep, do not matter. */
 export const SWEEP = defineAction<Sweep>({
   name: 'SWEEP',
@@ -87,9 +108,12 @@ export const SWEEP = defineAction<Sweep>({
     ...FLAGS.map(flagCheck),
     sourceSleeps,
     ...MEMO_CHECKS,
-    ...lookChecks<Sweep>('ITEMS', countItems)
+    seenCheck('ITEMS')
   ],
-  charges: (sweep, step) => ({ items: countItems(sweep, step, isMoved) }),
+  charges: (sweep, step) => {
+    step.ledger.looks.recipients += countItems(sweep, step);
+    return { items: countMoved(sweep, step) };
+  },
   row: ({ destination, flags, memo }, step) => ({
     ...Object.fromEntries(FLAGS.map((flag) => [flag.toLowerCase(), /^[01]$/.test(flags[flag]) ? flags[flag] : null])),
     destination_id: ownAddress(step, destination),
@@ -98,17 +122,17 @@ export const SWEEP = defineAction<Sweep>({
   apply: (sweep, step) => {
     const { destination, flags } = sweep;
     const { action, ledger } = step;
-    ledger.looked += countItems(sweep, step, isMoved);
-    sweepOffers(flags, destination!, step);
+    const taken = takenOf(step.limits.parts);
+    ledger.looked += countMoved(sweep, step);
+    sweepOffers(flags, destination!, step, taken);
     if (flags.BALANCES === '1') {
-      for (const { token, amount } of ledger.holdings(action.source)) {
+      for (const { token, amount } of taken(ledger.holdings(action.source))) {
         ledger.debit(token, action.source, amount);
         ledger.credit(token, destination!, amount);
       }
     }
     if (flags.OWNERSHIPS !== '1') return;
-    for (const token of ledger.owned(action.source)) {
-      if (token.escrowActionIndex === null) writeOwnership(token, destination!, step, VALID);
-    }
+    const free = ledger.owned(action.source).filter(({ escrowActionIndex }) => escrowActionIndex === null);
+    for (const token of taken(free)) writeOwnership(token, destination!, step, VALID);
   }
 });

@@ -1,4 +1,5 @@
 import type { Check, Step } from '../rules/action-definition.ts';
+import { isSeenEnough } from '../rules/checks.ts';
 import type { Effects } from '../state/effects.ts';
 import { isActive, readPubkey, type Signer } from './signer.ts';
 
@@ -37,6 +38,20 @@ export function noteKey({ pubkey }: KeyField, ledger: Effects): void {
   const keys = ledger.get('keys', ALL_KEYS);
   if (!keys.includes(pubkey!)) ledger.set('keys', ALL_KEYS, [...keys, pubkey!]);
 }
+
+/** Keys of a source that an action reads whatever the block has looked at before. */
+const FREE_KEYS = 50;
+
+/** Check `KEYS (block limit)` of an action that reads all keys that its source ever staked behind: each is a look. */
+export const keysSeen: Check<unknown> = [
+  'KEYS (block limit)',
+  (_, step) => {
+    const { length } = step.ledger.get('keysOf', step.action.source);
+    if (length > FREE_KEYS && isSeenEnough('recipients', step)) return true;
+    step.ledger.looks.recipients += length;
+    return false;
+  }
+];
 
 /** Returns whether an address has a stake that counts in a block. */
 export function hasStake(source: string, ledger: Effects, height: number): boolean {

@@ -140,3 +140,17 @@ test('a SWEEP of more than an action may move moves the first, and the next one 
   block(ledger, 'A', 'SWEEP|0|C|1|1|1');
   assert.equal(ledger.view.get('token', 'toka')!.owner, 'C');
 });
+
+test('COLLECT counts the keys that it reads, and one of very many keys waits once the block has seen enough', () => {
+  const ledger = ledgerWith({ blockUnits: 30 });
+  ledger.give('GAS', 8, 'A', { A: '10', B: '10' });
+  const key = (at: number) => at.toString(16).padStart(64, '0');
+  for (let at = 0; at < 200; at++) block(ledger, 'A', `STAKE|1|0.00000001|${key(at)}`);
+  block(ledger, 'B', `STAKE|1|1|${key(999)}`);
+  ledger.height += 10;
+  const statuses = statusesOf(block(ledger, 'A', ...repeat(4, () => 'COLLECT|0')), 'reward_claims');
+  assert.deepEqual(statuses.slice(1), [
+    'invalid: no unclaimed rewards',
+    ...repeat(2, () => 'invalid: KEYS (block limit)')
+  ]);
+});

@@ -1,6 +1,15 @@
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, hasStake, KEY_CHECKS, type KeyField, noteKey, readKey, signerOf } from '../../staking/checks.ts';
+import {
+  bitcoinOnly,
+  hasStake,
+  KEY_CHECKS,
+  type KeyField,
+  keysSeen,
+  noteKey,
+  readKey,
+  signerOf
+} from '../../staking/checks.ts';
 import { type Delegation, isDelegated, isStaked, type Signer } from '../../staking/signer.ts';
 
 interface Delegating {
@@ -34,6 +43,7 @@ export const DELEGATE = defineAction<Delegating>({
   checks: [
     bitcoinOnly,
     ...KEY_CHECKS,
+    when(false, keysSeen),
     when(false, ['no active stake', (_, { action, ledger }) => !hasStake(action.source, ledger, action.block.height)]),
     when(false, [
       'SIGNING_PUBKEY (already in use)',

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import mysql from 'mysql2';
 import { connect, NO_JOIN_BUFFERS, rows } from '../../src/db/core/connection.ts';
-import { openDecoderStore } from '../../src/decoder/store.ts';
 import { LISTS } from '../../src/explorer/lists/lists.ts';
 import { cursorsOf, markOf } from '../../src/explorer/read/cursor.ts';
 import { IndexHints } from '../../src/explorer/read/index-hints.ts';
@@ -11,7 +10,7 @@ import { readArguments } from '../support/arguments.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
-import { writeLedger } from './support/explorer-ledger.ts';
+import { writeDecoderTip, writeLedger } from './support/explorer-ledger.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
 import { Helper, memoryMb } from './support/helper.ts';
 import type { HttpLoad, HttpLoadAsk } from './support/http-load.ts';
@@ -68,7 +67,7 @@ const CURSOR_KEY = 'the key of a bench, which signs nothing else';
 await runProgram(async () => {
   const { root } = await startOwnServer(SERVER);
   const [indexer, decoder] = [await createDatabase('indexer', root), await createDatabase('decoder', root)];
-  await (await openDecoderStore(decoder)).database.close();
+  await writeDecoderTip(decoder, size);
   const began = performance.now();
   await writeLedger(indexer, { ...size, tokens: TOKENS });
   console.log(`ledger of ${size.actions} actions written in ${Math.round((performance.now() - began) / 1000)} s`);

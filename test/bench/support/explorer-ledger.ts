@@ -1,7 +1,9 @@
 import { connect } from '../../../src/db/core/connection.ts';
+import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
+import { sql } from '../../support/sql.ts';
 import { withoutKeys } from './without-keys.ts';
 
 export interface LedgerSize {
@@ -88,4 +90,13 @@ export async function writeLedger(to: DatabaseCoordinates, { actions, busy, toke
   } finally {
     await connection.end();
   }
+}
+
+/** Makes a decoder's database whose newest block is that of a ledger: an explorer is ready where both stand at one height. */
+export async function writeDecoderTip(to: DatabaseCoordinates, { actions }: LedgerSize): Promise<void> {
+  await (await openDecoderStore(to)).database.close();
+  await sql(
+    to,
+    `INSERT INTO blocks (block_index, block_time, block_hash_id, previous_block_hash_id) VALUES (${Math.ceil(actions / PER_BLOCK)}, 1, 1, 1)`
+  );
 }

@@ -1,10 +1,9 @@
-import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { ALLOCATOR } from '../../../src/process/guardian.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { publishedPaths } from '../../support/published-paths.ts';
 import { frame } from '../../support/raw-client.ts';
-import { writeLedger } from './explorer-ledger.ts';
+import { writeDecoderTip, writeLedger } from './explorer-ledger.ts';
 import type { Figure } from './figures.ts';
 import { measureGreed } from './greed.ts';
 
@@ -34,7 +33,7 @@ const LEAVE = say({ action: 'unsubscribe', channels: ['address'], params: { addr
 /** What one stranger who asks an explorer for all that clients in use ask for costs another caller, and its memory. */
 export async function measurePaths(): Promise<Figure[]> {
   const [indexer, decoder] = [await createDatabase('indexer'), await createDatabase('decoder')];
-  await (await openDecoderStore(decoder)).database.close();
+  await writeDecoderTip(decoder, SIZE);
   await writeLedger(indexer, SIZE);
   const { port, pid, url, stop } = await startExplorer(
     { indexer, decoder },

@@ -39,8 +39,18 @@ const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = { recipients: 10, offers
  * Returns whether the block has used its looks. They are bounded apart, so that looks that move nothing leave the units
  * to actions that move something.
  */
-export function isSeenEnough(looked: Looked, { ledger, limits }: Pick<Step, 'ledger' | 'limits'>): boolean {
-  return ledger.before.looks[looked] + ledger.looks[looked] > limits.blockUnits * LOOKS_OF_UNIT[looked];
+export function isSeenEnough(looked: Looked, step: Pick<Step, 'ledger' | 'limits'>): boolean {
+  return looksLeft(looked, step) < 0;
+}
+
+/** Returns the looks that the block has left; below 0 where it has used more. */
+export function looksLeft(looked: Looked, { ledger, limits }: Pick<Step, 'ledger' | 'limits'>): number {
+  return looksOf(looked, limits) - ledger.before.looks[looked] - ledger.looks[looked];
+}
+
+/** Returns the looks that a block has. */
+export function looksOf(looked: Looked, { blockUnits }: Step['limits']): number {
+  return blockUnits * LOOKS_OF_UNIT[looked];
 }
 
 /** Offers that anybody may pass over, whatever the block has looked at before. */
@@ -102,16 +112,23 @@ export function lookChecks<Leg>(
     [
       `${what} (limit)`,
       (leg, step) => {
-        step.ledger.looks.recipients += count(leg, step);
+        const looked = count(leg, step); // before the sum is read: to find what is looked at may count looks too
+        step.ledger.looks.recipients += looked;
         return moved(leg, step) > step.limits.parts;
       }
     ]
   ];
 }
 
-/** Check `<WHAT> (block limit)` of an action that looks at what the ledger holds. */
-export function seenCheck(what: string): Check<unknown> {
-  return [`${what} (block limit)`, (_, step) => isBlockFull(step) || isSeenEnough('recipients', step)];
+/**
+ * Check `<WHAT> (block limit)` of an action that looks at what the ledger holds. @param areTooMany returns whether that
+ * is more than any block may look at
+ */
+export function seenCheck<Leg>(what: string, areTooMany: (leg: Leg, step: Step) => boolean = () => false): Check<Leg> {
+  return [
+    `${what} (block limit)`,
+    (leg, step) => isBlockFull(step) || isSeenEnough('recipients', step) || areTooMany(leg, step)
+  ];
 }
 
 /** Check `SOURCE (sleeping)`. */

@@ -99,9 +99,9 @@ export class ActionState implements Reader {
     return this.get('balance', pairKey(tick, address));
   }
 
-  /** Returns the addresses that hold some of a token, in byte order. */
-  holders({ tick }: Token): Holding[] {
-    return this.holdersOf([tick])[0]!;
+  /** Returns the addresses that hold some of a token, in byte order; null where they are more than a number. */
+  holders({ tick }: Token, most = Number.POSITIVE_INFINITY): Holding[] | null {
+    return this.holdersWithin([tick], most)?.[0] ?? null;
   }
 
   /** Returns the addresses that hold some of each token, in byte order. @param ticks tickers of tokens */
@@ -122,8 +122,30 @@ export class ActionState implements Reader {
     );
   }
 
+  /**
+   * Returns `holdersOf` the tokens; null where they are more than a number together. They are counted first: far more
+   * than that are not read.
+   */
+  holdersWithin(ticks: readonly string[], most: number): Holding[][] | null {
+    if (this.#fewestHolders(ticks, most) > most) return null;
+    const held = this.holdersOf(ticks);
+    return held.reduce((sum, { length }) => sum + length, 0) > most ? null : held;
+  }
+
+  /** Returns a number of holders of tokens together that is not above the true one; 0 where there may be any number. */
+  #fewestHolders(ticks: readonly string[], most: number): number {
+    if (most === Number.POSITIVE_INFINITY) return 0;
+    const keys = ticks.map(tickKey);
+    const unknown = keys.filter((key) => this.view.fewestHolders(key) === undefined);
+    this.request(unknown.map((key) => ({ kind: 'holderCount', key }) as const));
+    return keys
+      .map((key) => this.view.fewestHolders(key) ?? this.get('holderCount', key))
+      .reduce((sum, count, at) => sum + Math.max(0, count - (this.moved.get(keys[at]!)?.size ?? 0)), 0);
+  }
+
   /** Returns whether any other address holds some of a token. Reads no more holders than it has to. */
   isHeldBeside(tick: string, owner: string): boolean {
+    if (this.#fewestHolders([tick], 1) > 1) return true;
     return this.get('holders', tickKey(tick))
       .values()
       .some((address) => address !== owner && this.balance(tick, address) > 0n);

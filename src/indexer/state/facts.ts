@@ -66,6 +66,11 @@ export interface Facts {
   balance: bigint;
   /** Addresses that hold some of a token, by `tickKey`; a few may hold none by now. */
   holders: ReadonlySet<string>;
+  /**
+   * Number of addresses that hold some of a token, by `tickKey`, or a lower one: that of so many as are worth counting.
+   * Read it by `View.fewestHolders`.
+   */
+  holderCount: number;
   /** Tokens that an address holds some of, as `tickKey`s, by address; it may hold none of a few by now. */
   holdings: ReadonlySet<string>;
   /** Tokens whose owner an address is or was, as `tickKey`s, by address. */
@@ -146,6 +151,7 @@ export const ABSENT: Readonly<Facts> = {
   tickBeginning: false,
   balance: 0n,
   holders: new Set(),
+  holderCount: Number.POSITIVE_INFINITY, // whoever guesses reads no holders
   holdings: new Set(),
   owned: new Set(),
   listRoot: null,

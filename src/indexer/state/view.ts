@@ -108,10 +108,23 @@ export class View implements Reader {
       if (this.find('offer', String(offer.index)) === undefined) this.loadOffer(String(offer.index), offer);
   }
 
-  /** Stores a set as the database has it. Changes that are not yet written are added. */
+  /** Stores a set as the database has it, with the changes that are not yet written. */
   loadSet(kind: SetKind, key: string, members: Iterable<string>): void {
-    const unwritten = this.#unwritten.of(kind, key).values();
-    this.#facts.set(kind, key, new Set([...members, ...unwritten.filter((member) => this.#isIn(kind, key, member))]));
+    const loaded = new Set(members);
+    for (const member of this.#unwritten.of(kind, key))
+      if (this.#isIn(kind, key, member)) loaded.add(member);
+      else loaded.delete(member);
+    this.#facts.set(kind, key, loaded);
+  }
+
+  /** Stores a number of holders as the database has it, less those that may have changed since. */
+  loadHolderCount(key: string, count: number): void {
+    this.load('holderCount', key, count - this.#unwritten.of('holders', key).size);
+  }
+
+  /** Returns a number of holders of a token, by `tickKey`, that is not above the true one; undefined for an unknown one. */
+  fewestHolders(key: string): number | undefined {
+    return this.find('holders', key)?.size ?? this.find('holderCount', key);
   }
 
   /** Applies an action's changes. */
@@ -148,8 +161,11 @@ export class View implements Reader {
   }
 
   #balanceChanged(key: string, amount: bigint): void {
-    if (!this.#changedPairs.has(key)) this.#changedPairs.set(key, this.find('balance', key) ?? 0n);
+    const former = this.find('balance', key);
+    if (!this.#changedPairs.has(key)) this.#changedPairs.set(key, former ?? 0n);
     const [tick, address] = splitPair(key);
+    const count = this.#isWhole ? undefined : this.find('holderCount', tick);
+    if (count !== undefined) this.#facts.set('holderCount', tick, count + changeOf(former, amount));
     this.#put('holders', tick, address, amount !== 0n);
     this.#put('holdings', address, tick, amount !== 0n);
   }
@@ -180,4 +196,10 @@ export class View implements Reader {
       else members.delete(member);
     } else if (this.#isWhole && isIn) this.#facts.set(kind, key, new Set([member]));
   }
+}
+
+/** Returns by how much a balance changes the number of holders, or less where it is unknown who held some. */
+function changeOf(former: bigint | undefined, amount: bigint): number {
+  if (amount === 0n) return -1;
+  return former === 0n ? 1 : 0;
 }

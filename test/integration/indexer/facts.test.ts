@@ -74,6 +74,7 @@ function keysOf(memory: MemoryLedger): Readonly<Record<Kind, readonly string[]>>
       tickId: names.map((name) => name.toUpperCase()),
       token: names,
       holders: names,
+      holderCount: names,
       delegators: names,
       gate: names
     },
@@ -102,6 +103,7 @@ function comparable(view: View, kind: Kind, key: string): unknown {
     const { type, owner, members } = value as List;
     return { type, owner, members: members.sorted };
   }
+  if (kind === 'holderCount') return view.fewestHolders(key);
   if (value instanceof Set) return kind === 'voters' ? [...value].sort() : undefined;
   if (kind === 'keys') return [...(value as readonly string[])].sort();
   return INEXACT.has(kind) ? undefined : value;

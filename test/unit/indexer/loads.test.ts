@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DEFAULT_LIMITS } from '../../../src/coin/limits.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
+import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
@@ -27,10 +29,15 @@ function blockOf(ledger: MemoryLedger, texts: readonly (string | readonly [sourc
 }
 
 /**
- * Runs a block by a view that has nothing but the live offers in memory. @param loaded gets the kinds of loaded facts
- * @returns how often facts were loaded
+ * Runs a block by a view that has nothing but the live offers in memory. @param loaded gets the number of
+ * loaded facts of each kind @returns how often facts were loaded
  */
-async function loadsOf(ledger: MemoryLedger, block: ReturnType<typeof blockOf>, loaded?: Set<Kind>): Promise<number> {
+async function loadsOf(
+  ledger: MemoryLedger,
+  block: ReturnType<typeof blockOf>,
+  loaded = new Map<Kind, number>(),
+  rules = RULES
+): Promise<number> {
   const view = new View({ isWhole: false });
   for (const offer of ledger.offers) view.book.put(offer);
   view.hasAllOffers = true;
@@ -38,15 +45,16 @@ async function loadsOf(ledger: MemoryLedger, block: ReturnType<typeof blockOf>, 
   const load = async (keys: readonly FactKey[]) => {
     if (keys.length > 0) loads += 1;
     for (const { kind, key } of keys) {
-      loaded?.add(kind);
+      loaded.set(kind, (loaded.get(kind) ?? 0) + 1);
       const set = SETS.find((name) => name === kind);
       if (set) view.loadSet(set, key, ledger.view.get(set, key));
+      else if (kind === 'holderCount') view.loadHolderCount(key, ledger.view.get('holders', key).size);
       else if (kind === 'offer') view.loadOffer(key, ledger.view.get('offer', key) ?? undefined);
       else view.load(kind, key, ledger.view.get(kind, key));
     }
   };
   const below = { hashes: ledger.hashes, times: ledger.times };
-  const executed = await executeBlocks({ view, rules: RULES, load }, [block], below);
+  const executed = await executeBlocks({ view, rules, load }, [block], below);
   assert.deepEqual(executed, [ledger.run(block)]);
   return loads;
 }
@@ -165,12 +173,93 @@ test('a delegation that ended counts as no look at a vote, whether or not it is 
 test('an ISSUE that is refused for its name or its source reads no member of the lists that it names', async () => {
   const ledger = new MemoryLedger(100, RULES);
   ledger.run(blockOf(ledger, ['ISSUE|0|TOKA|0|0|0||1000', ...repeat(FEW, () => 'LIST|0|2||B')]));
-  const loaded = new Set<Kind>();
+  const loaded = new Map<Kind, number>();
   const issue = (name: string) => repeat(FEW, (at) => `ISSUE|5|${name}|${at + 2}|2`);
   await loadsOf(ledger, blockOf(ledger, batches([...issue('A.B'), ...issue('TOKA.')])), loaded);
   const ofOthers = blockOf(ledger, [['B', batches(issue('TOKA'))[0]!]]);
   await loadsOf(ledger, ofOthers, loaded);
-  assert.ok(loaded.has('listRoot') && !loaded.has('list'), [...loaded].join());
+  assert.ok(loaded.has('listRoot') && !loaded.has('list'), [...loaded.keys()].join());
   await loadsOf(ledger, blockOf(ledger, ['ISSUE|5|TOKA|2|3']), loaded);
   assert.ok(loaded.has('list'));
+});
+
+/** Tokens and holders of each, in the ledger that `heldByMany` makes. */
+const [TOKENS, HOLDERS] = [8, 150];
+
+/** Returns the status of the first row of a table in the newest block. */
+const statusOf = ({ blocks }: MemoryLedger, table: string) =>
+  blocks.at(-1)!.rows.find((row) => row.table === table)!.columns['status_id'];
+
+/** Returns balances of 1 at so many addresses. */
+const ones = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`H${at}`, '1']));
+
+/** Ledger whose blocks may look at 1,000 holders. A holds CASH, and may call back VERY and TOK0. */
+function heldByMany() {
+  const rules = { ...RULES, limitsAt: () => ({ ...DEFAULT_LIMITS, blockUnits: 100 }) };
+  const ledger = new MemoryLedger(100, rules);
+  for (let at = 0; at < TOKENS; at++) ledger.give(`TOK${at}`, 0, 'A', ones(HOLDERS));
+  ledger.give('VERY', 0, 'A', ones(TOKENS * HOLDERS));
+  ledger.give('CASH', 0, 'A', { A: '1000000' });
+  const terms = { callbackBlock: 100, callbackTick: 'CASH', callbackAmount: 10n ** 18n };
+  for (const key of ['very', 'tok0']) ledger.view.load('token', key, { ...ledger.view.get('token', key)!, ...terms });
+  return { ledger, rules };
+}
+
+test('holders are counted before they are read: none where a block may not look at as many', async () => {
+  const { ledger, rules } = heldByMany();
+  ledger.run(blockOf(ledger, [`LIST|0|1||${repeat(TOKENS, (at) => `TOK${at}`).join('|')}`]));
+  const list = ledger.lastAction;
+  ledger.run(blockOf(ledger, ['LIST|0|1||TOK0|TOK1|TOK2']));
+  const fewer = ledger.lastAction;
+  const id = ledger.view.get('token', 'cash')!.id;
+  const cases = [
+    ['airdrops', `AIRDROP|0|CASH|1|${list}`, false],
+    ['airdrops', `AIRDROP|2|^${id}|1|${list}|^${id}|2|${list}`, false],
+    ['airdrops', `AIRDROP|0|CASH|1|${fewer}`, true],
+    ['dividends', 'DIVIDEND|0|VERY|CASH|1', false],
+    ['dividends', 'DIVIDEND|0|TOK0|CASH|1', true],
+    ['callbacks', 'CALLBACK|0|VERY', false],
+    ['callbacks', 'CALLBACK|0|TOK0', true]
+  ] as const;
+  for (const [table, text, isRead] of cases) {
+    const loaded = new Map<Kind, number>();
+    await loadsOf(ledger, blockOf(ledger, [text]), loaded, rules);
+    assert.equal(statusOf(ledger, table), isRead ? 'valid' : 'invalid: RECIPIENTS (block limit)', text);
+    const read = (loaded.get('balance') ?? 0) + (loaded.get('holders') ?? 0);
+    assert.equal(read > HOLDERS, isRead, `${text}: ${read} facts of holders`);
+  }
+});
+
+test('as many holders as a block may look at are read, and none of one more', async () => {
+  const { ledger, rules } = heldByMany();
+  ledger.give('MOST', 0, 'A', ones(1_000));
+  ledger.give('MORE', 0, 'A', ones(1_001));
+  for (const [tick, status] of [
+    ['MOST', 'valid'],
+    ['MORE', 'invalid: RECIPIENTS (block limit)']
+  ] as const) {
+    await loadsOf(ledger, blockOf(ledger, [`DIVIDEND|0|${tick}|CASH|1`]), new Map(), rules);
+    assert.equal(statusOf(ledger, 'dividends'), status);
+  }
+});
+
+test('a number of holders follows what blocks change, and is never above the true one', () => {
+  const view = new View({ isWhole: false });
+  const change = (...balances: readonly (readonly [address: string, before: bigint, amount: bigint])[]) => {
+    const changes = new FactTable();
+    for (const [address, before, amount] of balances) {
+      if (view.find('balance', `toka|${address}`) === undefined) view.load('balance', `toka|${address}`, before);
+      changes.set('balance', `toka|${address}`, amount);
+    }
+    view.commit(changes);
+  };
+  change(['A', 5n, 0n], ['B', 0n, 5n]); // not yet in the database, which has A, C and D
+  view.loadHolderCount('toka', 3);
+  assert.equal(view.fewestHolders('toka'), 1, 'of A and B it may have either');
+  change(['E', 0n, 1n], ['C', 2n, 1n]);
+  assert.equal(view.fewestHolders('toka'), 2);
+  change(['C', 1n, 0n]);
+  assert.equal(view.fewestHolders('toka'), 1);
+  view.loadSet('holders', 'toka', ['A', 'C', 'D']);
+  assert.equal(view.fewestHolders('toka'), 3, 'B, D and E');
 });

@@ -5,6 +5,7 @@ import {
   fitsPlaces,
   hasLimits,
   isExcluded,
+  looksOf,
   MEMO_CHECKS,
   once,
   orNull,
@@ -23,8 +24,11 @@ interface Callback {
   /** Token in which the holders are paid. */
   readonly paid: Token | null;
   readonly memo: string;
-  /** Returns the holders from whom it takes. They are read at the first call. */
-  readonly holders: (step: Step) => Holders;
+  /**
+   * Returns the holders from whom it takes; null where they are more than a block may look at. They are read at the first
+   * call.
+   */
+  readonly holders: (step: Step) => Holders | null;
 }
 
 /** Holders from whom a CALLBACK takes. */
@@ -44,11 +48,13 @@ function read({ action, ledger }: Step): Callback[] {
 /**
  * Returns the holders other than the source. Where limits hold, those that may not be paid are passed over, and of the
  * others those with the most units are called: as many as an action may be about. So nobody keeps an owner from a
- * CALLBACK by a gift to very many, or to one that may not be paid.
+ * CALLBACK by a gift to very many, or to one that may not be paid. Returns null where a block may not look at so many.
  */
-function findHolders(token: Token, paid: Token, step: Step): Holders {
+function findHolders(token: Token, paid: Token, step: Step): Holders | null {
   const { action, ledger, limits } = step;
-  const others = ledger.holders(token).filter(({ address }) => address !== action.source);
+  const holders = ledger.holders(token, looksOf('recipients', limits));
+  if (holders === null) return null;
+  const others = holders.filter(({ address }) => address !== action.source);
   ledger.looks.recipients += others.length;
   const payable = others.filter(({ address }) => !isExcluded(ledger, paid, address));
   if (!hasLimits(step)) return { called: others, areBarred: payable.length < others.length };
@@ -65,7 +71,7 @@ function shareOf({ token, paid }: Callback, held: bigint): bigint {
 }
 
 function totalOf(callback: Callback, step: Step): bigint {
-  return callback.holders(step).called.reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
+  return callback.holders(step)!.called.reduce((sum, { amount }) => sum + shareOf(callback, amount), 0n);
 }
 
 /** Takes units back to the owner, who pays the promised amount for each. */
@@ -90,15 +96,15 @@ export const CALLBACK = defineAction<Callback>({
     ],
     ['CALLBACK_BLOCK (block index)', ({ token }, { action }) => token!.callbackBlock! > action.block.height],
     ...MEMO_CHECKS,
-    seenCheck('RECIPIENTS'),
-    ['CALLBACK_TICK (holder not authorized)', ({ holders }, step) => holders(step).areBarred],
+    seenCheck('RECIPIENTS', ({ holders }, step) => holders(step) === null),
+    ['CALLBACK_TICK (holder not authorized)', ({ holders }, step) => holders(step)!.areBarred],
     [
       'insufficient funds (CALLBACK_TICK)',
       (callback, step) => step.ledger.balance(callback.paid!.tick, step.action.source) < totalOf(callback, step)
     ]
   ],
   charges: (callback, step) => ({
-    recipients: callback.holders(step).called.length,
+    recipients: callback.holders(step)!.called.length,
     ...spent(callback.paid!, totalOf(callback, step), step)
   }),
   row: ({ token, paid, memo }, step) => ({
@@ -110,7 +116,7 @@ export const CALLBACK = defineAction<Callback>({
   apply: (callback, step) => {
     const { action, ledger } = step;
     const { token, paid } = callback;
-    const { called } = callback.holders(step);
+    const { called } = callback.holders(step)!;
     ledger.looked += called.length; // each also writes which addresses it touched
     const total = totalOf(callback, step);
     for (const { address, amount } of called) {

@@ -7,6 +7,7 @@ import {
   isExcluded,
   isSeenEnough,
   lookChecks,
+  looksLeft,
   MEMO_CHECKS,
   once,
   orNull,
@@ -120,7 +121,7 @@ function choose(named: readonly string[], token: Token, { ledger }: Step, chosen
 
 /**
  * Returns the holders of the tokens of a list. Each token and each holding is a look at a recipient, whether or not it
- * brings a new one. Once the block has seen enough, the rest is not read.
+ * brings a new one. They are counted before they are read: none for whom the block has no look left.
  */
 function holdersOf({ members }: List, step: Step): readonly string[] {
   const { ledger } = step;
@@ -128,7 +129,10 @@ function holdersOf({ members }: List, step: Step): readonly string[] {
   const holders = new Set<string>();
   for (let at = 0, count = TICKS_AT_FIRST; at < ticks.length && !isSeenEnough('recipients', step); ) {
     const part = ticks.slice(at, at + count);
-    for (const held of ledger.holdersOf(part)) {
+    const left = looksLeft('recipients', step);
+    const holdings = ledger.holdersWithin(part, left - part.length);
+    if (holdings === null) ledger.looks.recipients += left + 1;
+    for (const held of holdings ?? []) {
       ledger.looks.recipients += 1 + held.length;
       for (const { address } of held) holders.add(address);
     }

@@ -3,6 +3,7 @@ import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   isExcluded,
+  looksOf,
   MEMO_CHECKS,
   once,
   orNull,
@@ -23,8 +24,11 @@ interface Dividend {
   readonly amountText: string;
   readonly amount: bigint | null;
   readonly memo: string;
-  /** Returns the amounts that holders get. They are read at the first call. */
-  readonly shares: (step: Step) => readonly Holding[];
+  /**
+   * Returns the amounts that holders get; null where they are more than a block may look at. They are read at the first
+   * call.
+   */
+  readonly shares: (step: Step) => readonly Holding[] | null;
 }
 
 function read(step: Step): Dividend[] {
@@ -57,11 +61,12 @@ interface Payment {
 
 /**
  * Returns the shares above 0 of holders, without the source and those that the lists of the paid token exclude: the
- * greatest ones, as many as an action may be about.
+ * greatest ones, as many as an action may be about. Returns null where a block may not look at so many holders.
  */
-function findShares({ token, paid, amount }: Payment, { action, ledger, limits }: Step): readonly Holding[] {
+function findShares({ token, paid, amount }: Payment, { action, ledger, limits }: Step): readonly Holding[] | null {
   if (amount === 0n) return [];
-  const holders = ledger.holders(token);
+  const holders = ledger.holders(token, looksOf('recipients', limits));
+  if (holders === null) return null;
   ledger.looks.recipients += holders.length;
   const shares = holders
     .map((holder) => ({ address: holder.address, amount: multiplyFloor(holder.amount, amount, paid.decimals) }))
@@ -71,7 +76,7 @@ function findShares({ token, paid, amount }: Payment, { action, ledger, limits }
 }
 
 function totalOf({ shares }: Dividend, step: Step): bigint {
-  return shares(step).reduce((sum, { amount }) => sum + amount, 0n);
+  return shares(step)!.reduce((sum, { amount }) => sum + amount, 0n);
 }
 
 /** Pays the holders of a token in proportion to their holdings. Anybody may pay. */
@@ -91,14 +96,14 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
-    seenCheck('RECIPIENTS'),
+    seenCheck('RECIPIENTS', ({ shares }, step) => shares(step) === null),
     [
       'insufficient funds (TICK)',
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)
     ]
   ],
   charges: (dividend, step) => ({
-    recipients: dividend.shares(step).length,
+    recipients: dividend.shares(step)!.length,
     ...spent(dividend.paid!, totalOf(dividend, step), step)
   }),
   row: ({ token, paid, amountText, amount, memo }, step) => ({
@@ -108,7 +113,7 @@ export const DIVIDEND = defineAction<Dividend>({
     memo_id: orNull(memo)
   }),
   apply: (dividend, step) => {
-    const shares = dividend.shares(step);
+    const shares = dividend.shares(step)!;
     if (shares.length === 0) return;
     step.ledger.debit(dividend.paid!, step.action.source, totalOf(dividend, step));
     for (const { address, amount } of shares) step.ledger.credit(dividend.paid!, address, amount);

@@ -20,7 +20,7 @@ import {
   readSigners,
   readUnclaimed
 } from './signers.ts';
-import { BALANCES, loadHolders, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
+import { BALANCES, loadHolderCounts, loadHolders, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
 
 const KEYS_PER_STATEMENT = 500;
 /** Beginnings of tickers that one statement looks for, each by a query of its own. */
@@ -97,6 +97,7 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   balance: (keys, loading) => loadPairs(keys, loading, 'balance', BALANCES),
   minted: (keys, loading) => loadPairs(keys, loading, 'minted', MINTED),
   holders: loadHolders,
+  holderCount: loadHolderCounts,
   holdings: (keys, loading) => loadTickSets(keys, loading, 'holdings', 'balances b', 'b.address_id'),
   owned: (keys, loading) => loadTickSets(keys, loading, 'owned', 'tokens b', 'b.owner_id'),
   listRoot: async (keys, { connection, view }) => {

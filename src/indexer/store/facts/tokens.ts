@@ -5,6 +5,10 @@ import { readDecimal, readDecimalOr0, readWhole, readWholeOrNull } from '../read
 import { addressIds } from './addresses.ts';
 import type { Loading } from './loading.ts';
 
+/** Most holders of a token that are counted: more than a block may look at. */
+const MOST_COUNTED = 2_000_000;
+
+type Count = { id: number; count: number };
 type TokenRow = Readonly<Record<string, string | number | null>>;
 
 /** Loads tokens by `tickKey`. */
@@ -114,6 +118,18 @@ export async function loadHolders(keys: readonly string[], loading: Loading): Pr
     keys.flatMap((key) => tickers.ids.get(key) ?? [])
   );
   for (const key of keys) view.loadSet('holders', key, found.get(tickers.ids.get(key)) ?? []);
+}
+
+/** Loads for each token, by `tickKey`, how many hold it. Nobody's rows are read, only their places in the index. */
+export async function loadHolderCounts(keys: readonly string[], { connection, view, tickers }: Loading): Promise<void> {
+  const ids = keys.flatMap((key) => tickers.ids.get(key) ?? []);
+  const counted = ids.map(
+    (id) =>
+      `(SELECT ${id} AS id, COUNT(*) AS count FROM (SELECT 1 FROM balances WHERE tick_id = ${id} LIMIT ${MOST_COUNTED}) b)`
+  );
+  const found = counted.length === 0 ? [] : await rows<Count>(connection, counted.join(' UNION ALL '));
+  const counts = new Map(found.map(({ id, count }) => [Number(id), Number(count)]));
+  for (const key of keys) view.loadHolderCount(key, counts.get(tickers.ids.get(key) ?? 0) ?? 0);
 }
 
 /** Returns members of sets by their ids. @param sql reads `id` and `member` for a list of ids */

@@ -1,0 +1,168 @@
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import type { Coin } from '../coins.ts';
+import { type Advance, Advances, nameOf, type Row, type Subject, type SubjectActions } from './advance.ts';
+import { type ChannelClient, project, UPDATES } from './channel-client.ts';
+import type { Subscription } from './channels.ts';
+import { MempoolWatch } from './mempool-watch.ts';
+import { framesOf, REQUIRED, readRequired } from './outcomes.ts';
+
+const KEPT_BLOCKS = 100;
+const NO_ACTIONS: SubjectActions = { rows: [], isCut: false };
+const EVERYTHING: Subject = { type: 'recent', query: 'all' };
+/** Channels that are sent each action of theirs. */
+const OF_ACTIONS: Readonly<Record<string, Subject['type']>> = { address: 'address', token: 'token' };
+
+type Frames = ReturnType<typeof framesOf>;
+
+/** Tells the clients of one network what is new in it, each what it follows. */
+export class ChannelNews {
+  readonly #coin: Coin;
+  readonly #advances: Advances;
+  readonly #log: Logger;
+  readonly #clients: () => Iterable<ChannelClient>;
+  /** Newest first; empty while nobody listens. */
+  #known: readonly Row[] = [];
+  #mark: string | null = null;
+  #isLooking = false;
+  readonly #mempool = new MempoolWatch();
+  #isWatching = false;
+
+  /** @param clients returns those that listen now */
+  constructor(coin: Coin, log: Logger, clients: () => Iterable<ChannelClient>) {
+    this.#coin = coin;
+    this.#advances = new Advances(coin);
+    this.#log = log;
+    this.#clients = clients;
+  }
+
+  /** Forgets the blocks that it knows: nobody listened to those that come next. */
+  forget(): void {
+    this.#known = [];
+    this.#mark = null;
+  }
+
+  /** Looks for new blocks, and tells them. Ends when they are read: it waits for no client. */
+  async look(): Promise<void> {
+    const mark = this.#coin.report()?.mark ?? null;
+    // Nothing is known where the one who listened left while its blocks were read.
+    const isCurrent = mark === this.#mark && this.#known.length > 0;
+    if (this.#isLooking || mark === null || isCurrent) return;
+    this.#isLooking = true;
+    try {
+      const isFirst = this.#known.length === 0;
+      const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#subjects());
+      if (advance) {
+        const required = isFirst ? [] : await this.#readRequired(advance);
+        const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
+        this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
+        if (!isFirst) for (const client of this.#clients()) tell(client, advance, required);
+      }
+      this.#mark = mark;
+    } catch (caught) {
+      // It looks again; whether the database answers is in the report.
+      this.#log.debug({ err: PlatformError.from(caught) }, 'new blocks cannot be read');
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  /** Reads what is to be paid since this advance, where a client follows that. */
+  async #readRequired({ actions }: Advance): Promise<Frames> {
+    const isFollowed = this.#followers('actions').some(([, { filters }]) => isWanted(filters, REQUIRED));
+    if (!isFollowed) return [];
+    const rows = [...actions].find(([subject]) => nameOf(subject) === nameOf(EVERYTHING))?.[1].rows ?? [];
+    return await readRequired(this.#coin, rows).catch((caught: unknown) => {
+      this.#log.debug({ err: PlatformError.from(caught) }, 'what is to be paid cannot be read');
+      return [];
+    });
+  }
+
+  #followers(channel: string): [ChannelClient, Subscription][] {
+    return [...this.#clients()].flatMap((client) =>
+      [...client.subscriptions.values()]
+        .filter((subscription) => subscription.channel === channel)
+        .map((subscription): [ChannelClient, Subscription] => [client, subscription])
+    );
+  }
+
+  /** Tells what came into the mempool and what left it. */
+  async watch(): Promise<void> {
+    if (this.#followers('mempool').length === 0) return this.#mempool.forget();
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    try {
+      const changes = await this.#mempool.look(this.#coin);
+      for (const [client, subscription] of this.#followers('mempool')) {
+        const wanted = changes.filter(({ waiting }) => isWanted(subscription.filters, waiting.action));
+        for (const { type, waiting } of wanted) {
+          const { tx_hash, source, action, data } = waiting;
+          const told = type === 'MEMPOOL_REMOVED' ? { tx_hash } : { tx_hash, source, action, data };
+          client.send(type, project(told, subscription.filters.fields));
+        }
+        if (wanted.length > 0) client.endOnce(subscription);
+      }
+    } catch (caught) {
+      this.#log.debug({ err: PlatformError.from(caught) }, 'the mempool cannot be read');
+    } finally {
+      this.#isWatching = false;
+    }
+  }
+
+  /** Returns what is read of each advance, each once. */
+  #subjects(): Subject[] {
+    const all = [...this.#clients()].flatMap(({ subscriptions }) => subjectsOf(subscriptions.values()));
+    return [...new Map(all.map((subject) => [nameOf(subject), subject])).values()];
+  }
+}
+
+/** Sends a client what needs no reading, blocks first; states follow when its reads have their turn. */
+function tell(client: ChannelClient, advance: Advance, required: Frames): void {
+  const { blocks, actions } = advance;
+  const found = new Map([...actions].map(([subject, each]) => [nameOf(subject), each]));
+  const actionsOf = (subject: Subject | null) => (subject && found.get(nameOf(subject))) ?? NO_ACTIONS;
+  const followed = [...client.subscriptions.values()];
+  for (const subscription of followed.filter(({ channel }) => channel === 'blocks')) {
+    const { filters } = subscription;
+    for (const block of blocks) client.send('NEW_BLOCK', project(blockOf(block), filters.fields));
+    if (blocks.length > 0) client.endOnce(subscription);
+  }
+  for (const subscription of followed.filter(({ channel }) => channel === 'actions')) {
+    const { filters } = subscription;
+    const frames = [...actionsOf(EVERYTHING).rows.flatMap(framesOf), ...required];
+    const wanted = frames.filter(({ name }) => isWanted(filters, name));
+    for (const { type, data } of wanted) client.send(type, project(data, filters.fields));
+    if (wanted.length > 0) client.endOnce(subscription);
+  }
+  const isDue = ({ channel, about, filters }: Subscription): boolean => {
+    if (!(channel in UPDATES) || blocks.length === 0) return false;
+    if (!(channel in OF_ACTIONS)) return true;
+    const { rows, isCut } = actionsOf(subjectOf(channel, about));
+    return isCut || rows.some((row) => isWanted(filters, row['action']));
+  };
+  client.sendUpdates(followed.filter(isDue).map(({ key }) => key));
+}
+
+/** Returns the subjects of some subscriptions. */
+export const subjectsOf = (subscriptions: Iterable<Subscription>): Subject[] =>
+  [...subscriptions].flatMap(({ channel, about }) => subjectOf(channel, about) ?? []);
+
+/** Returns the subject whose actions a channel hangs on; null: it hangs on blocks alone. */
+export function subjectOf(channel: string, about: Readonly<Record<string, string>>): Subject | null {
+  if (channel === 'actions') return EVERYTHING;
+  const type = OF_ACTIONS[channel];
+  return type ? { type, query: (about['address'] ?? about['tick'])! } : null;
+}
+
+/** Tells whether the filters of a subscription let an action or a frame of this name through. */
+export const isWanted = ({ types }: Subscription['filters'], name: unknown): boolean =>
+  types === null || types.includes(String(name));
+
+function blockOf({ block_index, block_hash, timestamp, actions }: Row) {
+  const counts = Object.values((actions ?? {}) as Readonly<Record<string, string>>).map(Number);
+  const count = counts.reduce((sum, each) => sum + each, 0);
+  return {
+    ...{ block_index: String(block_index), block_hash: block_hash ?? null, block_time: Number(timestamp) },
+    ...{ tx_count: count, action_count: count }
+  };
+}

@@ -22,7 +22,11 @@ export const circuitBreakerMachine = setup({
   types: {
     input: {} as BreakerInput,
     context: {} as BreakerInput & { readonly failures: number },
-    events: {} as { type: 'call.started' } | { type: 'call.succeeded' } | { type: 'call.failed' },
+    events: {} as
+      | { type: 'call.started' }
+      | { type: 'call.succeeded' }
+      | { type: 'call.failed' }
+      | { type: 'call.unasked' }, // it was refused before the database was asked, as by a full queue: nothing is known
     tags: {} as 'refuse'
   },
   actions: {
@@ -50,7 +54,11 @@ export const circuitBreakerMachine = setup({
     trial: {
       tags: 'refuse',
       after: { trialTimeout: 'open' }, // the caller of the trial may itself have died
-      on: { 'call.succeeded': { target: 'closed', actions: 'resetFailures' }, 'call.failed': 'open' }
+      on: {
+        'call.succeeded': { target: 'closed', actions: 'resetFailures' },
+        'call.failed': 'open',
+        'call.unasked': 'halfOpen'
+      }
     }
   }
 });

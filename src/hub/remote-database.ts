@@ -1,4 +1,5 @@
 import { PlatformError } from '../errors.ts';
+import { SharedReads } from '../service/shared-reads.ts';
 import type { HubAsks, HubDatabaseState, Way } from './store/asks.ts';
 import { CALL_LIMITS_MS, type HubDatabase } from './store/database.ts';
 import type { RunStatement } from './store/statements.ts';
@@ -33,11 +34,14 @@ export function remoteDatabase({ ask, state }: DatabaseActor): HubDatabase {
     };
     return statement as RunStatement;
   };
+  const probes = new SharedReads<boolean>();
+  const probe = () => ask('probe', {}, { deadlineMs: PROBE_LIMIT_MS }).catch(() => false);
   return {
     isReady: () => state().isReady,
     circuit: () => state().circuit,
     takesWrites: () => state().takesWrites,
-    probe: async () => state().isReady && (await ask('probe', {}, { deadlineMs: PROBE_LIMIT_MS }).catch(() => false)),
+    // However many ask, one is under way: a crowd's own wait is none of the database's.
+    probe: async () => state().isReady && (await probes.read('probe', probe)),
     page: async (name, ...given) => {
       checkReady();
       return await ask('page', { name, given }, deadlineOf('readOnce'));

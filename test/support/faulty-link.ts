@@ -33,6 +33,8 @@ export class FaultyLink {
   port = 0;
   /** Text of every statement since `watch`. */
   statements: string[] = [];
+  /** Connections since `watch`. */
+  connections = 0;
   /** Statements that met a fault. */
   faults = 0;
 
@@ -62,6 +64,7 @@ export class FaultyLink {
   /** Forgets what went by, and lets everything pass. */
   watch(): void {
     this.statements = [];
+    this.connections = 0;
     this.#fault = null;
   }
 
@@ -78,6 +81,7 @@ export class FaultyLink {
   }
 
   #join(client: Socket): void {
+    this.connections++;
     if (this.#refusal !== null) {
       client.end(errorPacket(0, this.#refusal));
       this.#refusal = null;

@@ -47,8 +47,8 @@ export class CircuitBreaker {
     await waitFor(this.#machine, (snapshot) => !snapshot.hasTag('refuse'), { signal });
   }
 
-  /** Tells it of a call: each that has started ends well or fails. */
-  tell(type: 'call.started' | 'call.succeeded' | 'call.failed'): void {
+  /** Tells it of a call: each that has started ends well, or fails, or was refused before the database was asked. */
+  tell(type: 'call.started' | 'call.succeeded' | 'call.failed' | 'call.unasked'): void {
     const { value, context } = this.#machine.getSnapshot();
     // Nothing changes where all is well, and that is told twice for each read of an explorer.
     if (value === 'closed' && context.failures === 0 && type !== 'call.failed') return;

@@ -196,7 +196,13 @@ interface PoolOptions extends Pick<ConnectOptions, 'statementLimitS' | 'several'
 /** What `fewRows` sets. */
 export const NO_JOIN_BUFFERS = 'SET SESSION join_cache_level = 0';
 
-/** A small pool whose connections have this system's session settings. */
+/** Callers that may wait for a connection of a pool. */
+export const MOST_QUEUED = 256;
+
+/**
+ * A small pool whose connections have this system's session settings. Where too many wait for a connection, one more is refused with
+ * ANSWERS_WAITING: that says nothing of the database.
+ */
 export function openPool(
   to: DatabaseCoordinates,
   size: number,
@@ -204,15 +210,26 @@ export function openPool(
 ): Pool {
   const pool = createPool({
     ...driverOptions(to),
-    ...{ multipleStatements: several, connectionLimit: size, maxIdle: size, queueLimit: 256 },
+    ...{ multipleStatements: several, connectionLimit: size, maxIdle: size, queueLimit: MOST_QUEUED },
     ...(binary ? { maxPreparedStatements: MAX_PREPARED, typeCast: true } : {})
   });
+  nameFullQueue(pool.pool);
   const limit = statementLimitS === undefined ? [] : [`SET SESSION max_statement_time = ${statementLimitS}`];
   const session = [...SESSION, ...limit, ...(fewRows ? [NO_JOIN_BUFFERS] : [])];
   pool.pool.on('connection', (raw) => {
     for (const statement of session) raw.query(statement, (fault) => fault && raw.destroy());
   });
   return pool;
+}
+
+/** The driver's own error for a full queue has neither a code nor a number: it would be taken for a lost database. */
+function nameFullQueue(pool: mysql.Pool): void {
+  const getConnection = pool.getConnection.bind(pool);
+  const name = (fault: NodeJS.ErrnoException | null) => {
+    if (fault?.message !== 'Queue limit reached.') return fault;
+    return new PlatformError('ANSWERS_WAITING', { reason: `${MOST_QUEUED} others wait for a connection` });
+  };
+  pool.getConnection = (take) => getConnection((fault, connection) => take(name(fault), connection));
 }
 
 /** Codes of MariaDB for which a retry cannot help. */

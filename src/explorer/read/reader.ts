@@ -8,7 +8,7 @@ import {
   refusalOf,
   type SqlRow
 } from '../../db/core/connection.ts';
-import { PlatformError } from '../../errors.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { OptionalTables } from './optional-tables.ts';
 import { Snapshots } from './snapshots.ts';
@@ -22,7 +22,7 @@ type Work<T> = (query: Query, opened: readonly SqlRow[]) => Promise<T>;
 /** What a reader asks before a call, and tells after it. */
 export interface Breaker {
   readonly refuses: boolean;
-  tell(type: 'call.started' | 'call.succeeded' | 'call.failed'): void;
+  tell(type: 'call.started' | 'call.succeeded' | 'call.failed' | 'call.unasked'): void;
 }
 
 interface ReaderOptions {
@@ -86,7 +86,8 @@ export class Reader {
     } catch (caught) {
       const isHeavy = (caught as { errno?: number }).errno === STATEMENT_TIMEOUT;
       const isAnswer = isHeavy || caught instanceof PlatformError || refusalOf(caught) !== null;
-      breaker.tell(isAnswer ? 'call.succeeded' : 'call.failed');
+      const isUnasked = hasCode(caught, 'ANSWERS_WAITING');
+      breaker.tell(isUnasked ? 'call.unasked' : isAnswer ? 'call.succeeded' : 'call.failed');
       if (!isHeavy) {
         const fault = readFault(caught, { database: database.name });
         if (!isAnswer) this.#failure = fault;

@@ -100,11 +100,12 @@ export interface HubDatabaseOptions {
   readonly onChange?: () => void;
 }
 
-/** A pool, and how many of its connections work has. */
+/** A pool, how many of its connections work has, and when MariaDB answered on one of them last. */
 interface Connections {
   readonly pool: Pool;
   readonly size: number;
   used: number;
+  answeredAt: number;
 }
 
 /** It changes no row: a server that is read-only refuses it all the same. */
@@ -117,7 +118,7 @@ export function openHubDatabase(
 ): OpenHubDatabase {
   const opened = (size: number, limitMs: number): Connections => {
     const pool = openPool(database, size, { statementLimitS: (limitMs - AHEAD_MS) / 1_000 });
-    return { pool, size, used: 0 };
+    return { pool, size, used: 0, answeredAt: Number.NEGATIVE_INFINITY };
   };
   const readers = opened(READERS, CALL_LIMITS_MS.read);
   const writers = opened(WRITERS, CALL_LIMITS_MS.push);
@@ -142,11 +143,13 @@ export function openHubDatabase(
     onChange();
   };
 
-  /** Does work on a connection of a pool. Work that fails or is late takes its connection with it. */
+  /** Does work on a connection of a pool. Work that fails or is late takes its connection with it; without work it stays as it is. */
   const onConnection = async <T>(work: Work<T>, late: Promise<never>, from: Connections): Promise<T> => {
     const acquiring = from.pool.getConnection();
+    let hasBegun = false;
     try {
       const connection = await Promise.race([acquiring, late]);
+      hasBegun = true;
       from.used++;
       try {
         const value = await Promise.race([work(connection), late]);
@@ -159,7 +162,7 @@ export function openHubDatabase(
       const fault = asRefusal(caught);
       // Its own failure is `caught`.
       acquiring
-        .then((connection) => (isRefusal(fault) ? connection.release() : connection.destroy()))
+        .then((connection) => (hasBegun && !isRefusal(fault) ? connection.destroy() : connection.release()))
         .catch(() => undefined);
       throw fault;
     }
@@ -177,9 +180,10 @@ export function openHubDatabase(
     breaker.send({ type: 'call.started' });
     const { promise: late, reject } = Promise.withResolvers<never>();
     late.catch(() => undefined);
+    const began = performance.now();
     let [hasConnection, isAnswered] = [false, false];
     const timer = setTimeout(() => {
-      const isCrowd = !hasConnection && from.used === from.size;
+      const isCrowd = !hasConnection && (from.used === from.size || from.answeredAt > began);
       const reason = isCrowd ? `no connection was free within ${limitMs} ms` : `no answer within ${limitMs} ms`;
       reject(new PlatformError(isCrowd ? 'ANSWERS_WAITING' : 'DATABASE_UNAVAILABLE', { reason }));
     }, limitMs);
@@ -188,6 +192,7 @@ export function openHubDatabase(
       return work(
         noting(connection, () => {
           isAnswered = true;
+          from.answeredAt = performance.now();
         })
       );
     };
@@ -203,8 +208,9 @@ export function openHubDatabase(
         }
       }
     } catch (fault) {
+      const isUnasked = hasCode(fault, 'ANSWERS_WAITING');
       const isDown = from !== surveys && !isAnswer(fault);
-      breaker.send({ type: isDown ? 'call.failed' : 'call.succeeded' });
+      breaker.send({ type: isUnasked ? 'call.unasked' : isDown ? 'call.failed' : 'call.succeeded' });
       const errno = numberOf(fault);
       if (NO_WRITES.has(errno)) noteWrites(errno);
       throw named(fault, limitMs, database.name);
@@ -316,11 +322,11 @@ const numberOf = (caught: unknown): number => (Object(caught) as { errno?: numbe
 /** Whether work refused what its caller asked for; the database is well then. */
 const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError && caught.status < 500;
 
-/** Whether MariaDB answered, if not what was wanted, or was not even asked: it is not down. */
+/** Whether MariaDB answered, if not what was wanted: it is not down. */
 function isAnswer(caught: unknown): boolean {
   const errno = numberOf(caught);
   if (NO_WRITES.has(errno) || LOCKED.has(errno) || errno === STATEMENT_TIMEOUT) return true;
-  return isRefusal(caught) || hasCode(caught, 'ANSWERS_WAITING') || isLacking(caught);
+  return isRefusal(caught) || isLacking(caught);
 }
 
 /** What a caller is told of a failure. */

@@ -5,7 +5,10 @@ import fc from '../../support/fast-check.ts';
 import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 
 const INPUT = { failureThreshold: 3, cooldownMs: 30_000, trialTimeoutMs: 5_000 };
-const EVENTS = [{ type: 'call.started' }, { type: 'call.succeeded' }, { type: 'call.failed' }] as const;
+const EVENTS = [
+  ...([{ type: 'call.started' }, { type: 'call.succeeded' }] as const),
+  ...([{ type: 'call.failed' }, { type: 'call.unasked' }] as const)
+];
 
 test('opens on the third consecutive failure, lets one trial through, and closes', () => {
   const { actor, clock, state } = onSimulatedClock(circuitBreakerMachine, INPUT);
@@ -39,6 +42,20 @@ test('a trial that fails or never ends opens it again', () => {
   actor.send({ type: 'call.started' });
   clock.increment(5_000);
   assert.equal(state(), 'open');
+});
+
+test('a call that was not asked says nothing: failures before it count on, and the next call is the trial', () => {
+  const { actor, clock, state } = onSimulatedClock(circuitBreakerMachine, { ...INPUT, failureThreshold: 2 });
+  for (let n = 0; n < 10; n++) actor.send({ type: 'call.unasked' });
+  actor.send({ type: 'call.failed' });
+  actor.send({ type: 'call.unasked' });
+  assert.equal(state(), 'closed');
+  actor.send({ type: 'call.failed' });
+  assert.equal(state(), 'open');
+  clock.increment(30_000);
+  actor.send({ type: 'call.started' });
+  actor.send({ type: 'call.unasked' });
+  assert.equal(state(), 'halfOpen');
 });
 
 test('with the clock stopped it refuses exactly when the worst streak of failures reached the threshold', () => {

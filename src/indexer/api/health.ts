@@ -53,6 +53,9 @@ export const HealthSchema = Type.Object({
   pushFault: Type.Union([Type.String(), Type.Null()], {
     description: 'reason for which pushes to the hub wait; null while it takes them'
   }),
+  sumFault: Type.Union([Type.String(), Type.Null()], {
+    description: 'reason for which sums over all rows of tickers are left out; null while none is'
+  }),
   stateCommitment: Type.Union([StateCommitmentSchema, Type.Null()]),
   inFlight: Type.Union([InFlightSchema, Type.Null()]),
   error: Type.Union([Type.String(), Type.Null()]),
@@ -82,6 +85,7 @@ export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): S
     decoderDbCircuit: report?.decoderDbCircuit ?? null,
     indexerDbCircuit: report?.indexerDbCircuit ?? null,
     pushFault: report?.pushFault ?? null,
+    sumFault: report?.sumFault ?? null,
     stateCommitment: report?.stateCommitment ?? null,
     inFlight: report?.inFlight ?? null,
     error: crash ?? report?.haltReason ?? refusalOf(report) ?? report?.waitReason ?? null,

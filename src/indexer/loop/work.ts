@@ -50,6 +50,8 @@ export interface IndexerFacts {
   readonly haltReason: string | null;
   /** Reason to wait for the decoder's blocks or for prices; null while it does not wait. */
   readonly waitReason: string | null;
+  /** Reason for which sums over all rows are left out; null while none is. */
+  readonly sumFault?: string | null;
 }
 
 const BLOCKS_PER_GROUP = 200;
@@ -90,7 +92,8 @@ export class IndexerWork {
       inFlightBlocks: this.#group?.blocks.length ?? 0,
       decoderBlock: this.#decoderBlock,
       haltReason: this.#haltReason,
-      waitReason: this.#waitReason ?? this.#priceWait
+      waitReason: this.#waitReason ?? this.#priceWait,
+      sumFault: this.#store?.sumFault ?? null
     };
   }
 
@@ -278,7 +281,9 @@ export class IndexerWork {
     if (blocks.length < group.blocks.length) this.#group = { ...group, blocks };
     const last = blocks.at(-1)!;
     const writing = store.addBlocks(blocks, this.#decoderBlock ?? last.height, prepared);
+    const { sumFault } = store;
     await Promise.all([writing, prepared && this.#beginBehind(last, store)]);
+    if (store.sumFault !== sumFault) this.#options.log.warn({ reason: store.sumFault }, 'sums over all rows left out');
     this.#tip = { height: last.height, hash: last.hash };
     this.#group = undefined;
     this.#options.log.debug({ first: blocks[0]!.height, last: last.height }, 'blocks written');

@@ -50,9 +50,10 @@ export class SanitySchedule {
     return due;
   }
 
-  /** Takes note of a check that passed. */
-  finish(checked: TickRows): void {
+  /** Takes note of a check that passed. @returns ids of the tickers that had too many rows; they are never due again */
+  finish(checked: TickRows): readonly number[] {
     for (const [id, size] of checked) this.#known.set(id, { size, moved: 0 });
+    return [...checked.keys()].filter((id) => checked.get(id) === Number.POSITIVE_INFINITY);
   }
 }
 

@@ -13,6 +13,7 @@ import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
 import type { Rules } from '../rules/rules.ts';
 import { plainText } from './ascii.ts';
 import { bindLedgerBase, noteFirst, refuseForeignBlocks } from './ledger-base.ts';
+import { LeftOutSums } from './left-out-sums.ts';
 import { isNoted, undoHighestIds, writeHighestIds } from './lookup-undo.ts';
 import { Lookups } from './lookups.ts';
 import { fillMarkets } from './market-fill.ts';
@@ -87,6 +88,7 @@ export class IndexerStore {
   readonly #checker: Connection;
   readonly #preparer: Preparer;
   readonly #sanity = new SanitySchedule();
+  readonly #leftOut = new LeftOutSums();
   readonly #seat: WriterSeat;
   /** Durable halts of the writer, and other events. */
   readonly halts: Halts;
@@ -152,6 +154,11 @@ export class IndexerStore {
   /** Ids of the tickers of all tokens, by `tickKey`, those of blocks that are being written included. */
   get tickers(): ReadonlyMap<string, number> {
     return this.#preparer.tickers;
+  }
+
+  /** Reason for which sums over all rows are left out; null while none is. */
+  get sumFault(): string | null {
+    return this.#leftOut.fault;
   }
 
   /** Reads the newest blocks, highest first. */
@@ -352,7 +359,8 @@ export class IndexerStore {
     await batch.query('DO 0'); // all statements sent without waiting for an answer are done after this one
     const isGroup = executed.length > 1; // the server then also answers reads for the next blocks
     const checkers = isGroup ? [this.#connection] : [this.#connection, this.#checker];
-    this.#sanity.finish(await checkSanity(checkers, this.#sanity.begin(moved, isGroup)));
+    const checked = await checkSanity(checkers, this.#sanity.begin(moved, isGroup));
+    this.#leftOut.add(this.#sanity.finish(checked), this.tickers);
     const root = await rooted;
     if (root === null) return;
     const { names } = this.#extras.roots!;

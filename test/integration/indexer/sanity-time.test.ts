@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connect } from '../../../src/db/core/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
+import { LeftOutSums } from '../../../src/indexer/store/left-out-sums.ts';
 import { checkSanity } from '../../../src/indexer/store/sanity.ts';
 import { SanitySchedule } from '../../../src/indexer/store/sanity-schedule.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
@@ -26,7 +27,13 @@ test('a ticker with too many rows to add up in time stops no block; the others a
   const sizes = await checkSanity([connection], [toka, junk], 0.06);
   assert.deepEqual([sizes.get(toka), sizes.get(junk)], [2, Number.POSITIVE_INFINITY]);
   const schedule = new SanitySchedule();
-  schedule.finish(sizes);
+  const late = schedule.finish(sizes);
+  const leftOut = new LeftOutSums();
+  assert.equal(leftOut.fault, null);
+  leftOut.add(late, store.tickers);
+  assert.match(leftOut.fault!, /^the rows of junk take too long to add up: .*restart the indexer$/);
+  leftOut.add(Array(100_000).fill(toka), store.tickers);
+  assert.match(leftOut.fault!, /^the rows of junk, toka, toka, toka, toka and 99996 more take/);
   assert.deepEqual(
     schedule.begin(
       new Map([

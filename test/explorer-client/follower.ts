@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import { faultsOf, readFacts } from '../foreign/shape.ts';
+import { faultsOf, OWN_FRAMES, readFacts } from '../foreign/shape.ts';
 
 /** What clients in use read of frames: of all, and of the data of each type. */
-const { every: EVERY, frames: FRAMES } = readFacts<{
+const { every: EVERY, frames } = readFacts<{
   readonly every: string;
   readonly frames: Readonly<Record<string, string>>;
 }>('websocket');
+const FRAMES: typeof frames = { ...frames, ...OWN_FRAMES };
 /** How long a connection is kept before the client cuts it and comes again. */
 const CUT_MS = 7_000;
 
@@ -90,6 +91,7 @@ class FollowedConnection {
       fields === undefined ? ['the type is unknown'] : [...faultsOf(frame, EVERY), ...faultsOf(data, fields)];
     if ((this.frames === 0) !== (type === 'WELCOME')) wrong.push('WELCOME is the first one, once');
     if (type === 'error') wrong.push('it is an error');
+    if (type === 'REORG') this.#replayed = 0;
     if (type === 'NEW_ACTION') {
       const index = Number(data['action_index']);
       if (frame.catch_up && index <= this.#replayed) wrong.push(`it comes after action ${this.#replayed}`);

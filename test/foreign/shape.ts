@@ -58,3 +58,6 @@ function isOf(value: unknown, types: string): boolean {
   if (kind === 'list') return Array.isArray(value) && value.every((each) => of === undefined || isOf(each, of));
   return kind.split('|').some((type) => TYPES[type]!(value));
 }
+
+/** Frames of `/api/websocket` that clients in use do not know, and pass over. */
+export const OWN_FRAMES = { REORG: 'block_index:digits!', GAP: 'block_index:digits!' } as const;

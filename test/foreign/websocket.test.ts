@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { sql } from '../support/sql.ts';
-import { faultsOf, readFacts } from './shape.ts';
+import { faultsOf, OWN_FRAMES, readFacts } from './shape.ts';
 
 interface Frame {
   readonly type: string;
@@ -16,10 +16,11 @@ interface Frame {
 }
 
 /** What clients in use read of frames: of all, and of the data of each type. */
-const { every: EVERY, frames: FRAMES } = readFacts<{
+const { every: EVERY, frames } = readFacts<{
   readonly every: string;
   readonly frames: Readonly<Record<string, string>>;
 }>('websocket');
+const FRAMES: typeof frames = { ...frames, ...OWN_FRAMES };
 
 let explored: Awaited<ReturnType<typeof createExplored>>;
 let explorer: Awaited<ReturnType<typeof startExplorer>>;
@@ -72,7 +73,7 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
 
   const tip = explored.blocks.length;
   await explored.store.rollBack(tip);
-  await sleep(3_000);
+  await client.until('REORG', ({ data }) => data['block_index'] === String(tip - 1));
   await explored.store.addBlocks(explored.blocks.slice(-1));
   const block = await client.until('NEW_BLOCK', ({ data }) => data['block_index'] === String(tip));
   assert.deepEqual(faultsOf(block.data, 'block_hash:text! block_time:int!'), []);

@@ -3,11 +3,13 @@ import type { Logger } from '../../log.ts';
 import type { Coin } from '../coins.ts';
 import { type Advance, Advances, nameOf, type Row, type Subject, type SubjectActions } from './advance.ts';
 import { type ChannelClient, project, UPDATES } from './channel-client.ts';
+import { newestOf } from './channel-states.ts';
 import type { Subscription } from './channels.ts';
 import { MempoolWatch } from './mempool-watch.ts';
 import { framesOf, REQUIRED, readRequired } from './outcomes.ts';
 
 const KEPT_BLOCKS = 100;
+const KEPT_REORGS = 100;
 const NO_ACTIONS: SubjectActions = { rows: [], isCut: false };
 const EVERYTHING: Subject = { type: 'recent', query: 'all' };
 /** Channels that are sent each action of theirs. */
@@ -15,16 +17,28 @@ const OF_ACTIONS: Readonly<Record<string, Subject['type']>> = { address: 'addres
 
 type Frames = ReturnType<typeof framesOf>;
 
+/** A reorg that was told. */
+interface Reorg {
+  /** The newest block that stood. */
+  readonly fork: number;
+  /** The newest action before it: those of the blocks above the fork are gone, and their indexes are given anew. */
+  readonly last: number;
+}
+
 /** Tells the clients of one network what is new in it, each what it follows. */
 export class ChannelNews {
   readonly #coin: Coin;
   readonly #advances: Advances;
   readonly #log: Logger;
   readonly #clients: () => Iterable<ChannelClient>;
-  /** Newest first; empty while nobody listens. */
+  /** Newest first; empty until the first look. */
   #known: readonly Row[] = [];
   #mark: string | null = null;
-  #isLooking = false;
+  /** Index of the newest action. */
+  #newest = 0;
+  /** Newest first. */
+  #reorgs: readonly Reorg[] = [];
+  #looking: Promise<void> | null = null;
   readonly #mempool = new MempoolWatch();
   #isWatching = false;
 
@@ -36,25 +50,39 @@ export class ChannelNews {
     this.#clients = clients;
   }
 
-  /** Forgets the blocks that it knows: nobody listened to those that come next. */
-  forget(): void {
-    this.#known = [];
-    this.#mark = null;
+  /** Looks for new blocks, and tells them. Ends when they are read: it waits for no client. Never rejects. */
+  look(): Promise<void> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = null;
+    });
+    return this.#looking;
   }
 
-  /** Looks for new blocks, and tells them. Ends when they are read: it waits for no client. */
-  async look(): Promise<void> {
+  /**
+   * Finds the block from which on a client must be told anew what it knows: an index of an action may have been given to
+   * another one since.
+   *
+   * @param since index of the newest action that the client knows
+   * @returns the newest block that has stood all the time; null where the index cannot be of a block that is gone
+   */
+  forkSince(since: number): number | null {
+    const forks = this.#reorgs.filter(({ last }) => since <= last).map(({ fork }) => fork);
+    return forks.length === 0 ? null : Math.min(...forks);
+  }
+
+  async #look(): Promise<void> {
     const mark = this.#coin.report()?.mark ?? null;
-    // Nothing is known where the one who listened left while its blocks were read.
-    const isCurrent = mark === this.#mark && this.#known.length > 0;
-    if (this.#isLooking || mark === null || isCurrent) return;
-    this.#isLooking = true;
+    if (mark === null || (mark === this.#mark && this.#known.length > 0)) return;
     try {
       const isFirst = this.#known.length === 0;
       const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#subjects());
       if (advance) {
         const required = isFirst ? [] : await this.#readRequired(advance);
-        const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
+        const newest = Number((await newestOf(this.#coin.read))?.['action_index'] ?? 0);
+        const { fork } = advance;
+        if (fork !== null) this.#reorgs = [{ fork, last: this.#newest }, ...this.#reorgs].slice(0, KEPT_REORGS);
+        this.#newest = newest;
+        const standing = this.#known.filter(({ block_index }) => block_index <= (fork ?? block_index));
         this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
         if (!isFirst) for (const client of this.#clients()) tell(client, advance, required);
       }
@@ -62,8 +90,6 @@ export class ChannelNews {
     } catch (caught) {
       // It looks again; whether the database answers is in the report.
       this.#log.debug({ err: PlatformError.from(caught) }, 'new blocks cannot be read');
-    } finally {
-      this.#isLooking = false;
     }
   }
 
@@ -116,12 +142,16 @@ export class ChannelNews {
   }
 }
 
-/** Sends a client what needs no reading, blocks first; states follow when its reads have their turn. */
+/** Sends a client what needs no reading, a reorg and blocks first; states follow when its reads have their turn. */
 function tell(client: ChannelClient, advance: Advance, required: Frames): void {
-  const { blocks, actions } = advance;
+  const { fork, skippedTo, blocks, actions } = advance;
   const found = new Map([...actions].map(([subject, each]) => [nameOf(subject), each]));
   const actionsOf = (subject: Subject | null) => (subject && found.get(nameOf(subject))) ?? NO_ACTIONS;
   const followed = [...client.subscriptions.values()];
+  if (followed.some(({ channel }) => channel === 'blocks' || channel === 'actions')) {
+    if (fork !== null) client.send('REORG', { block_index: String(fork) });
+    if (skippedTo !== null) client.send('GAP', { block_index: String(skippedTo) });
+  }
   for (const subscription of followed.filter(({ channel }) => channel === 'blocks')) {
     const { filters } = subscription;
     for (const block of blocks) client.send('NEW_BLOCK', project(blockOf(block), filters.fields));
@@ -135,7 +165,10 @@ function tell(client: ChannelClient, advance: Advance, required: Frames): void {
     if (wanted.length > 0) client.endOnce(subscription);
   }
   const isDue = ({ channel, about, filters }: Subscription): boolean => {
-    if (!(channel in UPDATES) || blocks.length === 0) return false;
+    if (!(channel in UPDATES)) return false;
+    // Actions that are gone, or were not read, are in no list.
+    if (fork !== null || skippedTo !== null) return true;
+    if (blocks.length === 0) return false;
     if (!(channel in OF_ACTIONS)) return true;
     const { rows, isCut } = actionsOf(subjectOf(channel, about));
     return isCut || rows.some((row) => isWanted(filters, row['action']));

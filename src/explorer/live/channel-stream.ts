@@ -52,7 +52,7 @@ export class ChannelStream {
     this.#version = version;
     this.#news = new ChannelNews(coin, log, () => this.#clients.values());
     this.#timers = [
-      setInterval(() => this.#clients.size > 0 && void this.#news.look(), LOOK_INTERVAL_MS),
+      setInterval(() => void this.#news.look(), LOOK_INTERVAL_MS),
       setInterval(() => void this.#news.watch(), MEMPOOL_INTERVAL_MS),
       setInterval(() => this.#keepUp(), PING_INTERVAL_MS)
     ];
@@ -79,7 +79,6 @@ export class ChannelStream {
     socket.on('error', () => socket.terminate());
     socket.on('close', () => this.#clients.delete(subscriber));
     socket.on('message', (data) => void this.#answer(client, data as Buffer));
-    if (this.#clients.size === 0) this.#news.forget();
     this.#clients.set(subscriber, client);
     client.welcomed = this.#welcome(client);
   }
@@ -208,13 +207,17 @@ export class ChannelStream {
       );
     client.isCatchingUp = true;
     try {
+      await this.#news.look();
+      const fork = this.#news.forkSince(since);
+      if (fork !== null) client.send('REORG', { block_index: String(fork) }, { catch_up: true });
       const found = new Map<number, Row>();
       for (const { channel, about, filters } of asked) {
         const subject = subjectOf(channel, about);
         if (!subject) continue;
         for (const row of await readRows(client.read, 'history', subject)) {
           const index = Number(row['action_index']);
-          if (index > since && isWanted(filters, row['action'])) found.set(index, row);
+          const isMissed = index > since || Number(row.block_index) > (fork ?? Number.POSITIVE_INFINITY);
+          if (isMissed && isWanted(filters, row['action'])) found.set(index, row);
         }
       }
       const missed = [...found.keys()].sort((a, b) => a - b);

@@ -27,3 +27,51 @@ test('a client that owes for its reads keeps no block from others, and gets what
   const told = stranger.frames.filter(({ type }) => type === 'NETWORK_STATS');
   assert.ok(told.length <= 2, `${told.length} for three blocks: a state is told as it stands`);
 });
+
+test('what a reorg takes away is told: states anew, and REORG to followers of blocks and actions', async (t) => {
+  const chain = new MemoryChain(9);
+  const { follow } = await serveChannels(t, chain);
+  const payee = await follow('payee', { channels: ['address', 'token'], params: { address: 'A', tick: 'TOKA' } });
+  const quiet = await follow('quiet', {
+    channels: ['actions'],
+    params: { types: ['ORDER_EXPIRED'], fields: ['status'] }
+  });
+  const watcher = await follow('watcher', { channels: ['blocks', 'actions'] });
+  const balancesAre = (wanted: readonly object[]) =>
+    payee.until('ADDRESS_UPDATE', ({ data }) => JSON.stringify(data['balances']) === JSON.stringify(wanted));
+  chain.balances = [{ tick: 'TOKA', amount: '100' }];
+  chain.add('paid', 1);
+  await balancesAre(chain.balances);
+  payee.frames.length = 0;
+  chain.balances = [];
+  chain.rollBack(9);
+  await balancesAre([]);
+  assert.equal((await payee.until('TOKEN_UPDATE')).data['last_action_index'], '0');
+  for (const { until, frames } of [watcher, quiet]) {
+    assert.deepEqual((await until('REORG')).data, { block_index: '9' });
+    assert.equal(frames.filter(({ type }) => type === 'REORG').length, 1);
+  }
+  chain.add('rival', 1);
+  await watcher.until('NEW_ACTION', ({ data }) => data['source'] === 'rival');
+});
+
+test('a client that knows an action of a block that is gone is sent the actions of the blocks in its place', async (t) => {
+  const chain = new MemoryChain(9);
+  const { follow } = await serveChannels(t, chain);
+  chain.add('paid', 5, 6);
+  const first = await follow('client', { channels: ['actions'] });
+  first.socket.terminate();
+  await sleep(100);
+  chain.rollBack(9);
+  chain.add('rival', 5, 6, 7);
+  const catchUp = async (since: number) => {
+    const again = await follow('client', { channels: ['actions'], params: { since_action_index: since } });
+    await again.until('CATCH_UP_COMPLETE');
+    again.socket.terminate();
+    return again.frames
+      .filter(({ catch_up }) => catch_up)
+      .map(({ type, data }) => `${type} ${data['action_index'] ?? data['block_index']}`);
+  };
+  assert.deepEqual(await catchUp(6), ['REORG 9', 'NEW_ACTION 5', 'NEW_ACTION 6', 'NEW_ACTION 7']);
+  assert.deepEqual(await catchUp(7), [], 'nobody knew action 7 of the block that is gone');
+});

@@ -33,7 +33,7 @@ import { metricsRoutes } from './routes/metrics.ts';
 import { probeRoutes } from './routes/probes.ts';
 import { jsonRpc, type RpcOptions } from './rpc/json-rpc.ts';
 import { describeMethods } from './rpc/openrpc.ts';
-import { ResponseBuffer } from './stream/response-buffer.ts';
+import { HeldBodies } from './stream/held-bodies.ts';
 import { Turns } from './turns.ts';
 import { type CountWrongKey, countRefusedKeys, wrongKeyCounter } from './wrong-keys.ts';
 
@@ -61,6 +61,8 @@ export interface FrameParts {
   readonly budget: WorkBudget;
   /** At what callers ask for. */
   readonly turns: Turns;
+  /** Those that their readers or senders have not ended. */
+  readonly bodies: HeldBodies;
 }
 
 /** A service, as a list of what it has. */
@@ -131,7 +133,8 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   });
   const turns = new Turns({ atOnce: service.rpc?.atOnce ?? AT_ONCE });
   const countWrongKey = wrongKeyCounter(authenticator, clientLimiter, metrics);
-  const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns };
+  const bodies = new HeldBodies();
+  const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns, bodies };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
 
   const hosts = new Hosts(config.PUBLIC_HOSTS, config.CORS_ORIGINS);
@@ -153,13 +156,12 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
       if (!request.routeOptions.config.open) service.check?.(request);
     });
   });
-  const responseBuffer = new ResponseBuffer();
   app.addHook('onSend', async ({ raw, headers }, reply, payload) => {
     // Without a word a cache may keep an answer for as long as it likes.
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache');
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     if (isWhole && !authenticator.admits(headers, false)) budget.charge(addressOf(raw), { bytes: payload.length });
-    return await responseBuffer.hold(addressOf(raw), reply, payload);
+    return await bodies.hold(addressOf(raw), reply, payload);
   });
   app.setErrorHandler(errorHandler({ withCode: service.documentation.codesAlways ? 'always' : true }));
   app.setNotFoundHandler(async (_, reply) => refuse(service, reply, 404, 'not found'));
@@ -255,7 +257,7 @@ function registerRoutes(
   const others = new OtherServices(config.CONSOLE_SERVICES ?? [], config.CONSOLE_SERVICES_KEY);
   const own = { version, service: name, mode, console: consolePath, actors, charts, readiness };
   app.register(debugRoutes, { ...parts, ...own, others });
-  app.register(documentationRoutes, { document, methods: openRpc?.methods });
+  app.register(documentationRoutes, { ...parts, document, methods: openRpc?.methods });
   app.register(consoleRoutes, service);
   app.register(metricsRoutes, service);
 }

@@ -70,3 +70,9 @@ export function createLimit(
     }
   };
 }
+
+const DOCUMENTS_PER_MINUTE = 60;
+
+/** The limit of documents such as /openapi.json: they have megabytes, and each caller is sent them anew. */
+export const limitDocuments = (app: FastifyInstance, addressOf: AddressReader): Limit =>
+  createLimit(app, { name: 'documents', max: DOCUMENTS_PER_MINUTE, windowMs: 60_000, addressOf });

@@ -4,8 +4,11 @@ import type { AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyReply, fastify } from 'fastify';
-import { ResponseBuffer } from '../../src/service/stream/response-buffer.ts';
+import Type from 'typebox';
+import { rpcMethod } from '../../src/service/rpc/method.ts';
+import { HeldBodies } from '../../src/service/stream/held-bodies.ts';
 import { atEnd } from '../support/cleanup.ts';
+import { openRpc } from '../support/frame.ts';
 import { until } from '../support/listener.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
@@ -39,7 +42,7 @@ describe('ANSWERS_WAITING', () => {
   });
 
   /** An answer of nobody's connection, which is never taken. @returns whether it was refused at once */
-  const holdUnread = (buffer: ResponseBuffer, address: string, body: string) => {
+  const holdUnread = (buffer: HeldBodies, address: string, body: string) => {
     const raw = Object.assign(new EventEmitter(), { destroyed: false });
     const reply = { raw, header: () => undefined } as unknown as FastifyReply;
     const held = buffer.hold(address, reply, body).then(
@@ -50,7 +53,7 @@ describe('ANSWERS_WAITING', () => {
   };
 
   test('two hundred answers that wait for room behind as many cost little', async (t) => {
-    const buffer = new ResponseBuffer({ patienceMs: 2_000 });
+    const buffer = new HeldBodies({ patienceMs: 2_000 });
     const body = 'x'.repeat(240_000);
     const before = process.cpuUsage();
     await Promise.all(Array.from({ length: 400 }, (_, n) => holdUnread(buffer, `address ${n % 6}`, body)));
@@ -61,7 +64,7 @@ describe('ANSWERS_WAITING', () => {
   });
 
   test('what waits for room is bounded over all addresses, and those of whom nothing waits have a part of their own', async () => {
-    const buffer = new ResponseBuffer({ mostBytes: 1e6, shareBytes: 1e6, patienceMs: 500 });
+    const buffer = new HeldBodies({ mostBytes: 1e6, shareBytes: 1e6, patienceMs: 500 });
     const ask = (address: string) => holdUnread(buffer, address, 'x'.repeat(200_000));
     const greedy = await Promise.all(Array.from({ length: 40 }, (_, n) => ask(`address ${n % 2}`)));
     assert.equal(greedy.filter((isRefused) => !isRefused).length, 10, 'five are held and five wait');
@@ -70,8 +73,8 @@ describe('ANSWERS_WAITING', () => {
   });
 
   /** A service that answers with eight megabytes. */
-  async function begin(limits: ConstructorParameters<typeof ResponseBuffer>[0]) {
-    const responses = new ResponseBuffer(limits);
+  async function begin(limits: ConstructorParameters<typeof HeldBodies>[0]) {
+    const responses = new HeldBodies(limits);
     const app = fastify({ forceCloseConnections: true });
     app.addHook('onSend', async ({ headers }, reply, payload) =>
       responses.hold(String(headers['x-from'] ?? 'a'), reply, payload)
@@ -153,4 +156,80 @@ test('nothing is read from a database for who has left before its turn', async (
   }
   assert.equal(asked, 2);
   await siege.end();
+});
+
+describe('bodies of strangers in memory', () => {
+  test('answers below a large one count too: an address waits, and others do not', async () => {
+    const bodies = new HeldBodies({ mostBytes: 2e6, shareBytes: 1e6, patienceMs: 100 });
+    const holder = () => ({ destroyed: false, destroy: () => undefined });
+    const take = (address: string, length = 100_000) => bodies.take(address, holder(), { length });
+    const parts = await Promise.all(Array.from({ length: 10 }, () => take('a')));
+    await assert.rejects(take('a'), { code: 'ANSWERS_WAITING' });
+    await take('b');
+    await take('a', 4_096); // too small to count
+    for (const { release } of parts) release();
+    await take('a');
+    const shared = Buffer.alloc(900_000);
+    for (let n = 0; n < 50; n++) await bodies.take('c', holder(), shared);
+  });
+
+  test('a prefix of which each address holds one body gives way to an address that holds none', async () => {
+    const bodies = new HeldBodies({ mostBytes: 1e6, graceMs: 0, patienceMs: 100 });
+    let ended = 0;
+    const holder = () => ({ destroyed: false, destroy: () => ended++ });
+    for (let n = 0; n < 10; n++) await bodies.take(`2001:db8:7:${n}::/64`, holder(), { length: 100_000 });
+    await bodies.take('198.51.100.1', holder(), { length: 100_000 });
+    assert.equal(ended, 1);
+  });
+
+  test('ten thousand answers of ten thousand networks that are not taken cost little', async (t) => {
+    const bodies = new HeldBodies({ patienceMs: 1_500, graceMs: 0 });
+    const holder = { destroyed: false, destroy: () => undefined };
+    const before = process.cpuUsage();
+    const take = (_: unknown, n: number) => bodies.take(`10.${n >> 8}.${n & 255}.1`, holder, { length: 9_000 });
+    await Promise.allSettled(Array.from({ length: 10_000 }, take));
+    const { user, system } = process.cpuUsage(before);
+    t.diagnostic(`${Math.round((user + system) / 1_000)} ms of a processor`);
+    assert.ok(user + system < 2_000_000, `${Math.round((user + system) / 1_000)} ms`);
+  });
+
+  test('a service counts request bodies that never end, and answers that nobody reads, of whatever size', async (t) => {
+    const text = 'x'.repeat(60_000);
+    const run = () => text;
+    const app = openRpc({ methods: { text: rpcMethod({ summary: 'A', result: Type.String(), write: false, run }) } });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    atEnd(() => app.close());
+    const { port } = app.server.address() as AddressInfo;
+    const taken: number[] = [];
+    const { take } = HeldBodies.prototype;
+    t.mock.method(HeldBodies.prototype, 'take', async function (this: HeldBodies, ...args: Parameters<typeof take>) {
+      taken.push(args[2].length);
+      return await take.apply(this, args);
+    });
+    const post = async (body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      await answer.arrayBuffer();
+    };
+    const call = { jsonrpc: '2.0', method: 'text', id: 1 };
+    await post(call);
+    assert.ok(taken.some((bytes) => bytes > text.length));
+    await post([call, call]);
+    assert.ok(taken.filter((bytes) => bytes > text.length).length >= 2, 'those of a batch too');
+    await post({ ...call, note: 'x'.repeat(50_000) });
+    assert.ok(taken.some((bytes) => bytes > 50_000 && bytes < text.length));
+  });
+});
+
+test('documents are under a limit, and share their bytes', async () => {
+  const app = openRpc({ methods: {} });
+  const sent: unknown[] = [];
+  app.addHook('onSend', async (_, __, payload) => void sent.push(payload));
+  for (const path of ['/openrpc.json', '/openapi.json', '/docs']) {
+    sent.length = 0;
+    for (let n = 0; n < 61; n++) await app.inject(path);
+    assert.equal((await app.inject(path)).statusCode, 429, path);
+    if (path !== '/docs') assert.ok(Buffer.isBuffer(sent[0]) && sent[0] === sent[1], path);
+  }
+  await app.close();
 });

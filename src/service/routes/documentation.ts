@@ -1,5 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import Type from 'typebox';
+import type { AddressReader } from '../address.ts';
+import { limitDocuments } from '../limits.ts';
 import type { OpenApi } from '../openapi.ts';
 import { docsPage } from '../pages/docs-page.ts';
 import type { Page } from '../pages/page.ts';
@@ -11,10 +13,15 @@ interface DocumentationDeps {
   readonly document: () => OpenApi;
   /** Of a service that speaks JSON-RPC. */
   readonly methods?: OpenRpc['methods'] | undefined;
+  readonly addressOf: AddressReader;
 }
 
 /** `GET /openapi.json`, and `GET /docs`, which shows the same to people. Open: they tell nothing but what anybody may ask for. */
-export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async (app, { document, methods }) => {
+export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async (
+  app,
+  { document, methods, addressOf }
+) => {
+  const limit = limitDocuments(app, addressOf);
   /** Bytes that all callers share: whoever reads them slowly takes no memory. */
   let pages: { readonly json: Buffer; readonly docs: Page; readonly html: Buffer } | undefined;
   const made = () => {
@@ -28,14 +35,21 @@ export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async 
   app.get(
     '/openapi.json',
     {
-      config: { open: true, doc: { tag: 'Documentation', summary: 'This document, OpenAPI 3.1' } },
+      config: { open: true, doc: { tag: 'Documentation', summary: 'This document, OpenAPI 3.1', statuses: [429] } },
+      onRequest: (request, reply) => limit.take(request, reply),
       schema: { response: { 200: Type.Object({}, { additionalProperties: true }) } }
     },
     (_, reply) => reply.type('application/json; charset=utf-8').send(made().json)
   );
   app.get(
     '/docs',
-    { config: { open: true, doc: { tag: 'Documentation', summary: 'The same as a page', mediaType: HTML } } },
+    {
+      config: {
+        open: true,
+        doc: { tag: 'Documentation', summary: 'The same as a page', mediaType: HTML, statuses: [429] }
+      },
+      onRequest: (request, reply) => limit.take(request, reply)
+    },
     (_, reply) => send(reply, made().docs.policy, made().html)
   );
 };

@@ -1,4 +1,7 @@
 import { errorCodes } from 'fastify';
+import type { Part } from '../stream/bodies.ts';
+
+type Take = (whole: Pick<Buffer, 'length'>) => Promise<Part>;
 
 /** Taken for a body that does not say how long it is. */
 const FIRST_BYTES = 1_024;
@@ -20,34 +23,46 @@ export const isExactNumber = (value: unknown): value is object => exactJson.isRa
 /**
  * A request's body as JSON. Whole numbers beyond 2^53 keep their digits: see `isExactNumber`.
  *
+ * @param take waits for room for all of it; what has no length takes the most; undefined: nobody counts it
  * @throws {SyntaxError} what is not JSON, or not UTF-8  @throws {Error} FST_ERR_CTP_BODY_TOO_LARGE
  */
 export async function readExactBody(
   body: AsyncIterable<Buffer>,
   length: string | undefined,
-  mostBytes: number
+  mostBytes: number,
+  take?: Take
 ): Promise<unknown> {
-  return parseJson(await readText(body, length, mostBytes));
+  return parseJson(await readText(body, length, { mostBytes, take }));
 }
 
 /** Into one piece of memory: kept in pieces of a byte, as a body may come, it would take a hundred times as much. */
-async function readText(body: AsyncIterable<Buffer>, length: string | undefined, mostBytes: number): Promise<string> {
+async function readText(
+  body: AsyncIterable<Buffer>,
+  length: string | undefined,
+  { mostBytes, take }: { readonly mostBytes: number; readonly take: Take | undefined }
+): Promise<string> {
   const refuseAbove = (size: number) => {
     if (!(size <= mostBytes)) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
   };
   refuseAbove(Number(length ?? 0));
-  let whole = Buffer.alloc(Number(length ?? FIRST_BYTES));
-  let filled = 0;
-  for await (const piece of body) {
-    refuseAbove(filled + piece.length);
-    if (filled + piece.length > whole.length) {
-      const larger = Buffer.alloc(Math.max(2 * whole.length, filled + piece.length));
-      whole.copy(larger, 0, 0, filled);
-      whole = larger;
+  const part = await take?.({ length: Number(length ?? mostBytes) });
+  try {
+    let whole = Buffer.alloc(Number(length ?? FIRST_BYTES));
+    let filled = 0;
+    for await (const piece of body) {
+      refuseAbove(filled + piece.length);
+      if (filled + piece.length > whole.length) {
+        const larger = Buffer.alloc(Math.max(2 * whole.length, filled + piece.length));
+        whole.copy(larger, 0, 0, filled);
+        whole = larger;
+      }
+      filled += piece.copy(whole, filled);
+      part?.progress(filled);
     }
-    filled += piece.copy(whole, filled);
+    return decode(whole.subarray(0, filled));
+  } finally {
+    part?.release();
   }
-  return decode(whole.subarray(0, filled));
 }
 
 /** Bytes that are no UTF-8 are refused: replaced, they would make another request than was sent. */

@@ -5,7 +5,8 @@ import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { tellFailure } from '../errors.ts';
 import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
-import { createLimit } from '../limits.ts';
+import { createLimit, limitDocuments } from '../limits.ts';
+import type { HeldBodies } from '../stream/held-bodies.ts';
 import { Turns } from '../turns.ts';
 import type { CountWrongKey } from '../wrong-keys.ts';
 import { isLocalRequest } from './caller.ts';
@@ -45,6 +46,7 @@ interface RpcDeps {
   readonly countWrongKey: CountWrongKey;
   readonly budget: WorkBudget;
   readonly turns: Turns;
+  readonly bodies: HeldBodies;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -76,14 +78,15 @@ const pathOf = (path: string) => (path.includes(':coin') ? { params: CodeSchema 
  */
 export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app,
-  { rpc, document, authenticator, addressOf, countWrongKey, budget, turns }
+  { rpc, document, authenticator, addressOf, countWrongKey, budget, turns, bodies }
 ) => {
   const { bodyLimitBytes, batchLimit = BATCH_LIMIT, serves } = rpc;
+  const kept = new KeptResult(document);
   const discover = rpcMethod({
     summary: 'This description, OpenRPC 1.3.2',
     result: OpenRpcSchema,
     write: false,
-    run: () => document
+    run: () => kept
   });
   const table = new MethodTable({ ...rpc.methods, 'rpc.discover': discover });
   const hasKey = ({ headers }: FastifyRequest) => !authenticator.configured || authenticator.admits(headers, false);
@@ -91,7 +94,9 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(MEDIA_TYPES, async (request: FastifyRequest, body: AsyncIterable<Buffer>) => {
     const mostBytes = hasKey(request) ? bodyLimitBytes : Math.min(bodyLimitBytes, OPEN_BODY_BYTES);
-    return await readExactBody(body, request.headers['content-length'], mostBytes);
+    const isKnown = authenticator.admits(request.headers, false);
+    const take = (whole: Pick<Buffer, 'length'>) => bodies.take(addressOf(request.raw), request.raw, whole);
+    return await readExactBody(body, request.headers['content-length'], mostBytes, isKnown ? undefined : take);
   });
   app.setErrorHandler(async (caught: FastifyError | PlatformError, request, reply) => {
     const [status, body] = refusalOf(caught, bodyLimitBytes);
@@ -100,6 +105,8 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   });
   const writeTurns = new Turns({ atOnce: WRITES_AT_ONCE });
   const limit = createLimit(app, { name: 'rpc', max: rpc.requestsPerMinute, windowMs: 60_000, addressOf });
+
+  const documentLimit = limitDocuments(app, addressOf);
 
   const checkCode = ({ params }: FastifyRequest) => {
     const { coin } = params as { coin?: string };
@@ -174,11 +181,18 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     );
   }
   for (const path of ['/openrpc.json', '/:coin/openrpc.json']) {
-    const about = { tag: 'Documentation', summary: 'The JSON-RPC methods, OpenRPC 1.3.2' } as const;
+    const about = { tag: 'Documentation', summary: 'The JSON-RPC methods, OpenRPC 1.3.2', statuses: [429] } as const;
     app.get(
       path,
-      { config: { open: true, doc: about }, schema: pathOf(path), onRequest: async (request) => checkCode(request) },
-      async () => document
+      {
+        config: { open: true, doc: about },
+        schema: pathOf(path),
+        onRequest: async (request, reply) => {
+          await documentLimit.take(request, reply);
+          checkCode(request);
+        }
+      },
+      (_, reply) => reply.type(JSON_TYPE).send(kept.json)
     );
   }
 };

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import type { Cost } from '../ingress/work-budget.ts';
+import type { Part } from '../stream/bodies.ts';
 import type { Piece } from './streamed-result.ts';
 
 /** A shorter answer is sent whole. */
@@ -40,7 +41,10 @@ export async function sendPieces(
 }
 
 /** A body that is written slice by slice: Node's own pipe writes further ones while those before wait for their reader. */
-class PacedBody extends Readable {
+export class PacedBody extends Readable {
+  /** Counts a piece while it is in memory. */
+  count: ((piece: Buffer) => Promise<Part>) | undefined;
+
   readonly #head: Buffer[];
   readonly #pieces: AsyncGenerator<Piece>;
   readonly #pay: (cost: Cost) => Promise<void>;
@@ -62,8 +66,15 @@ class PacedBody extends Readable {
 
   async #write(response: ServerResponse): Promise<void> {
     for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) {
-      for (let at = 0; at < piece.length; at += SLICE_BYTES)
-        await written(response, piece.subarray(at, at + SLICE_BYTES));
+      const part = await this.count?.(piece);
+      try {
+        for (let at = 0; at < piece.length; at += SLICE_BYTES) {
+          part?.progress(at);
+          await written(response, piece.subarray(at, at + SLICE_BYTES));
+        }
+      } finally {
+        part?.release();
+      }
       await this.#pay({ bytes: piece.length });
     }
   }

@@ -40,7 +40,8 @@ const host = hostActor<HubAsks, Record<never, never>, HubNotices>({
     await database.close();
   },
   log,
-  mailboxLimit: MAILBOX_LIMIT
+  mailboxLimit: MAILBOX_LIMIT,
+  urgent: ['probe'] // a full mailbox is no database that is away
 });
 const database = openHubDatabase(data.database, {
   ...{ log, breaker: data.breaker, inspect: host.observe('circuitBreaker') },

@@ -6,6 +6,10 @@ interface TurnsOptions {
   readonly atOnce: number;
   /** How long one may wait for its turn. */
   readonly patienceMs?: number;
+  /** How many of one address may wait. */
+  readonly mostOfOne?: number;
+  /** How many may wait together; default: as many as there are connections. */
+  readonly mostWaiting?: number;
 }
 
 /** Who wants a turn. */
@@ -34,16 +38,26 @@ export class Turns {
   readonly #atOnce: number;
   readonly #ofOne: number;
   readonly #patienceMs: number;
+  readonly #mostOfOne: number;
+  readonly #mostWaiting: number;
   /** Under way, by address. */
   readonly #running = new TransientMap<string, number>();
   /** By address; the one whose turn is next comes first. */
   readonly #waiting = new Map<string, Waiting[]>();
   #count = 0;
+  #waits = 0;
 
-  constructor({ atOnce, patienceMs = PATIENCE_MS }: TurnsOptions) {
+  constructor({
+    atOnce,
+    patienceMs = PATIENCE_MS,
+    mostOfOne = MAX_WAITING,
+    mostWaiting = Number.POSITIVE_INFINITY
+  }: TurnsOptions) {
     this.#atOnce = atOnce;
     this.#ofOne = Math.max(1, Math.floor((atOnce * 3) / 4));
     this.#patienceMs = patienceMs;
+    this.#mostOfOne = mostOfOne;
+    this.#mostWaiting = mostWaiting;
   }
 
   /** Does the work when it is the asker's turn. @throws {PlatformError} ANSWERS_WAITING; and what `work` throws */
@@ -78,7 +92,8 @@ export class Turns {
   async #wait(asker: Asker): Promise<void> {
     const { address } = asker;
     const own = this.#waiting.get(address) ?? [];
-    if (own.length >= MAX_WAITING) refuse(`${own.length} other questions of this address wait for their turn`);
+    if (own.length >= this.#mostOfOne) refuse(`${own.length} other questions of this address wait for their turn`);
+    if (this.#waits >= this.#mostWaiting) refuse(`${this.#waits} other questions wait for their turn`);
     const turn = Promise.withResolvers<void>();
     const waiting: Waiting = {
       asker,
@@ -87,9 +102,11 @@ export class Turns {
     };
     this.#waiting.set(address, [...own, waiting]);
     const timer = setTimeout(() => this.#giveUp(waiting), this.#patienceMs);
+    this.#waits++;
     try {
       await turn.promise;
     } finally {
+      this.#waits--;
       clearTimeout(timer);
     }
   }

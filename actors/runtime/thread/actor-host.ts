@@ -23,6 +23,8 @@ export interface HostOptions<ToActor extends Protocol> {
   readonly stop: (graceMs: number) => Promise<void>;
   readonly log: Logger;
   readonly mailboxLimit?: number;
+  /** Asks that are taken even when the mailbox is full; few are under way at once. */
+  readonly urgent?: readonly (keyof ToActor & string)[];
   readonly beaconIntervalMs?: number;
 }
 
@@ -77,7 +79,7 @@ export function hostActor<
         ? log.error({ err: error, type }, 'request failed')
         : log.debug({ code: error.code, type }, error.message),
     mailboxLimit,
-    urgent: ['stop']
+    urgent: ['stop', ...(options.urgent ?? [])]
   });
   const tell = channel.tell.bind(channel) as Tell<HostNotices> & Tell<Told>;
   const fail = (thrown: unknown): never => {

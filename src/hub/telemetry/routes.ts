@@ -10,6 +10,7 @@ import { wholeNumber } from '../../service/parameters.ts';
 import { type InTurn, partsOf } from '../../service/rpc/calls.ts';
 import { sendPieces } from '../../service/rpc/sending.ts';
 import { StreamedResult } from '../../service/rpc/streamed-result.ts';
+import { Turns } from '../../service/turns.ts';
 import { PingSchema } from '../../wire/telemetry.ts';
 import { pagesOf } from '../pages.ts';
 import type { HubDatabase } from '../store/database.ts';
@@ -30,6 +31,8 @@ const BODY_LIMIT_BYTES = 8_192;
 const PER_MINUTE = 10;
 /** An installation sends one. */
 const PINGS_PER_DAY = 50;
+/** One is stored at a time: each locks what all writers wait for. Whoever must wait behind more is refused, and nobody else. */
+const PING_TURNS = { atOnce: 1, patienceMs: 5_000, mostOfOne: 16, mostWaiting: 128 };
 const PAGE_ROWS = 100;
 const DEFAULT_DAYS = 30;
 const MAX_DAYS = 365;
@@ -84,6 +87,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     readers: config.TELEMETRY_ADMIN_KEY === undefined ? [] : [config.TELEMETRY_ADMIN_KEY]
   });
   const enabled = config.TELEMETRY_ENABLED;
+  const pingTurns = new Turns(PING_TURNS);
   const census = new KeptCensus((days) => database.survey('takeCensus', days));
 
   app.post(
@@ -101,7 +105,9 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
     async ({ body, raw }) => {
       const address = addressOf(raw);
       const sender = { ...placeOf(address), ip_hash: hashOf(address, config.TELEMETRY_IP_SALT) };
-      await database.push('insertPing', body, sender);
+      const isGone = () => raw.socket.destroyed;
+      const store = () => database.push('insertPing', body, sender);
+      await pingTurns.take({ address: networkOf(address), isGone }, store);
       return { status: 'success' as const };
     }
   );

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '../../../src/db/core/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { openHubDatabase } from '../../../src/hub/store/database.ts';
@@ -54,4 +56,37 @@ test('health of three addresses, 297 at once, opens no circuit: all are answered
   for (const { json } of honest) assert.ok(json.result?.configs, JSON.stringify(json));
   for (const { json } of await crowd)
     assert.deepEqual([json.result.db, json.result.dbCircuit], [true, 'closed'], JSON.stringify(json));
+});
+
+test('usage pings of sixty addresses at once are refused to pingers alone', async (t) => {
+  const key = { 'x-api-key': 'a-key-of-this-hub' };
+  const hub = await runHub({ HUB_API_KEY: 'a-key-of-this-hub', TRUST_PROXY: '127.0.0.1' });
+  t.after(hub.stop);
+  const ping = async (n: number) => {
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': `203.0.113.${n}` };
+    const body = JSON.stringify({ install_id: randomUUID() });
+    return (await fetch(`${hub.url}/telemetry`, { method: 'POST', headers, body })).status;
+  };
+  await hub.call('pushchaintip', { coin: 'BTC', block_height: 1, block_time: 1 }, key);
+  const blocker = await connect(hub.database);
+  await blocker.query('START TRANSACTION');
+  await blocker.query("SELECT * FROM consensus_state WHERE key_name = 'last_seq' FOR UPDATE");
+  const counts = new Map<number, number>();
+  const crowd = Array.from({ length: 600 }, async (_, n) => {
+    const status = await ping(1 + (n % 60));
+    counts.set(status, (counts.get(status) ?? 0) + 1);
+  });
+  for (const end = Date.now() + 2_000; (counts.get(503) ?? 0) < 300 && Date.now() < end; ) await sleep(20);
+  const from = { 'x-forwarded-for': '203.0.113.200' };
+  const pushing = hub.call('pushchaintip', { coin: 'BTC', block_height: 2, block_time: 2 }, { ...key, ...from });
+  const { json } = await hub.call('getallconfigs', {}, { ...key, ...from });
+  assert.ok(json.result?.configs, JSON.stringify(json));
+  const health = await hub.call('health', {}, from);
+  assert.deepEqual([health.status, health.json.result.dbCircuit], [200, 'closed']);
+  assert.equal((await fetch(`${hub.url}/readyz`)).status, 200);
+  await blocker.end();
+  const pushed = (await pushing).json;
+  assert.ok(pushed.result, JSON.stringify(pushed));
+  await Promise.all(crowd);
+  assert.deepEqual([...counts.keys()].sort(), [200, 503]);
 });

@@ -57,3 +57,18 @@ test('nothing is done for who has left before its turn', async () => {
   await end('c1');
   await Promise.all([first, left, last]);
 });
+
+test('ANSWERS_WAITING: as many wait as may, of one address and together', async () => {
+  const turns = new Turns({ atOnce: 1, mostOfOne: 2, mostWaiting: 3 });
+  const { begun, ask, end } = works(turns);
+  const asked = ['a1', 'a2', 'a3'].map((name) => ask(name));
+  await assert.rejects(ask('a4'), { code: 'ANSWERS_WAITING', message: /2 other questions of this address/ });
+  asked.push(ask('b1'));
+  await assert.rejects(ask('c1'), { code: 'ANSWERS_WAITING', message: /3 other questions wait/ });
+  for (const name of ['a1', 'a2', 'b1', 'a3']) await end(name);
+  await Promise.all(asked);
+  assert.deepEqual(begun, ['a1', 'a2', 'b1', 'a3']);
+  const again = ask('d1');
+  await end('d1');
+  await again;
+});

@@ -1,6 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { SharedReads } from '../../service/shared-reads.ts';
 import type { HubDatabase } from '../store/database.ts';
+import type { PairAge } from '../store/prices/prices.ts';
 
 const PingSchema = Type.Object({
   status: Type.Union([Type.Literal('success'), Type.Literal('degraded')]),
@@ -18,9 +20,13 @@ const HealthSchema = Type.Object({
     })
   ),
   oracle_last_finalized_age_s: Type.Union([Type.Number(), Type.Null()], {
-    description: 'below 0 when the clock was set back since: stale too'
+    description:
+      'of the pair whose price is oldest, of those that a source still tells; below 0 when the clock was set back since: stale too'
   }),
   oracle_stale: Type.Boolean({ description: 'false on hubs that run no oracle' }),
+  oracle_stale_pair: Type.Optional(
+    Type.String({ description: 'the pair whose price is oldest, such as BTC/USD; absent while none is stale' })
+  ),
   oracle_staleness_threshold_s: NumberOrNull,
   clock_off_s: Type.Optional(
     Type.Number({
@@ -42,6 +48,9 @@ export interface OracleHealth {
 
 /** The methods that say how the hub is. @param oracle null: it finds no prices */
 export function stateMethods(database: HubDatabase, oracle: OracleHealth | null): Readonly<Record<string, RpcMethod>> {
+  const ages = new SharedReads<PairAge | null>();
+  const oldestOf = ({ clockOffMs }: OracleHealth) =>
+    ages.read('', () => database.readOnce('oldestPair', Math.floor((Date.now() + clockOffMs()) / 1_000)));
   return {
     ping: rpcMethod({
       isProbe: true,
@@ -58,18 +67,22 @@ export function stateMethods(database: HubDatabase, oracle: OracleHealth | null)
       summary: 'How the hub is; HTTP 503 while it is degraded',
       result: HealthSchema,
       write: false,
-      run: () => readHealth(database, oracle)
+      run: () => readHealth(database, oracle, oldestOf)
     })
   };
 }
 
+/** Reads the pair whose price is oldest: one read at a time, which all who ask meanwhile share. */
+type OldestOf = (oracle: OracleHealth) => Promise<PairAge | null>;
+
 async function readHealth(
   database: HubDatabase,
-  oracle: OracleHealth | null
+  oracle: OracleHealth | null,
+  oldestOf: OldestOf
 ): Promise<RpcAnswer<Static<typeof HealthSchema>>> {
   const db = await database.probe();
   const dbCircuit = database.circuit();
-  const prices = await readPriceHealth(database, db ? oracle : null);
+  const prices = await readPriceHealth(db ? oracle : null, oldestOf);
   const writes = database.takesWrites();
   const offS = Math.round((oracle?.clockOffMs() ?? 0) / 1_000);
   const isHealthy = db && writes && dbCircuit !== 'open' && !prices.oracle_stale;
@@ -91,12 +104,15 @@ const MOST_AHEAD_S = 60;
 const MOST_OFF_S = 60;
 
 /** Before the first round has prices their age is that of the search. */
-async function readPriceHealth(database: HubDatabase, oracle: OracleHealth | null) {
+async function readPriceHealth(oracle: OracleHealth | null, oldestOf: OldestOf) {
   if (oracle === null) return { oracle_last_finalized_age_s: null, oracle_stale: false };
-  const age = await database.readOnce('ageOfPrices', Math.floor((Date.now() + oracle.clockOffMs()) / 1_000));
+  const oldest = await oldestOf(oracle);
+  const age = oldest?.ageS ?? null;
   const searchS = (performance.now() - oracle.since) / 1_000;
+  const isStale = (age ?? searchS) > oracle.thresholdS || (age ?? 0) < -MOST_AHEAD_S;
   return {
     oracle_last_finalized_age_s: age,
-    oracle_stale: (age ?? searchS) > oracle.thresholdS || (age ?? 0) < -MOST_AHEAD_S
+    oracle_stale: isStale,
+    ...(isStale && oldest !== null ? { oracle_stale_pair: oldest.pair } : {})
   };
 }

@@ -17,7 +17,7 @@ import { selectFeePrices } from './prices/fee-prices.ts';
 import { insertOraclePrice, latestOraclePrices } from './prices/oracle-prices.ts';
 import { changesAfter, hasMoreAfter, highestMarks } from './prices/price-changes.ts';
 import { lacksRemovals } from './prices/price-removals.ts';
-import { ageOfPrices, currentPrice, newestSnapshots, pageOf } from './prices/prices.ts';
+import { currentPrice, newestSnapshots, oldestPair, pageOf } from './prices/prices.ts';
 import { recordRound } from './prices/record-round.ts';
 import { retractPrices } from './prices/retraction.ts';
 import { keepRound } from './prices/rounds.ts';
@@ -43,7 +43,7 @@ export const STATEMENTS = {
   ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
   ...{ insertPing, pageOfInstallations, prunePings, takeCensus },
   ...{ changesAfter, hasMoreAfter, highestMarks, lacksRemovals },
-  ...{ ageOfPrices, currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, pageOf, retractPrices },
+  ...{ currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, oldestPair, pageOf, retractPrices },
   ...{ insertReorg, selectReorgs },
   ...{ pruneOld },
   ...{ keepRound, recordRound },

@@ -248,6 +248,46 @@ test('a clock that was an hour ahead and is set right stops no prices, and no ag
   assert.ok(json.result.oracle_last_finalized_age_s < -3_000);
 });
 
+test('a pair of which sources disagree is stale in health, by name, though others are fresh; one that no source tells is not', async (t) => {
+  const prices = { BTC: 64_000, LTC: 80 };
+  let tick = 0;
+  const next = (price: number) => price + tick++ * 1e-6;
+  const gecko = await startPriceService((_, response) => {
+    const litecoin = { usd: next(80), eur: next(70) };
+    response.end(JSON.stringify({ bitcoin: { usd: next(64_000) }, litecoin }));
+  });
+  const kraken = await startPriceService((_, response) => {
+    const result = {
+      XXBTZUSD: { c: [String(next(prices.BTC)), '1'] },
+      XLTCZUSD: { c: [String(next(prices.LTC)), '1'] }
+    };
+    response.end(JSON.stringify({ error: [], result }));
+  });
+  const { hub } = await start(t, {
+    ...{ PRICE_SOURCES: 'coingecko,kraken', PRICE_SOURCE_COINGECKO_URL: gecko.url },
+    ...{ PRICE_SOURCE_KRAKEN_URL: kraken.url, ORACLE_ROUND_INTERVAL: '1000', ORACLE_STALENESS_THRESHOLD_S: '3' },
+    HUB_RATE_LIMIT_RPM: '10000'
+  });
+  await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
+  // As from a time when there was a source for it.
+  await sql(hub.database, "UPDATE price_snapshots SET status = 'finalized' WHERE coin_pair = 'DOGE/USD'");
+  assert.equal((await hub.call('health')).status, 200);
+  prices.BTC *= 1.2;
+  const { result } = await until('a stale price', async () => {
+    const { status, json } = await hub.call('health');
+    return status === 503 ? json : undefined;
+  });
+  assert.deepEqual([result.db, result.oracle_stale, result.oracle_stale_pair], [true, true, 'BTC/USD']);
+  assert.ok(result.oracle_last_finalized_age_s > 3);
+  assert.ok((await priceOf(hub, 'LTC/USD')).age_s <= 3);
+  prices.BTC = 64_000;
+  const again = await until('fresh prices', async () => {
+    const { status, json } = await hub.call('health');
+    return status === 200 ? json : undefined;
+  });
+  assert.equal(again.result.oracle_stale_pair, undefined);
+});
+
 test('a clock of this machine that is an hour off is told of; rows and ages have the time of the sources', async (t) => {
   const HOUR_S = 3_600;
   const at = () => Math.floor(Date.now() / 1_000) + HOUR_S;

@@ -142,14 +142,30 @@ export const lastOwnPrices = (connection: Connection, pairs: readonly string[]):
     [pairs]
   );
 
-/** Seconds since this hub's last round that has a finalized price; below 0 when the clock was set back. Null: none has. */
-export async function ageOfPrices(connection: Connection, now: Now): Promise<number | null> {
-  const [newest] = await rows<{ at: number }>(
+/** A pair, and how many seconds ago this hub found its price; below 0 when the clock was set back. */
+export interface PairAge {
+  readonly pair: string;
+  readonly ageS: number;
+}
+
+/**
+ * Returns the pair whose own price is oldest, of those that this hub had a price of and that a source told in its last round: one
+ * that is skipped since then is not hidden by the others. Null: there is none.
+ */
+export async function oldestPair(connection: Connection, now: Now): Promise<PairAge | null> {
+  const [oldest] = await rows<{ pair: string; at: number }>(
     connection,
-    `SELECT block_timestamp AS at FROM price_snapshots
-      WHERE status = 'finalized' AND origin = 'hub' ORDER BY id DESC LIMIT 1`
+    `SELECT told.coin_pair AS pair,
+            (SELECT MAX(own.round_number) FROM price_snapshots own
+              WHERE own.coin_pair = told.coin_pair AND own.status = 'finalized' AND own.origin = 'hub') AS last,
+            (SELECT p.block_timestamp FROM price_snapshots p
+              WHERE p.round_number = last AND p.coin_pair = told.coin_pair AND p.origin = 'hub') AS at
+       FROM price_snapshots told
+      WHERE told.origin = 'hub' AND (told.status = 'finalized' OR told.sources > 0)
+        AND told.round_number = (SELECT MAX(round_number) FROM price_snapshots WHERE origin = 'hub')
+     HAVING at IS NOT NULL ORDER BY at, pair LIMIT 1`
   );
-  return newest ? now - Number(newest.at) : null;
+  return oldest ? { pair: oldest.pair, ageS: now - Number(oldest.at) } : null;
 }
 
 /** Keeps a round that this hub found; one that has prices replaces its own one without any, as its next generation. */

@@ -59,7 +59,7 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
         const reads = new FairReads({ addressOf, budget });
         const asks = new FairReads({ addressOf, budget }, ASKS_AT_ONCE);
         const deps = { coins, hubAgeS, limit, reads, asks, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20, version };
-        liveRoutes(plugin, { ...deps, addressOf, log });
+        liveRoutes(plugin, { ...deps, addressOf, budget, log });
         apiRoutes(plugin, deps);
         pageRoutes(plugin, deps);
       });

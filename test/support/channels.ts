@@ -90,7 +90,7 @@ export async function serveChannels(t: TestContext, chain: MemoryChain) {
   });
   server.on('connection', (socket, raw) =>
     stream.take(socket, {
-      address: raw.url!.slice(1),
+      ...{ address: raw.url!.slice(1), budget },
       sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }),
       read: (question) => reads.take(chain.coin, { raw } as never, () => chain.coin.read(question))
     })
@@ -114,7 +114,6 @@ export async function serveChannels(t: TestContext, chain: MemoryChain) {
     if (message) {
       send({ action: 'subscribe', ...message });
       await until('SUBSCRIBED');
-      await sleep(600); // the blocks that stand are looked at
     }
     return { socket, frames, until, send };
   };

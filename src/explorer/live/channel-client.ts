@@ -1,11 +1,17 @@
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { WorkBudget } from '../../service/ingress/work-budget.ts';
 import type { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
+import { MessageMeter } from './channel-messages.ts';
 import { type Read, readState } from './channel-states.ts';
+import { subjectOf } from './channel-subjects.ts';
 import type { Subscription } from './channels.ts';
+import type { Followed } from './followed.ts';
 
 const SCHEMA_VERSION = 2;
+/** A frame takes some twenty microseconds to write. */
+const CALLS_OF_FRAME = 0.2;
 /** The frames that tell how something stands after a block. */
 export const UPDATES: Readonly<Record<string, string>> = {
   network: 'NETWORK_STATS',
@@ -19,38 +25,78 @@ export const UPDATES: Readonly<Record<string, string>> = {
 interface Brought {
   readonly subscriber: StreamSubscriber;
   readonly read: Read;
+  readonly budget: Pick<WorkBudget, 'charge' | 'pace'>;
+  /** What all clients of its network follow. */
+  readonly followed: Followed;
 }
 
 /** One connection, what it follows, and the frames that it is sent. */
 export class ChannelClient {
   readonly subscriber: StreamSubscriber;
   readonly read: Read;
-  readonly subscriptions = new Map<string, Subscription>();
+  readonly #subscriptions = new Map<string, Subscription>();
   readonly since = performance.now();
-  /** Settles once WELCOME is sent, which is the first frame. */
-  welcomed: Promise<void> = Promise.resolve();
+  /** Settles once WELCOME is sent, which is the first frame, and what its messages cost is paid. */
+  turn: Promise<void> = Promise.resolve();
   isCatchingUp = false;
-  /** Messages of this second. */
-  second = 0;
-  messages = 0;
+  readonly meter = new MessageMeter();
+  /** Messages that are not answered yet. */
+  underWay = 0;
+  readonly #budget: Brought['budget'];
+  readonly #followed: Followed;
   readonly #coin: Coin;
   readonly #log: Logger;
   /** Keys of subscriptions whose state it is to be sent. */
   readonly #due = new Set<string>();
   #isSending = false;
 
-  constructor(coin: Coin, log: Logger, { subscriber, read }: Brought) {
+  constructor(coin: Coin, log: Logger, { subscriber, read, budget, followed }: Brought) {
     this.#coin = coin;
     this.#log = log;
     this.subscriber = subscriber;
     this.read = read;
+    this.#budget = budget;
+    this.#followed = followed;
   }
 
-  /** Sends one frame. @param more members of the frame beside `data` */
+  get subscriptions(): ReadonlyMap<string, Subscription> {
+    return this.#subscriptions;
+  }
+
+  /** Follows a channel from now on, or by other filters. Who has gone follows nothing. */
+  follow(subscription: Subscription): void {
+    const { socket, address } = this.subscriber;
+    if (socket.readyState !== socket.OPEN) return;
+    const subject = this.#subscriptions.has(subscription.key) ? null : subjectOf(subscription);
+    if (subject) this.#followed.add(address, subject);
+    this.#subscriptions.set(subscription.key, subscription);
+  }
+
+  /** Ends a subscription. */
+  leave(key: string): void {
+    const subscription = this.#subscriptions.get(key);
+    const subject = subscription && subjectOf(subscription);
+    if (subject) this.#followed.remove(this.subscriber.address, subject);
+    this.#subscriptions.delete(key);
+  }
+
+  /** Ends all subscriptions. */
+  leaveAll(): void {
+    for (const key of [...this.#subscriptions.keys()]) this.leave(key);
+  }
+
+  /** Pays for a message: `turn` settles when nothing is owed. */
+  pay(): void {
+    this.turn = this.turn.then(() => this.#budget.pace(this.subscriber.address, { calls: 1 }));
+  }
+
+  /** Sends one frame, and charges it. @param more members of the frame beside `data` */
   send(type: string, data: object, more: object = {}): void {
     const { chain, network } = this.#coin.network;
     const frame = { type, chain, network, timestamp: Date.now(), data, ...more, schema_version: SCHEMA_VERSION };
-    this.subscriber.send(JSON.stringify(frame));
+    const text = JSON.stringify(frame);
+    this.#budget.charge(this.subscriber.address, { calls: CALLS_OF_FRAME, bytes: text.length });
+    this.subscriber.send(text);
   }
 
   /** Sends how what a subscription is about stands now. @throws what the client's `read` throws */
@@ -73,7 +119,7 @@ export class ChannelClient {
   /** Ends a subscription that wanted to be told once. */
   endOnce({ channel, about, filters, key }: Subscription): void {
     if (!filters.once) return;
-    this.subscriptions.delete(key);
+    this.leave(key);
     this.send('UNSUBSCRIBED', { channel, ...about, reason: 'once' });
   }
 

@@ -4,18 +4,25 @@ import type { Coin } from '../coins.ts';
 import { type Advance, Advances, nameOf, type Row, type Subject, type SubjectActions } from './advance.ts';
 import { type ChannelClient, project, UPDATES } from './channel-client.ts';
 import { newestOf } from './channel-states.ts';
+import { EVERYTHING, isWanted, OF_ACTIONS, subjectOf } from './channel-subjects.ts';
 import type { Subscription } from './channels.ts';
+import type { Followed } from './followed.ts';
 import { MempoolWatch } from './mempool-watch.ts';
 import { framesOf, REQUIRED, readRequired } from './outcomes.ts';
 
 const KEPT_BLOCKS = 100;
 const KEPT_REORGS = 100;
 const NO_ACTIONS: SubjectActions = { rows: [], isCut: false };
-const EVERYTHING: Subject = { type: 'recent', query: 'all' };
-/** Channels that are sent each action of theirs. */
-const OF_ACTIONS: Readonly<Record<string, Subject['type']>> = { address: 'address', token: 'token' };
 
 type Frames = ReturnType<typeof framesOf>;
+
+/** Those who are told. */
+interface Listeners {
+  /** Returns those that listen now. */
+  readonly clients: () => Iterable<ChannelClient>;
+  /** What they follow. */
+  readonly followed: Followed;
+}
 
 /** A reorg that was told. */
 interface Reorg {
@@ -31,6 +38,7 @@ export class ChannelNews {
   readonly #advances: Advances;
   readonly #log: Logger;
   readonly #clients: () => Iterable<ChannelClient>;
+  readonly #followed: Followed;
   /** Newest first; empty until the first look. */
   #known: readonly Row[] = [];
   #mark: string | null = null;
@@ -42,12 +50,17 @@ export class ChannelNews {
   readonly #mempool = new MempoolWatch();
   #isWatching = false;
 
-  /** @param clients returns those that listen now */
-  constructor(coin: Coin, log: Logger, clients: () => Iterable<ChannelClient>) {
+  constructor(coin: Coin, log: Logger, { clients, followed }: Listeners) {
     this.#coin = coin;
     this.#advances = new Advances(coin);
     this.#log = log;
     this.#clients = clients;
+    this.#followed = followed;
+  }
+
+  /** Settles once the blocks that stand are known: what becomes of them from now on is told. Never rejects. */
+  async begin(): Promise<void> {
+    if (this.#known.length === 0) await this.look();
   }
 
   /** Looks for new blocks, and tells them. Ends when they are read: it waits for no client. Never rejects. */
@@ -75,7 +88,7 @@ export class ChannelNews {
     if (mark === null || (mark === this.#mark && this.#known.length > 0)) return;
     try {
       const isFirst = this.#known.length === 0;
-      const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#subjects());
+      const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#followed.subjects);
       if (advance) {
         const required = isFirst ? [] : await this.#readRequired(advance);
         const newest = Number((await newestOf(this.#coin.read))?.['action_index'] ?? 0);
@@ -134,12 +147,6 @@ export class ChannelNews {
       this.#isWatching = false;
     }
   }
-
-  /** Returns what is read of each advance, each once. */
-  #subjects(): Subject[] {
-    const all = [...this.#clients()].flatMap(({ subscriptions }) => subjectsOf(subscriptions.values()));
-    return [...new Map(all.map((subject) => [nameOf(subject), subject])).values()];
-  }
 }
 
 /** Sends a client what needs no reading, a reorg and blocks first; states follow when its reads have their turn. */
@@ -170,26 +177,11 @@ function tell(client: ChannelClient, advance: Advance, required: Frames): void {
     if (fork !== null || skippedTo !== null) return true;
     if (blocks.length === 0) return false;
     if (!(channel in OF_ACTIONS)) return true;
-    const { rows, isCut } = actionsOf(subjectOf(channel, about));
+    const { rows, isCut } = actionsOf(subjectOf({ channel, about }));
     return isCut || rows.some((row) => isWanted(filters, row['action']));
   };
   client.sendUpdates(followed.filter(isDue).map(({ key }) => key));
 }
-
-/** Returns the subjects of some subscriptions. */
-export const subjectsOf = (subscriptions: Iterable<Subscription>): Subject[] =>
-  [...subscriptions].flatMap(({ channel, about }) => subjectOf(channel, about) ?? []);
-
-/** Returns the subject whose actions a channel hangs on; null: it hangs on blocks alone. */
-export function subjectOf(channel: string, about: Readonly<Record<string, string>>): Subject | null {
-  if (channel === 'actions') return EVERYTHING;
-  const type = OF_ACTIONS[channel];
-  return type ? { type, query: (about['address'] ?? about['tick'])! } : null;
-}
-
-/** Tells whether the filters of a subscription let an action or a frame of this name through. */
-export const isWanted = ({ types }: Subscription['filters'], name: unknown): boolean =>
-  types === null || types.includes(String(name));
 
 function blockOf({ block_index, block_hash, timestamp, actions }: Row) {
   const counts = Object.values((actions ?? {}) as Readonly<Record<string, string>>).map(Number);

@@ -1,25 +1,29 @@
 import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { WorkBudget } from '../../service/ingress/work-budget.ts';
 import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
 import type { Row } from './advance.ts';
 import { ChannelClient } from './channel-client.ts';
-import { ChannelNews, isWanted, subjectOf, subjectsOf } from './channel-news.ts';
+import { FLOODED, MESSAGE_LIMITS, readMessage } from './channel-messages.ts';
+import { ChannelNews } from './channel-news.ts';
 import { newestOf, type Read, readRows } from './channel-states.ts';
+import { isWanted, subjectOf } from './channel-subjects.ts';
 import { CHANNELS, ChannelFault, readSubscriptions, type Subscription, TYPES } from './channels.ts';
-import { namesOf, whoGivesWay } from './full-pool.ts';
+import { Followed } from './followed.ts';
 import { actionOf } from './outcomes.ts';
 
 /** As clients in use know them, and are told in WELCOME. */
-const LIMITS = { subscriptions: 25, messagesPerS: 10, messageBytes: 1_024, perAddress: 5 } as const;
+const LIMITS = { subscriptions: 25, perAddress: 5 } as const;
+/** Messages of one client that wait for their answer. */
+const MAX_UNDER_WAY = 25;
 /** Bounds of what a client is sent at once: the frames of one block fit. */
 const SEND_LIMITS = { sends: 1_000, bytes: 128 * 1_024 } as const;
-/** Of one network: connections, and what is read for each block. */
+/** Connections of one network. */
 const MAX_CLIENTS = 1_000;
-const MAX_SUBJECTS = 500;
 const LOOK_INTERVAL_MS = 500;
 const MEMPOOL_INTERVAL_MS = 2_000;
 const PING_INTERVAL_MS = 30_000;
@@ -35,6 +39,7 @@ interface Connection {
   readonly address: string;
   readonly sendBuffer: () => SendBuffer;
   readonly read: Read;
+  readonly budget: Pick<WorkBudget, 'charge' | 'pace'>;
 }
 
 /** Connections that follow channels of one network, and their messages. */
@@ -43,6 +48,7 @@ export class ChannelStream {
   readonly #log: Logger;
   readonly #version: string;
   readonly #clients = new Map<StreamSubscriber, ChannelClient>();
+  readonly #followed = new Followed();
   readonly #news: ChannelNews;
   readonly #timers: NodeJS.Timeout[];
 
@@ -50,7 +56,7 @@ export class ChannelStream {
     this.#coin = coin;
     this.#log = log;
     this.#version = version;
-    this.#news = new ChannelNews(coin, log, () => this.#clients.values());
+    this.#news = new ChannelNews(coin, log, { clients: () => this.#clients.values(), followed: this.#followed });
     this.#timers = [
       setInterval(() => void this.#news.look(), LOOK_INTERVAL_MS),
       setInterval(() => void this.#news.watch(), MEMPOOL_INTERVAL_MS),
@@ -66,21 +72,22 @@ export class ChannelStream {
     else if (place === null) socket.close(CLOSE.busy, 'too many connections');
     else {
       if (place !== 'free') {
-        this.#clients.delete(place);
+        this.#forget(place);
         place.socket.close(CLOSE.busy, 'too many connections');
       }
       this.#begin(socket, connection);
     }
   }
 
-  #begin(socket: WebSocket, { address, sendBuffer, read }: Connection): void {
+  #begin(socket: WebSocket, { address, sendBuffer, read, budget }: Connection): void {
     const subscriber = new StreamSubscriber(socket, address, sendBuffer, SEND_LIMITS);
-    const client = new ChannelClient(this.#coin, this.#log, { subscriber, read });
+    const client = new ChannelClient(this.#coin, this.#log, { subscriber, read, budget, followed: this.#followed });
     socket.on('error', () => socket.terminate());
-    socket.on('close', () => this.#clients.delete(subscriber));
-    socket.on('message', (data) => void this.#answer(client, data as Buffer));
+    socket.on('close', () => this.#forget(subscriber));
+    socket.on('message', (data) => this.#hear(client, data as Buffer));
+    for (const control of ['ping', 'pong']) socket.on(control, () => this.#hear(client, null));
     this.#clients.set(subscriber, client);
-    client.welcomed = this.#welcome(client);
+    client.turn = this.#welcome(client);
   }
 
   /** Ends all connections. */
@@ -90,6 +97,7 @@ export class ChannelStream {
   }
 
   async #welcome(client: ChannelClient): Promise<void> {
+    await this.#news.begin();
     const newest = await newestOf(client.read).catch(() => null);
     const report = this.#coin.report();
     client.send('WELCOME', {
@@ -99,8 +107,8 @@ export class ChannelStream {
       latest_action_index: String(newest?.['action_index'] ?? 0),
       limits: {
         max_subscriptions: LIMITS.subscriptions,
-        max_message_rate: LIMITS.messagesPerS,
-        max_message_size: LIMITS.messageBytes,
+        max_message_rate: MESSAGE_LIMITS.perS,
+        max_message_size: MESSAGE_LIMITS.bytes,
         max_connections_per_ip: LIMITS.perAddress
       },
       channels: CHANNELS,
@@ -111,12 +119,32 @@ export class ChannelStream {
     client.subscriber.begin();
   }
 
+  #forget(subscriber: StreamSubscriber): void {
+    this.#clients.get(subscriber)?.leaveAll();
+    this.#clients.delete(subscriber);
+  }
+
+  /** @param data null: a ping or a pong */
+  #hear(client: ChannelClient, data: Buffer | null): void {
+    const { subscriber, meter } = client;
+    const verdict = meter.count(data === null ? 'control' : 'message');
+    if (verdict === 'ended') subscriber.socket.terminate();
+    else if (verdict === 'cut') subscriber.drop(FLOODED);
+    else if (verdict === 'refused')
+      client.send('error', { code: 'RATE_LIMITED', message: `at most ${MESSAGE_LIMITS.perS} messages a second` });
+    else if (verdict === 'taken' && data !== null) void this.#answer(client, data);
+  }
+
   async #answer(client: ChannelClient, data: Buffer): Promise<void> {
     let id: unknown;
+    client.underWay++;
     try {
-      const message = readMessage(client, data);
+      if (client.underWay > MAX_UNDER_WAY)
+        throw new ChannelFault('RATE_LIMITED', `${MAX_UNDER_WAY} earlier messages wait for their answer`);
+      const message = readMessage(data);
       ({ id } = message);
-      await client.welcomed;
+      client.pay();
+      await client.turn;
       await this.#serve(client, message);
     } catch (caught) {
       const fault =
@@ -124,6 +152,8 @@ export class ChannelStream {
       if (!(caught instanceof ChannelFault))
         this.#log.debug({ err: PlatformError.from(caught) }, 'no answer to a message');
       client.send('error', { code: fault.code, message: fault.message }, withId(id));
+    } finally {
+      client.underWay--;
     }
   }
 
@@ -133,7 +163,7 @@ export class ChannelStream {
     if (action === 'subscribe') return await this.#subscribe(client, message);
     if (action === 'unsubscribe') {
       for (const { key, channel, about } of readSubscriptions(message)) {
-        client.subscriptions.delete(key);
+        client.leave(key);
         client.send('UNSUBSCRIBED', { channel, ...about }, withId(id));
       }
       return;
@@ -156,7 +186,7 @@ export class ChannelStream {
       throw new ChannelFault('SUBSCRIPTION_LIMIT', `at most ${LIMITS.subscriptions} subscriptions of one connection`);
     this.#makeRoom(client, added);
     for (const { channel, about, filters, key } of asked) {
-      client.subscriptions.set(key, { channel, about, filters, key });
+      client.follow({ channel, about, filters, key });
       const ignored = Object.keys(about).length === 0 ? { ignored_filters: [] } : {};
       client.send('SUBSCRIBED', { channel, ...about, filters, active_filters: filters, ...ignored }, withId(id));
     }
@@ -165,22 +195,14 @@ export class ChannelStream {
     if (snapshot === true) for (const each of asked) await client.sendState(each, 'SNAPSHOT');
   }
 
-  /** Sees that what is read for each block stays bounded. @see whoGivesWay  @throws {ChannelFault} SUBSCRIPTION_LIMIT */
+  /** Sees that what is read for each block stays bounded. @see Followed.whoGivesWay  @throws {ChannelFault} SUBSCRIPTION_LIMIT */
   #makeRoom({ subscriber: { address } }: ChannelClient, added: readonly Subscription[]): void {
-    const more = namesOf(subjectsOf(added));
-    for (let way = this.#wayFor(address, more); way !== 'room'; way = this.#wayFor(address, more)) {
+    const more = added.flatMap((each) => subjectOf(each) ?? []);
+    const find = () => this.#followed.whoGivesWay(address, more);
+    for (let way = find(); way !== 'room'; way = find()) {
       if (way === null) throw new ChannelFault('SUBSCRIPTION_LIMIT', 'the server follows no more: try again later');
       this.#giveUpNewest(way.address);
     }
-  }
-
-  #wayFor(address: string, more: ReadonlySet<string>) {
-    const followed = new Map<string, ReadonlySet<string>>();
-    for (const { subscriber, subscriptions } of this.#clients.values()) {
-      const before = followed.get(subscriber.address) ?? new Set<string>();
-      followed.set(subscriber.address, before.union(namesOf(subjectsOf(subscriptions.values()))));
-    }
-    return whoGivesWay(followed, { address, more, most: MAX_SUBJECTS });
   }
 
   /** Ends the newest subscription of an address that is about something. */
@@ -188,9 +210,9 @@ export class ChannelStream {
     const own = [...this.#clients.values()].filter(({ subscriber }) => subscriber.address === address);
     const [client, newest] = own
       .flatMap((each) => [...each.subscriptions.values()].map((subscription) => [each, subscription] as const))
-      .filter(([, { channel, about }]) => subjectOf(channel, about) !== null)
+      .filter(([, subscription]) => subjectOf(subscription) !== null)
       .at(-1)!;
-    client.subscriptions.delete(newest.key);
+    client.leave(newest.key);
     client.send('UNSUBSCRIBED', { channel: newest.channel, ...newest.about, reason: 'crowded' });
   }
 
@@ -212,7 +234,7 @@ export class ChannelStream {
       if (fork !== null) client.send('REORG', { block_index: String(fork) }, { catch_up: true });
       const found = new Map<number, Row>();
       for (const { channel, about, filters } of asked) {
-        const subject = subjectOf(channel, about);
+        const subject = subjectOf({ channel, about });
         if (!subject) continue;
         for (const row of await readRows(client.read, 'history', subject)) {
           const index = Number(row['action_index']);
@@ -246,22 +268,3 @@ export class ChannelStream {
 }
 
 const withId = (id: unknown): object => (id === undefined ? {} : { id });
-
-/** A message of a client. @throws {ChannelFault} RATE_LIMITED, INVALID_PARAMS, INVALID_ACTION */
-function readMessage(client: ChannelClient, data: Buffer): Readonly<Record<string, unknown>> {
-  const second = Math.floor(performance.now() / 1_000);
-  client.messages = client.second === second ? client.messages + 1 : 1;
-  client.second = second;
-  if (client.messages > LIMITS.messagesPerS)
-    throw new ChannelFault('RATE_LIMITED', `at most ${LIMITS.messagesPerS} messages a second`);
-  if (data.length > LIMITS.messageBytes)
-    throw new ChannelFault('INVALID_PARAMS', `a message has at most ${LIMITS.messageBytes} bytes`);
-  try {
-    const message: unknown = JSON.parse(String(data));
-    if (typeof message === 'object' && message !== null && !Array.isArray(message))
-      return message as Readonly<Record<string, unknown>>;
-  } catch {
-    // It is told below.
-  }
-  throw new ChannelFault('INVALID_ACTION', 'a message is a JSON object with an action');
-}

@@ -8,6 +8,7 @@ import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { AddressReader } from '../../service/address.ts';
 import { errorHandler } from '../../service/errors.ts';
+import type { WorkBudget } from '../../service/ingress/work-budget.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { readSendBuffer, type SendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
@@ -40,11 +41,13 @@ const CHANNEL_DOC = {
 
 type LiveDeps = Pick<ApiDeps, 'coins' | 'limit' | 'reads' | 'version'> & {
   readonly addressOf: AddressReader;
+  readonly budget: WorkBudget;
   readonly log: Logger;
 };
 
 /** `/{COIN}/api/stream`: what is new, as it comes; `/{COIN}/api/websocket`: the same by channels, as clients in use ask for it. */
-export function liveRoutes(app: FastifyInstance, { coins, limit, reads, addressOf, log, version }: LiveDeps): void {
+export function liveRoutes(app: FastifyInstance, deps: LiveDeps): void {
+  const { coins, limit, reads, addressOf, budget, log, version } = deps;
   void app.register(async (plugin) => {
     const sockets = acceptWebSockets(plugin);
     const streams = new StreamsByCoin((coin) => new LiveStream(coin, log));
@@ -76,7 +79,7 @@ export function liveRoutes(app: FastifyInstance, { coins, limit, reads, addressO
       const address = addressOf(request.raw);
       sockets.open(request, reply, (socket, connection) =>
         channels.of(coin).take(socket, {
-          ...{ address, sendBuffer: bufferOf(socket, connection) },
+          ...{ address, budget, sendBuffer: bufferOf(socket, connection) },
           read: (question) => reads.take(coin, request, () => coin.read(question))
         })
       );

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../../../src/errors.ts';
 import { type Advance, Advances, type Row, type Subject } from '../../../src/explorer/live/advance.ts';
-import { whoGivesWay } from '../../../src/explorer/live/full-pool.ts';
+import { Followed } from '../../../src/explorer/live/followed.ts';
 import type { Question, Reply } from '../../../src/explorer/question.ts';
 
 const token = (query: string): Subject => ({ type: 'token', query });
@@ -97,16 +97,27 @@ test('blocks are told although the tip moves whenever a subject is read', async 
 });
 
 test('an address that follows the most gives way to one that follows less, and to no other', () => {
-  const followed = new Map([
-    ['many', new Set(['a', 'b', 'c', 'd'])],
-    ['few', new Set(['e'])]
-  ]);
-  const ask = (address: string, more: string[], most: number) =>
-    whoGivesWay(followed, { address, more: new Set(more), most });
+  const ask = (address: string, more: readonly string[], most: number) => {
+    const followed = new Followed(most);
+    for (const name of ['a', 'b', 'c', 'd']) followed.add('many', token(name));
+    followed.add('few', token('e'));
+    return followed.whoGivesWay(address, more.map(token));
+  };
   assert.equal(ask('few', ['f'], 6), 'room');
   assert.equal(ask('new', ['a'], 5), 'room', 'what is read already costs nothing more');
   assert.deepEqual(ask('few', ['f'], 5), { address: 'many' });
   assert.deepEqual(ask('new', ['f', 'g', 'h'], 5), { address: 'many' });
   assert.equal(ask('new', ['f', 'g', 'h', 'i'], 5), null, 'it would follow as much');
   assert.equal(ask('many', ['f'], 5), null);
+});
+
+test('a subject is followed until the last one leaves that follows it', () => {
+  const followed = new Followed(1);
+  const [first, second] = [followed.add('one', token('a')), followed.add('other', token('a'))];
+  assert.equal(first, second, 'all share it');
+  followed.remove('one', token('a'));
+  assert.deepEqual(followed.subjects, [token('a')]);
+  assert.equal(followed.whoGivesWay('one', [token('b')]), null);
+  followed.remove('other', token('a'));
+  assert.deepEqual([followed.subjects, followed.whoGivesWay('one', [token('b')])], [[], 'room']);
 });

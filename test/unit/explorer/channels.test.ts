@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
 import { MemoryChain, serveChannels } from '../../support/channels.ts';
 
 const pairs = (count: number) => ({
@@ -74,4 +76,50 @@ test('a client that knows an action of a block that is gone is sent the actions 
   };
   assert.deepEqual(await catchUp(6), ['REORG 9', 'NEW_ACTION 5', 'NEW_ACTION 6', 'NEW_ACTION 7']);
   assert.deepEqual(await catchUp(7), [], 'nobody knew action 7 of the block that is gone');
+});
+
+test('messages and frames are paid for; a flood is told once a second, and cut', async (t) => {
+  const { budget, follow } = await serveChannels(t, new MemoryChain(3));
+  const charge = t.mock.method(budget, 'charge');
+  const talker = await follow('talker');
+  const ticks = Array.from({ length: 25 }, (_, n) => `T${n}`);
+  const ask = { action: 'subscribe', channels: ['token'], params: { ticks } };
+  const paid = () =>
+    charge.mock.calls
+      .filter(({ arguments: [address] }) => address === 'talker')
+      .reduce((sum, { arguments: [, { calls = 0, bytes = 0 }] }) => sum + calls + bytes / 8_000, 0);
+  const before = paid();
+  for (let n = 0; n < 5; n++) talker.send({ ...ask, id: n });
+  await talker.until('SUBSCRIBED', ({ id, data }) => id === 4 && data['tick'] === 'T24');
+  assert.ok(paid() - before >= 5 + 5 * 25 * 0.2, `${paid() - before} tokens for 5 messages and 125 frames`);
+  const began = Date.now();
+  for (let n = 0; n < 90; n++) talker.send({ action: 'ping' });
+  await sleep(300);
+  assert.equal(talker.socket.readyState, WebSocket.OPEN);
+  const refusals = talker.frames.filter(({ data }) => data['code'] === 'RATE_LIMITED');
+  assert.ok(refusals.length >= 1 && refusals.length <= 2 + (Date.now() - began) / 1_000, `${refusals.length}`);
+  const closed = once(talker.socket, 'close') as Promise<[number, Buffer]>;
+  for (let n = 0; n < 20; n++) talker.socket.ping();
+  const [code, reason] = await closed;
+  assert.deepEqual([code, String(reason)], [1008, 'more than 100 messages in 10 s']);
+});
+
+test('what has gone follows nothing: its subjects make room for others', async (t) => {
+  const { follow } = await serveChannels(t, new MemoryChain(3));
+  const ticks = (name: string) => ({
+    channels: ['token'],
+    params: { ticks: Array.from({ length: 25 }, (_, n) => name + n) }
+  });
+  const crowd = await Promise.all(Array.from({ length: 20 }, (_, n) => follow(`a${n}`, ticks(`T${n}X`))));
+  const late = await follow('late');
+  late.send({ action: 'subscribe', ...ticks('T0X') });
+  await late.until('SUBSCRIBED', ({ data }) => data['tick'] === 'T0X24');
+  late.send({ action: 'unsubscribe', ...ticks('T0X') });
+  await late.until('UNSUBSCRIBED', ({ data }) => data['tick'] === 'T0X24');
+  late.send({ action: 'subscribe', ...ticks('NEW') });
+  assert.equal((await late.until('error')).data['code'], 'SUBSCRIPTION_LIMIT');
+  crowd[0]!.socket.terminate();
+  await sleep(200);
+  late.send({ action: 'subscribe', ...ticks('NEW') });
+  await late.until('SUBSCRIBED', ({ data }) => data['tick'] === 'NEW24');
 });

@@ -5,7 +5,8 @@ import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
-import { type Advance, Advances, nameOf, type Row, type Subject } from './advance.ts';
+import { type Advance, Advances, type Row, type Subject } from './advance.ts';
+import { Followed } from './followed.ts';
 
 /** What a new connection brings. */
 export interface LiveConnection {
@@ -27,12 +28,14 @@ const LIMITS = { sends: 200, bytes: 256 * 1024 } as const;
 const SERVICE_RESTART = 1012;
 const TRY_LATER = 1013;
 const POLICY_VIOLATION = 1008;
+const CROWDED = 'too many addresses and tokens are followed';
 
 /** New blocks of one network, and the actions in them of an address or a token, to all who subscribed. */
 export class LiveStream {
   readonly #coin: Coin;
   readonly #advances: Advances;
   readonly #log: Logger;
+  readonly #followed: Followed;
   readonly #subscribers = new Map<StreamSubscriber, Subject | null>();
   readonly #timers: NodeJS.Timeout[];
   /** Newest first; empty while nobody listens. */
@@ -41,7 +44,8 @@ export class LiveStream {
   #mark: string | null = null;
   #isLooking = false;
 
-  constructor(coin: Coin, log: Logger) {
+  constructor(coin: Coin, log: Logger, followed = new Followed()) {
+    this.#followed = followed;
     this.#coin = coin;
     this.#advances = new Advances(coin);
     this.#log = log;
@@ -57,9 +61,10 @@ export class LiveStream {
     const place = placeFor(this.#subscribers.keys(), address, MAX_SUBSCRIBERS);
     if (own >= MAX_PER_ADDRESS) socket.close(POLICY_VIOLATION, `at most ${MAX_PER_ADDRESS} of one address`);
     else if (place === null) socket.close(TRY_LATER, 'too many subscribers');
+    else if (subject && !this.#makeRoom(address, subject)) socket.close(TRY_LATER, CROWDED);
     else {
       if (place !== 'free') {
-        this.#subscribers.delete(place);
+        this.#forget(place);
         place.socket.close(TRY_LATER, 'too many subscribers');
       }
       this.#take(socket, { address, subject, sendBuffer });
@@ -70,9 +75,9 @@ export class LiveStream {
     const subscriber = new StreamSubscriber(socket, address, sendBuffer, LIMITS);
     socket.on('error', () => socket.terminate());
     socket.on('message', () => subscriber.drop('this stream takes no messages'));
-    socket.on('close', () => this.#subscribers.delete(subscriber));
-    if (this.#subscribers.size === 0) this.#forget();
-    this.#subscribers.set(subscriber, subject);
+    socket.on('close', () => this.#forget(subscriber));
+    if (this.#subscribers.size === 0) this.#forgetBlocks();
+    this.#subscribers.set(subscriber, subject && this.#followed.add(address, subject));
     if (this.#known[0]) this.#begin(subscriber);
   }
 
@@ -87,9 +92,30 @@ export class LiveStream {
     subscriber.send(JSON.stringify({ type: 'ready', block_index: this.#known[0]?.block_index ?? null }));
   }
 
-  #forget(): void {
+  #forgetBlocks(): void {
     this.#known = [];
     this.#mark = null;
+  }
+
+  #forget(subscriber: StreamSubscriber): void {
+    const subject = this.#subscribers.get(subscriber);
+    if (subject) this.#followed.remove(subscriber.address, subject);
+    this.#subscribers.delete(subscriber);
+  }
+
+  /** Ends the newest subscribers of addresses that follow more until a subject has room. @returns whether it has */
+  #makeRoom(address: string, subject: Subject): boolean {
+    const find = () => this.#followed.whoGivesWay(address, [subject]);
+    for (let way = find(); way !== 'room'; way = find()) {
+      if (way === null) return false;
+      const { address: largest } = way;
+      const [newest] = [...this.#subscribers]
+        .filter(([each, followed]) => each.address === largest && followed !== null)
+        .at(-1)!;
+      this.#forget(newest);
+      newest.socket.close(TRY_LATER, CROWDED);
+    }
+    return true;
   }
 
   async #look(): Promise<void> {
@@ -111,7 +137,7 @@ export class LiveStream {
 
   async #advance(): Promise<void> {
     const isFirst = this.#known.length === 0;
-    const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#subjects());
+    const advance = await this.#advances.read(this.#known, isFirst ? [] : this.#followed.subjects);
     if (!advance) return;
     const standing = this.#known.filter(({ block_index }) => block_index <= (advance.fork ?? block_index));
     this.#known = [...advance.blocks].reverse().concat(standing).slice(0, KEPT_BLOCKS);
@@ -119,19 +145,6 @@ export class LiveStream {
       if (!subscriber.isLive) this.#begin(subscriber);
       else if (!isFirst) for (const message of messagesOf(advance, subject)) subscriber.send(message);
     }
-  }
-
-  /** Each once, by what it names. */
-  #subjects(): Subject[] {
-    const subjects = new Map<string, Subject>();
-    for (const [subscriber, subject] of this.#subscribers) {
-      if (!subject) continue;
-      const name = nameOf(subject);
-      const shared = subjects.get(name) ?? subject;
-      subjects.set(name, shared);
-      this.#subscribers.set(subscriber, shared);
-    }
-    return [...subjects.values()];
   }
 
   #ping(): void {

@@ -3,6 +3,14 @@ import { PlatformError } from '../errors.ts';
 import { databaseKey } from '../wire/data/database.ts';
 import type { AddressReader } from './address.ts';
 import { databaseOf } from './parameters.ts';
+import { prefixOf } from './prefix.ts';
+
+type State = Awaited<ReturnType<ReturnType<FastifyInstance['createRateLimit']>>>;
+const isFull = (state: State, increment: boolean): boolean =>
+  !state.isAllowed && (increment ? state.isExceeded : state.remaining <= 0);
+
+/** Of a network of IPv6 (48 bits), as many times as much as each of its addresses has. */
+const NETWORK = 16;
 
 /** A budget of requests by address. */
 export interface Limit {
@@ -31,18 +39,30 @@ export function createLimit(
     perDatabase = false
   }: { name: string; max: number; windowMs: number; addressOf: AddressReader; perDatabase?: boolean }
 ): Limit {
+  const keyOf = (request: FastifyRequest, address: string) =>
+    perDatabase ? `${address} ${databaseKey(databaseOf(request))}` : address;
+  const networkOf = (request: FastifyRequest) => prefixOf(addressOf(request.raw), 48);
   const count = app.createRateLimit({
     max,
     timeWindow: windowMs,
-    keyGenerator: (request) => {
-      const address = addressOf(request.raw);
-      return perDatabase ? `${address} ${databaseKey(databaseOf(request))}` : address;
-    }
+    keyGenerator: (request) => keyOf(request, addressOf(request.raw))
+  });
+  const countNetwork = app.createRateLimit({
+    max: NETWORK * max,
+    timeWindow: windowMs,
+    keyGenerator: (request) => keyOf(request, networkOf(request))
   });
   // One after the other: of those counted in one turn of the event loop, the store would tell each the sum of all.
   let turn: Promise<unknown> = Promise.resolve();
   const counted = (request: FastifyRequest, increment: boolean) => {
-    const state = turn.then(() => count(request, { increment }));
+    const state = turn.then(async () => {
+      const own = await count(request, { increment });
+      if (!isFull(own, increment) && networkOf(request) !== addressOf(request.raw)) {
+        const network = await countNetwork(request, { increment });
+        if (isFull(network, increment)) return network;
+      }
+      return own;
+    });
     turn = state.catch(() => undefined);
     return state;
   };
@@ -52,7 +72,7 @@ export function createLimit(
     const waitS = Math.max(1, state.ttlInSeconds);
     reply.header('ratelimit-policy', `"${name}";q=${max};w=${windowMs / 1000}`);
     reply.header('ratelimit', `"${name}";r=${state.remaining};t=${waitS}`);
-    if (increment ? !state.isExceeded : state.remaining > 0) return;
+    if (!isFull(state, increment)) return;
     reply.header('retry-after', waitS);
     throw new PlatformError('RATE_LIMITED', {
       reason: `more than ${max} requests in ${windowMs / 1000} s from this address; retry in ${waitS} s`,

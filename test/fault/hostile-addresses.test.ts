@@ -10,6 +10,7 @@ import { connect as connectTls } from 'node:tls';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { ClientLimiter } from '../../src/service/ingress/client-limiter.ts';
 import { listenTls } from '../../src/service/ingress/listen-tls.ts';
+import { openRpc } from '../support/frame.ts';
 import { frame, RawClient } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
 import { temporaryDirectory } from '../support/sync/sync-process.ts';
@@ -109,6 +110,26 @@ test('bodies in chunks use up an address’s credit: it loses what it has open',
   for (let n = 0; n < 20; n++) (await siege.open()).say(chunked);
   await idle.ended;
   await siege.end();
+});
+
+test('ten thousand addresses of one network leave places to others, and have sixteen limits together', async () => {
+  const limiter = new ClientLimiter({ maxPerAddress: 256, maxConnections: 1_000 });
+  const connection = (remoteAddress: string) => {
+    const socket = Object.assign(new Socket(), { destroy: () => socket.emit('close') });
+    Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
+    return socket as unknown as Socket;
+  };
+  for (let n = 0; n < 1_000; n++) assert.ok(limiter.arrive(connection(`2001:db8:7:${n.toString(16)}::1`)));
+  for (let n = 0; n < 100; n++) assert.ok(limiter.arrive(connection(`198.51.100.${n}`)), 'an honest address');
+  const app = openRpc({ methods: {}, requestsPerMinute: 1 });
+  const ask = async (remoteAddress: string) => {
+    const payload = { jsonrpc: '2.0', method: 'rpc.discover', id: 1 };
+    return (await app.inject({ method: 'POST', url: '/', payload, remoteAddress })).statusCode;
+  };
+  for (let n = 0; n < 16; n++) assert.equal(await ask(`2001:db8:7:${n}::1`), 200);
+  assert.equal(await ask('2001:db8:7:16::1'), 429);
+  for (const other of ['2001:db8:8:1::1', '198.51.100.1']) assert.equal(await ask(other), 200);
+  await app.close();
 });
 
 test('who asks too often waits for the answer, a second at most', (t) => {

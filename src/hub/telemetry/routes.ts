@@ -7,6 +7,7 @@ import { createAuthenticator } from '../../service/auth.ts';
 import type { FrameParts } from '../../service/frame.ts';
 import { createLimit } from '../../service/limits.ts';
 import { wholeNumber } from '../../service/parameters.ts';
+import { prefixOf } from '../../service/prefix.ts';
 import { type InTurn, partsOf } from '../../service/rpc/calls.ts';
 import { sendPieces } from '../../service/rpc/sending.ts';
 import { StreamedResult } from '../../service/rpc/streamed-result.ts';
@@ -107,7 +108,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
       const sender = { ...placeOf(address), ip_hash: hashOf(address, config.TELEMETRY_IP_SALT) };
       const isGone = () => raw.socket.destroyed;
       const store = () => database.push('insertPing', body, sender);
-      await pingTurns.take({ address: networkOf(address), isGone }, store);
+      await pingTurns.take({ address: prefixOf(address, 48), isGone }, store);
       return { status: 'success' as const };
     }
   );
@@ -163,13 +164,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
 
 /** Without a salt anyone could try all addresses, so nothing is kept. */
 function hashOf(address: string, salt: string | undefined): string | null {
-  return salt === undefined ? null : createHmac('sha256', salt).update(networkOf(address)).digest('hex');
-}
-
-/** Of an IPv6 prefix the first 48 bits: an ordinary line has 256 prefixes of 64. */
-function networkOf(address: string): string {
-  const groups = address.split(':');
-  return groups.length > 3 ? `${groups.slice(0, 3).join(':')}::/48` : address;
+  return salt === undefined ? null : createHmac('sha256', salt).update(prefixOf(address, 48)).digest('hex');
 }
 
 function windowOf(days: number): Window {

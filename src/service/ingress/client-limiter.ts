@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import rateLimit from '@fastify/rate-limit';
+import { createPeerReader } from '../address.ts';
+import { Crowd } from './crowd.ts';
 import { WorkBudget } from './work-budget.ts';
 
 export interface ClientLimiterOptions {
@@ -31,12 +32,13 @@ const HANDSHAKE_COST = 10;
 /** Of a request that becomes a WebSocket: what is made for it stays. */
 const UPGRADE_COST = 10;
 
+const peerOf = createPeerReader();
+
 /** Limits what one address may cost: its open connections, and its work by a token bucket. @see WorkBudget */
 export class ClientLimiter {
   readonly #options: ClientLimiterOptions;
   readonly #budget: WorkBudget;
-  /** The open connections of each address. */
-  readonly #open = new Map<string, Set<Socket>>();
+  readonly #open = new Crowd<Socket>();
   readonly #upgraded = new WeakSet<Socket>();
   #count = 0;
 
@@ -46,8 +48,8 @@ export class ClientLimiter {
   }
 
   /**
-   * Counts a connection, or ends it at once where its address has too many, no tokens left, or no fewer than any other while all
-   * places are taken.
+   * Counts a connection, or ends it at once where its address has too many, no tokens left, or no fewer than any other, its network
+   * too, while all places are taken.
    *
    * @param isSecure it begins with a handshake, which costs more
    * @returns whether it stays
@@ -55,29 +57,25 @@ export class ClientLimiter {
   arrive(socket: Socket, isSecure = false): boolean {
     const { maxPerAddress, maxConnections = Number.POSITIVE_INFINITY, onTurnedAway } = this.#options;
     const address = this.#addressOf(socket);
-    const open = (address === undefined ? undefined : this.#open.get(address)) ?? new Set();
     const waitMs = address === undefined ? 0 : this.#budget.request(address, isSecure ? HANDSHAKE_COST : 1);
-    const isFull = open.size >= maxPerAddress || waitMs > 0;
-    if (isFull || (this.#count >= maxConnections && !this.#makeRoom(open.size))) {
+    const isFull = (address !== undefined && this.#open.of(address).size >= maxPerAddress) || waitMs > 0;
+    if (isFull || (this.#count >= maxConnections && !this.#makeRoom(address))) {
       socket.destroy();
       onTurnedAway?.();
       return false;
     }
     this.#count++;
-    if (address !== undefined) this.#open.set(address, open.add(socket));
+    if (address !== undefined) this.#open.add(address, socket);
     socket.once('close', () => {
       this.#count--;
-      open.delete(socket);
-      if (address !== undefined && open.size === 0 && this.#open.get(address) === open) this.#open.delete(address);
+      if (address !== undefined) this.#open.delete(address, socket);
     });
     return true;
   }
 
-  /** Ends the newest connection of the address that has the most, where one of an address with fewer takes its place. */
-  #makeRoom(own: number): boolean {
-    let most: ReadonlySet<Socket> = new Set();
-    for (const open of this.#open.values()) if (open.size > Math.max(most.size, own + 1)) most = open;
-    const newest = [...most].at(-1);
+  /** Ends the connection that gives way. @see Crowd.whoGivesWay */
+  #makeRoom(address: string | undefined): boolean {
+    const newest = this.#open.whoGivesWay(address);
     newest?.destroy();
     return newest !== undefined;
   }
@@ -86,7 +84,7 @@ export class ClientLimiter {
   upgrade(request: IncomingMessage): number {
     const { remotePort } = request.socket;
     // Where TLS is spoken, the socket that was counted is the one below.
-    for (const each of this.#open.get(this.#addressOf(request.socket) ?? '') ?? [])
+    for (const each of this.#open.of(this.#addressOf(request.socket) ?? ''))
       if (each.remotePort === remotePort) this.#upgraded.add(each);
     return this.#charge(request, UPGRADE_COST);
   }
@@ -110,7 +108,7 @@ export class ClientLimiter {
   fail(socket: Socket, cost = FAULT_COST): void {
     const address = this.#addressOf(socket);
     if (address === undefined || this.#budget.request(address, cost) === 0) return;
-    for (const each of this.#open.get(address) ?? []) if (!this.#upgraded.has(each)) each.destroy();
+    for (const each of [...this.#open.of(address)]) if (!this.#upgraded.has(each)) each.destroy();
   }
 
   #charge(request: IncomingMessage, tokens: number): number {
@@ -120,7 +118,7 @@ export class ClientLimiter {
   }
 
   #addressOf(socket: Socket): string | undefined {
-    const { addressOf = ({ remoteAddress = '' }) => rateLimit.normalizeIP(remoteAddress) } = this.#options;
+    const { addressOf = peerOf } = this.#options;
     return addressOf(socket);
   }
 }

@@ -12,3 +12,11 @@ test('while all places are taken, the newest of the address that has the most gi
   const ones = ['a', 'b', 'c'].map((address) => ({ address }));
   assert.equal(placeFor(ones, 'd', 3), null);
 });
+
+test('a network of IPv6 gives way as a whole, also where each of its addresses has one place', () => {
+  const network = Array.from({ length: 3 }, (_, n) => ({ address: `2001:db8:7:${n}::/64`, n }));
+  assert.equal(placeFor(network, '198.51.100.1', 3), network[2]);
+  assert.equal(placeFor(network, '2001:db8:7:9::/64', 3), null, 'one more of it');
+  const provider = Array.from({ length: 3 }, (_, n) => ({ address: `2001:db8:${n}:0::/64`, n }));
+  assert.equal(placeFor(provider, '198.51.100.1', 3), provider[2]);
+});

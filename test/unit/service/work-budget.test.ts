@@ -25,3 +25,15 @@ test('all together cost more than a core: those that cost most wait, and nobody 
   assert.equal(budget.charge('crowd 0', {}), 500);
   assert.equal(budget.charge('honest', { calls: 50, rows: 5_000, bytes: 1e6, ms: 200 }), 0);
 });
+
+test('addresses of one network of IPv6 have ten times as much as one of them, together', (t) => {
+  t.mock.method(performance, 'now', () => 0);
+  const budget = new WorkBudget();
+  const address = (n: number) => `2001:db8:7:${n}::/64`;
+  for (let n = 0; n < 20; n++) assert.equal(budget.request(address(n), 5_000), 0);
+  assert.ok(budget.request(address(20), 5_000) > 0, 'of requests');
+  assert.equal(budget.request('2001:db8:8:0::/64', 5_000), 0, 'of another network');
+  for (let n = 0; n < 20; n++) budget.charge(address(n), { bytes: 40e6 });
+  assert.ok(budget.charge(address(20), { calls: 1 }) > 0, 'of work');
+  assert.equal(budget.charge('198.51.100.1', { calls: 1 }), 0);
+});

@@ -100,7 +100,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/config/', 'type src/log.ts']
   ],
   'src/sync/fan-out/': [
-    ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', 'type src/service/', ...BASICS],
+    ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', 'src/service/', ...BASICS],
     ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
   ],
   'actors/decoder/': [

@@ -11,7 +11,7 @@ import type { StatusMessage } from '../../wire/data/messages.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
 import { Subscriber, type SubscriberView } from './subscriber.ts';
 import { ValidatorAuth } from './validator-auth.ts';
-import { ValidatorBook } from './validators.ts';
+import { type Sender, ValidatorBook } from './validators.ts';
 
 export type { SubscriberView } from './subscriber.ts';
 
@@ -120,7 +120,7 @@ export class FanOut {
     this.#lastReport = lastReport;
     this.#config = config;
     this.#log = log;
-    this.validators = new ValidatorBook(config.VALIDATOR_HEARTBEAT_TTL);
+    this.validators = new ValidatorBook(config.VALIDATOR_HEARTBEAT_TTL, undefined, config.VALIDATOR_PUBKEYS);
     this.#auth = new ValidatorAuth(config.VALIDATOR_PUBKEYS);
     const measureMs = Math.max(5, Math.min(1_000, config.WS_BACKPRESSURE_STALL_MS / 4));
     this.#timers = [
@@ -223,9 +223,10 @@ export class FanOut {
         this.#drops[kind] = (this.#drops[kind] ?? 0) + 1;
         this.#log.warn({ database: databaseKey(id), subscriber: subscriber.id }, reason);
       },
-      onHeartbeat: (appliedHeight) => this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight),
+      onHeartbeat: (appliedHeight) =>
+        this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight, { address, isProven: name !== null }),
       onAuth: (message) => {
-        name = this.#auth.identify(message, Date.now(), hosts);
+        name = this.#auth.identify(message, Date.now(), hosts, address);
         if (name !== null && topic.others.delete(subscriber)) topic.validators.add(subscriber);
         return name !== null;
       }
@@ -339,9 +340,9 @@ export class FanOut {
   }
 
   /** Leaves a validator out when the list is full, and warns from time to time. */
-  #beat(id: DatabaseId, validatorId: string, appliedHeight: number): void {
+  #beat(id: DatabaseId, validatorId: string, appliedHeight: number, sender: Sender): void {
     try {
-      this.validators.beat(id, validatorId, { appliedHeight, appliedBlockTime: null });
+      this.validators.beat(id, validatorId, { appliedHeight, appliedBlockTime: null }, sender);
     } catch (caught) {
       if (!hasCode(caught, 'VALIDATORS_FULL')) throw caught;
       if (performance.now() - this.#fullSaidAt < FULL_NOTICE_MS) return;

@@ -1,9 +1,10 @@
 import { isTimeSigned } from '../../consensus/auth-signature.ts';
 import type { AuthMessage } from '../../wire/validator.ts';
+import { SharedList } from './shared-list.ts';
 
 /** How far a signed time may be from this server's clock, in seconds. */
 const WINDOW_S = 300;
-/** The most signatures, and keys, remembered at once; when full, further ones are refused. */
+/** The most signatures, and keys, of strangers remembered at once; addresses share them. */
 const MAX_REMEMBERED = 20_000;
 
 /**
@@ -15,31 +16,34 @@ const MAX_REMEMBERED = 20_000;
 export class ValidatorAuth {
   readonly #accepted: ReadonlySet<string> | null;
   /** Signatures seen, and until when (in seconds) their time stays within the window; oldest first. */
-  readonly #seen = new Map<string, number>();
-
-  readonly #binds = new Set<string>();
+  readonly #seen: SharedList<number>;
+  readonly #binds: SharedList<true>;
 
   /** @param pubkeys VALIDATOR_PUBKEYS in lower-case hex; undefined: any valid key */
-  constructor(pubkeys: readonly string[] | undefined) {
+  constructor(pubkeys: readonly string[] | undefined, most = MAX_REMEMBERED) {
+    this.#seen = new SharedList(most);
+    this.#binds = new SharedList(most);
     this.#accepted = pubkeys ? new Set(pubkeys) : null;
   }
 
   /**
    * @param hosts this server's names
+   * @param address who sends it, as its requests are counted
    * @returns the validator's public key; null for a message that is to be ignored
    */
-  identify(message: AuthMessage, nowMs = Date.now(), hosts: readonly string[] = []): string | null {
+  identify(message: AuthMessage, nowMs = Date.now(), hosts: readonly string[] = [], address = ''): string | null {
     const { pubkey, ts, server } = message;
     const key = pubkey.toLowerCase();
     const now = nowMs / 1000;
     const signature = `${key}:${ts}`;
     if (this.#accepted?.has(key) === false || Math.abs(now - ts) > WINDOW_S) return null;
-    if (server === undefined ? this.#binds.has(key) : !hosts.includes(server.toLowerCase())) return null;
+    if (server === undefined ? this.#binds.get(key) : !hosts.includes(server.toLowerCase())) return null;
     this.#forgetBefore(now);
-    if (this.#seen.has(signature) || this.#seen.size >= MAX_REMEMBERED) return null;
+    if (this.#seen.get(signature) !== undefined) return null;
     if (!isTimeSigned(ts, message)) return null;
-    this.#seen.set(signature, now + 2 * WINDOW_S);
-    if (server !== undefined && this.#binds.size < MAX_REMEMBERED) this.#binds.add(key);
+    const from = this.#accepted ? undefined : address;
+    if (!this.#seen.add(signature, now + 2 * WINDOW_S, from)) return null;
+    if (server !== undefined && !this.#binds.get(key)) this.#binds.add(key, true, from);
     return key;
   }
 

@@ -2,10 +2,22 @@ import { type ActorRefFrom, createActor } from 'xstate';
 import { type Heartbeat, heartbeatMachine } from '../../../machines/sync/heartbeat.ts';
 import { PlatformError } from '../../errors.ts';
 import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
+import { SharedList } from './shared-list.ts';
 
-type Entry = ActorRefFrom<typeof heartbeatMachine>;
+interface Entry {
+  readonly life: ActorRefFrom<typeof heartbeatMachine>;
+  isProven: boolean;
+}
 
-/** Validators listed at once for one database. */
+/** Who sends a heartbeat. */
+export interface Sender {
+  /** As its requests are counted. */
+  readonly address?: string;
+  /** It has signed that it has the key that it is named by. */
+  readonly isProven?: boolean;
+}
+
+/** Validators listed at once for one database, beside those of VALIDATOR_PUBKEYS; addresses share the places. */
 const MAX_ENTRIES = 10_000;
 
 /** Lifetimes end by themselves and keep no process alive. */
@@ -18,42 +30,61 @@ const CLOCK = {
 export class ValidatorBook {
   readonly #ttlMs: number;
   readonly #maxEntries: number;
-  readonly #databases = new Map<string, Map<string, Entry>>();
+  readonly #configured: ReadonlySet<string>;
+  readonly #databases = new Map<string, SharedList<Entry>>();
 
-  /** @param ttlMs how long an entry stays after its last heartbeat */
-  constructor(ttlMs: number, maxEntries = MAX_ENTRIES) {
+  /**
+   * @param ttlMs how long an entry stays after its last heartbeat
+   * @param configured VALIDATOR_PUBKEYS in lower-case hex, which always have room
+   */
+  constructor(ttlMs: number, maxEntries = MAX_ENTRIES, configured: readonly string[] = []) {
+    this.#configured = new Set(configured);
     this.#ttlMs = ttlMs;
     this.#maxEntries = maxEntries;
   }
 
-  /** @throws {PlatformError} VALIDATORS_FULL for one that is not listed yet */
-  beat(id: DatabaseId, validatorId: string, heartbeat: Omit<Heartbeat, 'at'>): void {
-    const entries = this.#databases.get(databaseKey(id)) ?? new Map<string, Entry>();
+  /**
+   * Keeps a heartbeat. One that anybody may send is left out while what the validator itself said, by a connection that proved its
+   * key, is listed.
+   *
+   * @throws {PlatformError} VALIDATORS_FULL for one that is not listed yet
+   */
+  beat(
+    id: DatabaseId,
+    validatorId: string,
+    heartbeat: Omit<Heartbeat, 'at'>,
+    { address = '', isProven = false }: Sender = {}
+  ): void {
+    const entries =
+      this.#databases.get(databaseKey(id)) ?? new SharedList<Entry>(this.#maxEntries, ({ life }) => life.stop());
     this.#databases.set(databaseKey(id), entries);
-    const entry = entries.get(validatorId) ?? this.#add(entries, validatorId);
-    entry.send({ type: 'heartbeat.received', ...heartbeat, at: Date.now() });
+    const entry = entries.get(validatorId) ?? this.#add(entries, validatorId, address);
+    if (entry.isProven && !isProven) return;
+    entry.isProven = isProven;
+    entry.life.send({ type: 'heartbeat.received', ...heartbeat, at: Date.now() });
   }
 
   /** By validator id, in the order in which they were first seen. */
   list(id: DatabaseId): [validatorId: string, heartbeat: Heartbeat][] {
-    return [...(this.#databases.get(databaseKey(id)) ?? [])].flatMap(([validatorId, entry]) => {
-      const { last } = entry.getSnapshot().context;
+    return [...(this.#databases.get(databaseKey(id)) ?? [])].flatMap(([validatorId, { life }]) => {
+      const { last } = life.getSnapshot().context;
       return last ? [[validatorId, last]] : [];
     });
   }
 
   /** Ends every lifetime. */
   close(): void {
-    for (const entries of this.#databases.values()) for (const entry of entries.values()) entry.stop();
+    for (const entries of this.#databases.values()) for (const [, { life }] of entries) life.stop();
     this.#databases.clear();
   }
 
-  #add(entries: Map<string, Entry>, validatorId: string): Entry {
-    if (entries.size >= this.#maxEntries)
+  #add(entries: SharedList<Entry>, validatorId: string, address: string): Entry {
+    const life = createActor(heartbeatMachine, { input: { ttlMs: this.#ttlMs }, clock: CLOCK });
+    const entry: Entry = { life, isProven: false };
+    if (!entries.add(validatorId, entry, this.#configured.has(validatorId) ? undefined : address))
       throw new PlatformError('VALIDATORS_FULL', { reason: `${entries.size} validators are listed already` });
-    const entry = createActor(heartbeatMachine, { input: { ttlMs: this.#ttlMs }, clock: CLOCK });
-    entry.subscribe({ complete: () => entries.delete(validatorId) });
-    entries.set(validatorId, entry);
-    return entry.start();
+    life.subscribe({ complete: () => entries.get(validatorId) === entry && entries.delete(validatorId) });
+    life.start();
+    return entry;
   }
 }

@@ -55,7 +55,8 @@ export const validatorRoutes: FastifyPluginAsyncTypebox<
       checkBroadcaster(id);
       await limit.take(request, reply);
       const { validator_id, applied_height, applied_block_time = null } = request.body;
-      fanOut.validators.beat(id, validator_id, { appliedHeight: applied_height, appliedBlockTime: applied_block_time });
+      const heartbeat = { appliedHeight: applied_height, appliedBlockTime: applied_block_time };
+      fanOut.validators.beat(id, validator_id, heartbeat, { address: addressOf(request.raw) });
       return { ok: true };
     }
   );

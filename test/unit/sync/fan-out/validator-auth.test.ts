@@ -86,3 +86,13 @@ test('an invalid signature is no use of its time; VALIDATOR_PUBKEYS admits its k
   assert.equal(auth.identify(message(NOW_S), NOW_S * 1000), KEY.pubkey);
   assert.equal(auth.identify(message(NOW_S, OTHER), NOW_S * 1000), null);
 });
+
+test('who fills the list of signatures keeps no validator of another address out', () => {
+  const auth = new ValidatorAuth(undefined, 3);
+  const identify = (ts: number, address: string, key = OTHER) =>
+    auth.identify(message(ts, key), NOW_S * 1000, [], address);
+  for (const ts of [1, 2, 3]) assert.equal(identify(NOW_S + ts, '192.0.2.1'), OTHER.pubkey);
+  assert.equal(identify(NOW_S + 4, '192.0.2.1'), null, 'full');
+  assert.equal(identify(NOW_S, '198.51.100.1', KEY), KEY.pubkey);
+  assert.equal(identify(NOW_S, '198.51.100.1', KEY), null, 'it is remembered');
+});

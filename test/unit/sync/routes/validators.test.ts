@@ -165,3 +165,19 @@ test('VALIDATORS_FULL: one more than the book holds is refused by name, those li
   book.close();
   assert.deepEqual(book.list(INDEXER), []);
 });
+
+test('addresses share the list, those of VALIDATOR_PUBKEYS have room, and nobody speaks for who has proved its key', () => {
+  const book = new ValidatorBook(60_000, 3, ['configured']);
+  const beat = (name: string, address: string, appliedHeight = 1, isProven = false) =>
+    book.beat(INDEXER, name, { appliedHeight, appliedBlockTime: null }, { address, isProven });
+  for (const name of ['a', 'b', 'c']) beat(name, '192.0.2.1');
+  assert.throws(() => beat('d', '192.0.2.1'), { code: 'VALIDATORS_FULL' });
+  beat('honest', '198.51.100.1', 7, true);
+  beat('configured', '192.0.2.1');
+  beat('honest', '192.0.2.1', 9);
+  const names = book.list(INDEXER).map(([name, { appliedHeight }]) => `${name} ${appliedHeight}`);
+  assert.deepEqual(names, ['a 1', 'b 1', 'honest 7', 'configured 1']);
+  beat('honest', '198.51.100.1', 8, true);
+  assert.equal(book.list(INDEXER)[2]?.[1].appliedHeight, 8);
+  book.close();
+});

@@ -71,28 +71,54 @@ export async function totalOf(
   return String(counted!.total);
 }
 
-/** The items of a list as this action left it, what it changed, and the newest membership: the first 100 of each, and how many. */
+/** `edit` of a LIST that takes items out. */
+const REMOVE = "'2'";
+
+/**
+ * The members of a list, as after FROM: those that an action kept last, and what valid edits changed since. An indexer
+ * keeps all members with few edits only.
+ *
+ * Values: the action that kept them, the list, the action that kept them.
+ */
+const MEMBERS = `(
+  WITH kept AS (SELECT i.item_id FROM list_items i WHERE i.action_index = ?),
+    changed AS (
+      SELECT e.item_id, MAX(l.action_index) AS last_edit FROM lists l JOIN list_edits e ON e.action_index = l.action_index
+      WHERE l.list_action_index = ? AND l.action_index > ? AND l.edit IS NOT NULL
+        AND l.status_id = ${VALID} AND e.status_id = ${VALID} GROUP BY e.item_id)
+  SELECT k.item_id FROM kept k WHERE k.item_id NOT IN (SELECT c.item_id FROM changed c)
+  UNION ALL
+  SELECT c.item_id FROM changed c JOIN lists l ON l.action_index = c.last_edit WHERE l.edit <> ${REMOVE}
+) t`;
+
+/**
+ * Reads what a LIST says: its items, what it changed, and the present members of its list; the first hundred of each, and
+ * how many there are.
+ */
 export async function readListOf(query: Query, index: number, { type, list_action_index: root }: Row): Promise<Row> {
   const of = Number(root ?? index);
-  const [newest] = await query<{ at: number | null }>(
-    `SELECT GREATEST(?, COALESCE((SELECT MAX(l.action_index) FROM lists l WHERE l.list_action_index = ? AND l.status_id = ${VALID}), 0)) AS at`,
+  const [newest] = await query<{ at: number | null; kept: number | null }>(
+    `SELECT MAX(l.action_index) AS at,
+       (SELECT e.action_index FROM lists e WHERE e.list_action_index = ? AND e.status_id = ${VALID}
+          AND EXISTS (SELECT 1 FROM list_items i WHERE i.action_index = e.action_index)
+        ORDER BY e.action_index DESC LIMIT 1) AS kept
+     FROM lists l WHERE l.list_action_index = ? AND l.status_id = ${VALID}`,
     [of, of]
   );
-  const at = Number(newest?.at ?? index);
-  const itemsOf = async (table: string, key: number) => {
+  const kept = Number(newest?.kept ?? of);
+  const read = async (from: string, values: readonly number[], status = 'NULL') => {
     const found = await query<{ item: string | null; status: string | null }>(
-      `SELECT ${ITEMS[String(type)] ?? ITEMS['3']} AS item,
-         ${table === 'list_edits' ? '(SELECT i.status FROM index_statuses i WHERE i.id = t.status_id)' : 'NULL'} AS status
-       FROM ${table} t WHERE t.action_index = ? ORDER BY item LIMIT ${MAX_ROWS}`,
-      [key]
+      `SELECT ${ITEMS[String(type)] ?? ITEMS['3']} AS item, ${status} AS status FROM ${from} ORDER BY item LIMIT ${MAX_ROWS}`,
+      values
     );
-    return { found, total: await totalOf(query, found, `${table} t WHERE t.action_index = ?`, [key]) };
+    return { found, total: await totalOf(query, found, from, values) };
   };
+  const rowsOf = (table: string) => `${table} t WHERE t.action_index = ?`;
   const name = String(type) === '1' ? 'tick' : String(type) === '2' ? 'address' : 'list';
   const [own, edits, current] = [
-    await itemsOf('list_items', index),
-    await itemsOf('list_edits', index),
-    await itemsOf('list_items', at)
+    await read(rowsOf('list_items'), [index]),
+    await read(rowsOf('list_edits'), [index], '(SELECT i.status FROM index_statuses i WHERE i.id = t.status_id)'),
+    await read(MEMBERS, [kept, of, kept])
   ];
   return {
     list: own.found.map(({ item }) => item),
@@ -101,7 +127,7 @@ export async function readListOf(query: Query, index: number, { type, list_actio
     edits_total: edits.total,
     state: {
       edit_resolution_active: true,
-      membership_action_index: at,
+      membership_action_index: Math.max(of, Number(newest?.at ?? 0)),
       current_list: current.found.map(({ item }) => item),
       current_list_total: current.total
     }

@@ -55,3 +55,38 @@ test('a transaction of many actions, an action of many credits, parts or items, 
   assert.deepEqual([polls.length, polls[0]!.action_index], [SHOWN, String(800_000 + MANY)]);
   assert.ok(Number(token['open_polls_total']) >= MANY);
 });
+
+test('the present members of a list are those that were kept last, with what edits changed since', async () => {
+  const explored = await createExplored();
+  const [valid] = await sql(explored.indexer, "SELECT id FROM index_statuses WHERE status = 'valid'");
+  const edit = (at: number, change: number, items: readonly number[]) => [
+    `INSERT INTO actions (action_index, tx_index, block_index, action_id, source_id) VALUES (${at}, ${TX}, 1, 700001, 1)`,
+    `INSERT INTO lists (action_index, type, edit, list_action_index, status_id)
+       VALUES (${at}, 2, ${change || 'NULL'}, ${change ? FIRST_ACTION : 'NULL'}, ${valid!['id']})`,
+    ...items.map((n) => `INSERT INTO list_edits VALUES (${at}, ${700_000 + n}, ${valid!['id']})`)
+  ];
+  const keep = (at: number, items: readonly number[]) =>
+    items.map((n) => `INSERT INTO list_items (action_index, item_id) VALUES (${at}, ${700_000 + n})`);
+  await sql(
+    explored.indexer,
+    `INSERT INTO transactions (tx_index, block_index, tx_hash_id, source_id) VALUES (${TX}, 1, 1, 1)`,
+    "INSERT INTO index_actions (id, action) VALUES (700001, 'LIST')",
+    `INSERT INTO index_addresses (id, address, block_index) SELECT 700000 + seq, CONCAT('member', seq), 1 FROM seq_1_to_9`,
+    ...edit(FIRST_ACTION, 0, []),
+    ...keep(FIRST_ACTION, [1, 2]),
+    ...edit(FIRST_ACTION + 1, 1, [3]),
+    ...keep(FIRST_ACTION + 1, [1, 2, 3]),
+    ...edit(FIRST_ACTION + 2, 2, [1]), // not kept, as those behind it
+    ...edit(FIRST_ACTION + 3, 1, [4, 5]),
+    ...edit(FIRST_ACTION + 4, 2, [4]),
+    ...edit(FIRST_ACTION + 5, 1, [1])
+  );
+  const { url } = await startExplorer(explored);
+  const action = async (index: number) =>
+    (await (await fetch(`${url}/api/action/${index}`)).json()) as { state: Record<string, unknown> };
+  for (const index of [FIRST_ACTION, FIRST_ACTION + 4]) {
+    const { state } = await action(index);
+    assert.deepEqual(state['current_list'], ['member1', 'member2', 'member3', 'member5']);
+    assert.deepEqual([state['current_list_total'], state['membership_action_index']], ['4', FIRST_ACTION + 5]);
+  }
+});

@@ -11,7 +11,7 @@ export interface Entry {
   readonly getAddress: string;
   /** Market or counter at which it is found; null where nobody looks for it. */
   readonly place: string | null;
-  /** What a dispenser is paid in: a ticker, or null for the chain's own coin. Null for any other offer. */
+  /** Ticker that a dispenser is paid in; null for the chain's own coin, and for any other offer. */
   readonly paidIn: string | null;
   readonly give: bigint;
   readonly get: bigint;

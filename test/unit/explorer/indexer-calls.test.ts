@@ -10,8 +10,9 @@ test('an indexer that is late, away or refuses is told apart', async (t) => {
   t.after(() => server.close().closeAllConnections());
   await new Promise((resolve) => server.once('listening', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const ask = (at: string) => askIndexer({ url: at, apiKey: undefined }, 'feequote', {}, 100);
-  await assert.rejects(ask(url), { code: 'INDEXER_LATE' });
+  const ask = (at: string, patienceMs = 10_000) =>
+    askIndexer({ url: at, apiKey: undefined }, 'feequote', {}, patienceMs);
+  await assert.rejects(ask(url, 100), { code: 'INDEXER_LATE' });
   answer = (_, response) => void response.end('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no source"}}');
   await assert.rejects(ask(url), { code: 'REQUEST_INVALID', message: /no source/ });
   answer = (_, response) => void response.writeHead(500).end();

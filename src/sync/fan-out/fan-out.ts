@@ -209,6 +209,7 @@ export class FanOut {
       if (!amends) topic.plainUntil = performance.now() + PLAIN_RETURN_MS;
       topic.validators.delete(subscriber);
       topic.others.delete(subscriber);
+      if (name !== null) this.validators.left(id, name);
     };
     const subscriber = new Subscriber(socket, {
       infraOnly,

@@ -45,7 +45,7 @@ export class ValidatorBook {
 
   /**
    * Keeps a heartbeat. One that anybody may send is left out while what the validator itself said, by a connection that proved its
-   * key, is listed.
+   * key, is listed and that connection is open.
    *
    * @throws {PlatformError} VALIDATORS_FULL for one that is not listed yet
    */
@@ -62,6 +62,12 @@ export class ValidatorBook {
     if (entry.isProven && !isProven) return;
     entry.isProven = isProven;
     entry.life.send({ type: 'heartbeat.received', ...heartbeat, at: Date.now() });
+  }
+
+  /** Notes that the connection by which a validator proved its key is closed: what anybody sends counts again. */
+  left(id: DatabaseId, validatorId: string): void {
+    const entry = this.#databases.get(databaseKey(id))?.get(validatorId);
+    if (entry) entry.isProven = false;
   }
 
   /** By validator id, in the order in which they were first seen. */

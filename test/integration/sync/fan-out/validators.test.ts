@@ -169,6 +169,7 @@ test('a client is one entry, by its stream and, while that is down, by REST', as
   assert.equal(await heardOf(house, 3), identity.id);
   stream.close();
   stream = undefined;
+  await new Promise((resolve) => setTimeout(resolve, 500)); // the server learns that it left
   applied = { height: 6, blockTime: 1_700_000_600 };
   heartbeats.tick(performance.now() + 5_000);
   assert.equal(await heardOf(house, 6), identity.id);

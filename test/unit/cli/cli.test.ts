@@ -182,7 +182,7 @@ test('COMMAND_INVALID: status of a service that there is not, or of a container 
   assert.equal(code, 64);
   assert.match(
     stderr,
-    /--service hubb must be one of sync, hub, decoder, indexer, utxo, encoder, explorer, miner, container/
+    /--service hubb must be one of sync, hub, decoder, indexer, explorer, utxo, encoder, miner, container/
   );
   assert.equal(readContainerService('/opt/platform-node/platform-node\0hub\0--no-guardian\0'), 'hub');
   assert.equal(readContainerService('/sbin/docker-init\0--\0/opt/platform-node/platform-node\0decoder\0'), 'decoder');

@@ -4,7 +4,7 @@ import { createLogger, type Logger } from '../log.ts';
 import { nameGrace } from '../process/guardian.ts';
 import type { RunningService } from './define.ts';
 
-/** What a process needs to know of a service that it runs. */
+/** A service to run: its name, settings and start. */
 interface Run {
   /** Name in log lines. */
   readonly name: string;

@@ -6,9 +6,9 @@ interface TurnsOptions {
   readonly atOnce: number;
   /** How long one may wait for its turn. */
   readonly patienceMs?: number;
-  /** How many of one address may wait. */
+  /** Most waiting callers of one address. */
   readonly mostOfOne?: number;
-  /** How many may wait together; default: as many as there are connections. */
+  /** Most waiting callers of all addresses; default: as many as there are connections. */
   readonly mostWaiting?: number;
 }
 

@@ -37,7 +37,7 @@ const MAX_NAMED = 20;
 type Equal = Extract<Comparison, { kind: 'equal' }>;
 type Different = Extract<Comparison, { kind: 'different' }>;
 
-/** What a comparison found, and what the other sources say of it. */
+/** Result of a comparison, with the verdict of the other sources. */
 interface Compared {
   readonly found: Comparison;
   /** Of an equal replica. */
@@ -80,7 +80,7 @@ export class ReplicaAudit {
   /** A comparison beside blocks found a difference: they wait for the next one, which repairs it. */
   #holdsBlocks = false;
   readonly #position: ComparisonPosition;
-  /** What the comparison under way is of; null: there is none. */
+  /** Tables of the comparison under way; null while there is none. */
   #plan: ComparisonPlan | null = null;
   /** Where the replica stood when it began, and the rows that it has read. */
   #beganAt = 0;

@@ -1,4 +1,5 @@
 import type { DbType } from '../../../src/wire/data/database.ts';
+import type { LookupName } from '../../support/tables-in-use/tables.ts';
 
 const DECIMAL = '^-?(0|[1-9][0-9]*)([.][0-9]{1,18})?$';
 const COINS = '^(0|[1-9][0-9]*)([.][0-9]{1,8})?$';
@@ -65,20 +66,7 @@ export const FORMS: Readonly<Record<DbType, readonly Form[]>> = {
   ]
 };
 
-/** Tables of ids with their text. */
-const TEXTS = {
-  index_actions: 'action',
-  index_addresses: 'address',
-  index_coins: 'coin',
-  index_fiats: 'code',
-  index_memos: 'memo',
-  index_mime_types: 'type',
-  index_pubkeys: 'pubkey',
-  index_statuses: 'status',
-  index_tickers: 'tick',
-  index_transactions: 'hash'
-} as const;
-type TextTable = keyof typeof TEXTS;
+type TextTable = LookupName;
 
 /** Names of columns that end in `_id` and hold a text, no id. */
 const NO_IDS = /^(btc_chain|call|challenge|match|provider|push|request|snapshot|token|transfer)_id$/;

@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { conditionOf } from '../scripts/documents/action-conditions.ts';
 import { ACTIONS_FILE, renderActions } from '../scripts/documents/actions.ts';
 import { CONFIGURATION_FILE, renderConfiguration } from '../scripts/documents/configuration.ts';
-import { explorerDocument, headOf, TYPES_FILE } from '../scripts/documents/explorer-client.ts';
 import { NETWORKS_FILE, renderNetworks } from '../scripts/documents/networks.ts';
 import { DEFAULT_PROFILE, readProfile } from '../src/coin/profile.ts';
 import { HANDLERS } from '../src/indexer/rules/handlers.ts';
@@ -18,11 +17,6 @@ test('docs/configuration.md lists the variables as they are; if not: npm run con
 test('docs/networks.md lists the networks as they are; if not: npm run configuration', () => {
   assert.equal(networks, renderNetworks());
   assert.match(networks, /\| `litecoin-regtest` \| `RLTC` \| 19443 \|/);
-});
-
-test('docs/examples/explorer-api.ts is made from the interface as it is; if not: npm run client', async () => {
-  const head = headOf(await explorerDocument());
-  assert.equal(readFileSync(TYPES_FILE, 'utf8').slice(0, head.length), head);
 });
 
 test('the profile in docs/networks.md is one, and its table names every field', () => {

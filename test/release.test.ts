@@ -48,6 +48,7 @@ test('a release commits, builds from that commit, and tags what was built; it ne
     /^git add /,
     /^git commit .*chore: release 1\.2\.3$/,
     /^npm run build:binary$/,
+    /^npm run client$/,
     /^git tag --annotate v1\.2\.3 /
   ];
   assert.equal(commands.length, order.length);

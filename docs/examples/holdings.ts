@@ -1,4 +1,5 @@
-// Prints what an address holds, page by page; the types are made from an explorer's /openapi.json.
+// Prints what an address holds, page by page. Its types are a file of each release, explorer-api.ts, or made by
+// `npm run client`: copy dist/explorer-api.ts beside this file.
 // Run: scripts/run-node docs/examples/holdings.ts http://127.0.0.1:8080 LTC ltc1q...
 import createClient from 'openapi-fetch';
 import type { paths } from './explorer-api.ts';

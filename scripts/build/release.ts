@@ -77,6 +77,7 @@ export function releaseSteps(version: string): readonly (readonly [program: stri
     ['git', 'add', '--', ...CHANGED],
     ['git', 'commit', '--quiet', '-m', `chore: release ${version}`],
     ['npm', 'run', 'build:binary'],
+    ['npm', 'run', 'client'],
     ['git', 'tag', '--annotate', `v${version}`, '-m', `platform-node ${version}`]
   ];
 }

@@ -1,8 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import { explorerVariables } from '../../src/config/services/explorer.ts';
 import { createExplorerApp } from '../../src/explorer/app.ts';
@@ -11,17 +8,15 @@ import { silentLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/observe/metrics/metrics.ts';
 import { openServiceBase } from '../../src/service/base.ts';
 import { NO_ACTORS } from '../../src/service/no-actors.ts';
-import type { OpenApi } from '../../src/service/openapi.ts';
+import type { OpenApi, Operation, Parameter } from '../../src/service/openapi.ts';
 import { ROOT } from '../root.ts';
+import { docComment, schemaType } from './schema-type.ts';
 
-/** Path of the types of an explorer's requests and answers, for clients. */
-export const TYPES_FILE = join(ROOT, 'docs', 'examples', 'explorer-api.ts');
-
-/** Packages that make the types. They need an older compiler than this project: npm fetches both when they are used. */
-const PACKAGES = ['openapi-typescript@7.13.0', 'typescript@5.9.3'];
+/** Path of the types of an explorer's requests and answers, which a release has for clients. */
+const TYPES_FILE = join(ROOT, 'dist', 'explorer-api.ts');
 
 /** Returns `/openapi.json` of an explorer without the paths that omit the network's code: they repeat the others. */
-export async function explorerDocument(): Promise<string> {
+export async function explorerDocument(): Promise<OpenApi> {
   const { values: config } = loadConfig(explorerVariables, {
     env: { NETWORK: 'LTC' },
     unneeded: () => Object.keys(explorerVariables)
@@ -41,34 +36,64 @@ export async function explorerDocument(): Promise<string> {
   const document = JSON.parse(body) as OpenApi;
   const isOwn = (path: OpenApi['paths'][string]) => !Object.values(path).some(({ tags }) => tags.includes(ONE_NETWORK));
   const paths = Object.entries(document.paths).filter(([, path]) => isOwn(path));
-  return JSON.stringify({ ...document, paths: Object.fromEntries(paths) });
+  return { ...document, paths: Object.fromEntries(paths) };
 }
 
-/**
- * Returns the file's first line, with a digest of the document. The version of the program alone does not change the
- * types, nor the digest.
- */
-export function headOf(document: string): string {
-  const { info: _, ...described } = JSON.parse(document) as Record<string, unknown>;
-  const digest = createHash('sha256').update(JSON.stringify(described)).digest('hex');
-  return `// Made by \`npm run client\` from the document with the SHA-256 ${digest}.\n`;
+/** Returns a module with the types `paths` and `components`, in the form that openapi-fetch reads. */
+export function clientTypes({ paths, components }: OpenApi): string {
+  const operations = Object.entries(paths).map(([path, methods]) => {
+    const list = Object.entries(methods).map(([method, operation]) => operationType(method, operation));
+    return `  ${JSON.stringify(path)}: {\n${list.join('')}  };\n`;
+  });
+  const schemas = Object.entries(components.schemas).map(
+    ([name, schema]) => `    ${JSON.stringify(name)}: ${schemaType(schema, '    ')};\n`
+  );
+  return `// Made by \`npm run client\` from an explorer's /openapi.json.
+export interface paths {
+${operations.join('')}}
+export interface components {
+  schemas: {
+${schemas.join('')}  };
+}
+`;
 }
 
-async function writeTypes(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-client-'));
-  try {
-    const [source, made] = [join(directory, 'openapi.json'), join(directory, 'types.ts')];
-    const document = await explorerDocument();
-    writeFileSync(source, document);
-    const packages = PACKAGES.map((name) => `--package=${name}`);
-    execFileSync('npm', ['exec', '--yes', ...packages, '--', 'openapi-typescript', source, '--output', made], {
-      cwd: directory,
-      stdio: ['ignore', 'inherit', 'inherit']
-    });
-    writeFileSync(TYPES_FILE, headOf(document) + readFileSync(made, 'utf8'));
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+function operationType(method: string, { summary, parameters = [], requestBody, responses }: Operation): string {
+  const answers = Object.entries(responses).map(
+    ([status, { description, content }]) =>
+      `${docComment(description, '        ')}        ${status}: { headers: { [name: string]: unknown }; ${contentType(content)} };\n`
+  );
+  return `${docComment(summary, '    ')}    ${method}: {
+      parameters: {
+${parametersType('query', parameters)}${parametersType('path', parameters)}        header?: never;
+        cookie?: never;
+      };
+      ${requestBody ? `requestBody: { ${contentType(requestBody.content)} }` : 'requestBody?: never'};
+      responses: {
+${answers.join('')}      };
+    };
+`;
 }
 
-if (import.meta.main) await writeTypes();
+function parametersType(place: Parameter['in'], parameters: readonly Parameter[]): string {
+  const list = parameters.filter((parameter) => parameter.in === place);
+  if (list.length === 0) return `        ${place}?: never;\n`;
+  const fields = list.map(
+    ({ name, required, description, schema }) =>
+      `${docComment(description, '          ')}          ${JSON.stringify(name)}${required ? '' : '?'}: ${schemaType(schema, '          ')};\n`
+  );
+  return `        ${place}${list.some(({ required }) => required) ? '' : '?'}: {\n${fields.join('')}        };\n`;
+}
+
+function contentType(content: Operation['responses'][string]['content']): string {
+  if (content === undefined) return 'content?: never';
+  const types = Object.entries(content).map(
+    ([media, { schema }]) => `${JSON.stringify(media)}: ${schemaType(schema, '        ')}`
+  );
+  return `content: { ${types.join('; ')} }`;
+}
+
+if (import.meta.main) {
+  mkdirSync(dirname(TYPES_FILE), { recursive: true });
+  writeFileSync(TYPES_FILE, clientTypes(await explorerDocument()));
+}

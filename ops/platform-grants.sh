@@ -1,4 +1,4 @@
-# The entry point of MariaDB's image reads this at the first start: an account for each service, with the rights of docs/grants.md
+# The entry point of MariaDB's image reads this at the first start: an account for each service, with the rights of docs/operating/grants.md
 # and no more. DB_PREFIX begins the names of the network's databases; DB_PASS is the password of all.
 prefix=${DB_PREFIX:-Platform_LTC_Mainnet}
 write='SELECT, INSERT, UPDATE, DELETE, CREATE'

@@ -81,7 +81,7 @@ export const ERRORS = {
   BINLOG_UNUSABLE: {
     status: 503,
     policy: 'restart',
-    hint: 'remove the reason that the message names, or set SYNC_BINLOG=auto; docs/grants.md has the rights'
+    hint: 'remove the reason that the message names, or set SYNC_BINLOG=auto; docs/operating/grants.md has the rights'
   },
   /** A statement names a table or column that the database does not have: another release, or another program, made it. */
   TABLE_LACKING: {

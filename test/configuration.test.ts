@@ -10,16 +10,16 @@ import { HANDLERS } from '../src/indexer/rules/handlers.ts';
 
 const networks = readFileSync(NETWORKS_FILE, 'utf8');
 
-test('docs/configuration.md lists the variables as they are; if not: npm run configuration', async () => {
+test('docs/operating/configuration.md lists the variables as they are; if not: npm run configuration', async () => {
   assert.equal(readFileSync(CONFIGURATION_FILE, 'utf8'), await renderConfiguration());
 });
 
-test('docs/networks.md lists the networks as they are; if not: npm run configuration', () => {
+test('docs/operating/networks.md lists the networks as they are; if not: npm run configuration', () => {
   assert.equal(networks, renderNetworks());
   assert.match(networks, /\| `litecoin-regtest` \| `RLTC` \| 19443 \|/);
 });
 
-test('the profile in docs/networks.md is one, and its table names every field', () => {
+test('the profile in docs/operating/networks.md is one, and its table names every field', () => {
   const [, example = ''] = /```json\n([\s\S]*?)```/.exec(networks) ?? [];
   assert.equal(readProfile(JSON.parse(example)).payloadMagic, 'EXMP');
   for (const field of Object.keys(DEFAULT_PROFILE)) assert.ok(networks.includes(`| \`${field}\` |`), field);

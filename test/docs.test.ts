@@ -42,6 +42,35 @@ test('every link between documents leads somewhere, and docs/README.md names eve
   }
 });
 
+/** Returns the anchors of a document's headings, as GitHub makes them. */
+function anchorsOf(path: string): Set<string> {
+  const anchors = new Set<string>();
+  eachLine(readFileSync(path, 'utf8'), (line, isCode) => {
+    const [, heading] = /^#+ (.+)$/.exec(line) ?? [];
+    if (isCode || heading === undefined) return;
+    const slug = heading
+      .replace(/\]\([^)]*\)/g, '')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
+      .replaceAll(' ', '-');
+    let anchor = slug;
+    for (let count = 1; anchors.has(anchor); count++) anchor = `${slug}-${count}`;
+    anchors.add(anchor);
+  });
+  return anchors;
+}
+
+test('every link to a part of a document names one of its headings', () => {
+  const missing = docFiles().flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(/\]\(([^)\s#]*)#([^)\s]+)\)/g)].flatMap(([, target = '', anchor = '']) => {
+      if (/^[a-z]+:/.test(target)) return [];
+      const page = target === '' ? path : join(dirname(path), target);
+      return anchorsOf(page).has(anchor) ? [] : [`${path}: ${target}#${anchor}`];
+    })
+  );
+  assert.deepEqual(missing, []);
+});
+
 test('decisions are numbered without a gap, short, and have their four parts', () => {
   const pages = docFiles().filter((path) => path.startsWith('docs/decisions/'));
   for (const [index, path] of pages.entries()) {

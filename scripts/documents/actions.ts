@@ -90,7 +90,7 @@ Shares of an amount are cut down to the places of its token. Text that is longer
 | LIST | Pays nothing |
 | CALLBACK, SWEEP | Pay for each holder; for each balance, ownership and open offer that is moved |
 | price in the coin | The fee by the prices of \`<gas token>/USD\` and \`<coin>/USD\`, rounded half up to 18 places and then to 8. They are those of the valid round of PRICE with the highest number, if its TIMESTAMP is at most 1,800 s old. 95 hundredths of it suffice |
-| Litecoin, Dogecoin | The rounds of the Bitcoin ledger count four hours later, and their age counts from then ([indexer.md](indexer.md#prices-of-another-chain)) |
+| Litecoin, Dogecoin | The rounds of the Bitcoin ledger count four hours later, and their age counts from then ([indexer.md](operating/indexer.md#prices-of-another-chain)) |
 
 ### Actions that are not active
 
@@ -124,7 +124,7 @@ Other indexers do not have these rules. Each has a height in the profile (\`acti
 
 ### What LIMITS bounds
 
-The figures are in [networks.md](networks.md#limits).
+The figures are in [networks.md](operating/networks.md#limits).
 
 | subject | rule |
 |---|---|
@@ -238,7 +238,7 @@ Statuses of a DISPENSE are \`no matching oracle price\`, \`SOURCE and GET_ADDRES
 
 ## Blocks
 
-After each write the indexer checks, for tickers that moved, that supply = credits - debits + escrows = balances + escrows. A difference halts it ([indexer.md](indexer.md#checks-and-halts)).
+After each write the indexer checks, for tickers that moved, that supply = credits - debits + escrows = balances + escrows. A difference halts it ([indexer.md](operating/indexer.md#checks-and-halts)).
 
 Transactions come in the decoder's order, the commands of a BATCH one after the other. The three hashes of a block are those of \`src/consensus/ledger-hashes.ts\`. A rollback deletes the rows of its blocks, returns to balances what they moved, and makes each token anew from the valid ISSUEs that are left. All ids are assigned again, so two indexers of one chain have the same rows under the same ids.
 `;

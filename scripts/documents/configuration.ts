@@ -5,14 +5,14 @@ import { variableRows } from '../../src/config/describe.ts';
 import { ROOT } from '../root.ts';
 
 /** Path of the document. */
-export const CONFIGURATION_FILE = join(ROOT, 'docs', 'configuration.md');
+export const CONFIGURATION_FILE = join(ROOT, 'docs', 'operating', 'configuration.md');
 
 /** Defaults that depend on the user who starts the service. */
 const BY_USER: Readonly<Record<string, string>> = {
   SYNC_STATE_DIR: '`/var/lib/platform-node` for root, else `platform-node` below `$XDG_STATE_HOME`'
 };
 
-/** Returns docs/configuration.md: every variable of every command. */
+/** Returns docs/operating/configuration.md: every variable of every command. */
 export async function renderConfiguration(): Promise<string> {
   const sections: string[] = [
     '# Configuration',
@@ -21,9 +21,11 @@ export async function renderConfiguration(): Promise<string> {
   for (const name of COMMAND_NAMES) {
     const { variables, summary } = await loadCommand(name);
     if (!variables) continue;
-    const rows = variableRows(variables).map(
-      ([variable, state, doc]) => `| \`${variable}\` | ${BY_USER[variable] ?? escapeCell(state)} | ${escapeCell(doc)} |`
-    );
+    const rows = variableRows(variables).map(([variable, state, doc]) => {
+      const { required, essential } = variables[variable]!;
+      const mark = required || essential ? '**' : '';
+      return `| ${mark}\`${variable}\`${mark} | ${BY_USER[variable] ?? escapeCell(state)} | ${escapeCell(doc)} |`;
+    });
     sections.push(
       `## platform-node ${name}`,
       `${summary}.`,

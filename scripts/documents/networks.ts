@@ -4,7 +4,7 @@ import { CHAIN_NETWORKS, type ChainNetwork } from '../../src/coin/chains.ts';
 import { ROOT } from '../root.ts';
 
 /** Path of the document. */
-export const NETWORKS_FILE = join(ROOT, 'docs', 'networks.md');
+export const NETWORKS_FILE = join(ROOT, 'docs', 'operating', 'networks.md');
 
 const byte = (version: number) => `0x${version.toString(16).padStart(2, '0')}`;
 const orNone = (value: string | number | null) => (value === null ? 'none' : String(value));

@@ -33,7 +33,7 @@ interface ChainFacts {
   readonly softDust: number;
   /** Satoshis per 1000 virtual bytes below which miners take no transaction by default. */
   readonly leastMinedRate: number;
-  /** Whether nodes accept replacements by default. @see docs/networks.md */
+  /** Whether nodes accept replacements by default. @see docs/operating/networks.md */
   readonly replacesByDefault: boolean;
   /** Satoshis per virtual byte above which a fee counts as a mistake, unless the operator sets another limit. */
   readonly usualMostRate: number;
@@ -102,7 +102,7 @@ const CHAIN_FACTS: Readonly<Record<Chain, ChainFacts>> = {
     undoDepth: UNDO_DEPTH,
     coinbaseMaturity: 100
   },
-  // Its nodes know no dust rate, only a least amount, and one below which an output costs more. @see docs/networks.md
+  // Its nodes know no dust rate, only a least amount, and one below which an output costs more. @see docs/operating/networks.md
   dogecoin: {
     ticker: 'DOGE',
     confirmations: 6,

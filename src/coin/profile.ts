@@ -34,7 +34,7 @@ const SAFETY_RULES = [
   ...(['LOCKED_CAPS', 'KEPT_TERMS', 'UNPAID_ENDS', 'LIMITS'] as const)
 ] as const;
 
-/** Decoder rules about the signer of an action. docs/decoder.md gives the reason for each. */
+/** Decoder rules about the signer of an action. docs/operating/decoder.md gives the reason for each. */
 const SIGNER_RULES = ['REVEAL_KEY_CHECK', 'SIGNATURE_CHECK'] as const;
 
 /**

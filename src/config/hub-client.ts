@@ -3,7 +3,11 @@ import { integer, list, parsed, port, text, type Values } from './variables.ts';
 
 /** Variables of every service that asks the hub. @see the section "Shared configuration" of the specification */
 export const hubClientVariables = {
-  HUB_API_HOST: text({ doc: 'host of the hub; unused when HUB_VALIDATORS is set', example: '127.0.0.1' }),
+  HUB_API_HOST: text({
+    doc: 'host of the hub; unused when HUB_VALIDATORS is set',
+    example: '127.0.0.1',
+    essential: true
+  }),
   HUB_PORT: port({ default: 10_000, doc: 'port of the hub' }),
   HUB_VALIDATORS: list(readHostPort, {
     doc: 'several hubs, tried in order, instead of HUB_API_HOST',
@@ -11,7 +15,8 @@ export const hubClientVariables = {
   }),
   HUB_API_KEY: parsed((keys) => readTokens(keys)[0]!, {
     doc: 'key sent to the hub as x-api-key; of several (OLD,NEW) the first is sent',
-    secret: true
+    secret: true,
+    essential: true
   }),
   MAX_HUB_WAIT_MS: integer({ default: 300_000, doc: 'ms to wait for the hub at start before giving up' })
 } as const;

@@ -16,6 +16,7 @@ export const nodeVariables = {
     default: 'http://127.0.0.1',
     doc: 'host or URL of the coin node, without account and path',
     example: 'http://127.0.0.1',
+    essential: true,
     hub: at('host')
   }),
   NODE_PORT: port({

@@ -7,6 +7,7 @@ export const profileVariable = parsed((path) => readProfile(readJsonFile(path)),
   default: DEFAULT_PROFILE,
   doc: "JSON file with a deployment's choices: payload magic, gas, role addresses, activation heights; the same for all services",
   example: '/etc/platform-node/profile.json',
+  essential: true,
   show: ({ name }) => name
 });
 

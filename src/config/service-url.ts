@@ -22,6 +22,7 @@ export function placeVariables<P extends string>(
     [`${prefix}_URL`]: parsed(readServiceUrl, {
       doc: `host or URL of ${of}`,
       example: `http://127.0.0.1:${usualPort}`,
+      essential: true,
       hub: at('host')
     }),
     [`${prefix}_API_PORT`]: port({

@@ -57,11 +57,13 @@ function readServices(text: string): readonly string[] {
 export const frameVariables = {
   TRUST_PROXY: parsed(readProxies, {
     doc: 'proxies whose X-Forwarded-For is trusted: addresses, subnets, loopback, linklocal or uniquelocal',
-    example: '10.0.0.1'
+    example: '10.0.0.1',
+    essential: true
   }),
   PUBLIC_HOSTS: list(readHost, {
     doc: 'public names of this service, as callers send them in Host; *.example.com for all names below it, * for any; addresses and localhost always count, names without a public suffix too (in a browser only once a key is set), and a request with the key may use any name',
-    example: 'hub.example.com'
+    example: 'hub.example.com',
+    essential: true
   }),
   CORS_ORIGINS: list(readOrigin, {
     doc: 'origins whose web pages may call this service and subscribe to it; unset: only its own pages',
@@ -151,7 +153,8 @@ export function serviceVariables<P extends string>(
     [`${prefix}_API_PORT`]: port({ default: usualPort, doc: 'port of its interface and its probes', hub }),
     [`${prefix}_API_KEY`]: parsed(readTokens, {
       doc: 'key for reading /metrics and /debug and for ending and restarting actors; of several (OLD,NEW) all are accepted; unset: everyone may read, nobody may end actors',
-      secret: true
+      secret: true,
+      essential: true
     }),
     ...frameVariables
   } as unknown as ServiceVariables<P>;

@@ -6,6 +6,8 @@ export interface Variable<T> {
   readonly fallback: T | undefined;
   readonly required: boolean;
   readonly secret: boolean;
+  /** Set for a variable that an installation usually sets; docs/operating/configuration.md marks it. */
+  readonly essential?: true;
   /** @throws {Error} whose message is the reason, as "must be ..." */
   readonly parse: (text: string) => T;
   /** Prints a value that would be too long in full. */
@@ -55,6 +57,7 @@ interface Options<T> {
   readonly example?: string;
   readonly default?: T;
   readonly secret?: boolean;
+  readonly essential?: true;
   readonly show?: (value: T) => string;
   readonly hub?: HubPlace;
 }
@@ -71,6 +74,7 @@ function variable<T, O extends WithNeed<T>>(parse: (text: string) => T, example:
     fallback: options.default,
     required: options.required === true,
     secret: options.secret === true,
+    ...(options.essential && { essential: options.essential }),
     ...(options.show && { show: (value) => (value === undefined ? '' : options.show!(value)) }),
     ...(options.hub && { hub: options.hub }),
     parse

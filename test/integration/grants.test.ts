@@ -14,7 +14,7 @@ import { ReplicaThread } from '../support/sync/replica-thread.ts';
 import { differences, openTestHub, PAIR_KEY, type TestHub } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess, startSyncProcess } from '../support/sync/sync-process.ts';
 
-const DOCUMENT = new URL('../../docs/grants.md', import.meta.url);
+const DOCUMENT = new URL('../../docs/operating/grants.md', import.meta.url);
 const INDEXER = 'Platform_LTC_Mainnet_Indexer';
 const DECODER = 'Platform_LTC_Mainnet_Decoder';
 const STATUS = '/status/indexer/litecoin/regtest';

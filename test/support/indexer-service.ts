@@ -43,9 +43,9 @@ export interface Databases {
   readonly indexer: DatabaseCoordinates;
 }
 
-/** The same databases for an account that has the rights of docs/grants.md and no more. */
+/** The same databases for an account that has the rights of docs/operating/grants.md and no more. */
 async function withGrants(databases: Databases): Promise<Databases> {
-  const text = readFileSync(new URL('../../docs/grants.md', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../docs/operating/grants.md', import.meta.url), 'utf8');
   const granted = [...text.matchAll(/^GRANT (.*) ON `Platform_LTC_Mainnet_(Decoder|Indexer)`\.\* TO 'indexer'@/gm)];
   assert.equal(granted.length, 2);
   const account = { user: databases.indexer.name, pass: 'indexer-account-secret' };

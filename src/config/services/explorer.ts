@@ -18,7 +18,8 @@ function readSecret(entry: string): string {
 export const explorerVariables = {
   NETWORK: parsed((spelling) => readNetwork(spelling).name, {
     doc: 'chain and network, in any spelling: litecoin-regtest, LTC:regtest, RLTC; unset: every network whose databases the hub names',
-    example: 'litecoin-regtest'
+    example: 'litecoin-regtest',
+    essential: true
   }),
   ...databaseVariables('INDEXER', {
     of: 'of the indexer; only read',
@@ -44,9 +45,14 @@ export const explorerVariables = {
   EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),
   EXPLORER_TLS_CERT: text({
     doc: 'PEM file of a certificate and its chain; with it HTTPS is served too',
-    example: '/etc/ssl/explorer.pem'
+    example: '/etc/ssl/explorer.pem',
+    essential: true
   }),
-  EXPLORER_TLS_KEY: text({ doc: 'PEM file of the key of EXPLORER_TLS_CERT', example: '/etc/ssl/explorer.key' }),
+  EXPLORER_TLS_KEY: text({
+    doc: 'PEM file of the key of EXPLORER_TLS_CERT',
+    example: '/etc/ssl/explorer.key',
+    essential: true
+  }),
   EXPLORER_HTTPS_PORT: port({ default: 8081, doc: 'port of HTTPS, if EXPLORER_TLS_CERT is set' }),
   EXPLORER_CURSOR_KEY: parsed(readSecret, {
     doc: "secret that signs cursors; explorers with the same secret accept each other's; unset: generated, and kept in EXPLORER_STATE_DIR",

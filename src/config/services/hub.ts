@@ -66,7 +66,8 @@ export const hubVariables = {
   HUB_DB_PORT: port({ required: true, doc: 'its port', example: '3306' }),
   HUB_API_KEY: parsed(readKeys, {
     doc: 'key for writing and for reading /metrics and /debug; of several (OLD,NEW) all are accepted; unset: anyone may write',
-    secret: true
+    secret: true,
+    essential: true
   }),
   HUB_SENSITIVE_READ_AUTH: flag({
     doc: 'who may read the passwords in getallconfigs once HUB_API_KEY is set; true: callers with the key, which getallconfigs then needs; false: everybody; unset: callers with the key, others get masked passwords'
@@ -82,7 +83,8 @@ export const hubVariables = {
   }),
   PRICE_SOURCES: list(readSourceName, {
     doc: 'price sources of this hub: coingecko, kraken, coinmarketcap; unset: it fetches no prices',
-    example: 'coingecko,kraken'
+    example: 'coingecko,kraken',
+    essential: true
   }),
   PRICE_SOURCE_COINGECKO_URL: sourceUrl('coingecko', 'https://api.coingecko.com/api/v3'),
   PRICE_SOURCE_KRAKEN_URL: sourceUrl('kraken', 'https://api.kraken.com'),

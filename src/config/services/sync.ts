@@ -47,15 +47,18 @@ export const syncVariables = {
   HUB_REPOLL_INTERVAL: integer({ default: 60_000, min: 100, doc: 'ms between requests to the hub for new databases' }),
   SYNC_API_KEY: parsed(readTokens, {
     doc: 'Bearer token that callers must send and that is sent to the sources; of several (OLD,NEW) all are accepted and the first is sent',
-    secret: true
+    secret: true,
+    essential: true
   }),
   SYNC_OPERATOR_KEY: parsed(readTokens, {
     doc: 'Bearer token for clearing halts and for ending and restarting actors; unset: SYNC_API_KEY',
-    secret: true
+    secret: true,
+    essential: true
   }),
   SYNC_SOURCES: list(readBaseUrl, {
     doc: 'client: base URLs of sync servers',
-    example: 'http://sync1:3006,http://sync2:3006'
+    example: 'http://sync1:3006,http://sync2:3006',
+    essential: true
   }),
   SYNC_SOURCE_CA: text({
     doc: "client: PEM file of further authorities for the sources' certificates, in addition to the system's",
@@ -67,7 +70,8 @@ export const syncVariables = {
   }),
   VERIFY_HASHES: flag({
     default: false,
-    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES reports its hashes; verified only when a strict majority has the same rows'
+    doc: 'client: apply a block only when a strict majority of SYNC_SOURCES reports its hashes; verified only when a strict majority has the same rows',
+    essential: true
   }),
   HASH_CONFIRM_TIMEOUT: integer({
     default: 10_000,
@@ -93,11 +97,12 @@ export const syncVariables = {
   }),
   REPLICA_DB_HOST: text({
     doc: "client: MariaDB of the replicas; server: read from this host instead of the hub's",
-    example: '127.0.0.1'
+    example: '127.0.0.1',
+    essential: true
   }),
   REPLICA_DB_PORT: port({ default: 3306, doc: 'its port' }),
-  REPLICA_DB_USER: text({ doc: 'its user', example: 'sync' }),
-  REPLICA_DB_PASS: text({ doc: 'its password', secret: true }),
+  REPLICA_DB_USER: text({ doc: 'its user', example: 'sync', essential: true }),
+  REPLICA_DB_PASS: text({ doc: 'its password', secret: true, essential: true }),
   SYNC_DB_CA: parsed(readAuthorities, {
     doc: 'PEM file of CA certificates for the MariaDB servers: encrypts connections, and refuses a certificate of another authority or name',
     example: '/etc/ssl/mariadb-ca.pem'
@@ -147,7 +152,8 @@ export const syncVariables = {
   SYNC_LOCAL_TABLES: list((entry) => entry, { default: [], doc: 'further tables that are never replicated' }),
   SYNC_STATE_DIR: text({
     default: defaultStateDirectory(),
-    doc: 'private directory for artifacts, downloads and the last broadcast heights'
+    doc: 'private directory for artifacts, downloads and the last broadcast heights',
+    essential: true
   }),
   SYNC_COMPATIBLE_CLIENTS: flag({
     default: false,

@@ -32,9 +32,9 @@ async function payAround(): Promise<void> {
   await call('sendtoaddress', await coin.node.newAddress(), 0.25);
 }
 
-/** The same database for an account that has the rights of docs/grants.md and no more. */
+/** The same database for an account that has the rights of docs/operating/grants.md and no more. */
 async function withGrants(database: DatabaseCoordinates): Promise<DatabaseCoordinates> {
-  const text = readFileSync(new URL('../../../docs/grants.md', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../../docs/operating/grants.md', import.meta.url), 'utf8');
   const [, rights] = /^GRANT (.*) ON `Platform_LTC_Mainnet_Tracker`\.\* TO/m.exec(text)!;
   const account = { user: database.name, pass: 'tracker-account-secret' };
   await query(database, `CREATE USER '${account.user}'@'%' IDENTIFIED BY '${account.pass}'`);

@@ -87,7 +87,7 @@ test('the compose file of a whole network starts each service with variables tha
         assert.equal(user, name === 'utxo' ? 'tracker' : name, `${name} has its own account`);
 });
 
-test('the accounts of the compose file have the rights of docs/grants.md, in which each service is run', () => {
+test('the accounts of the compose file have the rights of docs/operating/grants.md, in which each service is run', () => {
   const script = `docker_process_sql() { cat; }; . ${join(ROOT, 'ops/platform-grants.sh')}`;
   const env = { DB_PASS: "a'b", PATH: process.env['PATH'] };
   const { stdout, status, stderr } = spawnSync('bash', ['-eu', '-c', script], { encoding: 'utf8', env });
@@ -97,7 +97,7 @@ test('the accounts of the compose file have the rights of docs/grants.md, in whi
     [...stdout.matchAll(/^CREATE USER '(\w+)'@'%' IDENTIFIED BY 'a''b';$/gm)].map(([, user]) => user)
   );
   assert.deepEqual([...users].sort(), ['decoder', 'explorer', 'hub', 'indexer', 'tracker']);
-  const documented = [...read('docs/grants.md').matchAll(/^GRANT .* TO '(\w+)'@.*$/gm)]
+  const documented = [...read('docs/operating/grants.md').matchAll(/^GRANT .* TO '(\w+)'@.*$/gm)]
     .filter(([, user]) => users.has(user!))
     .map(([line]) => line.replace("@'127.0.0.1'", "@'%'"));
   const sorted = (lines: readonly string[]) =>

@@ -6,9 +6,9 @@ import { test } from 'node:test';
 /** Every room that stands lower in the list. */
 const BELOW = 'everything below';
 const BASICS = ['src/wire/', 'src/consensus/', 'src/errors.ts', 'src/transient-map.ts', 'src/sparse-lines.ts'];
-const TABLES = ['src/db/tables/', 'src/db/core/'];
+const TABLES = ['src/replication/tables/', 'src/db/'];
 /** A replica's tables, and what is applied to them. */
-const REPLICA = ['src/db/replica/apply/', 'src/db/replica/'];
+const REPLICA = ['src/replication/replica/apply/', 'src/replication/replica/database/'];
 /** The actor's end of a thread, and what both ends share. */
 const THREAD = ['actors/runtime/thread/', 'actors/runtime/'];
 const FASTIFY = ['fastify', '@fastify/', 'typebox'];
@@ -69,13 +69,13 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', 'type src/hub/federation/journal/', 'src/hub/federation/gossip/', 'src/hub/federation/consensus/'],
     ...['type src/consensus/', 'src/errors.ts']
   ],
-  'src/hub/federation/journal/': ['node:', 'src/hub/federation/consensus/', 'src/db/core/', 'src/errors.ts'],
+  'src/hub/federation/journal/': ['node:', 'src/hub/federation/consensus/', 'src/db/', 'src/errors.ts'],
   'src/hub/federation/gossip/': [
     ...['node:', 'ws', 'xstate', 'src/hub/federation/consensus/', 'machines/hub/', 'src/consensus/']
   ],
   'src/hub/federation/consensus/': [],
   'src/hub/store/': [
-    ...['node:', 'xstate', 'src/hub/oracle/', 'src/db/core/', 'machines/hub/', 'machines/runtime/', 'src/coin/'],
+    ...['node:', 'xstate', 'src/hub/oracle/', 'src/db/', 'machines/hub/', 'machines/runtime/', 'src/coin/'],
     ...['type src/log.ts', ...BASICS]
   ],
   'src/hub/oracle/': [
@@ -90,18 +90,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   // Routes and what they share know no actor: they are handed a directory.
   'src/sync/routes/': [
-    ...['node:', ...FASTIFY, 'src/sync/http/', 'src/sync/fan-out/', 'src/sync/snapshot/', 'src/service/'],
+    ...['node:', ...FASTIFY, 'src/sync/http/', 'src/sync/fan-out/', 'src/replication/snapshot/', 'src/service/'],
     ...BASICS
   ],
   'src/sync/http/': [
-    ...['node:', ...FASTIFY, 'src/sync/snapshot/', 'src/service/', 'src/observe/', ...BASICS],
-    ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type actors/protocol.ts'],
+    ...['node:', ...FASTIFY, 'src/replication/snapshot/', 'src/service/', 'src/observe/', ...BASICS],
+    ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type src/replication/protocol.ts'],
     'type actors/runtime/supervision/',
     ...['type src/config/', 'type src/log.ts']
   ],
   'src/sync/fan-out/': [
     ...['node:', 'typebox', 'ws', 'xstate', 'machines/sync/', 'src/service/', ...BASICS],
-    ...['type src/db/source/', 'type src/config/', 'type src/log.ts']
+    ...['type src/replication/source/reading/', 'type src/config/', 'type src/log.ts']
   ],
   'actors/decoder/': [
     ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/chain/', 'src/chain/', 'actors/runtime/thread/'],
@@ -113,7 +113,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'workers/tracker/': ['src/tracker/', 'src/chain/', 'src/coin/'],
   'src/tracker/': [
-    ...['node:', ...FASTIFY, 'type mysql2/promise', 'src/chain/', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['node:', ...FASTIFY, 'type mysql2/promise', 'src/chain/', 'src/db/', 'src/coin/', 'src/service/'],
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/chain/': [
@@ -122,11 +122,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'workers/decoder/': ['lru-cache', 'src/decoder/', 'src/chain/', 'src/coin/', 'src/errors.ts'],
   'src/decoder/': [
-    ...['node:', 'lru-cache', ...FASTIFY, 'type mysql2/promise', 'src/db/core/'],
+    ...['node:', 'lru-cache', ...FASTIFY, 'type mysql2/promise', 'src/db/'],
     ...['src/chain/', 'src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'src/chain/': [
-    ...['node:', 'xstate', 'type mysql2/promise', 'machines/chain/', 'src/db/core/', 'src/coin/'],
+    ...['node:', 'xstate', 'type mysql2/promise', 'machines/chain/', 'src/db/', 'src/coin/'],
     ...['type src/service/', 'type src/log.ts', ...BASICS]
   ],
   'actors/indexer/': [
@@ -134,17 +134,17 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'xstate',
     'machines/indexer/',
     'src/indexer/',
-    'actors/commitment/',
+    'src/replication/commitment/',
     'src/service/',
     'type workers/sync/',
     ...THREAD,
-    'src/db/core/',
+    'src/db/',
     'src/coin/',
     'src/log.ts',
     ...BASICS
   ],
   'src/indexer/': [
-    ...['node:', ...FASTIFY, 'lru-cache', 'type machines/indexer/', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['node:', ...FASTIFY, 'lru-cache', 'type machines/indexer/', 'src/db/', 'src/coin/', 'src/service/'],
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/explorer/': [
@@ -160,92 +160,92 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ]
   ],
   'src/explorer/': [
-    ...['node:', 'lru-cache', ...FASTIFY, 'mysql2/promise', 'src/db/core/', 'src/coin/', 'src/service/'],
+    ...['node:', 'lru-cache', ...FASTIFY, 'mysql2/promise', 'src/db/', 'src/coin/', 'src/service/'],
     'src/consensus/amount.ts',
     'src/config/nearest.ts',
     'type ws',
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/source/': [
-    ...['node:', 'xstate', 'src/sync/snapshot/', 'actors/commitment/', 'type actors/protocol.ts'],
-    ...[
-      'src/db/source/',
-      'src/db/source/binlog/',
-      'src/db/ddl/',
-      ...TABLES,
-      ...THREAD,
-      'machines/sync/',
-      'machines/runtime/'
-    ],
-    ...['src/observe/', 'src/log.ts', ...BASICS]
+    ...['node:', 'xstate', 'src/replication/source/feed/', 'src/replication/source/answers/'],
+    ...['src/replication/commitment/', 'type src/replication/protocol.ts', 'src/replication/source/reading/'],
+    ...[...TABLES, ...THREAD, 'machines/sync/', 'src/log.ts', ...BASICS]
   ],
   'actors/replica/': [
-    ...['node:', 'xstate', 'actors/replica/loading/', 'actors/replica/following/', 'actors/replica/catch-up/'],
-    ...['actors/replica/verifying/', 'actors/replica/quorum/', 'actors/replica/parts/', 'actors/commitment/'],
-    ...['type actors/protocol.ts', ...THREAD, 'machines/sync/', ...REPLICA, 'src/log.ts'],
-    ...[...TABLES, ...BASICS]
+    ...['node:', 'xstate', 'src/replication/replica/bootstrap/', 'src/replication/replica/following/'],
+    ...['src/replication/replica/catch-up/', 'src/replication/replica/verifying/', 'src/replication/replica/quorum/'],
+    ...['src/replication/replica/parts/', 'src/replication/commitment/', 'type src/replication/protocol.ts'],
+    ...[...REPLICA, ...TABLES, ...THREAD, 'machines/sync/', 'src/log.ts', ...BASICS]
   ],
-  'actors/replica/loading/': [
-    ...['actors/replica/quorum/', 'actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/', 'src/db/ddl/'],
-    ...['src/db/replica/load/', ...REPLICA, 'type machines/sync/', ...TABLES, ...BASICS]
+  'src/replication/source/feed/': [
+    ...['node:', 'xstate', 'type src/replication/commitment/', 'type src/replication/protocol.ts'],
+    ...['src/replication/source/reading/', 'src/replication/source/binlog/', ...TABLES],
+    ...['machines/sync/', 'src/observe/', 'type src/log.ts', ...BASICS]
   ],
-  'actors/replica/following/': [
-    ...['type actors/replica/verifying/', 'type actors/replica/quorum/', 'actors/replica/parts/'],
-    ...['src/db/replica/load/', ...REPLICA, 'src/observe/', 'type machines/sync/', ...BASICS]
+  'src/replication/source/answers/': [
+    ...['node:', 'type src/replication/protocol.ts', 'src/replication/snapshot/', 'src/replication/source/reading/'],
+    ...['src/replication/ddl/', ...TABLES, 'actors/runtime/', ...BASICS]
   ],
-  'actors/replica/catch-up/': [
-    ...['actors/replica/quorum/', 'actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/'],
-    ...[...REPLICA, 'actors/runtime/thread/', 'type machines/sync/', ...TABLES, ...BASICS]
+  'src/replication/replica/bootstrap/': [
+    ...['src/replication/replica/quorum/', 'src/replication/replica/parts/', 'src/replication/snapshot/'],
+    ...['src/replication/client/', 'src/replication/replica/load/', ...REPLICA, 'src/replication/ddl/', ...TABLES],
+    ...['type machines/sync/', ...BASICS]
   ],
-  'actors/replica/verifying/': [
-    ...['xstate', 'actors/replica/parts/', 'src/db/replica/compare/', 'src/db/replica/', 'type src/sync/client/'],
-    ...['actors/runtime/thread/', 'machines/sync/', 'src/observe/', ...TABLES, ...BASICS]
+  'src/replication/replica/following/': [
+    ...['type src/replication/replica/verifying/', 'type src/replication/replica/quorum/'],
+    ...['src/replication/replica/parts/', 'src/replication/replica/load/', ...REPLICA],
+    ...['type machines/sync/', 'src/observe/', ...BASICS]
   ],
-  'actors/replica/quorum/': [
-    ...['node:', 'xstate', 'type actors/replica/parts/', 'src/sync/snapshot/', 'src/sync/client/', 'src/db/core/'],
-    ...['actors/runtime/thread/', 'machines/sync/', 'type src/log.ts', ...BASICS]
+  'src/replication/replica/catch-up/': [
+    ...['src/replication/replica/quorum/', 'src/replication/replica/parts/', 'src/replication/snapshot/'],
+    ...['src/replication/client/', ...REPLICA, ...TABLES, 'actors/runtime/thread/', 'type machines/sync/', ...BASICS]
   ],
-  'actors/replica/parts/': [
-    ...['node:', 'xstate', 'type actors/commitment/', 'type actors/protocol.ts', 'src/sync/client/', 'src/db/ddl/'],
-    ...[...REPLICA, 'machines/runtime/', 'type src/log.ts', ...TABLES, ...BASICS]
-  ],
-  'actors/commitment/': [
-    ...['node:', 'xstate', ...REPLICA, ...TABLES, 'actors/runtime/thread/', 'machines/sync/', ...BASICS],
-    ...['type actors/protocol.ts', 'type src/db/source/', 'type src/log.ts']
-  ],
-  'actors/protocol.ts': [
-    ...['type workers/sync/', 'type src/sync/client/', 'type src/db/source/', 'type actors/runtime/', 'type src/wire/'],
-    'type src/consensus/'
-  ],
-  'workers/sync/': ['node:', 'src/sync/snapshot/', 'src/db/source/', 'src/db/core/', ...BASICS],
-  'src/sync/snapshot/': [
-    ...['node:', 'lru-cache', 'src/db/core/', 'src/observe/', ...BASICS],
-    ...['type src/db/replica/', 'type src/db/source/', 'type src/log.ts']
-  ],
-  'src/sync/client/': ['node:', 'typebox', 'undici', 'ws', 'src/observe/', ...BASICS],
-  'src/db/replica/compare/': [...REPLICA, ...TABLES, ...BASICS],
-  'src/db/replica/apply/': ['node:', 'src/db/replica/', 'src/db/ddl/', ...TABLES, ...BASICS],
-  'src/db/replica/load/': ['node:', 'type mysql2/promise', 'src/db/replica/', ...TABLES, ...BASICS],
-  'src/db/replica/': ['node:', 'src/db/ddl/', ...TABLES, ...BASICS],
-  'src/db/source/': [
-    'node:',
-    'src/coin/',
-    'src/db/source/changes/',
-    'type src/db/source/binlog/',
-    ...TABLES,
+  'src/replication/replica/verifying/': [
+    ...['xstate', 'src/replication/replica/parts/', 'type src/replication/client/', 'src/replication/replica/compare/'],
+    ...['src/replication/replica/database/', ...TABLES, 'actors/runtime/thread/', 'machines/sync/', 'src/observe/'],
     ...BASICS
   ],
-  'src/db/source/binlog/': [
-    'node:',
-    '@vlasky/zongji',
-    'src/db/source/changes/',
-    'type src/log.ts',
-    ...TABLES,
+  'src/replication/replica/quorum/': [
+    ...['node:', 'xstate', 'type src/replication/replica/parts/', 'src/replication/snapshot/'],
+    ...['src/replication/client/', 'actors/runtime/thread/', 'src/db/', 'machines/sync/', 'type src/log.ts', ...BASICS]
+  ],
+  'src/replication/replica/parts/': [
+    ...['node:', 'xstate', 'type src/replication/commitment/', 'type src/replication/protocol.ts'],
+    ...['src/replication/client/', ...REPLICA, 'src/replication/ddl/', ...TABLES],
+    ...['machines/runtime/', 'type src/log.ts', ...BASICS]
+  ],
+  'src/replication/commitment/': [
+    ...['node:', 'xstate', 'type src/replication/protocol.ts', ...REPLICA, 'type src/replication/source/reading/'],
+    ...[...TABLES, 'actors/runtime/thread/', 'machines/sync/', 'type src/log.ts', ...BASICS]
+  ],
+  'src/replication/protocol.ts': [
+    ...['type workers/sync/', 'type src/replication/client/', 'type src/replication/source/reading/'],
+    ...['type actors/runtime/', 'type src/wire/', 'type src/consensus/']
+  ],
+  'workers/sync/': ['node:', 'src/replication/snapshot/', 'src/replication/source/reading/', 'src/db/', ...BASICS],
+  'src/replication/snapshot/': [
+    ...['node:', 'lru-cache', 'type src/replication/replica/database/', 'type src/replication/source/reading/'],
+    ...['src/db/', 'src/observe/', 'type src/log.ts', ...BASICS]
+  ],
+  'src/replication/client/': ['node:', 'typebox', 'undici', 'ws', 'src/observe/', ...BASICS],
+  'src/replication/replica/compare/': [...REPLICA, ...TABLES, ...BASICS],
+  'src/replication/replica/apply/': [
+    ...['node:', 'src/replication/replica/database/', 'src/replication/ddl/', ...TABLES, ...BASICS]
+  ],
+  'src/replication/replica/load/': [
+    ...['node:', 'type mysql2/promise', 'src/replication/replica/database/', ...TABLES, ...BASICS]
+  ],
+  'src/replication/replica/database/': ['node:', 'src/replication/ddl/', ...TABLES, ...BASICS],
+  'src/replication/source/reading/': [
+    ...['node:', 'src/replication/source/changes/', 'type src/replication/source/binlog/', ...TABLES, 'src/coin/'],
     ...BASICS
   ],
-  'src/db/source/changes/': [...TABLES, ...BASICS],
-  'src/db/ddl/': [...TABLES, ...BASICS],
-  'src/db/tables/': ['node:', 'src/db/core/', ...BASICS],
+  'src/replication/source/binlog/': [
+    ...['node:', '@vlasky/zongji', 'src/replication/source/changes/', ...TABLES, 'type src/log.ts', ...BASICS]
+  ],
+  'src/replication/source/changes/': [...TABLES, ...BASICS],
+  'src/replication/ddl/': [...TABLES, ...BASICS],
+  'src/replication/tables/': ['node:', 'src/db/', ...BASICS],
   'src/service/supervised.ts': [
     ...['node:', 'actors/runtime/supervision/', 'type actors/runtime/', 'src/service/', 'src/observe/metrics/'],
     ...['type src/config/', 'type src/log.ts', 'src/wire/']
@@ -273,14 +273,14 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/supervision/', 'src/wire/'],
   'actors/runtime/supervision/': [
-    ...['node:', 'xstate', 'actors/runtime/', 'machines/all.ts', 'machines/runtime/', 'src/db/core/', 'src/process/'],
+    ...['node:', 'xstate', 'actors/runtime/', 'machines/all.ts', 'machines/runtime/', 'src/db/', 'src/process/'],
     ...['type src/observe/', 'type src/log.ts', ...BASICS]
   ],
   'actors/runtime/thread/': [
     ...['node:', 'xstate', 'actors/runtime/', 'machines/runtime/', 'src/observe/', 'type src/log.ts', ...BASICS]
   ],
   'actors/runtime/': ['node:', 'piscina', 'xstate', 'src/process/', 'src/observe/', ...BASICS],
-  'src/db/core/': ['node:', 'mysql2', 'src/observe/', ...BASICS],
+  'src/db/': ['node:', 'mysql2', 'src/observe/', ...BASICS],
   'machines/all.ts': [
     'type xstate',
     'machines/sync/',
@@ -475,13 +475,21 @@ test('the rule catches what it is for, types too', () => {
       false
     ],
     ['src/sync/http/deps.ts', "import { Timeline } from '../../../actors/runtime/supervision/timeline.ts';", true],
-    ['src/db/core/connection.ts', "import {\n  a,\n  b\n} from '../../../actors/runtime/supervision/ring.ts';", true],
-    ['src/db/core/row-stream.ts', "import type { SnapshotPlan } from '../source/snapshot-plan.ts';", true],
-    ['src/db/replica/state.ts', "import { compare } from './compare/digest-compare.ts';", true],
+    ['src/db/connection.ts', "import {\n  a,\n  b\n} from '../../actors/runtime/supervision/ring.ts';", true],
+    [
+      'src/db/row-stream.ts',
+      "import type { SnapshotPlan } from '../replication/source/reading/snapshot-plan.ts';",
+      true
+    ],
+    ['src/replication/replica/database/state.ts', "import { compare } from '../compare/digest-compare.ts';", true],
     ['workers/sync/snapshot.ts', "import fastify from 'fastify';", true],
-    ['src/verify/side.ts', "export { connect } from '../db/core/connection.ts';", true],
-    ['src/wire/data/block.ts', "export type { GroupBlock } from '../../db/source/group-block.ts';", true],
-    ['src/coin/rows.ts', "import '../db/core/connection.ts';", true],
+    ['src/verify/side.ts', "export { connect } from '../db/connection.ts';", true],
+    [
+      'src/wire/data/block.ts',
+      "export type { GroupBlock } from '../../replication/source/reading/group-block.ts';",
+      true
+    ],
+    ['src/coin/rows.ts', "import '../db/connection.ts';", true],
     ['src/sync/start.ts', "const { run } = await import('../cli/service-command.ts');", true],
     ['actors/source/actor.ts', "import { Supervisor } from '../runtime/supervision/supervisor.ts';", true],
     ['src/nowhere/file.ts', '', true],

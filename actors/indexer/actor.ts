@@ -4,7 +4,7 @@ import { workerData } from 'node:worker_threads';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
 import { PRICE_CHAIN } from '../../src/coin/foreign-prices.ts';
 import type { Profile } from '../../src/coin/profile.ts';
-import { databaseError, openPool } from '../../src/db/core/connection.ts';
+import { databaseError, openPool } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { type BlockHashesRow, readBlockHashes } from '../../src/indexer/api/block-hashes.ts';
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';

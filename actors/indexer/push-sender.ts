@@ -1,6 +1,6 @@
 import { createActor, type InspectionEvent } from 'xstate';
 import { hubPushMachine } from '../../machines/indexer/hub-push.ts';
-import type { Pool } from '../../src/db/core/connection.ts';
+import type { Pool } from '../../src/db/connection.ts';
 import { PlatformError } from '../../src/errors.ts';
 import {
   countRefused,

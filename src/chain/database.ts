@@ -10,9 +10,9 @@ import {
   refusalOf,
   rows,
   type SqlRow
-} from '../db/core/connection.ts';
-import { Halts } from '../db/core/halts.ts';
-import { WriterSeat } from '../db/core/writer-seat.ts';
+} from '../db/connection.ts';
+import { Halts } from '../db/halts.ts';
+import { WriterSeat } from '../db/writer-seat.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Fork, Found, Opened } from '../../machines/chain/chain-writer.ts';
 import type { ChainNetwork } from '../coin/chains.ts';
 import type { NodeChain, NodeNeeds, NodeTip } from '../coin/node/node-chain.ts';
-import type { WriterHalt } from '../db/core/halts.ts';
+import type { WriterHalt } from '../db/halts.ts';
 import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { type Alarm, alarmOf } from '../wire/state/alarm.ts';

@@ -1,7 +1,7 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { activationHeight, type Profile } from '../coin/profile.ts';
-import { bindBase, type DatabaseBase } from '../db/core/base.ts';
-import { type Connection, rows } from '../db/core/connection.ts';
+import { bindBase, type DatabaseBase } from '../db/base.ts';
+import { type Connection, rows } from '../db/connection.ts';
 import type { ScanRules } from './block-scan.ts';
 import { DECODER_BASE } from './schema.ts';
 

@@ -1,5 +1,5 @@
 import { toDecimal } from '../coin/amount.ts';
-import { pages } from '../db/core/pages.ts';
+import { pages } from '../db/pages.ts';
 import type { BlockRows } from './block-rows.ts';
 import { DispenserWriter, type Placed, type PlacedTransaction } from './dispenser-writer.ts';
 import { Lookup, type Query } from './lookup.ts';

@@ -1,4 +1,4 @@
-import { pages } from '../db/core/pages.ts';
+import { pages } from '../db/pages.ts';
 import type { BlockRows, Finding, TransactionRow } from './block-rows.ts';
 import { type Dispenser, DispenserBook, type DispenserChanges, type Extension, type Price } from './dispenser-book.ts';
 import type { Lookup, Query } from './lookup.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { pages } from '../db/core/pages.ts';
+import { pages } from '../db/pages.ts';
 import { EMPTY_ID } from './schema.ts';
 
 /** A statement on the writer's connection. */

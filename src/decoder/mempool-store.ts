@@ -1,6 +1,6 @@
 import type { Pool } from 'mysql2/promise';
-import { databaseError, rows, type SqlRow } from '../db/core/connection.ts';
-import { pages } from '../db/core/pages.ts';
+import { databaseError, rows, type SqlRow } from '../db/connection.ts';
+import { pages } from '../db/pages.ts';
 import type { TransactionRow } from './block-rows.ts';
 
 const IN_BLOCK = `mempool_transactions m JOIN index_transactions h ON h.hash = m.tx_hash

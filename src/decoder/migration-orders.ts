@@ -1,5 +1,5 @@
-import { type Connection, connect, databaseError, rows } from '../db/core/connection.ts';
-import { writerLock } from '../db/core/writer-lock.ts';
+import { type Connection, connect, databaseError, rows } from '../db/connection.ts';
+import { writerLock } from '../db/writer-lock.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { migrate, readMigrations } from './migrations.ts';

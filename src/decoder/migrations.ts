@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { BASE_COLUMNS } from '../db/core/base.ts';
-import { type Connection, rows } from '../db/core/connection.ts';
+import { BASE_COLUMNS } from '../db/base.ts';
+import { type Connection, rows } from '../db/connection.ts';
 import { PlatformError } from '../errors.ts';
 import {
   COLUMNS_IN_USE,

@@ -7,7 +7,7 @@ import { databaseOf } from '../config/database.ts';
 import { networkOf, nodeRpcOf } from '../config/node.ts';
 import { placeOf } from '../config/service.ts';
 import type { DecoderConfig } from '../config/services/decoder.ts';
-import { clearHalt } from '../db/core/clear-halt.ts';
+import { clearHalt } from '../db/clear-halt.ts';
 import type { RunningService, Start } from '../service/define.ts';
 import { startSupervised } from '../service/supervised.ts';
 import { createDecoderApp } from './app.ts';

@@ -1,7 +1,7 @@
 import { ChainDatabase } from '../chain/database.ts';
 import type { BlockRef, BlockStore } from '../chain/work.ts';
-import type { DatabaseBase } from '../db/core/base.ts';
-import { rows, type SqlRow } from '../db/core/connection.ts';
+import type { DatabaseBase } from '../db/base.ts';
+import { rows, type SqlRow } from '../db/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { bindDecoderBase } from './base.ts';

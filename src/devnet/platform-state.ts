@@ -1,4 +1,4 @@
-import { type Connection, quoteName, rows } from '../db/core/connection.ts';
+import { type Connection, quoteName, rows } from '../db/connection.ts';
 import type { ProbeAddress } from '../service/probe.ts';
 import { type ProbedDatabase, probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { DbType } from '../wire/data/database.ts';

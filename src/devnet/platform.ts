@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { connect } from '../db/core/connection.ts';
+import { connect } from '../db/connection.ts';
 import type { ProbeAddress } from '../service/probe.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { registerModules } from './hub-config.ts';

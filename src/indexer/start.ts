@@ -3,7 +3,7 @@ import { databaseOf } from '../config/database.ts';
 import { hubsOf } from '../config/hub-client.ts';
 import { placeOf } from '../config/service.ts';
 import { type IndexerConfig, indexedNetwork, pricesDatabase } from '../config/services/indexer.ts';
-import { clearHalt } from '../db/core/clear-halt.ts';
+import { clearHalt } from '../db/clear-halt.ts';
 import type { Done, RunningService, Start } from '../service/define.ts';
 import { startSupervised } from '../service/supervised.ts';
 import { createIndexerApp } from './api/app.ts';

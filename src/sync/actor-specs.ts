@@ -1,12 +1,12 @@
-import type { ReplicaActorData, SourceActorData } from '../../actors/protocol.ts';
 import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
 import type { ActorSpec } from '../../actors/runtime/supervision/supervisor.ts';
 import { type SyncConfig, sourcesOf } from '../config/services/sync.ts';
-import type { ResumePoint } from '../db/source/resume-point.ts';
 import { PlatformError } from '../errors.ts';
+import type { ValidatorIdentity } from '../replication/client/validator-identity.ts';
+import type { ReplicaActorData, SourceActorData } from '../replication/protocol.ts';
+import type { ResumePoint } from '../replication/source/reading/resume-point.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/data/database.ts';
 import { partOf } from './chain-settings.ts';
-import type { ValidatorIdentity } from './client/validator-identity.ts';
 
 const DAY_MS = 24 * 3_600_000;
 

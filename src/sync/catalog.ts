@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../db/core/connection.ts';
-import { readTableSizes, type TableSizes } from '../db/tables/table-sizes.ts';
+import { connect } from '../db/connection.ts';
 import type { Logger } from '../log.ts';
+import { readTableSizes, type TableSizes } from '../replication/tables/table-sizes.ts';
 import type { DatabaseCoordinates, DatabaseId } from '../wire/data/database.ts';
 import type { Catalog, CatalogEntry } from '../wire/log/catalog.ts';
 import type { DatabaseReport } from '../wire/state/report.ts';

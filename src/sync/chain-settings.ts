@@ -1,8 +1,8 @@
-import type { ReplicaActorData } from '../../actors/protocol.ts';
 import { sameNetwork } from '../coin/find-network.ts';
 import type { SyncConfig } from '../config/services/sync.ts';
 import { PlatformError } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
+import type { ReplicaActorData } from '../replication/protocol.ts';
 import type { DatabaseId } from '../wire/data/database.ts';
 
 const DEPTH = 'SYNC_BOOTSTRAP_DEPTH_<CHAIN>_<NETWORK>';

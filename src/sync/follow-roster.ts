@@ -1,15 +1,15 @@
-import type { ActorNotices, MainAsks } from '../../actors/protocol.ts';
 import type { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
 import type { SyncConfig } from '../config/services/sync.ts';
-import type { ResumePoint } from '../db/source/resume-point.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
 import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { Logger } from '../log.ts';
+import type { ValidatorIdentity } from '../replication/client/validator-identity.ts';
+import type { ActorNotices, MainAsks } from '../replication/protocol.ts';
+import type { ResumePoint } from '../replication/source/reading/resume-point.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import { actorSpec } from './actor-specs.ts';
 import type { SyncActorAsks } from './actors.ts';
 import { refuseUnmatched } from './chain-settings.ts';
-import type { ValidatorIdentity } from './client/validator-identity.ts';
 import { excludeDatabases } from './exclusions.ts';
 import type { Roster } from './roster.ts';
 

@@ -1,14 +1,14 @@
 import { hubsOf } from '../config/hub-client.ts';
 import { type SyncConfig, sourcesOf } from '../config/services/sync.ts';
-import { connect, rows } from '../db/core/connection.ts';
-import { isForeign, type ReplicaState, readReplicaState } from '../db/replica/state.ts';
+import { connect, rows } from '../db/connection.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import { createHubClient, discoverDatabases } from '../hub/client.ts';
+import { SourceClient, type SourceSize } from '../replication/client/source-client.ts';
+import { isForeign, type ReplicaState, readReplicaState } from '../replication/replica/database/state.ts';
 import type { Done } from '../service/define.ts';
 import { type DatabaseCoordinates, type DatabaseId, type DbType, databaseKey } from '../wire/data/database.ts';
 import { coordinatesOf } from './actor-specs.ts';
 import { partOf, refuseUnmatched } from './chain-settings.ts';
-import { SourceClient, type SourceSize } from './client/source-client.ts';
 import { excludeDatabases } from './exclusions.ts';
 import { readSourceCa } from './source-ca.ts';
 

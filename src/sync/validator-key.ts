@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { SyncConfig } from '../config/services/sync.ts';
 import { keptSecret } from '../process/kept-secret.ts';
-import { type ValidatorIdentity, validatorIdentity } from './client/validator-identity.ts';
+import { type ValidatorIdentity, validatorIdentity } from '../replication/client/validator-identity.ts';
 
 /** In SYNC_STATE_DIR. */
 const FILE = 'validator.seed';

@@ -6,7 +6,7 @@ import { databaseOf } from '../config/database.ts';
 import { networkOf, nodeRpcOf } from '../config/node.ts';
 import { placeOf } from '../config/service.ts';
 import type { TrackerConfig } from '../config/services/tracker.ts';
-import { clearHalt } from '../db/core/clear-halt.ts';
+import { clearHalt } from '../db/clear-halt.ts';
 import type { Done, RunningService, Start } from '../service/define.ts';
 import { startSupervised } from '../service/supervised.ts';
 import { createTrackerApp } from './app.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ChainDatabase } from '../chain/database.ts';
 import type { BlockRef, BlockStore } from '../chain/work.ts';
-import type { SqlRow } from '../db/core/connection.ts';
+import type { SqlRow } from '../db/connection.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import type { BlockChanges } from './coins/changes.ts';

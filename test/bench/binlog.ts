@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
+import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { atEnd } from '../support/cleanup.ts';

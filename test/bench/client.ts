@@ -3,12 +3,17 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Compile } from 'typebox/compile';
 import { readNumber } from '../../src/cli/options.ts';
-import { type Connection, connect, quoteName, rows as read } from '../../src/db/core/connection.ts';
-import { applyBlocks, type LiveGroup, MOST_GROUPS } from '../../src/db/replica/apply/block-writer.ts';
-import { readReplicaSchema } from '../../src/db/replica/schema.ts';
-import { markAdopted, openReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
-import { openWriter } from '../../src/db/replica/writer-connection.ts';
-import { readTip } from '../../src/db/tables/block-hashes.ts';
+import { type Connection, connect, quoteName, rows as read } from '../../src/db/connection.ts';
+import { applyBlocks, type LiveGroup, MOST_GROUPS } from '../../src/replication/replica/apply/block-writer.ts';
+import { readReplicaSchema } from '../../src/replication/replica/database/schema.ts';
+import {
+  markAdopted,
+  openReplicaState,
+  readReplicaState,
+  writeReplicaState
+} from '../../src/replication/replica/database/state.ts';
+import { openWriter } from '../../src/replication/replica/database/writer-connection.ts';
+import { readTip } from '../../src/replication/tables/block-hashes.ts';
 import { type DatabaseCoordinates, hashesOf } from '../../src/wire/data/database.ts';
 import { type BlockMessage, ServerMessageSchema } from '../../src/wire/data/messages.ts';
 import { readArguments } from '../support/arguments.ts';

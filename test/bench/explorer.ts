@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import mysql from 'mysql2';
-import { connect, NO_JOIN_BUFFERS, rows } from '../../src/db/core/connection.ts';
+import { connect, NO_JOIN_BUFFERS, rows } from '../../src/db/connection.ts';
 import { LISTS } from '../../src/explorer/lists/lists.ts';
 import { cursorsOf, markOf } from '../../src/explorer/read/cursor.ts';
 import { IndexHints } from '../../src/explorer/read/index-hints.ts';

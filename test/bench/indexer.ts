@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import { VALID_STATUS } from '../../src/indexer/store/valid-status.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../src/db/core/connection.ts';
+import { connect } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/data/database.ts';
 import { readArguments } from '../support/arguments.ts';
 import { atEnd } from '../support/cleanup.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { test } from 'node:test';
-import { StateTracker } from '../../actors/commitment/state-tracker.ts';
 import { TaskPool } from '../../actors/runtime/task-pool.ts';
 import { readNumber } from '../../src/cli/options.ts';
-import { connect } from '../../src/db/core/connection.ts';
-import { readLeaves } from '../../src/db/tables/state-reader.ts';
+import { connect } from '../../src/db/connection.ts';
 import { silentLogger } from '../../src/log.ts';
+import { StateTracker } from '../../src/replication/commitment/state-tracker.ts';
+import { readLeaves } from '../../src/replication/tables/state-reader.ts';
 import type { SyncTasks } from '../../workers/sync/tasks.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import { appendBlocks } from '../support/sync/generated-indexer.ts';
 import { differences } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';

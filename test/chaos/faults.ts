@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, quoteName } from '../../src/db/core/connection.ts';
+import { connect, quoteName } from '../../src/db/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
 import { freeze, thaw } from '../support/freeze.ts';
 import { VICES } from './hostile-source.ts';

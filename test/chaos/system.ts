@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';

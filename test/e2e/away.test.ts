@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { differences, pause, type SyncPair, startPair } from '../support/sync/sync-pair.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../src/db/core/connection.ts';
+import { connect } from '../../src/db/connection.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { startLyingSource } from '../support/sync/lying-source.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect } from '../../src/db/core/connection.ts';
+import { type Connection, connect } from '../../src/db/connection.ts';
 import type { DbType } from '../../src/wire/data/database.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';

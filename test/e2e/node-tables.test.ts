@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect, quoteName } from '../../src/db/core/connection.ts';
+import { type Connection, connect, quoteName } from '../../src/db/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/data/database.ts';
 import { atEnd } from '../support/cleanup.ts';

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import WebSocket from 'ws';
-import { connect } from '../../src/db/core/connection.ts';
+import { connect } from '../../src/db/connection.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { startCollector } from '../support/collector.ts';

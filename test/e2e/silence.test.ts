@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../src/db/core/connection.ts';
+import { connect } from '../../src/db/connection.ts';
 import { freeze, thaw } from '../support/freeze.ts';
 import { createDatabase, dropAfterwards, startOwnServer } from '../support/mariadb.ts';
 import { PAIR_KEY, REPLICA_PREFIX, startPair } from '../support/sync/sync-pair.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
+import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { differences, PAIR_KEY, pause, type SyncPair, startPair } from '../support/sync/sync-pair.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, quoteName, rows } from '../../src/db/core/connection.ts';
+import { connect, quoteName, rows } from '../../src/db/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { differences, startPair } from '../support/sync/sync-pair.ts';

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { closeGate, countBuilds, database, open, PATH, type Site } from '../integration/sync/snapshot/site.ts';
+import { closeGate, countBuilds, database, open, PATH, type Site } from '../integration/replication/snapshot/site.ts';
 
 /** A caller from some address; who only leaves has no answer. */
 function ask({ place }: Site, path: string, localAddress: string) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { constants, crc32, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import type { SnapshotBatch } from '../../src/db/replica/snapshot-batch.ts';
 import { createRandom } from '../../src/devnet/random.ts';
-import { readSnapshot, type SnapshotLimits } from '../../src/sync/snapshot/snapshot-reader.ts';
+import type { SnapshotBatch } from '../../src/replication/replica/database/snapshot-batch.ts';
+import { readSnapshot, type SnapshotLimits } from '../../src/replication/snapshot/snapshot-reader.ts';
 import type { SnapshotCoding } from '../../src/wire/data/snapshot.ts';
 
 const LIMITS = { maxRowBytes: 2 ** 20, batchBytes: 4096 };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { test } from 'node:test';
-import { connect } from '../../src/db/core/connection.ts';
+import { connect } from '../../src/db/connection.ts';
 import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { atEnd } from '../support/cleanup.ts';
 import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';

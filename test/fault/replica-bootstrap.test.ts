@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import { type Fault, FaultyLink } from '../support/faulty-link.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';

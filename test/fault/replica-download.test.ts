@@ -8,9 +8,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { WebSocketServer } from 'ws';
-import { Download } from '../../src/sync/client/download.ts';
-import { SourceClient } from '../../src/sync/client/source-client.ts';
-import { Subscription } from '../../src/sync/client/subscription.ts';
+import { Download } from '../../src/replication/client/download.ts';
+import { SourceClient } from '../../src/replication/client/source-client.ts';
+import { Subscription } from '../../src/replication/client/subscription.ts';
 import { startHostileSource } from '../support/sync/hostile-source.ts';
 import { temporaryDirectory } from '../support/sync/sync-process.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { rows } from '../../src/db/core/connection.ts';
-import { openReplicaState } from '../../src/db/replica/state.ts';
-import { openWriter } from '../../src/db/replica/writer-connection.ts';
+import { rows } from '../../src/db/connection.ts';
+import { openReplicaState } from '../../src/replication/replica/database/state.ts';
+import { openWriter } from '../../src/replication/replica/database/writer-connection.ts';
 import { type Fault, FaultyLink } from '../support/faulty-link.ts';
 import { dropAfterwards, testServer } from '../support/mariadb.ts';
 

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect } from '../../src/db/core/connection.ts';
-import type { WriterContext } from '../../src/db/replica/apply/block-writer.ts';
-import { planRollback, rollBack } from '../../src/db/replica/apply/rollback.ts';
-import { type ReplicaState, readReplicaState, writeReplicaState } from '../../src/db/replica/state.ts';
-import { openWriter } from '../../src/db/replica/writer-connection.ts';
+import { type Connection, connect } from '../../src/db/connection.ts';
+import type { WriterContext } from '../../src/replication/replica/apply/block-writer.ts';
+import { planRollback, rollBack } from '../../src/replication/replica/apply/rollback.ts';
+import {
+  type ReplicaState,
+  readReplicaState,
+  writeReplicaState
+} from '../../src/replication/replica/database/state.ts';
+import { openWriter } from '../../src/replication/replica/database/writer-connection.ts';
 import { type Fault, FaultyLink } from '../support/faulty-link.ts';
 import {
   apply,

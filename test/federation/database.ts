@@ -1,4 +1,4 @@
-import { type Connection, connect } from '../../src/db/core/connection.ts';
+import { type Connection, connect } from '../../src/db/connection.ts';
 import { CONFIG_STATE } from '../../src/hub/federation/journal/config-state.ts';
 import { Journal } from '../../src/hub/federation/journal/journal.ts';
 import { createJournalTables } from '../../src/hub/federation/journal/tables.ts';

@@ -1,4 +1,4 @@
-import { connect } from '../../src/db/core/connection.ts';
+import { connect } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates, DbType } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import type { Platform } from '../../src/devnet/platform.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { type ServiceOrder, startService } from '../../src/devnet/processes/process.ts';

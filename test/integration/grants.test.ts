@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
-import { connect } from '../../src/db/core/connection.ts';
-import { readTopology } from '../../src/db/tables/topology.ts';
+import { connect } from '../../src/db/connection.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import type { PrivateMariaDb } from '../../src/devnet/processes/mariadb.ts';
+import { readTopology } from '../../src/replication/tables/topology.ts';
 import { compareDatabases } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { startOwnServer } from '../support/mariadb.ts';

@@ -16,25 +16,25 @@ import { blockMessage } from '../simulation/source.ts';
  */
 installDoubles(['mysql2/promise']);
 const { createDatabase } = await import('../support/mariadb.ts');
-const { openWriter } = await import('../../src/db/replica/writer-connection.ts');
-const { connect, rows } = await import('../../src/db/core/connection.ts');
+const { openWriter } = await import('../../src/replication/replica/database/writer-connection.ts');
+const { connect, rows } = await import('../../src/db/connection.ts');
 const { makeReplica } = await import('../simulation/database/replica-database.ts');
 const { reap } = await import('../../actors/runtime/supervision/reaper.ts');
-const { applyBlocks, applySince } = await import('../../src/db/replica/apply/block-writer.ts');
-const { readBlockHeads } = await import('../../src/db/tables/block-hashes.ts');
-const { planRollback, rollBack } = await import('../../src/db/replica/apply/rollback.ts');
-const { readGroupsAbove } = await import('../../src/db/replica/apply/undo-journal.ts');
-const { readReplicaSchema, canonicalRow } = await import('../../src/db/replica/schema.ts');
-const state = await import('../../src/db/replica/state.ts');
-const { readLayout } = await import('../../src/db/tables/source-layout.ts');
+const { applyBlocks, applySince } = await import('../../src/replication/replica/apply/block-writer.ts');
+const { readBlockHeads } = await import('../../src/replication/tables/block-hashes.ts');
+const { planRollback, rollBack } = await import('../../src/replication/replica/apply/rollback.ts');
+const { readGroupsAbove } = await import('../../src/replication/replica/apply/undo-journal.ts');
+const { readReplicaSchema, canonicalRow } = await import('../../src/replication/replica/database/schema.ts');
+const state = await import('../../src/replication/replica/database/state.ts');
+const { readLayout } = await import('../../src/replication/tables/source-layout.ts');
 const { digestPlans, readDigests, readRangeRows, readRanges, wholeTable } = await import(
-  '../../src/db/tables/digest.ts'
+  '../../src/replication/tables/digest.ts'
 );
-const { readGroup } = await import('../../src/db/source/group-reader.ts');
-const { readTip } = await import('../../src/db/tables/block-hashes.ts');
-const { memoryAtTip, resumeMemory } = await import('../../src/db/source/memory-start.ts');
-const { readOpenEpochs } = await import('../../src/db/tables/epochs.ts');
-const { pruneFrom } = await import('../../src/db/tables/transparency-log.ts');
+const { readGroup } = await import('../../src/replication/source/reading/group-reader.ts');
+const { readTip } = await import('../../src/replication/tables/block-hashes.ts');
+const { memoryAtTip, resumeMemory } = await import('../../src/replication/source/reading/memory-start.ts');
+const { readOpenEpochs } = await import('../../src/replication/tables/epochs.ts');
+const { pruneFrom } = await import('../../src/replication/tables/transparency-log.ts');
 
 type Connection = Awaited<ReturnType<typeof openWriter>>;
 

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { createHash, randomFillSync } from 'node:crypto';
 import { test } from 'node:test';
 import { createGzip } from 'node:zlib';
-import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
-import { allowsBulkLoad, loadBatch } from '../../src/db/replica/load/bulk-load.ts';
-import { deleteReceived, selectByIdentity } from '../../src/db/replica/row-statements.ts';
-import { canonicalRow, readReplicaSchema } from '../../src/db/replica/schema.ts';
-import { readSnapshot } from '../../src/sync/snapshot/snapshot-reader.ts';
+import { type Connection, connect, rows } from '../../src/db/connection.ts';
+import { deleteReceived, selectByIdentity } from '../../src/replication/replica/database/row-statements.ts';
+import { canonicalRow, readReplicaSchema } from '../../src/replication/replica/database/schema.ts';
+import { allowsBulkLoad, loadBatch } from '../../src/replication/replica/load/bulk-load.ts';
+import { readSnapshot } from '../../src/replication/snapshot/snapshot-reader.ts';
 import type { WireRow } from '../../src/wire/data/messages.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 

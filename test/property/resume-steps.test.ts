@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LOWEST } from '../../src/db/source/changes/spans.ts';
-import { TableWatch } from '../../src/db/source/changes/table-watch.ts';
-import { advance, isStep, type RecentBlock, type ResumePoint } from '../../src/db/source/resume-point.ts';
-import { ResumeSteps } from '../../src/db/source/resume-steps.ts';
-import type { TablePlan } from '../../src/db/tables/classify.ts';
+import { LOWEST } from '../../src/replication/source/changes/spans.ts';
+import { TableWatch } from '../../src/replication/source/changes/table-watch.ts';
+import {
+  advance,
+  isStep,
+  type RecentBlock,
+  type ResumePoint
+} from '../../src/replication/source/reading/resume-point.ts';
+import { ResumeSteps } from '../../src/replication/source/reading/resume-steps.ts';
+import type { TablePlan } from '../../src/replication/tables/classify.ts';
 import fc from '../support/fast-check.ts';
 
 const PLAN = {

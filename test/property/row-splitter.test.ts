@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RowSplitter } from '../../src/sync/snapshot/row-splitter.ts';
+import { RowSplitter } from '../../src/replication/snapshot/row-splitter.ts';
 import fc from '../support/fast-check.ts';
 
 const LIMITS = { maxRowBytes: 65_536, batchBytes: 64 };

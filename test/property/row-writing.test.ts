@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect, rows } from '../../src/db/core/connection.ts';
-import { selectList } from '../../src/db/core/row-codec.ts';
-import { streamRowBytes } from '../../src/db/core/row-stream.ts';
-import { wireRows } from '../../src/db/core/wire-rows.ts';
-import { allowsBulkLoad, loadBatch } from '../../src/db/replica/load/bulk-load.ts';
-import { deleteReceived, deleteRows, insertRows, selectWhere } from '../../src/db/replica/row-statements.ts';
-import { canonicalRow, type ReplicaTable, readReplicaSchema } from '../../src/db/replica/schema.ts';
-import { ChunkWriter } from '../../src/sync/snapshot/chunk-writer.ts';
-import { RowEncoder } from '../../src/sync/snapshot/row-encoder.ts';
+import { type Connection, connect, rows } from '../../src/db/connection.ts';
+import { selectList } from '../../src/db/row-codec.ts';
+import { streamRowBytes } from '../../src/db/row-stream.ts';
+import { wireRows } from '../../src/db/wire-rows.ts';
+import {
+  deleteReceived,
+  deleteRows,
+  insertRows,
+  selectWhere
+} from '../../src/replication/replica/database/row-statements.ts';
+import { canonicalRow, type ReplicaTable, readReplicaSchema } from '../../src/replication/replica/database/schema.ts';
+import { allowsBulkLoad, loadBatch } from '../../src/replication/replica/load/bulk-load.ts';
+import { ChunkWriter } from '../../src/replication/snapshot/chunk-writer.ts';
+import { RowEncoder } from '../../src/replication/snapshot/row-encoder.ts';
 import type { WireRow } from '../../src/wire/data/messages.ts';
 import fc from '../support/fast-check.ts';
 import { createDatabase } from '../support/mariadb.ts';

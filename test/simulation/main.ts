@@ -34,10 +34,10 @@ const { installThreadEnds } = await import('./host/threads.ts');
 const { ReplicaEpisode } = await import('./replica-episode.ts');
 const { SourceEpisode } = await import('./source-episode.ts');
 // Shared by all threads, so it is not to be evaluated in one of them.
-await import('../../actors/replica/parts/replica.ts');
+await import('../../src/replication/replica/parts/replica.ts');
 await import('./doubles/bootstrap.ts');
-await import('../../actors/source/feed.ts');
-await import('../../actors/source/transparency.ts');
+await import('../../src/replication/source/feed/feed.ts');
+await import('../../src/replication/source/feed/transparency.ts');
 const wallTime = performance.now.bind(performance);
 installThreadEnds();
 installClock();

@@ -1,8 +1,8 @@
-import type { ActorNotices, MainAsks, ReplicaActorData } from '../../actors/protocol.ts';
 import { reap } from '../../actors/runtime/supervision/reaper.ts';
 import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
-import { connect } from '../../src/db/core/connection.ts';
+import { connect } from '../../src/db/connection.ts';
 import { silentLogger } from '../../src/log.ts';
+import type { ActorNotices, MainAsks, ReplicaActorData } from '../../src/replication/protocol.ts';
 import type { SyncActorAsks, SyncActors } from '../../src/sync/actors.ts';
 import type { DatabaseReport } from '../../src/wire/state/report.ts';
 import balanceTops from '../../workers/sync/balance-tops.ts';

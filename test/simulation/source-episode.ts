@@ -1,10 +1,10 @@
 import type { WebSocket } from 'ws';
-import type { SourceActorData } from '../../actors/protocol.ts';
-import { ResumePointStore } from '../../actors/source/resume-point-store.ts';
 import { silentLogger } from '../../src/log.ts';
 import { NO_TRACE } from '../../src/observe/trace.ts';
+import type { SourceActorData } from '../../src/replication/protocol.ts';
 import { createActors, type SyncActors } from '../../src/sync/actors.ts';
 import { FanOut } from '../../src/sync/fan-out/fan-out.ts';
+import { ResumePointStore } from '../../src/sync/resume-point-store.ts';
 import balanceTops from '../../workers/sync/balance-tops.ts';
 import merkleEpochs from '../../workers/sync/merkle-epochs.ts';
 import { above, amend, at, type Block, BlockBook, extend, type Kind, nextKind } from './chain.ts';

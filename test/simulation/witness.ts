@@ -1,4 +1,4 @@
-import type { ReplicaPhase } from '../../src/db/replica/state.ts';
+import type { ReplicaPhase } from '../../src/replication/replica/database/state.ts';
 import type { DatabaseReport } from '../../src/wire/state/report.ts';
 import { above, at, type Block, BlockBook, type Hashes, nameOf } from './chain.ts';
 import { type Content, contentOf, differences, readContent } from './content.ts';

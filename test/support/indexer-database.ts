@@ -1,4 +1,4 @@
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import { TABLES } from '../../src/indexer/store/schema.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../src/db/core/connection.ts';
+import { connect, rows } from '../../src/db/connection.ts';
 import type { BlockRows } from '../../src/decoder/block-rows.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';

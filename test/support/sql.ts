@@ -1,4 +1,4 @@
-import { connect, rows, type SqlRow } from '../../src/db/core/connection.ts';
+import { connect, rows, type SqlRow } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 
 /** Runs statements one after another on a connection of their own. @returns the rows of the last one */

@@ -1,4 +1,4 @@
-import { type Connection, connect, quoteName } from '../../src/db/core/connection.ts';
+import { type Connection, connect, quoteName } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { definitionsOf } from '../support/tables-in-use/create-tables.ts';
 import { createLedger, FIRST_HEIGHT, type Ledger } from '../support/tables-in-use/ledger.ts';

@@ -1,4 +1,4 @@
-import { type Connection, quoteName } from '../../src/db/core/connection.ts';
+import { type Connection, quoteName } from '../../src/db/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
 import type { Operation } from './plan.ts';
 import type { InventedColumn, InventedTable } from './schema.ts';

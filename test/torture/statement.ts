@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/db/core/connection.ts';
+import type { Connection } from '../../src/db/connection.ts';
 
 /** A row that a key, a reference or a missing parent forbids is not written: the next one may fit. */
 const FORBIDDEN = new Set(['ER_DUP_ENTRY', 'ER_ROW_IS_REFERENCED_2', 'ER_NO_REFERENCED_ROW_2', 'ER_BAD_NULL_ERROR']);

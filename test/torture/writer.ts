@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Connection, connect, quoteName, rows } from '../../src/db/core/connection.ts';
+import { type Connection, connect, quoteName, rows } from '../../src/db/connection.ts';
 import type { Random } from '../../src/devnet/random.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { BASE_SCOPED, BASE_TABLES } from './base.ts';

@@ -1,15 +1,20 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import type { MessagePort } from 'node:worker_threads';
-import { type Connection, connect, databaseError, isDriverError } from '../../src/db/core/connection.ts';
-import type { TableRead } from '../../src/db/core/row-stream.ts';
-import { streamRowBytes, type TakeRowBytes } from '../../src/db/core/row-stream.ts';
-import { readSnapshotChecksums } from '../../src/db/source/snapshot-checksums.ts';
-import { planSnapshot, type SnapshotPlan } from '../../src/db/source/snapshot-plan.ts';
+import { type Connection, connect, databaseError, isDriverError } from '../../src/db/connection.ts';
+import type { TableRead } from '../../src/db/row-stream.ts';
+import { streamRowBytes, type TakeRowBytes } from '../../src/db/row-stream.ts';
 import { PlatformError } from '../../src/errors.ts';
-import type { BuildInput, BuildOrder, BuildProgress, BuildResult } from '../../src/sync/snapshot/build-messages.ts';
-import { openCompressor } from '../../src/sync/snapshot/coding/coding.ts';
-import { snapshotHeaders } from '../../src/sync/snapshot/snapshot-headers.ts';
-import { type TableSource, writeSnapshot } from '../../src/sync/snapshot/snapshot-writer.ts';
+import type {
+  BuildInput,
+  BuildOrder,
+  BuildProgress,
+  BuildResult
+} from '../../src/replication/snapshot/build-messages.ts';
+import { openCompressor } from '../../src/replication/snapshot/coding/coding.ts';
+import { snapshotHeaders } from '../../src/replication/snapshot/snapshot-headers.ts';
+import { type TableSource, writeSnapshot } from '../../src/replication/snapshot/snapshot-writer.ts';
+import { readSnapshotChecksums } from '../../src/replication/source/reading/snapshot-checksums.ts';
+import { planSnapshot, type SnapshotPlan } from '../../src/replication/source/reading/snapshot-plan.ts';
 import { SCHEMA_VERSION } from '../../src/wire/data/database.ts';
 import type { MissedChanges } from '../../src/wire/data/snapshot.ts';
 

@@ -1,4 +1,4 @@
-import { type Connection, connect, databaseError, rows, statementTag } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, databaseError, rows, statementTag } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 
 /** MariaDB's code for a thread that ended before it was killed. */

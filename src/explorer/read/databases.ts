@@ -1,5 +1,5 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
-import type { SqlRow } from '../../db/core/connection.ts';
+import type { SqlRow } from '../../db/connection.ts';
 import type { Databases } from '../records/record.ts';
 import type { Cursors } from './cursor.ts';
 import { IndexHints } from './index-hints.ts';

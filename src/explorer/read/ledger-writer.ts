@@ -1,4 +1,4 @@
-import { lookAtWriter, WriterWatch } from '../../db/core/writer-lock.ts';
+import { lookAtWriter, WriterWatch } from '../../db/writer-lock.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { Alarm } from '../../wire/state/alarm.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';

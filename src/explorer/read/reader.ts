@@ -7,7 +7,7 @@ import {
   readFault,
   refusalOf,
   type SqlRow
-} from '../../db/core/connection.ts';
+} from '../../db/connection.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { OptionalTables } from './optional-tables.ts';

@@ -1,5 +1,5 @@
 import type { PoolConnection } from 'mysql2/promise';
-import { rows, type SqlRow } from '../../db/core/connection.ts';
+import { rows, type SqlRow } from '../../db/connection.ts';
 import type { OptionalTables } from './optional-tables.ts';
 
 /** The snapshot that a connection has open. */

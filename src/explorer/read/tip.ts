@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { SqlRow } from '../../db/core/connection.ts';
+import type { SqlRow } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Query } from './reader.ts';
 

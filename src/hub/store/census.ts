@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { OTHER } from './known-values.ts';
 import { modulesOf, type StoredInstallation } from './pings.ts';
 

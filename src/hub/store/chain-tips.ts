@@ -1,4 +1,4 @@
-import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 
 /** The highest block of a network, as its indexer or tracker said last. */
 export interface ChainTip extends SqlRow {

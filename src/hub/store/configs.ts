@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ConfigEntry, ConfigTree } from './config-tree.ts';
 

@@ -2,7 +2,7 @@ import { attestationMachine } from '../../../machines/hub/attestation.ts';
 import { swapMachine } from '../../../machines/hub/swap.ts';
 import { CHAINS, chainNetwork } from '../../coin/chains.ts';
 import { findNetwork } from '../../coin/find-network.ts';
-import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { stateAfter } from './decide.ts';
 

@@ -10,7 +10,7 @@ import {
   type Pool,
   readFault,
   rows
-} from '../../db/core/connection.ts';
+} from '../../db/connection.ts';
 import { ERRORS, type ErrorCode, hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { SparseLines } from '../../sparse-lines.ts';

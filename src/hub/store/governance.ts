@@ -1,7 +1,7 @@
 import { proposalMachine } from '../../../machines/hub/proposal.ts';
 import { parseAmount } from '../../consensus/amount.ts';
 import { findChangeFault } from '../../consensus/parameter-change.ts';
-import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { selectBitcoinHeight } from './chain-tips.ts';
 import { stateAfter } from './decide.ts';

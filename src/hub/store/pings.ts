@@ -1,4 +1,4 @@
-import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PING_EVENTS, type Ping, type PingModule } from '../../wire/telemetry.ts';
 import { knownFacts } from './known-values.ts';
 

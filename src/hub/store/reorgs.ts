@@ -1,5 +1,5 @@
 import { reorgReportMachine } from '../../../machines/hub/reorg-report.ts';
-import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import { stateAfter } from './decide.ts';
 

@@ -1,4 +1,4 @@
-import type { Connection } from '../../db/core/connection.ts';
+import type { Connection } from '../../db/connection.ts';
 
 /** How long rows are kept, in days; 0: for ever. */
 export interface Retention {

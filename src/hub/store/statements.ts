@@ -1,4 +1,4 @@
-import type { Connection } from '../../db/core/connection.ts';
+import type { Connection } from '../../db/connection.ts';
 import { takeCensus } from './census.ts';
 import { selectTips, upsertTip } from './chain-tips.ts';
 import { applyConfigEdits, countConfigs, selectConfigMark, selectConfigState } from './configs.ts';

@@ -1,4 +1,4 @@
-import { type Connection, connect, databaseError, quoteName, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, connect, databaseError, quoteName, rows, type SqlRow } from '../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { reduceStoredPings } from './pings.ts';
 

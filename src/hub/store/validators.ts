@@ -1,5 +1,5 @@
 import { formatAmount, parseAmount } from '../../consensus/amount.ts';
-import { type Connection, rows, type SqlRow } from '../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 
 /** A row of `validators`. */

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { type Pool, rows } from '../../db/core/connection.ts';
+import { type Pool, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 
 const HashOrNull = Type.Union([Type.String(), Type.Null()]);

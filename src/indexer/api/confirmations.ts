@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { type Pool, rows } from '../../db/core/connection.ts';
+import { type Pool, rows } from '../../db/connection.ts';
 
 /** Result of `getactionconfirmations`. */
 export const ConfirmationsSchema = Type.Object({

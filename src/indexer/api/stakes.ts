@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Pool, rows } from '../../db/core/connection.ts';
+import { type Pool, rows } from '../../db/connection.ts';
 import { readDecimal } from '../store/read-decimal.ts';
 import { VALID_STATUS } from '../store/valid-status.ts';
 

@@ -1,4 +1,4 @@
-import { quoteName } from '../../db/core/connection.ts';
+import { quoteName } from '../../db/connection.ts';
 import type { ColumnDefinition, ForeignKey, KeyDefinition, TableDefinition } from './definition.ts';
 
 /** Returns the statement that makes a table. With other `keys` than its own, the table gets the rest after its rows. */

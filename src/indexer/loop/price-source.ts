@@ -1,8 +1,8 @@
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
 import { MEDIAN_BLOCKS, medianTime } from '../../consensus/median-time.ts';
-import { checkBase, type DatabaseBase } from '../../db/core/base.ts';
-import { type Connection, connect, databaseError, rows } from '../../db/core/connection.ts';
-import { inSnapshot } from '../../db/core/in-snapshot.ts';
+import { checkBase, type DatabaseBase } from '../../db/base.ts';
+import { type Connection, connect, databaseError, rows } from '../../db/connection.ts';
+import { inSnapshot } from '../../db/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { ChainBlock, SettledPrices } from '../block/block.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Found, Opened, Read, Refusal } from '../../../machines/indexer/indexer.ts';
-import { WriterWatch } from '../../db/core/writer-lock.ts';
+import { WriterWatch } from '../../db/writer-lock.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Alarm } from '../../wire/state/alarm.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { asciiJson, plainText } from '../store/ascii.ts';
 import type { Push, PushMethod } from './push.ts';
 

@@ -1,6 +1,6 @@
 import type { ChainNetwork } from '../../coin/chains.ts';
 import { activationHeight, type Profile } from '../../coin/profile.ts';
-import type { DatabaseBase } from '../../db/core/base.ts';
+import type { DatabaseBase } from '../../db/base.ts';
 
 /** Version of the rules of this release. A higher one means that an activation height was added: see `activations`. */
 const RULES_VERSION = 1;

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;

@@ -1,5 +1,5 @@
-import { BASE_COLUMNS, bindBase, type DatabaseBase, noteFirstBlock } from '../../db/core/base.ts';
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { BASE_COLUMNS, bindBase, type DatabaseBase, noteFirstBlock } from '../../db/base.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ChainBlock } from '../block/block.ts';
 

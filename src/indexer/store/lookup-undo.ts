@@ -1,5 +1,5 @@
-import { type Connection, quoteName, rows } from '../../db/core/connection.ts';
-import type { Statements } from '../../db/core/statement-batch.ts';
+import { type Connection, quoteName, rows } from '../../db/connection.ts';
+import type { Statements } from '../../db/statement-batch.ts';
 import { type LastIds, LOOKUP_TABLES } from './lookups.ts';
 import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';

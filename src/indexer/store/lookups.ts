@@ -1,5 +1,5 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
-import { quoteText } from '../../db/core/sql-literal.ts';
+import { type Connection, rows } from '../../db/connection.ts';
+import { quoteText } from '../../db/sql-literal.ts';
 
 /** Lookup tables that the rules do not know, each with the column that holds the text. */
 const TEXTS = {

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { type Market, marketKey } from './market-refreshes.ts';
 import { type MarketOrder, readMarketOrders, readMarkets, writeMarketRows, writeOpenOrders } from './market-rows.ts';
 import { noteRefreshes } from './markets.ts';

@@ -1,5 +1,5 @@
-import { rows } from '../../db/core/connection.ts';
-import { chunks, type Statements, write } from '../../db/core/statement-batch.ts';
+import { rows } from '../../db/connection.ts';
+import { chunks, type Statements, write } from '../../db/statement-batch.ts';
 import { DAY_S, figuresOf, formatPrice, type PairTrade, priceOf } from './market-figures.ts';
 import { type Market, marketKey, type Pair } from './market-refreshes.ts';
 import { readDecimal, readWholeOrNull } from './read-decimal.ts';

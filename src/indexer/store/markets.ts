@@ -1,5 +1,5 @@
-import { rows } from '../../db/core/connection.ts';
-import { chunks, type Statements, write } from '../../db/core/statement-batch.ts';
+import { rows } from '../../db/connection.ts';
+import { chunks, type Statements, write } from '../../db/statement-batch.ts';
 import type { ExecutedBlock } from '../block/block.ts';
 import { DAY_S } from './market-figures.ts';
 import { type Refresh, refreshesOf, STALE_PER_BLOCK, type TouchingBlock } from './market-refreshes.ts';

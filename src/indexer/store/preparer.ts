@@ -1,7 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { ChainNames, LeafChange } from '../../consensus/balance-leaf.ts';
 import { MEDIAN_BLOCKS } from '../../consensus/median-time.ts';
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import { type BlocksBelow, executeBlocks } from '../block/execute.ts';

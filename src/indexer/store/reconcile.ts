@@ -1,4 +1,4 @@
-import { type Connection, quoteName, rows } from '../../db/core/connection.ts';
+import { type Connection, quoteName, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ColumnDefinition, TableDefinition } from '../definitions/definition.ts';
 import { columnClause, sqlTypeOf } from '../definitions/statement.ts';

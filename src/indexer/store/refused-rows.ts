@@ -1,4 +1,4 @@
-import { type Connection, quoteName, refusalOf } from '../../db/core/connection.ts';
+import { type Connection, quoteName, refusalOf } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { TableRow } from '../state/rows.ts';
 import { Lookups } from './lookups.ts';

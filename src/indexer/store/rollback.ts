@@ -1,6 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/core/connection.ts';
-import { pages } from '../../db/core/pages.ts';
+import { type Connection, rows } from '../../db/connection.ts';
+import { pages } from '../../db/pages.ts';
 import { blankToken, type Issued, issuedToken } from '../actions/tokens/issue.ts';
 import { LIVE_STATUSES } from '../offers/offer.ts';
 import { retractPushes } from '../pushes/queue.ts';

@@ -1,4 +1,4 @@
-import { quoteText } from '../../db/core/sql-literal.ts';
+import { quoteText } from '../../db/sql-literal.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ColumnDefinition } from '../definitions/definition.ts';
 import { isRefusal } from '../rules/action-definition.ts';

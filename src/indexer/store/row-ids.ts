@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import type { ExecutedBlock } from '../block/block.ts';
 import type { TableRow } from '../state/rows.ts';
 import { readLastBalance } from './lookup-undo.ts';

@@ -1,6 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/core/connection.ts';
-import { spread } from '../../db/core/spread.ts';
+import { type Connection, rows } from '../../db/connection.ts';
+import { spread } from '../../db/spread.ts';
 import { PlatformError } from '../../errors.ts';
 import { splitPair } from '../state/keys.ts';
 import type { TickSums } from '../state/movements.ts';

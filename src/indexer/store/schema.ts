@@ -1,4 +1,4 @@
-import { type Connection, connect, quoteName, rows } from '../../db/core/connection.ts';
+import { type Connection, connect, quoteName, rows } from '../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { type KeyDefinition, TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
 import { createStatement, keyClause } from '../definitions/statement.ts';

@@ -2,7 +2,7 @@ import { formatAmount } from '../../consensus/amount.ts';
 import { balanceLeaf, type ChainNames, type LeafChange } from '../../consensus/balance-leaf.ts';
 import { stateRoot } from '../../consensus/block-root.ts';
 import { type CommitmentHashes, toHex } from '../../consensus/commitment-hashes.ts';
-import type { Connection } from '../../db/core/connection.ts';
+import type { Connection } from '../../db/connection.ts';
 import { hasCode } from '../../errors.ts';
 import type { ExecutedBlock } from '../block/block.ts';
 import { splitPair } from '../state/keys.ts';

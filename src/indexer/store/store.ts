@@ -1,9 +1,9 @@
 import type { ChainNames } from '../../consensus/balance-leaf.ts';
-import type { DatabaseBase } from '../../db/core/base.ts';
-import { type Connection, connect, databaseError, isDriverError, quoteName, rows } from '../../db/core/connection.ts';
-import { Halts } from '../../db/core/halts.ts';
-import { StatementBatch, write } from '../../db/core/statement-batch.ts';
-import { WriterSeat } from '../../db/core/writer-seat.ts';
+import type { DatabaseBase } from '../../db/base.ts';
+import { type Connection, connect, databaseError, isDriverError, quoteName, rows } from '../../db/connection.ts';
+import { Halts } from '../../db/halts.ts';
+import { StatementBatch, write } from '../../db/statement-batch.ts';
+import { WriterSeat } from '../../db/writer-seat.ts';
 import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';

@@ -1,4 +1,4 @@
-import { type Connection, connect, rows } from '../../db/core/connection.ts';
+import { type Connection, connect, rows } from '../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { plainText } from './ascii.ts';
 

@@ -1,5 +1,5 @@
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/core/connection.ts';
+import { type Connection, rows } from '../../db/connection.ts';
 import { LOCKS, type Token } from '../state/token.ts';
 
 type Query = Pick<Connection, 'query'>;

@@ -1,8 +1,8 @@
 import { parseCommand } from '../../coin/action/command.ts';
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
 import { formatAmount } from '../../consensus/amount.ts';
-import { type Connection, rows } from '../../db/core/connection.ts';
-import { inSnapshot } from '../../db/core/in-snapshot.ts';
+import { type Connection, rows } from '../../db/connection.ts';
+import { inSnapshot } from '../../db/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
 import { ActionRunner } from '../block/action-runner.ts';
 import { timesOf } from '../block/execution.ts';

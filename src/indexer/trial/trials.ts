@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
-import type { Connection, Pool } from '../../db/core/connection.ts';
+import type { Connection, Pool } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { PriceRound } from '../state/facts.ts';

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { SyncConfig } from '../../config/services/sync.ts';
-import type { ResumePoint } from '../../db/source/resume-point.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { ResumePoint } from '../../replication/source/reading/resume-point.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import type { Broadcast } from '../../wire/data/broadcast.ts';
 import { type DatabaseId, databaseKey, unknownHashes } from '../../wire/data/database.ts';

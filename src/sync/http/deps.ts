@@ -1,18 +1,18 @@
 import type { FastifyPluginCallback } from 'fastify';
-import type { ReplicaAsks, SourceAsks } from '../../../actors/protocol.ts';
 import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
 import type { SyncConfig } from '../../config/services/sync.ts';
 import type { SigningKey } from '../../consensus/auth-signature.ts';
 import type { Logger } from '../../log.ts';
 import type { RequestMetrics } from '../../observe/metrics/metrics.ts';
+import type { ReplicaAsks, SourceAsks } from '../../replication/protocol.ts';
+import type { ArtifactStore } from '../../replication/snapshot/artifact-store.ts';
 import type { ConsoleFile } from '../../service/console-files.ts';
 import type { ActorControl } from '../../service/routes/debug.ts';
 import type { DatabaseId } from '../../wire/data/database.ts';
 import type { Catalog } from '../../wire/log/catalog.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { FanOut } from '../fan-out/fan-out.ts';
-import type { ArtifactStore } from '../snapshot/artifact-store.ts';
 
 /** What the front door reads of the configuration. */
 export type HttpConfig = Pick<

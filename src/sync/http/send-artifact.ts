@@ -2,9 +2,9 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { count } from '../../observe/counters.ts';
-import type { Artifact } from '../snapshot/artifact.ts';
-import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../snapshot/byte-range.ts';
-import type { Reader } from '../snapshot/reader.ts';
+import type { Artifact } from '../../replication/snapshot/artifact.ts';
+import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../../replication/snapshot/byte-range.ts';
+import type { Reader } from '../../replication/snapshot/reader.ts';
 
 /** Says that the answer depends on the client's content codings, beside what else it depends on. */
 export function varyByCoding(reply: FastifyReply): FastifyReply {

@@ -1,6 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasCode, PlatformError } from '../../errors.ts';
+import type { Artifact } from '../../replication/snapshot/artifact.ts';
+import { Reader, resourceOf } from '../../replication/snapshot/artifact-store.ts';
+import { RecentOrders } from '../../replication/snapshot/recent-orders.ts';
 import type { AddressReader } from '../../service/address.ts';
 import type { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit, type Limit } from '../../service/limits.ts';
@@ -17,9 +20,6 @@ import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';
 import { isBegun, sendArtifact, varyByCoding } from '../http/send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../http/snapshot-query.ts';
-import type { Artifact } from '../snapshot/artifact.ts';
-import { Reader, resourceOf } from '../snapshot/artifact-store.ts';
-import { RecentOrders } from '../snapshot/recent-orders.ts';
 
 const HOUR_MS = 3_600_000;
 /** Of questions to a source, which are no snapshots yet: HEAD, and GET with conditions. */

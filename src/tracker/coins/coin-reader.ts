@@ -1,15 +1,8 @@
 import type { Pool } from 'mysql2/promise';
-import {
-  type Connection,
-  databaseError,
-  isDriverError,
-  readFault,
-  rows,
-  type SqlRow
-} from '../../db/core/connection.ts';
-import { inSnapshot } from '../../db/core/in-snapshot.ts';
-import { pages } from '../../db/core/pages.ts';
-import { streamRowBytes, type TakeRowBytes } from '../../db/core/row-stream.ts';
+import { type Connection, databaseError, isDriverError, readFault, rows, type SqlRow } from '../../db/connection.ts';
+import { inSnapshot } from '../../db/in-snapshot.ts';
+import { pages } from '../../db/pages.ts';
+import { streamRowBytes, type TakeRowBytes } from '../../db/row-stream.ts';
 import type { Digits } from './coin-json.ts';
 import { OUTPOINT_BYTES } from './records.ts';
 

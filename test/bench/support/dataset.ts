@@ -1,4 +1,4 @@
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { sql } from '../../support/sql.ts';
 import { createLedger } from '../../support/tables-in-use/ledger.ts';

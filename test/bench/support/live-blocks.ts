@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { connect, quoteName } from '../../../src/db/core/connection.ts';
-import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
-import { quoteText } from '../../../src/db/core/sql-literal.ts';
-import { readGroup } from '../../../src/db/source/group-reader.ts';
-import { memoryAtTip } from '../../../src/db/source/memory-start.ts';
-import { readTip } from '../../../src/db/tables/block-hashes.ts';
-import { readLayout } from '../../../src/db/tables/source-layout.ts';
+import { connect, quoteName } from '../../../src/db/connection.ts';
+import { inSnapshot } from '../../../src/db/in-snapshot.ts';
+import { quoteText } from '../../../src/db/sql-literal.ts';
+import { readGroup } from '../../../src/replication/source/reading/group-reader.ts';
+import { memoryAtTip } from '../../../src/replication/source/reading/memory-start.ts';
+import { readTip } from '../../../src/replication/tables/block-hashes.ts';
+import { readLayout } from '../../../src/replication/tables/source-layout.ts';
 import { blockMessage, encodeMessage } from '../../../src/wire/data/block.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import type { BlockMessage, WireRow } from '../../../src/wire/data/messages.ts';

@@ -1,4 +1,4 @@
-import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, quoteName, rows } from '../../../src/db/connection.ts';
 
 /** Fills tables without their keys, and adds these afterwards: sorted once, they cost a fraction of row by row. */
 export async function withoutKeys(

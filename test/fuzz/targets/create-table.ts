@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
-import { printTable, type TableDdl } from '../../../src/db/tables/ddl.ts';
+import { parseCreateTable } from '../../../src/replication/ddl/create-table-parser.ts';
+import { printTable, type TableDdl } from '../../../src/replication/tables/ddl.ts';
 import { hostileTables, TABLE } from '../support/hostile-table.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';
 import { outcome, target } from '../support/target.ts';

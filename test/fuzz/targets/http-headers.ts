@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import fc from 'fast-check';
+import { codingOf, readSnapshotHead } from '../../../src/replication/client/snapshot-head.ts';
+import { readRetryAfter } from '../../../src/replication/client/source-connection.ts';
+import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../../../src/replication/snapshot/byte-range.ts';
 import { createAddressReader } from '../../../src/service/address.ts';
 import { createAuthenticator } from '../../../src/service/auth.ts';
-import { codingOf, readSnapshotHead } from '../../../src/sync/client/snapshot-head.ts';
-import { readRetryAfter } from '../../../src/sync/client/source-connection.ts';
 import { chooseCoding, chooseOptionalCoding } from '../../../src/sync/http/content-coding.ts';
-import { answerRange, firstByte, ifRangeHolds, noneMatchHits } from '../../../src/sync/snapshot/byte-range.ts';
 import { hostileText, mutatedText, ODD_NUMBERS } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 

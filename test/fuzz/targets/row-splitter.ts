@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { ErrorCode } from '../../../src/errors.ts';
-import { type RawRows, RowSplitter, type SnapshotFacts } from '../../../src/sync/snapshot/row-splitter.ts';
+import { type RawRows, RowSplitter, type SnapshotFacts } from '../../../src/replication/snapshot/row-splitter.ts';
 import { hostileJson, hostileText, jsonLike, mutated } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 

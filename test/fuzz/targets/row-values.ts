@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { canonicalValue, columnCodec, toField, toLiteral, toTupleMember } from '../../../src/db/core/sql-literal.ts';
-import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
+import { canonicalValue, columnCodec, toField, toLiteral, toTupleMember } from '../../../src/db/sql-literal.ts';
+import { parseCreateTable } from '../../../src/replication/ddl/create-table-parser.ts';
 import { parseJson } from '../../../src/wire/json.ts';
 import { hostileJson, hostileText, ODD_NUMBERS } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
-import { readSnapshot } from '../../../src/sync/snapshot/snapshot-reader.ts';
+import { readSnapshot } from '../../../src/replication/snapshot/snapshot-reader.ts';
 import { jsonLike, mutated } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 

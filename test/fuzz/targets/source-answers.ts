@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { isQuorum, signedWeight } from '../../../src/consensus/quorum.ts';
-import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
-import { planSchema } from '../../../src/db/ddl/schema-writer.ts';
 import type { ErrorCode } from '../../../src/errors.ts';
-import { askHashes } from '../../../src/sync/client/ask-hashes.ts';
-import { readLoggedHashes } from '../../../src/sync/client/logged-hashes.ts';
-import { SourceClient } from '../../../src/sync/client/source-client.ts';
+import { askHashes } from '../../../src/replication/client/ask-hashes.ts';
+import { readLoggedHashes } from '../../../src/replication/client/logged-hashes.ts';
+import { SourceClient } from '../../../src/replication/client/source-client.ts';
+import { parseCreateTable } from '../../../src/replication/ddl/create-table-parser.ts';
+import { planSchema } from '../../../src/replication/ddl/schema-writer.ts';
 import { DIGEST_ALGORITHM } from '../../../src/wire/data/digest.ts';
 import { hostileAnswer } from '../support/hostile-answer.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';

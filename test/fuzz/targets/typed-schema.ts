@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
-import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
-import { planSchema } from '../../../src/db/ddl/schema-writer.ts';
-import { printAdditions, printChanges } from '../../../src/db/tables/ddl.ts';
+import { parseCreateTable } from '../../../src/replication/ddl/create-table-parser.ts';
+import { planSchema } from '../../../src/replication/ddl/schema-writer.ts';
+import { printAdditions, printChanges } from '../../../src/replication/tables/ddl.ts';
 import { type SchemaRecord, SchemaRecordSchema } from '../../../src/wire/data/schema.ts';
 import { jsonLike } from '../support/hostile.ts';
 import { beyondGrammar } from '../support/printed-grammar.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { connect, rows } from '../../../src/db/core/connection.ts';
-import { Halts } from '../../../src/db/core/halts.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
+import { Halts } from '../../../src/db/halts.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 async function openHalts(t: TestContext) {

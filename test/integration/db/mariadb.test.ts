@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, rows } from '../../../src/db/core/connection.ts';
-import { recreateTables } from '../../../src/db/ddl/schema-writer.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
+import { recreateTables } from '../../../src/replication/ddl/schema-writer.ts';
 import { createDatabase, startOwnServer } from '../../support/mariadb.ts';
 
 test('a connection reads values without loss', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
-import { SerialConnection } from '../../../src/db/core/serial-connection.ts';
+import { type Connection, connect, rows } from '../../../src/db/connection.ts';
+import { SerialConnection } from '../../../src/db/serial-connection.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 async function openLine(deadlineMs?: number): Promise<{ line: SerialConnection; opened: () => number }> {

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import mysql from 'mysql2';
 import { readAuthorities } from '../../../src/config/authorities.ts';
-import { connect, rows } from '../../../src/db/core/connection.ts';
-import { openWriter } from '../../../src/db/replica/writer-connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
+import { openWriter } from '../../../src/replication/replica/database/writer-connection.ts';
 import { createDatabase, startOwnServer } from '../../support/mariadb.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'tls-'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, rows } from '../../../src/db/core/connection.ts';
-import { lookAtWriter, replicaLock, type WriterLook, WriterWatch } from '../../../src/db/core/writer-lock.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
+import { lookAtWriter, replicaLock, type WriterLook, WriterWatch } from '../../../src/db/writer-lock.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 

@@ -5,7 +5,7 @@ import { MempoolLoop } from '../../../src/chain/mempool-loop.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
-import { openPool } from '../../../src/db/core/connection.ts';
+import { openPool } from '../../../src/db/connection.ts';
 import { MempoolPass } from '../../../src/decoder/mempool-pass.ts';
 import { MempoolStore } from '../../../src/decoder/mempool-store.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { listMigrations, runMigrations } from '../../../src/decoder/migration-orders.ts';
 import { checksumOf, MIGRATIONS, type Migration, migrate, readMigrations } from '../../../src/decoder/migrations.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';

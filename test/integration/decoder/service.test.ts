@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../../src/db/core/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { freeze, thaw } from '../../support/freeze.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, rows } from '../../../src/db/core/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { appendBacklog, appendBlocks, createDecoder, reorg } from '../../support/sync/generated-decoder.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { actionsHash } from '../../../src/consensus/ledger-hashes.ts';
-import { connect, rows } from '../../../src/db/core/connection.ts';
-import { classifyTables } from '../../../src/db/tables/classify.ts';
-import { readTopology } from '../../../src/db/tables/topology.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
+import { classifyTables } from '../../../src/replication/tables/classify.ts';
+import { readTopology } from '../../../src/replication/tables/topology.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { appendBacklog, appendBlocks, createIndexer, reorg } from '../../support/devnet-ledger.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, rows } from '../../../src/db/connection.ts';
 import { TABLES_IN_USE } from '../../../src/indexer/definitions/definition.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
 import { atEnd } from '../../support/cleanup.ts';

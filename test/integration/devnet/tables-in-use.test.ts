@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, rows } from '../../../src/db/connection.ts';
 import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { createTables, definitionsOf, type TableOptions } from '../../support/tables-in-use/create-tables.ts';

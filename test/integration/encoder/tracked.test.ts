@@ -3,7 +3,7 @@ import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
 import { scriptOf } from '../../../src/coin/script/address.ts';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { DEVNET } from '../../../src/devnet/settings.ts';
 import { callMethod } from '../../../src/service/rpc/call-method.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { openHubDatabase } from '../../../src/hub/store/database.ts';
 import { silentLogger } from '../../../src/log.ts';

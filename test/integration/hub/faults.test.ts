@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { exitCodeOf } from '../../../src/cli/exit-codes.ts';
-import { connect, rows } from '../../../src/db/core/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { PRIVATE_ACCOUNT, startMariaDb } from '../../../src/devnet/processes/mariadb.ts';
 import { service } from '../../../src/hub/service.ts';

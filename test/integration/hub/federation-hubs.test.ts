@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rows } from '../../../src/db/core/connection.ts';
+import { rows } from '../../../src/db/connection.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
 import { Intruder, until } from '../../federation/mesh-hub.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { signingKey } from '../../../src/consensus/auth-signature.ts';
-import { rows } from '../../../src/db/core/connection.ts';
+import { rows } from '../../../src/db/connection.ts';
 import { type Batch, type Committed, EMPTY_LOG, type Vote } from '../../../src/hub/federation/consensus/messages.ts';
 import { CHECKPOINT_INTERVAL } from '../../../src/hub/federation/consensus/rules.ts';
 import { digestOf, signMessage, signOperation } from '../../../src/hub/federation/gossip/signatures.ts';

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { CHAIN_NETWORKS } from '../../../src/coin/chains.ts';
-import { connect, rows } from '../../../src/db/core/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import { createHubClient, discoverDatabases } from '../../../src/hub/client.ts';
 import { pickSettings } from '../../../src/hub/settings.ts';
 import { silentLogger } from '../../../src/log.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { runHub } from '../../support/hub/run-hub.ts';
 
 test('ping and health wait for no caller whose statements fill every connection', async (t) => {

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import nacl from 'tweetnacl';
 import { WebSocket } from 'ws';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
 import { RawClient } from '../../support/raw-client.ts';
 import { sql } from '../../support/sql.ts';

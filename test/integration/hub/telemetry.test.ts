@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { connect, rows } from '../../../src/db/core/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import { writeAddressDatabase } from '../../support/hub/address-database.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
 import { startProgram } from '../../support/service-process.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { OPEN_POLLS } from '../../../src/indexer/polls/poll.ts';
 import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
 import { type FactKey, type Kind, type List, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';

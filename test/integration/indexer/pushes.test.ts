@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { enqueuePushes, MAX_WAITING } from '../../../src/indexer/pushes/queue.ts';
 import { openRecordingHub } from '../../support/hub/recording-hub.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { LeftOutSums } from '../../../src/indexer/store/left-out-sums.ts';
 import { checkSanity } from '../../../src/indexer/store/sanity.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { runExplorer } from '../../support/explorer-process.ts';
 import { BOB, blocksOf, holdings, startIndexer } from '../../support/indexer-service.ts';

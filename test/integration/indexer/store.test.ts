@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { readStakes } from '../../../src/indexer/api/stakes.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';

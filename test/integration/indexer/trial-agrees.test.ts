@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { DEFAULT_LIMITS } from '../../../src/coin/limits.ts';
 import { formatAmount } from '../../../src/consensus/amount.ts';
 import { MEDIAN_BLOCKS } from '../../../src/consensus/median-time.ts';
-import { type Connection, connect } from '../../../src/db/core/connection.ts';
+import { type Connection, connect } from '../../../src/db/connection.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
 import { feeOf } from '../../../src/indexer/fees/amount.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
-import { connect, rows } from '../../../src/db/core/connection.ts';
+import { connect, rows } from '../../../src/db/connection.ts';
 import type { BlockRows } from '../../../src/decoder/block-rows.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { hasCode } from '../../../src/errors.ts';

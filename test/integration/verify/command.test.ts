@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';

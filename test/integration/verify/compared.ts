@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { type CompareOptions, compareDatabases, type TableVerdict, type Verdict } from '../../../src/verify/compare.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 

@@ -1,4 +1,4 @@
-import { connect, rows, type SqlRow } from '../../../src/db/core/connection.ts';
+import { connect, rows, type SqlRow } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { type ColumnCheck, columnChecks } from './column-checks.ts';
 import { checkHashes } from './hash-checks.ts';

@@ -1,5 +1,5 @@
-import { quoteName, type SqlRow } from '../../../src/db/core/connection.ts';
-import { quoteText } from '../../../src/db/core/sql-literal.ts';
+import { quoteName, type SqlRow } from '../../../src/db/connection.ts';
+import { quoteText } from '../../../src/db/sql-literal.ts';
 import { NODE_TABLES } from '../../support/tables-in-use/tables.ts';
 import { COUNTERS, FORMS, MAPPED, textTableOf } from './facts.ts';
 import type { Layout } from './layout.ts';

@@ -5,7 +5,7 @@ import {
   type LedgerRow,
   ledgerHash
 } from '../../../src/consensus/ledger-hashes.ts';
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import type { Layout } from './layout.ts';
 
 /** Blocks whose rows are in memory at once. */

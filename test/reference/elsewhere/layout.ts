@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { DbType } from '../../../src/wire/data/database.ts';
 import { NEEDED } from './facts.ts';

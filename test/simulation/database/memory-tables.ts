@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { parseCreateTable } from '../../../src/db/ddl/create-table-parser.ts';
+import { parseCreateTable } from '../../../src/replication/ddl/create-table-parser.ts';
 import { position, sha256, word } from './checksums.ts';
 import { printCreateTable, readCreateTable, translate } from './dialect.ts';
 

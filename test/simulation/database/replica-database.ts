@@ -1,5 +1,5 @@
-import type { Connection } from '../../../src/db/core/connection.ts';
-import { openReplicaState } from '../../../src/db/replica/state.ts';
+import type { Connection } from '../../../src/db/connection.ts';
+import { openReplicaState } from '../../../src/replication/replica/database/state.ts';
 
 const HEIGHT = '`block_index` bigint(20) unsigned NOT NULL';
 const BY_HEIGHT = 'KEY `block_index` (`block_index`)';

@@ -11,12 +11,12 @@ const DOUBLES: readonly (readonly [specifier: string, double: string, importer?:
   ['node:worker_threads', './worker-threads.ts'],
   ['node:timers/promises', './timers-promises.ts'],
   ['node:perf_hooks', './perf-hooks.ts'],
-  ['node:zlib', './zlib.ts', 'src/sync/snapshot/snapshot-reader.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/replica/parts/halt-file.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/replica/parts/followed-memory.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/source/resume-point-store.ts'],
-  ['node:fs/promises', './fs-promises.ts', 'actors/source/transparency.ts'],
-  ['./loading/bootstrap.ts', './bootstrap.ts', 'actors/replica/actor.ts']
+  ['node:zlib', './zlib.ts', 'src/replication/snapshot/snapshot-reader.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'src/replication/replica/parts/halt-file.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'src/replication/replica/parts/followed-memory.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'src/sync/resume-point-store.ts'],
+  ['node:fs/promises', './fs-promises.ts', 'src/replication/source/feed/transparency.ts'],
+  ['../../src/replication/replica/bootstrap/bootstrap.ts', './bootstrap.ts', 'actors/replica/actor.ts']
 ];
 
 /** Production code that is imported from now on gets these doubles. */

@@ -3,7 +3,7 @@ import { ChainWork } from '../../../src/chain/work.ts';
 import type { ChainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { NodeRpc, type NodeRpcOptions } from '../../../src/coin/node/node-rpc.ts';
-import { connect, type SqlRow } from '../../../src/db/core/connection.ts';
+import { connect, type SqlRow } from '../../../src/db/connection.ts';
 import { BlockFeed } from '../../../src/decoder/block-feed.ts';
 import type { ScanRules } from '../../../src/decoder/block-scan.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';

@@ -1,4 +1,4 @@
-import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, rows } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { columnSql, ORDER_OF_ROWS, tableOf } from './tables.ts';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import type { Random } from '../../../src/devnet/random.ts';
 import type { BlockLedger } from './block-ledger.ts';
 

@@ -1,5 +1,5 @@
 import { formatAmount } from '../../../src/consensus/amount.ts';
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import { checkSanity, ledgerTotals } from './sanity.ts';
 import { ACTION_TABLES, BLOCK_TABLES } from './schema.ts';
 

@@ -1,4 +1,4 @@
-import { type Connection, quoteName } from '../../../src/db/core/connection.ts';
+import { type Connection, quoteName } from '../../../src/db/connection.ts';
 
 export type Value = string | number | bigint | Buffer | null;
 export type Row = Readonly<Record<string, Value>>;

@@ -1,5 +1,5 @@
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import { PlatformError } from '../../../src/errors.ts';
 
 const EXACT = 'CAST(amount AS DECIMAL(60,18))';

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../src/db/core/connection.ts';
+import type { Connection } from '../../../src/db/connection.ts';
 
 const AMOUNT = 'VARCHAR(250) CHARACTER SET latin1 NOT NULL';
 

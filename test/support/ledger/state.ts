@@ -1,5 +1,5 @@
 import { parseAmount } from '../../../src/consensus/amount.ts';
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 
 /** A lookup table in memory: the id of every value, dense: the next id is the highest surviving one plus one. */
 export class Lookup {

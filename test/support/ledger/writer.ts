@@ -1,5 +1,5 @@
 import { actionsHash, contractHash, ledgerHash } from '../../../src/consensus/ledger-hashes.ts';
-import { type Connection, connect, databaseError, quoteName, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, databaseError, quoteName, rows } from '../../../src/db/connection.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
 import { PlatformError } from '../../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';

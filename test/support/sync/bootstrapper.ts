@@ -1,6 +1,6 @@
-import { ReplicaBootstrap } from '../../../actors/replica/loading/bootstrap.ts';
-import { SourceQuorum } from '../../../actors/replica/quorum/source-quorum.ts';
 import { PlatformError } from '../../../src/errors.ts';
+import { ReplicaBootstrap } from '../../../src/replication/replica/bootstrap/bootstrap.ts';
+import { SourceQuorum } from '../../../src/replication/replica/quorum/source-quorum.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { testReplica } from './test-replica.ts';
 

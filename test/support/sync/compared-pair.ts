@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { SourceDigests } from '../../../actors/source/digests.ts';
-import { type Connection, connect } from '../../../src/db/core/connection.ts';
-import type { CompareOptions, Comparison, DigestSource } from '../../../src/db/replica/compare/comparison.ts';
-import { DigestComparison } from '../../../src/db/replica/compare/digest-compare.ts';
-import { repair } from '../../../src/db/replica/compare/repair.ts';
-import { writeReplicaState } from '../../../src/db/replica/state.ts';
-import { readLayout } from '../../../src/db/tables/source-layout.ts';
+import { type Connection, connect } from '../../../src/db/connection.ts';
+import type { CompareOptions, Comparison, DigestSource } from '../../../src/replication/replica/compare/comparison.ts';
+import { DigestComparison } from '../../../src/replication/replica/compare/digest-compare.ts';
+import { repair } from '../../../src/replication/replica/compare/repair.ts';
+import { writeReplicaState } from '../../../src/replication/replica/database/state.ts';
+import { SourceDigests } from '../../../src/replication/source/answers/digests.ts';
+import { readLayout } from '../../../src/replication/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import type { DigestQuery, RangeRows } from '../../../src/wire/data/digest.ts';
 import { atEnd } from '../cleanup.ts';

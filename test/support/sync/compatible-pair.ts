@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';

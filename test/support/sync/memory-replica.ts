@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { connect, quoteName, rows, type SqlRow } from '../../../src/db/core/connection.ts';
-import { selectList } from '../../../src/db/core/row-codec.ts';
-import type { TablePlan } from '../../../src/db/tables/classify.ts';
-import { readLayout, type SourceLayout } from '../../../src/db/tables/source-layout.ts';
+import { connect, quoteName, rows, type SqlRow } from '../../../src/db/connection.ts';
+import { selectList } from '../../../src/db/row-codec.ts';
+import type { TablePlan } from '../../../src/replication/tables/classify.ts';
+import { readLayout, type SourceLayout } from '../../../src/replication/tables/source-layout.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import type { BlockMessage, ReorgMessage, WireRow } from '../../../src/wire/data/messages.ts';
 

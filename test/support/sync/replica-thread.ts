@@ -1,6 +1,6 @@
 import type { ResourceLimits } from 'node:worker_threads';
-import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../../../actors/protocol.ts';
 import { ActorHandle, actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
+import type { ActorNotices, MainAsks, ReplicaActorData, ReplicaAsks } from '../../../src/replication/protocol.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import type { DatabaseReport } from '../../../src/wire/state/report.ts';
 import balanceTops from '../../../workers/sync/balance-tops.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
-import type { SourceActorData } from '../../../actors/protocol.ts';
-import { connect } from '../../../src/db/core/connection.ts';
-import { inSnapshot } from '../../../src/db/core/in-snapshot.ts';
-import { readSnapshotChecksums } from '../../../src/db/source/snapshot-checksums.ts';
-import { readTip } from '../../../src/db/tables/block-hashes.ts';
-import { readLayout } from '../../../src/db/tables/source-layout.ts';
+import { connect } from '../../../src/db/connection.ts';
+import { inSnapshot } from '../../../src/db/in-snapshot.ts';
+import type { SourceActorData } from '../../../src/replication/protocol.ts';
+import { readSnapshotChecksums } from '../../../src/replication/source/reading/snapshot-checksums.ts';
+import { readTip } from '../../../src/replication/tables/block-hashes.ts';
+import { readLayout } from '../../../src/replication/tables/source-layout.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import { MemoryReplica } from './memory-replica.ts';
 import { SourceThread, TEST_KEY } from './source-thread.ts';

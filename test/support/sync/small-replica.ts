@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import {
   applyBlocks,
   applySince,
   type GroupTarget,
   type WriterContext
-} from '../../../src/db/replica/apply/block-writer.ts';
-import { readReplicaSchema } from '../../../src/db/replica/schema.ts';
-import type { SnapshotBatch } from '../../../src/db/replica/snapshot-batch.ts';
+} from '../../../src/replication/replica/apply/block-writer.ts';
+import { readReplicaSchema } from '../../../src/replication/replica/database/schema.ts';
+import type { SnapshotBatch } from '../../../src/replication/replica/database/snapshot-batch.ts';
 import {
   openReplicaState,
   type ReplicaState,
   readReplicaState,
   writeReplicaState
-} from '../../../src/db/replica/state.ts';
-import { openWriter } from '../../../src/db/replica/writer-connection.ts';
+} from '../../../src/replication/replica/database/state.ts';
+import { openWriter } from '../../../src/replication/replica/database/writer-connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import type { BlockMessage, TableSpans, WireRow } from '../../../src/wire/data/messages.ts';
 import { createDatabase } from '../mariadb.ts';

@@ -3,9 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../../../actors/protocol.ts';
 import { ActorHandle, actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
-import { advance, isStep, type ResumePoint, type ResumeStep } from '../../../src/db/source/resume-point.ts';
+import type { ActorNotices, MainAsks, SourceActorData, SourceAsks } from '../../../src/replication/protocol.ts';
+import {
+  advance,
+  isStep,
+  type ResumePoint,
+  type ResumeStep
+} from '../../../src/replication/source/reading/resume-point.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import type { AmendmentMessage, BlockMessage, ReorgMessage, SettledMessage } from '../../../src/wire/data/messages.ts';
 import type { DatabaseReport } from '../../../src/wire/state/report.ts';

@@ -1,5 +1,5 @@
-import { Replica } from '../../../actors/replica/parts/replica.ts';
 import { type Logger, silentLogger } from '../../../src/log.ts';
+import { Replica } from '../../../src/replication/replica/parts/replica.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { PAIR_KEY } from './sync-pair.ts';
 import { temporaryDirectory } from './sync-process.ts';

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../src/db/core/connection.ts';
+import type { Connection } from '../../../src/db/connection.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
 import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { type Row, RowBuffer } from '../ledger/rows.ts';

@@ -1,4 +1,4 @@
-import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, quoteName, rows } from '../../../src/db/connection.ts';
 import type { KeyDefinition, TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { foreignClause, keyClause } from '../../../src/indexer/definitions/statement.ts';
 

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../src/db/core/connection.ts';
+import type { Connection } from '../../../src/db/connection.ts';
 import { TABLES_IN_USE, type TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { createStatement } from '../../../src/indexer/definitions/statement.ts';
 import type { DbType } from '../../../src/wire/data/database.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import type { Change } from './late-changes.ts';
 import { hex } from './values.ts';
 

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
 import { sqlTime } from '../ledger/incidents.ts';
 import { RowBuffer } from '../ledger/rows.ts';

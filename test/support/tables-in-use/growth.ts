@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/database.ts';
 import type { RowsAndBlocks } from './history.ts';
 import { createLedger, type Ledger, openLedger } from './ledger.ts';

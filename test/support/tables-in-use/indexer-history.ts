@@ -1,4 +1,4 @@
-import { quoteName } from '../../../src/db/core/connection.ts';
+import { quoteName } from '../../../src/db/connection.ts';
 import { RowBuffer } from '../ledger/rows.ts';
 import { givenOf } from './action-rows.ts';
 import { ACTIONS } from './actions.ts';

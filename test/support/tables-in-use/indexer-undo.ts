@@ -1,5 +1,5 @@
 import { parseAmount } from '../../../src/consensus/amount.ts';
-import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, quoteName, rows } from '../../../src/db/connection.ts';
 import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { sqlTime } from '../ledger/incidents.ts';
 import { RowBuffer } from '../ledger/rows.ts';

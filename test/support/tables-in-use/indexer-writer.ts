@@ -1,4 +1,4 @@
-import { rows } from '../../../src/db/core/connection.ts';
+import { rows } from '../../../src/db/connection.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
 import { sqlTime } from '../ledger/incidents.ts';
 import { RowBuffer } from '../ledger/rows.ts';

@@ -1,5 +1,5 @@
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
-import { rows } from '../../../src/db/core/connection.ts';
+import { rows } from '../../../src/db/connection.ts';
 import type { Row, Value } from '../ledger/rows.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';
 import type { DecoderLateKind } from './decoder-late-changes.ts';

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../src/db/core/connection.ts';
+import type { Connection } from '../../../src/db/connection.ts';
 import type { DbType } from '../../../src/wire/data/database.ts';
 import type { ActionShape } from './actions.ts';
 import type { ChainName, Setting } from './block-context.ts';

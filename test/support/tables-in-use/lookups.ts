@@ -1,4 +1,4 @@
-import { type Connection, quoteName, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, quoteName, rows } from '../../../src/db/connection.ts';
 import { LOOKUPS, type LookupName } from './tables.ts';
 
 /** Ids of more values than this are asked for again. */

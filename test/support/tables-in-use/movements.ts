@@ -1,5 +1,5 @@
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 import type { RowBuffer } from '../ledger/rows.ts';
 
 /** One (address, ticker) pair with what it holds. */

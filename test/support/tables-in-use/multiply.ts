@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, rows } from '../../../src/db/connection.ts';
 
 /**
  * Repeats rows of a table, under actions of their own where those are unique, until it has about so many.

@@ -1,4 +1,4 @@
-import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, rows } from '../../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import type { Tip, Touched } from './history.ts';
 import type { SizedTable } from './tables.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Connection, connect, rows } from '../../../src/db/core/connection.ts';
+import { type Connection, connect, rows } from '../../../src/db/connection.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { createTables, FIRST_BLOCKS, FIRST_HEIGHT, type SizedTable, sizedTables, YEAR } from './tables.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/core/connection.ts';
+import { connect } from '../../../src/db/connection.ts';
 import { compareDatabases } from '../../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { openLink } from '../../support/link.ts';

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../src/db/core/connection.ts';
+import type { Connection } from '../../../src/db/connection.ts';
 import { BASE_TABLES } from '../base.ts';
 
 /** Rows of the tables of a case: below and above each bound at which a source looks in another way. */

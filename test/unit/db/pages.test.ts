@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pages } from '../../../src/db/core/pages.ts';
+import { pages } from '../../../src/db/pages.ts';
 import fc from '../../support/fast-check.ts';
 
 const MEBIBYTE = 2 ** 20;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import { spread } from '../../../src/db/core/spread.ts';
+import { spread } from '../../../src/db/spread.ts';
 
 test('each job is done once, by whichever connection is free', async () => {
   const done: string[] = [];

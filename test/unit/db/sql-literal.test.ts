@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { canonicalValue, columnCodec, toField, toLiteral } from '../../../src/db/core/sql-literal.ts';
+import { canonicalValue, columnCodec, toField, toLiteral } from '../../../src/db/sql-literal.ts';
 import { hasCode } from '../../../src/errors.ts';
 import type { TypedColumn } from '../../../src/wire/data/schema.ts';
 import fc from '../../support/fast-check.ts';

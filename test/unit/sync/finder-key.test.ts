@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { keyLiteral } from '../../../src/db/core/keys.ts';
+import { keyLiteral } from '../../../src/db/keys.ts';
 import { openFinderKey } from '../../../src/sync/finder-key.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'platform-finder-'));

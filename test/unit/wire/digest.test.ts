@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { findSpans } from '../../../src/db/replica/compare/range-difference.ts';
+import { findSpans } from '../../../src/replication/replica/compare/range-difference.ts';
 import {
   DatabaseDigestSchema,
   DIGEST_ALGORITHM,

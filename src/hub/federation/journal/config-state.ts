@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import type { Operation } from '../consensus/messages.ts';
 import type { StateMachine } from './journal.ts';
 

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../db/core/connection.ts';
+import type { Connection } from '../../../db/connection.ts';
 
 const TABLES: Readonly<Record<string, string>> = {
   // One row for each thing that this hub has signed: a second one for the same place has no room.

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 
 /** A round as a chain's indexer pushed it. */
 interface CarriedRound {

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import { lastPrices } from './prices.ts';
 
 /** Whose prices are asked for; times in epoch seconds. */

@@ -1,4 +1,4 @@
-import { type Connection, rows, type SqlRow } from '../../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../../db/connection.ts';
 import { insertRemovalsOfStrangers } from './price-removals.ts';
 import { judge, type Known, noteRemoval, type Outcome, outcomeOf } from './ranks.ts';
 

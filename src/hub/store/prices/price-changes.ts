@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import type { OraclePrice } from './oracle-prices.ts';
 import { type RemovedRows, removalsAfter } from './price-removals.ts';
 import { type PriceSnapshot, pageOf } from './prices.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows, type SqlRow } from '../../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../../db/connection.ts';
 import type { StreamedTable } from './streamed-tables.ts';
 
 /** Rows that a push took the place of. */

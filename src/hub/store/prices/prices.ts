@@ -1,4 +1,4 @@
-import { type Connection, rows, type SqlRow } from '../../../db/core/connection.ts';
+import { type Connection, rows, type SqlRow } from '../../../db/connection.ts';
 import { rememberCarrier } from './carriers.ts';
 import { ORACLE_COLUMNS, type OraclePrice } from './oracle-prices.ts';
 import { judge, type Known, noteRemoval, type Outcome, outcomeOf, type Refusal } from './ranks.ts';

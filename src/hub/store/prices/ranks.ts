@@ -1,4 +1,4 @@
-import type { Connection, SqlRow } from '../../../db/core/connection.ts';
+import type { Connection, SqlRow } from '../../../db/connection.ts';
 import { insertRemoval } from './price-removals.ts';
 import type { StreamedTable } from './streamed-tables.ts';
 

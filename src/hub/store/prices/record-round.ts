@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import { judgeRound, type KnownPrice } from '../../oracle/judge.ts';
 import type { FoundRound } from '../../oracle/oracle.ts';
 import { PAIRS } from '../../oracle/pairs.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import { retractOraclePrices } from './oracle-prices.ts';
 import { insertRemoval, insertRemovalsOfStrangers } from './price-removals.ts';
 import { replaceRound } from './prices.ts';

@@ -1,7 +1,7 @@
 import { pbftQuorum } from '../../../consensus/pbft-quorum.ts';
 import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
 import type { Signature } from '../../../consensus/quorum.ts';
-import type { Connection } from '../../../db/core/connection.ts';
+import type { Connection } from '../../../db/connection.ts';
 import { selectValidators } from '../validators.ts';
 import { insertSignedRound } from './prices.ts';
 import type { Outcome } from './ranks.ts';

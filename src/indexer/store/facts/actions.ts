@@ -1,4 +1,4 @@
-import { rows } from '../../../db/core/connection.ts';
+import { rows } from '../../../db/connection.ts';
 import { REMOVE } from '../../actions/notes/list.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
 import { type ActionTable, tablesOf } from '../../rules/handlers.ts';

@@ -1,4 +1,4 @@
-import { rows } from '../../../db/core/connection.ts';
+import { rows } from '../../../db/connection.ts';
 import type { Preferences } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
 import { VALID_STATUS } from '../valid-status.ts';

@@ -1,4 +1,4 @@
-import { rows } from '../../../db/core/connection.ts';
+import { rows } from '../../../db/connection.ts';
 import { tickKey } from '../../state/keys.ts';
 import { readDecimal } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';

@@ -1,5 +1,5 @@
-import { rows } from '../../../db/core/connection.ts';
-import { spread } from '../../../db/core/spread.ts';
+import { rows } from '../../../db/connection.ts';
+import { spread } from '../../../db/spread.ts';
 import type { FactLoader } from '../../block/execute.ts';
 import type { FactKey, Kind } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../db/core/connection.ts';
+import type { Connection } from '../../../db/connection.ts';
 import type { View } from '../../state/view.ts';
 
 /** Connection that answers statements. */

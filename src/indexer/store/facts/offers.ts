@@ -1,5 +1,5 @@
 import { MEDIAN_BLOCKS, medianTime } from '../../../consensus/median-time.ts';
-import { rows } from '../../../db/core/connection.ts';
+import { rows } from '../../../db/connection.ts';
 import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { withEdit } from '../../offers/dispenser-lists.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import { type Ballot, ballotKey, type Choice, type Poll } from '../../polls/poll.ts';
 import { readDecimalOr0, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../../db/core/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import { REVOKE_FORMAT } from '../../actions/validators/delegate.ts';
 import type { Cooling, Delegation, Signer, Stake } from '../../staking/signer.ts';
 import { MOST_ROUNDS, type PriceRound } from '../../state/facts.ts';

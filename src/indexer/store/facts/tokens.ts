@@ -1,4 +1,4 @@
-import { rows } from '../../../db/core/connection.ts';
+import { rows } from '../../../db/connection.ts';
 import { splitPair, tickKey } from '../../state/keys.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
 import { readDecimal, readDecimalOr0, readWhole, readWholeOrNull } from '../read-decimal.ts';

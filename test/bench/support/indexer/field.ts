@@ -3,7 +3,7 @@ import { chainNetwork } from '../../../../src/coin/chains.ts';
 import { DEFAULT_PROFILE } from '../../../../src/coin/profile.ts';
 import { addressOf } from '../../../../src/coin/script/address.ts';
 import { payTo } from '../../../../src/coin/script/pay-scripts.ts';
-import { type Connection, connect } from '../../../../src/db/core/connection.ts';
+import { type Connection, connect } from '../../../../src/db/connection.ts';
 import type { BlockRows, TransactionRow } from '../../../../src/decoder/block-rows.ts';
 import { rulesOf } from '../../../../src/indexer/rules/rules.ts';
 import { IndexerStore } from '../../../../src/indexer/store/store.ts';

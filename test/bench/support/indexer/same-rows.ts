@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Connection, connect, quoteName, rows } from '../../../../src/db/core/connection.ts';
+import { type Connection, connect, quoteName, rows } from '../../../../src/db/connection.ts';
 import { TABLES } from '../../../../src/indexer/store/schema.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 

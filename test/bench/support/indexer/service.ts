@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, rows } from '../../../../src/db/core/connection.ts';
+import { connect, rows } from '../../../../src/db/connection.ts';
 import { freePort } from '../../../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { databaseEnv, startServiceProcess } from '../../../support/service-process.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../../src/db/core/connection.ts';
+import { connect } from '../../../../src/db/connection.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';
 import { appendBlocks, createDecoder, reorg } from '../../../support/sync/generated-decoder.ts';

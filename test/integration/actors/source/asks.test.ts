@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../../src/db/core/connection.ts';
+import { connect } from '../../../../src/db/connection.ts';
 import { hasCode } from '../../../../src/errors.ts';
 import type { SchemaRecord } from '../../../../src/wire/data/schema.ts';
 import type { SnapshotQuery } from '../../../../src/wire/data/snapshot.ts';
@@ -8,7 +8,7 @@ import { createDatabase } from '../../../support/mariadb.ts';
 import { addEmptyBlock, sql } from '../../../support/sql.ts';
 import { appendBlocks, createIndexer } from '../../../support/sync/generated-indexer.ts';
 import { SourceThread } from '../../../support/sync/source-thread.ts';
-import { FULL } from '../../sync/snapshot/support.ts';
+import { FULL } from '../../replication/snapshot/support.ts';
 
 test('the schema of the replicated tables, as text and typed', async (t) => {
   const database = await createDatabase('asks');

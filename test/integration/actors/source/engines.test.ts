@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { SourceFeed } from '../../../../actors/source/feed.ts';
-import { type Connection, connect } from '../../../../src/db/core/connection.ts';
-import { SerialConnection } from '../../../../src/db/core/serial-connection.ts';
+import { type Connection, connect } from '../../../../src/db/connection.ts';
+import { SerialConnection } from '../../../../src/db/serial-connection.ts';
 import { silentLogger } from '../../../../src/log.ts';
+import { SourceFeed } from '../../../../src/replication/source/feed/feed.ts';
 import type { BlockMessage } from '../../../../src/wire/data/messages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';

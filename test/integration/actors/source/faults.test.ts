@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect, statementTag } from '../../../../src/db/core/connection.ts';
-import { inSnapshot } from '../../../../src/db/core/in-snapshot.ts';
-import { readGroup } from '../../../../src/db/source/group-reader.ts';
-import { memoryAtTip, resumeMemory } from '../../../../src/db/source/memory-start.ts';
-import { readTip } from '../../../../src/db/tables/block-hashes.ts';
-import { readLayout } from '../../../../src/db/tables/source-layout.ts';
+import { connect, statementTag } from '../../../../src/db/connection.ts';
+import { inSnapshot } from '../../../../src/db/in-snapshot.ts';
+import { readGroup } from '../../../../src/replication/source/reading/group-reader.ts';
+import { memoryAtTip, resumeMemory } from '../../../../src/replication/source/reading/memory-start.ts';
+import { readTip } from '../../../../src/replication/tables/block-hashes.ts';
+import { readLayout } from '../../../../src/replication/tables/source-layout.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { addEmptyBlock, hadEnded, sql } from '../../../support/sql.ts';

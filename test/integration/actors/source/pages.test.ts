@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import type { SourceAsks } from '../../../../actors/protocol.ts';
 import { hasCode } from '../../../../src/errors.ts';
+import type { SourceAsks } from '../../../../src/replication/protocol.ts';
 import type { Dispensers, LookupPage } from '../../../../src/wire/data/pages.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { sql } from '../../../support/sql.ts';

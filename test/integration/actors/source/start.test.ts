@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect } from '../../../../src/db/core/connection.ts';
-import { inSnapshot } from '../../../../src/db/core/in-snapshot.ts';
-import { memoryAtTip } from '../../../../src/db/source/memory-start.ts';
-import { readBlockHeads } from '../../../../src/db/tables/block-hashes.ts';
-import { readLayout } from '../../../../src/db/tables/source-layout.ts';
+import { connect } from '../../../../src/db/connection.ts';
+import { inSnapshot } from '../../../../src/db/in-snapshot.ts';
+import { memoryAtTip } from '../../../../src/replication/source/reading/memory-start.ts';
+import { readBlockHeads } from '../../../../src/replication/tables/block-hashes.ts';
+import { readLayout } from '../../../../src/replication/tables/source-layout.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
 import { createIndexer, reorg } from '../../../support/sync/generated-indexer.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';

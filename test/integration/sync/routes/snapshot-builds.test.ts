@@ -11,8 +11,8 @@ import {
   type RunBuild,
   resourceOf,
   type SnapshotSource
-} from '../../../../src/sync/snapshot/artifact-store.ts';
-import type { BuildProgress } from '../../../../src/sync/snapshot/build-messages.ts';
+} from '../../../../src/replication/snapshot/artifact-store.ts';
+import type { BuildProgress } from '../../../../src/replication/snapshot/build-messages.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { openHouse } from '../../../unit/sync/routes/house.ts';
 import {
@@ -27,8 +27,8 @@ import {
   run,
   type Site,
   waitForBuild
-} from '../snapshot/site.ts';
-import { FULL, INDEXER, orderOf } from '../snapshot/support.ts';
+} from '../../replication/snapshot/site.ts';
+import { FULL, INDEXER, orderOf } from '../../replication/snapshot/support.ts';
 
 test('a body ends when no group can begin before its source is told what the readers stand on', async () => {
   const told: string[] = [];

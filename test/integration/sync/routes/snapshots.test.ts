@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
-import { resourceOf } from '../../../../src/sync/snapshot/artifact-store.ts';
-import { closeGate, database, download, get, open, PATH, waitForBuild } from '../snapshot/site.ts';
-import { FULL, INDEXER } from '../snapshot/support.ts';
+import { resourceOf } from '../../../../src/replication/snapshot/artifact-store.ts';
+import { closeGate, database, download, get, open, PATH, waitForBuild } from '../../replication/snapshot/site.ts';
+import { FULL, INDEXER } from '../../replication/snapshot/support.ts';
 
 test('eight requests at once share one build; a finished artifact has its length, 304, ranges and 416', async () => {
   const site = await open(await database(), { config: { SNAPSHOT_RATE_FULL: 100 } });

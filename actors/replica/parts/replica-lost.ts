@@ -1,8 +1,0 @@
-import type { PlatformError } from '../../../src/errors.ts';
-
-/** The replica contradicts its source; only a new bootstrap can settle it. */
-export class ReplicaLost extends Error {
-  constructor(cause: PlatformError) {
-    super(cause.message, { cause });
-  }
-}

@@ -1,0 +1,63 @@
+import { hasCode } from '../../../errors.ts';
+import { findChanges, makeChanges } from '../../ddl/schema-writer.ts';
+import { examineForeign, refusal, takeOver } from '../apply/adoption.ts';
+import { ownHashes } from '../parts/own-hashes.ts';
+import type { Replica } from '../parts/replica.ts';
+import { SourceHeads } from '../quorum/heads.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
+
+/**
+ * Takes over a replica that another client made: its tables must be the source's, its heights without a gap, and its tip, or a
+ * block at most MAX_ROLLBACK_DEPTH below it, one of the source's. Nothing is written before all of that is known.
+ *
+ * Where the source sends whole tables, the replica is cut back by a block at least, so that the first since-snapshot brings them.
+ *
+ * @throws {PlatformError} REPLICA_FOREIGN with the reason
+ */
+export async function adopt(replica: Parts, signal: AbortSignal): Promise<void> {
+  const { writer, context } = replica.store;
+  const { client: source } = replica.sources;
+  const { data, log } = replica;
+  if (data.infraOnly) throw refusal('an infra-only replica has no blocks to compare with its source');
+  const plan = replica.store.planSchema(await replica.sources.client.schema(signal));
+  const { lowest, tip } = await examineForeign(writer, plan);
+  const status = await source.status(signal);
+  if (status.height === null) throw refusal('its source has no blocks yet');
+  const heads = new SourceHeads(replica, (height) => ownHashes(replica, height), status, signal);
+  const floor = Math.max(lowest, tip - data.maxRollbackDepth);
+  const fork = await findShared(heads, floor, Math.min(tip, status.height));
+  if (fork === null) throw refusal(`none of its blocks from ${floor} to ${tip} could be found in its source's chain`);
+  const sendsWhole = plan.fingerprint !== null;
+  if (!sendsWhole && fork < tip)
+    throw refusal(`block ${fork + 1} is of another branch, and its source does not send whole tables`);
+  const height = sendsWhole ? Math.min(fork, status.height - 1) : fork;
+  if (height < lowest) throw refusal('it shares only its first block with its source');
+  await makeChanges(writer, await findChanges(writer, plan), height).catch((caught: unknown) => {
+    throw hasCode(caught, 'ROW_CONTRADICTION') ? refusal(caught.message) : caught;
+  });
+  await replica.store.reloadSchema();
+  await takeOver(
+    writer,
+    replica.store.context.schema,
+    { lowest, tip, height, epochSize: context.epochSize },
+    {
+      schemaFingerprint: plan.fingerprint,
+      source: source.url
+    }
+  );
+  log.warn({ lowest, tip, height }, 'adopting a replica that another client made');
+}
+
+/** The highest block that both have; chains that agree at a height agree below it. */
+async function findShared(heads: SourceHeads, floor: number, top: number): Promise<number | null> {
+  if (top < floor) return null;
+  if ((await heads.isShared(top)) === true) return top;
+  let [low, high] = [floor - 1, top];
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if ((await heads.isShared(middle)) === true) low = middle;
+    else high = middle;
+  }
+  return low < floor ? null : low;
+}

@@ -1,0 +1,104 @@
+import type { Outcome } from '../../../../machines/sync/replica.ts';
+import { hasCode } from '../../../errors.ts';
+import { refuseLoss } from '../apply/adoption.ts';
+import { planRollback, rollBack } from '../apply/rollback.ts';
+import { writeReplicaState } from '../database/state.ts';
+import { SourceBackoff } from '../parts/backoff.ts';
+import { markMissing } from '../parts/doubt.ts';
+import { heedLearned } from '../parts/learned.ts';
+import { restoreTables } from '../parts/missing-tables.ts';
+import type { Replica } from '../parts/replica.ts';
+import { ReplicaLost } from '../parts/replica-lost.ts';
+import type { SourceQuorum } from '../quorum/source-quorum.ts';
+import { CatchUp, type CatchUpParts } from './catch-up.ts';
+import { SinceCatchUp } from './since-catch-up.ts';
+import { TipExaminer } from './tip-examiner.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
+
+/** Between two since-snapshots that fail by themselves. */
+const MAX_PAUSE_MS = 60_000;
+
+/** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */
+export class ReplicaChain {
+  readonly #replica: Parts;
+  readonly #parts: Omit<CatchUpParts, 'subscription'>;
+  /** No table was missing when the source was asked for its schema. */
+  #isWhole = false;
+  /** The tip that the last rollback left. */
+  #leftHeight = -1;
+
+  constructor(replica: Parts, sourceQuorum: SourceQuorum) {
+    this.#replica = replica;
+    this.#parts = {
+      replica,
+      sourceQuorum,
+      examiner: new TipExaminer(replica, sourceQuorum),
+      since: new SinceCatchUp(replica, sourceQuorum),
+      backoff: new SourceBackoff(replica, 'a since-snapshot', MAX_PAUSE_MS)
+    };
+  }
+
+  /**
+   * Compares its tip with the source's chain, then applies since-snapshots until the live stream has what is missing.
+   *
+   * @param reconcile after a rollback: not over until a since-snapshot with whole tables is applied; where the chain only became
+   *   shorter, the replica follows without being complete until a comparison finds it equal
+   * @returns `settling` when amendments of the last block are still to come by the live stream
+   */
+  async catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+    try {
+      return await this.#catchUp(reconcile, signal);
+    } finally {
+      this.#replica.progress.waiting(null);
+    }
+  }
+
+  async #catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+    const subscription = await this.#replica.stream.subscription();
+    await this.#replica.store.reloadState();
+    if (!this.#isWhole || this.#replica.store.isTorn) await restoreTables(this.#replica, signal);
+    this.#isWhole = true;
+    await heedLearned(this.#replica, await subscription.learned(signal));
+    const catchUp = new CatchUp({ ...this.#parts, subscription }, { reconcile, leftHeight: this.#leftHeight });
+    return catchUp.run(signal);
+  }
+
+  /**
+   * Undoes the groups above a height. `halted` when that is deeper than MAX_ROLLBACK_DEPTH; `lost` when the journal does not
+   * reach: rows that the source's own rollback keeps or changes elsewhere would be missed then, so everything is loaded again.
+   */
+  async rollBack(height: number): Promise<Outcome> {
+    const { writer, context } = this.#replica.store;
+    const { data, log } = this.#replica;
+    const state = await this.#replica.store.reloadState();
+    const depth = state.height! - height;
+    this.#leftHeight = state.height!;
+    this.#replica.store.toldFork = null;
+    this.#replica.progress.reorgs++;
+    if (depth > data.maxRollbackDepth) {
+      const limit = data.maxRollbackDepth;
+      await markMissing(this.#replica);
+      await this.#replica.halt.raise('max-rollback-depth-exceeded', height + 1, { depth, limit });
+      return { kind: 'halted' };
+    }
+    const plan = await planRollback(writer, state.height!, height);
+    if (plan === null) {
+      refuseLoss(state, `its source's chain leaves it below block ${height + 1}`);
+      log.warn({ height }, 'the fork is below the undo journal: bootstrapping the replica again');
+      return { kind: 'lost' };
+    }
+    if (plan.groups.length > 0) {
+      try {
+        await rollBack(writer, context, state, plan);
+        await this.#replica.commitment?.rollBack(plan.height);
+      } catch (caught) {
+        // Rows that were repaired or changed by hand in between are not in the journal.
+        throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
+      }
+    } else await writeReplicaState(writer, { complete: false, phase: 'reconciling' });
+    await this.#replica.store.reloadState();
+    log.info({ fork: height + 1, height: plan.height, groups: plan.groups.length }, 'rolled back');
+    return { kind: 'done' };
+  }
+}

@@ -1,0 +1,190 @@
+import type { Connection } from '../../../db/connection.ts';
+import { PlatformError } from '../../../errors.ts';
+import type { DatabaseDigest, DigestRange, RangeDigest, TableDigest, TableRanges } from '../../../wire/data/digest.ts';
+import { type DigestPlan, digestPlans, readRanges, sumOf, wholeTable } from '../../tables/digest.ts';
+import type { ReplicaSchema } from '../database/schema.ts';
+import { readReplicaState } from '../database/state.ts';
+import type { Attestation, CompareOptions, Comparison, DigestSource, TableDifference } from './comparison.ts';
+import { findSpans, RangeDifference, readAt, SourceMoved } from './range-difference.ts';
+import { isSame, type Pair, TablePairs } from './table-pairs.ts';
+
+/** Differing rows of one comparison; the next comparison finds the rest. */
+const MAX_DIFFERING_ROWS = 100_000;
+
+/** Compares one replica with one source. All reads of one call are of one snapshot. */
+export class DigestComparison {
+  readonly #connection: Connection;
+  readonly #schema: ReplicaSchema;
+  readonly #source: DigestSource;
+  readonly #options: CompareOptions;
+  readonly #pairs: TablePairs;
+
+  constructor(connection: Connection, schema: ReplicaSchema, source: DigestSource, options: CompareOptions = {}) {
+    this.#connection = connection;
+    this.#schema = schema;
+    this.#source = source;
+    this.#options = options;
+    this.#pairs = new TablePairs(connection, schema, source, options);
+  }
+
+  /** @throws {PlatformError} as the source, RANGE_TOO_LARGE where rows cannot be told apart, DATABASE_UNAVAILABLE */
+  async compare(signal?: AbortSignal): Promise<Comparison> {
+    await this.#snapshot();
+    this.#options.opened?.();
+    const own = await readReplicaState(this.#connection);
+    let differing: readonly string[] = [];
+    try {
+      const { said, pairs } = await this.#pairs.read(own, own.schemaFingerprint, signal);
+      const settled = await this.#pairs.leaveOutOwnIds(own, said, pairs, signal);
+      differing = settled.filter(({ claimed, ours }) => !isSame(ours, claimed)).map(({ claimed }) => claimed.table);
+      return await this.#differences(said, own.height!, settled, signal);
+    } catch (caught) {
+      if (!(caught instanceof SourceMoved)) throw caught;
+      const elsewhere = { kind: 'elsewhere', height: own.height ?? -1, sourceHeight: caught.height } as const;
+      return differing.length === 0 ? elsewhere : { ...elsewhere, unsettled: differing };
+    }
+  }
+
+  /**
+   * Finds the tables that are equal at source and replica, and fetches no rows of the others. Definitions may differ where rows
+   * do not.
+   *
+   * @throws {PlatformError} as `compare`
+   */
+  async attest(signal?: AbortSignal): Promise<Attestation> {
+    await this.#snapshot();
+    const own = await readReplicaState(this.#connection);
+    const { equal, different, unsettled } = {
+      equal: [] as string[],
+      different: [] as string[],
+      unsettled: [] as string[]
+    };
+    try {
+      const { said, pairs } = await this.#pairs.read(own, null, signal);
+      for (const pair of pairs) {
+        const { table } = pair.claimed;
+        if (isSame(pair.ours, pair.claimed)) equal.push(table);
+        else {
+          // Each source deals ids of its own; the followed one's are those of the replica.
+          const { claimed, ours, theirs } = await this.#pairs.reread(pair, own, said, true, signal);
+          if (isSame(ours, claimed)) equal.push(table);
+          else (theirs?.settled === false ? unsettled : different).push(table);
+        }
+      }
+    } catch (caught) {
+      if (!(caught instanceof SourceMoved)) throw caught;
+      return { kind: 'elsewhere', sourceHeight: caught.height };
+    }
+    return { kind: 'told', equal, different, unsettled };
+  }
+
+  /** Compares again after a repair: reads only the repaired parts again, as long as the source's answers are unchanged. */
+  async recheck(before: Extract<Comparison, { kind: 'different' }>, signal?: AbortSignal): Promise<Comparison> {
+    if (before.more.length > 0) return this.compare(signal);
+    const said = await readAt(this.#source.digest(before.said.key, signal), before.said).catch(whereMoved);
+    if (JSON.stringify(said) !== JSON.stringify(before.said)) return this.compare(signal);
+    await this.#snapshot();
+    const { height } = await readReplicaState(this.#connection);
+    if (height !== before.height) return this.compare(signal);
+    const plans = new Map(digestPlans(this.#pairs.layout, before.height).map((plan) => [plan.name, plan]));
+    for (const { table, spans, claimed, outside, withIds } of before.tables) {
+      const inside: RangeDigest[] = [];
+      const plan = { ...plans.get(table)!, withIds };
+      for (const span of spans)
+        inside.push(...(await readRanges(this.#connection, this.#pairs.typed, plan, span, before.said.key)));
+      const now = sumOf([...inside, { from: 0, to: 0, ...outside }]);
+      if (!isSame(now, claimed)) return this.compare(signal);
+    }
+    const unnamed = await this.#pairs.unnamed(before.said, before.height);
+    return { kind: 'equal', height: before.height, said: before.said, ownIds: before.ownIds, unnamed };
+  }
+
+  /** False for tables that are not compared. */
+  covers(table: Pick<TableDigest, 'table'>): boolean {
+    return this.#pairs.covers(table);
+  }
+
+  async #snapshot(): Promise<void> {
+    await this.#connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY');
+  }
+
+  async #differences(
+    said: DatabaseDigest,
+    height: number,
+    pairs: readonly Pair[],
+    signal: AbortSignal | undefined
+  ): Promise<Comparison> {
+    const differing = pairs.filter(({ claimed, ours }) => !isSame(ours, claimed));
+    const ownIds = pairs.filter(({ plan }) => plan?.withIds === false).map(({ claimed }) => claimed.table);
+    if (differing.length === 0)
+      return { kind: 'equal', height, said, ownIds, unnamed: await this.#pairs.unnamed(said, height) };
+    const names = new Set(differing.map(({ claimed }) => claimed.table));
+    const tables: TableDifference[] = [];
+    let found = 0;
+    const more = new Set<string>();
+    for (const { claimed, plan, theirs: known, ours } of differing) {
+      if (!plan)
+        throw new PlatformError('SOURCE_INVALID', {
+          reason: `the replica has no table ${claimed.table}`,
+          table: claimed.table
+        });
+      const waits = plan.scope?.parent != null && names.has(plan.scope.parent);
+      // A row's block is its parent's to say, and the log is made of the blocks.
+      if (waits || found >= MAX_DIFFERING_ROWS || (plan.name === 'sync_meta' && names.size > 1)) {
+        more.add(plan.name);
+        continue;
+      }
+      const ask = () => this.#source.digestRanges(claimed.table, null, said.key, signal, this.#options.patient);
+      const theirs = known ?? (await readAt(ask(), said));
+      if (this.#options.patient && theirs.settled === false) {
+        more.add(plan.name);
+        continue;
+      }
+      const room = MAX_DIFFERING_ROWS - found;
+      const { isCut, difference, rows } = await this.#differenceOf({ claimed, plan, theirs, ours }, said, room, signal);
+      if (isCut) more.add(plan.name);
+      found += rows;
+      tables.push(difference);
+    }
+    if (tables.length === 0 && this.#options.patient)
+      return { kind: 'elsewhere', height, sourceHeight: said.block_height, unsettled: [...more] };
+    return { kind: 'different', height, said, tables, more: [...more], ownIds };
+  }
+
+  /** @param room rows after which no other span is taken: then `isCut` */
+  async #differenceOf(
+    { claimed, plan, theirs, ours }: Pair & { readonly plan: DigestPlan; readonly theirs: TableRanges },
+    said: DatabaseDigest,
+    room: number,
+    signal: AbortSignal | undefined
+  ): Promise<{ difference: TableDifference; rows: number; isCut: boolean }> {
+    const table = this.#schema.byName.get(plan.name)!;
+    const found = new RangeDifference(this.#connection, this.#pairs.typed, plan, table, this.#source, said, signal);
+    const taken: DigestRange[] = [];
+    let isCut = false;
+    if (plan.class !== claimed.class) {
+      const whole = wholeTable(plan);
+      await found.takeAll(theirs.ranges, whole);
+      taken.push(whole);
+    } else {
+      for (const span of findSpans(theirs.ranges, ours.ranges, null)) {
+        isCut = found.size >= room;
+        if (isCut) break;
+        // The replica's log is made of its own blocks: where it differs is all that needs to be known.
+        if (plan.name !== 'sync_meta') await found.take(span);
+        taken.push(span);
+      }
+    }
+    const isOutside = ({ from, to }: RangeDigest) => !taken.some((span) => from >= span.from && to <= span.to);
+    const outside = sumOf(ours.ranges.filter(isOutside));
+    const { bytes } = found;
+    const { name, withIds } = plan;
+    const difference = { table: name, ...found.difference(), spans: taken, claimed, outside, bytes, withIds };
+    return { difference, rows: found.size, isCut };
+  }
+}
+
+function whereMoved(caught: unknown): null {
+  if (caught instanceof SourceMoved) return null;
+  throw caught;
+}

@@ -1,0 +1,205 @@
+import type { Connection } from '../../../db/connection.ts';
+import { type BlockHashes, sameBlock } from '../../../wire/data/database.ts';
+import {
+  type DatabaseDigest,
+  type DigestKey,
+  type DigestRange,
+  isInPart,
+  type TableDigest,
+  type TableRanges
+} from '../../../wire/data/digest.ts';
+import {
+  type DigestPlan,
+  digestPlans,
+  readDigests,
+  readRanges,
+  sumOf,
+  type TableDigests,
+  wholeTable
+} from '../../tables/digest.ts';
+import type { SourceLayout } from '../../tables/source-layout.ts';
+import { readMadeTables } from '../../tables/topology.ts';
+import { mayOwnIds } from '../database/carried-ids.ts';
+import { type ReplicaSchema, travels } from '../database/schema.ts';
+import type { ReplicaState } from '../database/state.ts';
+import type { CompareOptions, DigestSource } from './comparison.ts';
+import { readAt, SourceMoved } from './range-difference.ts';
+
+/** One table as both sides have it. */
+export interface Pair {
+  readonly claimed: TableDigest;
+  /** Null: the replica has no such table. */
+  readonly plan: DigestPlan | null;
+  /** The source's ranges where they were asked for already. */
+  readonly theirs: TableRanges | null;
+  readonly ours: Pick<TableDigests, 'rows' | 'digest' | 'ranges'>;
+}
+
+const NOTHING: Pick<TableDigests, 'rows' | 'digest' | 'ranges'> = { rows: 0, digest: '0', ranges: [] };
+
+/** Reads the digests of both sides for each comparable table. */
+export class TablePairs {
+  readonly #connection: Connection;
+  readonly #schema: ReplicaSchema;
+  readonly #source: DigestSource;
+  readonly #options: CompareOptions;
+
+  constructor(connection: Connection, schema: ReplicaSchema, source: DigestSource, options: CompareOptions) {
+    this.#connection = connection;
+    this.#schema = schema;
+    this.#source = source;
+    this.#options = options;
+  }
+
+  /** The source's and the replica's digests of each table. @param fingerprint required schema; null: any @throws {SourceMoved} */
+  async read(
+    own: ReplicaState,
+    fingerprint: string | null,
+    signal: AbortSignal | undefined
+  ): Promise<{ readonly said: DatabaseDigest; readonly pairs: readonly Pair[] }> {
+    const height = own.height ?? -1;
+    const { part = null, onRead } = this.#options;
+    const head = await this.#source.digestKey(signal, part);
+    if (!isAt(head, own.height, own.hashes, fingerprint)) throw new SourceMoved(head.block_height);
+    const useless = new AbortController();
+    const either = AbortSignal.any([useless.signal, ...(signal ? [signal] : [])]);
+    const covers = (table: string) => isInPart(part, table);
+    const reading = readDigests(this.#connection, this.layout, height, head.key, { signal: either, covers, onRead });
+    reading.catch(() => undefined);
+    const said = await readAt(this.#source.digest(head.key, signal), head).catch((caught: unknown) => {
+      useless.abort();
+      throw caught;
+    });
+    const claims = said.tables.filter((table) => this.covers(table));
+    const here = new Map((await reading).map((digest) => [digest.table, digest]));
+    const plans = new Map(digestPlans(this.layout, height).map((plan) => [plan.name, plan]));
+    const pairs = claims.map((claimed) => {
+      const plan = plans.get(claimed.table) ?? null;
+      return { claimed, plan, theirs: null, ours: here.get(claimed.table) ?? NOTHING };
+    });
+    if (own.floor === null) return { said, pairs };
+    return { said, pairs: await this.#aboveFloor(said, pairs, own.floor, signal) };
+  }
+
+  /** Where the replica may have ids of its own, and has others than the source, equal rows have no ids. */
+  async leaveOutOwnIds(
+    own: ReplicaState,
+    said: DatabaseDigest,
+    pairs: readonly Pair[],
+    signal: AbortSignal | undefined
+  ): Promise<readonly Pair[]> {
+    const { source, allIds = false } = this.#options;
+    const isOther = source !== undefined && source !== own.ids.source;
+    const found: Pair[] = [];
+    for (const pair of pairs) {
+      const table = this.#schema.byName.get(pair.claimed.table);
+      const mayDiffer = table && mayOwnIds(table) && (isOther || own.ids.own.includes(table.name)) && !allIds;
+      const isEqual = isSame(pair.ours, pair.claimed);
+      found.push(mayDiffer && !isEqual ? await this.reread(pair, own, said, this.#options.patient, signal) : pair);
+    }
+    return found;
+  }
+
+  /** Asks again of a table, without its ids if it has any, and whether the source has changed it since its block. */
+  async reread(
+    pair: Pair,
+    { floor }: ReplicaState,
+    said: DatabaseDigest,
+    settled: boolean | undefined,
+    signal: AbortSignal | undefined
+  ): Promise<Pair> {
+    const { claimed, plan: known } = pair;
+    const { table } = claimed;
+    const withIds = known?.surrogate == null;
+    const range = floor === null || known?.class !== 'scoped' ? null : above(known, floor);
+    const asked = this.#source.digestRanges(table, range, said.key, signal, settled && range === null, withIds);
+    const theirs = await readAt(asked, said);
+    if (known === null || withIds) return { ...pair, theirs };
+    const plan = { ...known, withIds };
+    const ranges = await readRanges(this.#connection, this.typed, plan, range ?? wholeTable(plan), said.key);
+    return { claimed: { ...claimed, ...sumOf(theirs.ranges) }, plan, theirs, ours: { ...sumOf(ranges), ranges } };
+  }
+
+  /**
+   * A truncated replica has only the rows of the newest blocks, and only these are compared; it lacks the balances that
+   * they do not touch.
+   */
+  async #aboveFloor(
+    said: DatabaseDigest,
+    pairs: readonly Pair[],
+    floor: number,
+    signal: AbortSignal | undefined
+  ): Promise<readonly Pair[]> {
+    const found: Pair[] = [];
+    for (const pair of pairs) {
+      const { plan, claimed } = pair;
+      if (claimed.class === 'derived') continue;
+      // A table that is equal as a whole has no rows below the floor.
+      if (claimed.class === 'scoped' && plan && !isSame(pair.ours, claimed)) {
+        const range = above(plan, floor);
+        const [theirs, ranges] = await Promise.all([
+          readAt(this.#source.digestRanges(claimed.table, range, said.key, signal), said),
+          readRanges(this.#connection, this.typed, plan, range, said.key)
+        ]);
+        const ours = { ...sumOf(ranges), ranges };
+        found.push({ claimed: { ...claimed, ...sumOf(theirs.ranges) }, plan, theirs, ours });
+      } else found.push(pair);
+    }
+    return found;
+  }
+
+  /** Tables of the replica that were made for rows of a source, and that this source does not name: nothing says what is in them. */
+  async unnamed(said: DatabaseDigest, height: number): Promise<string[]> {
+    const { only, part = null } = this.#options;
+    if (only !== undefined) return [];
+    const named = new Set(said.tables.map(({ table }) => table));
+    const compared = new Set(digestPlans(this.layout, height).map(({ name }) => name));
+    const made = await readMadeTables(this.#connection);
+    return made.filter((name) => isInPart(part, name) && compared.has(name) && !named.has(name));
+  }
+
+  /** Definitions of the replica's tables. */
+  get typed(): SourceLayout['tables'] {
+    return [...this.#schema.typed.values()];
+  }
+
+  /** How the replica's tables are digested. */
+  get layout(): SourceLayout {
+    const { tables, heads } = this.#schema;
+    const dbType = heads?.dbType ?? 'decoder';
+    return {
+      dbType,
+      tables: this.typed,
+      plans: tables.map(({ plan }) => plan),
+      heads,
+      fingerprint: '',
+      notReplicated: new Map()
+    };
+  }
+
+  /** False for tables that are not compared: this replica's operator keeps them local, or it does not keep them at all. */
+  covers({ table }: Pick<TableDigest, 'table'>): boolean {
+    const { only, part = null } = this.#options;
+    if ((only !== undefined && table !== only) || !isInPart(part, table)) return false;
+    const own = this.#schema.byName.get(table);
+    if (table === 'sync_meta') return this.#schema.only === null;
+    return own === undefined ? !this.#schema.isLocal(table) : travels(own);
+  }
+}
+
+/** The positions that a truncated replica has. */
+function above(plan: DigestPlan, floor: number): DigestRange {
+  return { ...wholeTable(plan), from: floor };
+}
+
+type RowsDigest = Pick<TableDigest, 'rows' | 'digest'>;
+
+/** Whether both are of the same rows. */
+export function isSame(a: RowsDigest, b: RowsDigest): boolean {
+  return a.rows === b.rows && BigInt(a.digest) === BigInt(b.digest);
+}
+
+function isAt(said: DigestKey, height: number | null, hashes: BlockHashes | null, fingerprint: string | null): boolean {
+  if (said.block_height !== height || hashes === null || !sameBlock(said, hashes)) return false;
+  return fingerprint === null || said.fingerprint === fingerprint;
+}

@@ -1,0 +1,95 @@
+import type { Logger } from '../../../log.ts';
+import { type Applied, Heartbeats } from '../../client/heartbeats.ts';
+import { Subscription } from '../../client/subscription.ts';
+import type { ReplicaActorData } from '../../protocol.ts';
+import type { SourceSet } from './source-set.ts';
+import type { ReplicaStore } from './store.ts';
+
+/** A source that does not even answer a ping for so long is told. */
+const SILENT_MS = 6_000;
+
+interface LiveStreamOptions {
+  readonly data: Pick<ReplicaActorData, 'validator'>;
+  readonly log: Logger;
+  readonly sources: SourceSet;
+  readonly store: ReplicaStore;
+  /** Something came. */
+  readonly changed: () => void;
+}
+
+/** The live stream of the source that is followed, by which it also hears how far the replica is. */
+export class LiveStream {
+  readonly #options: LiveStreamOptions;
+  readonly #heartbeats: Heartbeats | null;
+  #subscription: Subscription | undefined;
+
+  constructor(options: LiveStreamOptions) {
+    this.#options = options;
+    const { data, log, sources } = options;
+    const { validator: identity } = data;
+    this.#heartbeats = identity
+      ? new Heartbeats({
+          identity,
+          applied: () => this.#applied,
+          stream: () => this.#subscription,
+          source: () => sources.client,
+          onFault: (fault) => log.debug({ err: fault }, 'the source refused the heartbeat')
+        })
+      : null;
+  }
+
+  /** Opened when there is none. */
+  async subscription(): Promise<Subscription> {
+    const { sources, changed } = this.#options;
+    if (!this.#subscription) {
+      this.#subscription = await Subscription.open(sources.client);
+      this.#subscription.onArrival = changed;
+      this.#heartbeats?.tick();
+    }
+    return this.#subscription;
+  }
+
+  /** The newest block received, waiting messages included; null: none. */
+  get newest(): number | null {
+    return this.#subscription?.newest ?? null;
+  }
+
+  /** The time for which nothing was heard of the source, or of its MariaDB; null: both are heard, or there is no stream. */
+  get silence(): { readonly seconds: number; readonly reason: string } | null {
+    const { url } = this.#options.sources.client;
+    const { silentMs = 0, databaseSilentMs = 0 } = this.#subscription ?? {};
+    const { seconds, reason } =
+      silentMs >= SILENT_MS
+        ? { seconds: silentMs / 1_000, reason: `${url} has answered nothing` }
+        : { seconds: databaseSilentMs / 1_000, reason: `the MariaDB of ${url} has answered nothing` };
+    if (seconds === 0) return null;
+    const rounded = Math.max(1, Math.round(seconds));
+    return {
+      seconds: rounded,
+      reason: `${reason} for ${rounded} s: newer blocks may be there; see to it at the source`
+    };
+  }
+
+  /** @throws {PlatformError} SOURCE_UNREACHABLE when it was open and is gone */
+  throwIfCut(): void {
+    if (this.#subscription?.fault) throw this.#subscription.fault;
+  }
+
+  /** It is opened again when somebody asks for it. */
+  drop(): void {
+    this.#subscription?.close();
+    this.#subscription = undefined;
+  }
+
+  close(): void {
+    this.#heartbeats?.close();
+    this.#subscription?.close();
+  }
+
+  /** What heartbeats tell: nothing before there is a replica. */
+  get #applied(): Applied | null {
+    const { knownState: state } = this.#options.store;
+    if (state?.height == null || state.phase === 'bootstrapping') return null;
+    return { height: state.height, blockTime: state.blockTime };
+  }
+}

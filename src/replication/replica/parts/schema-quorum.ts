@@ -1,0 +1,64 @@
+import { majorityOf } from '../../../consensus/source-majority.ts';
+import { PlatformError } from '../../../errors.ts';
+import type { SchemaPlan, TableChange } from '../../ddl/schema-writer.ts';
+import { holdingOf } from '../../tables/ddl.ts';
+import type { Replica } from './replica.ts';
+import type { SourceRecord } from './source-set.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
+
+const ASK_LIMIT_MS = 10_000;
+const MAX_NAMED = 20;
+
+/**
+ * With VERIFY_HASHES: lets a table be made, changed or set aside only where a strict majority of the configured sources has it as
+ * the source that is followed does. Keys that are not unique, collations and references may differ from source to source.
+ *
+ * @throws {PlatformError} SOURCE_INVALID naming the tables: another source is followed then
+ */
+export async function confirmSchema(
+  replica: Parts,
+  plan: SchemaPlan,
+  changes: readonly TableChange[],
+  signal: AbortSignal
+): Promise<void> {
+  const { verifyHashes, sources: configured } = replica.data;
+  if (!verifyHashes || configured.length < 2 || changes.length === 0) return;
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
+  const { followed, others, marksOf } = replica.sources;
+  await replica.sources.identify(followed, signal);
+  const asked = others.map(async (record) => [record, await askPlan(replica, record, limit)] as const);
+  const plans = [[followed, plan] as const, ...(await Promise.all(asked))];
+  signal.throwIfAborted();
+  const reports = (table: string) =>
+    new Map(plans.flatMap(([{ client }, each]) => (each === null ? [] : [[client.url, holding(each, table)]])));
+  const tables = changes
+    .map(({ table }) => table)
+    .filter((table) => majorityOf(reports(table), configured.length, marksOf) !== holding(plan, table));
+  if (tables.length === 0) return;
+  const { url } = followed.client;
+  followed.dissents++;
+  const more = tables.length > MAX_NAMED ? ', …' : '';
+  const reason = `no majority of the sources has these tables as ${url} has them: ${tables.slice(0, MAX_NAMED).join(', ')}${more}`;
+  replica.log.error({ source: url, dissents: followed.dissents, tables }, reason);
+  throw new PlatformError('SOURCE_INVALID', { reason, source: url, tables });
+}
+
+/** A source that cannot be asked agrees with nothing. */
+async function askPlan(replica: Parts, record: SourceRecord, signal: AbortSignal): Promise<SchemaPlan | null> {
+  const { client } = record;
+  try {
+    await replica.sources.identify(record, signal);
+    return replica.store.planSchema(await client.schema(signal));
+  } catch (caught) {
+    replica.log.debug({ err: caught, source: client.url }, 'the source was not asked for its schema');
+    return null;
+  }
+}
+
+/** Null: the source has no such table; an empty text: none that can be made. */
+function holding({ tables, notReplicated }: SchemaPlan, name: string): string | null {
+  if (notReplicated.has(name)) return '';
+  const found = tables.find(({ table }) => table.name === name);
+  return found ? holdingOf(found.table) : null;
+}

@@ -1,0 +1,307 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createActor, type InspectionEvent, waitFor } from 'xstate';
+import { Effects } from '../../../../actors/runtime/thread/effects.ts';
+import { dissenters, hashQuorumMachine } from '../../../../machines/sync/hash-quorum.ts';
+import { majorityOf } from '../../../consensus/source-majority.ts';
+import { PlatformError } from '../../../errors.ts';
+import { type BlockHashes, blockText } from '../../../wire/data/database.ts';
+import type { Replica } from '../parts/replica.ts';
+import type { SourceRecord } from '../parts/source-set.ts';
+import { Contradictions } from './contradictions.ts';
+import { DoubtedSources } from './doubted-sources.ts';
+import type { HashReport } from './source-listener.ts';
+import { type HashReports, LOOK_MS, type Report, SourceListeners } from './source-listeners.ts';
+
+type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt'>;
+
+/** Blocks that were agreed on that are remembered. */
+const MAX_REMEMBERED = 1_000;
+type Observer = (event: InspectionEvent) => void;
+
+/**
+ * `other`: the majority names another block, and the source that is followed does not contradict it. `untold`: those that could
+ * name the block have passed it and cannot any more, and nobody contradicts; a later block that a majority names settles it.
+ */
+export type Verdict = 'agreed' | 'other' | 'untold' | 'halted';
+
+type Decision = { readonly agreed: string } | 'untold' | 'halted';
+
+/** What the source that is followed says of a block of the replica. */
+export interface FollowedReport {
+  readonly said: BlockHashes | null;
+  readonly hasBlock: boolean;
+}
+
+/**
+ * The configured sources as judges of each block: what no strict majority of them names is not applied.
+ *
+ * With VERIFY_HASHES unset, or fewer than two sources, everything is agreed on.
+ *
+ * @see the specification, "Cross-source verification"
+ */
+export class SourceQuorum {
+  readonly #replica: Parts;
+  readonly #inspect: () => Observer;
+  readonly #listeners: SourceListeners;
+  readonly #agreed = new Map<number, string>();
+  readonly #contradictions = new Contradictions();
+  readonly #doubted: DoubtedSources;
+  /** Height of the last block that was logged as waiting. */
+  #waitsFor: number | null = null;
+  /** Height of the last block that was logged as unknown to the sources. */
+  #untold: number | null = null;
+
+  /** @param inspect makes an observer that sees the states of a contested height */
+  constructor(replica: Parts, inspect: () => Observer) {
+    this.#replica = replica;
+    this.#inspect = inspect;
+    this.#doubted = new DoubtedSources(replica.log);
+    this.#listeners = new SourceListeners(replica, (record, report) => this.#examine(record, report));
+  }
+
+  get isSitting(): boolean {
+    const { verifyHashes, sources } = this.#replica.data;
+    return verifyHashes && sources.length > 1;
+  }
+
+  /** Listens to every source except the followed one. */
+  attend(): void {
+    if (this.isSitting) this.#listeners.attend();
+  }
+
+  close(): void {
+    this.#listeners.close();
+    this.#contradictions.clear();
+  }
+
+  /**
+   * Waits until a strict majority of the configured sources names a block of the source that is followed.
+   *
+   * @returns `halted` when the sources disagree for good; the halt is durable then
+   * @throws {PlatformError} SOURCE_INVALID when the source is in the minority, or names blocks that no other source has
+   */
+  async confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Verdict> {
+    const said = blockText(hashes);
+    if (this.isSitting && said === null) throw this.#refusal(height, 'has no hash');
+    if (!this.isSitting || this.#agreed.get(height) === said) return 'agreed';
+    const decision = await this.#decide(height, said, (report) => report === said, signal);
+    if (typeof decision === 'string') return decision;
+    return decision.agreed === said ? 'agreed' : 'other';
+  }
+
+  /**
+   * Waits until a strict majority says whether a block of the replica stands: a rollback needs the same majority as a block.
+   *
+   * @param followed what the source that is followed says: its hashes, where they are known, and whether it seems to have the block
+   * @returns `other` when the block is to be undone; `untold` only where nobody contradicts the source that is followed
+   * @throws {PlatformError} as `confirm`
+   */
+  async confirmOwnBlock(
+    height: number,
+    own: BlockHashes,
+    followed: FollowedReport,
+    signal: AbortSignal
+  ): Promise<Verdict> {
+    if (!this.isSitting) return 'other';
+    const ours = blockText(own);
+    const fits = (report: string) => (report === ours) === followed.hasBlock;
+    const decision = await this.#decide(height, followed.said && blockText(followed.said), fits, signal);
+    if (typeof decision === 'string') return decision;
+    if (decision.agreed === ours) return 'agreed';
+    this.#agreed.clear();
+    return 'other';
+  }
+
+  /**
+   * Leaves the source that is followed when a majority of the sources has had blocks for long that it does not send.
+   *
+   * @param height where it stands
+   * @throws {PlatformError} SOURCE_UNREACHABLE
+   */
+  throwIfLeftBehind(height: number, quietMs: number): void {
+    const { data } = this.#replica;
+    const { client: source } = this.#replica.sources;
+    if (quietMs < data.hashConfirmTimeoutMs || !this.#listeners.isMajority((at) => at > height)) return;
+    const reason = `${source.url} stays at block ${height}, behind the other sources`;
+    throw new PlatformError('SOURCE_UNREACHABLE', { reason, source: source.url });
+  }
+
+  /** Logs sources that still contradict the agreed hashes after the time that an ordinary reorg takes. */
+  sweep(): void {
+    for (const { record, height, hash } of this.#contradictions.take(this.#replica.data.hashConfirmTimeoutMs)) {
+      const agreed = this.#agreed.get(height);
+      if (agreed === undefined || agreed === hash || this.#listeners.heard(record, height) !== hash) continue;
+      this.#mismatch(height, { [this.#replica.sources.client.url]: agreed, [record.client.url]: hash });
+      this.#dissents(record, height);
+    }
+  }
+
+  /**
+   * @param fits whether a report leaves the height `untold`, rather than to wait for a majority
+   * @returns the hash that is agreed on, where there is one
+   */
+  async #decide(
+    height: number,
+    said: string | null,
+    fits: (report: string) => boolean,
+    signal: AbortSignal
+  ): Promise<Decision> {
+    const { sources } = this.#replica;
+    const { client: source, urls } = sources;
+    await sources.identify(sources.followed, signal);
+    const reports: HashReports = new Map();
+    let contestedAt: number | null = null;
+    const tellContest = () => {
+      contestedAt = performance.now();
+      this.#mismatch(height, Object.fromEntries(reports));
+    };
+    const report = (name: string, hash: string | null) => {
+      if (hash === null) return;
+      reports.set(name, hash);
+      judge.send({ type: 'hash.reported', source: name, hash });
+    };
+    const effects = new Effects({ toFault: (caught) => PlatformError.from(caught) });
+    const gather = effects.effect('gather', this.#looks(height, reports, fits, report));
+    const askAgain = effects.effect<void>('askAgain', async (left) => {
+      await this.#listeners.askAll(height, said, report, left);
+      judge.send({ type: 'round.ended' });
+      await sleep(LOOK_MS, undefined, { signal: left });
+      return null;
+    });
+    const observe = this.#inspect();
+    const judge = createActor(hashQuorumMachine.provide({ actors: { gather, askAgain }, actions: { tellContest } }), {
+      input: {
+        sources: urls,
+        marksOf: sources.marksOf,
+        doubted: this.#doubted.urls,
+        confirmTimeoutMs: this.#replica.data.hashConfirmTimeoutMs
+      },
+      inspect: (event) => contestedAt !== null && observe(event)
+    });
+    judge.start();
+    try {
+      report(source.url, said);
+      this.#listeners.tell(height, report);
+      const { value, context } = await waitFor(judge, (now) => !now.hasTag('hold'), { signal });
+      if (value === 'failed') throw context.fault;
+      if (value === 'untold') return 'untold';
+      if (context.agreed === null) {
+        await this.#halt(height, reports);
+        return 'halted';
+      }
+      const askedMs = contestedAt === null ? 0 : performance.now() - contestedAt;
+      this.#remember(height, context.agreed);
+      this.#doubted.weigh(height, context.agreed, reports, askedMs);
+      this.#judge(height, dissenters(context), reports, contestedAt !== null);
+      return { agreed: context.agreed };
+    } finally {
+      judge.stop();
+    }
+  }
+
+  /** One look at sources that have not named a block after the other. @returns an effect that ends when no majority ever will */
+  #looks(height: number, reports: HashReports, fits: (report: string) => boolean, report: Report) {
+    const began = performance.now();
+    let askAt = this.#listeners.isDeaf ? began : began + LOOK_MS;
+    let isFollowedMute = false;
+    return async (left: AbortSignal): Promise<'untold' | null> => {
+      if (performance.now() >= askAt) {
+        isFollowedMute = await this.#listeners.askSilent(height, reports, isFollowedMute, report, left);
+        left.throwIfAborted(); // what they said has decided
+        const waitedMs = performance.now() - began;
+        if ([...reports.values()].every(fits) && this.#isUntold(height, reports, isFollowedMute, waitedMs))
+          return 'untold';
+        this.#checkPatience(height, waitedMs);
+        askAt = performance.now() + LOOK_MS;
+      }
+      await this.#listeners.wait(left);
+      this.#listeners.tell(height, report);
+      return null;
+    };
+  }
+
+  /**
+   * True when no majority will ever name a block: the sources that named it, and those beyond it that cannot name it any more, are a
+   * majority together. A source that fails or is silent is waited for and never counts.
+   */
+  #isUntold(height: number, reports: HashReports, isFollowedMute: boolean, waitedMs: number): boolean {
+    const { log, data } = this.#replica;
+    const { urls, client: source, marksOf } = this.#replica.sources;
+    const mute = this.#listeners.mute(height, reports);
+    if (isFollowedMute && !reports.has(source.url)) mute.push(source.url);
+    const known = new Map([...reports.keys(), ...mute].map((url) => [url, true]));
+    const isOver = known.size === urls.length || waitedMs >= data.hashConfirmTimeoutMs;
+    if (mute.length === 0 || !isOver || !majorityOf(known, urls.length, marksOf)) return false;
+    if (this.#untold !== height)
+      log.warn(
+        { block: height, sources: mute },
+        `sources beyond block ${height} cannot name it any more; the next block that a majority of the sources names decides`
+      );
+    this.#untold = height;
+    return true;
+  }
+
+  /** A block that nobody confirms is waited for, but not while the others are where the replica is, or further. */
+  #checkPatience(height: number, waitedMs: number): void {
+    const { log, data } = this.#replica;
+    const { knownState } = this.#replica.store;
+    this.#replica.stream.throwIfCut();
+    if (waitedMs < data.hashConfirmTimeoutMs) return;
+    if (this.#waitsFor !== height) log.warn({ block: height }, `block ${height} waits for a majority of the sources`);
+    this.#waitsFor = height;
+    const applied = knownState?.height ?? -1;
+    if (!this.#listeners.isMajority((at) => at >= applied && at < height)) return;
+    throw this.#refusal(height, 'is confirmed by no other source, and they are where the replica is, or further');
+  }
+
+  #refusal(height: number, why: string): PlatformError {
+    const { url } = this.#replica.sources.client;
+    return new PlatformError('SOURCE_INVALID', {
+      reason: `block ${height} of ${url} ${why}`,
+      source: url,
+      block: height
+    });
+  }
+
+  /** Those that were asked again are named at once; others may be on the way through an ordinary reorg. */
+  #judge(height: number, urls: readonly string[], reports: HashReports, asked: boolean): void {
+    const { client: source, others } = this.#replica.sources;
+    for (const record of others.filter(({ client }) => urls.includes(client.url))) {
+      if (asked) this.#dissents(record, height);
+      else this.#contradictions.note(record, height, reports.get(record.client.url)!);
+    }
+    if (!urls.includes(source.url)) return;
+    this.#dissents(this.#replica.sources.followed, height);
+    throw this.#refusal(height, 'is not the one that the majority of the sources names');
+  }
+
+  #dissents(record: SourceRecord, height: number): void {
+    record.dissents++;
+    const { url } = record.client;
+    this.#replica.log.error(
+      { block: height, source: url, dissents: record.dissents },
+      `${url} dissents at block ${height}`
+    );
+    this.#replica.progress.changed();
+  }
+
+  #mismatch(height: number, said: Readonly<Record<string, string>>): void {
+    this.#replica.log.error({ block: height, said }, `hash mismatch between sources at block ${height}`);
+  }
+
+  #remember(height: number, hash: string): void {
+    this.#agreed.delete(height);
+    this.#agreed.set(height, hash);
+    if (this.#agreed.size > MAX_REMEMBERED) this.#agreed.delete(this.#agreed.keys().next().value!);
+  }
+
+  /** Records a listener's report that contradicts the agreed hashes. */
+  #examine(record: SourceRecord, { height, hash }: HashReport): void {
+    const agreed = this.#agreed.get(height);
+    if (agreed !== undefined && agreed !== hash) this.#contradictions.note(record, height, hash);
+  }
+
+  async #halt(height: number, reports: HashReports): Promise<void> {
+    await this.#replica.halt.raise('hash-mismatch', height, Object.fromEntries(reports), this.#replica.sources.urls);
+  }
+}

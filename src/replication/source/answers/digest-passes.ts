@@ -1,0 +1,233 @@
+import { randomBytes } from 'node:crypto';
+import type { Connection } from '../../../db/connection.ts';
+import { HeldSnapshot } from '../../../db/held-snapshot.ts';
+import { PlatformError } from '../../../errors.ts';
+import type { BlockHashes } from '../../../wire/data/database.ts';
+import { DIGEST_ALGORITHM, type DigestKey, type DigestPart, isInPart } from '../../../wire/data/digest.ts';
+import type { SourceActorData } from '../../protocol.ts';
+import { readTip } from '../../tables/block-hashes.ts';
+import { readDigests, type TableDigests } from '../../tables/digest.ts';
+import { readLayout, type SourceLayout } from '../../tables/source-layout.ts';
+
+/** Tips whose passes have good keys; of one tip and part, so many: the newest, and those before something changed in place. */
+const KEPT_TIPS = 3;
+const KEPT_OF_PART = 2;
+/** Passes that stay open to be asked, however many parts are asked for. */
+const MOST_HELD = 4;
+/** Passes that are made at the same time: blocks may come faster than passes end. */
+const TOGETHER = 2;
+/**
+ * For so long after its last use the snapshot of a pass stays open: a client that found a difference asks for its rows. Whoever alters a
+ * table waits for it.
+ */
+const HELD_MS = 30_000;
+const KEY_BYTES = 16;
+const CHALLENGES_PER_HOUR = 4;
+const HOUR_MS = 3_600_000;
+
+/** The snapshot that digests are read in. */
+export interface DigestTip {
+  readonly height: number;
+  readonly hashes: BlockHashes;
+  readonly fingerprint: string;
+  /** Those that were broadcast before it. */
+  readonly reorgs: number;
+  /** Amendments of the block that were broadcast; null: not known. */
+  readonly amendments: number | null;
+}
+
+/** Digests of all tables of a part under one key, made or being made. */
+export interface DigestPass {
+  readonly part: DigestPart;
+  readonly head: DigestKey;
+  readonly tip: DigestTip;
+  readonly layout: SourceLayout;
+  readonly tables: Promise<readonly TableDigests[]>;
+  /** Null until they are made. */
+  made: readonly TableDigests[] | null;
+  /** The snapshot that it was made in, as long as it is open: whatever is read there is as the pass says. */
+  readonly held: HeldSnapshot;
+  /** A table has changed in place since: the next request for a key gets another one. */
+  isStale: boolean;
+}
+
+/** Whether both saw the same branch of the chain and the same schema. */
+export function isSameTip(a: DigestTip, b: DigestTip): boolean {
+  const text = ({ height, hashes, fingerprint, reorgs, amendments }: DigestTip) =>
+    JSON.stringify([height, hashes, fingerprint, reorgs, amendments]);
+  return text(a) === text(b);
+}
+
+/** What was broadcast, as far as digests depend on it. */
+export interface TipFeed {
+  /** Broadcast reorgs. Digests made before a reorg are void after it, even under the same hashes. */
+  readonly reorgs: () => number;
+  /** Amendments of a block that were broadcast: digests made before one are void after it. Null: not known. */
+  readonly amendments: (height: number) => number | null;
+}
+
+/** Reads schema and tip inside a snapshot. @throws {PlatformError} BLOCKS_EMPTY */
+export async function readDigestTip(
+  connection: Connection,
+  { id, localTables }: Pick<SourceActorData, 'id' | 'localTables'>,
+  { reorgs, amendments }: { readonly reorgs: number; readonly amendments: TipFeed['amendments'] }
+): Promise<{ readonly layout: SourceLayout; readonly tip: DigestTip }> {
+  const layout = await readLayout(connection, id.dbType, localTables);
+  const tip = layout.heads && (await readTip(connection, layout.heads));
+  if (!tip) throw new PlatformError('BLOCKS_EMPTY', { reason: 'No blocks in database' });
+  const { height, hashes } = tip;
+  return { layout, tip: { height, hashes, fingerprint: layout.fingerprint, reorgs, amendments: amendments(height) } };
+}
+
+/**
+ * Makes the digests of all tables, or of a part of them, one pass for each tip, shared by all callers, each on a connection of its own.
+ *
+ * A key is drawn once its snapshot is open: no writer of the rows could know it. It is public at once.
+ */
+export class DigestPasses {
+  readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
+  readonly #open: () => Promise<Connection>;
+  readonly #feed: TipFeed;
+  /** Passes under way. */
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #snapshots = new Set<HeldSnapshot>();
+  #kept: DigestPass[] = [];
+  /** By part. */
+  readonly #starting = new Map<string, Promise<DigestPass>>();
+  #isChallenged = false;
+  #challengedAt: number[] = [];
+
+  constructor(data: Pick<SourceActorData, 'id' | 'localTables'>, open: () => Promise<Connection>, feed: TipFeed) {
+    this.#data = data;
+    this.#open = open;
+    this.#feed = feed;
+  }
+
+  /** The pass of a tip, or of a later one; returns when it has begun. */
+  async at(tip: DigestTip, part: DigestPart): Promise<DigestPass> {
+    const own = this.#isCommon(tip, part) ? part : null;
+    const text = JSON.stringify(own);
+    const isOfPart = (pass: DigestPass) => pass.part === null || JSON.stringify(pass.part) === text;
+    const known = this.#kept.find((pass) => !pass.isStale && isOfPart(pass) && isSameTip(pass.tip, tip));
+    if (known) return known;
+    const under = this.#starting.get(text);
+    if (under) return under;
+    const starting = this.#start(randomKey, own)
+      .then((pass) => {
+        this.#keep(pass);
+        return pass;
+      })
+      .finally(() => this.#starting.delete(text));
+    this.#starting.set(text, starting);
+    return starting;
+  }
+
+  /** Of parts that leave tables out, each tip has one pass, the first: whoever asks for another gets all tables. */
+  #isCommon(tip: DigestTip, part: DigestPart): boolean {
+    if (part === null || 'only' in part) return true;
+    const first = this.#kept.find((pass) => pass.part && 'without' in pass.part && isSameTip(pass.tip, tip));
+    const starting = [...this.#starting.keys()].find((text) => text.startsWith('{"without"'));
+    const known = first ? JSON.stringify(first.part) : starting;
+    return known === undefined || known === JSON.stringify(part);
+  }
+
+  /** @throws {PlatformError} DIGEST_KEY_UNKNOWN when the key is not kept any more */
+  under(key: string): DigestPass {
+    const pass = this.#kept.find(({ head }) => head.key === key);
+    if (!pass) throw unknownKey();
+    return pass;
+  }
+
+  /** A pass under a key that the asker chose, for nobody else. @throws {PlatformError} RATE_LIMITED */
+  async challenge(key: string): Promise<DigestPass> {
+    const now = performance.now();
+    this.#challengedAt = this.#challengedAt.filter((at) => now - at < HOUR_MS);
+    if (this.#isChallenged || this.#challengedAt.length >= CHALLENGES_PER_HOUR) {
+      const reason = `a challenge reads all tables: one at a time and ${CHALLENGES_PER_HOUR} an hour are allowed`;
+      throw new PlatformError('RATE_LIMITED', { reason });
+    }
+    this.#isChallenged = true;
+    this.#challengedAt.push(now);
+    try {
+      const pass = await this.#start(() => key, null);
+      await pass.tables;
+      pass.held.end();
+      return pass;
+    } finally {
+      this.#isChallenged = false;
+    }
+  }
+
+  /** Ends what is under way. */
+  destroy(): void {
+    for (const snapshot of this.#snapshots) snapshot.end();
+  }
+
+  #keep(pass: DigestPass): void {
+    const tips: DigestTip[] = [];
+    const ofPart = new Map<string, number>();
+    const isGood = ({ tip, part }: DigestPass) => {
+      if (!tips.some((each) => isSameTip(each, tip))) tips.push(tip);
+      const at = tips.findIndex((each) => isSameTip(each, tip));
+      const of = JSON.stringify([at, part]);
+      ofPart.set(of, (ofPart.get(of) ?? 0) + 1);
+      return at < KEPT_TIPS && ofPart.get(of)! <= KEPT_OF_PART;
+    };
+    const all = [pass, ...this.#kept];
+    this.#kept = all.filter(isGood);
+    const open = this.#kept.filter(({ held, made }) => made && held.isOpen);
+    for (const each of all) if (each.made && !open.slice(0, MOST_HELD).includes(each)) each.held.end();
+    pass.tables.catch(() => {
+      this.#kept = this.#kept.filter((each) => each !== pass);
+    });
+  }
+
+  async #start(drawKey: () => string, part: DigestPart): Promise<DigestPass> {
+    while (this.#running.size >= TOGETHER) await Promise.race(this.#running);
+    const begun = Promise.withResolvers<DigestPass>();
+    const tables = this.#make(drawKey, part, begun.resolve);
+    const ended: Promise<unknown> = tables.then(
+      () => this.#running.delete(ended),
+      () => this.#running.delete(ended)
+    );
+    this.#running.add(ended);
+    tables.catch((caught: unknown) => begun.reject(caught));
+    return begun.promise;
+  }
+
+  /** @param begin is told the pass once its key is drawn */
+  async #make(
+    drawKey: () => string,
+    part: DigestPart,
+    begin: (pass: DigestPass) => void
+  ): Promise<readonly TableDigests[]> {
+    const [reorgs, { amendments }] = [this.#feed.reorgs(), this.#feed];
+    const held = new HeldSnapshot(await this.#open(), HELD_MS, () => this.#snapshots.delete(held));
+    this.#snapshots.add(held);
+    return held.use(async (connection) => {
+      const { layout, tip } = await readDigestTip(connection, this.#data, { reorgs, amendments });
+      const { height, hashes, fingerprint } = tip;
+      const key = drawKey();
+      const head = { block_height: height, ...hashes, fingerprint, algorithm: DIGEST_ALGORITHM, key } as const;
+      const made = Promise.withResolvers<readonly TableDigests[]>();
+      made.promise.catch(() => undefined);
+      const pass: DigestPass = { part, head, tip, tables: made.promise, layout, held, made: null, isStale: false };
+      begin(pass);
+      try {
+        pass.made = await readDigests(connection, layout, height, key, { covers: (table) => isInPart(part, table) });
+        made.resolve(pass.made);
+        return pass.made;
+      } catch (caught) {
+        made.reject(caught);
+        throw caught;
+      }
+    });
+  }
+}
+
+/** Also thrown when the tip has moved: a read now is of another snapshot than the key's digests. */
+export function unknownKey(): PlatformError {
+  return new PlatformError('DIGEST_KEY_UNKNOWN', { reason: 'the key of these digests has expired' });
+}
+
+const randomKey = (): string => randomBytes(KEY_BYTES).toString('hex');

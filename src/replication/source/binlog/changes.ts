@@ -1,0 +1,231 @@
+import type { Connection } from '../../../db/connection.ts';
+import type { Statements } from '../../../db/statement-batch.ts';
+import { PlatformError } from '../../../errors.ts';
+import type { Logger } from '../../../log.ts';
+import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
+import type { BinlogMode, BinlogReport } from '../../../wire/state/report.ts';
+import type { SourceLayout } from '../../tables/source-layout.ts';
+import { rangingOf } from '../changes/ranging.ts';
+import { commonSpans, type Span } from '../changes/spans.ts';
+import { isWatched } from '../changes/watch-reader.ts';
+import { isOfOneLog, readLogState, type ServerPosition } from './position.ts';
+import { findBinlogObstacle } from './support.ts';
+import { BinlogTail } from './tail.ts';
+import { TouchedLog, type TouchedTables } from './touched.ts';
+
+const NO_POSITION = 'the server tells no position of a snapshot: start it with log_bin; it must be a MariaDB';
+const UNSYNCED =
+  'sync_binlog is not 1, so that a crash may take the end of the binary log: after each restart of MariaDB all rows are compared; set sync_binlog = 1';
+/** Actions of a foreign key by which InnoDB changes rows of the child. */
+const CASCADES = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT']);
+/** How long a group waits for the log; it is mostly there before the snapshot. */
+const ARRIVAL_MS = 2_000;
+/** A server without what it takes is looked at again after this long. */
+const LOOK_AGAIN_MS = 5_000;
+
+export interface BinlogChangesOptions {
+  readonly mode: BinlogMode;
+  readonly coordinates: DatabaseCoordinates;
+  readonly log: Logger;
+  /** Opens a connection of its own: a global right that was granted counts for new connections only. */
+  readonly open: () => Promise<Connection>;
+}
+
+/** The rows that changed up to the position of a snapshot. */
+export interface BinlogRead {
+  readonly touched: TouchedTables;
+  readonly at: ServerPosition;
+}
+
+/** Rows that changed in a source's database since its last broadcast, as its server's binary log names them. */
+export class BinlogChanges {
+  readonly #options: BinlogChangesOptions;
+  readonly #log = new TouchedLog();
+  #tail: BinlogTail | undefined;
+  #columns = new Map<string, string | null>();
+  /** By parent: tables whose rows its changes may change without a word in the log. */
+  #children = new Map<string, string[]>();
+  /** Position up to which all changes were broadcast; null: not known. */
+  #done: ServerPosition | null = null;
+  #reason: string | null = 'it was not looked at yet';
+  #lookAt = 0;
+  /** Connections of the tail before which the account's rights and the server's filters were looked at. */
+  #looked = 1;
+  /** What changed before the next group is not known in full. */
+  #hasGap = false;
+  #missed = 0;
+
+  constructor(options: BinlogChangesOptions) {
+    this.#options = options;
+    if (options.mode === 'off') this.#reason = 'SYNC_BINLOG is off';
+  }
+
+  /** Whether groups are made of the log, and why not. */
+  get report(): BinlogReport {
+    return { used: this.#reason === null, reason: this.#reason, missed: this.#missed };
+  }
+
+  /** Why no group is read although blocks are there; null when groups are read. */
+  get obstacle(): string | null {
+    return this.#options.mode === 'required' && this.#reason !== null ? `binary log: ${this.#reason}` : null;
+  }
+
+  /** Where a successor continues; null: it is not known. */
+  get kept(): ServerPosition | null {
+    const began = this.#done && this.#tail?.beginningOf(this.#done.file);
+    return this.#done && typeof began === 'number' ? { ...this.#done, began } : this.#done;
+  }
+
+  /**
+   * Begins at the state that counts as broadcast.
+   *
+   * @param statements of the snapshot with that state
+   * @param kept where the predecessor was, if its state is the broadcast one; null: the snapshot's is
+   * @returns whether the log names all that changed since the predecessor
+   */
+  async begin(statements: Statements, layout: SourceLayout, kept: ServerPosition | null): Promise<boolean> {
+    this.stop();
+    if (this.#options.mode === 'off') return false;
+    this.align(layout);
+    const { at: here, obstacle } = await readLogState(statements);
+    // Without the predecessor's position, what changed after its last group is known by checksums alone.
+    const isOfOne = kept !== null && here !== null && isOfOneLog(kept, here);
+    this.#done = isOfOne ? kept : here;
+    this.#hasGap = false;
+    if (here && !here.isSynced) this.#options.log.warn(UNSYNCED);
+    if (obstacle !== null || !here) this.#without(obstacle ?? NO_POSITION);
+    else if (await this.#follow(here)) this.#reason = null;
+    return isOfOne && this.#reason === null;
+  }
+
+  /** Takes over the columns that divide the tables, and their foreign keys. */
+  align({ plans, tables }: SourceLayout): void {
+    const columnOf = (plan: SourceLayout['plans'][number]) => rangingOf(plan, tables).column;
+    this.#columns = new Map(plans.filter(isWatched).map((plan) => [plan.name, columnOf(plan)]));
+    this.#children = new Map();
+    for (const { name, foreignKeys } of tables) {
+      for (const { referencedTable, onDelete, onUpdate } of foreignKeys) {
+        if (![onDelete, onUpdate].some((rule) => CASCADES.has(rule))) continue;
+        this.#children.set(referencedTable, [...(this.#children.get(referencedTable) ?? []), name]);
+      }
+    }
+  }
+
+  /**
+   * Returns the rows that changed between the last broadcast state and a snapshot's; null when the log does not tell them.
+   *
+   * @param statements of the snapshot
+   */
+  async upTo(statements: Statements): Promise<BinlogRead | null> {
+    if (this.#options.mode === 'off') return null;
+    const { at, obstacle } = await readLogState(statements);
+    if (obstacle !== null || !at) {
+      this.#lose();
+      return this.#without(obstacle ?? NO_POSITION);
+    }
+    if (this.#done && !isOfOneLog(this.#done, at)) this.#lose();
+    if (!(await this.#follow(at))) return null;
+    const tail = this.#tail!;
+    if (!(await tail.reached(at, ARRIVAL_MS))) {
+      if (tail.isLost) this.#lose();
+      else tail.restart();
+      return this.#without(tail.fault ?? 'the binary log did not arrive in time');
+    }
+    // Behind another connection may be another start of the server, with other filters.
+    if (tail.connections !== this.#looked) {
+      const found = await this.#findObstacle();
+      if (found !== null) {
+        this.#lose();
+        return this.#without(found);
+      }
+      this.#looked = tail.connections;
+    }
+    if (this.#reason !== null) this.#options.log.info(at, 'changes are read from the binary log');
+    this.#reason = null;
+    const touched = this.#log.upTo(at);
+    if (this.#hasGap) touched.isAll = true;
+    touched.addCascades(this.#children);
+    return { touched, at };
+  }
+
+  /** The same for a group. @throws {PlatformError} BINLOG_UNUSABLE where the log is required and does not tell them */
+  async readForGroup(statements: Statements): Promise<BinlogRead | null> {
+    const read = await this.upTo(statements);
+    if (read === null && this.#options.mode === 'required')
+      throw new PlatformError('BINLOG_UNUSABLE', { reason: this.#reason });
+    return read;
+  }
+
+  /**
+   * Returns whether a table has the rows that were broadcast; null when the log does not tell.
+   *
+   * @param statements of a snapshot
+   */
+  async isUnchanged(statements: Statements, table: string): Promise<boolean | null> {
+    const read = await this.upTo(statements);
+    return read && !read.touched.has(table);
+  }
+
+  /** Counts parts of a table that changed and that the log did not name. @param statements of the snapshot in which they were found */
+  async check(statements: Statements, table: string, found: readonly Span[]): Promise<void> {
+    const read = found.length === 0 ? null : await this.upTo(statements);
+    if (!read || read.touched.isWhole(table)) return;
+    const named = read.touched.spans(table);
+    const missed = found.filter((span) => commonSpans([span], named).length === 0);
+    if (missed.length === 0) return;
+    this.#missed += missed.length;
+    this.#options.log.error({ table, missed: missed.slice(0, 10) }, 'rows changed that the binary log does not name');
+  }
+
+  /** Forgets what a group carried. @param at position of its snapshot */
+  accept(at: ServerPosition): void {
+    this.#log.forget(at);
+    this.#done = at;
+    this.#hasGap = false;
+  }
+
+  /** Ends it; `begin` begins again. */
+  stop(): void {
+    this.#tail?.stop();
+    this.#tail = undefined;
+    this.#log.clear();
+  }
+
+  /** @returns whether there is a tail to wait for */
+  async #follow(at: ServerPosition): Promise<boolean> {
+    if (this.#tail) return true;
+    if (performance.now() < this.#lookAt) return false;
+    const obstacle = await this.#findObstacle();
+    if (obstacle !== null) {
+      this.#lookAt = performance.now() + LOOK_AGAIN_MS;
+      // Groups without the log go on from here.
+      this.#done = null;
+      this.#without(obstacle);
+      return false;
+    }
+    if (this.#done === null) [this.#hasGap, this.#done] = [true, at];
+    const valueColumn = (table: string) => this.#columns.get(table);
+    const tables = () => this.#columns.keys();
+    this.#looked = 1;
+    this.#tail = new BinlogTail(this.#options.coordinates, this.#done, this.#log, { tables, valueColumn });
+    return true;
+  }
+
+  async #findObstacle(): Promise<string | null> {
+    const { coordinates, open } = this.#options;
+    const connection = await open();
+    return await findBinlogObstacle(connection, coordinates.name).finally(() => connection.destroy());
+  }
+
+  #lose(): void {
+    this.stop();
+    this.#done = null;
+  }
+
+  #without(reason: string): null {
+    if (this.#reason !== reason)
+      this.#options.log.warn({ reason }, 'changes are found by checksums, without the binary log');
+    this.#reason = reason;
+    return null;
+  }
+}

@@ -1,0 +1,169 @@
+import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import ZongJi from '@vlasky/zongji';
+import { tlsOptions } from '../../../db/connection.ts';
+import type { DatabaseCoordinates } from '../../../wire/data/database.ts';
+import { type BinlogPosition, isAtLeast } from './position.ts';
+import type { TouchedLog } from './touched.ts';
+import { type LogEvent, LogTransactions, type ValueColumn } from './transactions.ts';
+
+const FIRST_PAUSE_MS = 500;
+/** A right that is granted again, or a server that is back, is used within seconds. */
+const LONGEST_PAUSE_MS = 4_000;
+/** MariaDB ends the reader of a replica when another with its number comes; these numbers are far above those that people give. */
+const READER_IDS = [2 ** 31, 2 ** 32 - 2] as const;
+/** The file is gone, or the position is not in it. */
+const LOST_POSITION = 1236;
+
+const COLUMNS = `SELECT COLUMN_NAME, COLLATION_NAME, CHARACTER_SET_NAME, COLUMN_COMMENT, COLUMN_TYPE
+  FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`;
+
+/** The package's reader; a table that is gone by the time its rows are read does not stop it. */
+class LogReader extends ZongJi {
+  /** Called by the package, which halts for good where it finds no columns. */
+  _fetchTableInfo(event: { tableId: number; schemaName: string; tableName: string }, next: () => void): void {
+    const reader = this as unknown as {
+      ctrlConnection: {
+        query(sql: string, values: string[], done: (fault: Error | null, rows: never[]) => void): void;
+      };
+      emit(name: 'error', fault: Error): void;
+      tableMap: Record<number, { columnSchemas: never[]; parentSchema: string; tableName: string }>;
+    };
+    reader.ctrlConnection.query(COLUMNS, [event.schemaName, event.tableName], (fault, columnSchemas) => {
+      if (fault) {
+        reader.emit('error', fault);
+        return;
+      }
+      reader.tableMap[event.tableId] = { columnSchemas, parentSchema: event.schemaName, tableName: event.tableName };
+      next();
+    });
+  }
+}
+
+/** Follows a server's binary log from one position on, also over lost connections, and notes which rows of one database changed. */
+export class BinlogTail {
+  readonly #to: DatabaseCoordinates;
+  readonly #transactions: LogTransactions;
+  #reader: LogReader | undefined;
+  #pauseMs = FIRST_PAUSE_MS;
+  #waiting: (() => void)[] = [];
+  #isStopped = false;
+  /** How often the server has begun to send its log. */
+  connections = 0;
+  /** Why it does not follow at the moment; null while it does. */
+  fault: string | null = null;
+  /** The position cannot be read any more: what happened since is unknown. */
+  isLost = false;
+
+  constructor(
+    to: DatabaseCoordinates,
+    start: BinlogPosition & { readonly began?: number },
+    log: TouchedLog,
+    of: { readonly tables: () => Iterable<string>; readonly valueColumn: ValueColumn }
+  ) {
+    this.#to = to;
+    this.#transactions = new LogTransactions(log, start, { database: to.name, ...of });
+    this.#open();
+  }
+
+  /** Waits until all transactions before a position are noted. @returns false after `deadlineMs`, or at once when that cannot happen */
+  async reached(position: BinlogPosition, deadlineMs: number): Promise<boolean> {
+    const end = performance.now() + deadlineMs;
+    while (!this.#transactions.hasHead || !isAtLeast(this.#transactions.position, position)) {
+      const left = end - performance.now();
+      if (left <= 0 || this.isLost || this.#isStopped) return false;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#waiting.push(resolve);
+      const stop = new AbortController();
+      await Promise.race([promise, sleep(left, undefined, { ref: false, signal: stop.signal }).catch(() => undefined)]);
+      stop.abort();
+    }
+    return !this.isLost;
+  }
+
+  /** Returns when a file of the log began; undefined where it was not read. */
+  beginningOf(file: string): number | undefined {
+    return this.#transactions.beginningOf(file);
+  }
+
+  /** Ends it. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#close();
+    this.#wake();
+  }
+
+  /** Connects again: a server that went away without a word is not noticed otherwise. */
+  restart(): void {
+    if (!this.#isStopped && !this.isLost && this.#reader) this.#again('the binary log did not arrive in time');
+  }
+
+  #open(): void {
+    const { host, port, socketPath, user, pass } = this.#to;
+    const place = { ...(socketPath ? { socketPath } : { host, port }), ...tlsOptions(this.#to) };
+    const reader = new LogReader({ ...place, user, password: pass });
+    this.#reader = reader;
+    reader.on('error', (fault: Error & { code?: string; errno?: number; fatal?: boolean }) => {
+      if (reader === this.#reader) this.#onFault(fault);
+    });
+    let hasBegun = false;
+    reader.on('binlog', (event) => {
+      if (reader !== this.#reader) return;
+      if (!hasBegun) this.connections += 1;
+      hasBegun = true;
+      [this.#pauseMs, this.fault] = [FIRST_PAUSE_MS, null];
+      this.#transactions.take(event as unknown as LogEvent, reader.tableMap);
+      if (this.#transactions.isOther) this.#lose('the binary log was made anew (RESET MASTER)');
+      this.#wake();
+    });
+    // Between two definitions the second connection of the package rests, for as long as it takes.
+    reader.on('ready', () => reader.ctrlConnection?.query('SET SESSION wait_timeout = 31536000', () => undefined));
+    const { file, offset } = this.#transactions.position;
+    reader.start({
+      serverId: randomInt(...READER_IDS),
+      filename: file,
+      position: offset,
+      includeSchema: { [this.#to.name]: true }
+    });
+  }
+
+  #onFault(fault: Error & { code?: string; errno?: number; fatal?: boolean }): void {
+    const { code, errno, message } = fault;
+    // An event that could not be read: its rows are unknown, and the next one comes.
+    if (code === undefined && errno === undefined) {
+      this.#transactions.takeUnknown();
+      return;
+    }
+    if (errno === LOST_POSITION) {
+      this.#lose(`its position in the binary log is gone (${message})`);
+      return;
+    }
+    this.#again(message || code || 'the connection failed');
+  }
+
+  #lose(why: string): void {
+    [this.isLost, this.fault] = [true, why];
+    this.#close();
+    this.#wake();
+  }
+
+  #again(why: string): void {
+    this.fault = why;
+    this.#close();
+    const pause = this.#pauseMs;
+    this.#pauseMs = Math.min(LONGEST_PAUSE_MS, 2 * pause);
+    setTimeout(() => {
+      if (!this.#isStopped && !this.#reader) this.#open();
+    }, pause).unref();
+  }
+
+  #close(): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.stop();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}

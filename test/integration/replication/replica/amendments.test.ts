@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { applyAmendments } from '../../../../src/replication/replica/apply/block-writer.ts';
+import { planRollback, rollBack } from '../../../../src/replication/replica/apply/rollback.ts';
+import { readReplicaState } from '../../../../src/replication/replica/database/state.ts';
+import type { AmendmentMessage } from '../../../../src/wire/data/messages.ts';
+import { apply, block, content, context, createReplica, FIRST } from '../../../support/sync/small-replica.ts';
+
+function amendment(number: number, height: number, rows: Partial<AmendmentMessage>): AmendmentMessage {
+  return {
+    type: 'amendment',
+    chain: 'litecoin',
+    network: 'regtest',
+    dbType: 'decoder',
+    block_index: height,
+    block_hash: `h${height}`,
+    number,
+    schema_fingerprint: 'old',
+    ...rows
+  };
+}
+
+const TOKEN = { id: 900, tick: 'AAA', supply: '1.00000000' };
+/** Rows of an older block, of the block itself, and of a table without blocks. */
+const AMENDED = [
+  amendment(1, 2, {
+    ranges: {
+      notes: {
+        column: 'block_index',
+        spans: [[1, 2]],
+        rows: [
+          { id: 70, block_index: 1, text: 'changed' },
+          { id: 80, block_index: 2, text: 'own, changed' }
+        ]
+      }
+    }
+  }),
+  amendment(2, 2, { updated_rows: { tokens: [{ ...TOKEN, supply: '5.00000000' }] } }),
+  amendment(3, 2, { updated_rows: { tokens: [{ ...TOKEN, supply: '6.00000000' }] } })
+];
+
+async function amend(messages: readonly AmendmentMessage[]) {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  const before = await content(writer);
+  const notes = [{ id: 80, block_index: 2, text: 'own' }];
+  await apply(writer, [block(2, { notes, tokens: [TOKEN] })]);
+  for (const message of messages) {
+    const after = { amendments: message.number, misses: false };
+    await applyAmendments(writer, await context(writer), await readReplicaState(writer), [message], after);
+  }
+  return { writer, before };
+}
+
+test('amendments of a block are applied in order, and once more without harm', async () => {
+  for (const messages of [AMENDED, [...AMENDED, ...AMENDED]]) {
+    const { writer } = await amend(messages);
+    const { notes, tokens } = await content(writer);
+    assert.deepEqual(notes, [
+      '{"id":70,"block_index":1,"text":"changed"}',
+      '{"id":80,"block_index":2,"text":"own, changed"}'
+    ]);
+    assert.equal(tokens![0], '{"id":900,"tick":"AAA","supply":"6.00000000"}');
+    const { height, amendments } = await readReplicaState(writer);
+    assert.deepEqual({ height, amendments }, { height: 2, amendments: 3 });
+    await writer.end();
+  }
+});
+
+test('amendments that change nothing in the marker move no other writer away', async () => {
+  const { writer } = await createReplica();
+  await apply(writer, [FIRST]);
+  for (let again = 0; again < 2; again++) {
+    const state = await readReplicaState(writer);
+    await applyAmendments(writer, await context(writer), state, [], {
+      amendments: state.amendments,
+      misses: state.misses
+    });
+  }
+  assert.equal((await readReplicaState(writer)).height, 1);
+});
+
+test('a rollback undoes the amendments of a block with it', async () => {
+  const { writer, before } = await amend(AMENDED);
+  const plan = await planRollback(writer, 2, 1);
+  await rollBack(writer, await context(writer), await readReplicaState(writer), plan!);
+  assert.deepEqual(await content(writer), before);
+  await writer.end();
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Connection, connect, rows } from '../../../../src/db/connection.ts';
+import { createLogger } from '../../../../src/log.ts';
+import { BinlogChanges } from '../../../../src/replication/source/binlog/changes.ts';
+import { isOfOneLog, readLogState } from '../../../../src/replication/source/binlog/position.ts';
+import type { SourceLayout } from '../../../../src/replication/tables/source-layout.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
+import { atEnd } from '../../../support/cleanup.ts';
+import { createDatabase, startOwnServer } from '../../../support/mariadb.ts';
+import { hadEnded } from '../../../support/sql.ts';
+
+const LAYOUT = { plans: [], tables: [] } as unknown as SourceLayout;
+const HEAL_MS = 10_000;
+
+let root: DatabaseCoordinates;
+let writer: Connection;
+let reader: DatabaseCoordinates;
+
+before(async () => {
+  const server = await startOwnServer(['--log-bin=binlog', '--binlog-format=ROW']);
+  root = await createDatabase('log', server.root);
+  writer = await connect(root);
+  await writer.query('CREATE TABLE t (id INT PRIMARY KEY)');
+  await writer.query("CREATE USER reader@'%' IDENTIFIED BY 'secret'");
+  await writer.query("GRANT SELECT, REPLICATION SLAVE, BINLOG MONITOR ON *.* TO reader@'%'");
+  reader = { ...root, user: 'reader', pass: 'secret' };
+});
+
+after(() => writer.destroy());
+
+function changes(): BinlogChanges {
+  const made = new BinlogChanges({
+    ...{ mode: 'auto', coordinates: reader, log: createLogger('test', 'silent') },
+    open: () => connect(reader)
+  });
+  atEnd(async () => made.stop());
+  return made;
+}
+
+/** Calls back within a consistent snapshot. */
+async function inSnapshot<T>(run: (statements: Connection) => Promise<T>): Promise<T> {
+  const connection = await connect(reader);
+  try {
+    await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT');
+    return await run(connection);
+  } finally {
+    connection.destroy();
+  }
+}
+
+let next = 1;
+const write = () => writer.query('INSERT INTO t VALUES (?)', [next++]);
+
+test('a log that was made anew while nobody followed is another one, also where a position of the old one is in it', async () => {
+  await writer.query('RESET MASTER');
+  await write();
+  const log = changes();
+  await inSnapshot((statements) => log.begin(statements, LAYOUT, null));
+  await inSnapshot(async (statements) => log.accept((await log.upTo(statements))!.at));
+  const { kept } = log;
+  assert.ok(kept?.began, JSON.stringify(kept));
+  log.stop();
+  await sleep(1_100); // the head of a file has its time in seconds
+  await writer.query('RESET MASTER');
+  await write();
+  const successor = changes();
+  const [isKnown, read] = await inSnapshot(async (statements) => [
+    await successor.begin(statements, LAYOUT, kept),
+    await successor.upTo(statements)
+  ]);
+  assert.equal(isKnown && read !== null, false);
+  assert.match(successor.report.reason ?? '', /made anew/);
+  const next = await inSnapshot((statements) => successor.upTo(statements));
+  assert.equal(next?.touched.isAll, true);
+});
+
+test('after a restart of a server that writes its log late, it is not known what changed before', async () => {
+  const { at: here } = await inSnapshot(readLogState);
+  assert.equal(here?.isSynced, false);
+  assert.equal(isOfOneLog(here, { ...here, started: here.started! + 5 }), false);
+  assert.equal(isOfOneLog(here, { ...here, started: here.started! + 5, isSynced: true }), true);
+  assert.equal(isOfOneLog(here, { ...here, started: here.started! + 1 }), true);
+  await writer.query('SET GLOBAL sync_binlog = 1');
+  assert.equal((await inSnapshot(readLogState)).at?.isSynced, true);
+  await writer.query('SET GLOBAL sync_binlog = 0');
+});
+
+test('a setting that leaves changes out of the log is noticed with the next snapshot, and its end too', async () => {
+  const log = changes();
+  await inSnapshot((statements) => log.begin(statements, LAYOUT, null));
+  await writer.query('SET GLOBAL binlog_format = STATEMENT');
+  assert.equal(await inSnapshot((statements) => log.upTo(statements)), null);
+  assert.match(log.report.reason ?? '', /binlog_format is STATEMENT/);
+  await writer.query('SET GLOBAL binlog_format = ROW');
+  const read = await inSnapshot((statements) => log.upTo(statements));
+  assert.equal(read?.touched.isAll, true, 'what changed meanwhile is not known');
+});
+
+test('a right that is taken away is named, and used again within seconds when it is granted again', async () => {
+  const log = changes();
+  await inSnapshot((statements) => log.begin(statements, LAYOUT, null));
+  await write();
+  assert.ok(await inSnapshot((statements) => log.upTo(statements)));
+  await writer.query("REVOKE REPLICATION SLAVE, BINLOG MONITOR ON *.* FROM reader@'%'");
+  for (const { ID } of await rows(writer, "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'reader'"))
+    await writer.query(`KILL ${ID}`).catch(hadEnded);
+  for (let round = 0; round < 8; round++) {
+    await write();
+    assert.equal(await inSnapshot((statements) => log.upTo(statements)), null);
+  }
+  assert.match(log.report.reason ?? '', /denied/);
+  await writer.query("GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO reader@'%'");
+  const end = performance.now() + HEAL_MS;
+  let read = null;
+  while (read === null && performance.now() < end) {
+    await write();
+    read = await inSnapshot((statements) => log.upTo(statements));
+    await sleep(500);
+  }
+  assert.ok(read, log.report.reason ?? '');
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { type Connection, connect } from '../../../../src/db/connection.ts';
+import { startMariaDb } from '../../../../src/devnet/processes/mariadb.ts';
+import { isOfOneLog, readLogState } from '../../../../src/replication/source/binlog/position.ts';
+import { BinlogTail } from '../../../../src/replication/source/binlog/tail.ts';
+import { TouchedLog } from '../../../../src/replication/source/binlog/touched.ts';
+
+const DATABASE = 'tailed';
+const OPTIONS = ['--log-bin=binlog', '--binlog-format=ROW', '--server-id=1'];
+
+async function position(connection: Connection) {
+  await connection.query('START TRANSACTION WITH CONSISTENT SNAPSHOT');
+  const { at } = await readLogState(connection);
+  await connection.query('COMMIT');
+  return at!;
+}
+
+test('a tail goes on with the next file of the log, also after a crash; only a log that is synced counts as one with that before it', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-tail-'));
+  let server = await startMariaDb(directory, OPTIONS);
+  t.after(async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const to = { ...server.root, name: DATABASE };
+  const opening = await connect(server.root);
+  await opening.query(`CREATE DATABASE ${DATABASE}`);
+  await opening.query(`CREATE TABLE ${DATABASE}.notes (id INT PRIMARY KEY)`);
+  let connection = await connect(to);
+  const log = new TouchedLog();
+  const tail = new BinlogTail(to, await position(connection), log, {
+    tables: () => ['notes'],
+    valueColumn: () => 'id'
+  });
+  t.after(() => tail.stop());
+  await connection.query('INSERT INTO notes VALUES (1)');
+  await connection.query('FLUSH BINARY LOGS');
+  await connection.query('INSERT INTO notes VALUES (2)');
+  const rotated = await position(connection);
+  assert.ok(await tail.reached(rotated, 20_000), tail.fault ?? 'it does not arrive');
+  assert.equal(log.upTo(rotated).isAll, false);
+  assert.deepEqual([...log.upTo(rotated).values('notes')], [1, 2]);
+  for (const each of [opening, connection]) each.destroy();
+  await server.stop('SIGKILL');
+  server = await startMariaDb(directory, OPTIONS, server.root.port);
+  connection = await connect(to);
+  await connection.query('INSERT INTO notes VALUES (3)');
+  const after = await position(connection);
+  assert.ok(await tail.reached(after, 60_000), tail.fault ?? 'it does not arrive');
+  assert.deepEqual([...log.upTo(after).values('notes')], [1, 2, 3]);
+  // What it lost may have been committed; the first server did not live long enough to tell their starts apart.
+  assert.equal(isOfOneLog({ ...rotated, started: rotated.started! - 5 }, { ...after, isSynced: false }), false);
+  connection.destroy();
+});

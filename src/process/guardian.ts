@@ -20,9 +20,21 @@ const DEFAULT_GRACE_MS = 10_000;
  * They return freed pieces of 64 KiB and more to the system: the read buffers of a message of up to 256 MiB. By default
  * each thread would keep up to 64 MiB of such pieces, which no other thread may use.
  */
-export const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_ARENA_MAX: '2' } as const;
+const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_ARENA_MAX: '2' } as const;
+/** Services whose main thread mostly makes answers, which are garbage once they are sent. */
+const ANSWERING: readonly string[] = ['hub', 'explorer', 'encoder'];
+/** Bounds V8's young generation to 24 MiB a thread; by default garbage of one stranger's questions lets it grow by 90 MiB. */
+const SMALL_YOUNG_GENERATION = '--max-semi-space-size=8';
 /** Time beyond the grace for ending unfinished work and closing files. */
 const STOP_MARGIN_MS = 10_000;
+
+/** Returns the variables that bound the memory of a service's process. @param env of the operator, who wins */
+export function memoryVariables(command: string | undefined, env: Environment = {}): Readonly<Record<string, string>> {
+  const missing = Object.entries(ALLOCATOR).filter(([name]) => env[name] === undefined);
+  if (command === undefined || !ANSWERING.includes(command)) return Object.fromEntries(missing);
+  const options = `${SMALL_YOUNG_GENERATION} ${env['NODE_OPTIONS'] ?? ''}`.trimEnd();
+  return { ...Object.fromEntries(missing), NODE_OPTIONS: options };
+}
 
 /** Returns whether an exit code is final: a restart would not change the outcome. A death by signal has no code. */
 function isFinal(code: number | null): code is number {
@@ -80,7 +92,7 @@ function start(argv: readonly string[], entries: Environment): ChildProcess {
   return spawn(command, [...first, ...argv, '--no-guardian'], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     detached: true,
-    env: { ...ALLOCATOR, ...environment, ...entries }
+    env: { ...environment, ...memoryVariables(argv[0], environment), ...entries }
   });
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readNumber } from '../../src/cli/options.ts';
 import { PlatformError } from '../../src/errors.ts';
-import { ALLOCATOR } from '../../src/process/guardian.ts';
+import { memoryVariables } from '../../src/process/guardian.ts';
 import { readArguments } from '../support/arguments.ts';
 import { createDatabase } from '../support/mariadb.ts';
 import { runProgram } from '../support/program.ts';
@@ -91,7 +91,7 @@ async function measure(): Promise<Figure[]> {
   await createDecoder(source, { seed: 'ingress', blocks: FIRST_BLOCKS, rows: 10_000 });
   await addWeight(source);
   const pair = await startPair('decoder', source, {
-    ...ALLOCATOR,
+    ...memoryVariables('sync'),
     NODE_OPTIONS: '--inspect-port=127.0.0.1:0',
     SYNC_API_KEY: '',
     HTTP_MAX_PER_IP: 100_000,

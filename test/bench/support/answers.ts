@@ -1,4 +1,4 @@
-import { ALLOCATOR } from '../../../src/process/guardian.ts';
+import { memoryVariables } from '../../../src/process/guardian.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 import type { Figure } from './figures.ts';
@@ -21,7 +21,7 @@ function post(content: unknown): string {
 /** What one stranger who asks a hub for as much as it gives costs another caller, and the hub's memory. */
 export async function measureAnswers(): Promise<Figure[]> {
   const database = await createDatabase('answers');
-  const hub = new Helper<HubAsk>('hub-process.ts', ALLOCATOR);
+  const hub = new Helper<HubAsk>('hub-process.ts', memoryVariables('hub'));
   const port = await hub.ask<number>({ type: 'start', database, env: { HTTP_MAX_PER_IP: '1000' } });
   await sql(
     database,

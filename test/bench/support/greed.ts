@@ -6,6 +6,8 @@ import { Helper, memoryMb } from './helper.ts';
 const LOOK_MS = 20_000;
 const PAUSE_MS = 20;
 const SETTLE_MS = 2_000;
+/** Connections that ask, before anything is measured, what a crowd will ask. */
+const ACQUAINTED = 10;
 
 interface Look {
   readonly delays: readonly number[];
@@ -24,24 +26,34 @@ export interface Asked {
   readonly most: Pick<Figure, 'compare' | 'most' | 'aim'>;
 }
 
-/** Returns what one stranger's crowds, by their names, cost another caller of a service, and its memory. */
+/**
+ * Returns what one stranger's crowds, by their names, cost another caller of a service, and its memory. The service has answered each
+ * of the questions to ten connections before: what it grows by once, such as compiled code, is not the crowd's.
+ */
 export async function measureGreed(asked: Asked, crowds: Readonly<Record<string, Crowd>>): Promise<Figure[]> {
   console.log(`| answers of ${asked.name} | honest p50 ms | p99 | refused | RSS MB |\n|---|---|---|---|---|`);
-  await look(asked); // warm-up
+  for (const crowd of Object.values(crowds))
+    await beside({ ...crowd, connections: ACQUAINTED, taking: 'at once' }, asked);
   const calm = await look(asked);
   print('nobody else', calm);
   const figures: Figure[] = [];
   for (const [what, crowd] of Object.entries(crowds)) {
-    const helper = new Helper<AnswerCrowdAsk>('answer-crowd.ts').giveWay();
-    await helper.ask({ type: 'begin', port: asked.port, crowd });
-    await sleep(SETTLE_MS);
-    const seen = await look(asked);
+    const seen = await beside(crowd, asked);
     print(what, seen);
-    await helper.ask({ type: 'end' });
-    helper.end();
     figures.push(...figuresOf(what, { calm, seen, connections: crowd.connections, most: asked.most }));
   }
   return figures;
+}
+
+/** Looks while a crowd asks. */
+async function beside(crowd: Crowd, asked: Asked): Promise<Look> {
+  const helper = new Helper<AnswerCrowdAsk>('answer-crowd.ts').giveWay();
+  await helper.ask({ type: 'begin', port: asked.port, crowd });
+  await sleep(SETTLE_MS);
+  const seen = await look(asked);
+  await helper.ask({ type: 'end' });
+  helper.end();
+  return seen;
 }
 
 async function look({ pid, ask }: Asked): Promise<Look> {

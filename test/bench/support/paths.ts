@@ -1,4 +1,4 @@
-import { ALLOCATOR } from '../../../src/process/guardian.ts';
+import { memoryVariables } from '../../../src/process/guardian.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { publishedPaths } from '../../support/published-paths.ts';
@@ -37,7 +37,12 @@ export async function measurePaths(): Promise<Figure[]> {
   await writeLedger(indexer, SIZE);
   const { port, pid, url, stop } = await startExplorer(
     { indexer, decoder },
-    { ...ALLOCATOR, HTTP_MAX_PER_IP: '1000', EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'error' }
+    {
+      ...memoryVariables('explorer'),
+      HTTP_MAX_PER_IP: '1000',
+      EXPLORER_RATE_LIMIT_RPM: '100000000',
+      LOG_LEVEL: 'error'
+    }
   );
   const paths = publishedPaths((name, type) => {
     const word = name === 'QUERY' ? type : name;

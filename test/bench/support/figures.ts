@@ -15,6 +15,7 @@ export interface Figure {
   readonly aim: number;
 }
 
+const MISSED = 'NO';
 const NUMBER = new Intl.NumberFormat('en', { maximumFractionDigits: 2, maximumSignificantDigits: 4 });
 
 /** The middle one of an odd number of values. */
@@ -46,13 +47,13 @@ export async function alternate(
   return { measured: statistic(ours), reference: statistic(theirs) };
 }
 
-/** Prints the figures as a table and writes them as JSON. @param jsonFile default: below the system's temporary directory */
+/** Prints the figures as a table and writes them as JSON; a missed must ends the program with exit code 1. @param jsonFile default: below the system's temporary directory */
 export function report(name: string, figures: readonly Figure[], jsonFile?: string): void {
   const rows = figures.map(({ what, measured, reference, unit, compare, most, aim }) => {
     const times = compare === 'times';
     const value = times ? measured / reference : measured - reference;
     const print = (number: number) => (times ? `${NUMBER.format(number)}x` : `+${NUMBER.format(number)} ${unit}`);
-    const verdict = value <= aim ? 'aim' : value <= most ? 'yes' : 'NO';
+    const verdict = value <= aim ? 'aim' : value <= most ? 'yes' : MISSED;
     return [
       what,
       `${NUMBER.format(measured)} ${unit}`,
@@ -66,6 +67,7 @@ export function report(name: string, figures: readonly Figure[], jsonFile?: stri
   const head = ['what', 'measured', 'reference', 'result', 'must', 'aim', 'reached'];
   console.log(`| ${head.join(' | ')} |\n|${head.map(() => '---').join('|')}|`);
   for (const row of rows) console.log(`| ${row.join(' | ')} |`);
+  if (rows.some((row) => row.at(-1) === MISSED)) process.exitCode = 1;
   const file = jsonFile ?? join(tmpdir(), `platform-bench-${name}.json`);
   const machine = { cores: availableParallelism(), load: loadavg()[0] };
   writeFileSync(file, `${JSON.stringify({ bench: name, at: new Date().toISOString(), machine, figures }, null, 2)}\n`);

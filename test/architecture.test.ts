@@ -450,9 +450,9 @@ test('no schema is a record by pattern, which leaves values under names with a l
 });
 
 test('a property has the same cases in every run', () => {
-  const unseeded = globSync('test/**/*.ts', { exclude: ['test/fuzz/**', 'test/support/fast-check.ts'] }).filter(
-    (file) => /^import .*'fast-check'/m.test(readFileSync(file, 'utf8'))
-  );
+  const unseeded = globSync('{test,lab}/**/*.ts', {
+    exclude: ['{test,lab}/fuzz/**', 'test/support/fast-check.ts']
+  }).filter((file) => /^import .*'fast-check'/m.test(readFileSync(file, 'utf8')));
   assert.deepEqual(unseeded, [], 'test/support/fast-check.ts seeds it');
 });
 
@@ -502,7 +502,7 @@ test('the rule catches what it is for, types too', () => {
 });
 
 test('the tests of each planted fault are there', () => {
-  const missing = globSync('test/mutants/*.patch').flatMap((path) => {
+  const missing = globSync('lab/mutants/*.patch').flatMap((path) => {
     const [, tests = ''] = /^Tests: (.+)$/m.exec(readFileSync(path, 'utf8')) ?? [];
     return tests.split(' ').filter((word) => /\.ts$/.test(word) && globSync(word).length === 0);
   });
@@ -510,7 +510,7 @@ test('the tests of each planted fault are there', () => {
 });
 
 test('each planted fault still fits the lines that it changes', () => {
-  const unfit = globSync('test/mutants/*.patch').flatMap((path) => {
+  const unfit = globSync('lab/mutants/*.patch').flatMap((path) => {
     const parts = readFileSync(path, 'utf8')
       .split(/^--- .*\n(?=\+\+\+ )/m)
       .slice(1);

@@ -88,7 +88,7 @@ test('every path that a document names is there', () => {
   // The changelog tells of what was.
   for (const path of docFiles().filter((each) => each !== 'CHANGELOG.md')) {
     const named = readFileSync(path, 'utf8').matchAll(
-      /`((?:src|actors|machines|workers|test|scripts|web|docs|ops)\/[\w./-]*)`/g
+      /`((?:src|actors|machines|workers|test|lab|scripts|web|docs|ops)\/[\w./-]*)`/g
     );
     for (const [, target = ''] of named) assert.ok(existsSync(target), `${path} names ${target}`);
   }

@@ -4,7 +4,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 export const DOC_COLUMNS = 100;
 
 /** Returns the paths of all documents. */
-export const docFiles = (): string[] => globSync(['*.md', 'docs/**/*.md']).sort();
+export const docFiles = (): string[] => globSync(['*.md', 'docs/**/*.md', 'lab/**/*.md']).sort();
 
 /** Returns whether a document is generated: its generator wraps it. */
 const isGenerated = (path: string): boolean =>

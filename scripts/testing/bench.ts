@@ -3,7 +3,7 @@ import { globSync } from 'node:fs';
 import { basename } from 'node:path';
 
 const [wanted, ...options] = process.argv.slice(2);
-const benches = new Map(globSync('test/bench/*.ts').map((file) => [basename(file, '.ts'), file]));
+const benches = new Map(globSync('lab/bench/*.ts').map((file) => [basename(file, '.ts'), file]));
 const file = benches.get(wanted ?? '');
 
 if (file === undefined) {

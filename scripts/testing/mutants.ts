@@ -21,7 +21,18 @@ interface Outcome {
   readonly by: string;
 }
 
-const COPIED = ['package.json', 'tsconfig.json', 'scripts', 'src', 'actors', 'machines', 'workers', 'test', 'docs'];
+const COPIED = [
+  'package.json',
+  'tsconfig.json',
+  'scripts',
+  'src',
+  'actors',
+  'machines',
+  'workers',
+  'test',
+  'lab',
+  'docs'
+];
 /** Limit for one test: a fault that makes a test hang is also caught. */
 const TEST_DEADLINE_MS = 60_000;
 
@@ -50,14 +61,14 @@ async function tryMutant(run: RunTests, directory: string, { patch, tests }: Mut
 
 /** Plants one fault after another in a copy of the project. @returns 0 when all were caught */
 async function runMutants(run: RunTests, wanted: readonly string[]): Promise<number> {
-  const mutants = globSync('test/mutants/*.patch', { cwd: ROOT })
+  const mutants = globSync('lab/mutants/*.patch', { cwd: ROOT })
     .sort()
     .map((path) => readMutant(join(ROOT, path)))
     .filter(({ name }) => wanted.length === 0 || wanted.includes(name));
   const unknown = wanted.filter((name) => !mutants.some((mutant) => mutant.name === name));
   if (unknown.length > 0) {
     console.error(
-      `no such mutants: ${unknown.join(', ')}\nusage: npm run mutants -- [name of a file of test/mutants …]`
+      `no such mutants: ${unknown.join(', ')}\nusage: npm run mutants -- [name of a file of lab/mutants …]`
     );
     return 64;
   }

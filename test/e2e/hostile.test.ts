@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ATTACKS } from '../hostile/attacks/all.ts';
-import { hostileDevnet } from '../hostile/devnet.ts';
+import { ATTACKS } from '../../lab/hostile/attacks/all.ts';
+import { hostileDevnet } from '../../lab/hostile/devnet.ts';
 
 test('a devnet under every attack stays live, and equal to one that is made anew', { timeout: 240_000 }, async () => {
   const told: string[] = [];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { runCase } from '../../lab/torture/run.ts';
+import { runSized } from '../../lab/torture/sized/run.ts';
 import type { DbType } from '../../src/wire/data/database.ts';
 import { startOwnServer } from '../support/mariadb.ts';
-import { runCase } from '../torture/run.ts';
-import { runSized } from '../torture/sized/run.ts';
 
 /** Long enough for reorgs, an ALTER, kills and cuts; `npm run torture` goes on for as long as one likes. */
 const BLOCKS: Readonly<Record<DbType, number>> = { indexer: 45, decoder: 20 };

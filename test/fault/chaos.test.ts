@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runChaos } from '../chaos/run.ts';
+import { runChaos } from '../../lab/chaos/run.ts';
 
 test('twelve seconds of chaos: afterwards every replica is equal, no height was lost or repeated, and nothing is left', async () => {
   const { faults, violations, text } = await runChaos({ seed: '4', seconds: 12 });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AnyStateMachine } from 'xstate';
+import { BEHAVIOURS } from '../../lab/federation/liars.ts';
+import { Simulation } from '../../lab/federation/simulation.ts';
 import { logPlaceMachine } from '../../machines/hub/log-place.ts';
 import { validatorMachine } from '../../machines/hub/validator.ts';
 import { type PlacePhase, phaseOf, placePhaseOf } from '../../src/hub/federation/consensus/phase.ts';
 import type { Rules } from '../../src/hub/federation/consensus/rules.ts';
 import type { ConsensusState } from '../../src/hub/federation/consensus/state.ts';
-import { BEHAVIOURS } from './liars.ts';
 import { OneHub } from './one-hub.ts';
-import { Simulation } from './simulation.ts';
 
 /** The ways of a chart, `from to`. */
 function waysOf({ root }: AnyStateMachine): Set<string> {

@@ -1,3 +1,4 @@
+import { Keys } from '../../lab/federation/keys.ts';
 import type { ConsensusEvent, Effect } from '../../src/hub/federation/consensus/events.ts';
 import type {
   Batch,
@@ -14,7 +15,6 @@ import {
   restore
 } from '../../src/hub/federation/consensus/state.ts';
 import { step } from '../../src/hub/federation/consensus/step.ts';
-import { Keys } from './keys.ts';
 
 /** Of all hubs of a test file: what one signs, another one checks. */
 const KEYS = new Keys(4);

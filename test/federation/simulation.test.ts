@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BEHAVIOURS } from './liars.ts';
-import { Simulation } from './simulation.ts';
+import { BEHAVIOURS } from '../../lab/federation/liars.ts';
+import { Simulation } from '../../lab/federation/simulation.ts';
 
 const STEPS = 20_000;
 /** Long cuts and absences, and much that is written meanwhile. */

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { checkDatabase } from '../../lab/reference/elsewhere/check.ts';
 import { ledgerHash } from '../../src/consensus/ledger-hashes.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
-import { checkDatabase } from '../reference/elsewhere/check.ts';
 import { createExplored } from '../support/explorer-database.ts';
 import { testSigner } from '../support/indexer-signers.ts';
 import { sql } from '../support/sql.ts';
 import { copyToOthers } from './made-elsewhere.ts';
 import { addRareBlocks } from './rare-blocks.ts';
 
-const PROGRAM = fileURLToPath(new URL('../reference/main.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../lab/reference/main.ts', import.meta.url));
 
 let indexer: DatabaseCoordinates;
 let decoder: DatabaseCoordinates;

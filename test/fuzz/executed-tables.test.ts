@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { closeSync, fstatSync, globSync, openSync, readSync } from 'node:fs';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { hostileTables, PARENT, TABLE } from '../../lab/fuzz/support/hostile-table.ts';
 import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import { hasCode, PlatformError } from '../../src/errors.ts';
 import { finishTables, planSchema, recreateTables, type SchemaPlan } from '../../src/replication/ddl/schema-writer.ts';
 import { startOwnServer } from '../support/mariadb.ts';
-import { hostileTables, PARENT, TABLE } from './support/hostile-table.ts';
 
 const SEED = 20_250;
 const STATEMENTS = 2_500;

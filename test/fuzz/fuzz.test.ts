@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { play } from './support/target.ts';
-import { TARGETS } from './targets.ts';
+import { play } from '../../lab/fuzz/support/target.ts';
+import { TARGETS } from '../../lab/fuzz/targets.ts';
 
 const SEED = 20_250;
 

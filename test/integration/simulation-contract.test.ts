@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { above, type Block, blockRow, extend } from '../../lab/simulation/chain.ts';
+import { SIMULATED_KEY as KEY } from '../../lab/simulation/database/dialect.ts';
+import { MemoryServer } from '../../lab/simulation/database/memory-server.ts';
+import { answerDigest } from '../../lab/simulation/digests.ts';
+import { installDoubles } from '../../lab/simulation/doubles/install.ts';
+import { blockMessage } from '../../lab/simulation/source.ts';
 import { createRandom } from '../../src/devnet/random.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import type { BlockMessage } from '../../src/wire/data/messages.ts';
-import { above, type Block, blockRow, extend } from '../simulation/chain.ts';
-import { SIMULATED_KEY as KEY } from '../simulation/database/dialect.ts';
-import { MemoryServer } from '../simulation/database/memory-server.ts';
-import { answerDigest } from '../simulation/digests.ts';
-import { installDoubles } from '../simulation/doubles/install.ts';
-import { blockMessage } from '../simulation/source.ts';
 
 /*
  * The in-memory database of the simulation is one of the two doubles of this project. What is done here with the production code
@@ -18,7 +18,7 @@ installDoubles(['mysql2/promise']);
 const { createDatabase } = await import('../support/mariadb.ts');
 const { openWriter } = await import('../../src/replication/replica/database/writer-connection.ts');
 const { connect, rows } = await import('../../src/db/connection.ts');
-const { makeReplica } = await import('../simulation/database/replica-database.ts');
+const { makeReplica } = await import('../../lab/simulation/database/replica-database.ts');
 const { reap } = await import('../../actors/runtime/supervision/reaper.ts');
 const { applyBlocks, applySince } = await import('../../src/replication/replica/apply/block-writer.ts');
 const { readBlockHeads } = await import('../../src/replication/tables/block-hashes.ts');

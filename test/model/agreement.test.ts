@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explore, type Model } from './agreement.ts';
+import { explore, type Model } from '../../lab/model/agreement.ts';
 
 const FOUR: Omit<Model, 'liar'> = { hubs: 4, rule: 'byzantine', views: 2, places: 2 };
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 const DEADLINE_MS = 120_000;
 
 function simulate(...options: string[]): { readonly status: number | null; readonly said: string } {
-  const main = fileURLToPath(new URL('./main.ts', import.meta.url));
+  const main = fileURLToPath(new URL('../../lab/simulation/main.ts', import.meta.url));
   const flags = ['--disable-warning=ExperimentalWarning', main, ...options];
   const { status, stdout, stderr } = spawnSync(process.execPath, flags, { encoding: 'utf8', timeout: DEADLINE_MS });
   return { status, said: `${stdout}${stderr}` };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { decodeBlock } from '../../../lab/loop/decode.ts';
+import { type Account, openAccounts } from '../../../lab/loop/wallet.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
-import { decodeBlock } from '../../loop/decode.ts';
-import { type Account, openAccounts } from '../../loop/wallet.ts';
 import { startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
 import { signPsbt } from '../../support/encoder/signer.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { type Account, openAccounts } from '../../../lab/loop/wallet.ts';
 import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts';
-import { type Account, openAccounts } from '../../loop/wallet.ts';
 import { startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
 import { signPsbt } from '../../support/encoder/signer.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { writeLedger } from '../../../lab/bench/support/explorer-ledger.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { answerQuestion } from '../../../src/explorer/read/answer.ts';
 import { Cursors, markOf } from '../../../src/explorer/read/cursor.ts';
 import { openDatabases } from '../../../src/explorer/read/databases.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
 import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../../src/explorer/read/tip.ts';
-import { writeLedger } from '../../bench/support/explorer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CHAIN_RULES } from '../../../lab/reference/chain.ts';
+import { ReferenceRun } from '../../../lab/reference/run.ts';
+import { addressesOf, signerOf } from '../../../lab/reference/texts.ts';
 import { connect } from '../../../src/db/connection.ts';
 import { OPEN_POLLS } from '../../../src/indexer/polls/poll.ts';
 import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
@@ -9,9 +12,6 @@ import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import type { Query } from '../../../src/indexer/store/facts/loading.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
-import { CHAIN_RULES } from '../../reference/chain.ts';
-import { ReferenceRun } from '../../reference/run.ts';
-import { addressesOf, signerOf } from '../../reference/texts.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 

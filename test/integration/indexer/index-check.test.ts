@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkIndex } from '../../reference/check.ts';
+import { checkIndex } from '../../../lab/reference/check.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 test('an index that went through reorgs is the index of the final chain, row for row and hash for hash', async () => {

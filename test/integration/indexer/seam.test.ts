@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runSeam } from '../../seam/run.ts';
+import { runSeam } from '../../../lab/seam/run.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 test('what a ledger would serve, the decoder has stored, and nothing grows for what it never serves', async () => {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { GAS_RULES } from '../../../lab/reference/chain.ts';
+import { Random } from '../../../lab/reference/random.ts';
+import { ReferenceRun } from '../../../lab/reference/run.ts';
+import { addressesOf, Writer } from '../../../lab/reference/texts.ts';
 import { DEFAULT_LIMITS } from '../../../src/coin/limits.ts';
 import { formatAmount } from '../../../src/consensus/amount.ts';
 import { MEDIAN_BLOCKS } from '../../../src/consensus/median-time.ts';
@@ -14,10 +18,6 @@ import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import { loadAllOffers } from '../../../src/indexer/store/facts/offers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { type Trial, tryAction } from '../../../src/indexer/trial/trial.ts';
-import { GAS_RULES } from '../../reference/chain.ts';
-import { Random } from '../../reference/random.ts';
-import { ReferenceRun } from '../../reference/run.ts';
-import { addressesOf, Writer } from '../../reference/texts.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 /** Blocks of the chain after which actions are tried, and the number of actions after each. */

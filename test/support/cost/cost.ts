@@ -1,5 +1,5 @@
+import { Random } from '../../../lab/reference/random.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
-import { Random } from '../../reference/random.ts';
 import { PIECES, type Piece } from './pieces.ts';
 import { ATTACKER, blockOf, type Prepared, prepare, transactionOf } from './prepared.ts';
 import type { Scale } from './scale.ts';

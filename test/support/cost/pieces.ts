@@ -1,4 +1,4 @@
-import type { Random } from '../../reference/random.ts';
+import type { Random } from '../../../lab/reference/random.ts';
 import { ATTACKER, KEY, type Prepared, repeat } from './prepared.ts';
 import { addressOf } from './scale.ts';
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Keys } from '../../../lab/federation/keys.ts';
 import { beginningOf, isViewChange } from '../../../src/hub/federation/consensus/certificates.ts';
 import {
   type Batch,
@@ -8,7 +9,6 @@ import {
   type Prepared,
   type ViewChange
 } from '../../../src/hub/federation/consensus/messages.ts';
-import { Keys } from '../../federation/keys.ts';
 
 const KEYS = new Keys(4);
 const RULES = KEYS.rulesOf('a');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GAS_RULES } from '../../reference/chain.ts';
-import { ReferenceRun } from '../../reference/run.ts';
+import { GAS_RULES } from '../../../lab/reference/chain.ts';
+import { ReferenceRun } from '../../../lab/reference/run.ts';
 
 test('statuses, movements, balances and hashes are those of a ledger written from the documentation', () => {
   const run = new ReferenceRun(1);

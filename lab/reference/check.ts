@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import type { ChainBlock } from '../../src/indexer/block/block.ts';
+import { IndexerStore } from '../../src/indexer/store/store.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { dumpTables } from '../../test/support/indexer-database.ts';
+import { CHAIN_RULES, GAS_RULES } from './chain.ts';
+import { Random } from './random.ts';
+import { ReferenceRun } from './run.ts';
+
+export interface CheckOptions {
+  readonly seed: number;
+  /** Of the final chain. */
+  readonly blocks: number;
+  /** Branches that are indexed and taken back. */
+  readonly forks: number;
+  /** Whether actions cost gas. */
+  readonly costsGas?: boolean;
+  readonly databases: { readonly forked: DatabaseCoordinates; readonly fresh: DatabaseCoordinates };
+  readonly log?: (line: string) => void;
+}
+
+export interface CheckResult {
+  readonly actions: number;
+  readonly lostBlocks: number;
+  /** Rows compared, of all tables. */
+  readonly rows: number;
+  /** How often each status was written, by table and text. */
+  readonly statuses: ReadonlyMap<string, number>;
+}
+
+const STATEMENT_LIMIT_S = 120;
+const MOST_LOST_BLOCKS = 6;
+const BLOCKS_PER_GROUP = 200;
+const PROGRESS_BLOCKS = 1_000;
+
+/**
+ * Indexes one chain through reorgs, in one go, and with the ledger that is written from the document.
+ *
+ * @throws {AssertionError} at the first block or table that differs
+ */
+export async function checkIndex(options: CheckOptions): Promise<CheckResult> {
+  const { seed, blocks, forks, databases, costsGas = false, log } = options;
+  const rules = costsGas ? GAS_RULES : CHAIN_RULES;
+  const open = (database: DatabaseCoordinates) => IndexerStore.open(database, rules, STATEMENT_LIMIT_S);
+  const run = new ReferenceRun(seed, rules);
+  const forked = new ForkedIndex(seed, await open(databases.forked), run);
+  try {
+    for (let height = 0; height < blocks; height++) {
+      const due = Math.floor(((height + 1) * forks) / blocks) - Math.floor((height * forks) / blocks);
+      for (let fork = 0; fork < due; fork++) await forked.loseBranch();
+      await forked.extend();
+      if ((height + 1) % PROGRESS_BLOCKS === 0) log?.(`${height + 1} blocks`);
+    }
+    await forked.flush();
+    run.compareHoldings();
+  } finally {
+    forked.close();
+  }
+  const fresh = await open(databases.fresh);
+  try {
+    let writing: Promise<unknown> = Promise.resolve();
+    for (let at = 0; at < run.chain.length; at += BLOCKS_PER_GROUP) {
+      const blocks = run.chain.slice(at, at + BLOCKS_PER_GROUP);
+      const prepared = fresh.prepare(blocks); // beside the writing of those before
+      const [{ executed }] = await Promise.all([prepared, writing]);
+      const hashes = executed.map((block) => block.hashes);
+      assert.deepEqual(hashes, run.hashes.slice(at, at + BLOCKS_PER_GROUP), `fresh index, blocks from ${at}`);
+      writing = fresh.addBlocks(blocks, run.chain.length, prepared);
+      writing.catch(() => undefined); // told where it is waited for
+    }
+    await writing;
+  } finally {
+    fresh.close();
+  }
+  const rows = await compareTables(databases);
+  return { actions: run.actions, lostBlocks: forked.lostBlocks, rows, statuses: run.statuses };
+}
+
+/** An index that goes through reorgs on its way along a chain. */
+class ForkedIndex {
+  lostBlocks = 0;
+  readonly #random: Random;
+  readonly #store: IndexerStore;
+  readonly #run: ReferenceRun;
+  /** Blocks of the chain that are not yet written. */
+  #unwritten: ChainBlock[] = [];
+
+  constructor(seed: number, store: IndexerStore, run: ReferenceRun) {
+    this.#random = new Random(seed);
+    this.#store = store;
+    this.#run = run;
+  }
+
+  /** Adds a block to the chain that stays. */
+  async extend(): Promise<void> {
+    this.#unwritten.push(this.#run.extend());
+    if (this.#random.below(8) === 0) await this.flush();
+  }
+
+  /** Indexes blocks above the chain and takes them back. */
+  async loseBranch(): Promise<void> {
+    await this.flush();
+    const branch = this.#run.branch(1 + this.#random.below(MOST_LOST_BLOCKS));
+    this.lostBlocks += branch.length;
+    await this.#store.addBlocks(branch.slice(0, 1));
+    if (branch.length > 1) await this.#store.addBlocks(branch.slice(1));
+    await this.#store.rollBack(branch[0]!.height);
+  }
+
+  async flush(): Promise<void> {
+    if (this.#unwritten.length === 0) return;
+    const hashes = await this.#store.addBlocks(this.#unwritten);
+    const first = this.#unwritten[0]!.height;
+    assert.deepEqual(hashes, this.#run.hashes.slice(first), `index with reorgs, blocks from ${first}`);
+    this.#unwritten = [];
+  }
+
+  close(): void {
+    this.#store.close();
+  }
+}
+
+/** @returns the number of rows of one of them */
+async function compareTables({ forked, fresh }: CheckOptions['databases']): Promise<number> {
+  let count = 0;
+  const theirs = dumpTables(fresh);
+  for await (const [table, rows] of dumpTables(forked)) {
+    const { value } = await theirs.next();
+    const different = rows.findIndex((row, place) => row !== value?.[1][place]);
+    assert.equal(rows[different], value?.[1][different], `${table} differs`);
+    assert.equal(rows.length, value?.[1].length, `${table} differs`);
+    count += rows.length;
+  }
+  return count;
+}

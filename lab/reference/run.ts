@@ -1,0 +1,88 @@
+import type { BlockHashes, ChainBlock, ExecutedBlock } from '../../src/indexer/block/block.ts';
+import { MemoryLedger } from '../../test/support/indexer-ledger.ts';
+import { CHAIN_RULES, ChainMaker } from './chain.ts';
+import { compareHoldings, compareWithReference } from './compare.ts';
+import { ReferenceLedger } from './ledger.ts';
+import type { RecentAction } from './texts.ts';
+
+/** Actions that a text may be about. */
+const RECENT_ACTIONS = 150;
+
+/** A chain that grows block by block; the indexer carries each out in memory, the reference too, and both must agree. */
+export class ReferenceRun {
+  readonly chain: ChainBlock[] = [];
+  readonly hashes: BlockHashes[] = [];
+  /** How often each status was written, by table and text. */
+  readonly statuses = new Map<string, number>();
+  /** How many fees were paid in the chain's coin. */
+  feesInCoins = 0;
+  readonly #maker: ChainMaker;
+  readonly #memory: MemoryLedger;
+  readonly #reference: ReferenceLedger;
+  #recent: RecentAction[] = [];
+
+  constructor(seed: number, rules = CHAIN_RULES) {
+    this.#maker = new ChainMaker(seed, rules.fees.destination);
+    this.#memory = new MemoryLedger(0, rules);
+    const isAddress = (text: string, coin: string) => rules.readAddress(text, coin, 0) !== undefined;
+    this.#reference = new ReferenceLedger({ ...rules, isAddress });
+  }
+
+  /** Actions that a text after the chain may be about. */
+  get recent(): readonly RecentAction[] {
+    return this.#recent;
+  }
+
+  get actions(): number {
+    return this.#memory.lastAction;
+  }
+
+  /** Adds a block. @throws {AssertionError} where indexer and reference differ */
+  extend(): ChainBlock {
+    const block = this.#maker.block({ height: this.chain.length, recent: this.#recent });
+    const executed = this.#memory.run(block);
+    this.#memory.forgetBlocks();
+    compareWithReference(this.#memory, executed, this.#reference);
+    this.chain.push(block);
+    this.hashes.push(executed.hashes);
+    this.#remember(executed);
+    return block;
+  }
+
+  /** Blocks that could follow the chain and do not. */
+  branch(length: number): ChainBlock[] {
+    return Array.from({ length }, (_, above) =>
+      this.#maker.block({ height: this.chain.length + above, recent: this.#recent })
+    );
+  }
+
+  /** @throws {AssertionError} when somebody holds in the reference what the indexer does not know */
+  compareHoldings(): void {
+    compareHoldings(this.#memory, this.#reference);
+  }
+
+  #remember({ rows, refusals }: ExecutedBlock): void {
+    for (const { table, status } of refusals) this.#count(`${table} ${status}`);
+    const polls = new Set(
+      rows.flatMap(({ table, columns }) =>
+        table === 'polls' && columns['status_id'] === 'valid' ? [columns['action_index']] : []
+      )
+    );
+    const recent = rows.flatMap(({ table, columns }): RecentAction[] => {
+      if (table !== 'actions') return [];
+      const source = this.#memory.view.get('address', String(columns['source_id']));
+      const name = polls.has(columns['action_index']!) ? 'POLL' : String(columns['action_id']);
+      return [{ index: Number(columns['action_index']), name, source: source ?? '' }];
+    });
+    this.#recent = [...this.#recent, ...recent].slice(-RECENT_ACTIONS);
+    for (const { table, columns } of rows) {
+      if (table === 'fees' && columns['native_coin_amount'] !== null) this.feesInCoins++;
+      if (typeof columns['status_id'] !== 'string') continue;
+      this.#count(`${table} ${columns['status_id']}`);
+    }
+  }
+
+  #count(status: string): void {
+    this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+  }
+}

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Rules } from '../rules/rules.ts';
-import type { FactKey, Kind } from '../state/facts.ts';
+import { FactKeys } from '../state/fact-keys.ts';
+import type { FactKey } from '../state/facts.ts';
 import type { View } from '../state/view.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from './block.ts';
 import { BlockExecution, timesOf } from './execution.ts';
@@ -61,7 +62,10 @@ export async function executeBlocks(
   for (const execution of executions) {
     if (executed.length > 0 && (made > most.rows || performance.now() - begun > most.ms)) break;
     for (let missing = advance(execution); missing !== null; missing = advance(execution)) {
-      if (missing.length > 0) await load([...missing, ...execution.scout()]);
+      if (missing.size > 0) {
+        execution.scout(missing);
+        await load([...missing]);
+      }
       await turn(); // a load may find everything in memory and never wait
     }
     const done = execution.finish(executed.at(-1)?.hashes ?? previous);
@@ -73,7 +77,7 @@ export async function executeBlocks(
   return executed;
 }
 
-function advance(execution: BlockExecution): readonly FactKey[] | null {
+function advance(execution: BlockExecution): FactKeys | null {
   return execution.advance(performance.now() + TURN_AFTER_MS);
 }
 
@@ -89,7 +93,7 @@ async function loadLacking(executions: readonly BlockExecution[], load: FactLoad
  * facts
  */
 async function loadInParts(executions: readonly BlockExecution[], load: FactLoader): Promise<number> {
-  const asked = new Map<Kind, Set<string>>();
+  const asked = new FactKeys();
   let part: FactKey[] = [];
   let count = 0;
   let loading = Promise.resolve();
@@ -101,11 +105,10 @@ async function loadInParts(executions: readonly BlockExecution[], load: FactLoad
     loading.catch(() => undefined); // reported when all are awaited
   };
   for (const execution of executions) {
-    for (const fact of execution.scout()) {
-      const keys = asked.get(fact.kind) ?? new Set();
-      if (!keys.has(fact.key)) part.push(fact);
-      asked.set(fact.kind, keys.add(fact.key));
-    }
+    const lacking = new FactKeys();
+    execution.scout(lacking);
+    for (const fact of lacking) if (!asked.has(fact)) part.push(fact);
+    asked.addAll(lacking);
     if (part.length > FACTS_PER_LOAD) begin();
     await turn();
   }

@@ -21,7 +21,8 @@ import { type Rules, spellingAt } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
 import { Effects, LOOKED, noLooks, type Used } from '../state/effects.ts';
-import { type FactKey, Missing } from '../state/facts.ts';
+import { FactKeys } from '../state/fact-keys.ts';
+import { Missing } from '../state/facts.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
 import { Scouting } from '../state/scouting.ts';
@@ -35,8 +36,8 @@ import { Progress } from './progress.ts';
 import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Unit } from './unit.ts';
 
 /**
- * Most facts that are collected before they are loaded. Thousands of actions may lack the same ones: those of all
- * holders of a token.
+ * Most facts that are collected before they are loaded, those counted again that several units lack: thousands of
+ * actions may lack those of all holders of a token.
  */
 const MOST_LACKING = 50_000;
 
@@ -123,11 +124,11 @@ export class BlockExecution {
    * @param until a time of performance.now()
    * @returns the facts to load before it can go on, none when the time was over; null when the block is done
    */
-  advance(until = Number.POSITIVE_INFINITY): readonly FactKey[] | null {
+  advance(until = Number.POSITIVE_INFINITY): FactKeys | null {
     let begun = performance.now();
     this.#view.respell(spellingAt(this.#rules, this.#block.height));
     for (let unit = this.#pending.at(-1); unit; unit = this.#pending.at(-1)) {
-      if (begun >= until) return [];
+      if (begun >= until) return new FactKeys();
       this.#progress.begin(this.#block.height, unit);
       const { effects, work, ms } = this.#begun ?? this.#begin(unit);
       this.#begun = undefined;
@@ -135,7 +136,7 @@ export class BlockExecution {
         const done = runUntil(work, until);
         if (done === undefined) {
           this.#begun = { effects, work, ms: ms + performance.now() - begun };
-          return [];
+          return new FactKeys();
         }
         const outcome = done.result;
         if (outcome && !outcome.isEmpty) this.#commit(effects, outcome);
@@ -149,7 +150,7 @@ export class BlockExecution {
         begun = ended;
       } catch (caught) {
         if (!(caught instanceof Missing)) throw caught;
-        return [...caught.keys, ...this.#lackedBy(unit)];
+        return this.#lackedBy(unit, caught);
       }
     }
     return null;
@@ -161,13 +162,14 @@ export class BlockExecution {
   }
 
   /**
-   * Returns the facts that a unit lacks besides the one that stopped it. One load then brings thousands, instead of one
-   * attempt each.
+   * Returns the facts that a unit lacks: those that stopped it, and others. One load then brings thousands, instead of
+   * one attempt each.
    */
-  #lackedBy(unit: Unit): readonly FactKey[] {
+  #lackedBy(unit: Unit, { keys }: Missing): FactKeys {
     const scouting = new Scouting(this.#view, this.#used, ++this.#attempts > PATIENT_ATTEMPTS);
     const until = performance.now() + SCOUTING_MS;
     scouting.try((effects) => runUntil(this.#carryOut(unit, effects), until));
+    scouting.lacking.addAll(keys);
     return scouting.lacking;
   }
 
@@ -192,37 +194,37 @@ export class BlockExecution {
   }
 
   /**
-   * Returns the facts that the block's next units lack, each tried by itself on the present view. Once they are loaded,
+   * Adds the facts that the block's next units lack, each tried by itself on the present view. Once they are loaded,
    * some may lack further facts that they did not reach. What is not tried in time is left to its own attempts.
    */
-  scout(): FactKey[] {
-    const lacking = [
-      ...this.#view.missing([
+  scout(lacking: FactKeys): void {
+    lacking.addAll(
+      this.#view.missing([
         { kind: 'cooling', key: String(this.#block.height) },
         { kind: 'openPolls', key: OPEN_POLLS }
       ])
-    ];
+    );
     let used = this.#used.units;
-    let parts = 0;
+    let [parts, found] = [0, 0];
     const until = performance.now() + SCOUTING_MS;
     const isOver = (count: number) => count >= MOST_LACKING || performance.now() >= until;
-    for (let at = this.#pending.length - 1; at >= 0 && !isOver(lacking.length); at--) {
+    for (let at = this.#pending.length - 1; at >= 0 && !isOver(found); at--) {
       const unit = this.#pending[at]!;
       if (unit.kind !== 'transaction' && ++parts > MOST_PARTS) break;
       if (this.#scouted.has(unit)) continue;
       const commands =
         unit.kind === 'transaction' ? commandsOf(unit.transaction) : unit.kind === 'command' ? [unit] : [];
-      const missing: FactKey[] = [];
+      const missing = new FactKeys();
       for (const command of commands) {
-        if (isOver(lacking.length + missing.length)) break;
+        if (isOver(found + missing.size)) break;
         used += this.#addMissing(command, used, missing, until);
       }
       if (unit.kind === 'system') used += this.#tryAt(used, missing, (effects) => this.#runner.system(unit, effects));
-      const isWhole = missing.length === 0 || (commands.length > 0 && commands.every(isGuessed));
-      if (isWhole && !isOver(lacking.length + missing.length)) this.#scouted.add(unit);
-      append(lacking, missing);
+      found += missing.size;
+      const isWhole = missing.size === 0 || (commands.length > 0 && commands.every(isGuessed));
+      if (isWhole && !isOver(found)) this.#scouted.add(unit);
+      lacking.addAll(missing);
     }
-    return lacking;
   }
 
   /**
@@ -254,7 +256,7 @@ export class BlockExecution {
    * Adds the facts that a command lacks. @returns the units that it would use, so that commands beyond the block's room
    * are not tried
    */
-  #addMissing(unit: CommandUnit, used: number, missing: FactKey[], until: number): number {
+  #addMissing(unit: CommandUnit, used: number, missing: FactKeys, until: number): number {
     const { source } = unit.transaction;
     const { fields } = this.#runner.actionOf(unit.command, 0, 0, source);
     const tick = fields.get('TICK') || fields.get('GIVE_TICK');
@@ -264,16 +266,16 @@ export class BlockExecution {
       ...(destination === '' ? [] : [{ kind: 'addressId', key: destination } as const]),
       ...(tick === '' ? [] : transferFacts(tick, source, destination))
     ]);
-    append(missing, guessed);
+    missing.addAll(guessed);
     if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return 1;
     return this.#tryAt(used, missing, (effects) => runUntil(this.#runner.command(unit, effects), until));
   }
 
   /** Adds the facts that some work lacks after other work. @returns the units that it would use */
-  #tryAt(used: number, missing: FactKey[], run: (effects: Effects) => unknown): number {
+  #tryAt(used: number, missing: FactKeys, run: (effects: Effects) => unknown): number {
     const scouting = new Scouting(this.#view, { units: used, looks: this.#used.looks });
     scouting.try(run);
-    append(missing, scouting.lacking);
+    missing.addAll(scouting.lacking);
     return scouting.used;
   }
 

@@ -41,8 +41,8 @@ interface Asked {
 
 /** Dispensers that may refuse one payment on record. Further ones that would are passed over. */
 const MOST_REFUSALS = 10;
-/** Dispensers whose facts are loaded together. */
-const DISPENSERS_PER_LOAD = 200;
+/** Dispensers whose facts are loaded together at first; then as many as the payment has passed over. */
+const DISPENSERS_AT_FIRST = 200;
 /** Units of a dispense, which makes as many rows as three actions. */
 const UNITS = 2;
 const NONE_ASKED: Asked = { group: 0, last: 0, dispensers: 0, empty: 0, refused: 0, passed: 0, isServed: false };
@@ -65,7 +65,7 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
       for (let at = asked; ; ) {
         const found = nextAt(payment, at, step);
         if (!found) return false;
-        requestAhead(found.entry, step);
+        requestAhead(found.entry, at.passed, step);
         const dispenser = step.ledger.offer('dispenser', found.entry.index)!;
         const isFull = isBlockFull(step);
         if (at.isServed && isFull) return false;
@@ -99,13 +99,14 @@ export function dispense(payment: Payment, asked = NONE_ASKED): SystemAction {
   };
 }
 
-/** Requests a dispenser with those behind it, for one load. */
-function requestAhead({ index, place }: Entry, { ledger }: Step): void {
+/** Requests a dispenser with those behind it, for one load: the more were passed over, the more. */
+function requestAhead({ index, place }: Entry, passed: number, { ledger }: Step): void {
   if (!ledger.lacks([offerFact(index)])) return;
   const wanted: FactKey[] = [];
+  const most = Math.max(DISPENSERS_AT_FIRST, passed);
   for (const { index: next } of ledger.offersAt(place!, (other) => other.index < index)) {
     wanted.push(offerFact(next));
-    if (wanted.length === DISPENSERS_PER_LOAD) break;
+    if (wanted.length === most) break;
   }
   ledger.request(wanted);
 }

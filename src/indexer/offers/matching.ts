@@ -15,8 +15,8 @@ const COINPAY_TERM_S = 7_200;
 /** Id for the chain's own coin in `order_matches`. */
 const NO_TICK = 0;
 
-/** Makers whose facts are loaded together. */
-const MAKERS_PER_LOAD = 200;
+/** Makers whose facts are loaded together at first; then as many as the trade has passed over. */
+const MAKERS_AT_FIRST = 200;
 
 /**
  * Most trades with lists that one trade passes over where limits hold. After that it looks at those without lists only.
@@ -109,6 +109,7 @@ function* makersOf(
   const plain = ledger.offersAt(places.plain, isTaken)[Symbol.iterator]();
   const listed = ledger.offersAt(places.listed, isTaken)[Symbol.iterator]();
   let [first, second] = [plain.next(), listed.next()];
+  let seen = 0;
   for (;;) {
     if (isListedSeen()) second = { done: true, value: undefined };
     const isListed = !second.done && (first.done === true || compareMakers(second.value, first.value) < 0);
@@ -118,6 +119,7 @@ function* makersOf(
       requestMakers(isListed ? places.listed : places.plain, entry);
     }
     yield { entry, isListed };
+    seen += 1;
     if (isListed) second = listed.next();
     else first = plain.next();
   }
@@ -125,9 +127,10 @@ function* makersOf(
   /** Requests the facts of a maker and of those behind it. */
   function requestMakers(place: string, begin: Entry): void {
     const wanted: FactKey[] = [];
+    const most = Math.max(MAKERS_AT_FIRST, seen);
     let makers = 0;
     for (const maker of ledger.offersAt(place, (other) => compareMakers(other, begin) < 0)) {
-      if (!meets(maker) || makers === MAKERS_PER_LOAD) break;
+      if (!meets(maker) || makers === most) break;
       if (maker.source === taker.source) continue;
       makers++;
       for (const fact of factsOf(maker, taker)) wanted.push(fact);

@@ -1,4 +1,5 @@
 import { Effects, type Used } from './effects.ts';
+import { FactKeys } from './fact-keys.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing } from './facts.ts';
 import type { View } from './view.ts';
 
@@ -7,16 +8,23 @@ const GUESSED: ReadonlySet<Kind> = new Set([
   ...(['addressId', 'awaitedMatches', 'balance', 'gate', 'preferences', 'sleep'] as const)
 ]);
 
+/** Most facts that one try collects. The rest is found after these are loaded. */
+const MOST_FACTS = 200_000;
+/** Longest time from the first fact that a try lacks to the last one that it collects. */
+const MOST_MS = 1_000;
+
 /**
  * Finds the facts that an action reads, without an effect.
  *
  * If a fact of some kinds is not in memory, the action goes on as if it were absent. So one load brings the facts that
- * the action would otherwise miss one by one.
+ * the action would otherwise miss one by one. A try ends when it has collected as many as it may, or for as long.
  */
 export class Scouting extends Effects {
   /** Facts that were read and are not in memory. */
-  readonly lacking: FactKey[] = [];
+  readonly lacking = new FactKeys();
   readonly #isBold: boolean;
+  /** Time of performance.now() at which no more is collected; undefined before the first fact. */
+  #until: number | undefined;
 
   /**
    * @param isBold whether a fact of any kind is taken as absent. The action may then read facts that it does not need,
@@ -38,16 +46,29 @@ export class Scouting extends Effects {
 
   override request(keys: readonly FactKey[]): void {
     const missing = this.view.missing(keys);
-    for (const fact of missing) this.lacking.push(fact);
+    for (const fact of missing) this.#collect(fact);
     if (missing.some(({ kind }) => !this.#isGuessed(kind))) throw new Missing(missing);
+  }
+
+  /** Returns whether some of these facts have to be loaded, and were not requested yet. */
+  override lacks(keys: readonly FactKey[]): boolean {
+    return this.view.missing(keys).some((fact) => !this.lacking.has(fact));
   }
 
   protected override read<K extends Kind>(kind: K, key: string): Facts[K] {
     const found = this.view.find(kind, key);
     if (found !== undefined) return found;
-    this.lacking.push({ kind, key });
+    this.#collect({ kind, key });
     if (!this.#isGuessed(kind)) throw new Missing([{ kind, key }]);
     return ABSENT[kind];
+  }
+
+  /** Notes a fact that is not in memory. @throws {Missing} when the try ends with it */
+  #collect(fact: FactKey): void {
+    this.lacking.add(fact);
+    const now = performance.now();
+    this.#until ??= now + MOST_MS;
+    if (this.lacking.size >= MOST_FACTS || now >= this.#until) throw new Missing([fact]);
   }
 
   #isGuessed(kind: Kind): boolean {

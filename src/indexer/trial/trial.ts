@@ -12,6 +12,7 @@ import { isRefusal, VALID } from '../rules/action-definition.ts';
 import { runUntil } from '../rules/parts.ts';
 import { type Rules, spellingAt } from '../rules/rules.ts';
 import { Effects, LOOKED, noLooks, type Used } from '../state/effects.ts';
+import type { FactKeys } from '../state/fact-keys.ts';
 import { type FactKey, Missing, type PriceRound } from '../state/facts.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
 import type { Output } from '../state/payment.ts';
@@ -177,13 +178,15 @@ class TrialRun {
         throw new PlatformError('TRIAL_TOO_LONG', { reason: `the action takes more than ${MOST_MS} ms to judge` });
       } catch (caught) {
         if (!(caught instanceof Missing)) throw caught;
-        await this.#load([...caught.keys, ...this.#lackedBy(unit)]);
+        const lacking = this.#lackedBy(unit);
+        lacking.addAll(caught.keys);
+        await this.#load([...lacking]);
       }
     }
   }
 
   /** Returns the other facts that a command lacks, so that one load brings them. */
-  #lackedBy(unit: CommandUnit): readonly FactKey[] {
+  #lackedBy(unit: CommandUnit): FactKeys {
     const scouting = new Scouting(this.#view, this.#used);
     scouting.try((effects) => runUntil(this.#runner.command(unit, effects), this.#until));
     return scouting.lacking;

@@ -4,6 +4,7 @@ import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
 import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
+import { FactKeys } from '../../../src/indexer/state/fact-keys.ts';
 import { withMost } from '../../../src/indexer/state/holding.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { PIECES } from '../../support/cost/pieces.ts';
@@ -604,6 +605,7 @@ test('what a block lacks is loaded in parts, however many actions lack the same'
     return { hash: String(at), source: `S${at}`, fee: null, data };
   });
   const block = { height: 1, time: 1, hash: '', transactions };
-  const lacking = new BlockExecution(new View({ isWhole: false }), TEST_RULES, block, timesOf([1])).scout();
-  assert.ok(lacking.length >= 50_000 && lacking.length < 51_000, `${lacking.length} facts`);
+  const lacking = new FactKeys();
+  new BlockExecution(new View({ isWhole: false }), TEST_RULES, block, timesOf([1])).scout(lacking);
+  assert.ok(lacking.size >= 50_000 && lacking.size < 51_000, `${lacking.size} facts`);
 });

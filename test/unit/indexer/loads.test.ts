@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_LIMITS } from '../../../src/coin/limits.ts';
+import { DEFAULT_LIMITS, NO_LIMITS } from '../../../src/coin/limits.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
+import type { Rules } from '../../../src/indexer/rules/rules.ts';
+import { noLooks } from '../../../src/indexer/state/effects.ts';
 import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
+import { Scouting } from '../../../src/indexer/state/scouting.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
@@ -11,7 +14,8 @@ const RULES = { ...TEST_RULES, readAddress: (text: string) => (/^[A-Z]\d*$/.test
 const SETS = ['holders', 'holdings', 'owned', 'voters', 'delegators'] as const;
 const [FEW, MANY] = [20, 400];
 
-const repeat = (count: number, text: (place: number) => string) => Array.from({ length: count }, (_, at) => text(at));
+const repeat = <T>(count: number, make: (place: number) => T): T[] =>
+  Array.from({ length: count }, (_, at) => make(at));
 const batches = (texts: readonly string[]) =>
   Array.from(
     { length: Math.ceil(texts.length / 250) },
@@ -29,17 +33,21 @@ function blockOf(ledger: MemoryLedger, texts: readonly (string | readonly [sourc
 }
 
 /**
- * Runs a block by a view that has nothing but the live offers in memory. @param loaded gets the number of
- * loaded facts of each kind @returns how often facts were loaded
+ * Runs a block by a view that has nothing but the book of live offers in memory. @param loaded gets the number of
+ * loaded facts of each kind @param isRestart whether the offers are in memory as well @returns how often facts were
+ * loaded
  */
 async function loadsOf(
   ledger: MemoryLedger,
   block: ReturnType<typeof blockOf>,
   loaded = new Map<Kind, number>(),
-  rules = RULES
+  rules: Rules = RULES,
+  isRestart = false
 ): Promise<number> {
   const view = new View({ isWhole: false });
-  for (const offer of ledger.offers) view.book.put(offer);
+  for (const offer of ledger.offers)
+    if (isRestart) view.loadOffer(String(offer.index), offer);
+    else view.book.put(offer);
   view.hasAllOffers = true;
   let loads = 0;
   const load = async (keys: readonly FactKey[]) => {
@@ -149,6 +157,90 @@ for (const [name, { before, text }] of Object.entries(CASES))
     const [few, many] = loads;
     assert.ok(many! <= few! + 2 && many! <= 12, `${few} loads for ${FEW} parts, ${many} for ${MANY}`);
   });
+
+/** Rules of a block below the heights of limits and of the rules that came with them. */
+const UNBOUNDED: Rules = {
+  ...RULES,
+  limitsAt: () => NO_LIMITS,
+  isActive: (name, height) =>
+    !['DISPENSER_LIMITS', 'EXACT_AMOUNTS', 'FAIR_FILLS', 'LIMITS'].includes(name) && RULES.isActive(name, height)
+};
+const TOKENS_OF_TWO = ['ISSUE|0|XXXX|0|0|0||10000000', 'ISSUE|0|YYYY|0|0|8', 'LIST|0|2||C'];
+const MINT = ['B', 'MINT|0|YYYY|10'] as const;
+const TAKER = [['B', 'ORDER|0|BTC|YYYY|1|0|BTC|XXXX|1']] as const;
+
+/** Blocks that make many offers whom the last text passes over, and that text. */
+const PASSED_OVER = {
+  // 0.5 is no amount of the token any more.
+  'ORDER, many makers': {
+    before: (count: number) => [
+      TOKENS_OF_TWO,
+      batches(repeat(count, () => 'ORDER|0|BTC|XXXX|1|0|BTC|YYYY|0.5')),
+      ['ISSUE|0|YYYY|||0', MINT]
+    ],
+    ...{ text: TAKER, rules: RULES }
+  },
+  'ORDER, many makers that exclude it, without limits': {
+    before: (count: number) => [
+      [...TOKENS_OF_TWO, MINT],
+      batches(repeat(count, () => 'ORDER|0|BTC|XXXX|1|0|BTC|YYYY|1||||3'))
+    ],
+    ...{ text: TAKER, rules: UNBOUNDED }
+  },
+  'payment, many dispensers': {
+    before: (count: number) => [
+      ['ISSUE|0|XXXX|0|0|0||10000000', 'ISSUE|0|PAYT|0|0|0||1000'],
+      batches(repeat(count, () => 'DISPENSER|0|BTC|XXXX|1|0|1|BTC|PAYT|1'))
+    ],
+    ...{ text: ['SEND|0|PAYT|1|A'], rules: RULES }
+  }
+};
+
+for (const [name, { before, text, rules }] of Object.entries(PASSED_OVER))
+  for (const isRestart of [false, true])
+    test(`${name} ${isRestart ? 'after a restart' : 'not in memory'}: the facts are asked for once, in few loads`, async () => {
+      const [loads, facts]: [number[], number[]] = [[], []];
+      for (const count of [500, 4_000]) {
+        const ledger = new MemoryLedger(100, rules);
+        for (const texts of before(count)) ledger.run(blockOf(ledger, texts));
+        const loaded = new Map<Kind, number>();
+        loads.push(await loadsOf(ledger, blockOf(ledger, text), loaded, rules, isRestart));
+        facts.push(loaded.values().reduce((sum, each) => sum + each) / count);
+      }
+      assert.ok(loads[1]! <= loads[0]! + 5 && loads[1]! <= 20, `${loads.join(', then ')} loads`);
+      assert.ok(Math.max(...facts) < 1.5, `${facts.join(', then ')} facts for each`);
+    });
+
+test('a try collects a fact once, and ends with the number of facts that it may collect', (context) => {
+  context.mock.method(performance, 'now', () => 0); // its time would end it on a busy machine
+  const used = { units: 0, looks: noLooks() };
+  const keysOf = (count: number) => repeat(count, (at) => ({ kind: 'addressId', key: `C${at}` }) as const);
+  const scouting = new Scouting(new View({ isWhole: false }), used);
+  scouting.try((effects) => {
+    for (let time = 0; time < 3; time++) effects.request(keysOf(1_000));
+    assert.equal(effects.get('addressId', 'C7'), null);
+    assert.ok(!effects.lacks(keysOf(1_000)) && effects.lacks(keysOf(1_001)));
+  });
+  assert.equal(scouting.lacking.size, 1_000);
+  scouting.try((effects) => {
+    effects.request(keysOf(300_000));
+    assert.fail('it goes on');
+  });
+  assert.equal(scouting.lacking.size, 200_000);
+});
+
+test('a try of a system action ends after a second of collecting', (context) => {
+  const scouting = new Scouting(new View({ isWhole: false }), { units: 0, looks: noLooks() });
+  let now = 5_000;
+  context.mock.method(performance, 'now', () => now);
+  scouting.try((effects) => {
+    for (let at = 0; at < 100; at++) {
+      effects.get('addressId', `C${at}`);
+      now += 100;
+    }
+  });
+  assert.equal(scouting.lacking.size, 11);
+});
 
 test('a delegation that ended counts as no look at a vote, whether or not it is in memory', async () => {
   const ledger = new MemoryLedger(100, RULES);

@@ -9,6 +9,7 @@ import {
   LogController
 } from 'fastify';
 import type { FrameConfig } from '../config/service.ts';
+import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RequestMetrics } from '../observe/metrics/metrics.ts';
 import { type AddressReader, createAddressReader, createPeerReader } from './address.ts';
@@ -34,6 +35,7 @@ import { probeRoutes } from './routes/probes.ts';
 import { jsonRpc, type RpcOptions } from './rpc/json-rpc.ts';
 import { describeMethods } from './rpc/openrpc.ts';
 import { HeldBodies } from './stream/held-bodies.ts';
+import { RequestBodies } from './stream/request-bodies.ts';
 import { Turns } from './turns.ts';
 import { type CountWrongKey, countRefusedKeys, wrongKeyCounter } from './wrong-keys.ts';
 
@@ -61,8 +63,7 @@ export interface FrameParts {
   readonly budget: WorkBudget;
   /** At what callers ask for. */
   readonly turns: Turns;
-  /** Those that their readers or senders have not ended. */
-  readonly bodies: HeldBodies;
+  readonly requestBodies: RequestBodies;
 }
 
 /** A service, as a list of what it has. */
@@ -133,9 +134,11 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   });
   const turns = new Turns({ atOnce: service.rpc?.atOnce ?? AT_ONCE });
   const countWrongKey = wrongKeyCounter(authenticator, clientLimiter, metrics);
-  const bodies = new HeldBodies();
-  const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns, bodies };
+  const answers = new HeldBodies();
+  const requestBodies = new RequestBodies({ addressOf, authenticator });
+  const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns, requestBodies };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
+  readJson(app, requestBodies);
 
   const hosts = new Hosts(config.PUBLIC_HOSTS, config.CORS_ORIGINS);
   app.addHook('onRequest', async ({ raw, headers }) => {
@@ -161,7 +164,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache');
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
     if (isWhole && !authenticator.admits(headers, false)) budget.charge(addressOf(raw), { bytes: payload.length });
-    return await bodies.hold(addressOf(raw), reply, payload);
+    return await answers.hold(addressOf(raw), reply, payload);
   });
   app.setErrorHandler(errorHandler({ withCode: service.documentation.codesAlways ? 'always' : true }));
   app.setNotFoundHandler(async (_, reply) => refuse(service, reply, 404, 'not found'));
@@ -172,6 +175,18 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   metrics.tellReadiness(READINESS, service.readiness);
   endGracefully(app, config.SHUTDOWN_GRACE_MS);
   return app;
+}
+
+/** Fastify's own reader keeps a body in the pieces in which it came, and counts none. */
+function readJson(app: FastifyInstance, bodies: RequestBodies): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', (request, payload, done) => {
+    bodies.read(request, payload, request.routeOptions.bodyLimit ?? BODY_LIMIT_BYTES).then((text) => {
+      if (text === null) done(new PlatformError('REQUEST_INVALID', { reason: 'the body is not UTF-8' }), undefined);
+      else void parse(request, text, done);
+    }, done);
+  });
 }
 
 /** Says at the start that a key can be guessed. */

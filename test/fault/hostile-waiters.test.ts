@@ -3,15 +3,21 @@ import { EventEmitter, once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type FastifyReply, fastify } from 'fastify';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import Type from 'typebox';
+import { createFrame } from '../../src/service/frame.ts';
 import { rpcMethod } from '../../src/service/rpc/method.ts';
 import { HeldBodies } from '../../src/service/stream/held-bodies.ts';
 import { atEnd } from '../support/cleanup.ts';
-import { openRpc } from '../support/frame.ts';
+import { definitionOf, openRpc } from '../support/frame.ts';
 import { until } from '../support/listener.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
+
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc') as () => void;
 
 describe('ANSWERS_WAITING', () => {
   const PAGE = `/snapshot-rows/${AT}/index_addresses`;
@@ -173,6 +179,27 @@ describe('bodies of strangers in memory', () => {
     for (let n = 0; n < 50; n++) await bodies.take('c', holder(), shared);
   });
 
+  test('a body that is taken at less than 256 KiB a second gives way, though something of it is taken all the time', async (t) => {
+    let now = 0;
+    t.mock.method(performance, 'now', () => now);
+    const bodies = new HeldBodies({ patienceMs: 60_000 });
+    let ended = 0;
+    const holder = { destroyed: false, destroy: () => ended++ };
+    const slow = await bodies.take('a', holder, { length: 16 * 2 ** 20 });
+    const pass = async (ms: number) => {
+      now += ms;
+      slow.progress(1_000);
+      await sleep(250);
+    };
+    await pass(60_000);
+    const next = bodies.take('a', holder, { length: 100_000 });
+    await pass(5_900);
+    assert.equal(ended, 0, '16 MiB may take 64 s, and the first two count for nothing');
+    await pass(200);
+    assert.equal(ended, 1);
+    await next;
+  });
+
   test('a prefix of which each address holds one body gives way to an address that holds none', async () => {
     const bodies = new HeldBodies({ mostBytes: 1e6, graceMs: 0, patienceMs: 100 });
     let ended = 0;
@@ -180,6 +207,67 @@ describe('bodies of strangers in memory', () => {
     for (let n = 0; n < 10; n++) await bodies.take(`2001:db8:7:${n}::/64`, holder(), { length: 100_000 });
     await bodies.take('198.51.100.1', holder(), { length: 100_000 });
     assert.equal(ended, 1);
+  });
+
+  test('bodies of requests that never end: an address has a part, more of it wait, and the rest is told to come later', async () => {
+    const run = async () => 'done';
+    const app = openRpc({ methods: { ask: rpcMethod({ summary: 'A', result: Type.String(), write: false, run }) } });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    atEnd(() => app.close());
+    const place = `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const call = JSON.stringify({ jsonrpc: '2.0', method: 'ask', id: 1, note: 'x'.repeat(90_000) });
+    const said = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${call.length}\r\n\r\n${call}`;
+    const endless = said.slice(0, -1);
+    const clients = await Promise.all(Array.from({ length: 95 }, () => RawClient.open(place)));
+    let refused = 0;
+    for (const client of clients) {
+      client.say(endless);
+      client.status().then(
+        (status) => {
+          if (status === 503) refused++;
+        },
+        () => undefined
+      );
+    }
+    await until(() => refused >= 95 - 2 - 23, 'two are read, and 2 MiB wait');
+    assert.equal(await (await RawClient.open(place, { from: '127.0.0.3' })).say(said).status(), 200);
+    for (const { socket } of clients) socket.destroy();
+    for (let status = 503, end = Date.now() + 10_000; status !== 200; ) {
+      assert.ok(Date.now() < end, 'the address is served again');
+      status = await (await RawClient.open(place)).say(said).status();
+    }
+  });
+
+  test('a body that comes in pieces of a byte is in one piece of memory, by whichever route', async (t) => {
+    const routes = (app: FastifyInstance) =>
+      void app.post('/note', { bodyLimit: 60_000, config: { open: true } }, async () => 'noted');
+    const app = createFrame(definitionOf({ routes }));
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    atEnd(() => app.close());
+    const place = `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const head =
+      'POST /note HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const said = Buffer.from(head + '1\r\n \r\n'.repeat(30_000));
+    const heapNow = () => {
+      gc();
+      const { heapUsed, external } = process.memoryUsage();
+      return heapUsed + external;
+    };
+    const read: Socket[] = [];
+    app.server.on('connection', (socket: Socket) => read.push(socket));
+    const clients = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => RawClient.open(place, { from: `127.0.0.${n + 2}` }))
+    );
+    for (const client of clients) client.say(said);
+    await until(() => read.length === 8 && read.every((socket) => socket.bytesRead === said.length), 'all have come');
+    await sleep(500);
+    const held = heapNow();
+    for (const { socket } of clients) socket.destroy();
+    await until(() => read.every(({ closed }) => closed), 'they are gone');
+    await sleep(100);
+    const each = (held - heapNow()) / 8 / 1_024;
+    t.diagnostic(`${each.toFixed(0)} KiB each`);
+    assert.ok(each < 400, `${each.toFixed(0)} KiB each`);
   });
 
   test('ten thousand answers of ten thousand networks that are not taken cost little', async (t) => {

@@ -6,6 +6,8 @@ export type Taking = 'at once' | 'slowly' | 'never';
 /** What a stranger says on each connection, and does with the answers. */
 export interface Crowd {
   readonly connections: number;
+  /** Addresses that they come from, one after the other; default 1. */
+  readonly addresses?: number;
   /** Said first, one after the other by whichever connection is next; as latin1. */
   readonly says: readonly string[];
   /** Said again each second while a connection lasts. */
@@ -17,7 +19,7 @@ export type AnswerCrowdAsk =
   | { readonly type: 'begin'; readonly port: number; readonly crowd: Crowd }
   | { readonly type: 'end' };
 
-const STRANGER = '127.0.0.2';
+const STRANGER = 2;
 const SLOW_BYTES = 16_384;
 const SLOW_MS = 50;
 const AGAIN_MS = 1_000;
@@ -28,8 +30,9 @@ let said = 0;
 /** Asks again and again; a slow reader takes 300 kB a second. */
 function ask(port: number, crowd: Crowd): void {
   if (isOver) return;
-  const { says, again, taking } = crowd;
-  const socket = connect({ host: '127.0.0.1', port, localAddress: STRANGER });
+  const { says, again, taking, addresses = 1 } = crowd;
+  const localAddress = `127.0.0.${STRANGER + (said % addresses)}`;
+  const socket = connect({ host: '127.0.0.1', port, localAddress });
   const timers: NodeJS.Timeout[] = [];
   socket.on('error', () => undefined);
   socket.on('close', () => {

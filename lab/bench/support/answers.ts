@@ -10,6 +10,8 @@ const ROWS = 1_500;
 const PROOF_BYTES = 20_000;
 const CALLS = 40;
 const CONNECTIONS = 200;
+const ENDLESS = { connections: 285, addresses: 3 } as const;
+const BODY_BYTES = 95_000;
 
 const call = (id: number, limit: number) => ({ jsonrpc: '2.0', id, method: 'getpricesnapshots', params: { limit } });
 
@@ -43,7 +45,8 @@ export async function measureAnswers(): Promise<Figure[]> {
         says: [post(Array.from({ length: CALLS }, (_, id) => call(id, ROWS)))],
         taking: 'at once'
       },
-      'slow readers': { connections: CONNECTIONS, says: [post(call(1, ROWS))], taking: 'slowly' }
+      'slow readers': { connections: CONNECTIONS, says: [post(call(1, ROWS))], taking: 'slowly' },
+      'bodies without end': { ...ENDLESS, says: [post('x'.repeat(BODY_BYTES)).slice(0, -1)], taking: 'at once' }
     }
   );
   hub.end();

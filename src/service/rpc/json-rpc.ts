@@ -6,12 +6,12 @@ import type { Authenticator } from '../auth.ts';
 import { tellFailure } from '../errors.ts';
 import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit, limitDocuments } from '../limits.ts';
-import type { HeldBodies } from '../stream/held-bodies.ts';
+import type { RequestBodies } from '../stream/request-bodies.ts';
 import { Turns } from '../turns.ts';
 import type { CountWrongKey } from '../wrong-keys.ts';
 import { isLocalRequest } from './caller.ts';
 import { hasReply, type InTurn, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
-import { readExactBody } from './exact-body.ts';
+import { parseExactBody } from './exact-body.ts';
 import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
 import { type RpcCaller, type RpcMethod, rpcMethod } from './method.ts';
@@ -46,7 +46,7 @@ interface RpcDeps {
   readonly countWrongKey: CountWrongKey;
   readonly budget: WorkBudget;
   readonly turns: Turns;
-  readonly bodies: HeldBodies;
+  readonly requestBodies: RequestBodies;
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
@@ -78,7 +78,7 @@ const pathOf = (path: string) => (path.includes(':coin') ? { params: CodeSchema 
  */
 export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app,
-  { rpc, document, authenticator, addressOf, countWrongKey, budget, turns, bodies }
+  { rpc, document, authenticator, addressOf, countWrongKey, budget, turns, requestBodies }
 ) => {
   const { bodyLimitBytes, batchLimit = BATCH_LIMIT, serves } = rpc;
   const kept = new KeptResult(document);
@@ -94,9 +94,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(MEDIA_TYPES, async (request: FastifyRequest, body: AsyncIterable<Buffer>) => {
     const mostBytes = hasKey(request) ? bodyLimitBytes : Math.min(bodyLimitBytes, OPEN_BODY_BYTES);
-    const isKnown = authenticator.admits(request.headers, false);
-    const take = (whole: Pick<Buffer, 'length'>) => bodies.take(addressOf(request.raw), request.raw, whole);
-    return await readExactBody(body, request.headers['content-length'], mostBytes, isKnown ? undefined : take);
+    return parseExactBody(await requestBodies.read(request, body, mostBytes));
   });
   app.setErrorHandler(async (caught: FastifyError | PlatformError, request, reply) => {
     const [status, body] = refusalOf(caught, bodyLimitBytes);

@@ -82,9 +82,6 @@ function kindOf({ code, status }: PlatformError): RpcCode {
   return status < 500 && !OF_THE_CHAIN.has(code) ? 'INVALID_PARAMS' : 'INTERNAL_ERROR';
 }
 
-/** Node's word for a request whose connection ended before its body did: no failure of this service. */
-const CALLER_LEFT = 'ECONNRESET';
-
 /** The reply to a request that never became a call. */
 export function refusalOf(
   caught: FastifyError | PlatformError,
@@ -100,7 +97,7 @@ export function refusalOf(
     return [413, failure(null, 'INVALID_REQUEST', `request body is larger than ${bodyLimitBytes} bytes`)];
   if (caught instanceof errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE)
     return [415, failure(null, 'INVALID_REQUEST', 'send Content-Type: application/json')];
-  const status = caught.statusCode ?? (caught.code === CALLER_LEFT ? 400 : 500);
+  const status = caught.statusCode ?? 500;
   if (status < 500) return [status, failure(null, 'INVALID_REQUEST', 'invalid request')];
   return [status, failure(null, 'INTERNAL_ERROR', 'internal error', { code: 'INTERNAL' })];
 }

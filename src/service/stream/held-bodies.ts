@@ -13,10 +13,12 @@ const LARGE_BYTES = 128 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 /** How much bodies may hold, and for how long. */
-interface BodyLimits {
+export interface BodyLimits {
   /** Of all bodies that are not taken to their end, and of those of one address; twice as much may wait for room. */
   readonly mostBytes: number;
   readonly shareBytes: number;
+  /** Of those of one network that wait for room; default: as many as an address may hold. */
+  readonly waitShareBytes?: number;
   /** How long a body waits for room. */
   readonly patienceMs: number;
   /** Over all of its time a body that others wait for must be taken at so many bytes a second, */
@@ -105,12 +107,12 @@ export class HeldBodies {
   }
 
   async #wait(address: string, holder: Holder, body: Held['body']): Promise<void> {
-    const { mostBytes, shareBytes, patienceMs } = this.#limits;
+    const { mostBytes, shareBytes, waitShareBytes = shareBytes, patienceMs } = this.#limits;
     const network = prefixOf(address, 48);
     const before = this.#waiting.get(network) ?? 0;
     const all = this.#waitingBytes + body.length;
     // The second half is for those of whom nothing waits yet.
-    if (before > 0 && (before + body.length > shareBytes || all > mostBytes)) this.#refuse(address);
+    if (before > 0 && (before + body.length > waitShareBytes || all > mostBytes)) this.#refuse(address);
     if (all > 2 * mostBytes) this.#refuse(address);
     this.#waiting.set(network, before + body.length);
     this.#waitingBytes = all;

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { RawClient } from '../../support/raw-client.ts';
 import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
@@ -89,4 +90,30 @@ test('a hundred subscribers who resume far behind and read nothing cost the hub 
   const grown = (peakOf(hub.child.pid!) - before) / MB;
   t.diagnostic(`${grown.toFixed(0)} MB more`); // 22 on a busy machine
   assert.ok(grown < 64, `${grown.toFixed(0)} MB more`);
+});
+
+test('request bodies that never end, of three addresses, cost the hub a few pages of memory', async (t) => {
+  const { hub, url, ping } = await startFull();
+  const { host } = new URL(url);
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n';
+  const say = async (from: string, count: number) => {
+    const clients = await Promise.all(Array.from({ length: count }, () => RawClient.open(host, { from })));
+    t.after(() => clients.forEach(({ socket }) => void socket.destroy()));
+    for (const client of clients) client.say(head + ' '.repeat(95_000));
+  };
+  await say('127.0.0.5', 5);
+  await sleep(2_000);
+  const before = peakOf(hub.child.pid!);
+  for (const from of ['127.0.0.2', '127.0.0.3', '127.0.0.4']) await say(from, 95);
+  await sleep(2_000);
+  const grown = (peakOf(hub.child.pid!) - before) / MB;
+  t.diagnostic(`${grown.toFixed(0)} MB more`);
+  assert.ok(grown < 48, `${grown.toFixed(0)} MB more`);
+  const call = { jsonrpc: '2.0', method: 'getpricesnapshots', params: { limit: 1 }, id: 1, note: ' '.repeat(50_000) };
+  const headers = { 'content-type': 'application/json' };
+  const began = performance.now();
+  const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(call) });
+  assert.equal(answer.status, 200, await answer.text());
+  assert.ok(performance.now() - began < 2_000, 'another address has a share of its own');
+  assert.ok(await ping());
 });

@@ -4,6 +4,7 @@ import { PlatformError } from '../errors.ts';
 import { TransientMap } from '../transient-map.ts';
 import { databaseKey } from '../wire/data/database.ts';
 import type { AddressReader } from './address.ts';
+import { FairLine } from './fair-line.ts';
 import { databaseOf } from './parameters.ts';
 
 /** Different questions of one address about one database that may wait. */
@@ -24,13 +25,13 @@ interface Turn {
  * What an actor does one at a time is asked of it one at a time, so that its mailbox holds one question of a route and nothing is
  * done for callers that have left meanwhile.
  *
- * Addresses take turns, however many questions each has. Questions that are alike and wait have one answer, which is begun after
- * each of them was asked.
+ * Networks and addresses take turns, however many questions each has. Questions that are alike and wait have one answer, which is
+ * begun after each of them was asked.
  */
 export class FairQueue {
   readonly #addressOf: AddressReader;
-  /** By database and address; a database is there while it is asked something. */
-  readonly #waiting = new TransientMap<string, Map<string, Turn[]>>();
+  /** By database, which is there while it is asked something. */
+  readonly #waiting = new TransientMap<string, FairLine<Turn>>();
 
   constructor(addressOf: AddressReader) {
     this.#addressOf = addressOf;
@@ -43,25 +44,26 @@ export class FairQueue {
   async take<T>(request: FastifyRequest, question: string, work: () => Promise<T>): Promise<T> {
     const database = databaseKey(databaseOf(request));
     const address = this.#addressOf(request.raw);
-    const queues = this.#waiting.get(database);
-    const own = (queues?.get(address) ?? []).filter(isThere);
+    const line = this.#waiting.get(database);
+    const own = (line?.of(address) ?? []).filter(isThere);
     const questions = new Set(own.map((turn) => turn.question));
     if (questions.size >= MAX_QUESTIONS && !questions.has(question)) {
       const reason = `${questions.size} other questions of this address about ${database} wait for their turn`;
       throw new PlatformError('ANSWERS_WAITING', { reason });
     }
     const turn: Turn = { question, request, work, answer: Promise.withResolvers() };
-    if (queues) queues.set(address, [...own, turn]);
+    if (line) line.add(address, turn, isThere);
     else {
-      const begun = new Map([[address, [turn]]]);
+      const begun = new FairLine<Turn>();
+      begun.add(address, turn);
       this.#waiting.set(database, begun);
       void this.#serve(database, begun);
     }
     return turn.answer.promise as Promise<T>;
   }
 
-  async #serve(database: string, queues: Map<string, Turn[]>): Promise<void> {
-    for (let turns = takeNext(queues); turns.length > 0; turns = takeNext(queues)) {
+  async #serve(database: string, line: FairLine<Turn>): Promise<void> {
+    for (let turns = takeNext(line); turns.length > 0; turns = takeNext(line)) {
       const [first] = turns as [Turn];
       const began = performance.now();
       try {
@@ -70,36 +72,20 @@ export class FairQueue {
       } catch (caught) {
         for (const turn of turns) turn.answer.reject(caught);
       }
-      if (queues.size > 0) await sleep(Math.min(performance.now() - began, MAX_PAUSE_MS));
+      if (!line.isEmpty) await sleep(Math.min(performance.now() - began, MAX_PAUSE_MS));
     }
     this.#waiting.delete(database);
   }
 }
 
 /** The first question of the address whose turn it is, with all that are alike; none when nobody waits any more. */
-function takeNext(queues: Map<string, Turn[]>): readonly Turn[] {
-  for (const [address, [first, ...rest]] of queues) {
-    queues.delete(address);
-    if (rest.length > 0) queues.set(address, rest); // behind all others
-    if (!first) continue;
-    if (isThere(first)) return [first, ...takeAlike(queues, first)];
+function takeNext(line: FairLine<Turn>): readonly Turn[] {
+  for (let first = line.takeNext(); first !== undefined; first = line.takeNext()) {
+    const { question } = first;
+    if (isThere(first)) return [first, ...line.takeWhere((turn) => turn.question === question)];
     first.answer.reject(new PlatformError('ANSWERS_WAITING', { reason: 'the client has disconnected' })); // nobody hears it
   }
   return [];
-}
-
-function takeAlike(queues: Map<string, Turn[]>, { question }: Turn): readonly Turn[] {
-  const found: Turn[] = [];
-  for (const [address, turns] of [...queues]) {
-    const { alike = [], others = [] } = Object.groupBy(turns, (turn) =>
-      turn.question === question ? 'alike' : 'others'
-    );
-    found.push(...alike);
-    // The address keeps its turn.
-    if (others.length > 0) queues.set(address, others);
-    else queues.delete(address);
-  }
-  return found;
 }
 
 function isThere({ request }: Turn): boolean {

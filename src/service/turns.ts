@@ -1,12 +1,13 @@
 import { PlatformError } from '../errors.ts';
 import { TransientMap } from '../transient-map.ts';
+import { FairLine, networkOf } from './fair-line.ts';
 
 interface TurnsOptions {
   /** Works under way at once. */
   readonly atOnce: number;
   /** How long one may wait for its turn. */
   readonly patienceMs?: number;
-  /** Most waiting callers of one address. */
+  /** Most waiting callers of one address, and of one network. */
   readonly mostOfOne?: number;
   /** Most waiting callers of all addresses; default: as many as there are connections. */
   readonly mostWaiting?: number;
@@ -27,12 +28,12 @@ interface Waiting {
 }
 
 const PATIENCE_MS = 10_000;
-/** Connections of an address are bounded; those that a proxy brings are not. */
+/** Connections of an address are bounded; those that a proxy brings, and those of a network, are not. */
 const MAX_WAITING = 1_024;
 
 /**
- * Bounds how much is under way at once, and lets addresses take turns: each has as many turns as every other that waits, whatever
- * it asks, and none has all of them.
+ * Bounds how much is under way at once, and lets networks (IPv6 by /48) and their addresses take turns: each network has as many
+ * turns as every other that waits, whatever it asks, and none has all of them.
  */
 export class Turns {
   readonly #atOnce: number;
@@ -40,10 +41,9 @@ export class Turns {
   readonly #patienceMs: number;
   readonly #mostOfOne: number;
   readonly #mostWaiting: number;
-  /** Under way, by address. */
+  /** Under way, by network. */
   readonly #running = new TransientMap<string, number>();
-  /** By address; the one whose turn is next comes first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new FairLine<Waiting>();
   #count = 0;
   #waits = 0;
 
@@ -63,36 +63,37 @@ export class Turns {
   /** Does the work when it is the asker's turn. @throws {PlatformError} ANSWERS_WAITING; and what `work` throws */
   async take<T>(asker: Asker, work: () => Promise<T>): Promise<T> {
     const { address } = asker;
-    if (!this.#isFree(address) || this.#waiting.has(address)) await this.#wait(asker);
-    else this.#begin(address);
+    const network = networkOf(address);
+    if (!this.#isFree(network) || this.#waiting.of(address).length > 0) await this.#wait(asker);
+    else this.#begin(network);
     try {
       return await work();
     } finally {
-      this.#end(address);
+      this.#end(network);
     }
   }
 
-  #isFree(address: string): boolean {
-    return this.#count < this.#atOnce && (this.#running.get(address) ?? 0) < this.#ofOne;
+  #isFree(network: string): boolean {
+    return this.#count < this.#atOnce && (this.#running.get(network) ?? 0) < this.#ofOne;
   }
 
-  #begin(address: string): void {
+  #begin(network: string): void {
     this.#count++;
-    this.#running.set(address, (this.#running.get(address) ?? 0) + 1);
+    this.#running.set(network, (this.#running.get(network) ?? 0) + 1);
   }
 
-  #end(address: string): void {
+  #end(network: string): void {
     this.#count--;
-    const left = (this.#running.get(address) ?? 1) - 1;
-    if (left > 0) this.#running.set(address, left);
-    else this.#running.delete(address);
+    const left = (this.#running.get(network) ?? 1) - 1;
+    if (left > 0) this.#running.set(network, left);
+    else this.#running.delete(network);
     this.#next();
   }
 
   async #wait(asker: Asker): Promise<void> {
     const { address } = asker;
-    const own = this.#waiting.get(address) ?? [];
-    if (own.length >= this.#mostOfOne) refuse(`${own.length} other questions of this address wait for their turn`);
+    const own = this.#waiting.countOfNetwork(address);
+    if (own >= this.#mostOfOne) refuse(`${own} other questions of this address wait for their turn`);
     if (this.#waits >= this.#mostWaiting) refuse(`${this.#waits} other questions wait for their turn`);
     const turn = Promise.withResolvers<void>();
     const waiting: Waiting = {
@@ -100,7 +101,7 @@ export class Turns {
       begin: turn.resolve,
       refuse: (reason) => turn.reject(new PlatformError('ANSWERS_WAITING', { reason }))
     };
-    this.#waiting.set(address, [...own, waiting]);
+    this.#waiting.add(address, waiting);
     const timer = setTimeout(() => this.#giveUp(waiting), this.#patienceMs);
     this.#waits++;
     try {
@@ -113,28 +114,22 @@ export class Turns {
 
   #giveUp(waiting: Waiting): void {
     const { address } = waiting.asker;
-    const own = this.#waiting.get(address) ?? [];
-    const others = own.filter((each) => each !== waiting);
-    if (others.length > 0) this.#waiting.set(address, others);
-    else this.#waiting.delete(address);
+    this.#waiting.remove(address, waiting);
+    const others = this.#waiting.of(address).length;
     waiting.refuse(
-      `it was not the turn of this address within ${this.#patienceMs} ms; ${others.length} of its questions wait`
+      `it was not the turn of this address within ${this.#patienceMs} ms; ${others} of its questions wait`
     );
   }
 
-  /** Begins what has waited, one of each address after the other. */
+  /** Begins what has waited, one of each network after the other. */
   #next(): void {
-    for (const [address, own] of this.#waiting) {
-      if (this.#count >= this.#atOnce) return;
-      if (!this.#isFree(address)) continue;
-      const [first, ...rest] = own;
-      this.#waiting.delete(address);
-      if (rest.length > 0) this.#waiting.set(address, rest); // behind all others
-      if (!first) continue;
+    while (this.#count < this.#atOnce) {
+      const first = this.#waiting.takeNext((network) => this.#isFree(network));
+      if (!first) return;
       if (first.asker.isGone?.())
         first.refuse('the client has disconnected'); // nobody hears it
       else {
-        this.#begin(address);
+        this.#begin(networkOf(first.asker.address));
         first.begin();
       }
     }

@@ -108,7 +108,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
       const sender = { ...placeOf(address), ip_hash: hashOf(address, config.TELEMETRY_IP_SALT) };
       const isGone = () => raw.socket.destroyed;
       const store = () => database.push('insertPing', body, sender);
-      await pingTurns.take({ address: prefixOf(address, 48), isGone }, store);
+      await pingTurns.take({ address, isGone }, store);
       return { status: 'success' as const };
     }
   );

@@ -51,6 +51,16 @@ test('addresses take turns, however many questions one of them has', async () =>
   assert.deepEqual(crowd.asked, ['a 0', 'a 1', 'b x', 'a 2', 'b y', 'a 3', 'a 4']);
 });
 
+test('a network of IPv6 (48 bits) has as many turns as an address, and its addresses take them in turn', async () => {
+  const crowd = new Crowd();
+  crowd.ask('a', '0');
+  for (const n of [1, 2, 3]) for (const question of ['x', 'y']) crowd.ask(`2001:db8:7:${n}::/64`, `${question}${n}`);
+  for (const question of ['1', '2']) crowd.ask('b', question);
+  for (let n = 0; n < 9; n++) await crowd.answer();
+  const asked = crowd.asked.map((text) => text.split(' ').at(-1));
+  assert.deepEqual(asked, ['0', 'x1', '1', 'x2', '2', 'x3', 'y1', 'y2', 'y3']);
+});
+
 test('questions that are alike and wait have one answer, and none that was begun before them', async () => {
   const crowd = new Crowd();
   const first = crowd.ask('a', 'q');

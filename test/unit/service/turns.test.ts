@@ -32,6 +32,29 @@ test('an address has at most three quarters of the turns; those that wait take t
   await Promise.all(asked);
 });
 
+test('a network of IPv6 (48 bits) has as many turns as an address, however many of its addresses ask', async () => {
+  const turns = new Turns({ atOnce: 4, mostOfOne: 20 });
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const ask = (address: string) =>
+    turns.take({ address }, async () => {
+      begun.push(address);
+      await new Promise<void>((resolve) => ends.push(resolve));
+    });
+  const crowd = Array.from({ length: 20 }, (_, n) => `2001:db8:7:${n}::/64`);
+  const asked = [...crowd, '198.51.100.1', '2001:db8:8:1::/64', crowd[4]!, '198.51.100.1'].map(ask);
+  assert.deepEqual(begun, [...crowd.slice(0, 3), '198.51.100.1']);
+  asked.push(...['a1', 'a2'].map((host) => ask(`2001:db8:7:${host}::/64`)));
+  await assert.rejects(ask('2001:db8:7:a3::/64'), { code: 'ANSWERS_WAITING' });
+  while (begun.length < asked.length) {
+    ends.shift()!();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.deepEqual(begun.slice(4, 8), [crowd[3], '2001:db8:8:1::/64', '198.51.100.1', crowd[4]]);
+  for (const end of ends) end();
+  await Promise.all(asked);
+});
+
 test('ANSWERS_WAITING: an address whose turn does not come in time; others do not wait for it', async () => {
   const turns = new Turns({ atOnce: 4, patienceMs: 20 });
   const { begun, ask, end } = works(turns);

@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../../service/address.ts';
@@ -6,6 +7,7 @@ import { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import { SharedReads } from '../../service/shared-reads.ts';
+import { Turns } from '../../service/turns.ts';
 import { databaseKey } from '../../wire/data/database.ts';
 import {
   DatabaseDigestSchema,
@@ -25,6 +27,8 @@ import { readyActor } from '../http/ready.ts';
 const REQUESTS_PER_MINUTE = 600;
 /** Every row of the database is hashed when the tip is new. */
 const DEADLINE_MS = 300_000;
+/** Asks of passes and keys that one actor has at once: each may take minutes, and each key and part that is named is another one. */
+const ASKS_AT_ONCE = 16;
 
 /**
  * `GET /digest/:dbType/:chain/:network/key`: the tip and the key under which its digests are made, at once; of one table (`only`), or
@@ -41,6 +45,13 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
   const turns = new FairQueue(addressOf);
   // Callers of a pass share it; questions about tables take turns.
   const passes = new SharedReads<{ body: string }>();
+  const asks = new Map<string, Turns>();
+  const inTurn = (request: FastifyRequest, ask: () => Promise<{ body: string }>) => {
+    const database = databaseKey(databaseOf(request));
+    const own = asks.get(database) ?? new Turns({ atOnce: ASKS_AT_ONCE, patienceMs: DEADLINE_MS });
+    asks.set(database, own);
+    return own.take({ address: addressOf(request.raw) }, ask);
+  };
   app.get(
     '/digest/:dbType/:chain/:network',
     {
@@ -87,12 +98,15 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       const query = { table, range, rows: rows === '1', ...further };
       const actor = readyActor(directory, databaseOf(request));
       const ask = (asked: DigestQuery) => actor.ask('digest.read', { query: asked }, { deadlineMs: DEADLINE_MS });
-      const pass = () => passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, () => ask(allTables(key)));
+      const pass = () =>
+        passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, () =>
+          inTurn(request, () => ask(allTables(key)))
+        );
       const read = async () => {
         if (table === null) return pass();
         if (!isOfPass(query)) return turns.take(request, JSON.stringify(query), () => ask(query));
         await pass();
-        return ask(query); // from memory
+        return inTurn(request, () => ask(query)); // from memory
       };
       const { body } = await read();
       return reply.type('application/json; charset=utf-8').send(body as never);
@@ -118,7 +132,7 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       const actor = readyActor(directory, databaseOf(request));
       const part = partOf(request.query);
       const { body } = await passes.read(`${databaseKey(databaseOf(request))} key ${JSON.stringify(part)}`, () =>
-        actor.ask('digest.key', { part }, { deadlineMs: DEADLINE_MS })
+        inTurn(request, () => actor.ask('digest.key', { part }, { deadlineMs: DEADLINE_MS }))
       );
       return reply.type('application/json; charset=utf-8').send(body as never);
     }

@@ -119,3 +119,24 @@ test('401 without the key; 403 in client mode, after 400 and before 404', async 
   for (const url of [URL, '/digest/indexer/no/where']) assert.equal((await app.inject(url)).statusCode, 403, url);
   assert.equal((await app.inject(`/digest/index/${AT}`)).statusCode, 400);
 });
+
+test('three hundred keys and parts that one network names leave the mailbox of the actor to others', async () => {
+  let [underWay, most] = [0, 0];
+  const answer = async () => {
+    most = Math.max(most, ++underWay);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    underWay--;
+    return { body: '{}' };
+  };
+  const { app } = await openHouse({ answers: { 'digest.key': answer, 'digest.read': answer } });
+  const asked = Array.from({ length: 300 }, (_, n) => [
+    `${URL}?key=${n.toString(16).padStart(32, '0')}`,
+    `${URL}?table=t${n}&key=${KEY}`,
+    `${URL}/key?only=t${n}`
+  ]).flat();
+  const answers = await Promise.all(
+    asked.map((url, n) => app.inject({ url, remoteAddress: `2001:db8:7:${(n % 100).toString(16)}::1` }))
+  );
+  assert.ok(answers.every(({ statusCode }) => statusCode === 200));
+  assert.ok(most <= 16, `${most} at once`);
+});

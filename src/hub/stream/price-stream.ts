@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
+import { hasCode } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Cost } from '../../service/ingress/work-budget.ts';
+import type { InTurn } from '../../service/rpc/calls.ts';
 import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { type StreamLimits, StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
@@ -39,6 +41,7 @@ const SERVICE_RESTART = 1012;
 const TRY_LATER = 1013;
 const POLICY_VIOLATION = 1008;
 const BACKPRESSURE = 'Backpressure';
+const TOO_MANY_READS = 'too many others read; reconnect later';
 const NO_DATABASE = 'the database does not answer; reconnect';
 
 /** After which id of each part a subscriber goes on; absent: with what comes. */
@@ -52,6 +55,8 @@ export interface StreamConnection {
   readonly sendBuffer: () => SendBuffer;
   /** Counts what was read for it to go on, and waits while its address owes too much. */
   readonly pay: (cost: Cost) => Promise<void>;
+  /** Reads of it when it is the turn of its address. */
+  readonly inTurn: InTurn;
 }
 
 /**
@@ -67,6 +72,8 @@ export class PriceStream {
   #sent: StreamMarks = { removals: 0, price_snapshots: 0, oracle_prices: 0 };
   /** What is sent goes one after the other. */
   #turn: Promise<void> = Promise.resolve();
+  /** Those who have come since others began: they begin together. */
+  #arrived: (readonly [StreamSubscriber, StreamConnection])[] = [];
   readonly #timers: NodeJS.Timeout[];
 
   constructor(database: HubDatabase, log: Logger, limits: StreamLimits) {
@@ -107,7 +114,8 @@ export class PriceStream {
     this.#subscribers.add(subscriber);
     socket.on('error', () => socket.terminate());
     socket.once('close', () => this.#subscribers.delete(subscriber));
-    this.#enqueue(() => this.#begin(subscriber, connection));
+    this.#arrived.push([subscriber, connection]);
+    if (this.#arrived.length === 1) this.#enqueue(() => this.#beginAll());
   }
 
   /** Ends every subscription. */
@@ -116,14 +124,20 @@ export class PriceStream {
     for (const { socket } of this.#subscribers) socket.close(SERVICE_RESTART, 'the hub is going down; reconnect');
   }
 
-  /** Resuming takes no turn: nobody waits for one that has much to read. */
-  async #begin(subscriber: StreamSubscriber, connection: StreamConnection): Promise<void> {
+  /** One read serves all who have come. What resuming reads is read later, in turns: nobody here waits for one that has much to read. */
+  async #beginAll(): Promise<void> {
+    const arrived = this.#arrived;
+    this.#arrived = [];
     try {
       await this.#advance();
     } catch (caught) {
-      subscriber.drop(NO_DATABASE);
+      for (const [subscriber] of arrived) subscriber.drop(NO_DATABASE);
       throw caught;
     }
+    for (const [subscriber, connection] of arrived) this.#begin(subscriber, connection);
+  }
+
+  #begin(subscriber: StreamSubscriber, connection: StreamConnection): void {
     const ready = {
       max_ids: { ...EMPTY_IDS, ...this.#sent },
       watermark: nowS(),
@@ -131,20 +145,26 @@ export class PriceStream {
     };
     subscriber.send(JSON.stringify({ type: 'ready', ...ready }));
     void this.#resume(subscriber, connection, this.#sent).catch((caught) => {
+      if (hasCode(caught, 'ANSWERS_WAITING')) return subscriber.socket.close(TRY_LATER, TOO_MANY_READS);
       subscriber.drop(NO_DATABASE);
       this.#warn(caught);
     });
   }
 
   /** Sends what came after the resume ids, until nothing is left of it; from then on the subscriber is live. */
-  async #resume(subscriber: StreamSubscriber, { resume, sendBuffer, pay }: StreamConnection, begun: StreamMarks) {
-    const tooFar = await this.#findTooFar(resume);
+  async #resume(
+    subscriber: StreamSubscriber,
+    { resume, sendBuffer, pay, inTurn }: StreamConnection,
+    begun: StreamMarks
+  ): Promise<void> {
+    const tooFar = await this.#findTooFar(resume, inTurn);
     if (tooFar !== undefined) return subscriber.drop(tooFar);
     let at: StreamMarks = { ...begun, ...resume };
     let most = RESUMED_FIRST;
     while (isOpen(subscriber) && STREAM_PARTS.some((part) => at[part] < this.#sent[part])) {
       const end = this.#sent;
-      const changes = await this.#database.read('changesAfter', at, most, end.removals);
+      const [from, count] = [at, most];
+      const changes = await inTurn(() => this.#database.read('changesAfter', from, count, end.removals));
       const messages = messagesOf(changes, end);
       await pay({ rows: messages.length, bytes: bytesOf(messages) });
       if (!(await this.#sendSlowly(subscriber, sendBuffer, messages))) return;
@@ -155,12 +175,13 @@ export class PriceStream {
   }
 
   /** @returns why a subscriber must take a snapshot first; undefined when it need not */
-  async #findTooFar(resume: ResumeIds): Promise<string | undefined> {
-    if (resume.removals !== undefined && (await this.#database.read('lacksRemovals', resume.removals)))
+  async #findTooFar(resume: ResumeIds, inTurn: InTurn): Promise<string | undefined> {
+    const { removals } = resume;
+    if (removals !== undefined && (await inTurn(() => this.#database.read('lacksRemovals', removals))))
       return `more than ${KEPT_REMOVALS} removals: take a snapshot first`;
     for (const table of STREAMED_TABLES) {
       const since = resume[table];
-      if (since !== undefined && (await this.#database.read('hasMoreAfter', table, since, MAX_ROWS)))
+      if (since !== undefined && (await inTurn(() => this.#database.read('hasMoreAfter', table, since, MAX_ROWS))))
         return `more than ${MAX_ROWS} rows of ${table}: take a snapshot first`;
     }
     return undefined;

@@ -150,9 +150,10 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       const resume = readResume(request.query.since_id ?? '');
       const address = addressOf(request.raw);
       const pay = (cost: Cost) => budget.pace(address, cost);
-      sockets.open(request, reply, (socket, connection) =>
-        stream.subscribe(socket, { address, resume, sendBuffer: () => readSendBuffer(connection), pay })
-      );
+      sockets.open(request, reply, (socket, connection) => {
+        const inTurn: InTurn = (work) => turns.take({ address, isGone: () => connection.destroyed }, work);
+        stream.subscribe(socket, { address, resume, sendBuffer: () => readSendBuffer(connection), pay, inTurn });
+      });
     }
   );
 };

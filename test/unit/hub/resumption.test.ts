@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { WebSocket, WebSocketServer } from 'ws';
+import { PlatformError } from '../../../src/errors.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
 import type { Cost } from '../../../src/service/ingress/work-budget.ts';
@@ -22,8 +23,10 @@ test('a resumption is paid for page by page: the next one is read when nothing i
       rows: { price_snapshots: [], oracle_prices: Array.from({ length: most }, (_, at) => ({ id: last + at + 1 })) }
     })
   };
+  let isInTurn = false;
   const read = async (name: string, at: typeof MARKS, most: number) => {
     asked.push(name);
+    if (name !== 'highestMarks') assert.ok(isInTurn, `${name} is read when it is the turn of its address`);
     return answers[name]!(at, most);
   };
   const database = { read } as unknown as HubDatabase;
@@ -39,6 +42,12 @@ test('a resumption is paid for page by page: the next one is read when nothing i
   server.once('connection', (socket) =>
     stream.subscribe(socket, {
       ...{ address: 'a', resume: { oracle_prices: 0 }, sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }) },
+      inTurn: async (work) => {
+        isInTurn = true;
+        const reading = work();
+        isInTurn = false;
+        return await reading;
+      },
       pay: (cost) => {
         paid.push(cost);
         return owed.promise;
@@ -61,4 +70,34 @@ test('a resumption is paid for page by page: the next one is read when nothing i
   for (const until = Date.now() + 5_000; rows.length < 10; await sleep(5)) assert.ok(Date.now() < until, String(rows));
   assert.deepEqual(rows, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
   socket.terminate();
+});
+
+test('a crowd that subscribes at once begins with one read, and whose turn does not come is told to come later', async (t) => {
+  let reads = 0;
+  const read = async () => {
+    reads++;
+    await sleep(20);
+    return MARKS;
+  };
+  const stream = new PriceStream({ read } as unknown as HubDatabase, pino({ level: 'silent' }), {
+    sends: 9,
+    bytes: 1e6
+  });
+  t.after(() => stream.close());
+  const told: unknown[][] = [];
+  const subscribe = (resume: object) => {
+    const socket = Object.assign(new EventEmitter(), {
+      ...{ readyState: 1, OPEN: 1, send: (text: string) => told.push([JSON.parse(text).type]) },
+      close: (...reason: unknown[]) => told.push(reason)
+    });
+    stream.subscribe(socket as unknown as WebSocket, {
+      ...{ address: 'a', resume, sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }), pay: async () => undefined },
+      inTurn: () => Promise.reject(new PlatformError('ANSWERS_WAITING', { reason: 'no turn' }))
+    });
+  };
+  for (let n = 0; n < 50; n++) subscribe({});
+  subscribe({ removals: 0 });
+  for (const until = Date.now() + 5_000; told.length < 52; await sleep(5)) assert.ok(Date.now() < until);
+  assert.ok(reads <= 2, `${reads} reads`);
+  assert.deepEqual(told.at(-1), [1013, 'too many others read; reconnect later']);
 });

@@ -27,6 +27,7 @@ export interface ChainDatabaseOptions {
 }
 
 const POOL_SIZE = 10;
+const PROBE_LIMIT_S = 2;
 const CLOSE_LIMIT_MS = 2_000;
 /** Longest time without use of an idle connection, in milliseconds. */
 const KEEP_ALIVE_MS = 10_000;
@@ -39,6 +40,8 @@ const DEFAULT_QUERY_TIMEOUT_MS = 30_000;
 export class ChainDatabase {
   /** Pool for reads beside the writer. */
   readonly pool: Pool;
+  /** A connection that waits for no reader. */
+  readonly #probes: Pool;
   readonly #writer: PoolConnection;
   readonly #queryTimeoutMs: number;
   #usedAt = performance.now();
@@ -47,12 +50,13 @@ export class ChainDatabase {
   readonly halts: Halts;
 
   private constructor(
-    pool: Pool,
+    { pool, probes }: { readonly pool: Pool; readonly probes: Pool },
     writer: PoolConnection,
     seat: WriterSeat,
     { service, queryTimeoutMs = DEFAULT_QUERY_TIMEOUT_MS }: ChainDatabaseOptions
   ) {
     this.pool = pool;
+    this.#probes = probes;
     this.#writer = writer;
     this.#seat = seat;
     this.#queryTimeoutMs = queryTimeoutMs;
@@ -77,7 +81,8 @@ export class ChainDatabase {
       writer.on('error', () => undefined); // it fails the waiting statement, or the next one
       const seat = await WriterSeat.take(writer, service, database);
       await prepare(writer);
-      return new ChainDatabase(pool, writer, seat, options);
+      const probes = openPool(database, 1, { statementLimitS: PROBE_LIMIT_S });
+      return new ChainDatabase({ pool, probes }, writer, seat, options);
     } catch (caught) {
       await endPool(pool);
       throw databaseError(caught, { database: database.name });
@@ -148,18 +153,19 @@ export class ChainDatabase {
 
   /** Returns whether the database answers in time, on a connection of its own. */
   async probe(limitMs: number): Promise<boolean> {
-    const late = sleep(limitMs, false, { ref: false });
-    const answer = rows(this.pool, 'SELECT 1').then(
-      () => true,
-      () => false
-    );
-    return await Promise.race([answer, late]);
+    const late = sleep(limitMs, null, { ref: false });
+    const acquiring = this.#probes.getConnection();
+    const asked = acquiring.then((connection) => rows(connection, 'SELECT 1'));
+    const answer = await Promise.race([asked, late]).catch(() => null);
+    // One that is late, or failed, may never answer again.
+    acquiring.then((connection) => (answer ? connection.release() : connection.destroy())).catch(() => undefined);
+    return answer !== null;
   }
 
   /** Closes all connections, and with them releases the lock. */
   async close(): Promise<void> {
     this.#writer.destroy();
-    await endPool(this.pool);
+    await Promise.all([endPool(this.pool), endPool(this.#probes)]);
   }
 }
 

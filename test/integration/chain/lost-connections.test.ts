@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ChainDatabase } from '../../../src/chain/database.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
@@ -27,4 +28,14 @@ test("a writer's connection that was ended while it rested is opened again befor
   await decoder.reach(3, await node.rpc.call('getbestblockhash'));
   assert.ok(!decoder.states.slice(length).includes('reconnecting'));
   await decoder.stop();
+});
+
+test('whether the database answers is asked beside its readers, however many wait', async () => {
+  const options = { service: 'tracker', prepare: async () => undefined } as const;
+  const database = await ChainDatabase.open(await createDatabase('probed'), options);
+  const crowd = Array.from({ length: 300 }, () => database.pool.query('SELECT SLEEP(1.5)').catch(() => undefined));
+  await sleep(200);
+  assert.equal(await database.probe(1_000), true);
+  await database.close();
+  await Promise.all(crowd);
 });

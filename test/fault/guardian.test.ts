@@ -18,6 +18,8 @@ interface Said {
 interface Guarded {
   readonly guardian: ChildProcess;
   readonly said: Said[];
+  /** Pauses before restarts, in milliseconds. */
+  readonly pauses: number[];
   /** The next line that the service says with this event; fails after ten seconds. */
   next(event: string): Promise<Said>;
   /** The guardian's exit. */
@@ -35,15 +37,18 @@ function startGuarded(...argv: string[]): Guarded {
 function follow(guardian: ChildProcess): Guarded {
   const exit = once(guardian, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
   const said: Said[] = [];
+  const pauses: number[] = [];
   let read = 0;
   createInterface({ input: guardian.stdout! }).on('line', (line) => {
-    const entry = JSON.parse(line) as Partial<Said>;
+    const entry = JSON.parse(line) as Partial<Said & { readonly delayMs: number }>;
+    if (entry.delayMs !== undefined) pauses.push(entry.delayMs);
     if (entry.event !== undefined) said.push(entry as Said);
   });
   after(() => guardian.kill('SIGKILL'));
   return {
     guardian,
     said,
+    pauses,
     ended: async () => {
       const [code, signal] = await exit;
       return code ?? signal!;
@@ -133,8 +138,8 @@ test('an abnormal exit is followed by a restart; a stop during the pause ends at
   assert.equal(said.length, starts);
 });
 
-test('a service that dies early again and again is started again, however often', async () => {
-  const { guardian, said, ended } = startGuarded('exit', '1', 'hasty');
+test('a service that dies early again and again is started again, however often, after pauses that double up to five minutes', async () => {
+  const { guardian, said, pauses, ended } = startGuarded('exit', '1', 'hasty');
   const deadline = Date.now() + 60_000;
   while (said.length < 24) {
     assert.ok(Date.now() < deadline && guardian.exitCode === null, `${said.length} starts, exit ${guardian.exitCode}`);
@@ -142,6 +147,18 @@ test('a service that dies early again and again is started again, however often'
   }
   guardian.kill('SIGTERM');
   await ended();
+  assert.deepEqual(
+    pauses,
+    pauses.map((_, restart) => 1e-6 * 2 ** restart)
+  );
+  const patient = startGuarded('exit', '1', 'patient');
+  while (patient.pauses.length === 0) {
+    assert.ok(Date.now() < deadline);
+    await sleep(20);
+  }
+  assert.deepEqual(patient.pauses, [300_000]);
+  patient.guardian.kill('SIGTERM');
+  await patient.ended();
 });
 
 test('when the guardian is killed the service ends as by SIGTERM', async () => {

@@ -146,6 +146,21 @@ test('who asks too often waits for the answer, a second at most', (t) => {
   for (let n = 0; n < 12_000; n++) assert.equal(ofProxy.ask(request), 0, 'the connections of a proxy are not counted');
 });
 
+test('a handshake of TLS and an upgrade cost ten tokens each', (t) => {
+  t.mock.method(performance, 'now', () => 1_000);
+  const connection = (remoteAddress: string) => {
+    const socket = Object.assign(new Socket(), { destroy: () => socket.emit('close') });
+    Object.defineProperty(socket, 'remoteAddress', { value: remoteAddress });
+    return socket as unknown as Socket;
+  };
+  const callers = new ClientLimiter({ maxPerAddress: 10_000 });
+  for (let n = 0; n < 1_000; n++) assert.ok(callers.arrive(connection('10.0.0.1'), true));
+  assert.ok(!callers.arrive(connection('10.0.0.1'), true));
+  for (let n = 0; n < 1_001; n++) assert.ok(callers.arrive(connection('10.0.0.2')));
+  for (let n = 0; n < 1_000; n++) assert.equal(callers.upgrade(from('10.0.0.3')), 0);
+  assert.equal(callers.upgrade(from('10.0.0.3')), 10);
+});
+
 test('who asks on and on when it is told to come later is answered later and later', async (t) => {
   t.mock.method(performance, 'now', () => 1_000);
   const callers = new ClientLimiter({ maxPerAddress: 1 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CircuitBreaker } from '../../../actors/runtime/thread/circuit.ts';
+import { MOST_QUEUED } from '../../../src/db/connection.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
@@ -26,4 +27,30 @@ test('QUESTION_TOO_HEAVY: questions that take too long leave the circuit closed,
   }
   assert.equal(breaker.state, 'closed');
   assert.deepEqual(await reader.read((query) => query<{ one: number }>('SELECT 1 AS one')), [{ one: 1 }]);
+});
+
+test('ANSWERS_WAITING: as many wait for a connection as may, one more is refused at once, and no circuit opens', async (t) => {
+  const breaker = new CircuitBreaker({
+    ...{ failureThreshold: 2, cooldownMs: 60_000, trialTimeoutMs: 1_000 },
+    ...{ inspect: () => undefined, onChange: (state) => assert.fail(`the circuit is ${state}`) }
+  });
+  const database = await createDatabase('crowded');
+  const reader = new Reader({ database, connections: 1, limitMs: 5_000, breaker, opening: 'SELECT 1 AS one' });
+  t.after(() => reader.close());
+  const began = performance.now();
+  const holding = reader.read((query) => query('SELECT SLEEP(1) AS slept'));
+  const refusals: number[] = [];
+  const crowd = Array.from({ length: 300 }, () =>
+    reader
+      .read(async () => null)
+      .catch((caught) => {
+        assert.equal(caught.code, 'ANSWERS_WAITING');
+        refusals.push(performance.now() - began);
+      })
+  );
+  await holding;
+  assert.equal(refusals.length, 300 - MOST_QUEUED);
+  assert.ok(Math.max(...refusals) < 900, 'at once');
+  await Promise.all(crowd);
+  assert.deepEqual([refusals.length, breaker.state], [300 - MOST_QUEUED, 'closed']);
 });

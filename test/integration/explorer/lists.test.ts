@@ -630,6 +630,40 @@ test('a reorg to blocks of the same seconds and actions is seen: by marks, curso
   assert.equal(await marked(), before);
 });
 
+test('totals follow the hash of a sealed block: rivals of the same second and of the same hashes of the ledger', async () => {
+  const usual = databases;
+  const height = explored.blocks.length + 1;
+  databases = openDatabases({ ...usual.network, undoDepth: 1 }, readers, cursors);
+  const add = async (hash: string, source: string) =>
+    await explored.store.addBlocks(
+      [0, 1].map((above) => ({
+        ...{ height: height + above, time: 1_900_000_000 + above, hash: `${above}`.padStart(64, hash) },
+        transactions: above > 0 ? [] : [{ hash: 'd'.repeat(64), source, fee: 0, data: 'SEND|0|NOSUCH|1|B' }]
+      }))
+    );
+  const state = async () => {
+    const total = async (query: string) => (await ask({ method: 'history', type: 'address', query, limit: 1 })).total;
+    const hashes = await sql(
+      explored.indexer,
+      `SELECT block_time, ledger_hash_id AS l, actions_hash_id AS a, contract_hash_id AS c FROM blocks WHERE block_index >= ${height} ORDER BY block_index`
+    );
+    return { totals: [await total('RIVAL1'), await total('RIVAL2')], hashes: hashes.map((row) => ({ ...row })) };
+  };
+  try {
+    await add('1', 'RIVAL1');
+    const before = await state();
+    assert.deepEqual(before.totals, [1, 0]);
+    await explored.store.rollBack(height);
+    await add('2', 'RIVAL2');
+    const after = await state();
+    assert.deepEqual(after.totals, [0, 1]);
+    assert.deepEqual(after.hashes, before.hashes, 'the ledger does not tell them apart');
+  } finally {
+    await explored.store.rollBack(height);
+    databases = usual;
+  }
+});
+
 test('an indexer that keeps no hashes of the chain is read as one that has none', async () => {
   await sql(explored.indexer, 'RENAME TABLE chain_blocks TO kept_blocks');
   try {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { openBrowser } from '../../support/browser.ts';
 import { createExplored } from '../../support/explorer-database.ts';
@@ -141,6 +142,36 @@ test('what a caller writes is text on a page, and what is not there says so with
   const unused = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080';
   const answer = await fetch(`${explorer.url}/search?q=${unused.toUpperCase()}`);
   assert.match(await answer.text(), /This is an address that has done nothing yet/);
+});
+
+test('what the ledger has is text on a page: memos, descriptions, names, statuses', async () => {
+  const markup = '<img src=x onerror=alert(1)>';
+  const text = `'${markup}'`;
+  const [sent] = await sql(
+    explored.indexer,
+    'SELECT s.action_index AS at, a.block_index AS height FROM sends s JOIN actions a ON a.action_index = s.action_index ORDER BY 1 LIMIT 1'
+  );
+  const [memo] = await sql(explored.indexer, 'SELECT COALESCE(MAX(id), 0) + 1 AS id FROM index_memos');
+  await sql(
+    explored.indexer,
+    `INSERT INTO index_memos (id, memo) VALUES (${memo?.['id']}, ${text})`,
+    `UPDATE sends SET memo_id = ${memo?.['id']} WHERE action_index = ${sent?.['at']}`,
+    `UPDATE tokens t JOIN index_tickers i ON i.id = t.tick_id SET t.description = ${text} WHERE i.tick = 'TOKA'`,
+    `UPDATE index_statuses SET status = ${text} WHERE status LIKE 'invalid%' ORDER BY id LIMIT 1`,
+    `UPDATE index_tickers SET tick = ${text} WHERE tick = 'TOKB'`
+  );
+  await sleep(1_100); // reads share a snapshot for a moment
+  let shown = 0;
+  const named = encodeURIComponent(markup);
+  for (const path of [
+    ...['/', '/token/TOKA', `/token/${named}`, `/action/${sent?.['at']}`, `/block/${sent?.['height']}`],
+    ...['/address/A', '/address/B', `/search?q=${named}`]
+  ]) {
+    const page = await (await fetch(explorer.url + path)).text();
+    assert.doesNotMatch(page, /<img/, path);
+    if (page.includes('&lt;img src=x')) shown++;
+  }
+  assert.ok(shown > 3, `${shown} pages show it`);
 });
 
 test('a token that is named like a block or a transaction does not take its place: a search lists what there is, facts first', async () => {

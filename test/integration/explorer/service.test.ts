@@ -12,17 +12,20 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type ClientOptions, WebSocket } from 'ws';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { cursorsOf, markOf } from '../../../src/explorer/read/cursor.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
 import { RawClient } from '../../support/raw-client.ts';
 import { startProgram } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
+import { eventually } from '../../support/sync/sync-process.ts';
 
+const CURSOR_KEY = 'c'.repeat(64);
 let explored: Awaited<ReturnType<typeof createExplored>>;
 let explorer: Awaited<ReturnType<typeof startExplorer>>;
 before(async () => {
   explored = await createExplored();
-  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000' });
+  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000', EXPLORER_CURSOR_KEY: CURSOR_KEY });
 });
 after(() => explored.store.close());
 
@@ -59,6 +62,24 @@ test('status tells every public network, served or not', async () => {
     ...{ last_block: explored.blocks.length, decoder_tip: explored.blocks.length + 2, decoder_lag_blocks: 2 },
     hub_config_age_seconds: null
   });
+});
+
+test('a block whose second is still to come is told as such, and its age is none', async () => {
+  const tip = `block_index = ${explored.blocks.length}`;
+  const [known] = await sql(explored.indexer, `SELECT block_time AS time FROM blocks WHERE ${tip}`);
+  const ages = async () => {
+    const { tip_age_seconds: age, tip_future_seconds: future } = (await get('/api/status')).body as unknown as Record<
+      string,
+      Record<string, number>
+    >;
+    return [age!['RBTC']!, future!['RBTC']!] as const;
+  };
+  assert.ok((await ages())[0] > 0);
+  await sql(explored.indexer, `UPDATE blocks SET block_time = UNIX_TIMESTAMP() + 3600 WHERE ${tip}`);
+  await eventually('the next look', 10_000, async () => (await ages())[1] > 3_500);
+  assert.equal((await ages())[0], 0);
+  await sql(explored.indexer, `UPDATE blocks SET block_time = ${known?.['time']} WHERE ${tip}`);
+  await eventually('the next look', 10_000, async () => (await ages())[1] === 0);
 });
 
 test('the example client, typed by /openapi.json, prints every balance of an address', async () => {
@@ -131,9 +152,14 @@ test('a cursor of another query is CURSOR_INVALID', async () => {
 
 test('a cursor is good at every explorer of a database, also after a restart; one that nobody signed is not', async () => {
   const { next } = (await get('/api/actions?limit=1')).body;
-  const other = await startExplorer(explored);
+  const other = await startExplorer(explored, { EXPLORER_CURSOR_KEY: CURSOR_KEY });
   assert.equal((await fetch(`${other.url}/api/actions?cursor=${next}`)).status, 200);
   assert.equal(await other.stop(), 0, other.output());
+  const made = cursorsOf(CURSOR_KEY, 'bitcoin-regtest').write(
+    ...([markOf({ method: 'actions', order: 'desc', parameters: {} }, ''), { height: 1, mark: '' }] as const),
+    { key: '1', given: 1 }
+  );
+  assert.equal((await get(`/api/actions?cursor=${made}`)).body.code, 'CURSOR_STALE', 'nothing but its key signs one');
   const [text, signature = ''] = next!.split('.');
   for (const cursor of [text, `${text}.${'A'.repeat(signature.length)}`])
     assert.equal((await get(`/api/actions?cursor=${cursor}`)).body.code, 'CURSOR_INVALID');
@@ -306,7 +332,7 @@ test('prices that come between two blocks are in the next answer: network has no
   );
 });
 
-test('what is refused is kept by no cache: 404, 400 and 503 say no-store', async () => {
+test('what is refused is kept by no cache: 404 and 400 say no-store', async () => {
   for (const [path, status] of [
     ['/api/token/NOPE', 404],
     ['/nowhere', 404],

@@ -94,6 +94,29 @@ test('a name in any case, until a reorg takes its token back; another token of i
   assert.deepEqual(ticks(await ask('tokens', '*Tok')), ['OtherTok', 'DevTok']);
 });
 
+test('names follow the hash of a block: a rival of the same second, actions and hashes of the ledger has tokens of its own', async () => {
+  const issue = (name: string) => `ISSUE|0|${name}|1|0|0`;
+  const rival = (hash: string, name: string): ChainBlock => ({ ...blockOf(3, issue(name)), hash: hash.repeat(64) });
+  const hashes = async () => {
+    const [block] = await sql(
+      indexer,
+      'SELECT block_time, ledger_hash_id, actions_hash_id, contract_hash_id FROM blocks ORDER BY block_index DESC LIMIT 1'
+    );
+    return { ...block };
+  };
+  await store.addBlocks([rival('1', 'FirstTok')]);
+  assert.equal(await tokenOf('firsttok'), 'FirstTok');
+  const before = await hashes();
+  await store.rollBack(3);
+  await store.addBlocks([rival('2', 'RivalTok')]);
+  const after = await hashes();
+  assert.equal(after['block_time'], before['block_time']);
+  assert.equal(await tokenOf('rivaltok'), 'RivalTok');
+  await assert.rejects(tokenOf('firsttok'), (error) => hasCode(error, 'RECORD_UNKNOWN'));
+  assert.deepEqual(after, before, 'the ledger does not tell them apart');
+  await store.rollBack(3);
+});
+
 test('a token is found and spelled as its ISSUE has it, whatever a refused action of anybody called it before', async () => {
   const height = 3;
   await store.addBlocks([blockOf(height, 'SEND|0|zz9shadow|5|B')]);

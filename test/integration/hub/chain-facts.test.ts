@@ -5,6 +5,7 @@ import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
 import { blocksOf, startIndexer } from '../../support/indexer-service.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
 
 const ISSUE = 'ISSUE|0|TOKA|1000|0|2||100';
 
@@ -44,12 +45,13 @@ test('an attestation says what the indexer of its chain says: attested, pending,
   await decoder.database.close();
 });
 
-test('a report of a reorg is confirmed when the coin node has the new block there', async (t) => {
+test('a report of a reorg is confirmed when the coin node has the new block there, else rejected', async (t) => {
   const { node } = await startTestLitecoind();
   const [, hash = ''] = await node.mine(3);
   const hub = await runHub();
   t.after(hub.stop);
   const report = async (reorg_height: number, new_hash: string, timestamp: number) => {
+    await sql(hub.database, 'UPDATE reorg_attestations SET created_at = created_at - INTERVAL 2 MINUTE'); // one a minute
     const params = { chain: 'LTC', reorg_height, timestamp, old_hash: 'a'.repeat(64), new_hash };
     assert.deepEqual((await hub.call('reportreorg', params)).json.result, { status: 'success' });
     const [newest] = (await hub.call('getreorghistory', {})).json.result;
@@ -58,4 +60,6 @@ test('a report of a reorg is confirmed when the coin node has the new block ther
   assert.equal(await report(2, hash, 1), 'unverified', 'the hub knows no node');
   await register(hub, 'platform-node', { host: '127.0.0.1', port: node.rpcPort, user: node.user, pass: node.password });
   assert.equal(await report(2, hash, 1), 'confirmed', 'the same again, and now somebody knows');
+  assert.equal(await report(9_999, hash, 2), 'rejected', 'far above the tip');
+  assert.equal(await report(2, 'b'.repeat(64), 3), 'rejected', 'another block is there');
 });

@@ -289,11 +289,13 @@ test('writers at the same time take turns: nothing is lost', async (t) => {
   assert.equal(Object.keys((await hub.call('getallconfigs')).json.result.configs.bitcoin.mainnet).length, 21);
 });
 
-test('with HUB_API_KEY writes need it, alone and in a batch; reads are open', async (t) => {
-  const hub = await runHub(t, await createDatabase('hub'), { HUB_API_KEY: 'k' });
+test('with HUB_API_KEY=OLD,NEW writes need one of them, alone and in a batch; reads are open', async (t) => {
+  const hub = await runHub(t, await createDatabase('hub'), { HUB_API_KEY: 'old,k' });
   const write = { jsonrpc: '2.0', id: 'w', method: 'updateconfig', params: tree(MODULE) };
   const read = { jsonrpc: '2.0', id: 'r', method: 'getallconfigs' };
   assert.deepEqual([(await hub.post(write)).status, (await hub.post([read, write])).status], [401, 401]);
+  const statusWith = async (key: string) => (await hub.post({ ...write, params: {} }, { 'x-api-key': key })).status;
+  assert.deepEqual(await Promise.all(['old', 'k', 'old,', 'wrong'].map(statusWith)), [200, 200, 401, 401]);
   assert.deepEqual((await hub.call('getallconfigs')).json.result.configs, {});
   const batch = await hub.post([write, read, { ...read, method: 'getnothing' }], { 'x-api-key': 'k' });
   assert.deepEqual(

@@ -6,6 +6,7 @@ import nacl from 'tweetnacl';
 import { Compile } from 'typebox/compile';
 import type { OpenRpc } from '../../../src/service/rpc/openrpc.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { secondForm } from '../../support/second-signature.ts';
 import { sql } from '../../support/sql.ts';
 import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
@@ -153,6 +154,8 @@ describe('the methods of a hub', () => {
       tips.filter((tip: { coin: string }) => tip.coin === 'dogecoin'),
       [expected]
     );
+    await sql(hub.database, 'UPDATE chain_tips SET updated_at = updated_at + INTERVAL 1 HOUR');
+    for (const { age_s } of await result('getchaintips')) assert.ok(age_s < -3_500, `the clock was set back: ${age_s}`);
     const after = await result('getallconfigs');
     assert.deepEqual([after.watermark, after.entries], [watermark, entries]);
   });
@@ -235,6 +238,10 @@ describe('the methods of a hub', () => {
     const own = { parameter: 'ORACLE_ROUND_INTERVAL', proposed_value: '6000000' };
     assert.match(await refusal('propose', own), /from 600000 by/, 'what the hub runs with is known');
     assert.match(await refusal('propose', { ...own, current_value: '5000000' }), /is 600000, not 5000000/);
+    for (const current of ['0', '0.0', '1.5e2', '1e2', ' 150', '+150', '0x96'])
+      assert.match(await refusal('propose', propose('5000', current)), /-32602|PROPOSAL_REFUSED/, current);
+    const unknown = { parameter: 'NOBODY_SET_IT', proposed_value: '5', current_value: '0' };
+    assert.match(await refusal('propose', unknown), /PROPOSAL_REFUSED/);
 
     const next = await result('propose', propose('200'));
     await result('vote', { proposal_id: next.proposal_id, vote: 'reject' });
@@ -276,6 +283,9 @@ describe('the methods of a hub', () => {
     const round = { ...ROUND, ...body, pairs };
     const short = await result('pushpriceround', { ...round, sigs: [...signed(2), ...signed(2)] });
     assert.deepEqual(short, { accepted: false, reason: 'insufficient signatures' });
+    const again = signed(3).map(({ pubkey, sig }) => ({ pubkey, sig: hex(secondForm(Buffer.from(sig, 'hex'))) }));
+    const second = await result('pushpriceround', { ...round, sigs: again });
+    assert.deepEqual(second, short, 'a second form of a signature is none');
     const foreign = { pubkey: KEY, sig: '0'.repeat(128) };
     const push = (push_generation: number) =>
       result('pushpriceround', { ...round, sigs: [...signed(3), foreign], push_generation });

@@ -40,6 +40,13 @@ const priceOf = async (hub: RunningHub, pair: string) => {
   const { result } = (await hub.call('getprice', { pair })).json;
   return result?.error ? undefined : result;
 };
+/** What the console tells of the last round of prices. */
+const told = async (hub: RunningHub) => {
+  const { databases } = (await (await fetch(`${hub.url}/debug/live`)).json()) as {
+    readonly databases: readonly Shown[];
+  };
+  return databases.find(({ id }) => id.kind === 'prices')?.report?.lastError ?? null;
+};
 const rounds = (hub: RunningHub) =>
   sql(hub.database, 'SELECT COUNT(*) AS pairs, MIN(status) AS least FROM price_snapshots GROUP BY round_number');
 
@@ -155,6 +162,7 @@ test('a source that hangs costs a round PRICE_FETCH_TIMEOUT, and the others coun
   await until('a price', () => priceOf(hub, 'BTC/USD').then((found) => found ?? undefined));
   const tookMs = performance.now() - began;
   assert.ok(tookMs >= 1_500 && tookMs < 9_000, String(tookMs));
+  assert.equal(await told(hub), 'coingecko gave no price');
   assert.equal(hubVariables.PRICE_FETCH_TIMEOUT.fallback, 10_000);
 });
 
@@ -279,6 +287,7 @@ test('a pair of which sources disagree is stale in health, by name, though other
   });
   assert.deepEqual([result.db, result.oracle_stale, result.oracle_stale_pair], [true, true, 'BTC/USD']);
   assert.ok(result.oracle_last_finalized_age_s > 3);
+  assert.match(String(await told(hub)), /sources of BTC\/USD differ by \d+\.\d %/);
   assert.ok((await priceOf(hub, 'LTC/USD')).age_s <= 3);
   prices.BTC = 64_000;
   const again = await until('fresh prices', async () => {
@@ -312,11 +321,7 @@ test('a clock of this machine that is an hour off is told of; rows and ages have
   assert.equal(status, 200);
   near(json.result.oracle_last_finalized_age_s, 0);
   near(json.result.clock_off_s, HOUR_S);
-  const { databases } = (await (await fetch(`${hub.url}/debug/live`)).json()) as {
-    readonly databases: readonly Shown[];
-  };
-  const shown = databases.find(({ id }) => id.kind === 'prices')?.report?.lastError;
-  assert.match(String(shown), /the clock of this machine is 3\d\d\d s behind/);
+  assert.match(String(await told(hub)), /the clock of this machine is 3\d\d\d s behind/);
 });
 
 test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key', async () => {

@@ -14,6 +14,7 @@ import { indexedNetwork, indexerChecks, indexerVariables } from '../../../src/co
 import { minerChecks, minerVariables } from '../../../src/config/services/miner.ts';
 import { syncVariables } from '../../../src/config/services/sync.ts';
 import { trackerVariables } from '../../../src/config/services/tracker.ts';
+import { loadServices } from '../../../src/services.ts';
 
 const INDEXER = {
   ...{ INDEXER_COIN: 'DOGE', INDEXER_NETWORK: 'testnet' },
@@ -40,7 +41,16 @@ test('every service has the port of the specification, and hub and explorer ever
     assert.equal(fallback, '0.0.0.0', doc);
 });
 
-test('without a key a service that does more than read for everyone listens on its own machine, unless an address is set', () => {
+test('without a key a service that does more than read for everyone listens on its own machine, unless an address is set', async () => {
+  for (const { name, variables, place } of await loadServices()) {
+    const isOpen = ['hub', 'explorer', 'sync'].includes(name); // docs: SECURITY.md, Addresses
+    assert.equal(variables[place.host]!.fallback, isOpen ? '0.0.0.0' : undefined, name);
+    if (isOpen) continue;
+    const of = (env: object) =>
+      placeOf({ ...env, [place.port]: 1 } as never, place.host.replace(/_API_HOST$/, ''), place.key);
+    assert.deepEqual([of({}).host, of({}).isHidden], ['127.0.0.1', true], name);
+    assert.deepEqual([of({ [place.key]: ['k'] }).host, of({ [place.host]: '10.0.0.1' }).host], ['0.0.0.0', '10.0.0.1']);
+  }
   const hostOf = (env: Record<string, string>) => {
     const needed = { NETWORK: 'RLTC', NODE_USER: 'u', NODE_PASSWORD: 'p' };
     const place = placeOf(loadConfig(encoderVariables, { env: { ...needed, ...env } }).values, 'ENCODER');

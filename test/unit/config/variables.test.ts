@@ -7,8 +7,6 @@ import { readConfigFile } from '../../../src/config/config-file.ts';
 import { describeConfig, helpTable } from '../../../src/config/describe.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { nearest } from '../../../src/config/nearest.ts';
-import { decoderVariables } from '../../../src/config/services/decoder.ts';
-import { hubVariables } from '../../../src/config/services/hub.ts';
 import { syncVariables } from '../../../src/config/services/sync.ts';
 import {
   choice,
@@ -22,6 +20,7 @@ import {
   type Variables
 } from '../../../src/config/variables.ts';
 import { PlatformError } from '../../../src/errors.ts';
+import { loadServices } from '../../../src/services.ts';
 import fc from '../../support/fast-check.ts';
 
 const VARIABLES = {
@@ -111,9 +110,9 @@ test('property: each wrong variable is faulted, by name, and no other', () => {
   );
 });
 
-test('every setting of every service: what is wrong with it is told by its name, and every fault names one', () => {
+test('every setting of every service: what is wrong with it is told by its name, and every fault names one', async () => {
   const bad = ['x y', '-1', '{', 'a,b', 'http://', '10.0.0.0/99', '99999999999999999999', 'é'];
-  for (const variables of [syncVariables, hubVariables, decoderVariables]) {
+  for (const { variables } of await loadServices()) {
     for (const family of Object.keys(variables)) {
       const name = family.replace('<CHAIN>', 'BTC').replace('<NETWORK>', 'MAINNET');
       for (const value of bad) {
@@ -131,6 +130,21 @@ test('every setting of every service: what is wrong with it is told by its name,
   assert.throws(() => loadConfig(syncVariables, { env: { SYNC_MODE: 'server', TRUST_PROXY: '10.0.0.0/33' } }), {
     message: /^TRUST_PROXY="10\.0\.0\.0\/33" must be addresses or subnets/
   });
+});
+
+test('a name that is nearly that of a setting is told by every service, whichever setting it is', async () => {
+  for (const { command, variables, checks } of await loadServices()) {
+    const { findFaults: _, ...rules } = checks;
+    const optional = Object.fromEntries(
+      Object.entries(variables).map(([name, variable]) => [name, { ...variable, required: false }])
+    ) as Variables;
+    for (const name of Object.keys(variables).filter((each) => !each.includes('<'))) {
+      const wrong = `${name.slice(0, -1)}${name.endsWith('X') ? 'Y' : 'X'}`;
+      if (Object.hasOwn(variables, wrong)) continue;
+      const { warnings } = loadConfig(optional, { ...(rules as object), env: { [wrong]: '1' } });
+      assert.ok(warnings[0]?.startsWith(`unknown variable ${wrong}; did you mean `), `${command}: ${wrong}`);
+    }
+  }
 });
 
 test('property: a secret is in no fault, no description and no help', () => {

@@ -5,7 +5,7 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { Coin } from '../../../src/explorer/coins.ts';
 import { tellFreshness } from '../../../src/explorer/routes/freshness.ts';
 
-test('another release has another ETag for the same answer: its form may be another one', async () => {
+test('another release, and another newest block, has another ETag for the same answer: its form may be another one', async () => {
   const coin = { network: chainNetwork('bitcoin', 'regtest'), report: () => null } as unknown as Coin;
   const told = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
   const app = fastify();
@@ -18,6 +18,8 @@ test('another release has another ETag for the same answer: its form may be anot
   assert.equal(kept, 'public, max-age=86400, immutable', 'a day and not a year');
   assert.equal((await ask('1.0.0', String(etag))).statusCode, 304);
   assert.equal((await ask('1.0.1', String(etag))).statusCode, 200);
+  told.mark = 'b'.repeat(16);
+  assert.equal((await ask('1.0.0', String(etag))).statusCode, 200, 'another block is the newest, whatever it has');
 });
 
 test('how far an answer is behind is told where the decoder knows its block, and not where it does not', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 import { priceText, slotMessage, testSigner } from '../../support/indexer-signers.ts';
+import { secondForm } from '../../support/second-signature.ts';
 
 const [BAD, OTHER] = [testSigner('bad'), testSigner('other')];
 const { stakeDelay, unstakeCooldown } = TEST_RULES;
@@ -93,6 +94,7 @@ const shifted = slotMessage(BAD, { ...HEIGHT, digest: 2 }, 'EQUIV|oracle|7|1||')
 const early = (digest: number) => slotMessage(BAD, { btc_block_height: 101, digest });
 const config = (digest: number) => slotMessage(BAD, { ...HEIGHT, digest }, 'EQUIV|config|7|0||');
 const later = (digest: number) => slotMessage(BAD, { btc_block_height: 500, digest });
+const again = (signature: string) => secondForm(Buffer.from(signature, 'hex')).toString('hex');
 const REFUSALS: readonly (readonly [data: string, status: string])[] = [
   [slashText().replace('SLASH|0', 'SLASH|1'), 'VERSION (unknown)'],
   [slashText(TWICE, BAD.pubkey, 'mining'), 'CAPABILITY (unknown)'],
@@ -113,7 +115,9 @@ const REFUSALS: readonly (readonly [data: string, status: string])[] = [
   [slashText([early(1), early(2)]), 'OFFENDER_PUBKEY (not in snapshot)'],
   [slashText([later(1), later(2)]), 'OFFENDER_PUBKEY (not in snapshot)'],
   [slashText([[A[0], B[1]], B]), 'SIG_A (not signed)'],
-  [slashText([A, [B[0], A[1]]]), 'SIG_B (not signed)']
+  [slashText([A, [B[0], A[1]]]), 'SIG_B (not signed)'],
+  [slashText([[A[0], again(A[1])], B]), 'SIG_A (not signed)'],
+  [slashText([A, [B[0], again(B[1])]]), 'SIG_B (not signed)']
 ];
 
 test('what proves no fault is refused with its status, and leaves nothing but its action', () => {

@@ -190,6 +190,23 @@ test('every metric of ours is on the dashboard, and dashboard and alerts ask for
   assert.equal([...ALERTS.matchAll(/- alert: /g)].length, 15);
 });
 
+test('a hub tells of its prices how many sources are missing, how far they differ, and how many rounds are missed', async () => {
+  const now = performance.timeOrigin + performance.now();
+  const pricing = { answered: 1, deviation: 6.5, keptAt: now - 3_500 };
+  const metrics = createMetrics({
+    ...{ service: 'hub', actors: () => [] },
+    describe: (registry) => {
+      describeOracle(registry, { configured: 3, intervalMs: 1_000, pricing: () => pricing });
+      return () => undefined;
+    }
+  });
+  const told = [...(await metrics.render()).matchAll(/^hub_oracle_(\w+) (\S+)$/gm)].map(([, name, value]) => [
+    name,
+    value
+  ]);
+  assert.deepEqual(Object.fromEntries(told), { sources_missing: '2', deviation_percent: '6.5', rounds_missed: '3' });
+});
+
 test('a service tells the word that /readyz says', async () => {
   const metrics = createMetrics({ service: 'miner', actors: () => [] });
   let now = 'ready';

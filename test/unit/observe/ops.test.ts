@@ -56,6 +56,33 @@ test('the compose file starts a client with variables that there are', () => {
   assert.ok(read('ops/grants.sql').length > 0);
 });
 
+/** Rights of a container of a compose file. */
+interface Confined {
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly pids_limit?: number;
+  readonly mem_limit?: string;
+  readonly privileged?: boolean;
+  readonly cap_add?: readonly string[];
+  readonly user?: string;
+  readonly network_mode?: string;
+}
+
+for (const file of ['ops/docker-compose.yml', 'ops/docker-compose.platform.yml'])
+  test(`the containers of ${file} have no rights that they do not need, and bounds of memory and processes`, () => {
+    const { services } = parse(read(file), { merge: true }) as { services: Readonly<Record<string, Confined>> };
+    for (const [name, service] of Object.entries(services)) {
+      const { security_opt, pids_limit, mem_limit, read_only, cap_drop } = service;
+      assert.deepEqual(security_opt, ['no-new-privileges:true'], name);
+      assert.ok(Number(pids_limit) > 0 && /^\d+g$/.test(String(mem_limit)), name);
+      for (const given of ['privileged', 'cap_add', 'network_mode', 'user'] as const)
+        assert.equal(service[given], undefined, `${name}: ${given}`);
+      // MariaDB changes its user at its start, and writes where it likes.
+      if (name !== 'mariadb') assert.deepEqual([read_only, cap_drop], [true, ['ALL']], name);
+    }
+  });
+
 interface ComposedService {
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string | number>>;
@@ -107,6 +134,8 @@ test('the accounts of the compose file have the rights of docs/operating/grants.
   assert.deepEqual(sorted(made), sorted(documented));
 });
 
+const NARROW = { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
+
 interface Deployed {
   readonly enableServiceLinks: boolean;
   readonly automountServiceAccountToken: boolean;
@@ -133,8 +162,7 @@ test('the Kubernetes manifests of hub and explorer set variables that there are,
     assert.deepEqual([enableServiceLinks, automountServiceAccountToken], [false, false]);
     assert.deepEqual([securityContext.runAsNonRoot, securityContext.seccompProfile.type], [true, 'RuntimeDefault']);
     const [container] = containers;
-    const narrow = { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } };
-    assert.deepEqual(container!.securityContext, narrow);
+    assert.deepEqual(container!.securityContext, NARROW);
     const { variables, checks } = await loadCommand(container!.args[0]!);
     for (const { name } of container!.env) assert.ok(Object.hasOwn(variables!, name), name);
     const own = Object.fromEntries(container!.env.map(({ name, value }) => [name, value]));
@@ -161,9 +189,9 @@ test('the Kubernetes example starts a server with variables that there are, and 
   const { spec } = parse(read('ops/kubernetes.yaml')) as {
     spec: {
       template: {
-        spec: {
-          enableServiceLinks: boolean;
+        spec: Omit<Deployed, 'containers'> & {
           containers: {
+            securityContext: object;
             args: string[];
             env: { name: string; value: string }[];
             ports: { containerPort: number }[];
@@ -176,7 +204,10 @@ test('the Kubernetes example starts a server with variables that there are, and 
   };
   const [container] = spec.template.spec.containers;
   startsWith(Object.fromEntries(container!.env.map(({ name, value }) => [name, value])));
-  assert.equal(spec.template.spec.enableServiceLinks, false);
+  const { enableServiceLinks, automountServiceAccountToken, securityContext } = spec.template.spec;
+  assert.deepEqual([enableServiceLinks, automountServiceAccountToken], [false, false]);
+  assert.deepEqual([securityContext.runAsNonRoot, securityContext.seccompProfile.type], [true, 'RuntimeDefault']);
+  assert.deepEqual(container!.securityContext, NARROW);
   assert.equal(container!.ports[0]!.containerPort, syncVariables.SYNC_API_PORT.fallback);
   assert.equal(container!.livenessProbe.httpGet.path, '/livez');
   assert.equal(container!.readinessProbe.httpGet.path, '/readyz');

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fastify } from 'fastify';
+import { ERRORS } from '../../../src/errors.ts';
 import { errorHandler } from '../../../src/service/errors.ts';
 import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
 
@@ -112,4 +113,9 @@ test('500 INTERNAL says nothing of its reason', async () => {
   const answer = await app.inject(`/schema/indexer/${AT}`);
   assert.equal(answer.statusCode, 500);
   assert.deepEqual(answer.json(), { error: 'internal error', code: 'INTERNAL' });
+});
+
+test('the remedy of an error that any service may answer with names no variable of one of them', () => {
+  for (const code of ['ANSWERS_WAITING', 'RATE_LIMITED', 'UNAUTHORIZED', 'HOST_UNKNOWN', 'ORIGIN_REFUSED'] as const)
+    assert.doesNotMatch(ERRORS[code].hint, /\b(?:SYNC|HUB|DECODER|INDEXER|EXPLORER|ENCODER|UTXO|MINER)_[A-Z]/, code);
 });

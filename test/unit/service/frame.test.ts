@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import Type from 'typebox';
+import { PlatformError } from '../../../src/errors.ts';
 import { createFrame } from '../../../src/service/frame.ts';
 import { rpcMethod } from '../../../src/service/rpc/method.ts';
 import { definitionOf, FRAME_CONFIG, openRpc } from '../../support/frame.ts';
@@ -54,6 +56,15 @@ test('every answer says whether caches may keep it', async () => {
     const { headers } = await app.inject(url);
     assert.match(String(headers['cache-control']), /^no-(?:cache|store)$/, url);
   }
+});
+
+test('an answer of 503 is kept by no cache', async () => {
+  const wait = async () => {
+    throw new PlatformError('ANSWERS_WAITING', { reason: 'others wait' });
+  };
+  const routes = (app: FastifyInstance) => void app.get('/busy', { config: { open: true } }, wait);
+  const { statusCode, headers } = await createFrame(definitionOf({ routes })).inject('/busy');
+  assert.deepEqual([statusCode, headers['cache-control'], headers['retry-after']], [503, 'no-store', '5']);
 });
 
 test('503 /readyz with the word of the service', async () => {

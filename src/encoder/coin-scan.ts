@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { malformed, readNodeAmount } from '../coin/node/node-answer.ts';
 import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { hasCode, PlatformError } from '../errors.ts';
+import { placeFor } from '../service/stream/place-for.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 
 /** A confirmed coin. `amount` is in satoshis. */
@@ -44,6 +45,8 @@ const ASK_AGAIN_MS = 1_000;
 const ALREADY_SCANNING = -8;
 
 interface Waiting {
+  /** Under which its caller is counted. */
+  readonly address: string;
   readonly found: Promise<readonly ScannedCoin[]>;
   readonly resolve: (coins: readonly ScannedCoin[]) => void;
   readonly reject: (reason: unknown) => void;
@@ -67,20 +70,25 @@ export class CoinScan {
   /**
    * Finds the coins of a script, largest first. The scan continues when its caller leaves.
    *
+   * @param address under which the caller is counted: while too many wait, the newest of the network that has the most gives way
    * @throws {PlatformError} ANSWERS_WAITING when too many scripts wait; COINS_INSUFFICIENT when the coins exceed the
    *   size limit; NODE_UNREACHABLE, NODE_REFUSED
    */
-  find(scriptHex: string): Promise<readonly ScannedCoin[]> {
+  find(scriptHex: string, address: string): Promise<readonly ScannedCoin[]> {
     const waiting = this.#waiting.get(scriptHex);
     if (waiting) return waiting.found;
-    if (this.#waiting.size >= MAX_WAITING)
-      throw new PlatformError('ANSWERS_WAITING', {
-        reason: `${this.#waiting.size} addresses wait for the node to look for their coins`
-      });
+    const place = placeFor(this.#waiting.values(), address, MAX_WAITING);
+    if (place === null) throw tooManyWait();
+    if (place !== 'free') this.#giveWay(place);
     const { promise: found, resolve, reject } = Promise.withResolvers<readonly ScannedCoin[]>();
-    this.#waiting.set(scriptHex, { found, resolve, reject });
+    this.#waiting.set(scriptHex, { address, found, resolve, reject });
     if (!this.#isRunning) void this.#run();
     return found;
+  }
+
+  #giveWay(waiting: Waiting): void {
+    for (const [script, each] of this.#waiting) if (each === waiting) this.#waiting.delete(script);
+    waiting.reject(tooManyWait());
   }
 
   /**
@@ -161,6 +169,11 @@ export class CoinScan {
     }
   }
 }
+
+const tooManyWait = () =>
+  new PlatformError('ANSWERS_WAITING', {
+    reason: `${MAX_WAITING} addresses wait for the node to look for their coins`
+  });
 
 function tooMany(): PlatformError {
   const reason =

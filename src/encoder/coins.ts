@@ -5,6 +5,8 @@ import type { NodeRpc } from '../coin/node/node-rpc.ts';
 import { EXTENSION_MATURITY, readRawTransaction } from '../coin/raw/raw-transaction.ts';
 import { hasCode, PlatformError } from '../errors.ts';
 import type { Cost } from '../service/ingress/work-budget.ts';
+import type { RpcCaller } from '../service/rpc/method.ts';
+import { Turns } from '../service/turns.ts';
 import { shapeOf } from '../wire/data/shape.ts';
 import { CoinScan } from './coin-scan.ts';
 import { type Added, findCrowded, readFamily } from './mempool-room.ts';
@@ -39,6 +41,11 @@ interface CoinRules {
 /** Charges the caller for work that was done for it. */
 export type Charge = (cost: Cost) => void;
 
+/** For whom coins are looked for. */
+export type CoinAsker = Pick<RpcCaller, 'address' | 'charge' | 'aside'>;
+
+const NOBODY: CoinAsker = { address: '', charge: () => undefined, aside: (wait) => wait() };
+
 /** A UTXO tracker as source of coins. */
 export interface CoinTracker {
   /**
@@ -66,6 +73,8 @@ interface Known {
 const MOST_KNOWN_COINS = 200_000;
 /** Time for which callers share a tracker's answer. `spendable` finds what was spent meanwhile. */
 const TRACKED_FOR_MS = 1_000;
+/** Most lists of coins that are read from a tracker at once. */
+const ASKS_AT_ONCE = 4;
 /** Most calls in one batch to the node. */
 const BATCH = 500;
 /** Most transactions in one batch: they may be large. */
@@ -87,6 +96,8 @@ class Memory {
     sizeCalculation: ({ length }) => length
   });
   readonly scan: CoinScan;
+  /** Asks of the tracker: each may have pages of coins in memory. */
+  readonly asks = new Turns({ atOnce: ASKS_AT_ONCE });
 
   constructor(rpc: NodeRpc, { scanPatienceMs }: CoinRules) {
     this.scan = new CoinScan(rpc, scanPatienceMs);
@@ -98,18 +109,18 @@ export class NodeCoins {
   readonly #rpc: NodeRpc;
   readonly #rules: CoinRules;
   readonly #memory: Memory;
-  readonly #charge: Charge;
+  readonly #asker: CoinAsker;
 
-  constructor(rpc: NodeRpc, rules: CoinRules, memory = new Memory(rpc, rules), charge: Charge = () => undefined) {
+  constructor(rpc: NodeRpc, rules: CoinRules, memory = new Memory(rpc, rules), asker = NOBODY) {
     this.#rpc = rpc;
     this.#rules = rules;
     this.#memory = memory;
-    this.#charge = charge;
+    this.#asker = asker;
   }
 
-  /** Returns the same coins for one caller, who is charged for rows, bytes and scan time. */
-  chargedTo(charge: Charge): NodeCoins {
-    return new NodeCoins(this.#rpc, this.#rules, this.#memory, charge);
+  /** Returns the same coins for one caller, who is charged for rows, bytes and scan time, and waits without its turn. */
+  askedBy(asker: CoinAsker): NodeCoins {
+    return new NodeCoins(this.#rpc, this.#rules, this.#memory, asker);
   }
 
   /** The tracker that is asked in place of the node, if any. */
@@ -135,21 +146,25 @@ export class NodeCoins {
     const began = performance.now();
     const isKnown = known && (known.state === state || began < known.goodUntil);
     try {
-      const { coins } = await this.#memory.scan.inTime(isKnown ? known.read : this.#read(key, state, height));
-      this.#charge({ rows: coins.length });
+      const read = () => (isKnown ? known.read : this.#read(key, state, height));
+      const { coins } = await this.#asker.aside(() => this.#memory.scan.inTime(read()));
+      this.#asker.charge({ rows: coins.length });
       return coins;
     } finally {
       // The first caller pays for the scan of the whole set.
-      if (!isKnown && !tracker) this.#charge({ ms: performance.now() - began });
+      if (!isKnown && !tracker) this.#asker.charge({ ms: performance.now() - began });
     }
   }
 
   /** Reads the coins of a script and remembers them. Continues when its caller has left. */
   #read(key: string, state: string, height: number): Promise<Known> {
     const { tracker } = this.#rules;
-    const read = tracker
-      ? tracker.coins(key, height, this.#charge).then((coins) => ({ coins, goodUntil: 0 }))
-      : this.#scanned(key);
+    const { address, charge } = this.#asker;
+    const ask = async (from: CoinTracker) => ({
+      coins: await from.coins(key, height, (cost) => charge(cost)),
+      goodUntil: 0
+    });
+    const read = tracker ? this.#memory.asks.take({ address }, () => ask(tracker)) : this.#scanned(key);
     // All callers share a reading that is under way.
     const entry = { state, read, goodUntil: Number.POSITIVE_INFINITY };
     const { known } = this.#memory;
@@ -328,14 +343,14 @@ export class NodeCoins {
       return bytes ? [[txid, bytes] as const] : [];
     });
     for (const [txid, bytes] of fetched) transactions.set(txid, bytes);
-    this.#charge({ bytes: totalBytes(fetched) });
+    this.#asker.charge({ bytes: totalBytes(fetched) });
     return new Map(all);
   }
 
   /** Scans for coins. The result serves as long again as the scan took; `spendable` finds what was spent meanwhile. */
   async #scanned(scriptHex: string): Promise<Known> {
     const began = performance.now();
-    const found = await this.#memory.scan.find(scriptHex);
+    const found = await this.#memory.scan.find(scriptHex, this.#asker.address);
     const now = performance.now();
     return { coins: found.map((coin) => ({ ...coin, transaction: null })), goodUntil: 2 * now - began };
   }

@@ -135,7 +135,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
     sizeOf: (answer) => JSON.stringify(answer).length
   });
   const holderOf = ({ address }: RpcCaller) => (deps.isKeyed ? 'key' : address);
-  const paidBy = ({ charge }: RpcCaller) => ({ ...deps, coins: deps.coins.chargedTo((cost) => charge(cost)) });
+  const askedBy = (caller: RpcCaller) => ({ ...deps, coins: deps.coins.askedBy(caller) });
   const once = async <T extends Created | Bumped>(
     method: string,
     request: { readonly request_id?: string },
@@ -176,7 +176,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       operational: operationalData,
       run: (request, caller) => {
         const holder = holderOf(caller);
-        const make = () => createTransaction(request, paidBy(caller), holder);
+        const make = () => createTransaction(request, askedBy(caller), holder);
         return once('create_tx', request, holder, make) as Promise<Static<typeof CreatedSchema>>;
       }
     }),
@@ -190,7 +190,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       operational: operationalData,
       run: (request, caller) => {
         const holder = holderOf(caller);
-        const make = () => bumpTransaction(request, paidBy(caller), holder);
+        const make = () => bumpTransaction(request, askedBy(caller), holder);
         return once('bump_tx', request, holder, make) as Promise<Static<typeof BumpedSchema>>;
       }
     }),
@@ -211,7 +211,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       result: CancelledSchema,
       write: true,
       errors: [...NODE_ERRORS, 'COIN_UNUSABLE'],
-      run: (request, caller) => cancelEnvelope(request, paidBy(caller))
+      run: (request, caller) => cancelEnvelope(request, askedBy(caller))
     }),
     broadcast_tx: rpcMethod({
       summary: 'Hands a signed transaction to the network',
@@ -225,9 +225,10 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       summary: `The coins of an address that can be spent now, those of blocks first, the largest first; at most ${MOST_LISTED}`,
       params: Type.Object({ address: Type.String({ minLength: 1, maxLength: 130 }) }),
       result: Type.Array(UtxoSchema),
-      write: true,
+      write: false,
+      needsKey: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT'],
-      run: ({ address }, caller) => listUtxos(address, paidBy(caller))
+      run: ({ address }, caller) => listUtxos(address, askedBy(caller))
     })
   };
 }

@@ -3,19 +3,22 @@ import { NodeRpc } from '../coin/node/node-rpc.ts';
 import type { HubPlace } from '../config/variables.ts';
 import type { Logger } from '../log.ts';
 import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
+import { Turns } from '../service/turns.ts';
 import { pickSettings } from './settings.ts';
 import { buildTree } from './store/config-tree.ts';
 import type { HubDatabase } from './store/database.ts';
 
 /** What the services say that this hub's configuration names; null where none is named, or it does not answer. */
 export interface ChainFacts {
-  /** How many blocks stand from an action of a chain to the newest; 0: there is no such action. */
-  confirmationsOf(chain: string, actionIndex: number): Promise<number | null>;
-  /** Whether the coin node has this block at this height. */
-  hasBlock(chain: string, height: number, hash: string): Promise<boolean | null>;
+  /** How many blocks stand from an action of a chain to the newest; 0: there is no such action. @param address of who asks: networks take turns */
+  confirmationsOf(chain: string, actionIndex: number, address: string): Promise<number | null>;
+  /** Whether the coin node has this block at this height. @param address as above */
+  hasBlock(chain: string, height: number, hash: string, address: string): Promise<boolean | null>;
 }
 
 const PATIENCE_MS = 3_000;
+/** Questions to indexers and nodes at once. */
+const ASKS_AT_ONCE = 8;
 /** What bitcoind and its kin answer where no block has the height. */
 const OUT_OF_RANGE = /-8\b|out of range/i;
 
@@ -47,9 +50,10 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
     const main = found.find(([{ network }]) => network === 'mainnet') ?? (found.length === 1 ? found[0] : undefined);
     return main?.[1] ?? null;
   };
-  const orNull = async <T>(what: string, ask: () => Promise<T | null>): Promise<T | null> => {
+  const turns = new Turns({ atOnce: ASKS_AT_ONCE });
+  const orNull = async <T>(what: string, address: string, ask: () => Promise<T | null>): Promise<T | null> => {
     try {
-      return await ask();
+      return await turns.take({ address }, ask);
     } catch (caught) {
       log.warn(`${what} is not verified: ${reasonOf(caught)}`);
       return null;
@@ -58,8 +62,8 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
   const urlOf = (host: string, port: string) => `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
   return {
-    confirmationsOf: (chain, actionIndex) =>
-      orNull(`action ${actionIndex} of ${chain}`, async () => {
+    confirmationsOf: (chain, actionIndex, address) =>
+      orNull(`action ${actionIndex} of ${chain}`, address, async () => {
         const { host, port } = (await placesOf(chain, INDEXER)) ?? {};
         if (host === undefined || port === undefined) return null;
         const params = { action_index: actionIndex };
@@ -70,8 +74,8 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
           throw new Error(`the indexer answered ${JSON.stringify(answer).slice(0, 200)}`);
         return Number(confirmations);
       }),
-    hasBlock: (chain, height, hash) =>
-      orNull(`block ${height} of ${chain}`, async () => {
+    hasBlock: (chain, height, hash, address) =>
+      orNull(`block ${height} of ${chain}`, address, async () => {
         const { host, port, user = '', password = '' } = (await placesOf(chain, NODE)) ?? {};
         if (host === undefined || port === undefined) return null;
         const rpc = new NodeRpc({ url: urlOf(host, port), user, password, timeoutMs: PATIENCE_MS, retries: 0 });

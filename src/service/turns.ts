@@ -21,6 +21,9 @@ export interface Asker {
   readonly isGone?: () => boolean;
 }
 
+/** Waits for another program without the turn, which is taken again afterwards. @throws {PlatformError} ANSWERS_WAITING; and what `wait` throws */
+export type Aside = <T>(wait: () => Promise<T>) => Promise<T>;
+
 interface Waiting {
   readonly asker: Asker;
   readonly begin: () => void;
@@ -60,17 +63,37 @@ export class Turns {
     this.#mostWaiting = mostWaiting;
   }
 
-  /** Does the work when it is the asker's turn. @throws {PlatformError} ANSWERS_WAITING; and what `work` throws */
-  async take<T>(asker: Asker, work: () => Promise<T>): Promise<T> {
-    const { address } = asker;
-    const network = networkOf(address);
-    if (!this.#isFree(network) || this.#waiting.of(address).length > 0) await this.#wait(asker);
-    else this.#begin(network);
-    try {
-      return await work();
-    } finally {
+  /**
+   * Does the work when it is the asker's turn. What only waits for another program is done aside: then others have the turn.
+   *
+   * @throws {PlatformError} ANSWERS_WAITING; and what `work` throws
+   */
+  async take<T>(asker: Asker, work: (aside: Aside) => Promise<T>): Promise<T> {
+    const network = networkOf(asker.address);
+    if (!this.#mayBegin(asker)) await this.#wait(asker);
+    let hasTurn = true;
+    const aside: Aside = async (wait) => {
+      if (!hasTurn) return await wait();
+      hasTurn = false;
       this.#end(network);
+      const found = await wait();
+      if (!this.#mayBegin(asker)) await this.#wait(asker);
+      hasTurn = true;
+      return found;
+    };
+    try {
+      return await work(aside);
+    } finally {
+      if (hasTurn) this.#end(network);
     }
+  }
+
+  /** Begins at once where nothing is in the way. */
+  #mayBegin({ address }: Asker): boolean {
+    const network = networkOf(address);
+    if (!this.#isFree(network) || this.#waiting.of(address).length > 0) return false;
+    this.#begin(network);
+    return true;
   }
 
   #isFree(network: string): boolean {

@@ -29,7 +29,11 @@ export function definitionOf(options: Partial<ServiceDefinition> = {}): ServiceD
 }
 
 /** Who calls a method that a test runs by itself. */
-export const CALLER: RpcCaller = { address: '127.0.0.1', hasKey: true, isLocal: true, charge: () => undefined };
+export const CALLER: RpcCaller = {
+  ...{ address: '127.0.0.1', hasKey: true, isLocal: true },
+  charge: () => undefined,
+  aside: (wait) => wait()
+};
 
 /** A service with these methods. @param keys what it takes as a key */
 export function openRpc(

@@ -54,9 +54,10 @@ export function crossChainMethods(database: HubDatabase, facts: ChainFacts): Rea
       result: AttestationSchema,
       write: true,
       errors: DATABASE_ERRORS,
-      async run(params) {
+      async run(params, { address, aside }) {
         const action = actionOf(params);
-        const confirmations = await facts.confirmationsOf(action.source_chain, action.source_action_index);
+        const { source_chain, source_action_index } = action;
+        const confirmations = await aside(() => facts.confirmationsOf(source_chain, source_action_index, address));
         return await database.write('attest', action, confirmations);
       }
     }),

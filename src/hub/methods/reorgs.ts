@@ -53,11 +53,11 @@ export function reorgMethods(database: HubDatabase, facts: ChainFacts): Readonly
       result: Success,
       write: true,
       errors: [...DATABASE_ERRORS, 'REORG_DIFFERS'],
-      async run({ chain, reorg_height, timestamp, old_hash, new_hash }) {
+      async run({ chain, reorg_height, timestamp, old_hash, new_hash }, { address, aside }) {
         if (old_hash.toLowerCase() === new_hash.toLowerCase())
           throw new PlatformError('REQUEST_INVALID', { reason: 'old_hash and new_hash are the same: nothing changed' });
         const report = { chain, reorg_height, timestamp, old_hash, new_hash };
-        const isSeen = await facts.hasBlock(chain, reorg_height, new_hash);
+        const isSeen = await aside(() => facts.hasBlock(chain, reorg_height, new_hash, address));
         await database.write('insertReorg', report, isSeen);
         return success;
       }

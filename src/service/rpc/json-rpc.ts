@@ -7,7 +7,7 @@ import { tellFailure } from '../errors.ts';
 import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit, limitDocuments } from '../limits.ts';
 import type { RequestBodies } from '../stream/request-bodies.ts';
-import { Turns } from '../turns.ts';
+import { type Aside, Turns } from '../turns.ts';
 import type { CountWrongKey } from '../wrong-keys.ts';
 import { isLocalRequest } from './caller.ts';
 import { hasReply, type InTurn, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
@@ -123,28 +123,28 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     if (rpc.countsCalls) for (const _ of calls.slice(1)) await limit.take(request, reply);
     const address = addressOf(request.raw);
     const isKnown = authenticator.admits(request.headers, false);
-    const caller: RpcCaller = {
+    const charge = (cost: Cost) => void (isKnown || budget.charge(address, cost));
+    const callerOf = (aside: Aside): RpcCaller => ({
       address,
       get hasKey() {
         countWrongKey(request.raw);
         return hasKey(request);
       },
-      isLocal,
-      charge: (cost) => void (isKnown || budget.charge(address, cost))
-    };
+      ...{ isLocal, charge, aside }
+    });
     const isGone = () => request.raw.socket.destroyed;
     const pay = async (cost: Cost) => void (isKnown || (await budget.pace(address, cost)));
     const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
     const answer = async (call: unknown): Promise<Outcome> => {
       await pay({ calls: 1 });
-      const work = async () => {
+      const work = async (aside: Aside) => {
         const began = performance.now();
-        const outcome = await table.answer(call, caller, request.log);
-        caller.charge({ ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
+        const outcome = await table.answer(call, callerOf(aside), request.log);
+        charge({ ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
         return outcome;
       };
       try {
-        if (table.isProbe(call)) return await work();
+        if (table.isProbe(call)) return await work((wait) => wait());
         return await (table.isWrite(call) ? writeTurns.take({ address }, work) : turns.take({ address, isGone }, work));
       } catch (caught) {
         return { status: 200, reply: hasReply(call) ? failureOf(idOf(call), caught) : undefined };

@@ -1,6 +1,7 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import type { ErrorCode, PlatformError } from '../../errors.ts';
 import type { Cost } from '../ingress/work-budget.ts';
+import type { Aside } from '../turns.ts';
 import type { JsonResult } from './json-result.ts';
 import type { KeptResult } from './kept-result.ts';
 import type { OperationalData } from './replies.ts';
@@ -16,6 +17,8 @@ export interface RpcCaller {
   readonly isLocal: boolean;
   /** Counts rows that were read for it, beside the bytes and the time that every answer costs. */
   charge(cost: Cost): void;
+  /** Waits for another program without the turn of its call. */
+  readonly aside: Aside;
 }
 
 /** One row of a service's method table, which is also its documentation. */

@@ -37,9 +37,9 @@ const turn = () => new Promise(setImmediate);
 
 test('one scan at a time; those who wait meanwhile share the next one, each gets its own coins', async () => {
   const { calls, scan } = open();
-  const first = [scan.find(SCRIPTS[0]), scan.find(SCRIPTS[1])];
+  const first = [scan.find(SCRIPTS[0], 'a'), scan.find(SCRIPTS[1], 'a')];
   await turn();
-  const later = [scan.find(SCRIPTS[1]), scan.find(SCRIPTS[2]), scan.find(SCRIPTS[2])];
+  const later = [scan.find(SCRIPTS[1], 'a'), scan.find(SCRIPTS[2], 'a'), scan.find(SCRIPTS[2], 'a')];
   assert.equal(calls.length, 1, 'the first scan is under way');
   calls[0]!.answer(found(SCRIPTS[0]));
   await turn();
@@ -53,7 +53,7 @@ test('one scan at a time; those who wait meanwhile share the next one, each gets
 
 test('ANSWERS_WAITING: a caller is told how far the scan is; it goes on, and is not asked for again', async () => {
   const { calls, scan } = open(5);
-  const looking = scan.find(SCRIPTS[0]);
+  const looking = scan.find(SCRIPTS[0], 'a');
   const told = assert.rejects(scan.inTime(looking), { code: 'ANSWERS_WAITING', message: /37 % of its coins are read/ });
   while (calls.length < 2) await turn();
   assert.deepEqual(calls[1]!.params, ['status']);
@@ -65,7 +65,7 @@ test('ANSWERS_WAITING: a caller is told how far the scan is; it goes on, and is 
 
 test('a node that scans for somebody else is asked again; another refusal is told', async () => {
   const { calls, scan } = open();
-  const looking = scan.find(SCRIPTS[0]);
+  const looking = scan.find(SCRIPTS[0], 'a');
   await turn();
   calls[0]!.fail(new PlatformError('NODE_REFUSED', { reason: 'Scan already in progress', rpcCode: -8 }));
   while (calls.length < 2) await turn();
@@ -73,24 +73,31 @@ test('a node that scans for somebody else is asked again; another refusal is tol
   await assert.rejects(looking, { code: 'NODE_REFUSED', message: /Method not found/ });
 });
 
-test('ANSWERS_WAITING: no more than 32 scripts wait', async () => {
+test('ANSWERS_WAITING: no more than 32 scripts wait; the newest of the network that has the most gives way', async () => {
   const { calls, scan } = open();
-  const first = scan.find(SCRIPTS[0]);
+  const first = scan.find(SCRIPTS[0], 'a');
   await turn();
-  const others = Array.from({ length: 32 }, (_, at) => scan.find(`0014${at.toString(16).padStart(40, '0')}`));
-  assert.throws(() => scan.find(SCRIPTS[1]), { code: 'ANSWERS_WAITING', message: /32 addresses wait/ });
+  const others = Array.from({ length: 32 }, (_, at) =>
+    scan.find(`0014${at.toString(16).padStart(40, '0')}`, `2001:db8:7:${at}::/64`)
+  );
+  assert.throws(() => scan.find(SCRIPTS[1], '2001:db8:7:99::/64'), {
+    code: 'ANSWERS_WAITING',
+    message: /32 addresses wait/
+  });
+  const other = scan.find(SCRIPTS[2], 'b');
+  await assert.rejects(others.pop()!, { code: 'ANSWERS_WAITING' });
   for (const at of [0, 1]) {
     calls[at]!.answer(found());
     await turn();
   }
-  assert.equal((await Promise.all([first, ...others])).flat().length, 0);
+  assert.equal((await Promise.all([first, other, ...others])).flat().length, 0);
 });
 
 test('COINS_INSUFFICIENT: an address of too many coins is named alone, and spoils no answer of others that were asked for with it', async () => {
   const { calls, scan } = open();
-  const first = scan.find(SCRIPTS[0]);
+  const first = scan.find(SCRIPTS[0], 'a');
   await turn();
-  const [large, small] = [scan.find(SCRIPTS[1]), scan.find(SCRIPTS[2])];
+  const [large, small] = [scan.find(SCRIPTS[1], 'a'), scan.find(SCRIPTS[2], 'a')];
   const refused = assert.rejects(large, { code: 'COINS_INSUFFICIENT', message: /utxos, or .* \(UTXO_TRACKER_URL\)/ });
   calls[0]!.answer(found(SCRIPTS[0]));
   await first;

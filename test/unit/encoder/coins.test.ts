@@ -34,7 +34,11 @@ function open() {
     });
   const costs: Cost[] = [];
   const node = new NodeCoins({ batch } as NodeRpc, { coinbaseMaturity: 100 });
-  return { asked, costs, node: node.chargedTo((cost) => costs.push(cost)) };
+  return {
+    asked,
+    costs,
+    node: node.askedBy({ address: 'a', charge: (cost) => costs.push(cost), aside: (wait) => wait() })
+  };
 }
 
 test('no more large parents are read than signers can be told, and their bytes are charged', async () => {

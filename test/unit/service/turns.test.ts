@@ -95,3 +95,27 @@ test('ANSWERS_WAITING: as many wait as may, of one address and together', async 
   await end('d1');
   await again;
 });
+
+test('what waits for another program has no turn meanwhile, and takes one again afterwards', async () => {
+  const turns = new Turns({ atOnce: 1, patienceMs: 50 });
+  const other = Promise.withResolvers<string>();
+  const done: string[] = [];
+  const waiting = turns.take({ address: 'a' }, async (aside) => {
+    done.push(await aside(() => other.promise));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    return 'first';
+  });
+  await turns.take({ address: 'b' }, async () => void done.push('while it waits'));
+  other.resolve('it has waited');
+  await new Promise((resolve) => setImmediate(resolve));
+  await turns.take({ address: 'b' }, async () => void done.push('after its turn'));
+  assert.deepEqual(done, ['while it waits', 'it has waited', 'after its turn']);
+  assert.equal(await waiting, 'first');
+  const refused = turns.take({ address: 'a' }, (aside) => aside(() => Promise.reject(new Error('not there'))));
+  await assert.rejects(refused, { message: 'not there' });
+  const late = turns.take({ address: 'a' }, (aside) => aside(() => new Promise((resolve) => setTimeout(resolve, 10))));
+  const long = turns.take({ address: 'b' }, () => new Promise((resolve) => setTimeout(resolve, 200)));
+  await assert.rejects(late, { code: 'ANSWERS_WAITING' });
+  await long;
+  await turns.take({ address: 'c' }, async () => void done.push('no turn is lost'));
+});

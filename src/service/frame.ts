@@ -9,7 +9,6 @@ import {
   LogController
 } from 'fastify';
 import type { FrameConfig } from '../config/service.ts';
-import { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { RequestMetrics } from '../observe/metrics/metrics.ts';
 import { type AddressReader, createAddressReader, createPeerReader } from './address.ts';
@@ -22,6 +21,7 @@ import { codeOfStatus, errorHandler } from './errors.ts';
 import { Hosts } from './hosts.ts';
 import { ClientLimiter } from './ingress/client-limiter.ts';
 import { type IngressOptions, ingress } from './ingress/ingress.ts';
+import { hasContent } from './ingress/refusals.ts';
 import { WorkBudget } from './ingress/work-budget.ts';
 import { type Documentation, documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
@@ -135,7 +135,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   const turns = new Turns({ atOnce: service.rpc?.atOnce ?? AT_ONCE });
   const countWrongKey = wrongKeyCounter(authenticator, clientLimiter, metrics);
   const answers = new HeldBodies();
-  const requestBodies = new RequestBodies({ addressOf, authenticator });
+  const requestBodies = new RequestBodies({ addressOf, authenticator, budget });
   const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns, requestBodies };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
   readJson(app, requestBodies);
@@ -181,11 +181,12 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
 function readJson(app: FastifyInstance, bodies: RequestBodies): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
+  app.addHook('onRequest', async ({ raw }, reply) => {
+    if (hasContent(raw.headers)) reply.raw.once('close', () => bodies.release(raw));
+  });
   app.addContentTypeParser('application/json', (request, payload, done) => {
-    bodies.read(request, payload, request.routeOptions.bodyLimit ?? BODY_LIMIT_BYTES).then((text) => {
-      if (text === null) done(new PlatformError('REQUEST_INVALID', { reason: 'the body is not UTF-8' }), undefined);
-      else void parse(request, text, done);
-    }, done);
+    const mostBytes = request.routeOptions.bodyLimit ?? BODY_LIMIT_BYTES;
+    bodies.read(request, payload, mostBytes, (text) => text).then((text) => void parse(request, text, done), done);
   });
 }
 

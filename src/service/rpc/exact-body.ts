@@ -1,3 +1,5 @@
+import type { JsonShape } from '../json-shape.ts';
+
 /** The parts of `JSON` that TypeScript's library does not declare yet. */
 interface ExactJson {
   parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
@@ -12,19 +14,18 @@ export const isExactNumber = (value: unknown): value is object => exactJson.isRa
 /**
  * Reads a request's body as JSON. Whole numbers beyond 2^53 keep their digits: see `isExactNumber`.
  *
- * @param text null: it is not UTF-8
  * @throws {SyntaxError} what is not JSON
  */
-export function parseExactBody(text: string | null): unknown {
-  if (text === null) throw new SyntaxError('the body is not UTF-8');
+export function parseExactBody(text: string, { hasLongNumber }: Pick<JsonShape, 'hasLongNumber'>): unknown {
   try {
+    // A reviver costs a microsecond for each value, twenty times as much as all else.
+    if (!hasLongNumber) return JSON.parse(text);
     return exactJson.parse(text, (_, value, { source }) =>
       source !== undefined && Number.isInteger(value) && !Number.isSafeInteger(value)
         ? exactJson.rawJSON(source)
         : value
     );
   } catch (cause) {
-    const reason = cause instanceof SyntaxError ? 'the body is not JSON' : 'the body is nested too deep';
-    throw new SyntaxError(reason, { cause });
+    throw new SyntaxError('the body is not JSON', { cause });
   }
 }

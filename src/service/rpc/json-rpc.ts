@@ -94,7 +94,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(MEDIA_TYPES, async (request: FastifyRequest, body: AsyncIterable<Buffer>) => {
     const mostBytes = hasKey(request) ? bodyLimitBytes : Math.min(bodyLimitBytes, OPEN_BODY_BYTES);
-    return parseExactBody(await requestBodies.read(request, body, mostBytes));
+    return await requestBodies.read(request, body, mostBytes, parseExactBody);
   });
   app.setErrorHandler(async (caught: FastifyError | PlatformError, request, reply) => {
     const [status, body] = refusalOf(caught, bodyLimitBytes);

@@ -12,23 +12,36 @@ export interface Held {
   readonly network: string;
   readonly holder: Holder;
   /** Several answers may share one, which takes its room once. */
-  readonly body: Pick<Buffer, 'length'>;
+  body: Pick<Buffer, 'length'>;
   readonly since: number;
   takenBytes: number;
   takenAt: number;
+  /** It is at its end, and is never late from then on. */
+  isWhole: boolean;
 }
 
 /** A body that is counted. */
 export interface Part {
   /** Says how much of it is taken, in bytes. */
   progress(bytes: number): void;
+  /** Says that it is at its end, and takes so many bytes until it is released. */
+  settle(bytes: number): void;
   readonly release: () => void;
 }
 
 /** Returns a body that begins now. */
 export function heldOf(address: string, holder: Holder, body: Held['body']): Held {
   const since = performance.now();
-  return { address, network: prefixOf(address, 48), holder, body, since, takenBytes: 0, takenAt: since };
+  return {
+    address,
+    network: prefixOf(address, 48),
+    holder,
+    body,
+    since,
+    takenBytes: 0,
+    takenAt: since,
+    isWhole: false
+  };
 }
 
 /** Bodies that are held, each counted once, and their bytes. */

@@ -12,6 +12,8 @@ const SMALL_BYTES = 4 * 1024;
 const LARGE_BYTES = 128 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
+const NOTHING_HELD: Part = { progress: () => undefined, settle: () => undefined, release: () => undefined };
+
 /** How much bodies may hold, and for how long. */
 export interface BodyLimits {
   /** Of all bodies that are not taken to their end, and of those of one address; twice as much may wait for room. */
@@ -79,12 +81,13 @@ export class HeldBodies {
    * @throws {PlatformError} ANSWERS_WAITING
    */
   async take(address: string, holder: Holder, body: Pick<Buffer, 'length'>): Promise<Part> {
-    if (body.length <= SMALL_BYTES) return { progress: () => undefined, release: () => undefined };
+    if (body.length <= SMALL_BYTES) return NOTHING_HELD;
     if (!this.#hasRoom(address, body)) await this.#wait(address, holder, body);
     const held = heldOf(address, holder, body);
     for (const bodies of this.#countsOf(held)) bodies.add(held);
     return {
       progress: (bytes) => Object.assign(held, { takenBytes: bytes, takenAt: performance.now() }),
+      settle: (bytes) => this.#settle(held, bytes),
       release: () => this.#forget(held)
     };
   }
@@ -96,6 +99,14 @@ export class HeldBodies {
       return bodies;
     };
     return [this.#all, bodiesIn(this.#ofAddress, address), bodiesIn(this.#ofNetwork, network)];
+  }
+
+  #settle(held: Held, bytes: number): void {
+    if (!this.#all.held.has(held)) return;
+    const counts = this.#countsOf(held);
+    for (const bodies of counts) bodies.remove(held);
+    Object.assign(held, { body: { length: bytes }, isWhole: true });
+    for (const bodies of counts) bodies.add(held);
   }
 
   #forget(held: Held): void {
@@ -175,9 +186,9 @@ export class HeldBodies {
     return slowest && (isModest || this.#isLate(slowest, now)) ? slowest : undefined;
   }
 
-  #isLate({ body, since, takenAt }: Held, now: number): boolean {
+  #isLate({ body, since, takenAt, isWhole }: Held, now: number): boolean {
     const { leastPace, graceMs, stallMs } = this.#limits;
-    if (now - since < graceMs) return false;
+    if (isWhole || now - since < graceMs) return false;
     return now - takenAt >= stallMs || now - since > graceMs + (body.length / leastPace) * 1_000;
   }
 }

@@ -140,7 +140,7 @@ test('a name that is nearly that of a setting is told by every service, whicheve
     ) as Variables;
     for (const name of Object.keys(variables).filter((each) => !each.includes('<'))) {
       const wrong = `${name.slice(0, -1)}${name.endsWith('X') ? 'Y' : 'X'}`;
-      if (Object.hasOwn(variables, wrong)) continue;
+      if (Object.hasOwn(variables, wrong) || wrong.length < 8) continue; // short names resemble many
       const { warnings } = loadConfig(optional, { ...(rules as object), env: { [wrong]: '1' } });
       assert.ok(warnings[0]?.startsWith(`unknown variable ${wrong}; did you mean `), `${command}: ${wrong}`);
     }

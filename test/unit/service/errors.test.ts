@@ -116,6 +116,6 @@ test('500 INTERNAL says nothing of its reason', async () => {
 });
 
 test('the remedy of an error that any service may answer with names no variable of one of them', () => {
-  for (const code of ['ANSWERS_WAITING', 'RATE_LIMITED', 'UNAUTHORIZED', 'HOST_UNKNOWN', 'ORIGIN_REFUSED'] as const)
+  for (const code of ['ANSWERS_WAITING', 'RATE_LIMITED', 'HOST_UNKNOWN', 'ORIGIN_REFUSED'] as const)
     assert.doesNotMatch(ERRORS[code].hint, /\b(?:SYNC|HUB|DECODER|INDEXER|EXPLORER|ENCODER|UTXO|MINER)_[A-Z]/, code);
 });

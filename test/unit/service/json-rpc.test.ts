@@ -87,6 +87,26 @@ test('-32700: what is not JSON, and JSON that is nested too deep', async () => {
   }
 });
 
+test('-32700: a caller without the key may send 100,000 values, one with it more; a reviver sees none that needs it not', async (t) => {
+  const many = (count: number, first: string) =>
+    `{"jsonrpc":"2.0","id":${first},"method":"nonesuch","params":[${'{},'.repeat(count)}1]}`;
+  const bodyLimitBytes = 1_000_000;
+  const { app: open } = service({ bodyLimitBytes });
+  const keyed = openRpc({ methods: {}, bodyLimitBytes }, { keys: { readers: ['k'] } });
+  const parse = t.mock.method(JSON, 'parse');
+  for (const [app, headers, count, first, code, revivers] of [
+    [open, {}, 49_000, '1', -32601, 0],
+    [open, {}, 10, '12345678901234567890', -32601, 1],
+    [open, {}, 60_000, '1', -32700, 0],
+    [keyed, { 'x-api-key': 'k' }, 60_000, '1', -32601, 0]
+  ] as const) {
+    parse.mock.resetCalls();
+    const { json } = await post(app, many(count, first), { 'content-type': 'application/json', ...headers });
+    assert.equal(json.error.code, code, json.error.message);
+    assert.equal(parse.mock.calls.filter(({ arguments: given }) => given.length > 1).length, revivers);
+  }
+});
+
 test('-32700: a body that is not UTF-8 is refused, not repaired', async () => {
   const { app } = service();
   for (const bytes of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0x80]]) {

@@ -1,7 +1,7 @@
 import { formatAmount } from '../../../src/consensus/amount.ts';
-import type { Row } from '../ledger/rows.ts';
 import type { ActionShape } from './actions.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';
+import type { Row } from './rows.ts';
 
 const UNIT = 10n ** 18n;
 

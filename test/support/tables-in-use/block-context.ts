@@ -1,10 +1,10 @@
 import type { Connection } from '../../../src/db/connection.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
 import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
-import { type Row, RowBuffer } from '../ledger/rows.ts';
 import { WITHOUT_UNIQUE_KEY } from './ages.ts';
 import type { Lookups } from './lookups.ts';
 import { Movements } from './movements.ts';
+import { type Row, RowBuffer } from './rows.ts';
 import { fillRow, type Place, type Pools } from './values.ts';
 
 /** Blocks between a change of a stake and its effect, and blocks that an unstake cools down, by chain. */

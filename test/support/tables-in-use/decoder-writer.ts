@@ -1,11 +1,10 @@
 import { type Connection, rows } from '../../../src/db/connection.ts';
 import { createRandom, type Random } from '../../../src/devnet/random.ts';
-import { sqlTime } from '../ledger/incidents.ts';
-import { RowBuffer } from '../ledger/rows.ts';
 import { CHAINS, type Setting } from './block-context.ts';
 import { changeDecoderLate, DECODER_LATE_KINDS, type DecoderLateKind } from './decoder-late-changes.ts';
 import type { Change } from './late-changes.ts';
 import { type BlockRequest, FIRST_HEIGHT, GENESIS_TIME, type WrittenBlock } from './ledger.ts';
+import { RowBuffer, sqlTime } from './rows.ts';
 import { hex } from './values.ts';
 
 const TRANSACTIONS_PER_BLOCK = [0, 12] as const;

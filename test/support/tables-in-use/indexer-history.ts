@@ -1,11 +1,11 @@
 import { quoteName } from '../../../src/db/connection.ts';
-import { RowBuffer } from '../ledger/rows.ts';
 import { givenOf } from './action-rows.ts';
 import { ACTIONS } from './actions.ts';
 import { BlockContext, CHAINS, type Setting } from './block-context.ts';
 import { addBulk, analyze, type BulkRows, sqlHash } from './bulk.ts';
 import { FIRST_HEIGHT, GENESIS_TIME } from './ledger.ts';
 import { Lookups } from './lookups.ts';
+import { RowBuffer } from './rows.ts';
 
 export interface IndexerSize {
   readonly blocks: number;

@@ -1,10 +1,9 @@
 import { parseAmount } from '../../../src/consensus/amount.ts';
 import { type Connection, quoteName, rows } from '../../../src/db/connection.ts';
 import type { TableDefinition } from '../../../src/indexer/definitions/definition.ts';
-import { sqlTime } from '../ledger/incidents.ts';
-import { RowBuffer } from '../ledger/rows.ts';
 import { CHAINS, type Setting } from './block-context.ts';
 import { Movements } from './movements.ts';
+import { RowBuffer, sqlTime } from './rows.ts';
 import { BY_BLOCK, NODE_TABLES } from './tables.ts';
 
 /** Tables with an `action_index` whose rows do not go with that action. */

@@ -1,7 +1,5 @@
 import { rows } from '../../../src/db/connection.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
-import { sqlTime } from '../ledger/incidents.ts';
-import { RowBuffer } from '../ledger/rows.ts';
 import { addActionRows, addMovements, tokenRow } from './action-rows.ts';
 import { ACTIONS, type ActionShape, WEIGHTED } from './actions.ts';
 import { BlockContext, CHAINS, type Counters, type Setting } from './block-context.ts';
@@ -9,6 +7,7 @@ import { undoIndexer } from './indexer-undo.ts';
 import { type Change, changeLate, LATE_KINDS, type LateKind, matureCooldowns } from './late-changes.ts';
 import { type BlockRequest, FIRST_HEIGHT, GENESIS_TIME, type WrittenBlock } from './ledger.ts';
 import { Lookups } from './lookups.ts';
+import { RowBuffer, sqlTime } from './rows.ts';
 import { hex } from './values.ts';
 
 const ACTIONS_PER_BLOCK = [0, 8] as const;

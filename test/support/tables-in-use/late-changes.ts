@@ -1,8 +1,8 @@
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import { rows } from '../../../src/db/connection.ts';
-import type { Row, Value } from '../ledger/rows.ts';
 import { type BlockContext, CHAINS } from './block-context.ts';
 import type { DecoderLateKind } from './decoder-late-changes.ts';
+import type { Row, Value } from './rows.ts';
 import { hex } from './values.ts';
 
 /** A row of an older block, or of no block, that a block wrote, changed or deleted. */

@@ -1,6 +1,6 @@
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
 import { type Connection, rows } from '../../../src/db/connection.ts';
-import type { RowBuffer } from '../ledger/rows.ts';
+import type { RowBuffer } from './rows.ts';
 
 /** One (address, ticker) pair with what it holds. */
 export interface Holding {

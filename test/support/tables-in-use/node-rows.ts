@@ -1,8 +1,8 @@
 import { rows } from '../../../src/db/connection.ts';
 import { createRandom } from '../../../src/devnet/random.ts';
 import type { DbType } from '../../../src/wire/data/database.ts';
-import { RowBuffer } from '../ledger/rows.ts';
 import type { Setting } from './block-context.ts';
+import { RowBuffer } from './rows.ts';
 import { NODE_TABLES } from './tables.ts';
 import { fillRow, hex, type Place } from './values.ts';
 

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Random } from '../../../src/devnet/random.ts';
 import type { ColumnDefinition, TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { sqlTypeOf } from '../../../src/indexer/definitions/statement.ts';
-import { sqlTime } from '../ledger/incidents.ts';
-import type { Row, Value } from '../ledger/rows.ts';
+import { type Row, sqlTime, type Value } from './rows.ts';
 
 /** Ids that a row may refer to. */
 export interface Pools {

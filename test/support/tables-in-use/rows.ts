@@ -5,6 +5,11 @@ export type Row = Readonly<Record<string, Value>>;
 
 const ROWS_PER_STATEMENT = 1_000;
 
+/** Returns epoch seconds as MariaDB writes them, in UTC. */
+export function sqlTime(epochSeconds: number): string {
+  return new Date(epochSeconds * 1000).toISOString().slice(0, 19).replace('T', ' ');
+}
+
 /** Rows to be written, by table; each table's first row says the columns. */
 export class RowBuffer {
   readonly #rows = new Map<string, Row[]>();

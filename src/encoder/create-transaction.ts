@@ -8,6 +8,7 @@ import { PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
+import { refuseOldSpellings } from './old-spellings.ts';
 import {
   type CreateRequest,
   FINAL,
@@ -106,6 +107,11 @@ export async function createTransaction(request: CreateRequest, deps: EncoderDep
   const policy = await deps.policy.read();
   const funding = await readFunding(request, deps.coins);
   if (funding) return await createReveal(request, funding, deps, policy);
+  refuseOldSpellings(request, {
+    network: deps.network,
+    from: activationHeight(deps.profile, deps.network, 'CANONICAL_ADDRESSES'),
+    nextHeight: policy.height + 1
+  });
   const facts = readRequest(request, deps, policy);
   // A transaction without an action needs no carrier.
   const encoding = facts.isSaying ? chooseEncoding(request.encoding, facts.encodingFacts) : 'OP_RETURN';

@@ -2014,7 +2014,7 @@ export class ReferenceLedger {
       () => give.isOwnership && get('GIVE_ESCROW') !== '' && 'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)',
       ...this.#ownershipTests(doing, give),
       () => want.text !== '' && want.amount === null && 'GET_AMOUNT (format)',
-      () => fiat === '' && !want.amount && 'GET_AMOUNT (must be positive)',
+      () => !want.amount && 'GET_AMOUNT (must be positive)',
       () => !this.#isAddress(getAddress) && 'GET_ADDRESS (format)',
       this.#expirationTest(get),
       () =>
@@ -2165,7 +2165,7 @@ export class ReferenceLedger {
         ['open', 'cancelling'].includes(dispenser.status) &&
         dispenser.getAddress === payee &&
         dispenser.getToken === token &&
-        (dispenser.fiat ? 10n ** 10n : dispenser.getAmount) <= paid
+        dispenser.getAmount <= paid
     );
     if (!one) return;
     const bought = this.#bought(one, paid);

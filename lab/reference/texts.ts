@@ -406,7 +406,7 @@ export class Writer {
       ...[
         'BTC',
         fiat[0] === '' || this.#rarely(8) ? get : '',
-        this.#one('2', '4', '1'),
+        fiat[0] === '' ? this.#one('2', '4', '1') : this.#one('0.00000001', '0.00000001', '2', ''),
         address,
         ...fiat,
         this.#expiration(),

@@ -202,7 +202,7 @@ const OF_ACTION: Readonly<Record<string, Conditions>> = {
     'ORACLE_ADDRESS (format)': 'it is given and no address of this chain',
     'GIVE_ESCROW (format)': 'it is given and no amount of the token; empty is 0',
     'GIVE_ESCROW (must be empty when GIVE_OWNERSHIP=1)': 'GIVE_OWNERSHIP is `1`, and an amount is given',
-    'GET_AMOUNT (must be positive)': 'FIAT_CODE is empty, and the amount is empty or 0',
+    'GET_AMOUNT (must be positive)': 'it is empty or 0; below FIAT_DISPENSERS only if FIAT_CODE is empty',
     'FIAT_AMOUNT (format)':
       'it is given and not 1 to 15 digits, with at most 2 places after a point; from FIAT_DISPENSERS on 0 neither',
     'ORACLE_ADDRESS (no effective oracle price)': 'it is given',

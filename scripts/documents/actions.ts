@@ -178,7 +178,7 @@ From the height of FIAT_DISPENSERS on, by default 0 on bitcoin-regtest and never
 | price | That of \`<coin>/<FIAT_CODE>\` in the rounds of PRICE whose TIMESTAMP is at most 86,400 s old. The round with the highest number by which the payment buys a fill counts. So a payment that waited a while still buys, and the seller bears what the coin loses in a day |
 | cost of fills | It is rounded up to a base unit |
 | no price | A dispenser can be opened. Payments get \`no matching oracle price\` |
-| payments | Each one counts among the 1,000, even if it is too small for a fill |
+| payments | GET_AMOUNT is the least payment that counts, as beside any other price: smaller ones are left to other dispensers, and decoders keep none. Without it, dust would end the dispenser for next to nothing. A payment from there on counts among the 1,000, even if it is too small for a fill, and the seller keeps it |
 | refused | Such a dispenser below that height, with a GET_TICK, or with an ORACLE_ADDRESS. Oracles' prices of tokens are recorded, and nothing is sold by them |
 
 ### Statuses

@@ -72,7 +72,7 @@ function readOpening({ get }: FormatFields, coins: readonly string[], versions: 
   if (!isHere || get('GIVE_TICK') === '' || get('GET_TICK') !== '') return [];
   const isOwnership = get('GIVE_OWNERSHIP') === '1';
   if (!isOwnership && !parseTokenAmount(get('GIVE_AMOUNT'), TOKEN_PLACES)) return [];
-  const least = readLeast(get('GET_AMOUNT'), get('FIAT_CODE'));
+  const least = readLeast(get('GET_AMOUNT'));
   const [address, oracleAddress] = ['GET_ADDRESS', 'ORACLE_ADDRESS'].map((field) =>
     get(field) === '' ? null : canonicalAddress(get(field), versions)
   );
@@ -82,12 +82,8 @@ function readOpening({ get }: FormatFields, coins: readonly string[], versions: 
   return [{ address, oracleAddress, expiration, least }];
 }
 
-/**
- * Returns the least payment in base units; 1 when a currency is named, because the price then decides; null when it is
- * invalid.
- */
-function readLeast(amount: string, fiat: string): bigint | null {
-  if (fiat !== '') return 1n;
+/** Returns the least payment in base units, also beside a price in a currency; null when it is invalid. */
+function readLeast(amount: string): bigint | null {
   const least = parseTokenAmount(amount, COIN_PLACES);
   return least && least <= MAX_PAYMENT ? least / AMOUNT_PER_BASE_UNIT : null;
 }

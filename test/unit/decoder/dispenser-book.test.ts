@@ -192,6 +192,16 @@ test('a BATCH watches no address but its own: 8 KB would buy 672,000 payments of
   assert.deepEqual(stored(at(strangers[0]!)), [MAX_PAYMENTS]);
 });
 
+test('a dispenser priced in a currency is no reason to keep dust: its GET_AMOUNT is the least payment', () => {
+  const { addresses } = chainNetwork('bitcoin', 'regtest');
+  const opened = (least: string) => readDispenser(`DISPENSER|0|BTC|T|1|0|10|BTC||${least}||USD|1`, ['BTC'], addresses);
+  assert.deepEqual(
+    opened('0.00005').opened.map(({ least }) => least),
+    [5_000n]
+  );
+  for (const least of ['', '0']) assert.deepEqual(opened(least).opened, [], 'no ledger opens it');
+});
+
 test('two dispensers of one transaction at one address are one row, open while one of them is', () => {
   const book = new DispenserBook();
   book.enter(1, 600);

@@ -27,8 +27,8 @@ function setRounds(ledger: MemoryLedger, rounds: readonly PriceRound[]): void {
   ledger.view.commit(effects.changes);
 }
 
-const open = (ledger: MemoryLedger, fiatAmount: string, { give = '1', escrow = '10' } = {}) =>
-  ledger.act(['A', `DISPENSER|0|BTC|TOKA|${give}|0|${escrow}|BTC||||USD|${fiatAmount}`])[0];
+const open = (ledger: MemoryLedger, fiatAmount: string, { give = '1', escrow = '10', least = '0.00000001' } = {}) =>
+  ledger.act(['A', `DISPENSER|0|BTC|TOKA|${give}|0|${escrow}|BTC||${least}||USD|${fiatAmount}`])[0];
 
 /** What comes of payments to A: `fills paid status` of each dispense. */
 function pay(ledger: MemoryLedger, amounts: readonly string[], prices?: SettledPrices): string[] {
@@ -93,8 +93,8 @@ test('0, a token for a price of coins, and an oracle are refused; the largest am
   assert.deepEqual(open(ledger, '0.00'), ['invalid: FIAT_AMOUNT (format)']);
   const unpriced = 'invalid: FIAT_CODE (no price snapshot in the settlement window)';
   const priced = (terms: string) => ledger.act(['A', `DISPENSER|0|BTC|TOKA|1|0|10|${terms}`])[0];
-  assert.deepEqual(priced('BTC|TOKA|||USD|1'), [unpriced]);
-  assert.deepEqual(priced('BTC||||USD|1|C'), ['invalid: ORACLE_ADDRESS (no effective oracle price)']);
+  assert.deepEqual(priced('BTC|TOKA|1||USD|1'), [unpriced]);
+  assert.deepEqual(priced('BTC||1||USD|1|C'), ['invalid: ORACLE_ADDRESS (no effective oracle price)']);
   assert.deepEqual(open(ledger, '999999999999999.99'), ['valid']);
   assert.deepEqual(open(ledger, '0.01', { give: '1', escrow: '500000' }), ['valid']);
   assert.deepEqual(pay(ledger, ['20999999.9769']), ['10 1000000 valid', '500000 0.0000005 valid']);
@@ -118,12 +118,25 @@ test('DISPENSER_LIMITS: payments that are too small count, as decoders count the
   assert.deepEqual([ledger.balance('TOKA', 'B'), ledger.balance('TOKA', 'A')], ['1', '999999']);
 });
 
+test('GET_AMOUNT is the least payment that counts: dust ends nothing, and what is too small for a fill is paid', () => {
+  const ledger = ledgerWith(round(1, '10000'));
+  assert.deepEqual(open(ledger, '1', { least: '0.00005' }), ['valid']);
+  const dust = Array.from({ length: 2_000 }, () => '0.00004999');
+  assert.deepEqual(pay(ledger, dust), []);
+  assert.deepEqual(pay(ledger, ['0.00005', '0.0002']), [FEW, '2 0.0002 valid']);
+  for (const least of ['', '0']) {
+    const refused = open(ledger, '1', { least });
+    assert.deepEqual(refused, ['invalid: GET_AMOUNT (must be positive)'], 'nobody opens what dust ends');
+  }
+});
+
 test('FIAT_DISPENSERS: below its height they are refused as before', () => {
   const isActive = (name: string, height: number) => TEST_RULES.isActive(name, height) && name !== 'FIAT_DISPENSERS';
   const ledger = new MemoryLedger(100, { ...TEST_RULES, isActive });
   ledger.give('TOKA', 0, 'A', { A: '10' });
   const unpriced = ['invalid: FIAT_CODE (no price snapshot in the settlement window)'];
-  for (const amount of ['1', '0']) assert.deepEqual(open(ledger, amount), unpriced);
+  for (const amount of ['1', '0'])
+    for (const least of ['', '1']) assert.deepEqual(open(ledger, amount, { least }), unpriced);
 });
 
 test('on another chain the settled rounds of Bitcoin count, and none of its own', () => {
@@ -131,7 +144,7 @@ test('on another chain the settled rounds of Bitcoin count, and none of its own'
   ledger.time = NOW;
   ledger.give('TOKA', 0, 'A', { A: '10' });
   setRounds(ledger, [round(9, '1000', NOW, 'LTC')]);
-  ledger.act(['A', 'DISPENSER|0|LTC|TOKA|1|0|10|LTC||||USD|1']);
+  ledger.act(['A', 'DISPENSER|0|LTC|TOKA|1|0|10|LTC||0.00000001||USD|1']);
   const at = { height: 7, hash: '7'.repeat(64) };
   const settled = (price: string, timestamp: number) => ({ at, rounds: [round(1, price, timestamp, 'LTC')] });
   assert.deepEqual(pay(ledger, ['0.01'], settled('100', NOW - 14_400 - DAY_S)), ['1 0.01 valid']);

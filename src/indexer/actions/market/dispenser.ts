@@ -28,7 +28,7 @@ import {
   sideColumns,
   sideOf
 } from '../../offers/side-fields.ts';
-import { COIN_STEP, ONE } from '../../offers/units.ts';
+import { ONE } from '../../offers/units.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
@@ -146,7 +146,7 @@ const create = defineAction<NewDispenser>({
     ],
     ...ownershipChecks,
     amountFormat('get'),
-    ['GET_AMOUNT (must be positive)', ({ fiat, get }) => fiat === '' && !get.amount],
+    ['GET_AMOUNT (must be positive)', ({ fiat, get }, step) => (fiat === '' || takesFiat(step)) && !get.amount],
     ['GET_ADDRESS (format)', ({ getAddress }, step) => ownAddress(step, getAddress) === null],
     expirationFormat,
     [
@@ -198,7 +198,7 @@ const create = defineAction<NewDispenser>({
       source: action.source,
       status: 'open',
       give,
-      get: { tick: leg.get.token?.tick ?? null, amount: leg.fiat === '' ? leg.get.amount! : COIN_STEP },
+      get: { tick: leg.get.token?.tick ?? null, amount: leg.get.amount! },
       fiat: leg.fiat === '' ? null : { code: leg.fiat, amount: parseAmount(leg.fiatAmount)! },
       getAddress: leg.getAddress,
       left,

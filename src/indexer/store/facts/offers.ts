@@ -279,7 +279,8 @@ function dispenserOf(row: Row, { edits, served, refusals, cancel }: DispenserRow
     source,
     status,
     give,
-    get: { tick: textOf(row['get_tick']), amount: fiat === null ? amountOf(row['get_amount']) : COIN_STEP },
+    // An earlier release took any payment where a currency was named without an amount.
+    get: { tick: textOf(row['get_tick']), amount: amountOf(row['get_amount']) || COIN_STEP },
     fiat: fiat === null ? null : { code: fiat, amount: amountOf(row['fiat_amount']) },
     getAddress: String(row['get_address']),
     left: held + added - sold,

@@ -42,16 +42,26 @@ export function noteKey({ pubkey }: KeyField, ledger: Effects): void {
 /** Keys of a source that an action reads whatever the block has looked at before. */
 const FREE_KEYS = 50;
 
-/** Check `KEYS (block limit)` of an action that reads all keys that its source ever staked behind: each is a look. */
-export const keysSeen: Check<unknown> = [
-  'KEYS (block limit)',
-  (_, step) => {
-    const { length } = step.ledger.get('keysOf', step.action.source);
-    if (length > FREE_KEYS && isSeenEnough('recipients', step)) return true;
-    step.ledger.looks.recipients += length;
-    return false;
-  }
-];
+/**
+ * Returns the check `KEYS (block limit)` of an action that reads signing keys: each is a look, and so is each further
+ * stake of a key. @param read returns the keys, of which it reads none
+ */
+export function keysSeen<Leg>(read: (leg: Leg, step: Step) => readonly string[]): Check<Leg> {
+  return [
+    'KEYS (block limit)',
+    (leg, step) => {
+      const { ledger } = step;
+      const keys = read(leg, step);
+      if (keys.length > FREE_KEYS && isSeenEnough('recipients', step)) return true;
+      ledger.request(keys.map((key) => ({ kind: 'signer', key })));
+      for (const key of keys) ledger.looks.recipients += Math.max(1, ledger.get('signer', key).stakes.length);
+      return false;
+    }
+  ];
+}
+
+/** Check `KEYS (block limit)` of an action that reads all keys that its source ever staked behind. */
+export const ownKeysSeen: Check<unknown> = keysSeen((_, { action, ledger }) => ledger.get('keysOf', action.source));
 
 /** Returns whether an address has a stake that counts in a block. */
 export function hasStake(source: string, ledger: Effects, height: number): boolean {

@@ -39,28 +39,56 @@ export function stakedBy(source: string, ledger: Effects, height: number): bigin
   return sumOf(stakes.filter((stake) => stake.source === source && isActive(stake, height)));
 }
 
+/** Returns the keys that anybody ever staked behind or delegated. */
+export function allKeys(ledger: Effects): readonly string[] {
+  return ledger.get('keys', ALL_KEYS);
+}
+
+/** Returns the keys of each source that one of some keys is delegated to in a block. */
+export function keysBehind(keys: readonly string[], ledger: Effects, height: number): readonly string[] {
+  const delegations = keys.flatMap((key) =>
+    ledger.get('signer', key).delegations.filter((one) => isActive(one, height))
+  );
+  const sources = [...new Set(delegations.map(({ source }) => source))];
+  ledger.request(sources.map((key) => ({ kind: 'keysOf', key })));
+  return sources.flatMap((source) => ledger.get('keysOf', source));
+}
+
 /**
  * Returns the keys that have a capability in a block, in byte order. A key that is banned by now had none in past
  * blocks either.
  */
 export function validatorsAt(capability: Capability, ledger: Effects, height: number): Validator[] {
-  const keys = ledger.get('keys', ALL_KEYS);
+  const keys = allKeys(ledger);
   ledger.request(keys.map((key) => ({ kind: 'signer', key })));
   const least = leastWeight(capability);
+  const staked = new Map<string, bigint>();
   return [...keys]
     .sort()
-    .flatMap((pubkey) => validatorOf(pubkey, ledger, height) ?? [])
+    .flatMap((pubkey) => validatorOf(pubkey, ledger, height, staked) ?? [])
     .filter(({ weight }) => weight >= least);
 }
 
 /**
  * Returns a key with its stake in a block: a stake's own key has the stake, a delegated key all stakes of its source.
+ *
+ * @param staked stakes of sources in that block, as far as they were added up; it adds those that it needs
  */
-export function validatorOf(pubkey: string, ledger: Effects, height: number): Validator | null {
+export function validatorOf(
+  pubkey: string,
+  ledger: Effects,
+  height: number,
+  staked = new Map<string, bigint>()
+): Validator | null {
   const signer: Signer = ledger.get('signer', pubkey);
   if (signer.isBanned) return null;
   const delegation = signer.delegations.find((one) => isActive(one, height));
-  if (delegation) return { pubkey, source: delegation.source, weight: stakedBy(delegation.source, ledger, height) };
+  if (delegation) {
+    const { source } = delegation;
+    const weight = staked.get(source) ?? stakedBy(source, ledger, height);
+    staked.set(source, weight);
+    return { pubkey, source, weight };
+  }
   const isRevoked = signer.revokedFrom !== null && signer.revokedFrom <= height;
   const stakes = signer.stakes.filter((stake) => isActive(stake, height));
   if (isRevoked || stakes.length === 0) return null;

@@ -4,6 +4,7 @@ import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+import { priceText, slotMessage, testSigner } from '../../support/indexer-signers.ts';
 
 function rulesWith(limits: Partial<Limits> = {}, base = DEFAULT_LIMITS) {
   return {
@@ -141,16 +142,46 @@ test('a SWEEP of more than an action may move moves the first, and the next one 
   assert.equal(ledger.view.get('token', 'toka')!.owner, 'C');
 });
 
-test('COLLECT counts the keys that it reads, and one of very many keys waits once the block has seen enough', () => {
-  const ledger = ledgerWith({ blockUnits: 30 });
-  ledger.give('GAS', 8, 'A', { A: '10', B: '10' });
-  const key = (at: number) => at.toString(16).padStart(64, '0');
-  for (let at = 0; at < 200; at++) block(ledger, 'A', `STAKE|1|0.00000001|${key(at)}`);
-  block(ledger, 'B', `STAKE|1|1|${key(999)}`);
+const [VALIDATOR, DELEGATED] = [testSigner('validator'), testSigner('delegated')];
+
+/** A ledger in which A staked behind 200 keys and has a delegated one, and B has the only key that signs prices. */
+function staked(limits: Partial<Limits>) {
+  const ledger = ledgerWith(limits);
+  ledger.give('GAS', 8, 'A', { A: '10', B: '1000' });
+  for (let at = 0; at < 200; at++) block(ledger, 'A', `STAKE|1|0.00000001|${at.toString(16).padStart(64, '0')}`);
+  block(ledger, 'B', `STAKE|1|1000|${VALIDATOR.pubkey}`);
   ledger.height += 10;
+  block(ledger, 'A', `DELEGATE|0|${DELEGATED.pubkey}`);
+  ledger.height += 10;
+  return ledger;
+}
+const KEYS_SEEN = 'invalid: KEYS (block limit)';
+
+test('COLLECT counts the keys that it reads, and one of very many keys waits once the block has seen enough', () => {
+  const ledger = staked({ blockUnits: 30 });
   const statuses = statusesOf(block(ledger, 'A', ...repeat(4, () => 'COLLECT|0')), 'reward_claims');
-  assert.deepEqual(statuses.slice(1), [
-    'invalid: no unclaimed rewards',
-    ...repeat(2, () => 'invalid: KEYS (block limit)')
-  ]);
+  assert.deepEqual(statuses.slice(1), ['invalid: no unclaimed rewards', ...repeat(2, () => KEYS_SEEN)]);
+});
+
+test('a key with many stakes counts as many looks', () => {
+  const ledger = staked({ blockUnits: 30 });
+  for (let at = 0; at < 200; at++) block(ledger, 'A', `STAKE|2|0.00000001|${'0'.repeat(64)}`);
+  const statuses = statusesOf(block(ledger, 'A', ...repeat(2, () => 'COLLECT|0')), 'reward_claims');
+  assert.deepEqual(statuses, ['invalid: no unclaimed rewards', KEYS_SEEN]);
+});
+
+test('PRICE counts the keys of all sources, those of a delegated one again, and waits once the block has seen enough', () => {
+  const ledger = staked({ blockUnits: 80 });
+  const pairs = [['BTC/USD', '60000']] as const;
+  const rounds = repeat(4, (at) => priceText({ round: at + 1, height: ledger.height, pairs }, [VALIDATOR]));
+  const statuses = statusesOf(block(ledger, 'B', ...rounds), 'prices');
+  assert.deepEqual(statuses, ['valid', 'valid', KEYS_SEEN, KEYS_SEEN], 'each looks at 1 + 202 + 200 of 800');
+});
+
+test('SLASH counts the keys behind a delegated one, before anybody has proved anything', () => {
+  const ledger = staked({ blockUnits: 30 });
+  const [a, b] = [1, 2].map((digest) => slotMessage(VALIDATOR, { btc_block_height: ledger.height, digest }));
+  const slash = `SLASH|0|price|${DELEGATED.pubkey}|${[...a!, ...b!].join('|')}`;
+  const statuses = block(ledger, 'B', slash, slash, slash).refusals.map(({ status }) => status);
+  assert.deepEqual(statuses, ['invalid: OFFENDER_PUBKEY (not in snapshot)', KEYS_SEEN, KEYS_SEEN]);
 });

@@ -2,7 +2,7 @@ import { formatAmount } from '../../../consensus/amount.ts';
 import { floorGas, readGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly, hasStake, keysSeen } from '../../staking/checks.ts';
+import { bitcoinOnly, hasStake, ownKeysSeen } from '../../staking/checks.ts';
 
 interface Claim {
   readonly amountText: string;
@@ -26,7 +26,7 @@ export const COLLECT = defineAction<Claim>({
   read,
   checks: [
     bitcoinOnly,
-    keysSeen,
+    ownKeysSeen,
     ['no active stake', (_, { action, ledger }) => !hasStake(action.source, ledger, action.block.height)],
     sourceSleeps,
     ['no unclaimed rewards', ({ unclaimed }) => unclaimed <= 0n],

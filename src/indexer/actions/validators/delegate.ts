@@ -5,8 +5,8 @@ import {
   hasStake,
   KEY_CHECKS,
   type KeyField,
-  keysSeen,
   noteKey,
+  ownKeysSeen,
   readKey,
   signerOf
 } from '../../staking/checks.ts';
@@ -43,7 +43,7 @@ export const DELEGATE = defineAction<Delegating>({
   checks: [
     bitcoinOnly,
     ...KEY_CHECKS,
-    when(false, keysSeen),
+    when(false, ownKeysSeen),
     when(false, ['no active stake', (_, { action, ledger }) => !hasStake(action.source, ledger, action.block.height)]),
     when(false, [
       'SIGNING_PUBKEY (already in use)',

@@ -3,7 +3,7 @@ import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
 import { floorGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { readIndex, sourceSleeps } from '../../rules/checks.ts';
-import { bitcoinOnly } from '../../staking/checks.ts';
+import { bitcoinOnly, keysSeen, ownKeysSeen } from '../../staking/checks.ts';
 import {
   readCount,
   readCouples,
@@ -12,7 +12,15 @@ import {
   type Signed,
   signedColumn
 } from '../../staking/signatures.ts';
-import { isQuorum, leastWeight, stakedBy, type Validator, validatorsAt } from '../../staking/validators.ts';
+import {
+  allKeys,
+  isQuorum,
+  keysBehind,
+  leastWeight,
+  stakedBy,
+  type Validator,
+  validatorsAt
+} from '../../staking/validators.ts';
 import { MOST_ROUNDS, type PriceRound as Prices, RECENT_ROUNDS } from '../../state/facts.ts';
 
 /** Round as its text has it; null for badly formed fields. */
@@ -99,10 +107,13 @@ export const PRICE_ROUND = defineAction<Round>({
       ({ height }, { action: { block } }) => height! > block.height || height! < block.height - OLDEST_SNAPSHOT
     ],
     ['ROUND (already finalized)', ({ round }, { ledger }) => ledger.get('pricedRound', String(round))],
+    ownKeysSeen,
     [
       'SOURCE (not qualified)',
       (_, { action, ledger }) => stakedBy(action.source, ledger, action.block.height) < leastWeight('oracle_publish')
     ],
+    keysSeen((_, { ledger }) => allKeys(ledger)),
+    keysSeen(({ height }, { ledger }) => keysBehind(allKeys(ledger), ledger, height!)),
     [
       'SIG (no quorum)',
       ({ votes }) => {

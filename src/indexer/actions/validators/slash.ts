@@ -3,9 +3,9 @@ import { floorGas } from '../../fees/gas-places.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
 import { type Bond, bondOf, cutBond } from '../../staking/bond.ts';
-import { bitcoinOnly, type KeyField, readKey, signerOf } from '../../staking/checks.ts';
+import { bitcoinOnly, type KeyField, keysSeen, readKey, signerOf } from '../../staking/checks.ts';
 import { isSignedBy, isSlashable, readSlotMessage, type SlotMessage } from '../../staking/equivocation.ts';
-import { isCapability, leastWeight, validatorOf } from '../../staking/validators.ts';
+import { isCapability, keysBehind, leastWeight, validatorOf } from '../../staking/validators.ts';
 
 /** Two messages of one slot by one key. */
 interface Proof {
@@ -79,6 +79,9 @@ export const SLASH = defineAction<Proof>({
     ['MSG_B (other slot)', ({ a, b }) => a!.header !== b!.header],
     ['MSG_B (same content)', ({ a, b }) => a!.content === b!.content],
     ['OFFENDER_PUBKEY (already slashed)', ({ key }, { ledger }) => signerOf(key, ledger).isBanned],
+    keysSeen(({ key, a, b }, { ledger }) =>
+      [a!, b!].flatMap(({ height }) => keysBehind([key.pubkey!], ledger, height))
+    ),
     [
       'OFFENDER_PUBKEY (not in snapshot)',
       (proof, step) => ![proof.a!, proof.b!].every((message) => hadCapability(proof.key.pubkey!, message, proof, step))

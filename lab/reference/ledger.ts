@@ -1949,9 +1949,10 @@ export class ReferenceLedger {
       const doing = this.#system('COINPAY', transaction.source, txIndex);
       const isLate = this.#time >= owed.expiration;
       this.#judge(doing, 'coinpays', isLate ? 'COINPAY obligation expired' : null);
-      if (isLate) continue;
+      if (isLate) return;
       this.#release(doing, owed.sold, owed.sold.amount, owed.seller.source, owed.buyer.getAddress);
       this.#finishOwed(doing, owed, 'fulfilled');
+      return;
     }
   }
 

@@ -8,7 +8,7 @@ import {
   ledgerHash
 } from '../../consensus/ledger-hashes.ts';
 import { medianTime } from '../../consensus/median-time.ts';
-import { payMatch } from '../offers/coinpay.ts';
+import { paymentsOf } from '../offers/coinpay.ts';
 import { dispense } from '../offers/dispense.ts';
 import { dueActions } from '../offers/due.ts';
 import { duePolls } from '../polls/close.ts';
@@ -267,8 +267,8 @@ export class BlockExecution {
       ...(tick === '' ? [] : transferFacts(tick, source, destination))
     ]);
     missing.addAll(guessed);
-    if (isGuessed(unit) || this.#paymentsOf(unit) !== null) return 1;
-    return this.#tryAt(used, missing, (effects) => runUntil(this.#runner.command(unit, effects), until));
+    if (isGuessed(unit)) return 1;
+    return this.#tryAt(used, missing, (effects) => runUntil(this.#carryOut(unit, effects), until));
   }
 
   /** Adds the facts that some work lacks after other work. @returns the units that it would use */
@@ -285,7 +285,7 @@ export class BlockExecution {
       case 'transaction':
         return { next: this.#open(unit.transaction, effects) };
       case 'command': {
-        const payments = this.#paymentsOf(unit);
+        const payments = this.#paymentsOf(unit, effects);
         return payments ? { next: payments } : yield* this.#runner.command(unit, effects);
       }
       case 'system':
@@ -337,12 +337,16 @@ export class BlockExecution {
     });
   }
 
-  /** Returns a payment of a COINPAY for each output; null for any other command. */
-  #paymentsOf({ command: { name, format, fields }, transaction, txIndex }: CommandUnit): Unit[] | null {
+  /** Returns the payments of a COINPAY; null for any other command. */
+  #paymentsOf(
+    { command: { name, format, fields }, transaction, txIndex }: CommandUnit,
+    ledger: Effects
+  ): Unit[] | null {
     if (name !== COINPAY || format !== 0 || !this.#rules.isActive(name, this.#block.height)) return null;
     const { source, hash: txid, outputs = [] } = transaction;
-    const match = readIndex(fields[0] ?? '');
-    return outputs.map((output) => ({ kind: 'system', act: payMatch(match, output, { source, txid }), txIndex }));
+    const paid = { source, txid, outputs, time: this.#time };
+    const payments = paymentsOf(readIndex(fields[0] ?? ''), paid, { ledger, limits: this.#limits });
+    return payments.map((act) => ({ kind: 'system', act, txIndex }));
   }
 }
 

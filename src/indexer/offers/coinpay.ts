@@ -1,6 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, statusText, VALID } from '../rules/action-definition.ts';
-import type { Output } from '../state/payment.ts';
+import { hasLimits } from '../rules/checks.ts';
+import type { Output, OutputsPaid } from '../state/payment.ts';
 import { giveSide } from './escrow.ts';
 import type { Obligation } from './offer.ts';
 import { endTrade, settleTrade } from './trade-end.ts';
@@ -8,10 +9,44 @@ import { endTrade, settleTrade } from './trade-end.ts';
 /** Status of a match that nobody has paid for. */
 export const EXPIRED_MATCH = 'expired';
 
-/** Pays a match with one output. Nothing happens unless the match waits for payment and the output is enough. */
-export function payMatch(
+/** Outputs of transactions by their addresses. Each COINPAY of a BATCH asks for those of its payee. */
+const byAddress = new WeakMap<readonly Output[], ReadonlyMap<string, readonly Output[]>>();
+
+function outputsTo(payee: string, outputs: readonly Output[]): readonly Output[] {
+  const known = byAddress.get(outputs) ?? Map.groupBy(outputs, ({ address }) => address);
+  byAddress.set(outputs, known);
+  return known.get(payee) ?? [];
+}
+
+/** Transaction of a COINPAY. */
+interface PayingTransaction extends OutputsPaid {
+  readonly source: string;
+  /** Median time of its block, in epoch seconds. */
+  readonly time: number;
+}
+
+/**
+ * Returns the payments of a COINPAY: the first output to the payee that suffices. A match that is no longer due refuses
+ * each such output; where limits hold, the first one only.
+ */
+export function paymentsOf(
   match: number | null,
-  { vout, address, amount }: Output,
+  { source, txid, time, outputs }: PayingTransaction,
+  { ledger, limits }: Pick<Step, 'ledger' | 'limits'>
+): SystemAction[] {
+  const owed = match === null ? null : ledger.offer('coinpay', match);
+  if (owed?.status !== 'pending_coinpay') return [];
+  const suffices = ({ vout, amount }: Output) =>
+    amount >= owed.coinAmount && amount - ledger.get('spent', `${txid}|${vout}`) >= owed.coinAmount;
+  const paying = outputsTo(owed.payee, outputs).values().filter(suffices);
+  const isOne = time < owed.expiration || hasLimits({ limits });
+  return [...(isOne ? paying.take(1) : paying)].map((output) => payMatch(owed, output, { source, txid }));
+}
+
+/** Pays a match, which waits for payment, with one output that suffices. */
+function payMatch(
+  { index }: Obligation,
+  { vout }: Output,
   { source, txid }: { readonly source: string; readonly txid: string }
 ): SystemAction {
   return {
@@ -23,11 +58,8 @@ export function payMatch(
     run: (step) => {
       const { action, ledger } = step;
       const spentKey = `${txid}|${vout}`;
-      const spent = ledger.get('spent', spentKey);
-      const owed = match === null ? null : ledger.offer('coinpay', match);
-      if (owed?.status !== 'pending_coinpay' || owed.payee !== address || amount - spent < owed.coinAmount)
-        return false;
-      ledger.set('spent', spentKey, spent + owed.coinAmount);
+      const owed = ledger.offer('coinpay', index)!;
+      ledger.set('spent', spentKey, ledger.get('spent', spentKey) + owed.coinAmount);
       const refusal = action.block.time >= owed.expiration ? 'COINPAY obligation expired' : undefined;
       ledger.record('coinpays', {
         action_index: action.index,

@@ -68,7 +68,7 @@ export class View implements Reader {
     const found = this.#facts.get(kind, key);
     if (found !== undefined) return found;
     const older = this.#old.get(kind, key);
-    if (older === undefined) return this.#isWhole ? ABSENT[kind] : undefined;
+    if (older === undefined) return this.#isWhole || kind === 'spent' ? ABSENT[kind] : undefined; // no database has that
     this.#facts.set(kind, key, older);
     return older;
   }

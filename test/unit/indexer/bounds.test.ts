@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
+import { Progress } from '../../../src/indexer/block/progress.ts';
+import type { Unit } from '../../../src/indexer/block/unit.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 import { priceText, slotMessage, testSigner } from '../../support/indexer-signers.ts';
 
@@ -29,7 +31,8 @@ const block = (ledger: MemoryLedger, source: string, ...texts: readonly string[]
 const countOf = ({ rows }: ExecutedBlock, table: string) => rows.filter((row) => row.table === table).length;
 const statusesOf = ({ rows }: ExecutedBlock, table: string) =>
   rows.flatMap((row) => (row.table === table ? [String(row.columns['status_id'])] : []));
-const repeat = (count: number, text: (place: number) => string) => Array.from({ length: count }, (_, at) => text(at));
+const repeat = <T = string>(count: number, make: (place: number) => T) =>
+  Array.from({ length: count }, (_, at) => make(at));
 
 /** A ledger with a list, and a token that nobody on it may have. */
 function barring(members: number, limits: Partial<Limits>, base = DEFAULT_LIMITS) {
@@ -184,4 +187,48 @@ test('SLASH counts the keys behind a delegated one, before anybody has proved an
   const slash = `SLASH|0|price|${DELEGATED.pubkey}|${[...a!, ...b!].join('|')}`;
   const statuses = block(ledger, 'B', slash, slash, slash).refusals.map(({ status }) => status);
   assert.deepEqual(statuses, ['invalid: OFFENDER_PUBKEY (not in snapshot)', KEYS_SEEN, KEYS_SEEN]);
+});
+
+class Counting extends Progress {
+  units = 0;
+  override begin(height: number, unit: Unit): void {
+    this.units++;
+    super.begin(height, unit);
+  }
+}
+
+/** Runs a BATCH of 250 COINPAYs of one match at a time. @param outputs those of its transaction, in whole coins */
+function payManyTimes(time: number, outputs: readonly (readonly [address: string, coins: bigint])[], base: Limits) {
+  const ledger = ledgerWith({}, base);
+  ledger.give('TOKA', 0, 'A', { A: '5' });
+  block(ledger, 'A', 'ORDER|0|BTC|TOKA|1|0|BTC||1');
+  block(ledger, 'B', 'ORDER|0|BTC||1|0|BTC|TOKA|1');
+  const [paid] = blockOf(ledger, 'B', [
+    `BATCH|0|${repeat(250, () => `COINPAY|0|${ledger.lastAction}`).join(';')}`
+  ]).transactions;
+  const amounts = outputs.map(([address, coins], vout) => ({ vout, address, amount: coins * 10n ** 18n }));
+  const asked = { height: 100, time, hash: 'paid', transactions: [{ ...paid!, outputs: amounts }] };
+  const progress = new Counting();
+  const execution = new BlockExecution(ledger.view, rulesWith({}, base), asked, timesOf([time]), progress);
+  execution.advance();
+  return { statuses: statusesOf(execution.finish(undefined), 'coinpays'), units: progress.units, ledger };
+}
+
+test('COINPAYs look at the outputs to their payee alone, and each pays with one of them', () => {
+  for (const base of [DEFAULT_LIMITS, NO_LIMITS]) {
+    const outputs = [...repeat(3_000, () => ['Z', 1n] as const), ['A', 0n], ['A', 2n], ['A', 2n]] as const;
+    const { statuses, units, ledger } = payManyTimes(0, outputs, base);
+    assert.deepEqual([statuses, ledger.balance('TOKA', 'B')], [['valid'], '1']);
+    assert.ok(units < 1_000, `${units} units`);
+  }
+});
+
+test('a COINPAY that comes too late leaves one refusal; below LIMITS one for each output to the payee', () => {
+  const outputs = repeat(20, () => ['A', 1_000n] as const);
+  const late = (base: Limits) => payManyTimes(99_999, outputs, base).statuses;
+  assert.deepEqual(
+    late(DEFAULT_LIMITS),
+    repeat(250, () => 'invalid: COINPAY obligation expired')
+  );
+  assert.equal(late(NO_LIMITS).length, 250 * 20);
 });

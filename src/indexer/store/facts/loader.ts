@@ -46,17 +46,21 @@ export function factLoader(connections: readonly Query[], view: View, tickers: T
   };
 }
 
+/** Kind of a fact that a database has. */
+type Stored = Exclude<Kind, 'spent'>;
+
 /** Yields loads of keys of one kind, each with as many keys as a statement takes. */
 function* loadsOf(
   kind: Kind,
   facts: readonly FactKey[]
-): Generator<{ readonly kind: Kind; readonly keys: readonly string[] }> {
+): Generator<{ readonly kind: Stored; readonly keys: readonly string[] }> {
+  if (kind === 'spent') return;
   const keys = [...new Set(facts.map(({ key }) => key))];
   for (let at = 0; at < keys.length; at += KEYS_PER_STATEMENT)
     yield { kind, keys: keys.slice(at, at + KEYS_PER_STATEMENT) };
 }
 
-const LOADERS: Readonly<Record<Kind, Loader>> = {
+const LOADERS: Readonly<Record<Stored, Loader>> = {
   addressId: async (keys, loading) => {
     await addressIds(loading, keys);
   },
@@ -193,9 +197,6 @@ const LOADERS: Readonly<Record<Kind, Loader>> = {
   cooling: async (keys, { connection, view }) => {
     const found = await readCooling(connection, keys.map(Number));
     for (const key of keys) view.load('cooling', key, found.get(Number(key)));
-  },
-  spent: async (keys, { view }) => {
-    for (const key of keys) view.load('spent', key, undefined); // a fact of the block in work, which has spent nothing yet
   },
   counter: async (keys, { connection, view }) => {
     for (const key of keys) {

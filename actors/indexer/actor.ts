@@ -191,7 +191,7 @@ async function release(): Promise<void> {
 
 function onQueued(lost: number): void {
   if (lost > 0)
-    log.error({ lost }, 'the queue of pushes is full: the oldest were dropped; check why the hub takes none');
+    log.error({ lost }, 'too many pushes waited, so some prices were dropped; check why the hub takes none');
   sender?.wake();
 }
 

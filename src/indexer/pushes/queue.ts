@@ -1,15 +1,17 @@
 import { type Connection, rows } from '../../db/connection.ts';
+import { pages } from '../../db/pages.ts';
 import { asciiJson, plainText } from '../store/ascii.ts';
 import type { Push, PushMethod } from './push.ts';
+import { type QueuedPush, surplusOf } from './surplus.ts';
 
 type Query = Pick<Connection, 'query'>;
 
-/** Most prices that wait; beyond that the oldest are dropped. At one round in ten minutes they cover two months. */
+/** Most prices that wait. At one round in ten minutes they cover two months. @see surplusOf for those that are dropped */
 export const MAX_WAITING = 10_000;
 const LONGEST_ERROR = 500;
 /** Longest wait of a push that the hub did not take, in seconds. The wait starts at a second and doubles each time. */
 const LONGEST_WAIT_S = 3_600;
-/** Most pushes that wait because the hub did not take them; beyond that the oldest are dropped. */
+/** Most pushes that wait because the hub did not take them. @see surplusOf for those that are dropped */
 const MOST_REFUSED = 1_000;
 
 /** Push that waits in the table. Older ones have lower ids. */
@@ -24,7 +26,7 @@ export interface WaitingPush {
  * Adds pushes behind those that wait, inside the caller's transaction, so that they are as durable as its blocks. A tip
  * replaces the one that waits.
  *
- * @returns how many of the oldest were dropped, because there were more than MAX_WAITING
+ * @returns how many were dropped, because one source had too many prices, or more than MAX_WAITING waited
  */
 export async function enqueuePushes(connection: Query, pushes: readonly Push[]): Promise<number> {
   if (pushes.length === 0) return 0;
@@ -33,11 +35,21 @@ export async function enqueuePushes(connection: Query, pushes: readonly Push[]):
   await connection.query('INSERT INTO pending_hub_pushes (push_type, action_index, payload) VALUES ?', [
     pushes.map(({ method, actionIndex, params }) => [method, actionIndex, asciiJson(params)])
   ]);
-  if (pushes.every(({ actionIndex }) => actionIndex === 0)) return 0;
-  const surplus = (await countWaiting(connection)) - MAX_WAITING;
-  if (surplus <= 0) return 0;
-  await connection.query('DELETE FROM pending_hub_pushes ORDER BY id LIMIT ?', [surplus]);
-  return surplus;
+  const isFurther = pushes.some(({ method }) => method === 'pushoracleprice');
+  if (!isFurther && (await countWaiting(connection)) <= MAX_WAITING) return 0;
+  return await dropSurplus(connection, MAX_WAITING);
+}
+
+/** Drops pushes beyond a number. @param where condition of those that count @returns how many were dropped */
+async function dropSurplus(connection: Query, most: number, where = '1 = 1'): Promise<number> {
+  const waiting = await rows<Record<keyof QueuedPush, string | number | null>>(
+    connection,
+    `SELECT id, push_type AS method, JSON_VALUE(payload, '$.source_address') AS source FROM pending_hub_pushes
+      WHERE ${where} ORDER BY id`
+  );
+  const surplus = surplusOf(waiting as unknown as QueuedPush[], most);
+  for (const part of pages(surplus)) await connection.query('DELETE FROM pending_hub_pushes WHERE id IN (?)', [part]);
+  return surplus.length;
 }
 
 /** Deletes the pushes of actions from an index on, and every tip, inside the transaction of a rollback. */
@@ -81,15 +93,13 @@ export async function readOldest(connection: Query): Promise<WaitingPush | null>
 /**
  * Sets a push aside that a hub answered and did not take. It is sent again later, and those behind it do not wait.
  *
- * @returns how many of the oldest were dropped, because more than MOST_REFUSED wait
+ * @returns how many were dropped, because more than MOST_REFUSED wait
  */
 export async function setAside(connection: Query, id: number, reason: string): Promise<number> {
   await noteFailure(connection, id, reason);
   await connection.query("UPDATE pending_hub_pushes SET status = 'refused' WHERE id = ?", [id]);
-  const surplus = (await countRefused(connection)) - MOST_REFUSED;
-  if (surplus <= 0) return 0;
-  await connection.query("DELETE FROM pending_hub_pushes WHERE status = 'refused' ORDER BY id LIMIT ?", [surplus]);
-  return surplus;
+  if ((await countRefused(connection)) <= MOST_REFUSED) return 0;
+  return await dropSurplus(connection, MOST_REFUSED, "status = 'refused'");
 }
 
 /** Reads how many pushes the hub did not take. */

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { connect } from '../../../src/db/connection.ts';
 import { openDecoderStore } from '../../../src/decoder/store.ts';
 import { enqueuePushes, MAX_WAITING } from '../../../src/indexer/pushes/queue.ts';
+import { MOST_OF_SOURCE } from '../../../src/indexer/pushes/surplus.ts';
 import { openRecordingHub } from '../../support/hub/recording-hub.ts';
 import { ALICE, BOB, blocksOf, startIndexer } from '../../support/indexer-service.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -107,17 +108,19 @@ test('kill -9 loses no push and repeats none out of order; a hub that is away st
   }
 });
 
-test('so many prices wait at most; the oldest go', async () => {
+test('so many prices of one address wait at most: its oldest go, and no round of the validators', async () => {
   const database = await createDatabase('indexer');
   await sql(
     database,
     `CREATE TABLE pending_hub_pushes (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, push_type VARCHAR(32), action_index BIGINT, payload TEXT)`
   );
   const connection = await connect(database);
-  const indexes = Array.from({ length: MAX_WAITING }, (_, place) => place + 1);
-  assert.equal(await enqueuePushes(connection, indexes.map(priceOf)), 0);
+  const round = { method: 'pushpriceround', actionIndex: 1, params: { round: 1 } } as const;
+  const indexes = Array.from({ length: MAX_WAITING }, (_, place) => place + 2);
+  assert.equal(await enqueuePushes(connection, [round, ...indexes.map(priceOf)]), MAX_WAITING - MOST_OF_SOURCE);
   assert.equal(await enqueuePushes(connection, [priceOf(20_001), priceOf(20_002)]), 2);
-  const [kept] = await sql(database, 'SELECT COUNT(*) AS n, MIN(action_index) AS oldest FROM pending_hub_pushes');
-  assert.deepEqual([Number(kept?.['n']), Number(kept?.['oldest'])], [MAX_WAITING, 3]);
+  const kept = await sql(database, 'SELECT action_index AS n FROM pending_hub_pushes ORDER BY id');
+  const numbers = kept.map(({ n }) => Number(n));
+  assert.deepEqual([numbers.length, numbers[0], numbers[1], numbers.at(-1)], [1 + MOST_OF_SOURCE, 1, 9_004, 20_002]);
   await connection.end();
 });

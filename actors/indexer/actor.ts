@@ -97,7 +97,8 @@ const trials = new Trials({
   pool: trialReaders[0]!,
   prices: trialReaders[1] ?? null,
   rules,
-  tickers: () => store?.tickers
+  tickers: () => store?.tickers,
+  isBusy: () => WAITS[loop.report.state] === undefined
 });
 const stopping = new AbortController();
 const host = hostActor<IndexerAsks, Record<never, never>, IndexerNotices>({

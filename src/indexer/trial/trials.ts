@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
 import type { Connection, Pool } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { Rules } from '../rules/rules.ts';
 import type { PriceRound } from '../state/facts.ts';
 import { readRounds } from '../store/facts/signers.ts';
-import { type Trial, type TrialQuestion, tryAction } from './trial.ts';
+import { Pace } from './pace.ts';
+import { MOST_MS, type Trial, type TrialQuestion, tryAction } from './trial.ts';
 
 /** Dependencies of trials. */
 export interface TrialsOptions {
@@ -15,22 +15,28 @@ export interface TrialsOptions {
   readonly rules: Rules;
   /** Ids of tickers; undefined while the indexer has no database. */
   readonly tickers: () => ReadonlyMap<string, number> | undefined;
+  /** Returns whether blocks wait to be written. */
+  readonly isBusy: () => boolean;
 }
 
 /** Most questions that wait; the next one is refused. */
 const MOST_WAITING = 8;
 
-/**
- * Judges actions one after the other in the thread of the indexer. After each it rests for as long as the trial took,
- * so that blocks have at least half of the thread.
- */
+/** Rests after a trial, as multiples of its time: blocks that wait have four fifths of the thread, others half. */
+const RESTS = { busy: 4, idle: 1 } as const;
+
+/** Judges actions one after the other in the thread of the indexer, with rests that leave the thread to blocks. */
 export class Trials {
   readonly #options: TrialsOptions;
+  readonly #pace: Pace;
   #waiting = 0;
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: TrialsOptions) {
     this.#options = options;
+    this.#pace = new Pace({
+      rests: () => (options.isBusy() ? RESTS.busy : RESTS.idle),
+      longestMs: RESTS.busy * MOST_MS
+    });
   }
 
   /**
@@ -41,27 +47,23 @@ export class Trials {
     if (this.#waiting >= MOST_WAITING)
       throw new PlatformError('ACTOR_BUSY', { reason: `${MOST_WAITING} questions are already waiting` });
     this.#waiting++;
-    const before = this.#last;
-    const trial = before.then(() => this.#try(question));
-    this.#last = trial.then(rest, rest);
     try {
-      return (await trial).trial;
+      return await this.#pace.run(() => this.#try(question));
     } finally {
       this.#waiting--;
     }
   }
 
-  async #try(question: TrialQuestion): Promise<{ readonly trial: Trial; readonly tookMs: number }> {
+  async #try(question: TrialQuestion): Promise<Trial> {
     const { pool, rules, tickers } = this.#options;
     const ids = tickers();
     if (!ids) throw new PlatformError('ACTOR_NOT_READY', { reason: 'the indexer has no database yet' });
-    const began = performance.now();
     const rounds = await this.#foreignRounds();
     const connection = await pool.getConnection();
     try {
       const trial = await tryAction(question, { connection: connection as Connection, rules, tickers: ids, rounds });
       connection.release();
-      return { trial, tookMs: performance.now() - began };
+      return trial;
     } catch (caught) {
       connection.destroy();
       throw caught;
@@ -76,6 +78,3 @@ export class Trials {
     return (await readRounds(prices)).filter(({ timestamp }) => timestamp <= until);
   }
 }
-
-const rest = (done: unknown): Promise<void> =>
-  sleep(Math.min(2_000, Number((done as { tookMs?: number }).tookMs ?? 0)));

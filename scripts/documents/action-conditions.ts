@@ -1,6 +1,7 @@
 type Conditions = Readonly<Record<string, string>>;
 
-const BLOCK_FULL = 'actions of the block have used up `blockUnits` of the limits';
+const BLOCK_FULL = 'the source has used up its share of the `blockUnits` of the limits';
+const BEYOND_SHARE = `${BLOCK_FULL}, or would exceed it`;
 
 /** Conditions of statuses that have the same meaning in every action. */
 const COMMON: Conditions = {
@@ -14,8 +15,7 @@ const COMMON: Conditions = {
   'DESTINATION (unresolvable ^id)': 'no address has that id',
   'DESTINATION (format)': 'it is empty or no address of this chain',
   'AMOUNT (format)': 'it is no amount of the token',
-  'KEYS (block limit)':
-    'the source staked behind more than 50 keys, and the block has already looked at as much as it may',
+  'KEYS (block limit)': 'it would read more than 50 keys, and the source has already looked at as much as it may',
   'MEMO (pipe)': 'it contains `|`',
   'MEMO (semicolon)': 'it contains `;`',
   'MEMO (length)': 'it is longer than 250 characters',
@@ -32,9 +32,9 @@ const COMMON: Conditions = {
     'what earlier commands left of that output is less than 95 % of the fee in the coin',
   'GAS (insufficient)': 'each command is known to cost gas, and the source cannot pay the cheapest',
   'COMMAND (block limit)': BLOCK_FULL,
-  'RECIPIENTS (block limit)': BLOCK_FULL,
+  'RECIPIENTS (block limit)': BEYOND_SHARE,
   'RECIPIENTS (limit)': 'receivers are more than `parts` of the limits',
-  'ITEM (block limit)': BLOCK_FULL,
+  'ITEM (block limit)': BEYOND_SHARE,
   'ITEM (limit)': 'items are more than `parts` of the limits',
   'ITEMS (block limit)': BLOCK_FULL,
   'ORDER (block limit)': BLOCK_FULL,

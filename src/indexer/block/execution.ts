@@ -20,7 +20,7 @@ import { type Parts, runUntil } from '../rules/parts.ts';
 import { type Rules, spellingAt } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
-import { Effects, LOOKED, noLooks, type Used } from '../state/effects.ts';
+import { Effects, type Left } from '../state/effects.ts';
 import { FactKeys } from '../state/fact-keys.ts';
 import { Missing } from '../state/facts.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
@@ -33,6 +33,7 @@ import { rootOf } from './block-root.ts';
 import { ChangedState } from './changed-state.ts';
 import { keepLists } from './kept-lists.ts';
 import { Progress } from './progress.ts';
+import { Shares } from './shares.ts';
 import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Unit } from './unit.ts';
 
 /**
@@ -74,8 +75,7 @@ export class BlockExecution {
   readonly #limits: Limits;
   readonly #block: ChainBlock;
   readonly #progress: Progress;
-  /** Units and looks that the actions so far have used. @see Limits.blockUnits */
-  readonly #used: Used = { units: 0, looks: noLooks() };
+  readonly #shares: Shares;
   /** Units that are still to be done, the next one last. */
   readonly #pending: Unit[];
   readonly #runner: ActionRunner;
@@ -106,6 +106,7 @@ export class BlockExecution {
     this.#rules = rules;
     this.#limits = rules.limitsAt(block.height);
     this.#block = block;
+    this.#shares = new Shares(this.#limits, block.transactions);
     this.#time = times.time;
     this.#runner = new ActionRunner(rules, {
       height: block.height,
@@ -114,7 +115,8 @@ export class BlockExecution {
       newAddresses: this.#newAddresses
     });
     this.#pending = [{ kind: 'lists' }, { kind: 'end' }];
-    for (const transaction of block.transactions.toReversed()) this.#pending.push({ kind: 'transaction', transaction });
+    for (const [place, transaction] of block.transactions.entries().toArray().reverse())
+      this.#pending.push({ kind: 'transaction', transaction, place });
   }
 
   /**
@@ -139,9 +141,9 @@ export class BlockExecution {
           return new FactKeys();
         }
         const outcome = done.result;
-        if (outcome && !outcome.isEmpty) this.#commit(effects, outcome);
-        else this.#used.units += effects.looked;
-        for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
+        const isDone = outcome !== null && !outcome.isEmpty;
+        if (isDone) this.#commit(effects, outcome);
+        this.#shares.use(isDone && outcome.actions ? effects.used : isDone ? 0 : effects.looked, effects.looks);
         this.#pending.pop();
         this.#attempts = 0;
         append(this.#pending, outcome?.next.toReversed() ?? []);
@@ -157,7 +159,9 @@ export class BlockExecution {
   }
 
   #begin(unit: Unit): Begun {
-    const effects = new Effects(this.#view, this.#used);
+    if (unit.kind === 'transaction') this.#shares.begin(unit.place, unit.transaction);
+    if (unit.kind === 'end') this.#shares.end();
+    const effects = new Effects(this.#view, this.#shares.left);
     return { effects, work: this.#carryOut(unit, effects), ms: 0 };
   }
 
@@ -166,7 +170,7 @@ export class BlockExecution {
    * one attempt each.
    */
   #lackedBy(unit: Unit, { keys }: Missing): FactKeys {
-    const scouting = new Scouting(this.#view, this.#used, ++this.#attempts > PATIENT_ATTEMPTS);
+    const scouting = new Scouting(this.#view, this.#shares.left, ++this.#attempts > PATIENT_ATTEMPTS);
     const until = performance.now() + SCOUTING_MS;
     scouting.try((effects) => runUntil(this.#carryOut(unit, effects), until));
     scouting.lacking.addAll(keys);
@@ -176,7 +180,6 @@ export class BlockExecution {
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {
     this.#view.commit(effects.changes);
     for (const [edit, root] of effects.changes.of('listRoot')) this.#noteList(Number(edit), root);
-    if (actions.length > 0) this.#used.units += effects.used;
     this.#changed.add(effects.changes);
     for (const address of effects.newAddresses) this.#newAddresses.add(address);
     append(this.#rows, effects.rows);
@@ -204,8 +207,7 @@ export class BlockExecution {
         { kind: 'openPolls', key: OPEN_POLLS }
       ])
     );
-    let used = this.#used.units;
-    let [parts, found] = [0, 0];
+    let [used, parts, found] = [0, 0, 0];
     const until = performance.now() + SCOUTING_MS;
     const isOver = (count: number) => count >= MOST_LACKING || performance.now() >= until;
     for (let at = this.#pending.length - 1; at >= 0 && !isOver(found); at--) {
@@ -273,7 +275,8 @@ export class BlockExecution {
 
   /** Adds the facts that some work lacks after other work. @returns the units that it would use */
   #tryAt(used: number, missing: FactKeys, run: (effects: Effects) => unknown): number {
-    const scouting = new Scouting(this.#view, { units: used, looks: this.#used.looks });
+    const left: Left = { ...this.#shares.left, units: this.#shares.units - used, isLast: true };
+    const scouting = new Scouting(this.#view, left);
     scouting.try(run);
     missing.addAll(scouting.lacking);
     return scouting.used;
@@ -291,7 +294,7 @@ export class BlockExecution {
       case 'system':
         return this.#runner.system(unit, effects);
       case 'lists':
-        keepLists(this.#editedLists, effects, this.#limits, { units: this.#unitsLeft, bytes: this.#bytes });
+        keepLists(this.#editedLists, effects, this.#limits, { units: this.#shares.units, bytes: this.#bytes });
         return { next: [] };
       default:
         return { next: this.#due(effects).map((act) => ({ kind: 'system', act, txIndex: null })) };
@@ -303,17 +306,13 @@ export class BlockExecution {
     return this.#block.transactions.reduce((sum, { data }) => sum + data.length, 0);
   }
 
-  get #unitsLeft(): number {
-    return Math.max(0, this.#limits.blockUnits - this.#used.units);
-  }
-
   /**
    * Returns the actions that end things with this block: offers and payments by their times, then polls and cooldowns
    * by its height.
    */
   #due(effects: Effects): SystemAction[] {
     const { height } = this.#block;
-    const units = { all: this.#limits.blockUnits, left: this.#unitsLeft };
+    const units = { all: this.#limits.blockUnits, left: this.#shares.units };
     return [...dueActions(effects, this.#time, units), ...duePolls(effects, height), ...dueReleases(effects, height)];
   }
 

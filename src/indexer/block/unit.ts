@@ -21,11 +21,11 @@ export interface SystemUnit {
 }
 
 /**
- * Piece of work: the beginning of a transaction, one of its commands, an action that follows, the end of the block with
+ * Piece of work: the beginning of a transaction, with its place in the block, one of its commands, an action that follows, the end of the block with
  * what is due, or the lists that were edited.
  */
 export type Unit =
-  | { readonly kind: 'transaction'; readonly transaction: ChainTransaction }
+  | { readonly kind: 'transaction'; readonly transaction: ChainTransaction; readonly place: number }
   | CommandUnit
   | SystemUnit
   | { readonly kind: 'end' | 'lists' };

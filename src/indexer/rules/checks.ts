@@ -24,33 +24,59 @@ export function limitOf(cap: bigint): bigint {
   return cap > 0n ? cap : MOST_UNITS;
 }
 
-/** Returns whether the block has used its units. An action with parts then has to wait for another block. */
-export function isBlockFull({ ledger, limits }: Pick<Step, 'ledger' | 'limits'>): boolean {
-  return ledger.before.units + ledger.used > limits.blockUnits;
+/**
+ * Returns whether an action has used its share of the block's units. One with parts then has to wait for another block.
+ */
+export function isBlockFull({ ledger }: Pick<Step, 'ledger'>): boolean {
+  return ledger.used > ledger.left.units;
+}
+
+/** Returns whether some units more would be taken from sources whose actions follow. */
+export function isBeyondShare(units: number, { ledger }: Pick<Step, 'ledger'>): boolean {
+  return !ledger.left.isLast && ledger.used + units > ledger.left.units;
+}
+
+/**
+ * Returns how many items an action may move: as many as it may be about, and no more than leave others their share.
+ *
+ * @param units units of an item
+ */
+export function mostItems(units: number, { ledger, limits }: Pick<Step, 'ledger' | 'limits'>): number {
+  if (ledger.left.isLast) return limits.parts;
+  return Math.min(limits.parts, Math.max(1, Math.floor((ledger.left.units - ledger.used) / units)));
 }
 
 /**
  * Looks that a block has for each of its units. A look at an offer reads the offer; one at a recipient reads lists
  * only; one at a ballot reads it and a balance.
  */
-const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = { recipients: 10, offers: 2, ballots: 0.5, earlyBallots: 0.5 };
+export const LOOKS_OF_UNIT: Readonly<Record<Looked, number>> = {
+  ...{ recipients: 10, offers: 2, ballots: 0.5, earlyBallots: 0.5 }
+};
 
 /**
- * Returns whether the block has used its looks. They are bounded apart, so that looks that move nothing leave the units
+ * Returns whether an action has used its share of the block's looks. They are bounded apart, so that looks that move nothing leave the units
  * to actions that move something.
  */
-export function isSeenEnough(looked: Looked, step: Pick<Step, 'ledger' | 'limits'>): boolean {
+export function isSeenEnough(looked: Looked, step: Pick<Step, 'ledger'>): boolean {
   return looksLeft(looked, step) < 0;
 }
 
-/** Returns the looks that the block has left; below 0 where it has used more. */
-export function looksLeft(looked: Looked, { ledger, limits }: Pick<Step, 'ledger' | 'limits'>): number {
-  return looksOf(looked, limits) - ledger.before.looks[looked] - ledger.looks[looked];
+/** Returns the looks that an action has left; below 0 where more were used. */
+export function looksLeft(looked: Looked, { ledger }: Pick<Step, 'ledger'>): number {
+  return ledger.left.looks[looked] - ledger.looks[looked];
 }
 
-/** Returns the looks that a block has. */
-export function looksOf(looked: Looked, { blockUnits }: Step['limits']): number {
-  return blockUnits * LOOKS_OF_UNIT[looked];
+/** Returns how many recipients an action that begins may look at: those of a block, or those left where others follow. */
+export function mostRecipients(step: Pick<Step, 'ledger' | 'limits'>): number {
+  const { ledger, limits } = step;
+  return ledger.left.isLast ? limits.blockUnits * LOOKS_OF_UNIT.recipients : looksLeft('recipients', step);
+}
+
+/** Counts looks at recipients. Where others follow, the action that looks at too many uses up its own share alone. */
+export function lookAt(count: number, step: Pick<Step, 'ledger'>): void {
+  const most = step.ledger.left.isLast ? count : Math.max(0, looksLeft('recipients', step)) + 1;
+  step.ledger.looks.recipients += Math.min(count, most);
 }
 
 /** Offers that anybody may pass over, whatever the block has looked at before. */
@@ -60,7 +86,7 @@ export const FREE_LOOKS = 50;
  * Returns whether a trade or payment that has passed over some offers may look at no more: nobody can keep others from
  * an offer that fits.
  */
-export function isLookedOut(passed: number, step: Pick<Step, 'ledger' | 'limits'>): boolean {
+export function isLookedOut(passed: number, step: Pick<Step, 'ledger'>): boolean {
   return passed >= FREE_LOOKS && isSeenEnough('offers', step);
 }
 
@@ -84,37 +110,13 @@ export function once<A, R>(find: (given: A) => R): (given: A) => R {
  */
 export function partChecks<Leg>(what: string, count: (leg: Leg, step: Step) => number): Check<Leg>[] {
   return [
-    [`${what} (block limit)`, (_, step) => isBlockFull(step)],
+    [`${what} (block limit)`, (leg, step) => isBlockFull(step) || isBeyondShare(count(leg, step), step)],
     [
       `${what} (limit)`,
       (leg, step) => {
         const parts = count(leg, step);
         step.ledger.looked += parts;
         return parts > step.limits.parts;
-      }
-    ]
-  ];
-}
-
-/**
- * Checks `<WHAT> (block limit)` and `<WHAT> (limit)` of an action about what the ledger holds. A part that moves nothing
- * costs the block a look only.
- *
- * @param count counts what is looked at @param moved counts what is limited; default: the same
- */
-export function lookChecks<Leg>(
-  what: string,
-  count: (leg: Leg, step: Step) => number,
-  moved: (leg: Leg, step: Step) => number = count
-): Check<Leg>[] {
-  return [
-    seenCheck(what),
-    [
-      `${what} (limit)`,
-      (leg, step) => {
-        const looked = count(leg, step); // before the sum is read: to find what is looked at may count looks too
-        step.ledger.looks.recipients += looked;
-        return moved(leg, step) > step.limits.parts;
       }
     ]
   ];

@@ -1,5 +1,5 @@
 import type { Check, Step } from '../rules/action-definition.ts';
-import { isSeenEnough } from '../rules/checks.ts';
+import { isSeenEnough, lookAt } from '../rules/checks.ts';
 import type { Effects } from '../state/effects.ts';
 import { isActive, readPubkey, type Signer } from './signer.ts';
 
@@ -54,7 +54,7 @@ export function keysSeen<Leg>(read: (leg: Leg, step: Step) => readonly string[])
       const keys = read(leg, step);
       if (keys.length > FREE_KEYS && isSeenEnough('recipients', step)) return true;
       ledger.request(keys.map((key) => ({ kind: 'signer', key })));
-      for (const key of keys) ledger.looks.recipients += Math.max(1, ledger.get('signer', key).stakes.length);
+      for (const key of keys) lookAt(Math.max(1, ledger.get('signer', key).stakes.length), step);
       return false;
     }
   ];

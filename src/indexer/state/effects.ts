@@ -50,12 +50,21 @@ export type Looked = (typeof LOOKED)[number];
 /** Number of looks by kind. */
 export type Looks = Record<Looked, number>;
 
-/** Units and looks that a block has used. */
-export interface Used {
+/** Units and looks that an action may use. Below 0 where others have used more than they should. */
+export interface Left {
   /** @see Limits.blockUnits */
-  units: number;
-  readonly looks: Looks;
+  readonly units: number;
+  readonly looks: Readonly<Looks>;
+  /** Whether no other source could lack what it uses. An action that begins may then use more than is left. */
+  readonly isLast: boolean;
 }
+
+/** Units and looks without a limit. */
+const UNLIMITED: Left = {
+  units: Number.POSITIVE_INFINITY,
+  looks: Object.fromEntries(LOOKED.map((each) => [each, Number.POSITIVE_INFINITY])) as Looks,
+  isLast: true
+};
 
 /** Returns looks before the first one. */
 export const noLooks = (): Looks => ({ recipients: 0, offers: 0, ballots: 0, earlyBallots: 0 });
@@ -80,8 +89,8 @@ export class Effects extends ActionState {
   looked = 0;
   /** Looks at other people's data that moved nothing. They cost less than units, and are counted apart. */
   readonly looks: Looks = noLooks();
-  /** Units and looks that the block used before this action. */
-  readonly before: Used;
+  /** Units and looks that the action may use. */
+  readonly left: Left;
   /** Sums of the movements, once they are settled. */
   readonly sums: MovedSums = new Map();
   /** Movements by `pairKey`. */
@@ -89,9 +98,9 @@ export class Effects extends ActionState {
   readonly #addresses = new Set<string>();
   readonly #tickers = new Map<number, string>();
 
-  constructor(view: View, before: Used = { units: 0, looks: noLooks() }) {
+  constructor(view: View, left = UNLIMITED) {
     super(view);
-    this.before = before;
+    this.left = left;
   }
 
   /** Units that the action has used. */

@@ -1,4 +1,4 @@
-import { Effects, type Used } from './effects.ts';
+import { Effects, type Left } from './effects.ts';
 import { FactKeys } from './fact-keys.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing } from './facts.ts';
 import type { View } from './view.ts';
@@ -30,8 +30,8 @@ export class Scouting extends Effects {
    * @param isBold whether a fact of any kind is taken as absent. The action may then read facts that it does not need,
    *   and end with an error.
    */
-  constructor(view: View, before: Used, isBold = false) {
-    super(view, before);
+  constructor(view: View, left: Left, isBold = false) {
+    super(view, left);
     this.#isBold = isBold;
   }
 

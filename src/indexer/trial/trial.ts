@@ -7,12 +7,13 @@ import { inSnapshot } from '../../db/in-snapshot.ts';
 import { PlatformError } from '../../errors.ts';
 import { ActionRunner } from '../block/action-runner.ts';
 import { timesOf } from '../block/execution.ts';
+import { Shares } from '../block/shares.ts';
 import type { CommandUnit, Outcome } from '../block/unit.ts';
 import { type CoinPrices, coinPrices } from '../fees/native.ts';
 import { isRefusal, VALID } from '../rules/action-definition.ts';
 import { runUntil } from '../rules/parts.ts';
 import { type Rules, spellingAt } from '../rules/rules.ts';
-import { Effects, LOOKED, noLooks, type Used } from '../state/effects.ts';
+import { Effects } from '../state/effects.ts';
 import type { FactKeys } from '../state/fact-keys.ts';
 import { type FactKey, Missing, type PriceRound } from '../state/facts.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
@@ -99,7 +100,9 @@ export async function tryAction(
     const runner = new ActionRunner(rules, { height, ...times, ...(rounds ? { rounds } : {}), newAddresses });
     const view = new View({ isWhole: false });
     view.respell(spellingAt(rules, height));
-    const run = new TrialRun(view, runner, factLoader([connection], view, { ids: tickers }), newAddresses);
+    const shares = new Shares(rules.limitsAt(height), []); // as if no other source acted in the block
+    const load = factLoader([connection], view, { ids: tickers });
+    const run = new TrialRun(view, runner, load, { newAddresses, shares });
     const tried = question.source === null ? NOTHING : await run.all(unitOf(question.source, question, rules));
     const priced = rounds ?? (await readRounds(connection));
     return {
@@ -126,20 +129,21 @@ class TrialRun {
   readonly #runner: ActionRunner;
   readonly #load: (keys: readonly FactKey[]) => Promise<void>;
   readonly #newAddresses: Set<string>;
-  readonly #used: Used = { units: 0, looks: noLooks() };
+  readonly #shares: Shares;
   readonly #until = performance.now() + MOST_MS;
 
-  /** @param newAddresses addresses that are new in the block of the runner */
+  /** @param of addresses that are new in the block of the runner, and its units and looks */
   constructor(
     view: View,
     runner: ActionRunner,
     load: (keys: readonly FactKey[]) => Promise<void>,
-    newAddresses: Set<string>
+    of: { readonly newAddresses: Set<string>; readonly shares: Shares }
   ) {
     this.#view = view;
     this.#runner = runner;
     this.#load = load;
-    this.#newAddresses = newAddresses;
+    this.#newAddresses = of.newAddresses;
+    this.#shares = of.shares;
   }
 
   async all(first: CommandUnit): Promise<Pick<Trial, 'commands' | 'gas' | 'fee'>> {
@@ -161,8 +165,7 @@ class TrialRun {
 
   /** Notes what the next command of the block finds used and new. */
   #use(effects: Effects): void {
-    this.#used.units += effects.used;
-    for (const each of LOOKED) this.#used.looks[each] += effects.looks[each];
+    this.#shares.use(effects.used, effects.looks);
     for (const address of effects.newAddresses) this.#newAddresses.add(address);
   }
 
@@ -174,7 +177,7 @@ class TrialRun {
 
   async #carryOut(unit: CommandUnit): Promise<{ readonly effects: Effects; readonly outcome: Outcome }> {
     for (;;) {
-      const effects = new Effects(this.#view, this.#used);
+      const effects = new Effects(this.#view, this.#shares.left);
       try {
         const work = this.#runner.command(unit, effects);
         while (performance.now() < this.#until) {
@@ -194,7 +197,7 @@ class TrialRun {
 
   /** Returns the other facts that a command lacks, so that one load brings them. */
   #lackedBy(unit: CommandUnit): FactKeys {
-    const scouting = new Scouting(this.#view, this.#used);
+    const scouting = new Scouting(this.#view, this.#shares.left);
     const until = Math.min(this.#until, performance.now() + TURN_MS);
     scouting.try((effects) => runUntil(this.#runner.command(unit, effects), until));
     return scouting.lacking;

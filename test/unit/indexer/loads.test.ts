@@ -213,9 +213,9 @@ for (const [name, { before, text, rules }] of Object.entries(PASSED_OVER))
 
 test('a try collects a fact once, and ends with the number of facts that it may collect', (context) => {
   context.mock.method(performance, 'now', () => 0); // its time would end it on a busy machine
-  const used = { units: 0, looks: noLooks() };
+  const left = { units: 0, looks: noLooks(), isLast: true };
   const keysOf = (count: number) => repeat(count, (at) => ({ kind: 'addressId', key: `C${at}` }) as const);
-  const scouting = new Scouting(new View({ isWhole: false }), used);
+  const scouting = new Scouting(new View({ isWhole: false }), left);
   scouting.try((effects) => {
     for (let time = 0; time < 3; time++) effects.request(keysOf(1_000));
     assert.equal(effects.get('addressId', 'C7'), null);
@@ -230,7 +230,7 @@ test('a try collects a fact once, and ends with the number of facts that it may 
 });
 
 test('a try of a system action ends after a second of collecting', (context) => {
-  const scouting = new Scouting(new View({ isWhole: false }), { units: 0, looks: noLooks() });
+  const scouting = new Scouting(new View({ isWhole: false }), { units: 0, looks: noLooks(), isLast: true });
   let now = 5_000;
   context.mock.method(performance, 'now', () => now);
   scouting.try((effects) => {

@@ -5,8 +5,10 @@ import {
   fitsPlaces,
   hasLimits,
   isExcluded,
-  looksOf,
+  lookAt,
   MEMO_CHECKS,
+  mostItems,
+  mostRecipients,
   once,
   orNull,
   ownershipEscrowed,
@@ -18,6 +20,9 @@ import {
 } from '../../rules/checks.ts';
 import { type Holding, withMost } from '../../state/holding.ts';
 import type { Token } from '../../state/token.ts';
+
+/** Units of a holder who is called: a debit, what he is paid, and one more for the addresses that it touched. */
+const UNITS_OF_HOLDER = 3;
 
 interface Callback {
   readonly token: Token | null;
@@ -47,18 +52,21 @@ function read({ action, ledger }: Step): Callback[] {
 
 /**
  * Returns the holders other than the source. Where limits hold, those that may not be paid are passed over, and of the
- * others those with the most units are called: as many as an action may be about. So nobody keeps an owner from a
+ * others those with the most units are called: as many as an action may move. So nobody keeps an owner from a
  * CALLBACK by a gift to very many, or to one that may not be paid. Returns null where a block may not look at so many.
  */
 function findHolders(token: Token, paid: Token, step: Step): Holders | null {
-  const { action, ledger, limits } = step;
-  const holders = ledger.holders(token, looksOf('recipients', limits));
+  const { action, ledger } = step;
+  const holders = ledger.holders(token, mostRecipients(step));
   if (holders === null) return null;
   const others = holders.filter(({ address }) => address !== action.source);
-  ledger.looks.recipients += others.length;
+  lookAt(others.length, step);
   const payable = others.filter(({ address }) => !isExcluded(ledger, paid, address));
   if (!hasLimits(step)) return { called: others, areBarred: payable.length < others.length };
-  return { called: withMost(payable, limits.parts), areBarred: payable.length === 0 && others.length > 0 };
+  return {
+    called: withMost(payable, mostItems(UNITS_OF_HOLDER, step)),
+    areBarred: payable.length === 0 && others.length > 0
+  };
 }
 
 /** Returns whether there is an amount, and its token still has the decimals that the amount needs. */

@@ -4,9 +4,10 @@ import { spent } from '../../fees/charge.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import {
   hasLimits,
+  isBeyondShare,
   isExcluded,
   isSeenEnough,
-  lookChecks,
+  lookAt,
   looksLeft,
   MEMO_CHECKS,
   once,
@@ -14,6 +15,7 @@ import {
   readAmount,
   readIndex,
   requestTransfers,
+  seenCheck,
   sourceExcluded,
   sourceSleeps,
   tickColumn,
@@ -141,10 +143,27 @@ function holdersOf({ members }: List, step: Step): readonly string[] {
   return [...holders];
 }
 
-/** Check `RECIPIENTS (block limit)` of an AIRDROP to the holders of tokens, after they were looked at. */
-const seenTooMuch: Check<Leg> = [
-  'RECIPIENTS (block limit)',
-  ({ list }, step) => list!.type === LIST_OF_TICKS && isSeenEnough('recipients', step)
+/** Returns whether the looks of an action were more than leave others their share. */
+const isBeyondLooks = (step: Step) => !step.ledger.left.isLast && isSeenEnough('recipients', step);
+
+/** Checks of the number of recipients. An address that the token bars costs the block a look as well. */
+const RECIPIENT_CHECKS: readonly Check<Leg>[] = [
+  seenCheck('RECIPIENTS'),
+  [
+    'RECIPIENTS (limit)',
+    (leg, step) => {
+      const { length } = lookedAt(leg, step); // before they are added: to find them may count looks too
+      lookAt(length, step);
+      return !isBeyondLooks(step) && recipientsOf(leg, step).length > step.limits.parts;
+    }
+  ],
+  [
+    'RECIPIENTS (block limit)',
+    (leg, step) =>
+      isBeyondLooks(step) ||
+      (leg.list!.type === LIST_OF_TICKS && isSeenEnough('recipients', step)) ||
+      isBeyondShare(recipientsOf(leg, step).length, step)
+  ]
 ];
 
 /** Gives the same amount to each of many addresses. Each leg stands alone. */
@@ -172,12 +191,7 @@ export const AIRDROP = defineAction<Leg>({
       'insufficient funds',
       ({ token, amount }, { action, ledger }) => ledger.balance(token!.tick, action.source) < amount!
     ],
-    ...lookChecks<Leg>(
-      'RECIPIENTS',
-      (leg, step) => lookedAt(leg, step).length,
-      (leg, step) => recipientsOf(leg, step).length
-    ),
-    seenTooMuch,
+    ...RECIPIENT_CHECKS,
     [
       'insufficient funds (TICK)',
       (leg, step) =>

@@ -2,9 +2,11 @@ import { formatAmount, multiplyFloor } from '../../../consensus/amount.ts';
 import { spent } from '../../fees/charge.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import {
+  isBeyondShare,
   isExcluded,
-  looksOf,
+  lookAt,
   MEMO_CHECKS,
+  mostRecipients,
   once,
   orNull,
   readAmount,
@@ -63,11 +65,12 @@ interface Payment {
  * Returns the shares above 0 of holders, without the source and those that the lists of the paid token exclude: the
  * greatest ones, as many as an action may be about. Returns null where a block may not look at so many holders.
  */
-function findShares({ token, paid, amount }: Payment, { action, ledger, limits }: Step): readonly Holding[] | null {
+function findShares({ token, paid, amount }: Payment, step: Step): readonly Holding[] | null {
+  const { action, ledger, limits } = step;
   if (amount === 0n) return [];
-  const holders = ledger.holders(token, looksOf('recipients', limits));
+  const holders = ledger.holders(token, mostRecipients(step));
   if (holders === null) return null;
-  ledger.looks.recipients += holders.length;
+  lookAt(holders.length, step);
   const shares = holders
     .map((holder) => ({ address: holder.address, amount: multiplyFloor(holder.amount, amount, paid.decimals) }))
     .filter((share) => share.amount > 0n && share.address !== action.source)
@@ -96,7 +99,7 @@ export const DIVIDEND = defineAction<Dividend>({
       ({ paid }, { action, ledger }) => ledger.isAsleep('tick', paid!.tick, action.block.height)
     ],
     ...MEMO_CHECKS,
-    seenCheck('RECIPIENTS', ({ shares }, step) => shares(step) === null),
+    seenCheck('RECIPIENTS', ({ shares }, step) => shares(step) === null || isBeyondShare(shares(step)!.length, step)),
     [
       'insufficient funds (TICK)',
       (dividend, step) => step.ledger.balance(dividend.paid!.tick, step.action.source) < totalOf(dividend, step)

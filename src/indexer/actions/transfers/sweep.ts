@@ -2,7 +2,17 @@ import { cancelDispenser } from '../../offers/dispenser-end.ts';
 import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, namedAddress, orNull, ownAddress, seenCheck, sourceSleeps } from '../../rules/checks.ts';
+import {
+  lookAt,
+  MEMO_CHECKS,
+  mostItems,
+  namedAddress,
+  once,
+  orNull,
+  ownAddress,
+  seenCheck,
+  sourceSleeps
+} from '../../rules/checks.ts';
 import type { Token } from '../../state/token.ts';
 import { writeOwnership } from '../tokens/ownership.ts';
 
@@ -11,7 +21,12 @@ interface Sweep {
   readonly destination: string | null;
   readonly flags: Readonly<Record<Flag, string>>;
   readonly memo: string;
+  /** Returns how many items it may move. A later SWEEP moves the rest: anybody can give the source very many. */
+  readonly most: (step: Step) => number;
 }
+
+/** Units of an item that is moved: two movements, and one more for the addresses that it touched. */
+const UNITS_OF_ITEM = 3;
 
 /** Flags of what may be swept, with their values where the field is empty. */
 const DEFAULTS = { BALANCES: '1', OWNERSHIPS: '1', ORDERS: '0', SWAPS: '0', DISPENSERS: '0' } as const;
@@ -25,7 +40,8 @@ function read(step: Step): Sweep[] {
     {
       destination: namedAddress(step, fields.get('DESTINATION')),
       flags: Object.fromEntries(flags) as Record<Flag, string>,
-      memo: fields.get('MEMO')
+      memo: fields.get('MEMO'),
+      most: once((step) => mostItems(UNITS_OF_ITEM, step))
     }
   ];
 }
@@ -87,12 +103,9 @@ function countItems({ flags }: Sweep, { action, ledger }: Step, isMeant: (item: 
   );
 }
 
-/**
- * Counts what the action moves: no more than an action may be about. A later SWEEP moves the rest. Anybody can give the
- * source more than that.
- */
+/** Counts what the action moves. */
 function countMoved(sweep: Sweep, step: Step): number {
-  return Math.min(step.limits.parts, countItems(sweep, step, isMoved));
+  return Math.min(sweep.most(step), countItems(sweep, step, isMoved));
 }
 
 /** Moves everything that the source has to another address. The lists of the tokens, and their sleep, do not matter. */
@@ -111,7 +124,7 @@ export const SWEEP = defineAction<Sweep>({
     seenCheck('ITEMS')
   ],
   charges: (sweep, step) => {
-    step.ledger.looks.recipients += countItems(sweep, step);
+    lookAt(countItems(sweep, step), step);
     return { items: countMoved(sweep, step) };
   },
   row: ({ destination, flags, memo }, step) => ({
@@ -122,7 +135,7 @@ export const SWEEP = defineAction<Sweep>({
   apply: (sweep, step) => {
     const { destination, flags } = sweep;
     const { action, ledger } = step;
-    const taken = takenOf(step.limits.parts);
+    const taken = takenOf(sweep.most(step));
     ledger.looked += countMoved(sweep, step);
     sweepOffers(flags, destination!, step, taken);
     if (flags.BALANCES === '1') {

@@ -7,7 +7,9 @@ import type { Dispenser, Offer, Trade } from './offer.ts';
 import { expireTrade } from './trade-end.ts';
 
 const byIndex = (a: Offer, b: Offer) => a.index - b.index;
-const byEnd = (a: Offer, b: Offer) => a.expiration - b.expiration || byIndex(a, b);
+/** Returns the time at which an offer should end: its expiration, or the end of a cancelled dispenser's hour. */
+const endOf = (offer: Offer) => (offer.kind === 'dispenser' && offer.closesAt) || offer.expiration;
+const byEnd = (a: Offer, b: Offer) => endOf(a) - endOf(b) || byIndex(a, b);
 
 /** Units of an end: its action, what leaves the escrow, and what is credited. */
 const UNITS = 3;
@@ -30,17 +32,23 @@ export function dueActions(
   units: { readonly all: number; readonly left: number }
 ): SystemAction[] {
   const most = Math.max(Math.ceil(units.all / LEAST_PART), Math.floor(units.left / UNITS));
-  const expiring = (['order', 'swap', 'dispenser'] as const)
-    .flatMap((kind): (Trade | Dispenser)[] => ledger.offersEnding(kind, time - 1, most))
-    .sort(byEnd)
-    .slice(0, most)
-    .sort(byIndex);
-  const unpaid = ledger.offersEnding('coinpay', time, most - expiring.length).sort(byIndex);
-  ledger.request(unpaid.map(({ seller }) => offerFact(seller)));
-  const closing = ledger.dispensersClosing(time, most - expiring.length - unpaid.length);
+  const expiring = (['order', 'swap', 'dispenser'] as const).flatMap((kind): (Trade | Dispenser)[] =>
+    ledger.offersEnding(kind, time - 1, most)
+  );
+  const unpaid = ledger.offersEnding('coinpay', time, most);
+  const closing = ledger.dispensersClosing(time, most);
+  // Those that should have ended first, of whatever kind: no kind keeps another waiting.
+  const first = [...expiring, ...unpaid, ...closing].sort(byEnd).slice(0, most);
+  const chosen = new Set(first.map(({ index }) => index));
+  const isChosen = ({ index }: Offer) => chosen.has(index);
+  const owed = unpaid.filter(isChosen).sort(byIndex);
+  ledger.request(owed.map(({ seller }) => offerFact(seller)));
   return [
-    ...expiring.map((offer) => (offer.kind === 'dispenser' ? expireDispenser(offer) : expireTrade(offer))),
-    ...unpaid.map((owed) => expireObligation(owed, ledger.offer('order', owed.seller)!.source)),
-    ...closing.map((dispenser) => closeDispenser(dispenser, 'cancelled'))
+    ...expiring
+      .filter(isChosen)
+      .sort(byIndex)
+      .map((offer) => (offer.kind === 'dispenser' ? expireDispenser(offer) : expireTrade(offer))),
+    ...owed.map((one) => expireObligation(one, ledger.offer('order', one.seller)!.source)),
+    ...closing.filter(isChosen).map((dispenser) => closeDispenser(dispenser, 'cancelled'))
   ];
 }

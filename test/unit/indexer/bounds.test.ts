@@ -189,6 +189,31 @@ test('SLASH counts the keys behind a delegated one, before anybody has proved an
   assert.deepEqual(statuses, ['invalid: OFFENDER_PUBKEY (not in snapshot)', KEYS_SEEN, KEYS_SEEN]);
 });
 
+test('no kind of offer keeps another from its end: a full block ends those that are longest overdue', () => {
+  const ledger = ledgerWith({ blockUnits: 300 });
+  ledger.give('TOKA', 0, 'A', { A: '1000' });
+  ledger.give('JUNK', 0, 'M', { M: '100' });
+  block(ledger, 'A', 'ORDER|0|BTC|TOKA|10|0|BTC||1');
+  block(ledger, 'B', 'ORDER|0|BTC||1|0|BTC|TOKA|10');
+  block(ledger, 'A', 'DISPENSER|0|BTC|TOKA|1|0|5|BTC||1');
+  block(ledger, 'A', `DISPENSER|1|${ledger.lastAction}`);
+  const end = 10_000;
+  for (let at = 0; at < 6; at++)
+    block(ledger, 'M', ...repeat(2, () => `ORDER|0|BTC|JUNK|1|0|BTC||1|||${end + 600 * at}`));
+  const ends = repeat(3, (at) => {
+    ledger.time = end + 600 * at + 300;
+    ledger.times.fill(ledger.time);
+    const full = block(ledger, 'M', ...repeat(301, () => 'BROADCAST|0|full'));
+    return ['coinpay_expires', 'dispenser_closes', 'order_expires'].map((table) => countOf(full, table));
+  });
+  assert.deepEqual(ends[0], [1, 1, 0]);
+  assert.equal(ledger.balance('TOKA', 'A'), '1000');
+  assert.deepEqual(
+    ends.slice(1).map(([, , orders]) => orders),
+    [2, 2]
+  );
+});
+
 class Counting extends Progress {
   units = 0;
   override begin(height: number, unit: Unit): void {

@@ -141,10 +141,11 @@ export function feeMethods({ profile, network, tryAction }: FeeMethodDeps): Read
       if (hasCode(caught, 'ACTOR_BUSY') || hasCode(caught, 'ACTOR_TIMEOUT')) return null;
       throw caught;
     });
-    const isCharged = isTried && trial !== null && trial.gas > 0;
+    const refused = trial?.commands.find(({ status }) => status !== 'valid');
+    // The schedule says what a refused action would cost; a valid one costs what its trial took, which may be nothing.
+    const isCharged = isTried && trial !== null && (refused === undefined || trial.gas > 0);
     const gasCost = isCharged ? trial.gas : gasOf(profile, action, subject);
     const amount = isCharged ? amountOf(trial.fee) : feeOf(gasCost, { price: gasPrice });
-    const refused = trial?.commands.find(({ status }) => status !== 'valid');
     const verdict: Static<typeof PreflightVerdict> = {
       ...{ action, coin, supported: isKnown, guardInert: false, guardInertReason: null, denied: false },
       valid: isTried && trial ? refused === undefined : null,

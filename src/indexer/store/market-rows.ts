@@ -18,6 +18,8 @@ export interface MarketOrder extends Pair {
 const PER_STATEMENT = 2_000;
 /** Markets whose figures one statement reads. */
 const MARKETS_AT_ONCE = 200;
+/** Most matches of a day, in each direction of a pair, that count for its figures: the newest ones. */
+export const MOST_TRADES = 10_000;
 const PRICE_DIGITS = 80;
 const MATCHES_OF_PAIR = 'give_tick_id_get_tick_id_status_id';
 const BLOCKS = `STRAIGHT_JOIN actions a ON a.action_index = m.action_index
@@ -164,7 +166,10 @@ async function readFigures(
 /** Match with the time of its block; null if it is more than a day old. */
 type TimedTrade = PairTrade & { readonly time: number | null };
 
-/** Reads the matches of a market from an action on, and the newest one below it in each direction, the newest first. */
+/**
+ * Reads the matches of a market from an action on, and the newest one below it in each direction, the newest first. Each
+ * block that touches a market reads them, so they are no more than MOST_TRADES in a direction.
+ */
 async function readTrades(from: Statements, { tick1, tick2 }: Market, first: number | null): Promise<TimedTrade[]> {
   const ways = [[tick1, tick2], ...(tick1 === tick2 ? [] : [[tick2, tick1]])];
   const parts = ways.flatMap(([give, get]) => {
@@ -175,7 +180,9 @@ async function readTrades(from: Statements, { tick1, tick2 }: Market, first: num
           AND m.give_coin_id = m.get_coin_id AND m.give_amount IS NOT NULL AND m.get_amount IS NOT NULL ${rest})`;
     const below = first === null ? '' : `AND m.action_index < ${first}`;
     const older = select('NULL', '', `${below} ORDER BY m.action_index DESC LIMIT 1`);
-    return first === null ? [older] : [older, select('b.block_time', BLOCKS, `AND m.action_index >= ${first}`)];
+    if (first === null) return [older];
+    const newest = `AND m.action_index >= ${first} ORDER BY m.action_index DESC LIMIT ${MOST_TRADES}`;
+    return [older, select('b.block_time', BLOCKS, newest)];
   });
   const found = await rows<Record<string, string | number | null>>(
     from,

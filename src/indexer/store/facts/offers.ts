@@ -344,12 +344,12 @@ async function readObligations(connection: Query, indexes: readonly number[]): P
     [indexes]
   );
   if (found.length === 0) return [];
-  const sellers = found.map((row) => Number(row['taker_gives'] === 0 ? row['maker'] : row['taker']));
-  const orders = new Map((await readTrades(connection, 'order', sellers)).map((order) => [order.index, order]));
+  const sellers = new Set(found.map((row) => Number(row['taker_gives'] === 0 ? row['maker'] : row['taker'])));
+  const gives = await readGives(connection, [...sellers]);
   return found.map((row) => {
     const makerSells = row['taker_gives'] === 0;
     const [seller, buyer] = makerSells ? [row['maker'], row['taker']] : [row['taker'], row['maker']];
-    const { give } = orders.get(Number(seller))!;
+    const give = gives.get(Number(seller))!;
     const sold = amountOf(row[makerSells ? 'get_amount' : 'give_amount']);
     return {
       kind: 'coinpay',
@@ -363,4 +363,19 @@ async function readObligations(connection: Query, indexes: readonly number[]): P
       give: { ...give, amount: give.isOwnership ? ONE : sold }
     };
   });
+}
+
+/** Reads what orders give, without their matches: all that end together may be of one seller. */
+async function readGives(connection: Query, orders: readonly number[]): Promise<Map<number, Omit<Side, 'amount'>>> {
+  const found = await rows<Row>(
+    connection,
+    `SELECT o.action_index, g.tick, o.give_ownership FROM orders o LEFT JOIN index_tickers g ON g.id = o.give_tick_id
+     WHERE o.action_index IN (?)`,
+    [orders]
+  );
+  return new Map(
+    found.map((row) => {
+      return [Number(row['action_index']), { tick: textOf(row['tick']), isOwnership: row['give_ownership'] === 1 }];
+    })
+  );
 }

@@ -48,6 +48,19 @@ export const MIGRATIONS: readonly Migration[] = [
       `DELETE m FROM index_actions n JOIN actions x ON x.action_id = n.id JOIN mappings_actions m ON m.action_index = x.action_index
        WHERE n.action = 'LIST' AND x.action_format IN (0, 1) AND m.type_id = 2 AND m.id <> x.source_id`
     ]
+  },
+  {
+    // The preferences of an address are in one row instead of in all its actions.
+    name: '2026-11-27-address-preferences',
+    statements: [
+      'DELETE FROM address_preferences',
+      `INSERT INTO address_preferences (action_index, address_id, fee_preference, require_memo, dispenser_preference)
+       SELECT action_index, source_id, fee, memo, MAX(dispenser) OVER (PARTITION BY source_id, choice) FROM
+         (SELECT a.action_index, x.source_id, COALESCE(a.fee_preference, 0) AS fee, COALESCE(a.require_memo, 0) AS memo,
+            a.dispenser_preference AS dispenser,
+            COUNT(a.dispenser_preference) OVER (PARTITION BY x.source_id ORDER BY a.action_index) AS choice
+          FROM addresses a JOIN actions x ON x.action_index = a.action_index WHERE a.status_id = 1) own`
+    ]
   }
 ];
 

@@ -71,6 +71,7 @@ const BY_ACTION = [
     'messages',
     'fees',
     'mint_totals',
+    'address_preferences',
     'mints',
     'orders',
     'sends',

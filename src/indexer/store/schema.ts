@@ -1,6 +1,11 @@
 import { type Connection, connect, quoteName, rows } from '../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
-import { type KeyDefinition, TABLES_IN_USE, type TableDefinition } from '../definitions/definition.ts';
+import {
+  type ColumnDefinition,
+  type KeyDefinition,
+  TABLES_IN_USE,
+  type TableDefinition
+} from '../definitions/definition.ts';
 import { createStatement, keyClause } from '../definitions/statement.ts';
 import { LEDGER_BASE } from './ledger-base.ts';
 import { LOOKUP_TABLES } from './lookups.ts';
@@ -109,9 +114,7 @@ const BLOCK_ROOT_TYPE = 'char(64) ascii ascii_bin';
  */
 const MINT_TOTALS: TableDefinition = {
   columns: [
-    ...['action_index', 'address_id', 'tick_id'].map((name) => {
-      return { name, type: 'bigint(20) unsigned', nullable: false, byDefault: null, extra: '' };
-    }),
+    ...['action_index', 'address_id', 'tick_id'].map(idColumn),
     { name: 'total', type: 'varchar(250)', nullable: false, byDefault: null, extra: '' }
   ],
   keys: [
@@ -124,9 +127,36 @@ const MINT_TOTALS: TableDefinition = {
   collate: 'ascii_bin'
 };
 
+/**
+ * Preferences of an address, one row for each valid ADDRESS. The newest row of an address has all that count; those of
+ * its other actions, of which there may be millions, need not be read. Other indexers do not have this table.
+ */
+const ADDRESS_PREFERENCES: TableDefinition = {
+  ...MINT_TOTALS,
+  columns: [
+    ...['action_index', 'address_id'].map(idColumn),
+    ...['fee_preference', 'require_memo', 'dispenser_preference'].map((name) => {
+      const nullable = name === 'dispenser_preference';
+      return { name, type: 'tinyint(3) unsigned', nullable, byDefault: null, extra: '' };
+    })
+  ],
+  keys: [
+    { name: 'action_index', kind: 'unique', columns: ['action_index'] },
+    { name: 'address_id', kind: 'index', columns: ['address_id'] }
+  ]
+};
+
+function idColumn(name: string): ColumnDefinition {
+  return { name, type: 'bigint(20) unsigned', nullable: false, byDefault: null, extra: '' };
+}
+
 /** Definitions of the tables that an indexer writes. */
 export const TABLES: ReadonlyMap<string, TableDefinition> = new Map(
-  [...TABLES_IN_USE.indexer, ['mint_totals', MINT_TOTALS] as const]
+  [
+    ...TABLES_IN_USE.indexer,
+    ['mint_totals', MINT_TOTALS] as const,
+    ['address_preferences', ADDRESS_PREFERENCES] as const
+  ]
     .filter(([name]) => !NOT_OURS.has(name))
     .map(([name, table]) => [
       name,

@@ -63,10 +63,18 @@ export const ADDRESS = defineAction<AddressAction>({
   }),
   apply: ({ fee, requiresMemo, dispenser }, { action, ledger }) => {
     const former = ledger.preferences(action.source);
-    ledger.set('preferences', action.source, {
+    const preferences = {
       fee: fee === '' ? DEFAULT_FEE : Number(fee),
       requiresMemo: readIndex(requiresMemo) === 1,
       dispenser: dispenser === '' ? (former?.dispenser ?? null) : Number(dispenser)
+    };
+    ledger.set('preferences', action.source, preferences);
+    ledger.record('address_preferences', {
+      action_index: action.index,
+      address_id: action.source,
+      fee_preference: preferences.fee,
+      require_memo: Number(preferences.requiresMemo),
+      dispenser_preference: preferences.dispenser
     });
   }
 });

@@ -57,29 +57,26 @@ export function newestAction(action: string, table: string, where: string): stri
       AND r.status_id = ${VALID_STATUS} AND ${where} ORDER BY x.action_index DESC`;
 }
 
-/**
- * Loads the preferences that each address last set. The preference for dispensers comes from the newest ADDRESS that
- * sets it.
- */
+/** Loads the preferences that each address last set. No other action of the address is read. */
 export async function loadPreferences(keys: readonly string[], loading: Loading): Promise<void> {
   const { connection, view } = loading;
   const ids = await addressIds(loading, keys);
   const list = pairsOf(keys.flatMap((key, n) => (ids.has(key) ? [[n, ids.get(key)!] as const] : [])));
-  const newest = (where: string) => `(SELECT r.action_index ${newestAction('ADDRESS', 'addresses', where)} LIMIT 1)`;
   const found =
     list === null
       ? []
       : await rows<Record<'n' | 'fee' | 'memo' | 'dispenser', number | null>>(
           connection,
           `WITH w (n, id) AS (${list}) SELECT v.n, p.fee_preference AS fee, p.require_memo AS memo,
-             d.dispenser_preference AS dispenser FROM (SELECT w.n, ${newest('TRUE')} AS newest,
-               ${newest('r.dispenser_preference IS NOT NULL')} AS chosen FROM w) v
-           STRAIGHT_JOIN addresses p ON p.action_index = v.newest LEFT JOIN addresses d ON d.action_index = v.chosen`
+             p.dispenser_preference AS dispenser FROM (SELECT w.n, (SELECT r.action_index
+               FROM address_preferences r FORCE INDEX (address_id) WHERE r.address_id = w.id
+               ORDER BY r.action_index DESC LIMIT 1) AS newest FROM w) v
+           STRAIGHT_JOIN address_preferences p ON p.action_index = v.newest`
         );
   const preferences = new Map(
     found.map(({ n, fee, memo, dispenser }): [number, Preferences] => [
       Number(n),
-      { fee: fee ?? 0, requiresMemo: memo === 1, dispenser }
+      { fee: fee!, requiresMemo: memo === 1, dispenser }
     ])
   );
   for (const [n, key] of keys.entries()) view.load('preferences', key, preferences.get(n));

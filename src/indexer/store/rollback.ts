@@ -105,16 +105,16 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     [height]
   );
   const action = first?.action ?? null;
-  const undo = action === null ? null : await readUndo(connection, action);
+  const undo = action === null ? null : await readUndo(connection, height, action);
   const linked = action === null ? [] : await linkedActions(connection, action);
   const markets = await readMarketUndo(connection, height, action);
   if (action !== null) {
     await reopenMatches(connection, action);
-    for (const table of BY_ACTION) await connection.query(`DELETE FROM ${table} WHERE action_index >= ?`, [action]);
+    for (const table of BY_ACTION) await deleteFrom(connection, table, 'action_index', action);
   }
   // The ticker may have been named before its ISSUE; then it stays.
   if (action !== null) await connection.query('DELETE FROM tokens WHERE action_index >= ?', [action]);
-  for (const table of BY_BLOCK) await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
+  for (const table of BY_BLOCK) await deleteFrom(connection, table, 'block_index', height);
   if (undo) await restore(connection, undo, height);
   await reopenPolls(connection, height);
   await undoSlashes(connection, height);
@@ -128,6 +128,17 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     [rules.coin]
   );
   return action;
+}
+
+/** Deletes the rows of a table from a number on. Some full blocks have too many for one statement's limit of time. */
+async function deleteFrom(connection: Query, table: string, column: string, from: number): Promise<void> {
+  for (let deleted = ROWS_PER_DELETE; deleted === ROWS_PER_DELETE; ) {
+    const [{ affectedRows }] = (await connection.query(
+      `DELETE FROM ${table} WHERE ${column} >= ? LIMIT ${ROWS_PER_DELETE}`,
+      [from]
+    )) as unknown as [{ affectedRows: number }];
+    deleted = affectedRows;
+  }
 }
 
 /** Reopens matches whose payment or end is rolled back: they wait for payment again. */
@@ -205,6 +216,8 @@ async function restoreHeldOwnerships(connection: Query): Promise<void> {
   }
 }
 
+/** Rows that one statement deletes. */
+const ROWS_PER_DELETE = 20_000;
 /** Pairs of address and token, and tokens, of one statement. */
 const PAIRS_PER_STATEMENT = 1_000;
 const TOKENS_PER_STATEMENT = 500;
@@ -213,9 +226,9 @@ interface Moved {
   readonly address_id: number;
   readonly tick_id: number;
   /** Credits less debits. */
-  readonly held: string;
+  readonly held: bigint;
   /** Credits less debits, plus escrows. */
-  readonly supply: string;
+  readonly supply: bigint;
 }
 
 interface Undo {
@@ -224,22 +237,41 @@ interface Undo {
   readonly issued: ReadonlySet<number>;
 }
 
-async function readUndo(connection: Query, action: number): Promise<Undo> {
-  const amount = 'CAST(amount AS DECIMAL(60,18))';
-  const part = (table: string, held: string, supply: string) =>
-    `SELECT address_id, tick_id, ${held} AS held, ${supply} AS supply FROM ${table} WHERE action_index >= ${action}`;
-  const moved = await rows<Moved & Record<string, unknown>>(
+async function readUndo(connection: Query, height: number, action: number): Promise<Undo> {
+  const firsts = await rows<{ action: number }>(
     connection,
-    `SELECT address_id, tick_id, SUM(held) AS held, SUM(supply) AS supply FROM (
-       ${part('credits', amount, amount)} UNION ALL ${part('debits', `-${amount}`, `-${amount}`)}
-       UNION ALL ${part('escrows', '0', amount)}) undone GROUP BY address_id, tick_id`
+    'SELECT MIN(action_index) AS action FROM actions WHERE block_index >= ? GROUP BY block_index ORDER BY block_index',
+    [height]
   );
+  const moved = new Map<string, Moved>();
+  for (const [at, { action: first }] of firsts.entries()) {
+    for (const { address_id, tick_id, held, supply } of await readMoved(connection, first, firsts[at + 1]?.action)) {
+      const key = `${address_id}|${tick_id}`;
+      const { held: heldBelow, supply: supplyBelow } = moved.get(key) ?? { held: 0n, supply: 0n };
+      const sums = { held: heldBelow + readDecimal(held), supply: supplyBelow + readDecimal(supply) };
+      moved.set(key, { address_id, tick_id, ...sums });
+    }
+  }
   const issued = await rows<{ tick_id: number }>(
     connection,
     `SELECT DISTINCT tick_id FROM issues WHERE action_index >= ? AND status_id = ${VALID_STATUS}`,
     [action]
   );
-  return { moved, issued: new Set(issued.map(({ tick_id }) => tick_id)) };
+  return { moved: [...moved.values()], issued: new Set(issued.map(({ tick_id }) => tick_id)) };
+}
+
+/** Reads what the actions of one block moved. @param next first action of the block above; undefined for the newest */
+async function readMoved(connection: Query, first: number, next = Number.MAX_SAFE_INTEGER) {
+  const amount = 'CAST(amount AS DECIMAL(60,18))';
+  const part = (table: string, held: string, supply: string) =>
+    `SELECT address_id, tick_id, ${held} AS held, ${supply} AS supply FROM ${table}
+     WHERE action_index >= ${first} AND action_index < ${next}`;
+  return await rows<Record<'address_id' | 'tick_id', number> & Record<'held' | 'supply', string>>(
+    connection,
+    `SELECT address_id, tick_id, SUM(held) AS held, SUM(supply) AS supply FROM (
+       ${part('credits', amount, amount)} UNION ALL ${part('debits', `-${amount}`, `-${amount}`)}
+       UNION ALL ${part('escrows', '0', amount)}) undone GROUP BY address_id, tick_id`
+  );
 }
 
 /** Subtracts from balances what the undone actions moved, and makes tokens anew from the ISSUEs that are left. */
@@ -247,7 +279,7 @@ async function restore(connection: Query, { moved, issued }: Undo, height: numbe
   for (const page of pages(moved, PAIRS_PER_STATEMENT)) await restoreBalances(connection, page, height);
   const supplies = new Map<number, bigint>();
   for (const { tick_id, supply } of moved) {
-    supplies.set(tick_id, (supplies.get(tick_id) ?? 0n) + readDecimal(supply));
+    supplies.set(tick_id, (supplies.get(tick_id) ?? 0n) + supply);
   }
   const ticks = [...new Set([...supplies.keys(), ...issued])];
   const tokens: Token[] = [];
@@ -278,7 +310,7 @@ async function restoreBalances(connection: Query, moved: readonly Moved[], heigh
   const written: (readonly [address: number, tick: number, amount: string, id: number | null])[] = [];
   for (const { n, id, amount: present, ended } of found) {
     const { address_id, tick_id, held } = moved[Number(n)]!;
-    const amount = (present === null ? 0n : readDecimal(present)) - readDecimal(held);
+    const amount = (present === null ? 0n : readDecimal(present)) - held;
     if (id !== null && (amount === 0n || ended !== null)) deleted.push(id);
     if (amount !== 0n) written.push([address_id, tick_id, formatAmount(amount), ended]);
   }

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Connection, connect } from '../../../src/db/connection.ts';
+import type { ChainBlock } from '../../../src/indexer/block/block.ts';
+import { rollBack } from '../../../src/indexer/store/rollback.ts';
+import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import { dumpTexts } from '../../support/indexer-database.ts';
+import { TEST_RULES } from '../../support/indexer-ledger.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+
+const RULES = { ...TEST_RULES, readAddress: (text: string) => (/^[A-Z]\d*$/.test(text) ? text : undefined) };
+/** Recipients of one AIRDROP, more than one statement deletes. */
+const MANY = 21_000;
+const MOST_DELETED = 20_000;
+
+const block = (height: number, data: string): ChainBlock => ({
+  ...{ height, time: 1_700_000_000 + height, hash: String(height).padStart(64, 'a') },
+  transactions: [{ hash: String(height).padStart(64, 'd'), source: 'A', fee: 10, data }]
+});
+
+/** Returns all rows but texts that were looked up, which keep their ids. */
+async function kept(database: DatabaseCoordinates) {
+  const all = Object.entries(await dumpTexts(database));
+  return all.filter(([table]) => !table.startsWith('index_') || table === 'index_addresses');
+}
+
+test('a rollback of large blocks deletes in parts, and leaves what was there before them', async () => {
+  const database = await createDatabase('indexer');
+  const store = await IndexerStore.open(database, RULES, 60);
+  const list = Array.from({ length: MANY }, (_, at) => `H${at}`).join('|');
+  await store.addBlocks([block(1, 'ISSUE|0|TOKA|0|0|0||1000000'), block(2, `LIST|0|2||${list}`)]);
+  const before = await kept(database);
+  await store.addBlocks([block(3, 'AIRDROP|0|TOKA|1|2'), block(4, 'SEND|0|TOKA|5|B'), block(5, 'AIRDROP|0|TOKA|2|2')]);
+  const connection = await connect(database, { several: true });
+  const deleted: number[] = [];
+  const watched = {
+    query: async (...given: Parameters<Connection['query']>) => {
+      const answer = await connection.query(...given);
+      const { affectedRows } = Object(answer[0]) as { affectedRows?: number };
+      if (/^DELETE/.test(String(given[0]))) deleted.push(affectedRows!);
+      return answer;
+    }
+  } as Pick<Connection, 'query'>;
+  await connection.query('START TRANSACTION');
+  await rollBack(watched, 3, RULES);
+  await connection.query('COMMIT');
+  await connection.end();
+  store.close();
+  assert.deepEqual(await kept(database), before);
+  assert.equal(Math.max(...deleted), MOST_DELETED);
+});

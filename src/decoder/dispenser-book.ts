@@ -341,13 +341,17 @@ function withPrice(prices: readonly Price[], added: Price): readonly Price[] {
 function unspent(prices: readonly Price[]): readonly Price[] {
   let most = 0;
   let from = 0;
-  for (const [place, { dispensers }] of prices.entries()) {
+  /** Payments of the prices from that place on. */
+  let paid = 0;
+  for (const [place, { dispensers, payments }] of prices.entries()) {
     most += MAX_PAYMENTS * dispensers;
+    paid += payments;
+    if (paid < most) continue;
     let reached = 0;
-    for (let lowest = place; lowest >= from && reached < most; lowest--) {
-      reached += prices[lowest]!.payments;
-      if (reached >= most) from = lowest + 1;
-    }
+    let lowest = place;
+    for (; reached < most; lowest--) reached += prices[lowest]!.payments;
+    from = lowest + 2;
+    paid = reached - prices[lowest + 1]!.payments;
   }
   return prices.slice(from);
 }

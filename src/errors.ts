@@ -437,7 +437,7 @@ export const ERRORS = {
 export type ErrorCode = keyof typeof ERRORS;
 
 /** The facts of one error: names and figures, never secrets. */
-export type ErrorDetail = Readonly<Record<string, unknown>>;
+type ErrorDetail = Readonly<Record<string, unknown>>;
 
 /** The shape of a PlatformError on a message port; class instances do not survive structured clone. */
 export interface WireError {

@@ -46,12 +46,3 @@ export function createLogger(service: string, level = 'info'): Logger {
 
 /** A logger that says nothing, for callers that have no one to tell. */
 export const silentLogger: Logger = pino({ level: 'silent' });
-
-/** The same lines into a file, for a part that runs in another service's process. */
-export function createFileLogger(service: string, path: string, level = 'info'): Logger {
-  const base = { service };
-  return pino(
-    { ...optionsOf(level), base, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ sync: true, dest: path })
-  );
-}

@@ -1,7 +1,7 @@
 import { h } from './dom.ts';
 
 /** One key and what it does. */
-export interface Shortcut {
+interface Shortcut {
   readonly key: string;
   readonly does: string;
   readonly run: () => void;

@@ -25,7 +25,7 @@ export interface ChainThreadData {
 }
 
 /** What one service makes of a chain, and how. */
-export interface ChainThreadRun<Report extends ChainReport> extends Pick<ChainLoopOptions, 'machine' | 'work'> {
+interface ChainThreadRun<Report extends ChainReport> extends Pick<ChainLoopOptions, 'machine' | 'work'> {
   readonly host: ActorHost<Record<never, never>, { report: Report }>;
   /** The blocks that are fetched ahead: it counts attempts that failed. */
   readonly feed: { readonly errorCount: number };

@@ -21,7 +21,7 @@ export interface DecoderActorData extends ChainThreadData {
 }
 
 /** What a decoder actor tells the main thread. */
-export type DecoderNotices = { report: DecoderReport };
+type DecoderNotices = { report: DecoderReport };
 
 const data = workerData as DecoderActorData;
 const { node, rules, startBlock } = data;

@@ -35,7 +35,7 @@ export interface ExplorerActorData {
 export type ExplorerAsks = { read: { request: Question; reply: Reply } };
 
 /** What an explorer actor tells the main thread. */
-export type ExplorerNotices = { report: ExplorerReport };
+type ExplorerNotices = { report: ExplorerReport };
 
 const CONNECTIONS = { indexer: READS_AT_ONCE, decoder: 2 } as const;
 /** For looks at the tips: callers cannot make them wait. */

@@ -58,7 +58,7 @@ export type IndexerAsks = {
 };
 
 /** Notices of an indexer actor to the main thread. */
-export type IndexerNotices = { report: IndexerReport };
+type IndexerNotices = { report: IndexerReport };
 
 const RETRY_DELAY_MS = 3_000;
 const REPORT_INTERVAL_MS = 250;

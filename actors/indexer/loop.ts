@@ -29,7 +29,7 @@ const LONGEST_LIMIT_MS = 2 ** 31 - 1;
 const RECORD_LIMIT_MS = 5_000;
 
 /** Dependencies and limits of an indexer's loop. */
-export interface IndexerLoopOptions {
+interface IndexerLoopOptions {
   readonly work: IndexerWork;
   readonly circuits: Readonly<Record<Database, CircuitBreaker>>;
   readonly maxRollbackDepth: number;

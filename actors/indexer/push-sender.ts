@@ -16,7 +16,7 @@ import { AnsweredError, callMethod, reasonOf } from '../../src/service/rpc/call-
 import { Effects } from '../runtime/thread/effects.ts';
 
 /** Hubs, queue and observers of a sender of pushes. */
-export interface PushSenderOptions {
+interface PushSenderOptions {
   /** Hubs in the order in which they are tried, until one answers. */
   readonly hubs: readonly { readonly host: string; readonly port: number }[];
   readonly apiKey: string | undefined;

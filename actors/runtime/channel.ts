@@ -46,7 +46,7 @@ export interface Exchange {
   readonly error?: ErrorCode;
 }
 
-export interface ChannelOptions<Local extends Protocol, Heard extends Notices> {
+interface ChannelOptions<Local extends Protocol, Heard extends Notices> {
   /** Answers what the peer asks. */
   readonly handlers: Handlers<Local>;
   /** Take what the peer tells; a notice without a listener is a fault. */

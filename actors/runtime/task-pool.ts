@@ -19,7 +19,7 @@ export interface TaskPoolOptions {
   readonly resourceLimits?: ResourceLimits;
 }
 
-export interface RunTaskOptions {
+interface RunTaskOptions {
   /** Ends the task's thread when it is aborted. */
   readonly signal?: AbortSignal;
   readonly transfer?: readonly Transferable[];

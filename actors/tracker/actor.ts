@@ -26,7 +26,7 @@ export type TrackerAsks = {
 };
 
 /** What a tracker actor tells the main thread. */
-export type TrackerNotices = { report: TrackerReport };
+type TrackerNotices = { report: TrackerReport };
 
 const data = workerData as TrackerActorData;
 const { node } = data;

@@ -9,7 +9,7 @@ import { atEnd } from '../../test/support/cleanup.ts';
 
 /** How a source may break the contract; none: it is a way to a server, and nothing else. */
 export const VICES = ['oversized', 'endless', 'lying', 'stuttering'] as const;
-export type Vice = (typeof VICES)[number];
+type Vice = (typeof VICES)[number];
 
 const MEBIBYTE = 2 ** 20;
 /** What a parser makes twenty times as much of. */

@@ -49,7 +49,7 @@ export interface Planned {
 }
 
 /** What the source does: mostly a block, at times a burst or a reorg. */
-export type Writing =
+type Writing =
   | { readonly kind: 'blocks'; readonly count: number }
   | { readonly kind: 'reorg'; readonly depth: number; readonly count: number };
 

@@ -13,14 +13,14 @@ const RECOVERY_DEADLINE_MS = 180_000;
 /** A run this long lets MariaDB stand still until every circuit has opened. */
 const LONG_RUN_S = 120;
 
-export interface ChaosOptions {
+interface ChaosOptions {
   readonly seed: string;
   readonly seconds: number;
   /** Default: all that this system can suffer. */
   readonly kinds?: readonly FaultKind[];
 }
 
-export interface ChaosReport {
+interface ChaosReport {
   readonly faults: number;
   readonly violations: readonly string[];
   readonly text: string;

@@ -8,7 +8,7 @@ import { type Behaviour, Liar } from './liars.ts';
 import { SeededRandom } from './random.ts';
 import { Violation } from './violation.ts';
 
-export interface SimulationOptions {
+interface SimulationOptions {
   readonly seed: number;
   readonly hubs: number;
   /** Of one hub; absent: all are honest. */
@@ -24,7 +24,7 @@ export interface SimulationOptions {
 }
 
 /** What a run has shown. */
-export interface SimulationResult {
+interface SimulationResult {
   readonly steps: number;
   readonly batches: number;
   readonly operations: number;

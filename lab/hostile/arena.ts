@@ -4,7 +4,7 @@ import type { ProbeAddress } from '../../src/service/probe.ts';
 import { Person } from './person.ts';
 
 /** Addresses of the services that an attack talks to. */
-export interface Doors {
+interface Doors {
   readonly explorer: string;
   readonly hub: string;
   readonly tracker: string;

@@ -33,7 +33,7 @@ export const GAS_RULES: Rules = {
 };
 
 /** Where a branch begins. */
-export interface BranchPoint {
+interface BranchPoint {
   /** Of its first block. */
   readonly height: number;
   readonly recent: readonly RecentAction[];

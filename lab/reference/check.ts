@@ -7,7 +7,7 @@ import { CHAIN_RULES, GAS_RULES } from './chain.ts';
 import { Random } from './random.ts';
 import { ReferenceRun } from './run.ts';
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly seed: number;
   /** Of the final chain. */
   readonly blocks: number;
@@ -19,7 +19,7 @@ export interface CheckOptions {
   readonly log?: (line: string) => void;
 }
 
-export interface CheckResult {
+interface CheckResult {
   readonly actions: number;
   readonly lostBlocks: number;
   /** Rows compared, of all tables. */

@@ -6,14 +6,14 @@ import { hasSigned, readMessage } from './signatures.ts';
  * document, never from the indexer. Amounts are counts of 10^-18.
  */
 
-export interface ReferenceTransaction {
+interface ReferenceTransaction {
   readonly hash: string;
   readonly source: string;
   readonly data: string;
   readonly outputs?: readonly { readonly vout: number; readonly address: string; readonly amount: bigint }[];
 }
 
-export interface ReferenceInput {
+interface ReferenceInput {
   readonly height: number;
   readonly time: number;
   readonly transactions: readonly ReferenceTransaction[];
@@ -28,7 +28,7 @@ export interface ReferenceOutput {
   readonly actions: string;
 }
 
-export interface ReferenceRules {
+interface ReferenceRules {
   /** An address of BTC; that of another coin in a MESSAGE. */
   readonly isAddress: (text: string, coin: string) => boolean;
   readonly stakeDelay: number;

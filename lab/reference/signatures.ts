@@ -20,7 +20,7 @@ export function hasSigned(message: Uint8Array, key: string, signature: string): 
 }
 
 /** One message of a slot. */
-export interface ReferenceMessage {
+interface ReferenceMessage {
   readonly bytes: Uint8Array;
   readonly slot: string;
   readonly engine: string;

@@ -41,7 +41,7 @@ const HOUR_S = 3_600;
 const AMOUNTS = [...PRICES.map(toBaseUnits), 999n, 2_000n, 50_000n];
 
 /** What a run came to. */
-export interface SeamFigures {
+interface SeamFigures {
   readonly actions: number;
   readonly dispenses: number;
   readonly coinpays: number;

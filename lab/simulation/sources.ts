@@ -3,7 +3,7 @@ import { COMPARED_TABLES, type DigestLie } from './digests.ts';
 import { type Listener, SimulatedSource } from './source.ts';
 import type { Plague, World } from './world.ts';
 
-export interface SourcesOptions {
+interface SourcesOptions {
   readonly count: number;
   readonly offersDigests: boolean;
   /** Sources are compared with each other: then one of them may lie of blocks. */

@@ -22,7 +22,7 @@ interface Biography {
   repairs: number;
 }
 
-export interface WitnessOptions {
+interface WitnessOptions {
   readonly server: MemoryServer;
   readonly epochSize: number;
   /** Sources of which a strict majority must have named a block; null: blocks are not compared. */

@@ -36,7 +36,7 @@ const LAST_FAULT_MS = 15_000;
 export type Plague = readonly [name: string, fault: () => unknown];
 
 /** Looks at everything that may break a promise; what it throws ends the episode. */
-export interface Watch {
+interface Watch {
   started(thread: SimulatedThread): void;
   said(thread: SimulatedThread, message: unknown): void;
   committed(by: MemoryConnection, thread: SimulatedThread | undefined): void;
@@ -45,7 +45,7 @@ export interface Watch {
 }
 
 /** What is played: a service with the actor of one database. */
-export interface Play {
+interface Play {
   readonly watch: Watch;
   /** Starts the service in a new process, with its actor. @param firstGeneration of that */
   serve(firstGeneration: number): Promise<SyncActors['supervisor']>;

@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate';
 import { effect, hasErrorCode } from '../runtime/effect.ts';
 
 /** Limits of a service that writes a chain. */
-export interface ChainWriterInput {
+interface ChainWriterInput {
   /** Deepest rollback without an operator's permission, in blocks. */
   readonly maxRollbackDepth: number;
   /** Pause before a lost database is opened again, in milliseconds. */

@@ -2,7 +2,7 @@ import { setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
 /** Pauses of the looks at a mempool. */
-export interface MempoolInput {
+interface MempoolInput {
   /** Pause from the end of one pass to the beginning of the next, in milliseconds. */
   readonly restMs: number;
 }

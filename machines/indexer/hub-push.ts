@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
 /** Pauses of a sender of pushes. */
-export interface HubPushInput {
+interface HubPushInput {
   /** Pause after the first failure, in milliseconds. Each further failure doubles it. */
   readonly firstPauseMs: number;
   readonly longestPauseMs: number;
@@ -16,7 +16,7 @@ interface HubPushContext extends HubPushInput {
 }
 
 /** Events of a sender of pushes. */
-export type HubPushEvent = { readonly type: 'push.queued' } | { readonly type: 'stop.requested' };
+type HubPushEvent = { readonly type: 'push.queued' } | { readonly type: 'stop.requested' };
 
 /**
  * Policy of a sender of pushes, one after the other: idle -> sending -> idle, or resting after a failure.

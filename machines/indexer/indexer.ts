@@ -2,7 +2,7 @@ import { assign, setup } from 'xstate';
 import { effect, finalError, hasErrorCode } from '../runtime/effect.ts';
 
 /** Limits of an indexer. */
-export interface IndexerInput {
+interface IndexerInput {
   /** Deepest rollback without an operator's permission, in blocks. */
   readonly maxRollbackDepth: number;
   /** Pause before a lost database is opened again, in milliseconds. */

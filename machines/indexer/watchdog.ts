@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 
 /** Limit of a watchdog. */
-export interface WatchdogInput {
+interface WatchdogInput {
   /** Time for a block, retries included, in milliseconds. */
   readonly limitMs: number;
 }

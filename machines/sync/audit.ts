@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 
-export interface AuditInput {
+interface AuditInput {
   /** Blocks of an epoch; a comparison is due at the end of each. */
   readonly epochSize: number;
 }

@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { effect, hasErrorCode } from '../runtime/effect.ts';
 
-export interface BalanceTreeInput {
+interface BalanceTreeInput {
   /** Pause before another build after one that failed, in milliseconds. */
   readonly retryMs: number;
   /** Pause after a refusal, before the database is looked at again, in milliseconds. */

@@ -1,7 +1,7 @@
 import { assign, fromPromise, setup } from 'xstate';
 import { epochOf } from '../../src/consensus/epoch-tree.ts';
 
-export interface EpochCommitInput {
+interface EpochCommitInput {
   readonly epochSize: number;
   /** The lowest epoch that is not committed; epochs count from 1. */
   readonly epoch: number;

@@ -3,7 +3,7 @@ import { type MarksOf, majorityOf } from '../../src/consensus/source-majority.ts
 import type { PlatformError } from '../../src/errors.ts';
 import { effect } from '../runtime/effect.ts';
 
-export interface VerificationInput {
+interface VerificationInput {
   /** Every configured source, reachable or not. */
   readonly sources: readonly string[];
   /** Those whose word does not hold a block up: they contradicted the majority before, and did not stand by it in time. Default: none. */

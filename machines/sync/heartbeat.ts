@@ -1,6 +1,6 @@
 import { assign, setup } from 'xstate';
 
-export interface HeartbeatInput {
+interface HeartbeatInput {
   /** How long an entry is listed after its last heartbeat, in milliseconds. */
   readonly ttlMs: number;
 }

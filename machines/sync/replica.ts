@@ -20,7 +20,7 @@ export type Outcome =
   | { readonly kind: 'lost' }
   | { readonly kind: 'halted' };
 
-export interface ReplicaInput {
+interface ReplicaInput {
   readonly reconnectDelayMs: number;
   /** A random number in [0, 1), a new one at each call. */
   readonly jitter: () => number;
@@ -35,7 +35,7 @@ interface ReplicaContext extends ReplicaInput {
   readonly fault: unknown;
 }
 
-export type ReplicaEvent = { readonly type: 'halt.cleared' } | { readonly type: 'stop.requested' };
+type ReplicaEvent = { readonly type: 'halt.cleared' } | { readonly type: 'stop.requested' };
 
 /** A guard that bears the outcome's name, which the charts show. */
 const outcomeIs = (kind: Outcome['kind']) =>

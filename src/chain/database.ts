@@ -17,7 +17,7 @@ import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 
 /** Owner and definitions of a chain's database. */
-export interface ChainDatabaseOptions {
+interface ChainDatabaseOptions {
   /** Service that writes it. The error about a held lock names it. */
   readonly service: 'decoder' | 'tracker';
   /** Longest time of one statement. */

@@ -26,7 +26,7 @@ export async function withRawChain<Result>(
 }
 
 /** Block as the node has it. */
-export interface FetchedBlock {
+interface FetchedBlock {
   readonly hash: string;
   readonly bytes: Buffer;
 }

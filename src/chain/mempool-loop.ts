@@ -16,7 +16,7 @@ export interface MempoolSteps {
 }
 
 /** Effects and observers of a loop over a mempool. */
-export interface MempoolLoopOptions {
+interface MempoolLoopOptions {
   readonly pass: MempoolSteps;
   /** Pause between two passes; default 60 s. */
   readonly restMs?: number;

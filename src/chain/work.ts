@@ -54,7 +54,7 @@ interface ChainFeed {
 }
 
 /** Dependencies and options of the work. */
-export interface ChainWorkOptions<Block extends LinkedBlock, Store extends BlockStore<Block>> {
+interface ChainWorkOptions<Block extends LinkedBlock, Store extends BlockStore<Block>> {
   /** Command that an operator runs. */
   readonly command: 'decoder' | 'utxo';
   readonly network: ChainNetwork;

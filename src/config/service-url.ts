@@ -40,7 +40,7 @@ export function placeVariables<P extends string>(
  * @returns a URL without a slash at its end
  * @throws {Error} naming the fault
  */
-export function readServiceUrl(entry: string): string {
+function readServiceUrl(entry: string): string {
   const text = entry.includes('://') ? entry : `http://${entry}`;
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')

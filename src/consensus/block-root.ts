@@ -4,7 +4,7 @@ import { type CommitmentHashes, joinFields, type RawHash } from './commitment-ha
 /** Tables whose rows a block root covers, in its order. A leaf names its table. */
 export const LEDGER_KINDS = ['credits', 'debits', 'escrows'] as const;
 /** Name of one of those tables. */
-export type LedgerKind = (typeof LEDGER_KINDS)[number];
+type LedgerKind = (typeof LEDGER_KINDS)[number];
 
 /** Movement. `amount` and `action_index` are the text as stored. */
 export interface LedgerLeaf {
@@ -23,7 +23,7 @@ export interface ActionLeaf {
 }
 
 /** Rows of one block that its root covers. */
-export type BlockLeaves = Readonly<Record<LedgerKind, readonly LedgerLeaf[]>> & {
+type BlockLeaves = Readonly<Record<LedgerKind, readonly LedgerLeaf[]>> & {
   readonly actions: readonly ActionLeaf[];
 };
 
@@ -69,7 +69,7 @@ function byNumber(a: string, b: string): number {
 }
 
 /** Hashes that a state root binds together, as hex. `state` is null where the ledger has none. */
-export interface StateParts {
+interface StateParts {
   readonly balancesRoot: string;
   readonly blockMerkleRoot: string;
   readonly ledger: string;

@@ -20,7 +20,7 @@ export interface ActionRow {
 }
 
 /** Balance after a block. `amount` is plain decimal, 0 where nothing is left. */
-export interface HeldRow {
+interface HeldRow {
   readonly address: string;
   readonly tick: string;
   readonly amount: string;
@@ -41,7 +41,7 @@ export interface HashPosition {
 
 const CONTRACT_PARTS = ['contracts', 'state', 'executions', 'emissions', 'deposits', 'withdrawals'] as const;
 /** Name of one part of the hash of contracts. */
-export type ContractPart = (typeof CONTRACT_PARTS)[number];
+type ContractPart = (typeof CONTRACT_PARTS)[number];
 
 /**
  * Returns the hash of a block's credits, debits and escrows, given in any order.

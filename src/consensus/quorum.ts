@@ -19,7 +19,7 @@ export interface Signature {
 }
 
 /** Weight that has signed, and all of the pinned weight. */
-export interface SignedWeight {
+interface SignedWeight {
   readonly signed: number;
   readonly total: number;
 }

@@ -17,7 +17,7 @@ export interface DatabaseBase {
 }
 
 /** Names what a row says beside the base itself. */
-export const FIRST_BLOCK = 'firstBlock';
+const FIRST_BLOCK = 'firstBlock';
 const DIGEST = 'digest';
 const ACTIVATION = 'activation ';
 const NEVER = 'never';

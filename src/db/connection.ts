@@ -77,7 +77,7 @@ export function placeOf({ socketPath, host, port }: Pick<DatabaseCoordinates, 's
 }
 
 /** How a connection's statements are marked, so that a successor can tell and end what a dead actor left running. */
-export interface ConnectOptions {
+interface ConnectOptions {
   /** Goes before each statement as a comment: `platform <database> <actor generation>`. */
   readonly tag?: string;
   /** Seconds a statement may run; 0 is no limit. Progress is then the caller's to watch. */

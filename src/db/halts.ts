@@ -13,7 +13,7 @@ const VERDICTS = "'HALT', 'HALT_CLEARED', 'HALT_ENDED', 'REORG'";
 /** Runs a statement on the writer's connection. */
 type Query = (sql: string, values?: readonly unknown[]) => Promise<Record<string, unknown>[]>;
 
-export interface HaltsOptions {
+interface HaltsOptions {
   readonly query: Query;
   /** SQL of the present time, as the column `events.time` takes it. */
   readonly time: 'UNIX_TIMESTAMP()' | 'UTC_TIMESTAMP()';

@@ -77,11 +77,6 @@ export function toWireRows<R extends SqlRow>(
   return rows;
 }
 
-/** SHA-256 of a row's canonical text, as SQL: 32 bytes that no key goes into. */
-export function rowHashSql(columns: readonly TypedColumn[], alias?: string): string {
-  return `UNHEX(SHA2(${canonicalTextSql(columns, alias)}, 256))`;
-}
-
 /**
  * 64 bits of a row under a key, as SQL. Exact sums of them tell sets of rows apart, unless the writer of the rows knew the key.
  *

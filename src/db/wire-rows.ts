@@ -4,7 +4,7 @@ import { isTextColumn, mayBeNoText } from './raw-text.ts';
 import { selectList, toWireRows } from './row-codec.ts';
 
 /** How rows in wire form are read. */
-export interface WireQuery {
+interface WireQuery {
   readonly columns: readonly TypedColumn[];
   /** Makes the statement from the list of the columns; it may select more. */
   readonly sql: (list: string) => string;

@@ -42,7 +42,7 @@ interface CoinRules {
 export type Charge = (cost: Cost) => void;
 
 /** For whom coins are looked for. */
-export type CoinAsker = Pick<RpcCaller, 'address' | 'charge' | 'aside'>;
+type CoinAsker = Pick<RpcCaller, 'address' | 'charge' | 'aside'>;
 
 const NOBODY: CoinAsker = { address: '', charge: () => undefined, aside: (wait) => wait() };
 

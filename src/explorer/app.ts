@@ -13,7 +13,7 @@ import { isLiveRequest, liveRoutes } from './routes/live.ts';
 import { pageRoutes } from './routes/pages.ts';
 
 /** What the explorer's front door is handed by its process. */
-export interface ExplorerAppDeps
+interface ExplorerAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing' | 'actors'> {
   readonly config: ServiceDefinition['config'] &
     Pick<ExplorerConfig, 'EXPLORER_API_KEY' | 'EXPLORER_RATE_LIMIT_RPM' | 'EXPLORER_CACHE_MB'>;

@@ -16,7 +16,7 @@ import type { PlaceOf } from './telemetry/places.ts';
 import { type TelemetrySettings, telemetryRoutes } from './telemetry/routes.ts';
 
 /** What the hub's front door is handed by its process. */
-export interface HubAppDeps extends RpcAppDeps {
+interface HubAppDeps extends RpcAppDeps {
   readonly config: ServiceDefinition['config'] &
     HubMethodSettings &
     TelemetrySettings &

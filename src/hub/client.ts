@@ -6,12 +6,12 @@ import { type ConfigAnswer, type ConfigTree, mergeTrees, readConfigAnswer } from
 export { type DiscoveredDatabase, type Discovery, discoverDatabases } from './discovery.ts';
 export type { ConfigTree } from './store/config-tree.ts';
 
-export interface HubAddress {
+interface HubAddress {
   readonly host: string;
   readonly port: number;
 }
 
-export interface HubClientOptions {
+interface HubClientOptions {
   /** Tried in order, until one answers. */
   readonly hosts: readonly HubAddress[];
   readonly apiKey?: string | undefined;

@@ -16,7 +16,7 @@ const Known = shapeOf(
 );
 
 /** Who asked whom. */
-export interface AskedHubs {
+interface AskedHubs {
   /** SYNC_MODE. */
   readonly mode: string;
   /** `host:port` of each. */

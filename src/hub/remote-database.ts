@@ -5,7 +5,7 @@ import { CALL_LIMITS_MS, type HubDatabase } from './store/database.ts';
 import type { RunStatement } from './store/statements.ts';
 
 /** The way to the actor that has the database. */
-export interface DatabaseActor {
+interface DatabaseActor {
   /** @throws {PlatformError} ACTOR_NOT_READY, ACTOR_TIMEOUT, ACTOR_BUSY, and what the statement throws */
   ask<K extends keyof HubAsks>(
     type: K,

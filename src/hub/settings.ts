@@ -9,7 +9,7 @@ import { printable } from './printable.ts';
 import { type ConfigTree, MASK, type ModuleParams } from './store/config-tree.ts';
 
 /** What the hub's configuration has for one service of a network. */
-export interface HubSettings {
+interface HubSettings {
   /** By the name of the variable. Some are secrets. */
   readonly texts: Readonly<Record<string, string>>;
   /** One sentence for each module that is missing or there more than once, and each text that cannot be used. */

@@ -21,7 +21,7 @@ import type { HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState 
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
 
-export interface HubOptions {
+interface HubOptions {
   /** HUB_PORT=0 takes a free one. */
   readonly config: HubConfig;
   readonly log: Logger;

@@ -6,7 +6,7 @@ import { PlatformError } from '../errors.ts';
 export type AddressReader = (request: IncomingMessage) => string;
 
 /** Says under which address a connection is counted; undefined: under none, for it is a listed proxy's. */
-export type PeerReader = (socket: Pick<Socket, 'remoteAddress'>) => string | undefined;
+type PeerReader = (socket: Pick<Socket, 'remoteAddress'>) => string | undefined;
 
 /**
  * The socket's address decides; X-Forwarded-For is the caller's to forge and counts only behind a proxy that is listed.
@@ -61,7 +61,7 @@ const OF_PROXIES =
   /^(?:forwarded$|via$|x-forwarded|x-real-ip|x-client-ip|x-cluster-client|x-original|x-envoy|x-amzn|x-azure|cf-|true-client-ip|fastly-|fly-)/;
 
 /** Whether a proxy brings a request: it says so, or asks by HTTP 1.0 as nginx does where nobody tells it more. */
-export function wasPassedOn({ headers, httpVersion }: Pick<IncomingMessage, 'headers' | 'httpVersion'>): boolean {
+function wasPassedOn({ headers, httpVersion }: Pick<IncomingMessage, 'headers' | 'httpVersion'>): boolean {
   return httpVersion === '1.0' || Object.keys(headers).some((name) => OF_PROXIES.test(name));
 }
 

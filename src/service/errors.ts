@@ -6,7 +6,7 @@ import { SparseLines } from '../sparse-lines.ts';
 const RETRY_AFTER_S = 5;
 
 /** The JSON body of every error. */
-export interface ErrorBody {
+interface ErrorBody {
   readonly error: string;
   readonly code?: string;
 }

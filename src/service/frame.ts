@@ -40,7 +40,7 @@ import { Turns } from './turns.ts';
 import { type CountWrongKey, countRefusedKeys, wrongKeyCounter } from './wrong-keys.ts';
 
 /** What the frame reads of a service's configuration. */
-export type FrameSettings = Pick<
+type FrameSettings = Pick<
   FrameConfig,
   | 'TRUST_PROXY'
   | 'PUBLIC_HOSTS'

@@ -18,7 +18,7 @@ const isOfPage = (headers: IncomingMessage['headers']): boolean =>
   /^Mozilla\b/.test(headers['user-agent'] ?? '');
 
 /** `hub.example.com:443` and `[::1]:80` without the port, in lower case. */
-export function hostNameIn(authority: string): string {
+function hostNameIn(authority: string): string {
   const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(authority.trim().toLowerCase()) ?? [];
   return (bracketed ?? plain).replace(/\.$/, '');
 }

@@ -7,12 +7,12 @@ import { type HttpApp, type ListenPlace, listen } from './ingress/listen.ts';
 import { stopInOrder } from './stop-order.ts';
 
 /** Base of a front door. */
-export interface OpenedBase extends ServiceBase {
+interface OpenedBase extends ServiceBase {
   readonly charts: Service['actors'];
 }
 
 /** A service as a list of what it is put together from. */
-export interface Composition<Opened extends OpenedParts> {
+interface Composition<Opened extends OpenedParts> {
   readonly service: OpenedBy;
   /** Mode of a service that has modes; log lines and traces name it. */
   readonly mode?: string;
@@ -25,7 +25,7 @@ export interface Composition<Opened extends OpenedParts> {
 }
 
 /** The parts of an open service that end with it. */
-export interface OpenedParts {
+interface OpenedParts {
   readonly app: HttpApp;
   /** Ends the work, such as actors, when the front door is closed. @param graceMs time that is left for it */
   endWork(graceMs: number): Promise<unknown>;
@@ -34,7 +34,7 @@ export interface OpenedParts {
 }
 
 /** A service whose front door listens. */
-export type OpenService<Opened extends OpenedParts> = Opened &
+type OpenService<Opened extends OpenedParts> = Opened &
   Required<RunningService> & {
     /** The port on which it listens. */
     readonly port: number;

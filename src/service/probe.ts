@@ -20,7 +20,7 @@ export async function checkAlive(address: ProbeAddress): Promise<void> {
 }
 
 /** One part of the way of blocks, as the service that knows it tells. */
-export interface ProbedPart {
+interface ProbedPart {
   readonly role: string;
   readonly name: string;
   readonly state: string;

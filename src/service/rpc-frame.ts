@@ -11,7 +11,7 @@ export interface RpcAppDeps
 }
 
 /** A service of one network whose face is JSON-RPC. */
-export interface RpcService extends Omit<ServiceDefinition, 'keys' | 'documentation' | 'rpc'> {
+interface RpcService extends Omit<ServiceDefinition, 'keys' | 'documentation' | 'rpc'> {
   /** Paragraphs for `/docs`, with a blank line between them. */
   readonly description: string;
   /** Value of its variable `<NAME>_API_KEY`. */

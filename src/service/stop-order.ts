@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Parts of a service in the order in which it ends. */
-export interface StopOrder {
+interface StopOrder {
   readonly graceMs: number;
   /** Closes the front door: it takes nothing new, and answers what it has taken. Bounded by the grace. */
   readonly closeDoor: () => Promise<unknown>;

@@ -3,7 +3,7 @@ import type { DiscoveredDatabase } from '../hub/client.ts';
 import type { DatabaseId } from '../wire/data/database.ts';
 
 /** Applies SYNC_EXCLUDE: the remaining databases, and the entries that matched nothing (a typing error, most likely). */
-export interface Exclusion {
+interface Exclusion {
   readonly kept: readonly DiscoveredDatabase[];
   readonly unmatched: readonly string[];
 }

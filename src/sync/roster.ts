@@ -2,7 +2,7 @@ import type { DiscoveredDatabase } from '../hub/client.ts';
 import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
 
 /** The difference between the known databases and the hub's present list. */
-export interface RosterChange {
+interface RosterChange {
   readonly appeared: readonly DiscoveredDatabase[];
   /** Known already, under other coordinates. */
   readonly moved: readonly DiscoveredDatabase[];

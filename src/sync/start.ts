@@ -38,7 +38,7 @@ const SETTLE_DEADLINE_MS = 10_000;
 const MISSED_DEADLINE_MS = 15_000;
 
 /** A running sync service. */
-export interface SyncService {
+interface SyncService {
   /** The port it listens on. */
   readonly port: number;
   /** Fulfilled by `stop`; rejected by a fatal error: HUB_UNREACHABLE at start, an actor's error of policy `exit`. */

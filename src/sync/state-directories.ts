@@ -8,7 +8,7 @@ import { lockDirectory } from '../process/directory-lock.ts';
 import { openPrivateDirectory } from '../process/private-directory.ts';
 
 /** The directories that a process keeps things in, which are its own until `release`. */
-export interface StateDirectories {
+interface StateDirectories {
   readonly state: string;
   /** SNAPSHOT_CACHE_DIR, by default below the other. */
   readonly snapshots: string;

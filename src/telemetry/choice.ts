@@ -3,7 +3,7 @@ import type { TelemetryConfig } from '../config/telemetry.ts';
 import type { Preference } from './preference.ts';
 
 /** Whether pings are sent, and why. */
-export interface TelemetryChoice {
+interface TelemetryChoice {
   /** Where they go; null: nowhere. */
   readonly url: string | null;
   /** A sentence without a full stop. */

@@ -6,7 +6,7 @@ import { makePing, type PingSubject } from './ping.ts';
 import { changePreference, type Preference, readPreference, type Start } from './preference.ts';
 
 /** A start that may be reported. */
-export interface StartReport extends Pick<PingSubject, 'version' | 'services'> {
+interface StartReport extends Pick<PingSubject, 'version' | 'services'> {
   readonly start: Start;
   readonly config: TelemetryConfig;
   readonly directory: string;
@@ -24,7 +24,7 @@ const SEND_TIMEOUT_MS = 5_000;
 const MOST_STARTS = 64;
 
 /** Shown once, before anything is sent. */
-export const NOTICE =
+const NOTICE =
   'platform-node reports to its hub, under a random id, its version, which services run for which chain, system, architecture and container engine: once installed or updated, else at most once a day. Nothing else is sent: `platform-node telemetry show <service>` prints it all. `platform-node telemetry off` or --no-telemetry ends it for good.';
 
 /**

@@ -33,7 +33,7 @@ export const HeartbeatBodySchema = Type.Object({
 export type HeartbeatBody = Static<typeof HeartbeatBodySchema>;
 
 /** One validator in `/validator-status`. */
-export const ValidatorEntrySchema = Type.Object({
+const ValidatorEntrySchema = Type.Object({
   applied_height: Type.Number(),
   applied_block_time: Type.Union([Type.Number(), Type.Null()]),
   last_seen: Type.String(),

@@ -5,7 +5,7 @@ import { json } from 'node:stream/consumers';
 import { atEnd } from './cleanup.ts';
 
 /** One span, as a collector gets it. */
-export interface CollectedSpan {
+interface CollectedSpan {
   readonly service: string;
   readonly name: string;
   readonly traceId: string;

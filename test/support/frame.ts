@@ -6,7 +6,6 @@ import { createMetrics } from '../../src/observe/metrics/metrics.ts';
 import { createFrame, type ServiceDefinition } from '../../src/service/frame.ts';
 import { NO_ACTORS } from '../../src/service/no-actors.ts';
 import type { RpcOptions } from '../../src/service/rpc/json-rpc.ts';
-import type { RpcCaller } from '../../src/service/rpc/method.ts';
 
 /** What the frame of any service reads, as it is without a setting. */
 export const FRAME_CONFIG = loadConfig(frameVariables, { env: {} }).values;
@@ -27,13 +26,6 @@ export function definitionOf(options: Partial<ServiceDefinition> = {}): ServiceD
     ...options
   };
 }
-
-/** Who calls a method that a test runs by itself. */
-export const CALLER: RpcCaller = {
-  ...{ address: '127.0.0.1', hasKey: true, isLocal: true },
-  charge: () => undefined,
-  aside: (wait) => wait()
-};
 
 /** A service with these methods. @param keys what it takes as a key */
 export function openRpc(

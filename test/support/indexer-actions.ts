@@ -162,7 +162,7 @@ const batch = fc
   .map((commands) => `BATCH|0|${commands.join(';')}`);
 
 /** A transaction's source and action text: some valid, some refused, some nonsense. */
-export const anyTransaction = fc.tuple(
+const anyTransaction = fc.tuple(
   fc.constantFrom(...ADDRESSES),
   fc.oneof(
     { weight: 6, arbitrary: simpleAction },

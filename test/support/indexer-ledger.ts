@@ -9,7 +9,7 @@ import type { Offer } from '../../src/indexer/offers/offer.ts';
 import { isBuilt } from '../../src/indexer/rules/handlers.ts';
 import type { Rules } from '../../src/indexer/rules/rules.ts';
 import { Effects } from '../../src/indexer/state/effects.ts';
-import { pairKey, splitPair, tickKey } from '../../src/indexer/state/keys.ts';
+import { pairKey, tickKey } from '../../src/indexer/state/keys.ts';
 import { LOCKS, type Token } from '../../src/indexer/state/token.ts';
 import { View } from '../../src/indexer/state/view.ts';
 
@@ -127,9 +127,4 @@ export class MemoryLedger {
   supply(tick: string): string {
     return formatAmount(this.view.get('token', tickKey(tick))?.supply ?? 0n);
   }
-}
-
-/** The token of a `pairKey`. */
-export function tickOfPair(pair: string): string {
-  return splitPair(pair)[0];
 }

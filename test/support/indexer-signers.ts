@@ -24,7 +24,7 @@ export function testSigner(name: string): TestSigner {
 const FIRST_TIME = 1_700_000_000;
 
 /** What a round of prices says. */
-export interface TestRound {
+interface TestRound {
   readonly round: number;
   readonly height: number;
   /** Epoch seconds; FIRST_TIME unless given. */

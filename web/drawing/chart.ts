@@ -10,7 +10,7 @@ const FEW_ARROWS = 9;
 /** The way to where it is: the arrows of so many last transitions. */
 const RECENT = 4;
 
-export type TransitionEntry = Extract<TimelineEntry, { kind: 'transition' }>;
+type TransitionEntry = Extract<TimelineEntry, { kind: 'transition' }>;
 
 /** Transitions that say the same, and how often. */
 interface Taken {

@@ -16,7 +16,7 @@ interface Bars {
 }
 
 /** Blocks over the time that was watched, five minutes at most, in thirty bars. */
-export function barsOf(samples: readonly Sample[]): Bars {
+function barsOf(samples: readonly Sample[]): Bars {
   const now = samples.at(-1)?.at ?? 0;
   const watched = now - (samples[0]?.at ?? now);
   const spanMs = Math.min(MAX_SPAN_MS, Math.max(MIN_SPAN_MS, Math.ceil(watched / 60_000) * 60_000));

@@ -4,7 +4,7 @@ import { h, setText } from '../dom.ts';
 import { keyOf } from './lanes.ts';
 
 /** One restart, told from its death to when all was well again. */
-export interface Story {
+interface Story {
   readonly key: string;
   readonly at: number;
   /** One sentence. */

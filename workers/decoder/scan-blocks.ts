@@ -8,7 +8,7 @@ import { type Candidate, type ScannedBlock, type ScanRules, scanBlock } from '..
 import { resolveSources } from '../../src/decoder/sources.ts';
 
 /** A range of blocks of one node, and how to read them. */
-export interface ScanBlocksInput {
+interface ScanBlocksInput {
   readonly node: NodeRpcOptions;
   readonly range: WatchedRange;
   readonly rules: ScanRules;

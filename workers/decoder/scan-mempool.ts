@@ -7,7 +7,7 @@ import { resolveSources } from '../../src/decoder/sources.ts';
 import { hasCode } from '../../src/errors.ts';
 
 /** Transactions of one node's mempool, and how to read them. */
-export interface ScanMempoolInput {
+interface ScanMempoolInput {
   readonly node: NodeRpcOptions;
   readonly txids: readonly string[];
   /** The block that may hold them. */
@@ -15,7 +15,7 @@ export interface ScanMempoolInput {
   readonly rules: ScanRules;
 }
 
-export interface ScannedMempool {
+interface ScannedMempool {
   readonly transactions: readonly TransactionRow[];
   /** Transactions that cannot be read, or spend from one that cannot. */
   readonly oddCount: number;

@@ -4,7 +4,7 @@ import type { NodeRpcOptions } from '../../src/coin/node/node-rpc.ts';
 import { type BlockChanges, type BlockPlace, ChangesWriter } from '../../src/tracker/coins/changes.ts';
 
 /** A range of blocks of one node. */
-export interface ScanCoinsInput {
+interface ScanCoinsInput {
   readonly node: NodeRpcOptions;
   readonly range: BlockRange;
   readonly rules: Pick<BlockPlace, 'isMergeMined' | 'coinbaseMaturity'>;

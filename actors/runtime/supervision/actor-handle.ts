@@ -27,7 +27,7 @@ export function actorEntry(kind: ActorKind): URL {
   return entryUrl(`actors/${kind}/actor`);
 }
 
-export interface HandleOptions<ToMain extends Protocol, Heard extends Notices> {
+interface HandleOptions<ToMain extends Protocol, Heard extends Notices> {
   readonly entry: URL;
   /** Shown by debuggers and in traces. */
   readonly name: string;

@@ -5,14 +5,14 @@ import type { ActorHandle } from './actor-handle.ts';
 import type { ActorState } from './actor-view.ts';
 
 /** The part of the supervisor that the directory leans on. */
-export interface KnownActors<ToActor extends Protocol> {
+interface KnownActors<ToActor extends Protocol> {
   handle(id: DatabaseId): Pick<ActorHandle<ToActor>, 'ask'>;
   state(id: DatabaseId): ActorState;
   ids(): DatabaseId[];
 }
 
 /** One known database: how its actor stands, and what it last reported. */
-export interface DirectoryEntry<Report> {
+interface DirectoryEntry<Report> {
   readonly id: DatabaseId;
   readonly state: ActorState;
   readonly report: Report | undefined;

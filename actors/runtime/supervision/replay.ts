@@ -5,7 +5,7 @@ import type { Transition } from '../notices.ts';
 import { stateText } from '../observe.ts';
 
 /** How one recorded transition went when its machine was asked again. */
-export interface Replayed {
+interface Replayed {
   readonly outcome: 'same' | 'parted' | 'skipped';
   /** Where the machine goes now; or why it was not asked. */
   readonly found: string;

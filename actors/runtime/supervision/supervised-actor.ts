@@ -28,7 +28,7 @@ export interface ActorSpec<Id extends ActorName = DatabaseId> {
 }
 
 /** What one supervised actor depends on. */
-export interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
+interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
   readonly log: Logger;
   readonly handlers: Handlers<ToMain>;
   readonly listeners: Listeners<Heard>;

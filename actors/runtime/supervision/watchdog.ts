@@ -9,7 +9,7 @@ const MOST_PATIENCE = 8;
 /** Between two looks at a silent thread, as a part of the timeout. */
 const LOOK_SHARE = 0.25;
 
-export interface WatchdogOptions {
+interface WatchdogOptions {
   /** Silence after which the thread is looked at, in milliseconds. */
   readonly timeoutMs: number;
   /** CPU that the thread has used since it started, in milliseconds; undefined when it does not answer that either. */

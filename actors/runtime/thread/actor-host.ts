@@ -16,7 +16,7 @@ const BEACON_INTERVAL_MS = 1_000;
 const DELAY_RESOLUTION_MS = 50;
 const DEFAULT_MAILBOX_LIMIT = 256;
 
-export interface HostOptions<ToActor extends Protocol> {
+interface HostOptions<ToActor extends Protocol> {
   /** Answers what the main thread asks. */
   readonly handlers: Handlers<ToActor>;
   /** Finishes work and releases everything; the thread ends after it, or when the grace is over. */

@@ -5,7 +5,7 @@ import type { Circuit } from '../../../src/wire/state/report.ts';
 
 const SHOWN = { closed: 'closed', open: 'open', halfOpen: 'half-open', trial: 'half-open' } as const;
 
-export interface CircuitOptions extends BreakerInput {
+interface CircuitOptions extends BreakerInput {
   /** Sees the machine's changes of state. */
   readonly inspect: (inspection: InspectionEvent) => void;
   readonly onChange: (state: Circuit) => void;

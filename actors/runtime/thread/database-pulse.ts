@@ -10,7 +10,7 @@ const REFUSED_MS = 3_000;
 /** A question that waits longer should fail, so that another connection is tried. */
 export const PULSE_LIMIT_MS = 10_000;
 
-export interface PulseOptions {
+interface PulseOptions {
   /** Asks the server for anything, on a connection that serves nothing else. */
   readonly ask: () => Promise<unknown>;
   readonly log: Logger;

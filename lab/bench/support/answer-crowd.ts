@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 
 /** How a stranger treats what it is answered: it takes it, takes it slowly, or takes nothing. */
-export type Taking = 'at once' | 'slowly' | 'never';
+type Taking = 'at once' | 'slowly' | 'never';
 
 /** What a stranger says on each connection, and does with the answers. */
 export interface Crowd {

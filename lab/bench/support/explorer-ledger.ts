@@ -6,7 +6,7 @@ import { TEST_RULES } from '../../../test/support/indexer-ledger.ts';
 import { sql } from '../../../test/support/sql.ts';
 import { withoutKeys } from './without-keys.ts';
 
-export interface LedgerSize {
+interface LedgerSize {
   /** SENDs in all. */
   readonly actions: number;
   /** Of them, those to the busiest address; where they are not all, it makes as many. */

@@ -4,7 +4,7 @@ export function issue(tick: string, units = '1000', decimals = 0): string {
 }
 
 /** The fields of a DISPENSER that sells one unit of a token for coins. */
-export interface Sale {
+interface Sale {
   readonly tick: string;
   /** Decimal coins for a unit. */
   readonly price: string;

@@ -16,7 +16,7 @@ export interface ColumnCheck {
 }
 
 /** Checks of single columns, with what the database has no columns for. */
-export interface ColumnChecks {
+interface ColumnChecks {
   readonly checks: readonly ColumnCheck[];
   /** `table.column` of each that is not there. */
   readonly lacking: readonly string[];

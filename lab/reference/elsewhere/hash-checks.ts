@@ -32,7 +32,7 @@ interface BlockRow {
 type Moved = LedgerRow & { readonly height: number };
 
 /** Blocks of a walk, and what was wrong. */
-export interface HashResult {
+interface HashResult {
   readonly blocks: number;
   /** Blocks with rows of contracts, whose hash was not computed. */
   readonly withContracts: number;

@@ -81,7 +81,7 @@ export function translate(sql: string): string {
 }
 
 /** One column or key of a CREATE TABLE. */
-export interface TableParts {
+interface TableParts {
   readonly name: string;
   readonly columns: readonly {
     readonly name: string;

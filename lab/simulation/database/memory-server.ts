@@ -4,7 +4,7 @@ import { type Answer, lost, MemoryConnection } from './memory-connection.ts';
 import { type MemoryResult, type MemoryRow, MemoryTables } from './memory-tables.ts';
 
 /** How a connection's statements fare. */
-export interface Weather {
+interface Weather {
   /** Does something some time later, also when the thread that asked for it is dead by then. */
   later(work: () => void): void;
   /** Does something some time later, unless that thread is dead by then. */

@@ -23,7 +23,7 @@ export interface Response {
 }
 
 /** The client's end of a live stream, as its double makes it. */
-export interface ClientSocket extends EventEmitter {
+interface ClientSocket extends EventEmitter {
   readyState: number;
 }
 

@@ -21,7 +21,6 @@ const WEIGHTS = {
 } as const;
 
 export type SizedEvent = keyof typeof WEIGHTS;
-export const SIZED_EVENTS = Object.keys(WEIGHTS) as SizedEvent[];
 
 export function drawEvent(random: Random, without: readonly string[]): SizedEvent {
   const all = Object.entries(WEIGHTS) as [SizedEvent, number][];

@@ -29,7 +29,7 @@ const TOLD_WITHIN_MS = 10_000;
 const CONTROL = ['sync_meta', 'merkle_epochs', 'sync_halt', 'sync_state'];
 const MENDED = /differed from its source: repaired|the replica contradicts its source/;
 
-export interface SizedCase {
+interface SizedCase {
   readonly seed: string;
   readonly blocks: number;
   readonly binlog: 'on' | 'off';
@@ -41,7 +41,7 @@ export interface SizedCase {
   readonly isLiedTo: boolean;
 }
 
-export interface SizedOutcome {
+interface SizedOutcome {
   readonly blocks: number;
   readonly comparisons: number;
   readonly durationMs: number;

@@ -33,19 +33,6 @@ export function sizedTables(sizes: readonly number[]): readonly SizedTable[] {
   ]);
 }
 
-/** The tables that are small and odd: children of foreign keys, sums of a trigger, a twin to swap with, partitions, a lookup. */
-export const ODD_TABLES = [
-  'children',
-  'heirs',
-  'totals',
-  'left_side',
-  'right_side',
-  'drafts',
-  'years',
-  'aside',
-  'index_memos'
-] as const;
-
 /** Makes and fills all tables, and the first blocks. */
 export async function createTables(connection: Connection, seed: string, sizes: readonly number[]): Promise<void> {
   const run = (sql: string) => connection.query(sql);

@@ -99,7 +99,7 @@ export interface Beside {
 }
 
 /** What rows are ranked by. */
-export interface Rank {
+interface Rank {
   /** An expression over `t`. */
   readonly by: string;
   /** A parameter that is compared with it. */

@@ -16,7 +16,7 @@ import { waysOf } from './ways.ts';
 import { follows, memo, rowsById, status, timeOf, written } from './written.ts';
 
 /** Both sides of an offer or of a match, over a table of them. @param of its name in a statement */
-export const sidesOf = (of: string): Columns => ({
+const sidesOf = (of: string): Columns => ({
   give_coin: looked('index_coins', `${of}.give_coin_id`),
   give_tick: ticker(`${of}.give_tick_id`),
   give_amount: amountOrNull(`${of}.give_amount`),

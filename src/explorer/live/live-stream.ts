@@ -9,7 +9,7 @@ import { type Advance, Advances, type Row, type Subject } from './advance.ts';
 import { Followed } from './followed.ts';
 
 /** What a new connection brings. */
-export interface LiveConnection {
+interface LiveConnection {
   /** Under which it is counted. */
   readonly address: string;
   /** Null: blocks alone. */

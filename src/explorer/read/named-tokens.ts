@@ -9,7 +9,7 @@ const MAX_KEYS = 100;
 const KEYS = Array.from({ length: MAX_KEYS }, () => '?').join(', ');
 
 /** Which tokens a page is about. */
-export interface WantedNames {
+interface WantedNames {
   /** Tells them from all others. */
   readonly what: string;
   /** @param lower the name in lower case */

@@ -20,7 +20,7 @@ export type Query = <T extends SqlRow>(sql: string, values?: readonly (string | 
 type Work<T> = (query: Query, opened: readonly SqlRow[]) => Promise<T>;
 
 /** What a reader asks before a call, and tells after it. */
-export interface Breaker {
+interface Breaker {
   readonly refuses: boolean;
   tell(type: 'call.started' | 'call.succeeded' | 'call.failed' | 'call.unasked'): void;
 }

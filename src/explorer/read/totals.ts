@@ -4,7 +4,7 @@ import type { Query } from './reader.ts';
 import { findBlock, isStanding, type Tip } from './tip.ts';
 
 /** Which rows are counted; `name` tells them from all others. */
-export type Countable = Pick<Span, 'list' | 'filter' | 'value'> & { readonly name: string };
+type Countable = Pick<Span, 'list' | 'filter' | 'value'> & { readonly name: string };
 
 /** Runs work in one snapshot of the ledger, apart from what callers wait for. */
 type Aside = <T>(work: (query: Query, tip: Tip | null) => Promise<T>) => Promise<T>;

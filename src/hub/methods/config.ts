@@ -34,7 +34,7 @@ const ConfigsSchema = Type.Object({
 });
 
 /** Who may read passwords. */
-export interface ConfigSettings {
+interface ConfigSettings {
   /** Whether the hub has a key; without one everybody may read everything. */
   readonly hasKey: boolean;
   /** HUB_SENSITIVE_READ_AUTH: true, nobody reads without the key; false, everybody reads passwords; undefined, they are masked. */

@@ -2,7 +2,7 @@ import { parseAmount } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 
 /** What a fee is made of; prices are decimals, null where none is known. */
-export interface FeeParts {
+interface FeeParts {
   readonly gasCost: number;
   /** Of one gas, in the gas token. */
   readonly gasPrice: string;
@@ -15,7 +15,7 @@ export interface FeeParts {
 }
 
 /** What a fee is, as decimals with 8 places; what is unknown is absent. */
-export interface FeeAmounts {
+interface FeeAmounts {
   readonly gasTokenAmount: string;
   readonly gasTokenUsd: string | null;
   readonly feeUsd?: string;

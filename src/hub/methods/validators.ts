@@ -52,7 +52,7 @@ const CapabilitySchema = Type.Object({
   qualified_at_block: Nullable(Type.Number())
 });
 
-export interface ValidatorSettings extends PushSettings {
+interface ValidatorSettings extends PushSettings {
   /** HUB_CAPABILITY_CONFIG. */
   readonly minimumStakes: MinimumStakes;
 }

@@ -21,7 +21,7 @@ export interface RoundRules {
 }
 
 /** A pair in a round. */
-export interface JudgedPair {
+interface JudgedPair {
   readonly pair: string;
   /** A decimal with 8 places; 0 where it is skipped. */
   readonly price: string;

@@ -1,7 +1,7 @@
 import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 
 /** The highest block of a network, as its indexer or tracker said last. */
-export interface ChainTip extends SqlRow {
+interface ChainTip extends SqlRow {
   readonly coin: string;
   readonly network: string;
   readonly block_height: number;

@@ -3,7 +3,7 @@ import { PlatformError } from '../../errors.ts';
 import type { ConfigEntry, ConfigTree } from './config-tree.ts';
 
 /** What every write of the hub moves. */
-export interface ConfigMark {
+interface ConfigMark {
   /** Number of the last committed write. */
   readonly seq: number;
   /** Epoch seconds of the newest change, 0 when there is none. */
@@ -11,7 +11,7 @@ export interface ConfigMark {
 }
 
 /** What a reader of changes is told of the whole. */
-export interface ConfigHead extends ConfigMark {
+interface ConfigHead extends ConfigMark {
   /** Entries of the whole configuration, by which a reader of changes notices that one was removed. */
   readonly entries: number;
 }

@@ -42,7 +42,7 @@ export interface Swap extends SqlRow, Stamps {
 }
 
 /** An action of one chain that another chain is to know of. */
-export type CrossChainAction = Pick<Attestation, 'source_chain' | 'source_action_index' | 'dest_chain'>;
+type CrossChainAction = Pick<Attestation, 'source_chain' | 'source_action_index' | 'dest_chain'>;
 
 const DESTINATIONS = CHAINS.map((chain) => chainNetwork(chain, 'mainnet').ticker);
 const ATTESTATION = `SELECT id, created_at, updated_at, attestation_id, source_chain,

@@ -50,7 +50,7 @@ export interface HubDatabase {
 }
 
 /** The database in the thread that has its connections. */
-export interface OpenHubDatabase extends HubDatabase {
+interface OpenHubDatabase extends HubDatabase {
   /**
    * Makes the database and its tables where they are missing; waits for a MariaDB that is not there yet.
    *
@@ -91,7 +91,7 @@ const PUSH = [
   "INSERT INTO consensus_state (key_name, value) VALUES ('last_seq', '0') ON DUPLICATE KEY UPDATE value = value"
 ];
 
-export interface HubDatabaseOptions {
+interface HubDatabaseOptions {
   readonly log: Logger;
   /** When the database is taken for down. */
   readonly breaker?: BreakerInput | undefined;

@@ -38,13 +38,13 @@ export interface Vote extends SqlRow {
 }
 
 /** Which votes are asked for. */
-export interface VotesAsked {
+interface VotesAsked {
   readonly proposal_id: string | null;
   readonly voter_pubkey: string | null;
   readonly limit: number;
 }
 
-export interface NewProposal {
+interface NewProposal {
   readonly parameter: string;
   readonly current_value: string | null;
   readonly proposed_value: string;

@@ -13,7 +13,7 @@ const VERSION = /^v?\d{1,3}\.\d{1,3}\.\d{1,3}$/;
 const ENGINE = /^\d{1,2}\.\d{1,2}/;
 
 /** What is kept of a ping beside its id, with null for what it leaves out. */
-export interface KnownFacts {
+interface KnownFacts {
   readonly node_version: string | null;
   readonly os_platform: string | null;
   /** As it was sent: TELEMETRY_ADMIN_KEY alone reads it. */

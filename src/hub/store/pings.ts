@@ -29,7 +29,7 @@ export interface StoredInstallation extends SqlRow, Sender {
 }
 
 /** The same as it is told. */
-export interface Installation {
+interface Installation {
   readonly id: number;
   readonly modules: readonly PingModule[];
   /** Its chains and their networks, such as `litecoin-mainnet`. */
@@ -39,7 +39,7 @@ export interface Installation {
 /** Installations that are kept; of more those go that were heard of longest ago. */
 export const MOST_INSTALLATIONS = 20_000;
 /** The same of one address. */
-export const MOST_OF_ADDRESS = 100;
+const MOST_OF_ADDRESS = 100;
 const PRUNED_AT_ONCE = 5_000;
 const FACTS = ['country', 'region', 'ip_hash', 'node_version', 'os_platform', 'os_release'] as const;
 const KEPT = [...FACTS, 'arch', 'docker_version', 'modules', 'event'] as const;

@@ -25,7 +25,7 @@ export interface Reorg extends SqlRow {
 }
 
 /** What is reported. */
-export interface ReorgReport extends Pick<Reorg, 'reorg_height' | 'old_hash' | 'new_hash'> {
+interface ReorgReport extends Pick<Reorg, 'reorg_height' | 'old_hash' | 'new_hash'> {
   readonly chain: string;
   readonly timestamp: number;
 }

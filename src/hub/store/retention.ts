@@ -1,7 +1,7 @@
 import type { Connection } from '../../db/connection.ts';
 
 /** How long rows are kept, in days; 0: for ever. */
-export interface Retention {
+interface Retention {
   /** Those that callers told who are not trusted. */
   readonly untrustedDays: number;
   /** Those that say how things were: old rounds, prices that no longer hold, rewards, reports. */

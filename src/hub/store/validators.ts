@@ -14,7 +14,7 @@ export interface Validator extends SqlRow {
 }
 
 /** A row of `validator_capabilities`. */
-export interface ValidatorCapability extends SqlRow {
+interface ValidatorCapability extends SqlRow {
   readonly signing_pubkey: string;
   readonly capability: string;
   readonly qualified: number;
@@ -34,7 +34,7 @@ export interface Rewards {
 }
 
 /** One reward of a validator. */
-export interface EarnedReward extends SqlRow {
+interface EarnedReward extends SqlRow {
   readonly round_number: number;
   readonly reward_type: string;
   readonly amount: string;
@@ -44,7 +44,7 @@ export interface EarnedReward extends SqlRow {
 }
 
 /** @see selectRewards */
-export interface EarnedRewards {
+interface EarnedRewards {
   readonly total: string;
   readonly newest: EarnedReward[];
 }

@@ -48,7 +48,7 @@ const NO_DATABASE = 'the database does not answer; reconnect';
 export type ResumeIds = Partial<StreamMarks>;
 
 /** What a new connection brings. */
-export interface StreamConnection {
+interface StreamConnection {
   /** Under which it is counted. */
   readonly address: string;
   readonly resume: ResumeIds;

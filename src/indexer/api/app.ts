@@ -6,7 +6,7 @@ import { readinessOf } from './health.ts';
 import { type IndexerMethodDeps, indexerMethods } from './methods.ts';
 
 /** Dependencies of the indexer's front door. */
-export interface IndexerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, IndexerMethodDeps {
+interface IndexerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, IndexerMethodDeps {
   readonly config: ServiceDefinition['config'] & Pick<IndexerConfig, 'INDEXER_API_KEY' | 'INDEXER_RATE_LIMIT_RPM'>;
 }
 

@@ -50,7 +50,7 @@ const SCOUTING_MS = 1_000;
 const PATIENT_ATTEMPTS = 4;
 
 /** Median times of a block, in epoch seconds. */
-export type BlockTimes = Pick<Action['block'], 'time' | 'timeBelow'>;
+type BlockTimes = Pick<Action['block'], 'time' | 'timeBelow'>;
 
 /**
  * Returns the median times of a block. @param times times of it and the blocks below, oldest first, as many as two

@@ -39,7 +39,7 @@ const SAMPLED_ADDRESSES = 100;
  *
  * @throws {PlatformError} DATABASE_UNUSABLE for any other text: an amount is never guessed
  */
-export function readOutputAmount(text: string | null, place: string): bigint {
+function readOutputAmount(text: string | null, place: string): bigint {
   if (text !== null && /^\d{1,20}$/.test(text)) return BigInt(text) * AMOUNT_PER_BASE_UNIT;
   const coins = text !== null && /^\d{1,12}\.\d{8}$/.test(text) ? parseAmount(text) : null;
   if (coins !== null) return coins;

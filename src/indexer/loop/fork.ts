@@ -1,5 +1,5 @@
 /** Returns the hash of the block at a height; null where there is none. */
-export type HashReader = (height: number) => Promise<string | null>;
+type HashReader = (height: number) => Promise<string | null>;
 
 /**
  * Finds the highest block that two chains share, by halving: they share everything below it.

@@ -12,7 +12,7 @@ import { refusedStatement } from '../store/refused-rows.ts';
 import type { BlockRef } from '../store/store.ts';
 
 /** Leading blocks that have their prices, and the reason for which the next one has none. */
-export interface PricedBlocks {
+interface PricedBlocks {
   readonly blocks: readonly ChainBlock[];
   /** Reason to wait; null where all blocks have their prices. */
   readonly waitReason: string | null;

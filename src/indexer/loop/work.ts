@@ -14,7 +14,7 @@ import { highestShared } from './fork.ts';
 import type { PriceSource } from './price-source.ts';
 
 /** Databases of an indexer, and its options. */
-export interface IndexerWorkOptions {
+interface IndexerWorkOptions {
   readonly openSource: () => Promise<DecoderSource>;
   readonly openStore: () => Promise<IndexerStore>;
   /** Opens the index of Bitcoin whose prices count. It is absent if the ledger needs no prices of another chain. */

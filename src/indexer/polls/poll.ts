@@ -3,12 +3,12 @@ import { parseAmount } from '../../consensus/amount.ts';
 /** Ways to count a ballot with several options; the first is the default. */
 export const TALLY_MODES = ['approval', 'split'] as const;
 /** Way to count a ballot with several options. */
-export type TallyMode = (typeof TALLY_MODES)[number];
+type TallyMode = (typeof TALLY_MODES)[number];
 
 /** Ways to weigh a voter; the first is the default. */
 export const WEIGHT_MODES = ['balance', 'stake', 'flat', 'quadratic'] as const;
 /** Way to weigh a voter. */
-export type WeightMode = (typeof WEIGHT_MODES)[number];
+type WeightMode = (typeof WEIGHT_MODES)[number];
 
 /** Share of a token's supply that is all of it. */
 export const WHOLE_SUPPLY = parseAmount('1')!;
@@ -61,7 +61,7 @@ export function ballotKey(poll: number, address: string): string {
 }
 
 /** Ballot, or the status of a text that is none. */
-export type ReadBallot = { readonly ballot: Ballot } | { readonly fault: BallotFault };
+type ReadBallot = { readonly ballot: Ballot } | { readonly fault: BallotFault };
 /** Faults of a ballot, in the order in which they are checked. */
 export const BALLOT_FAULTS = [
   'BALLOT (empty)',

@@ -3,7 +3,7 @@ import { VALID } from '../rules/action-definition.ts';
 import type { Columns } from '../state/rows.ts';
 
 /** Methods of a hub that take pushes. */
-export const PUSH_METHODS = ['pushchaintip', 'pushpriceround', 'pushoracleprice', 'pushpricereorg'] as const;
+const PUSH_METHODS = ['pushchaintip', 'pushpriceround', 'pushoracleprice', 'pushpricereorg'] as const;
 /** Method of a hub that takes pushes. */
 export type PushMethod = (typeof PUSH_METHODS)[number];
 
@@ -19,7 +19,7 @@ export interface Push {
  * Chain that pushes, and how often it was rolled back. A hub refuses a push of an older generation about the same
  * thing.
  */
-export interface PushOrigin {
+interface PushOrigin {
   /** `BTC`. */
   readonly coin: string;
   readonly generation: number;

@@ -45,7 +45,7 @@ export type Check<Leg> = readonly [status: string, fails: (leg: Leg, step: Step)
  * `read` parses the text into legs, the first check that fails is the status of a leg, and `apply` does what a valid
  * leg asks for. An action without parts has one leg. Each leg has its own row and status.
  */
-export interface ActionDefinition<Leg> {
+interface ActionDefinition<Leg> {
   readonly name: string;
   /** Table of its rows. */
   readonly table: string;

@@ -4,7 +4,7 @@ import type { Effects } from '../state/effects.ts';
 import { type Cooling, isActive, type Stake, sumOf } from './signer.ts';
 
 /** Status of an UNSTAKE whose units a SLASH took. */
-export const SLASHED = 'slashed';
+const SLASHED = 'slashed';
 
 /** Rows of `stakes` and of `unstakes` of one key that a staker loses. */
 interface BondPart {

@@ -15,7 +15,7 @@ const NOTED_BLOCKS = 1_000;
 const TABLE = 'lookup_undo';
 
 /** Highest ids after a block. */
-export interface HighestIds {
+interface HighestIds {
   readonly height: number;
   readonly lookups: LastIds;
   /** Highest id that any row of `balances` has had. */

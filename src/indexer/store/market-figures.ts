@@ -7,7 +7,7 @@ export interface PairTrade {
 }
 
 /** Trades from which the figures of a pair are computed. */
-export interface PairTrades {
+interface PairTrades {
   /** Newest valid match. */
   readonly last: PairTrade | null;
   /** Newest valid match that was a day old. */

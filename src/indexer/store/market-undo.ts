@@ -6,7 +6,7 @@ import { NOTED_REFRESHES } from './markets.ts';
 type Query = Pick<Connection, 'query'>;
 
 /** Facts about markets that a rollback reads before it deletes rows. */
-export interface MarketUndo {
+interface MarketUndo {
   /** Older orders that lose statuses. */
   readonly orders: readonly number[];
   /** First action that is deleted; null if none is. */

@@ -36,7 +36,7 @@ const LONGEST: Readonly<Partial<Record<LookupTable, number>>> = {
 };
 
 /** Rows of one table in the form that statements take. */
-export interface EncodedRows {
+interface EncodedRows {
   readonly columns: readonly string[];
   /** Each row as `(value,…)`. */
   readonly tuples: string[];

@@ -17,7 +17,7 @@ interface Born {
 }
 
 /** Row of `balances` that a block deleted. */
-export interface EndedRow {
+interface EndedRow {
   readonly height: number;
   readonly pair: string;
   /** Id of the row; null if it is older than all the blocks. */

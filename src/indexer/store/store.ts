@@ -39,7 +39,7 @@ export interface BlockRef {
 }
 
 /** Options of what is queued for a hub. */
-export interface PushOptions {
+interface PushOptions {
   /** `mainnet`. */
   readonly network: string;
   /** Called when something was queued. @param lost number of the oldest pushes that were dropped for it */
@@ -47,7 +47,7 @@ export interface PushOptions {
 }
 
 /** Options of a store beside the ledger. */
-export interface StoreExtras {
+interface StoreExtras {
   /** Chain names and tree from which blocks get state roots. Default: they have none. */
   readonly roots?: { readonly names: ChainNames; readonly balances: FollowedBalances };
   /** Base that the database must be made for; any other database is refused. Default: not checked. */

@@ -35,7 +35,7 @@ export interface TrialQuestion {
 }
 
 /** Result of one command. */
-export interface TriedCommand {
+interface TriedCommand {
   readonly action: string;
   /** `valid`, or the status of its first refused part. */
   readonly status: string;
@@ -58,7 +58,7 @@ export interface Trial {
 }
 
 /** Connection and rules of a trial. */
-export interface TrialParts {
+interface TrialParts {
   /** Connection, which its owner destroys when the trial fails. */
   readonly connection: Connection;
   readonly rules: Rules;

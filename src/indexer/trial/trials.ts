@@ -8,7 +8,7 @@ import { Pace } from './pace.ts';
 import { MOST_MS, type Trial, type TrialQuestion, tryAction } from './trial.ts';
 
 /** Dependencies of trials. */
-export interface TrialsOptions {
+interface TrialsOptions {
   readonly pool: Pool;
   /** Index of Bitcoin whose prices count; null where the ledger has its own. */
   readonly prices: Pick<Pool, 'query'> | null;

@@ -6,7 +6,7 @@ const PAGE = 1_000;
 const MARGIN = 10;
 
 /** A source's answer about a block. */
-export interface HashAnswer {
+interface HashAnswer {
   readonly hashes: ReadonlyMap<number, BlockHashes>;
   /** It has passed the block, and answered without naming it: servers of other makes name no single block below their tip. */
   readonly isMute: boolean;

@@ -26,7 +26,7 @@ interface Arriving {
   readonly bytes: AsyncIterable<Buffer>;
 }
 
-export interface DownloadOptions {
+interface DownloadOptions {
   /** Default: the full snapshot. */
   readonly path?: string;
   /** Disk limit of a body of unknown length. */

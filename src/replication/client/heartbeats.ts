@@ -16,7 +16,7 @@ export interface Applied {
   readonly blockTime: number | null;
 }
 
-export interface HeartbeatOptions {
+interface HeartbeatOptions {
   readonly identity: ValidatorIdentity;
   /** Null while there is nothing to tell. */
   readonly applied: () => Applied | null;

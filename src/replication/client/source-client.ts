@@ -82,7 +82,7 @@ export interface SinceQuery {
   readonly lookups?: readonly string[];
 }
 
-export interface SourceOptions {
+interface SourceOptions {
   /** PEM of further authorities for its certificate. */
   readonly ca?: string | undefined;
   /** Snapshots and stream with the ten tables of an infra-only subscription. */

@@ -17,7 +17,7 @@ const LONGEST_REST_MS = 2_000;
 /** Rows are read by the thread that blocks are carried out on, and the same server writes them: they wait for both. */
 const REST_OF_READING = 3;
 
-export interface FirstTreeOptions {
+interface FirstTreeOptions {
   readonly hashes: CommitmentHashes;
   readonly names: ChainNames;
   /** Computes a batch's tops on the task pool. */

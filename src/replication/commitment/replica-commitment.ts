@@ -16,7 +16,7 @@ import { GROUP_LEAVES_MAX, StateTracker, type TrackerOptions } from './state-tra
 
 const STATEMENT_LIMIT_S = 60;
 
-export interface ReplicaCommitmentOptions {
+interface ReplicaCommitmentOptions {
   readonly data: ReplicaActorData;
   /** COMMITMENT_DOMAIN. */
   readonly domain: string;

@@ -9,7 +9,7 @@ import type { BalanceKey } from '../tables/state-reader.ts';
 import { findStateTables, readBlockRoot, readLeaves } from '../tables/state-reader.ts';
 import { GROUP_LEAVES_MAX, StateTracker, type TrackerOptions } from './state-tracker.ts';
 
-export interface SourceRootsOptions extends Omit<TrackerOptions, 'names'> {
+interface SourceRootsOptions extends Omit<TrackerOptions, 'names'> {
   readonly data: Pick<SourceActorData, 'id' | 'localTables'>;
   readonly open: () => Promise<Connection>;
 }

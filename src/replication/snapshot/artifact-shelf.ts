@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Artifact } from './artifact.ts';
 import type { Reader } from './reader.ts';
 
-export interface ArtifactShelfOptions {
+interface ArtifactShelfOptions {
   /** More than this is too much, of all files together; a few artifacts always have room. */
   readonly maxBytes: number;
   /** How many artifacts have room however large they are. */

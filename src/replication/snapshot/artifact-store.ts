@@ -16,7 +16,7 @@ export { Artifact, type ArtifactHeaders } from './artifact.ts';
 export { Reader } from './reader.ts';
 export type { RunBuild, SnapshotSource } from './snapshot-build.ts';
 
-export interface ArtifactStoreOptions {
+interface ArtifactStoreOptions {
   /** Made private (0700) where it is missing; artifacts of an earlier process in it are removed. */
   readonly directory: string;
   /** Of all artifacts, those that are read included; `maxBuilds` of them have room however large they are. */

@@ -27,7 +27,7 @@ export interface Slot {
   };
 }
 
-export interface BuildSlotsOptions {
+interface BuildSlotsOptions {
   readonly maxBuilds: number;
   /** How long a wish waits for its turn. Default 3 seconds. */
   readonly patienceMs?: number;

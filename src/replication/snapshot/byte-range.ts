@@ -1,5 +1,5 @@
 /** A Range header's request for a file that has `sizeBytes` bytes. */
-export type RangeAnswer =
+type RangeAnswer =
   | { readonly kind: 'whole' }
   /** `end` inclusive. */
   | { readonly kind: 'part'; readonly start: number; readonly end: number }

@@ -33,7 +33,7 @@ export interface SnapshotSource {
   reconcile(order: SnapshotOrder, buildId: string, checksums: SnapshotChecksums | null): Promise<unknown>;
 }
 
-export interface SnapshotBuildOptions {
+interface SnapshotBuildOptions {
   readonly runBuild: RunBuild;
   readonly log: Logger;
   readonly source: SnapshotSource;

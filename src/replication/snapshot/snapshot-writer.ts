@@ -14,7 +14,7 @@ export interface TableSource {
 }
 
 /** Parts of a table, and their rows. */
-export interface OlderSource extends TableSource {
+interface OlderSource extends TableSource {
   readonly spans: OlderSpans;
 }
 

@@ -6,7 +6,7 @@ import type { BlockHashes, DbType } from '../../wire/data/database.ts';
 import type { TypedKey, TypedTable } from '../../wire/data/schema.ts';
 
 /** State commitments of an indexer block; null where the source has none. */
-export interface Commitments {
+interface Commitments {
   readonly state_hash: string | null;
   readonly balances_root: string | null;
   readonly block_merkle_root: string | null;
@@ -116,7 +116,7 @@ export async function readBlockHeads(
 }
 
 /** The heads of a page of heights, of which some may be missing. */
-export interface HeadPage {
+interface HeadPage {
   readonly from: number;
   readonly to: number;
   readonly heads: readonly BlockHead[];

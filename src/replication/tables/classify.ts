@@ -4,7 +4,7 @@ import HINTS from './topology-hints.json' with { type: 'json' };
 
 /** The columns that can tie a row to a block, in the order in which they are tried. */
 const SCOPE_COLUMNS = ['block_index', 'tx_index', 'action_index'] as const;
-export type ScopeColumn = (typeof SCOPE_COLUMNS)[number];
+type ScopeColumn = (typeof SCOPE_COLUMNS)[number];
 
 /** For a scope that is not the block itself: the table that says which block it belongs to. */
 const SCOPE_PARENT = { tx_index: 'transactions', action_index: 'actions' } as const;

@@ -194,7 +194,7 @@ async function stretchesOf(
 }
 
 /** Rows of a range in wire form, with their digest. */
-export interface RangeContent {
+interface RangeContent {
   readonly rows: SqlRow[];
   readonly digest: string;
 }

@@ -47,7 +47,7 @@ export async function readEpochBlocks(
 }
 
 /** An epoch's root over the blocks at hand. */
-export interface EpochSummary {
+interface EpochSummary {
   readonly epoch: number;
   readonly startBlock: number;
   readonly endBlock: number;

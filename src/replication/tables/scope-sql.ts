@@ -3,7 +3,7 @@ import type { TypedTable } from '../../wire/data/schema.ts';
 import type { TablePlan } from './classify.ts';
 
 /** Where a scoped table's rows (alias `r`) and their block are found. */
-export interface ScopeSql {
+interface ScopeSql {
   readonly from: string;
   /** SQL expression of the row's block. */
   readonly block: string;

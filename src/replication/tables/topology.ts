@@ -6,7 +6,7 @@ import { REPLICA_COMMENT } from './ddl.ts';
 const COMPRESSED = / ?\/\*M?!100301 COMPRESSED\*\//;
 
 /** Every base table of the connection's database. */
-export interface Topology {
+interface Topology {
   readonly tables: readonly TypedTable[];
 }
 

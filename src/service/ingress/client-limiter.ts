@@ -4,7 +4,7 @@ import { createPeerReader } from '../address.ts';
 import { Crowd } from './crowd.ts';
 import { WorkBudget } from './work-budget.ts';
 
-export interface ClientLimiterOptions {
+interface ClientLimiterOptions {
   /** Connections that one address may have at once. */
   readonly maxPerAddress: number;
   /** Connections of all addresses at once, on all ports. Default: any number. */

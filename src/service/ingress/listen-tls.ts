@@ -7,7 +7,7 @@ import { PlatformError } from '../../errors.ts';
 import { arriveSecurely } from './ingress.ts';
 
 /** Where a service listens for TLS, and with which certificate. */
-export interface TlsPlace {
+interface TlsPlace {
   readonly host: string;
   readonly port: number;
   /** Files in PEM: the certificate with those it was signed by, and its key. */

@@ -37,7 +37,7 @@ export interface ServiceActors {
   pipeline(): Pipeline;
 }
 
-export interface DebugDeps {
+interface DebugDeps {
   readonly version: string;
   readonly service: string;
   /** `server` or `client` of sync; null where a service has no modes. */

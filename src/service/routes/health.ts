@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 
 /** A route that says whether a service is well. */
-export interface HealthRoute<Schema extends TSchema> {
+interface HealthRoute<Schema extends TSchema> {
   readonly path: string;
   readonly summary: string;
   readonly schema: Schema;

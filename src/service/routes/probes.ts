@@ -8,7 +8,7 @@ const RETRY_AFTER_S = 5;
 const LiveSchema = Type.Object({ status: Type.Literal('live') });
 const ReadySchema = Type.Object({ status: oneOf(READINESS) });
 
-export interface ProbeDeps {
+interface ProbeDeps {
   /** MUST answer from memory, or within a time limit of its own. */
   readonly readiness: () => Readiness | Promise<Readiness>;
 }

@@ -2,7 +2,7 @@ import { PlatformError } from '../../errors.ts';
 import { readBounded } from '../../wire/bounded.ts';
 import { parseJson } from '../../wire/json.ts';
 
-export interface CallOptions {
+interface CallOptions {
   readonly apiKey?: string | undefined;
   /** Ends the call: there is no other limit of time. */
   readonly signal: AbortSignal;

@@ -6,7 +6,7 @@ import { publicFailure } from '../errors.ts';
 export type Id = string | number | object | null;
 
 /** What a program can read of a failure; `code` is of the table of errors. */
-export interface FailureData {
+interface FailureData {
   readonly code: string;
   /** Why, for people; absent where the message says all. */
   readonly reason?: string;

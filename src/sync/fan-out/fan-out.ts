@@ -16,7 +16,7 @@ import { type Sender, ValidatorBook } from './validators.ts';
 export type { SubscriberView } from './subscriber.ts';
 
 /** What a `status` message says: the last block that was broadcast, and what its source does not know. */
-export type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'learned'>;
+type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'learned'>;
 
 export interface FanOutOptions {
   readonly config: Pick<

@@ -4,7 +4,7 @@ import type { SubscriberView } from '../fan-out/subscriber.ts';
 import type { AppDeps } from './deps.ts';
 
 /** What the console of sync shows of an actor beside its machines. */
-export interface ActorDescription {
+interface ActorDescription {
   readonly report: DatabaseReport | null;
   /** The slowest of them. */
   readonly subscribers: readonly SubscriberView[];

@@ -13,7 +13,7 @@ import {
 } from './messages.ts';
 
 /** One block of a group, as its message is made of it. */
-export interface ReadBlock {
+interface ReadBlock {
   readonly head: {
     readonly height: number;
     readonly blockTime: number | null;

@@ -65,7 +65,7 @@ export function unknownHashes(dbType: DbType): BlockHashes {
 }
 
 /** What may name a block among its other fields: a message, an answer, a row. */
-export type NamesBlock = { readonly [name in keyof typeof HASH_FIELDS]?: string | null | undefined };
+type NamesBlock = { readonly [name in keyof typeof HASH_FIELDS]?: string | null | undefined };
 
 const HASH_NAMES = Object.keys(HASH_FIELDS) as (keyof typeof HASH_FIELDS)[];
 

@@ -34,8 +34,8 @@ const Head = {
   key: Key
 };
 
-export const RangeDigestSchema = Type.Object({ from: Position, to: Position, rows: Count, digest: Sum });
-export const TableDigestSchema = Type.Object({ table: Name, class: Class, rows: Count, digest: Sum });
+const RangeDigestSchema = Type.Object({ from: Position, to: Position, rows: Count, digest: Sum });
+const TableDigestSchema = Type.Object({ table: Name, class: Class, rows: Count, digest: Sum });
 export const DigestKeySchema = Type.Object(Head);
 export const DatabaseDigestSchema = Type.Object({ ...Head, tables: Type.Array(TableDigestSchema, { maxItems: 4096 }) });
 export const TableRangesSchema = Type.Object({

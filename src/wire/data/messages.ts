@@ -37,7 +37,7 @@ export const StatusMessageSchema = Type.Object({
 export type StatusMessage = Static<typeof StatusMessageSchema>;
 
 /** First and last height of the blocks that were read in one snapshot; the mutable rows are in the last one's message. */
-export const GroupSchema = Type.Object({ first: Height, last: Height });
+const GroupSchema = Type.Object({ first: Height, last: Height });
 export type Group = Static<typeof GroupSchema>;
 
 /** From and to, inclusive; the largest safe integers stand for no bound. Null: the rows in which the column is NULL. */

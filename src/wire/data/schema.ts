@@ -9,7 +9,7 @@ const Identifier = Type.String({ minLength: 1, maxLength: 64 });
 export const MAX_EXPRESSION = 1024;
 const TextOrNull = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()]);
 
-export const TypedColumnSchema = Type.Object({
+const TypedColumnSchema = Type.Object({
   name: Identifier,
   /** information_schema's COLUMN_TYPE, e.g. `int(10) unsigned`. */
   type: Type.String({ maxLength: 65_535 }),
@@ -32,7 +32,7 @@ export const TypedColumnSchema = Type.Object({
 });
 export type TypedColumn = Static<typeof TypedColumnSchema>;
 
-export const TypedKeySchema = Type.Object({
+const TypedKeySchema = Type.Object({
   /** `PRIMARY` for the primary key. */
   name: Type.String({ maxLength: 64 }),
   unique: Type.Boolean(),
@@ -49,7 +49,7 @@ export const TypedKeySchema = Type.Object({
 });
 export type TypedKey = Static<typeof TypedKeySchema>;
 
-export const TypedForeignKeySchema = Type.Object({
+const TypedForeignKeySchema = Type.Object({
   name: Type.String({ maxLength: 64 }),
   columns: Type.Array(Identifier, { minItems: 1, maxItems: 64 }),
   referencedTable: Identifier,
@@ -63,7 +63,7 @@ export type TypedForeignKey = Static<typeof TypedForeignKeySchema>;
 export const TABLE_CLASSES = ['scoped', 'lookup', 'mutable', 'derived', 'snapshotOnly', 'control', 'local'] as const;
 export type TableClass = (typeof TABLE_CLASSES)[number];
 
-export const TypedTableSchema = Type.Object({
+const TypedTableSchema = Type.Object({
   name: Identifier,
   engine: Type.String({ maxLength: 64 }),
   columns: Type.Array(TypedColumnSchema, { minItems: 1, maxItems: 4096 }),

@@ -4,7 +4,7 @@ import { DbTypeSchema } from '../data/database.ts';
 const Count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** One database in `GET /catalog`. @see the specification, "Catalog entry" */
-export const CatalogEntrySchema = Type.Object({
+const CatalogEntrySchema = Type.Object({
   coin: Type.String(),
   network: Type.String(),
   dbType: DbTypeSchema,

@@ -67,7 +67,7 @@ export function arrowOf(
 }
 
 /** A service behind something that it asks, and needs. */
-export interface ServiceBehind {
+interface ServiceBehind {
   readonly lane: string | null;
   readonly upstream: { readonly role: string; readonly name: string };
   readonly service: string;

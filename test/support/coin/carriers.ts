@@ -4,7 +4,7 @@ import { type RawInput, type RawTransaction, readRawTransaction } from '../../..
 import { writePush } from '../../../src/coin/script/script.ts';
 import { writeTransaction } from './raw-writer.ts';
 
-export interface Spending {
+interface Spending {
   /** What the first input spends from, unless `inputs` says. */
   readonly txid?: string;
   readonly inputs?: readonly RawInput[];

@@ -6,7 +6,7 @@ import { hashId } from '../../../src/coin/raw/hash-id.ts';
 import { readRawBlock } from '../../../src/coin/raw/raw-block.ts';
 
 /** A chain as a node recorded it: raw blocks by height. The highest is the tip. */
-export type RecordedChain = ReadonlyMap<number, Buffer>;
+type RecordedChain = ReadonlyMap<number, Buffer>;
 
 interface Call {
   readonly id: unknown;

@@ -12,7 +12,7 @@ interface PrintedTransaction {
 }
 
 /** What a real node would answer, with one route more. */
-export interface SpentOutputsNode {
+interface SpentOutputsNode {
   readonly url: string;
   /** Ids of the transactions that were asked for one by one. */
   readonly asked: readonly string[];

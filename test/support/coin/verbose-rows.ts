@@ -50,7 +50,7 @@ type NodeTransaction = Static<typeof TransactionSchema>;
 export type NodeBlock = Static<typeof BlockSchema>;
 
 /** The output that an input spends. @throws {PlatformError} when it cannot be had now: the whole block is tried again */
-export type OutputReader = (txid: string, vout: number) => Promise<NodeOutput>;
+type OutputReader = (txid: string, vout: number) => Promise<NodeOutput>;
 
 const TRIES = 3;
 const transactionValidator = Compile(TransactionSchema);

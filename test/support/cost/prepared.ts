@@ -26,7 +26,7 @@ export interface Prepared {
 }
 
 /** What earlier blocks hold, and their ledger. */
-export interface Preparation {
+interface Preparation {
   readonly blocks: readonly ChainBlock[];
   readonly prepared: Prepared;
   readonly ledger: MemoryLedger;

@@ -12,7 +12,7 @@ import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';
 import { runLoop } from '../chain/run-loop.ts';
 
-export interface TestLoopOptions {
+interface TestLoopOptions {
   readonly database: DatabaseCoordinates;
   readonly node: NodeRpcOptions;
   readonly network: ChainNetwork;

@@ -39,7 +39,7 @@ export interface TestEncoder {
   close(): Promise<void>;
 }
 
-export interface TestEncoderOptions {
+interface TestEncoderOptions {
   readonly apiKey?: string;
   readonly dustFloor?: number;
 }

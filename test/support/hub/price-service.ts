@@ -5,7 +5,7 @@ import { FIATS } from '../../../src/hub/oracle/pairs.ts';
 import { atEnd } from '../cleanup.ts';
 
 /** What a source is asked. */
-export interface PriceRequest {
+interface PriceRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
 }

@@ -5,7 +5,7 @@ import { atEnd } from '../cleanup.ts';
 import { openTestHub } from '../sync/sync-pair.ts';
 
 /** One call that reached the hub. */
-export interface RecordedCall {
+interface RecordedCall {
   readonly method: string;
   readonly params: Readonly<Record<string, unknown>>;
 }

@@ -6,7 +6,7 @@ import { hubConfigOf } from '../hub-config.ts';
 import { createDatabase } from '../mariadb.ts';
 
 /** What a hub answered to one HTTP request. */
-export interface HubAnswer {
+interface HubAnswer {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: each test says what it expects
   readonly json: any;

@@ -17,7 +17,7 @@ export interface Body {
   readonly updated_rows?: RowsByTable;
 }
 
-export interface StandInClientOptions {
+interface StandInClientOptions {
   readonly url: string;
   readonly kind: Kind;
   readonly replica: Place;

@@ -39,7 +39,7 @@ const FIRST = ['blocks', 'transactions', 'actions'];
 const LAST = ['balances', 'sync_meta', 'pubkeys'];
 
 /** How a server of another make sends one table. */
-export type Manner = 'never' | 'full only' | 'lookup' | 'block' | 'balances' | 'in place';
+type Manner = 'never' | 'full only' | 'lookup' | 'block' | 'balances' | 'in place';
 
 export function mannerOf(kind: Kind, table: Table): Manner {
   const { name } = table;

@@ -9,7 +9,7 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /** CRC-32C of a text in UTF-8, as MariaDB's CRC32C. */
-export function crc32c(text: string): number {
+function crc32c(text: string): number {
   let sum = 0xffffffff;
   for (const byte of Buffer.from(text)) sum = TABLE[(sum ^ byte) & 0xff]! ^ (sum >>> 8);
   return (sum ^ 0xffffffff) >>> 0;

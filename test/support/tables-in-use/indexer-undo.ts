@@ -10,7 +10,7 @@ import { BY_BLOCK, NODE_TABLES } from './tables.ts';
 const NOT_BY_ACTION: ReadonlySet<string> = new Set([...Object.keys(BY_BLOCK), ...NODE_TABLES]);
 
 /** Tables whose rows hang on an action, by the column that names it. */
-export function actionColumns(tables: ReadonlyMap<string, TableDefinition>): [table: string, column: string][] {
+function actionColumns(tables: ReadonlyMap<string, TableDefinition>): [table: string, column: string][] {
   const found: [string, string][] = [];
   for (const [table, { columns }] of tables) {
     if (NOT_BY_ACTION.has(table)) continue;

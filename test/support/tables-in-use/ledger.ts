@@ -39,7 +39,7 @@ export interface WrittenBlock {
   readonly changes: readonly Change[];
 }
 
-export interface ReorgRequest {
+interface ReorgRequest {
   /** Blocks of the new branch; default one more than go. */
   readonly count?: number;
   readonly late?: 'random';

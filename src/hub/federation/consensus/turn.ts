@@ -11,7 +11,7 @@ export interface Turn {
 }
 
 /** End of the log below a place. */
-export interface Preceding {
+interface Preceding {
   readonly digest: string;
   /** Clock of the log. */
   readonly time: number;

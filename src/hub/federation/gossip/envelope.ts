@@ -52,7 +52,7 @@ export function readEnvelope(text: string): Envelope | EnvelopeFault {
 }
 
 /** Returns the bytes that a sender signs: five fields in the order of the specification, `data` as canonical JSON. */
-export function signedBytes({ id, type, sender, timestamp, data }: Omit<Envelope, 'sig'>): Uint8Array {
+function signedBytes({ id, type, sender, timestamp, data }: Omit<Envelope, 'sig'>): Uint8Array {
   const [first, second, third] = [id, type, sender].map((text) => JSON.stringify(text));
   return Buffer.from(
     `{"id":${first},"type":${second},"sender":${third},"timestamp":${timestamp},"data":${canonicalJson(data)}}`

@@ -17,7 +17,7 @@ export interface Standing {
 }
 
 /** The `data` of a HEARTBEAT: that of a handshake has a challenge, and an answer once it knows the other's. */
-export interface HeartbeatData extends Standing {
+interface HeartbeatData extends Standing {
   /** 64 hex digits, drawn for one socket. */
   readonly challenge?: string;
   /** Signature over the other's challenge, 128 hex digits. */

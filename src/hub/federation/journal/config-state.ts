@@ -4,7 +4,7 @@ import type { Operation } from '../consensus/messages.ts';
 import type { StateMachine } from './journal.ts';
 
 /** One parameter's new value; null removes it. */
-export interface ConfigChange {
+interface ConfigChange {
   readonly coin: string;
   readonly network: string;
   readonly module: string;

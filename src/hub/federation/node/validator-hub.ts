@@ -12,13 +12,13 @@ import type { Journal } from '../journal/journal.ts';
 import { packed, readHeard } from './wire.ts';
 
 /** Connections to the other hubs. */
-export interface Gossip {
+interface Gossip {
   publish(type: string, data: Readonly<Record<string, unknown>>): void;
   sendTo(to: string, type: string, data: Readonly<Record<string, unknown>>): void;
 }
 
 /** All that a hub in validator mode is told. */
-export interface ValidatorOptions {
+interface ValidatorOptions {
   readonly key: SigningKey;
   /** Id of the set, 64 hex digits. */
   readonly set: string;

@@ -2,7 +2,7 @@ import { type Connection, rows } from '../../../db/connection.ts';
 import { lastPrices } from './prices.ts';
 
 /** Whose prices are asked for; times in epoch seconds. */
-export interface FeePricesAsked {
+interface FeePricesAsked {
   readonly gasTick: string;
   /** Ticker of the coin. */
   readonly chain: string;
@@ -14,7 +14,7 @@ export interface FeePricesAsked {
 }
 
 /** Prices in USD as decimals; null where none is known. */
-export interface FeePrices {
+interface FeePrices {
   readonly gasTokenUsd: string | null;
   readonly coinUsd: string | null;
 }

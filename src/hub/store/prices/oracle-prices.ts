@@ -23,7 +23,7 @@ export interface OraclePrice extends SqlRow {
 }
 
 /** What an indexer read in a PRICE. */
-export type PushedPrice = Pick<
+type PushedPrice = Pick<
   OraclePrice,
   | 'source_address'
   | 'source_chain'
@@ -140,7 +140,7 @@ async function removePrice(
  * Decides again from when on the first two prices of a feed hold, of which another one may be the first now: by the places of their
  * actions and not by when they were told, so that a hub that was away finds the same. A row whose time changes is told anew.
  */
-export async function settleFeed(connection: Connection, feed: Feed): Promise<void> {
+async function settleFeed(connection: Connection, feed: Feed): Promise<void> {
   const first = await rows<Known & Record<string, unknown>>(
     connection,
     `SELECT ${ORACLE_COLUMNS}, ${RANK} FROM oracle_prices WHERE ${OF_FEED} ORDER BY action_index LIMIT 2`,

@@ -27,7 +27,7 @@ export interface PriceSnapshot extends SqlRow {
 }
 
 /** The same with what it rests on, as methods answer with it. */
-export interface JudgedSnapshot extends PriceSnapshot {
+interface JudgedSnapshot extends PriceSnapshot {
   /** Sources whose prices the round's hub took the median of; null for rounds that validators signed. */
   readonly sources: number | null;
   /** By how many percent of the price the source that is furthest off differs from it. */
@@ -41,14 +41,14 @@ export interface JudgedSnapshot extends PriceSnapshot {
 }
 
 /** What an indexer found in a block; the id and the times come from here. */
-export type PushedSnapshots = {
+type PushedSnapshots = {
   readonly [K in 'round_number' | 'block_timestamp' | 'validator_count' | 'push_generation']: number;
 } & Pick<PriceSnapshot, 'source_chain' | 'source_action_index' | 'reference_block' | 'consensus_proof'> & {
     readonly pairs: readonly PairPrice[];
   };
 
 /** The price of one pair in a round. */
-export interface PairPrice {
+interface PairPrice {
   readonly pair: string;
   readonly price: string;
   /** Default: finalized. */

@@ -5,7 +5,7 @@ import { replaceRound } from './prices.ts';
 import type { StreamedTable } from './streamed-tables.ts';
 
 /** What an indexer takes back after a reorg: rows of a chain's actions that an older generation told. */
-export interface Retraction {
+interface Retraction {
   readonly chain: string;
   readonly from: number;
   /** The last action; null: all from the first one on. */

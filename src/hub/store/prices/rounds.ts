@@ -7,7 +7,7 @@ import { insertSignedRound } from './prices.ts';
 import type { Outcome } from './ranks.ts';
 
 /** A round as an indexer pushes it. */
-export interface SignedRound extends PriceRound {
+interface SignedRound extends PriceRound {
   readonly sigs: readonly Signature[];
   readonly source_chain: string;
   readonly action_index: number;

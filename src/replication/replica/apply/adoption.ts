@@ -19,7 +19,7 @@ import { deleteSpan } from './rollback.ts';
 const CONTROL_KEYS = { sync_meta: 'block_index', merkle_epochs: 'epoch' } as const;
 
 /** The heights of a database that another client made; each of them is there once. */
-export interface ForeignHeights {
+interface ForeignHeights {
   readonly lowest: number;
   readonly tip: number;
 }
@@ -82,7 +82,7 @@ function checkControl(own: TypedTable | undefined, column: string): void {
 }
 
 /** Takes over a database that passed all checks. */
-export interface Takeover extends ForeignHeights {
+interface Takeover extends ForeignHeights {
   /** Blocks above it are taken away, to be fetched again. */
   readonly height: number;
   readonly epochSize: number;

@@ -13,7 +13,7 @@ import type { WriterContext } from './block-writer.ts';
 import { cutJournal, type JournalGroup, readGroupsAbove, readSteps, type UndoStep } from './undo-journal.ts';
 
 /** The plan of a rollback to a height: the groups to undo, and where it ends; null when the journal does not reach. */
-export interface RollbackPlan {
+interface RollbackPlan {
   readonly groups: readonly JournalGroup[];
   readonly height: number;
 }

@@ -30,7 +30,7 @@ const OVERLAP_ROWS = 200_000;
 const CAUGHT_UP = /No data available after block/;
 
 /** What a since-snapshot is applied for. */
-export interface SinceKind {
+interface SinceKind {
   /** After a rollback or an adoption: with whole tables. */
   readonly isWhole: boolean;
   /** After a rollback the chain is shorter than it was: no group sends again what the orphaned ones had sent. */

@@ -33,7 +33,7 @@ export interface RangeSource {
 }
 
 /** The snapshot that an answer was read in, and its key. */
-export type DigestHead = DigestKey;
+type DigestHead = DigestKey;
 
 /** The source answered from another block, schema or key than its first answer, so its answers cannot be compared. */
 export class SourceMoved extends Error {

@@ -3,7 +3,7 @@ import type { TypedTable } from '../../../wire/data/schema.ts';
 import { type ReplicaSchema, travels } from './schema.ts';
 
 /** Rows of a table that refer to rows which are not there. */
-export interface Unresolved {
+interface Unresolved {
   readonly table: string;
   readonly parent: string;
   readonly count: number;

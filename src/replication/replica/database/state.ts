@@ -26,7 +26,7 @@ export interface AsOf {
 }
 
 /** The position of a comparison that goes table by table: large ones first, each as it was at a block of its own. */
-export interface ComparedTables {
+interface ComparedTables {
   readonly source: string;
   readonly fingerprint: string | null;
   /** Where the replica stood when the first of them was compared, and when that was. */

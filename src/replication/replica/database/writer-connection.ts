@@ -11,7 +11,7 @@ const PING_MS = 60_000;
 /** How long a statement that a dead predecessor left running may keep the lock. */
 const LOCK_PATIENCE_S = 10;
 
-export interface WriterOptions {
+interface WriterOptions {
   readonly generation: number;
   readonly lockPatienceS?: number;
   /** Called with the reason of the wait while another client holds the lock, then with null. */

@@ -15,7 +15,7 @@ export interface NamedBlock {
 }
 
 /** The hashes of the block that live blocks follow. */
-export interface PreviousBlock {
+interface PreviousBlock {
   /** By the source; null where it names no previous hash. */
   readonly told: BlockHashes | null;
   /** By the marker. */
@@ -23,7 +23,7 @@ export interface PreviousBlock {
 }
 
 /** The written blocks, as their source names them. */
-export interface WrittenSpan extends Span {
+interface WrittenSpan extends Span {
   readonly hashes: BlockHashes;
   /** Live blocks: the block before them. Absent: it is not compared. */
   readonly previous?: PreviousBlock;

@@ -20,7 +20,7 @@ export interface HashReport {
   readonly hash: string;
 }
 
-export interface SourceListenerOptions {
+interface SourceListenerOptions {
   readonly client: SourceClient;
   /** Asks the source who it is, unless that is known: two names of one source are heard as one. */
   readonly identify: (signal: AbortSignal) => Promise<void>;

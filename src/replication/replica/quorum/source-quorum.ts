@@ -27,7 +27,7 @@ export type Verdict = 'agreed' | 'other' | 'untold' | 'halted';
 type Decision = { readonly agreed: string } | 'untold' | 'halted';
 
 /** What the source that is followed says of a block of the replica. */
-export interface FollowedReport {
+interface FollowedReport {
   readonly said: BlockHashes | null;
   readonly hasBlock: boolean;
 }

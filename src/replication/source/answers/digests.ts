@@ -24,7 +24,7 @@ import {
 } from './digest-passes.ts';
 
 /** What is asked of the feed. */
-export interface DigestFeed extends TipFeed {
+interface DigestFeed extends TipFeed {
   /** Whether a table still equals what was broadcast of it. */
   readonly isSettled: SettledCheck;
 }

@@ -23,7 +23,7 @@ const ARRIVAL_MS = 2_000;
 /** A server without what it takes is looked at again after this long. */
 const LOOK_AGAIN_MS = 5_000;
 
-export interface BinlogChangesOptions {
+interface BinlogChangesOptions {
   readonly mode: BinlogMode;
   readonly coordinates: DatabaseCoordinates;
   readonly log: Logger;

@@ -26,7 +26,7 @@ export interface ServerPosition extends BinlogPosition {
 const START_TOLERANCE_S = 1;
 
 /** Returns whether a server's process is the same at two positions. */
-export function isOfOneProcess(one: ServerPosition, other: ServerPosition): boolean {
+function isOfOneProcess(one: ServerPosition, other: ServerPosition): boolean {
   if (one.started === undefined || other.started === undefined) return false;
   return Math.abs(one.started - other.started) <= START_TOLERANCE_S;
 }
@@ -53,7 +53,7 @@ function numbered(file: string): { readonly base: string; readonly number: numbe
 }
 
 /** What a server says of its log beside a snapshot. */
-export interface LogState {
+interface LogState {
   /** It holds every transaction before the position and none after it. Null: the server writes no log, or is no MariaDB. */
   readonly at: ServerPosition | null;
   /** Why the log does not name every row that changes, with the remedy; null when it does. */

@@ -1,5 +1,5 @@
 /** The tables that a statement in the binary log may have changed; `all` where its text does not say. */
-export type StatementTables = ReadonlySet<string> | 'all';
+type StatementTables = ReadonlySet<string> | 'all';
 
 /** Statements that only begin, divide or end a transaction. */
 const CONTROL =

@@ -14,7 +14,7 @@ import type { TouchedKeys } from './touch-rules.ts';
 const MAX_WHOLE_ROWS = 2_000_000;
 
 /** The rows of a group, and the state of its tables. */
-export interface GroupFacts {
+interface GroupFacts {
   readonly watches: ReadonlyMap<string, TableWatch>;
   readonly facts: ReadonlyMap<string, TableFacts>;
   /** UPDATE_TIME of `blocks` as it was with the group before; null: not known. */

@@ -3,7 +3,7 @@ import type { Checksum, Value } from './checksum-map.ts';
 import type { Span } from './spans.ts';
 
 /** Parts of one table that a group sends, and their checksums afterwards. */
-export interface SentPart {
+interface SentPart {
   /** The values that `entries` covers whole. */
   readonly spans: readonly Span[];
   readonly entries: ReadonlyMap<Value, Checksum>;

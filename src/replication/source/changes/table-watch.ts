@@ -12,7 +12,7 @@ export const WINDOW_ROWS = 512;
 /** A table of at most this many rows is learned whole at the start; a larger one between groups. */
 export const START_ROWS = 20_000;
 /** Up to this many rows each value has its checksum. A changed table is read whole if no row of a new block explains the change. */
-export const FINE_ROWS = 200_000;
+const FINE_ROWS = 200_000;
 /** The same where each value names one row and rows have no block: some 26 MB. */
 const SINGLE_ROWS = 2_000_000;
 /** Values under one checksum where they are not known one by one. */

@@ -3,7 +3,7 @@ import type { TablePlan } from '../../tables/classify.ts';
 import HINTS from '../../tables/topology-hints.json' with { type: 'json' };
 
 /** The keys in one table that rows of a block's own tables name. */
-export interface TouchRule {
+interface TouchRule {
   readonly plan: TablePlan;
   /** Columns of the key. */
   readonly key: readonly string[];

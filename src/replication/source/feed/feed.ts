@@ -35,7 +35,7 @@ const SWEEP_SHARE = 40;
 const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly data: Pick<
     SourceActorData,
     'id' | 'coordinates' | 'localTables' | 'resume' | 'binlog' | 'settleBudgetMs' | 'compatibleClients'
@@ -72,7 +72,7 @@ export interface FeedOptions {
 }
 
 /** What a poll found. */
-export type PollResult = 'same' | 'blocks' | 'fork';
+type PollResult = 'same' | 'blocks' | 'fork';
 
 /** Turns what happens in one authoritative database into messages, in order, without a gap and without a repeat. */
 export class SourceFeed {

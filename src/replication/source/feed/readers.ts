@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SnapshotChecksums } from '../reading/snapshot-checksums.ts';
 
-export interface ReadersOptions {
+interface ReadersOptions {
   /** The last broadcast height; null before the feed has started. */
   readonly height: () => number | null;
   /** Reckons with what readers stand on. */

@@ -24,7 +24,7 @@ const FIRST_ROWS = 1_000;
 const LEAST_ROWS = 16;
 const MOST_ROWS = 8_000;
 
-export interface SettlerOptions {
+interface SettlerOptions {
   readonly log: Logger;
   /** Reads on the connection by which groups are read. */
   readonly read: <T>(work: (connection: Connection) => Promise<T>) => Promise<T>;

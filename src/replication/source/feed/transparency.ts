@@ -47,7 +47,7 @@ const BACKFILL_BLOCKS = 2_000;
 const BACKFILL_EPOCHS = 50;
 const COMMIT_RETRY_MS = 1_000;
 
-export interface TransparencyOptions {
+interface TransparencyOptions {
   readonly data: Pick<
     SourceActorData,
     'id' | 'coordinates' | 'readOnly' | 'epochSize' | 'stateDirectory' | 'localTables'

@@ -13,7 +13,7 @@ import { readHighestId } from './lookup-reader.ts';
 const COMPARED_ROWS = 4_096;
 
 /** A part of one table as a snapshot saw it. */
-export interface TableChecksums {
+interface TableChecksums {
   /** Lowest value; null: the whole table, NULL included. */
   readonly from: number | null;
   /** Highest value; null: no bound. */

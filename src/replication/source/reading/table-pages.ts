@@ -9,7 +9,7 @@ import type { SourceLayout } from '../../tables/source-layout.ts';
 const STEP_ROWS = 2_000;
 
 /** The limits of a page. */
-export interface PageOrder {
+interface PageOrder {
   readonly table: string;
   readonly afterId: number | string | null;
   readonly limit: number;

@@ -18,7 +18,7 @@ export interface PassStep {
   readonly isLast: boolean;
 }
 
-export interface PassOptions {
+interface PassOptions {
   /** Rows of one step. */
   readonly stepRows: number;
   /** Where a large table is begun: at its newest row, or below those that every group reads. */

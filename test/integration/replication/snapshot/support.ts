@@ -47,7 +47,7 @@ export interface SnapshotBody {
   readonly older_rows?: WireRows;
 }
 
-export interface Built {
+interface Built {
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   readonly body: SnapshotBody;

@@ -31,8 +31,10 @@ export interface OutputRow {
   readonly address: string;
   /** Base units. */
   readonly amount: bigint;
-  /** Set for an output that is stored only if a dispenser is open at its address. */
+  /** Set for an output that may pay a dispenser: without an action it is stored only if one is open at its address. */
   readonly isPayment?: true;
+  /** Set beside isPayment for an output that its action needs. */
+  readonly isNeeded?: true;
 }
 
 /** A fact about a transaction for auditors. It becomes an event of its block. */

@@ -198,8 +198,11 @@ function relevantOutputs(
     const address = addressOf(script, addresses);
     if (address === undefined) return [];
     const isNeeded = isPaying || (action !== '' && address === feeAddress) || oracles.includes(address);
-    if (isNeeded) return [{ vout, address, amount }];
-    return wanted.has(markOf(script)) ? [{ vout, address, amount, isPayment: true as const }] : [];
+    const isPayment = wanted.has(markOf(script));
+    if (!isNeeded && !isPayment) return [];
+    // Both may be true: where the action is refused, what is left of it is a payment.
+    const marks = isPayment ? { isPayment, ...(isNeeded ? { isNeeded } : {}) } : {};
+    return [{ vout, address, amount, ...marks }];
   });
 }
 

@@ -65,8 +65,8 @@ export class DispenserWriter {
           if (isLost) findings.push({ code: 'PAYER_UNKNOWN', hash, reason: PAYER_UNKNOWN, height });
           continue;
         }
-        const outputs = transaction.outputs.filter(({ isPayment, address, amount }) => {
-          return isPayment ? data === '' && book.take(address, amount) : true;
+        const outputs = transaction.outputs.filter(({ isPayment, isNeeded, address, amount }) => {
+          return data === '' && isPayment ? book.take(address, amount) : isNeeded || !isPayment;
         });
         if (data === '' && outputs.length === 0) continue;
         const row = { ...transaction, outputs, height, txIndex: first + transactions.length };

@@ -183,6 +183,18 @@ test('who pays to a script that is looked for has a row, also without text, with
   );
 });
 
+test('an output that a refused action needs is a payment where a dispenser may be', async () => {
+  const till = keyScript('77');
+  const bare = transaction({ outputs: [output(Buffer.concat([writePush(KEY), Buffer.from('ac', 'hex')]))] });
+  const outputs = [say(bare.txid, 'COINPAY|0|1'), output(till, 5n), output(keyScript('cc'))];
+  const refused = transaction({ inputs: [spend(bare.txid)], outputs });
+  const { transactions } = await decode([refused], [bare], RULES, 7, [till]);
+  assert.deepEqual(
+    transactions.map(({ data, outputs: kept }) => [data, kept.map(({ vout }) => vout)]),
+    [['', [1]]]
+  );
+});
+
 /** The script that holds one chunk and pays to a key's hash. */
 const chunkScript = (chunk: Buffer) =>
   Buffer.concat([writePush(chunk), Buffer.from([0x75]), payTo({ kind: 'keyHash', bytes: hash160(KEY) })]);

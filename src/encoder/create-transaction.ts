@@ -7,6 +7,7 @@ import { addressOf } from '../coin/script/address.ts';
 import { PlatformError } from '../errors.ts';
 import { type NodeCoins, unusable } from './coins.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
+import { compressFile, type FileCompression } from './file-compression.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
 import { refuseOldSpellings } from './old-spellings.ts';
 import {
@@ -72,6 +73,8 @@ export interface Created {
   readonly carrierScripts?: readonly string[];
   /** Parameters for `create_envelope_cancel_tx`. */
   readonly envelope?: Envelope;
+  /** Where bytes stand beside the action. */
+  readonly compression?: FileCompression;
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
 
@@ -103,7 +106,13 @@ const TWO_STEPS: readonly TwoStepEncoding[] = ['P2WSH', 'P2SH', 'TAPROOT'];
  * @throws {PlatformError} REQUEST_INVALID, ENCODING_UNAVAILABLE, COINS_INSUFFICIENT, COIN_UNUSABLE, RESERVATIONS_FULL,
  *   NODE_UNREACHABLE, NODE_REFUSED, SELF_CHECK_FAILED; then nothing stays reserved
  */
-export async function createTransaction(request: CreateRequest, deps: EncoderDeps, holder: string): Promise<Created> {
+export async function createTransaction(asked: CreateRequest, deps: EncoderDeps, holder: string): Promise<Created> {
+  const { request, compression } = await compressFile(asked);
+  const created = await buildTransaction(request, deps, holder);
+  return compression ? { ...created, compression } : created;
+}
+
+async function buildTransaction(request: CreateRequest, deps: EncoderDeps, holder: string): Promise<Created> {
   const policy = await deps.policy.read();
   const funding = await readFunding(request, deps.coins);
   if (funding) return await createReveal(request, funding, deps, policy);
@@ -281,7 +290,7 @@ function requestWarnings(
   policy: NodePolicy,
   { replacesByDefault }: Pick<ChainNetwork, 'replacesByDefault'>
 ): readonly Warning[] {
-  const { compress, options, fee, feePerKb, rbf } = request;
+  const { options, fee, feePerKb, rbf } = request;
   const hasScripts = encoding === 'P2WSH' || encoding === 'P2SH';
   const isGuess = fee === undefined && feePerKb === undefined && policy.source === 'relay fee';
   return [
@@ -290,8 +299,7 @@ function requestWarnings(
     ...(isGuess ? (['NO_FEE_ESTIMATE'] as const) : []),
     ...(rbf ? (['KEEP_FIRST_INPUT'] as const) : []),
     ...(rbf && !replacesByDefault ? (['NODES_REPLACE_NOTHING'] as const) : []),
-    ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : []),
-    ...(compress ? (['NOT_COMPRESSED'] as const) : [])
+    ...(hasScripts && !options?.signerSupportsScripts ? (['SIGNER_NEEDS_SCRIPTS'] as const) : [])
   ];
 }
 

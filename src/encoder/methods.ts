@@ -79,6 +79,17 @@ const CreatedSchema = Type.Object({
       { description: 'for create_envelope_cancel_tx' }
     )
   ),
+  compression: Type.Optional(
+    Type.Object(
+      {
+        compressed: Type.Boolean(),
+        rawLength: Type.Integer({ description: 'bytes of rawData' }),
+        storedLength: Type.Integer({ description: 'bytes that the transaction carries' }),
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'why they are stored as they are' })
+      },
+      { description: 'where rawData stands beside the action' }
+    )
+  ),
   warnings: Type.Optional(Type.Array(WarningSchema))
 });
 /** The result of `health`. */

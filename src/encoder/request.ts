@@ -108,7 +108,9 @@ export const CreateParams = Type.Object({
   rbf: Type.Optional(Type.Boolean({ description: 'a later transaction may replace it' })),
   change: Type.Optional(ADDRESS),
   compress: Type.Optional(
-    Type.Boolean({ description: 'changes nothing, with a warning: payloads have no compressed form' })
+    Type.Boolean({
+      description: 'whether the bytes of a FILE are deflated where that is shorter; true when absent'
+    })
   ),
   request_id: Type.Optional(REQUEST_ID),
   p2shHash: Type.Optional(

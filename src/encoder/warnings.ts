@@ -19,8 +19,7 @@ const WARNINGS = {
   NOT_REPLACEABLE:
     'the transaction did not say that it may be replaced: only nodes that replace any transaction take another',
   REVEAL_ANEW:
-    'the replacement has another id: a second transaction that spends from it is built anew, by create_tx with the signed replacement in p2shHex',
-  NOT_COMPRESSED: 'compress changes nothing: decoders read no compressed payloads'
+    'the replacement has another id: a second transaction that spends from it is built anew, by create_tx with the signed replacement in p2shHex'
 } as const;
 /** A code of `WARNINGS`. */
 type WarningCode = keyof typeof WARNINGS;

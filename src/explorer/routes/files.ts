@@ -19,7 +19,7 @@ const HEADERS = {
 const DOC: RouteDoc = {
   tag: 'Actions',
   mediaType: 'application/octet-stream',
-  summary: 'Sends the bytes of a file as they stand on the chain; those of a gated one are encrypted',
+  summary: 'Sends the bytes of a file, inflated where the chain has them deflated; those of a gated one are encrypted',
   statuses: [400, 404, 429, 503]
 };
 
@@ -48,9 +48,9 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply, { coins, r
     ...{ method: 'file_raw', query, parameters: {}, page: 1, limit: 1, order: 'desc', format: 'json' }
   };
   const { body } = await reads.take(coin, request, () => coin.read(question));
-  const { type, isGated, bytes } = JSON.parse(body) as { type: string | null; isGated: boolean; bytes: string };
-  const isSafe = !isGated && type !== null && SAFE_TYPES.test(type);
+  const { type, form, bytes } = JSON.parse(body) as { type: string | null; form: string; bytes: string };
+  const isSafe = form === 'whole' && type !== null && SAFE_TYPES.test(type);
   reply.headers(HEADERS).header('content-type', isSafe ? type : ANY_BYTES);
-  if (isGated) reply.header('x-xchain-stored-form', 'encrypted (gated)');
+  if (form !== 'whole') reply.header('x-xchain-stored-form', form === 'encrypted' ? 'encrypted (gated)' : form);
   return reply.send(Buffer.from(bytes, 'base64'));
 }

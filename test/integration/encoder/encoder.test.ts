@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Transaction } from '@scure/btc-signer/transaction.js';
+import { decodeBlock } from '../../../lab/loop/decode.ts';
 import { runLoop } from '../../../lab/loop/run.ts';
 import { type Account, openAccounts } from '../../../lab/loop/wallet.ts';
+import { inflateFile, isDeflated } from '../../../src/coin/action/file.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
@@ -40,6 +42,12 @@ interface Created {
   readonly encoding: string;
   readonly revealPsbt?: string;
   readonly inputs: readonly Utxo[];
+  readonly compression?: {
+    readonly compressed: boolean;
+    readonly rawLength: number;
+    readonly storedLength: number;
+    readonly reason: string | null;
+  };
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }
 
@@ -353,7 +361,34 @@ test('ENCODING_UNAVAILABLE: too long for one output', async () => {
   assert.equal((await create({ data: `FILE|${'x'.repeat(80)}`, encoding: 'AUTO' })).encoding, 'P2WSH');
 });
 
-test('warnings: a reveal that needs a signer of scripts, unless the caller has one; and compress', async () => {
+test('the bytes of a FILE are deflated where that is shorter, and inflate to what they were', async () => {
+  const file = { data: 'FILE|0|notes', rawData: 'päivää '.repeat(90) };
+  const { psbt, txid, encoding, compression } = await create(file);
+  assert.equal(encoding, 'OP_RETURN', 'one transaction, in place of two');
+  const { storedLength, ...others } = compression!;
+  assert.deepEqual(others, { compressed: true, rawLength: 630, reason: null });
+  await encoder.call('broadcast_tx', { tx_hex: signPsbt(psbt, account().privateKey) });
+  const [block] = await node.mine(1);
+  const { data, rawData } = (await decodeBlock(node, block!, LOOP_NETWORK, account().address)).get(txid)!;
+  assert.deepEqual([data, rawData!.length, isDeflated(data)], ['FILE|0|notes||||||||1', storedLength, true]);
+  assert.equal(Buffer.from((await inflateFile(rawData!))!).toString('latin1'), file.rawData);
+  const reasonOf = async (more: object) => {
+    const { compression: found } = await create({ ...file, encoding: 'P2WSH', ...more });
+    return found && [found.compressed, found.rawLength - found.storedLength, found.reason];
+  };
+  for (const [reason, more] of [
+    ['not-a-file-action', { data: 'BROADCAST|0|notes' }],
+    ['gated-file', { data: `FILE|0|notes||||GATE|1|${'a'.repeat(64)}` }],
+    ['codec-already-declared', { data: 'FILE|0|notes||||||||1' }],
+    ['not-smaller', { rawData: 'short' }],
+    ['ratio-guard', { rawData: '\0'.repeat(8_000) }]
+  ] as const)
+    assert.deepEqual(await reasonOf({ ...more, compress: true }), [false, 0, reason]);
+  assert.equal(await reasonOf({ compress: false }), undefined);
+  assert.equal(await reasonOf({ rawData: null }), undefined);
+});
+
+test('warnings: a reveal that needs a signer of scripts, unless the caller has one', async () => {
   const codesOf = async (more: object) => {
     const { warnings = [] } = await create({ data: `FILE|${'x'.repeat(80)}`, feePerKb: 1_000, ...more });
     return warnings.map(({ code, message }) => (code === 'SIGNER_NEEDS_SCRIPTS' ? message : code));
@@ -362,7 +397,6 @@ test('warnings: a reveal that needs a signer of scripts, unless the caller has o
   assert.match(scripts!, /options.signerSupportsScripts: false/);
   assert.deepEqual(others, []);
   assert.deepEqual(await codesOf({ options: { signerSupportsScripts: true } }), []);
-  assert.deepEqual(await codesOf({ data: 'FILE|x', compress: true }), ['NOT_COMPRESSED']);
   const legacy = { pubkey: accounts[0]!.address, compressedPubKey: accounts[0]!.publicKey, encoding: 'P2SH' };
   assert.deepEqual(await codesOf(legacy), [scripts, 'REVEAL_NEEDED']);
 });

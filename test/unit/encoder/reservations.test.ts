@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { encoderVariables } from '../../../src/config/services/encoder.ts';
 import { Reservations } from '../../../src/encoder/reservations.ts';
 
 const coin = (vout: number) => ({ txid: 'ab'.repeat(32), vout });
@@ -12,6 +13,10 @@ const open = (limits: Partial<ConstructorParameters<typeof Reservations>[0]> = {
     holders: (...vouts: number[]) => vouts.map((vout) => reservations.of(coin(vout))?.holder)
   };
 };
+
+test('coins that the encoder chose are reserved for five minutes, as encoders in use do', () => {
+  assert.equal(encoderVariables.ENCODER_RESERVATION_MS.fallback, 300_000);
+});
 
 test('a reserved coin is taken until its time is over or its holder releases it', () => {
   const { clock, reservations, holders } = open();

@@ -1,3 +1,4 @@
+import { FILE_FORMAT } from '../../../coin/action/file.ts';
 import { formatAmount, parseTokenAmount } from '../../../consensus/amount.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
@@ -55,7 +56,7 @@ const gated = (status: string, fails: (file: File, step: Step) => boolean): Chec
 export const FILE = defineAction<File>({
   name: 'FILE',
   table: 'files',
-  formats: { 0: 'NAME|TYPE|TITLE|MEMO|GATE_TICKER|ENCRYPTION_METHOD|KEY_HASH|GATE_MIN_AMOUNT|COMPRESSION' },
+  formats: { 0: FILE_FORMAT },
   read,
   checks: [
     sourceSleeps,

@@ -16,10 +16,19 @@ interface Frame {
 }
 
 /** What clients in use read of frames: of all, and of the data of each type. */
-const { every: EVERY, frames } = readFacts<{
+const {
+  every: EVERY,
+  frames,
+  snapshots: SNAPSHOTS
+} = readFacts<{
   readonly every: string;
   readonly frames: Readonly<Record<string, string>>;
+  /** Of SNAPSHOT by its channel. */
+  readonly snapshots: Readonly<Record<string, string>>;
 }>('websocket');
+const MARKET = readFacts<{ readonly paths: Readonly<Record<string, { readonly fields: string }>> }>('explorer').paths[
+  '/market/{TICK1}/{TICK2}'
+]!.fields;
 const FRAMES: typeof frames = { ...frames, ...OWN_FRAMES };
 
 let explored: Awaited<ReturnType<typeof createExplored>>;
@@ -30,14 +39,16 @@ before(async () => {
 });
 after(() => explored.store.close());
 
-async function connect(t: TestContext) {
+async function connect(t: TestContext, fields: 'all' | 'some' = 'all') {
   const socket = new WebSocket(`ws://127.0.0.1:${explorer.port}/RBTC/api/websocket`);
   const frames: Frame[] = [];
   socket.on('message', (data) => frames.push(JSON.parse(String(data)) as Frame));
   t.after(() => {
     socket.terminate();
-    for (const frame of frames) {
-      const faults = [...faultsOf(frame, EVERY), ...faultsOf(frame.data, FRAMES[frame.type] ?? `${frame.type}:known!`)];
+    for (const frame of fields === 'all' ? frames : []) {
+      const { type, data } = frame;
+      const more = type === 'SNAPSHOT' ? (SNAPSHOTS[String(data['channel'])] ?? '') : '';
+      const faults = [...faultsOf(frame, EVERY), ...faultsOf(data, `${FRAMES[type] ?? `${type}:known!`} ${more}`)];
       assert.deepEqual(faults, [], JSON.stringify(frame));
     }
   });
@@ -59,11 +70,31 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   assert.deepEqual(faultsOf(welcome, 'chain:text! network:text!'), []);
   client.send({ action: 'ping', id: 1 });
   assert.equal((await client.until('pong')).id, 1);
-  client.send({ action: 'subscribe', id: 2, channels: ['blocks', 'actions', 'mempool', 'network', 'attestation'] });
+  const whole = ['blocks', 'actions', 'mempool', 'network', 'attestation'];
+  client.send({
+    action: 'subscribe',
+    id: 2,
+    channels: whole,
+    params: { ticks: ['TOKA'], types: null, snapshot: true }
+  });
+  for (const channel of whole) {
+    const { data } = await client.until('SUBSCRIBED', (frame) => frame.data['channel'] === channel);
+    assert.deepEqual(data['ignored_filters'], ['ticks'], channel);
+  }
+  for (const channel of ['blocks', 'network'])
+    await client.until('SNAPSHOT', ({ data }) => data['channel'] === channel);
+  const brief = await connect(t, 'some');
+  brief.send({ action: 'subscribe', channels: ['blocks'], params: { once: true, fields: ['block_index'] } });
+  await brief.until('SUBSCRIBED');
   client.send({ action: 'subscribe', id: 3, channels: ['address'], params: { addresses: ['A', 'B'], snapshot: true } });
   client.send({ action: 'subscribe', channels: ['token'], params: { tick: 'TOKA' } });
   client.send({ action: 'subscribe', channels: ['market'], params: { pairs: [['TOKA', 'TOKB']], snapshot: true } });
-  client.send({ action: 'subscribe', channels: ['dispenser', 'bet_feed'], params: { action_index: '7' } });
+  const [oldest] = await sql(explored.indexer, 'SELECT MIN(dispenser_action_index) AS at FROM dispenser_statuses');
+  client.send({
+    action: 'subscribe',
+    channels: ['dispenser', 'bet_feed'],
+    params: { action_index: String(oldest!['at']) }
+  });
   await client.until('SNAPSHOT', ({ data }) => data['channel'] === 'market');
   client.send({ action: 'list_subscriptions', id: 'x' });
   const list = await client.until('SUBSCRIPTION_LIST');
@@ -79,6 +110,10 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   assert.deepEqual(faultsOf(block.data, 'block_hash:text! block_time:int!'), []);
   await client.until('NEW_ACTION', ({ data }) => data['block_index'] === String(tip));
   await client.until('NETWORK_STATS');
+  const market = await client.until('MARKET_UPDATE');
+  assert.deepEqual(faultsOf(market.data, MARKET), []);
+  assert.deepEqual(Object.keys((await brief.until('NEW_BLOCK')).data), ['block_index']);
+  assert.equal((await brief.until('UNSUBSCRIBED')).data['reason'], 'once');
   client.send({ action: 'unsubscribe', channels: ['actions'] });
   await client.until('UNSUBSCRIBED');
 });
@@ -100,7 +135,10 @@ test('what becomes of orders and payments is told by frames of their own, which 
     ['A', 'ISSUE|0|LIFE|||||10'],
     ['A', 'ORDER|0|BTC|LIFE|4|0|BTC||0.4'],
     ['B', 'ORDER|0|BTC||0.4|0|BTC|LIFE|4'],
-    ['A', `ORDER|0|BTC|LIFE|1|0|BTC|TOKA|900|||${time + 3_601}`]
+    ['A', `ORDER|0|BTC|LIFE|1|0|BTC|TOKA|900|||${time + 3_601}`],
+    ['A', `SWAP|0|BTC|LIFE|1|0|BTC|TOKA|900|||${time + 3_601}`],
+    ['A', `DISPENSER|0|BTC|LIFE|1|0|1|BTC||0.01|||||${time + 3_601}`],
+    ['A', 'DISPENSER|0|BTC|LIFE|1|0|1|BTC||0.02']
   ].map(([source, data]) => ({ source, data }));
   await explored.store.addBlocks([block(1, offers) as never]);
   const match = await newest('order_matches');
@@ -112,7 +150,17 @@ test('what becomes of orders and payments is told by frames of their own, which 
     ...{ payer_address: 'B', payee_address: 'A', coin_amount: '0.4' }
   });
   const outputs = [{ vout: 0, address: 'A', amount: 4n * 10n ** 17n }];
-  await explored.store.addBlocks([block(2, [{ source: 'B', data: `COINPAY|0|${match}`, outputs }]) as never]);
+  const dispenser = await newest('dispensers');
+  all.send({ action: 'subscribe', channels: ['dispenser'], params: { action_index: dispenser, snapshot: true } });
+  await all.until('SNAPSHOT', ({ data }) => data['action_index'] === dispenser && data['status'] === 'open');
+  const acts = [
+    { source: 'B', data: `COINPAY|0|${match}`, outputs },
+    { source: 'A', data: `DISPENSER|1|${dispenser}|` },
+    { source: 'A', data: 'ORDER|0|BTC|LIFE|1|0|BTC||0.1' },
+    { source: 'B', data: 'ORDER|0|BTC||0.1|0|BTC|LIFE|1' }
+  ];
+  await explored.store.addBlocks([block(2, acts) as never]);
+  await all.until('DISPENSER_UPDATE', ({ data }) => data['status'] === 'cancelling');
   const paid = await all.until('COINPAY_FULFILLED');
   assert.deepEqual(faultsOf(paid.data, 'tx_hash:hash! source:text! status:text!'), []);
   assert.equal(paid.data['action_index'], await newest('coinpays'));
@@ -120,6 +168,13 @@ test('what becomes of orders and payments is told by frames of their own, which 
   await explored.store.addBlocks(later as never); // times are medians of blocks
   const expired = await all.until('ORDER_EXPIRED');
   assert.deepEqual([expired.data['action_index'], expired.data['status']], [await newest('order_expires'), 'expired']);
+  for (const [type, table] of [
+    ['SWAP_EXPIRED', 'swap_expires'],
+    ['DISPENSER_EXPIRED', 'dispenser_expires'],
+    ['DISPENSER_CLOSED', 'dispenser_closes'],
+    ['COINPAY_EXPIRED', 'coinpay_expires']
+  ] as const)
+    assert.equal((await all.until(type)).data['action_index'], await newest(table), type);
   assert.deepEqual((await some.until('ORDER_EXPIRED')).data, expired.data);
   assert.deepEqual(
     some.frames.map(({ type }) => type),
@@ -128,9 +183,10 @@ test('what becomes of orders and payments is told by frames of their own, which 
   for (const client of [all, some]) client.socket.terminate();
 });
 
-/** Returns the newest action of a table. */
+/** Returns the newest action of a table; of those with a status, the newest that was taken. */
 async function newest(table: string): Promise<string> {
-  const [row] = await sql(explored.indexer, `SELECT MAX(action_index) AS at FROM ${table}`);
+  const taken = "status_id IN (SELECT id FROM index_statuses WHERE status NOT LIKE 'invalid%')";
+  const [row] = await sql(explored.indexer, `SELECT MAX(action_index) AS at FROM ${table} WHERE ${taken}`);
   return String(row!['at']);
 }
 
@@ -189,7 +245,13 @@ test('what is wrong is an error frame with a code, and the connection stays; an 
   assert.equal(client.socket.readyState, WebSocket.OPEN);
   const crowd = await Promise.all(Array.from({ length: 4 }, () => connect(t)));
   for (const each of crowd) await each.until('WELCOME');
-  const sixth = new WebSocket(`ws://127.0.0.1:${explorer.port}/RBTC/api/websocket`);
-  const [code] = (await once(sixth, 'close')) as [number];
-  assert.equal(code, 1008);
+  for (const [coin, status] of [
+    ['RBTC', 429],
+    ['XYZ', 400]
+  ] as const) {
+    const refused = new WebSocket(`ws://127.0.0.1:${explorer.port}/${coin}/api/websocket`);
+    const [, { statusCode }] = (await once(refused, 'unexpected-response')) as [unknown, { statusCode: number }];
+    refused.on('error', () => undefined).terminate();
+    assert.equal(statusCode, status, coin);
+  }
 });

@@ -117,5 +117,5 @@ export async function serveChannels(t: TestContext, chain: MemoryChain) {
     }
     return { socket, frames, until, send };
   };
-  return { budget, follow };
+  return { budget, follow, stop: () => stream.close() };
 }

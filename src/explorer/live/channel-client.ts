@@ -35,7 +35,8 @@ export class ChannelClient {
   readonly subscriber: StreamSubscriber;
   readonly read: Read;
   readonly #subscriptions = new Map<string, Subscription>();
-  readonly since = performance.now();
+  /** When it came, or last left a channel, in milliseconds of the process's clock. */
+  idleSince = performance.now();
   /** Settles once WELCOME is sent, which is the first frame, and what its messages cost is paid. */
   turn: Promise<void> = Promise.resolve();
   isCatchingUp = false;
@@ -78,6 +79,7 @@ export class ChannelClient {
     const subject = subscription && subjectOf(subscription);
     if (subject) this.#followed.remove(this.subscriber.address, subject);
     this.#subscriptions.delete(key);
+    this.idleSince = performance.now();
   }
 
   /** Ends all subscriptions. */

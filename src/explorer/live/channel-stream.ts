@@ -12,7 +12,7 @@ import { FLOODED, MESSAGE_LIMITS, readMessage } from './channel-messages.ts';
 import { ChannelNews } from './channel-news.ts';
 import { newestOf, type Read, readRows } from './channel-states.ts';
 import { isWanted, subjectOf } from './channel-subjects.ts';
-import { CHANNELS, ChannelFault, readSubscriptions, type Subscription, TYPES } from './channels.ts';
+import { CHANNELS, ChannelFault, ignoredFilters, readSubscriptions, type Subscription, TYPES } from './channels.ts';
 import { Followed } from './followed.ts';
 import { actionOf } from './outcomes.ts';
 
@@ -32,7 +32,7 @@ const IDLE_MS = 300_000;
 /** Actions that a client may have missed, and those that are sent again. */
 const CATCH_UP_DEPTH = 1_000;
 const CATCH_UP_EVENTS = 100;
-const CLOSE = { stop: 1001, idle: 4000, busy: 1013, many: 1008 } as const;
+const CLOSE = { stop: 1001, idle: 4000, busy: 1013 } as const;
 
 interface Connection {
   /** Under which it is counted. */
@@ -64,12 +64,17 @@ export class ChannelStream {
     ];
   }
 
+  /** Refuses an address one connection more, before the upgrade. @throws {PlatformError} RATE_LIMITED */
+  admit(address: string): void {
+    const own = [...this.#clients.keys()].filter((each) => each.address === address).length;
+    if (own < LIMITS.perAddress) return;
+    throw new PlatformError('RATE_LIMITED', { reason: `at most ${LIMITS.perAddress} connections of one address` });
+  }
+
   /** Takes a connection: WELCOME, then what it asks for. */
   take(socket: WebSocket, connection: Connection): void {
-    const own = [...this.#clients.keys()].filter((each) => each.address === connection.address).length;
     const place = placeFor(this.#clients.keys(), connection.address, MAX_CLIENTS);
-    if (own >= LIMITS.perAddress) socket.close(CLOSE.many, `at most ${LIMITS.perAddress} of one address`);
-    else if (place === null) socket.close(CLOSE.busy, 'too many connections');
+    if (place === null) socket.close(CLOSE.busy, 'too many connections');
     else {
       if (place !== 'free') {
         this.#forget(place);
@@ -187,7 +192,7 @@ export class ChannelStream {
     this.#makeRoom(client, added);
     for (const { channel, about, filters, key } of asked) {
       client.follow({ channel, about, filters, key });
-      const ignored = Object.keys(about).length === 0 ? { ignored_filters: [] } : {};
+      const ignored = Object.keys(about).length === 0 ? { ignored_filters: ignoredFilters(channel, params) } : {};
       client.send('SUBSCRIBED', { channel, ...about, filters, active_filters: filters, ...ignored }, withId(id));
     }
     const { since_action_index: since, snapshot } = Object(params) as Readonly<Record<string, unknown>>;
@@ -221,14 +226,14 @@ export class ChannelStream {
     if (!Number.isSafeInteger(since) || since < 0)
       throw new ChannelFault('INVALID_PARAMS', 'since_action_index must be an action index');
     if (client.isCatchingUp) throw new ChannelFault('CATCH_UP_IN_PROGRESS', 'one at a time');
-    const latest = Number((await newestOf(client.read))?.['action_index'] ?? 0);
-    if (latest - since > CATCH_UP_DEPTH)
-      throw new ChannelFault(
-        'CATCH_UP_TOO_OLD',
-        `at most ${CATCH_UP_DEPTH} actions back: read the others from history`
-      );
     client.isCatchingUp = true;
     try {
+      const latest = Number((await newestOf(client.read))?.['action_index'] ?? 0);
+      if (latest - since > CATCH_UP_DEPTH)
+        throw new ChannelFault(
+          'CATCH_UP_TOO_OLD',
+          `at most ${CATCH_UP_DEPTH} actions back: read the others from history`
+        );
       await this.#news.look();
       const fork = this.#news.forkSince(since);
       if (fork !== null) client.send('REORG', { block_index: String(fork) }, { catch_up: true });
@@ -259,9 +264,9 @@ export class ChannelStream {
 
   /** Ends connections that do not answer, and those that follow nothing. */
   #keepUp(): void {
-    for (const { subscriber, subscriptions, since } of this.#clients.values()) {
+    for (const { subscriber, subscriptions, idleSince } of this.#clients.values()) {
       subscriber.ping();
-      if (subscriptions.size === 0 && performance.now() - since > IDLE_MS)
+      if (subscriptions.size === 0 && performance.now() - idleSince > IDLE_MS)
         subscriber.socket.close(CLOSE.idle, 'no subscriptions');
     }
   }

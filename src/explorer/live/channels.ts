@@ -96,6 +96,21 @@ export function readSubscriptions({ channels, params }: Params): readonly Subscr
   });
 }
 
+/** Params that narrow what some channels send. */
+const NARROWING = [
+  ...['address', 'addresses', 'tick', 'ticks', 'tick1', 'tick2', 'pairs', 'action_index', 'action_indexes'],
+  ...['statuses', 'types']
+];
+/** Channels without a subject that `types` narrows. */
+const OF_TYPES: readonly string[] = ['actions', 'mempool'];
+
+/** Names the params that were sent and change nothing in a channel that is about all. */
+export function ignoredFilters(channel: string, params: unknown): readonly string[] {
+  const given = Object(params) as Params;
+  const isUsed = (name: string) => name === 'types' && OF_TYPES.includes(channel);
+  return NARROWING.filter((name) => (given[name] ?? null) !== null && !isUsed(name));
+}
+
 function readFilters({ types, fields, once }: Params): Filters {
   const words = (value: unknown, name: string): readonly string[] | null => {
     if (value === undefined || value === null) return null;

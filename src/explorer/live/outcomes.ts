@@ -28,12 +28,12 @@ export const actionOf = ({ action_index, action, tx_hash, block_index, source }:
   status: null
 });
 
-/** Returns the frames of an action: that it is there, and what it ended. A refused one ended nothing. */
+/** Returns the frames of an action: that it is there, and what it ended. A refused one ended nothing; the end of a dispenser says why. */
 export function framesOf(row: Row): readonly ActionFrame[] {
   const told = actionOf(row);
   const name = String(row['action']);
-  const isValid = (row['status'] ?? 'valid') === 'valid';
-  const type = isValid ? OUTCOMES[name] : undefined;
+  const isRefused = String(row['status'] ?? '').startsWith('invalid');
+  const type = isRefused ? undefined : OUTCOMES[name];
   const status = type?.split('_').at(-1)?.toLowerCase();
   return [
     { name, type: 'NEW_ACTION', data: told },

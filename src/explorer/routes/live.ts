@@ -4,7 +4,7 @@ import Type from 'typebox';
 import type { WebSocket } from 'ws';
 import type { AddressVersions } from '../../coin/chains.ts';
 import { canonicalAddress } from '../../coin/script/address.ts';
-import { PlatformError } from '../../errors.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { AddressReader } from '../../service/address.ts';
 import { errorHandler } from '../../service/errors.ts';
@@ -75,8 +75,9 @@ export function liveRoutes(app: FastifyInstance, deps: LiveDeps): void {
       );
     };
     const follow = (request: FastifyRequest, reply: FastifyReply) => {
-      const coin = admit(request);
+      const coin = asRequest(() => admit(request));
       const address = addressOf(request.raw);
+      channels.of(coin).admit(address);
       sockets.open(request, reply, (socket, connection) =>
         channels.of(coin).take(socket, {
           ...{ address, budget, sendBuffer: bufferOf(socket, connection) },
@@ -95,6 +96,15 @@ export function liveRoutes(app: FastifyInstance, deps: LiveDeps): void {
       plugin.get(`${base}/api/websocket`, { ...options, config: configOf(CHANNEL_DOC), schema: { params } }, follow);
     }
   });
+}
+
+/** Tells clients of channels of an unknown network what they know: that the request is wrong. */
+function asRequest(find: () => Coin): Coin {
+  try {
+    return find();
+  } catch (caught) {
+    throw hasCode(caught, 'COIN_UNKNOWN') ? new PlatformError('REQUEST_INVALID', caught.detail) : caught;
+  }
 }
 
 /** The streams of networks, made when somebody follows one, and closed with it. */

@@ -123,3 +123,39 @@ test('what has gone follows nothing: its subjects make room for others', async (
   late.send({ action: 'subscribe', ...ticks('NEW') });
   await late.until('SUBSCRIBED', ({ data }) => data['tick'] === 'NEW24');
 });
+
+test('CATCH_UP_TOO_OLD, CATCH_UP_IN_PROGRESS: what is sent again is bounded, and sent once at a time', async (t) => {
+  const chain = new MemoryChain(9);
+  const { follow } = await serveChannels(t, chain);
+  chain.add('busy', 1_500);
+  const client = await follow('client');
+  const since = (id: number, since_action_index: number) =>
+    client.send({ action: 'subscribe', id, channels: ['actions'], params: { since_action_index } });
+  since(1, 499);
+  assert.equal((await client.until('error', ({ id }) => id === 1)).data['code'], 'CATCH_UP_TOO_OLD');
+  since(2, 500);
+  since(3, 500);
+  assert.equal((await client.until('error', ({ id }) => id === 3)).data['code'], 'CATCH_UP_IN_PROGRESS');
+  await client.until('CATCH_UP_COMPLETE', ({ id }) => id === 2);
+  since(4, 1_500);
+  assert.equal((await client.until('CATCH_UP_COMPLETE', ({ id }) => id === 4)).data['events_replayed'], 0);
+});
+
+test('who follows nothing for five minutes is closed with 4000, all others with 1001 when the service stops', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const { follow, stop } = await serveChannels(t, new MemoryChain(3));
+  const idle = await follow('idle');
+  const follower = await follow('follower', { channels: ['blocks'] });
+  const now = performance.now();
+  t.mock.method(performance, 'now', () => now + 299_000);
+  const late = await follow('late', { channels: ['blocks'] });
+  late.send({ action: 'unsubscribe', channels: ['blocks'] });
+  await late.until('UNSUBSCRIBED');
+  t.mock.method(performance, 'now', () => now + 301_000);
+  const closed = once(idle.socket, 'close');
+  t.mock.timers.tick(30_000);
+  assert.deepEqual(await closed.then(([code, reason]) => [code, String(reason)]), [4000, 'no subscriptions']);
+  const ends = [follower, late].map(async ({ socket }) => ((await once(socket, 'close')) as [number])[0]);
+  stop();
+  assert.deepEqual(await Promise.all(ends), [1001, 1001]);
+});

@@ -30,7 +30,10 @@ const ProposalSchema = Type.Object({
   status: OneOf(PROPOSAL_STATES),
   voting_start: TimeSchema,
   voting_end: TimeSchema,
+  created_at: TimeSchema,
   decided_at: Nullable(TimeSchema),
+  applied_at: Nullable(TimeSchema),
+  validator_snapshot: Type.String({ description: 'JSON: who may vote' }),
   activation_block: Nullable(CountSchema),
   approvals: CountSchema,
   rejections: CountSchema
@@ -114,7 +117,7 @@ export function governanceMethods(
       result: Type.Array(
         Type.Object({
           ...{ id: CountSchema, proposal_id: ProposalId, voter_pubkey: Type.String(), vote: VoteWord },
-          ...{ signature: Nullable(Type.String()), created_at: TimeSchema }
+          ...{ signature: Nullable(Type.String()), vote_seq: CountSchema, created_at: TimeSchema }
         })
       ),
       write: false,
@@ -128,10 +131,12 @@ export function governanceMethods(
 /** Milliseconds as MariaDB prints a time, UTC. */
 const timeText = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 
+/** A change is applied as soon as it is decided. */
 function withTimes({ voting_start, voting_end, decided_at, ...proposal }: Proposal) {
+  const decided = decided_at === null ? null : timeText(decided_at);
   return {
     ...proposal,
-    ...{ voting_start: timeText(voting_start), voting_end: timeText(voting_end) },
-    decided_at: decided_at === null ? null : timeText(decided_at)
+    ...{ created_at: timeText(voting_start), voting_start: timeText(voting_start), voting_end: timeText(voting_end) },
+    ...{ decided_at: decided, applied_at: proposal.status === 'passed' ? decided : null }
   };
 }

@@ -22,6 +22,8 @@ export interface Proposal extends SqlRow {
   readonly voting_start: number;
   readonly voting_end: number;
   readonly decided_at: number | null;
+  /** JSON: who may vote. */
+  readonly validator_snapshot: string;
   /** Of Bitcoin; null when its tip is not known. */
   readonly activation_block: number | null;
   readonly approvals: number;
@@ -34,6 +36,8 @@ export interface Vote extends SqlRow {
   readonly voter_pubkey: string;
   readonly vote: 'approve' | 'reject';
   readonly signature: string | null;
+  /** Its place among all votes. */
+  readonly vote_seq: number;
   readonly created_at: string;
 }
 
@@ -65,7 +69,7 @@ const LEAST_AT_ONCE = 100;
 
 const SELECT = `SELECT id, proposal_id, proposer_pubkey, parameter, current_value, proposed_value,
        rationale, status, voting_start, voting_end, decided_at,
-       activation_block,
+       activation_block, validator_snapshot,
        (SELECT COUNT(*) FROM governance_votes v WHERE v.proposal_id = p.proposal_id AND v.vote = 'approve') AS approvals,
        (SELECT COUNT(*) FROM governance_votes v WHERE v.proposal_id = p.proposal_id AND v.vote = 'reject') AS rejections
   FROM governance_proposals p`;
@@ -115,7 +119,7 @@ export const selectVotes = (
 ): Promise<Vote[]> =>
   rows<Vote>(
     connection,
-    `SELECT id, proposal_id, voter_pubkey, vote, signature, created_at FROM governance_votes
+    `SELECT id, proposal_id, voter_pubkey, vote, signature, id AS vote_seq, created_at FROM governance_votes
      WHERE (? IS NULL OR proposal_id = ?) AND (? IS NULL OR voter_pubkey = ?) ORDER BY id LIMIT ?`,
     [proposal_id, proposal_id, voter_pubkey, voter_pubkey, limit]
   );

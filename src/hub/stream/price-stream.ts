@@ -278,7 +278,8 @@ const nowS = () => Math.floor(Date.now() / 1000);
 const rowMessage = (table: StreamedTable, row: object) =>
   JSON.stringify({ type: 'row:inserted', table, row, schema_version: SCHEMA_VERSION });
 
-const removalMessage = (removed: RemovedRows) => JSON.stringify({ type: 'row:deleted', ...removed });
+const removalMessage = (removed: RemovedRows) =>
+  JSON.stringify({ type: 'row:deleted', ...removed, schema_version: SCHEMA_VERSION });
 
 const isOpen = ({ socket }: StreamSubscriber) => socket.readyState === socket.OPEN;
 

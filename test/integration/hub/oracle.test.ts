@@ -219,7 +219,14 @@ test('a round without any price is replaced by the prices of a hub that starts a
   socket.on('message', (data) => sent.push(JSON.parse(String(data))));
   const told = await until('the removal', async () => sent.find(({ type }) => type === 'row:deleted'));
   assert.deepEqual(told, {
-    ...{ type: 'row:deleted', id: 1, table: 'price_snapshots', round_number, retraction_generation: 1 },
+    ...{
+      type: 'row:deleted',
+      id: 1,
+      table: 'price_snapshots',
+      round_number,
+      retraction_generation: 1,
+      schema_version: 4
+    },
     ...{ source_chain: null, from_action_index: null, to_action_index: null }
   });
 });

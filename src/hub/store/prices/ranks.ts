@@ -20,19 +20,24 @@ export interface Known extends SqlRow {
   readonly trusted: number;
 }
 
+/** Told to clients as those in use know it: of a generation that a reorg ended. */
+const RETRACTED = 'stale (retracted generation)';
+type Judgement = 'duplicate' | 'stale' | typeof RETRACTED;
+
 /** What a pushed row would do to the one that is stored under its name: whoever is trusted comes first, then generations. */
 export function judge(
   known: Known,
   pushed: { readonly trusted: boolean; readonly generation: number; readonly isSame: boolean }
-): 'duplicate' | 'stale' | null {
+): Judgement | null {
   if (pushed.trusted && !known.trusted) return null;
   const isRanked = pushed.trusted || !known.trusted;
   if (isRanked && pushed.generation > known.generation) return null;
-  return pushed.isSame ? 'duplicate' : 'stale';
+  if (pushed.isSame) return 'duplicate';
+  return pushed.generation < known.generation ? RETRACTED : 'stale';
 }
 
 /** What became of a push that changed nothing. */
-export const outcomeOf = (refused: 'duplicate' | 'stale', { generation }: Known): Outcome => ({ refused, generation });
+export const outcomeOf = (refused: Judgement, { generation }: Known): Outcome => ({ refused, generation });
 
 /**
  * Tells readers that a row is gone, or that another one took its place.

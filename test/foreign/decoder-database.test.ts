@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findNetwork } from '../../src/coin/find-network.ts';
+import { readDispenser } from '../../src/decoder/dispenser-action.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
+import { hasCode } from '../../src/errors.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
@@ -36,7 +38,8 @@ async function writeOwn(database: DatabaseCoordinates): Promise<void> {
     ...{ height, time: TIME + 600 * height, hash: hashOf(height), findings: [] },
     previousHash: height === 0 ? '' : hashOf(height - 1),
     transactions: acts.map(([source, data, paid], place) => ({
-      ...{ source, data, rawData: null, pubkey: null, dispensers: { opened: [], extendedTo: null } },
+      ...{ source, data, rawData: null, pubkey: null },
+      dispensers: readDispenser(data, ['BTC', 'RBTC'], NETWORK.addresses),
       hash: `${height}f${place}`.padStart(64, 'c'),
       outputs: paid ? [{ vout: 1, address: paid[0], amount: paid[1] }] : []
     }))
@@ -76,4 +79,83 @@ test('a decoder database that was made elsewhere gives the ledger that our own g
   assert.equal(ours['dispenses']?.length, 1, JSON.stringify(ours));
   const [paid] = await sql(others, 'SELECT amount FROM transaction_outputs ORDER BY tx_index LIMIT 1');
   assert.equal(paid!['amount'], '0.40000000');
+});
+
+/** What a query finds in a database of our decoder: what stands in those in use. */
+const COLUMNS: readonly (readonly [fact: string, query: string, expected: readonly string[]])[] = [
+  [
+    'transactions: fee 0, amount NULL without payment, destination the empty address',
+    'SELECT DISTINCT fee, amount, destination_id FROM transactions',
+    ['0 null 1']
+  ],
+  [
+    'dispensers: no source, no oracle, not over',
+    'SELECT source_address_id, oracle_address_id, expired_block_index FROM dispensers',
+    ['null null null']
+  ],
+  [
+    'index_transactions: the empty text, the hash of block 0, and 64 zeros',
+    'SELECT id, hash FROM index_transactions WHERE id <= 3 ORDER BY id',
+    ['1 ', `2 ${NETWORK.genesisHash}`, `3 ${'0'.repeat(64)}`]
+  ],
+  [
+    'blocks: the previous hash of block 0 is that of zeros',
+    'SELECT block_hash_id, previous_block_hash_id FROM blocks WHERE block_index = 0',
+    ['2 3']
+  ],
+  ['index_addresses: id 1 is the empty text', 'SELECT address FROM index_addresses WHERE id = 1', ['']],
+  [
+    'whole numbers are bigint',
+    `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND data_type = 'bigint'
+       AND CONCAT(table_name, '.', column_name) IN ('transaction_outputs.vout', 'transactions.block_index',
+         'dispensers.expired_block_index', 'mempool_transactions.amount', 'mempool_transactions.fee') ORDER BY 1, 2`,
+    [
+      ...['dispensers expired_block_index', 'mempool_transactions amount', 'mempool_transactions fee'],
+      ...['transactions block_index', 'transaction_outputs vout']
+    ]
+  ],
+  [
+    'texts of the mempool, and the time of an event',
+    `SELECT table_name, column_name, column_type FROM information_schema.columns WHERE table_schema = DATABASE()
+       AND (table_name = 'mempool_transactions' AND column_name IN ('source', 'destination') OR table_name = 'events'
+         AND column_name = 'time') ORDER BY 1, 2`,
+    [
+      ...['events time datetime', 'mempool_transactions destination varchar(120)'],
+      'mempool_transactions source varchar(120)'
+    ]
+  ]
+];
+
+test('what our decoder writes is what stands in databases in use, column by column', async () => {
+  const own = await createDatabase('own_decoder');
+  await writeOwn(own);
+  for (const [fact, query, expected] of COLUMNS) {
+    const found = await sql(own, query);
+    assert.deepEqual(
+      found.map((row) => Object.values(row).map(String).join(' ')),
+      expected,
+      fact
+    );
+  }
+});
+
+test('ROWS_REFUSED: a column that a decoder database of others lacks is named, and MariaDB is not blamed', async () => {
+  const own = await createDatabase('own_decoder');
+  await writeOwn(own);
+  const others = await copyToOthers(own, 'decoder');
+  for (const [table, column] of [
+    ['transactions', 'data'],
+    ['transaction_outputs', 'amount'],
+    ['blocks', 'previous_block_hash_id']
+  ] as const) {
+    await sql(others, `ALTER TABLE ${table} RENAME COLUMN ${column} TO kept`);
+    const source = await DecoderSource.open(others, NETWORK, 10);
+    await assert.rejects(source.readBlocks(0, 100), (caught) => {
+      assert.ok(hasCode(caught, 'ROWS_REFUSED'));
+      assert.match(caught.message, new RegExp(`decoder database.*[.']${column}'`));
+      assert.doesNotMatch(caught.message, /check MariaDB/);
+      return true;
+    });
+    await sql(others, `ALTER TABLE ${table} RENAME COLUMN kept TO ${column}`);
+  }
 });

@@ -6,11 +6,7 @@ import { createTables } from '../support/tables-in-use/create-tables.ts';
 
 /** What stands in databases in use where ours has it otherwise. */
 const AS_IN_USE: Readonly<Record<DbType, readonly string[]>> = {
-  decoder: [
-    'UPDATE transactions SET fee = 0, amount = NULL, destination_id = 1',
-    "UPDATE transactions SET data = NULL WHERE data = ''",
-    'UPDATE dispensers SET source_address_id = NULL'
-  ],
+  decoder: ["UPDATE transactions SET data = NULL WHERE data = ''"],
   indexer: ['UPDATE blocks SET state_hash_id = NULL']
 };
 

@@ -66,6 +66,9 @@ export const HealthSchema = Type.Object({
 export const LatestBlockSchema = Type.Object({
   block_index: HeightOrNull,
   decoder_block_index: HeightOrNull,
+  decoder_block: Type.Union([Type.Integer(), Type.Null()], { description: 'the same' }),
+  lag: HeightOrNull,
+  in_flight_block: Type.Union([Type.Integer(), Type.Null()], { description: 'block in work; null between blocks' }),
   is_synced: Type.Boolean()
 });
 
@@ -95,8 +98,11 @@ export function healthOf({ report, crash }: IndexerView, now = monotonicMs()): S
 
 /** Returns the last block that was written, and the decoder's. */
 export function latestBlockOf(view: IndexerView): Static<typeof LatestBlockSchema> {
-  const { lastIndexedBlock, decoderBlock, synced } = healthOf(view);
-  return { block_index: lastIndexedBlock, decoder_block_index: decoderBlock, is_synced: synced };
+  const { lastIndexedBlock, inFlightBlock, decoderBlock, lag, synced } = healthOf(view);
+  return {
+    ...{ block_index: lastIndexedBlock, decoder_block_index: decoderBlock, decoder_block: decoderBlock },
+    ...{ lag, in_flight_block: inFlightBlock, is_synced: synced }
+  };
 }
 
 /** Returns the readiness that load balancers read. */

@@ -50,22 +50,28 @@ const TEXTS = [
   'ORDER|0|BTC|TOKB|10|0|BTC|TOKC|40',
   'ORDER|0|BTC|TOKB|3|0|BTC|TOKC|6',
   'ORDER|0|BTC|TOKC|20|0|BTC||0.5',
-  'SEND|0|TOKC|10|K'
+  'SEND|0|TOKC|10|K',
+  'ISSUE|0|NEWX|5||0||5|Y|X|||||||NEWZ',
+  'MINT|0|NEWM|5|B',
+  'MINT|0|TOKA|5|^2'
 ] as const;
 /** Of the block above, by somebody else: it takes a part of what action 27 gives. */
 const TAKER = 'ORDER|0|BTC|TOKC|4|0|BTC|TOKB|2';
 
 let database: DatabaseCoordinates;
 let store: IndexerStore;
+const transactions = TEXTS.map((data, place) => ({
+  ...{ hash: String(place + 1).padStart(64, '0'), source: 'A', fee: 10, data }
+}));
+const FIRST = { height: 1, time: TIME, hash: 'a'.repeat(64), transactions };
+const taking = [{ hash: 'b'.repeat(64), source: 'K', fee: 10, data: TAKER }];
+const SECOND = { height: 2, time: TIME + 60, hash: 'b'.repeat(64), transactions: taking };
+
 before(async () => {
   database = await createDatabase('indexer');
   store = await IndexerStore.open(database, RULES, 30);
-  const transactions = TEXTS.map((data, place) => ({
-    ...{ hash: String(place + 1).padStart(64, '0'), source: 'A', fee: 10, data }
-  }));
-  await store.addBlocks([{ height: 1, time: TIME, hash: 'a'.repeat(64), transactions }]);
-  const taking = [{ hash: 'b'.repeat(64), source: 'K', fee: 10, data: TAKER }];
-  await store.addBlocks([{ height: 2, time: TIME + 60, hash: 'b'.repeat(64), transactions: taking }]);
+  await store.addBlocks([FIRST]);
+  await store.addBlocks([SECOND]);
 });
 after(() => store.close());
 
@@ -170,6 +176,16 @@ const QUERIES: readonly (readonly [fact: string, query: string, expected: readon
     ['23 GAS 0.05 2 2 2 5000 0.00001 0.05 2 null null null D']
   ],
   [
+    'issues: ids in the order CALLBACK_TICK, TICK; TRANSFER, TRANSFER_SUPPLY',
+    `SELECT CONCAT_WS(' ', c.tick, t.tick, c.id < t.id, x.address, y.address, x.id < y.id) FROM issues i
+     JOIN index_tickers c ON c.id = i.callback_tick_id JOIN index_tickers t ON t.id = i.tick_id
+     JOIN index_addresses x ON x.id = i.transfer_id JOIN index_addresses y ON y.id = i.transfer_supply_id
+     WHERE i.action_index = 30`,
+    ['NEWZ NEWX 1 Y X 1']
+  ],
+  ['mints.tick_id of a refused one', TICK('mints', 31), ['NEWM']],
+  ['mints.destination_id: the address of a ^id', 'SELECT destination_id FROM mints WHERE action_index = 32', ['2']],
+  [
     'markets: a row a pair of valid orders; side 1 is what the first one gets, 0 the coin; both coins',
     `SELECT m.id, a.tick AS one, b.tick AS two, m.tick1_id = 0, c.coin, d.coin AS other FROM markets m
      LEFT JOIN index_tickers a ON a.id = m.tick1_id LEFT JOIN index_tickers b ON b.id = m.tick2_id
@@ -204,6 +220,45 @@ describe('what columns hold in databases in use', () => {
     test(fact, async () => {
       assert.deepEqual(await lines(query), expected);
     });
+});
+
+test('mappings_actions and markets are in no hash', async () => {
+  const other = await createDatabase('indexer');
+  const changed = await IndexerStore.open(other, RULES, 30);
+  await changed.addBlocks([FIRST]);
+  await sql(other, 'DELETE FROM mappings_actions', "UPDATE markets SET tick1_price = '7', last_updated = 1");
+  await changed.addBlocks([SECOND]);
+  changed.close();
+  const hashes = `SELECT l.hash AS ledger, a.hash AS actions FROM blocks b JOIN index_transactions l ON l.id = b.ledger_hash_id
+    JOIN index_transactions a ON a.id = b.actions_hash_id WHERE b.block_index <= 2 ORDER BY b.block_index`;
+  assert.deepEqual(await sql(other, hashes), await sql(database, hashes));
+});
+
+test('expirations: swaps, dispensers and orders together in the order of their actions, then what is owed', async () => {
+  const other = await createDatabase('indexer');
+  const expiring = await IndexerStore.open(other, RULES, 30);
+  const end = TIME + 7_200;
+  const texts = [
+    ...['ISSUE|0|OFFA|||0||100', 'ISSUE|0|OFFB|||0||100'],
+    ...['ORDER|0|BTC|OFFB|1|0|BTC||0.1', 'ORDER|0|BTC||0.1|0|BTC|OFFB|1'],
+    ...[`SWAP|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`, `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.7|||||${end}`],
+    ...[`ORDER|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`, `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.8|||||${end}`]
+  ].map((data, place) => ({
+    ...{ hash: String(place + 1).padStart(64, 'c'), source: data.includes('0.1|0') ? 'B' : 'A', fee: 10, data }
+  }));
+  await expiring.addBlocks([{ height: 1, time: TIME, hash: 'a'.repeat(64), transactions: texts }]);
+  // Times are medians.
+  for (let height = 2; height < 8; height++)
+    await expiring.addBlocks([{ height, time: end + 1, hash: `${height}`.repeat(64), transactions: [] }]);
+  expiring.close();
+  const ended = await sql(
+    other,
+    `SELECT n.action FROM actions a JOIN index_actions n ON n.id = a.action_id WHERE a.block_index > 1 ORDER BY a.action_index`
+  );
+  assert.deepEqual(
+    ended.map(({ action }) => action),
+    ['SWAP_EXPIRE', 'DISPENSER_EXPIRE', 'ORDER_EXPIRE', 'DISPENSER_EXPIRE', 'COINPAY_EXPIRE']
+  );
 });
 
 /** Where an example shows a fact. */

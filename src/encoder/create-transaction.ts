@@ -73,7 +73,7 @@ export interface Created {
   readonly carrierScripts?: readonly string[];
   /** Parameters for `create_envelope_cancel_tx`. */
   readonly envelope?: Envelope;
-  /** Where bytes stand beside the action. */
+  /** Set when bytes stand beside the action. */
   readonly compression?: FileCompression;
   readonly warnings?: readonly { readonly code: string; readonly message: string }[];
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { deflateRawSync } from 'node:zlib';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
@@ -21,6 +22,10 @@ interface PathFacts {
   readonly order?: string;
   /** Rows of a page at most, where they are not 100. */
   readonly most?: number;
+  /** Rows of a page without `limit`, where they are fewer. */
+  readonly usual?: number;
+  /** Of a row by the word of `{TYPE}`. */
+  readonly rows?: Readonly<Record<string, string>>;
   /** It is a list without `{QUERY}/{TYPE}` too. */
   readonly whole?: true;
   /** The status of what nobody knows. */
@@ -144,12 +149,13 @@ async function checkList(makers: Makers, path: string, facts: PathFacts): Promis
     for (const row of body.data)
       assert.deepEqual(faultsOf(row, rowFields(facts, row, makers === 'own')), [], `${asked} ${JSON.stringify(row)}`);
     rows += body.data.length;
-    assert.ok(body.data.length <= (facts.most ?? 100), asked);
+    const usual = facts.usual ?? facts.most ?? 100;
+    assert.ok(body.data.length <= usual, asked);
     if (body.data.length < 2) continue;
     const one = await ask(target, `${asked}?limit=-5`);
     assert.deepEqual(one.body.data?.length, 1, `${asked} limit -5`);
     const most = await ask(target, `${asked}?limit=100000&page=x&sortorder=sideways`);
-    assert.deepEqual(most.body.data, body.data, `${asked} limit 100000`);
+    assert.deepEqual(most.body.data?.slice(0, usual), body.data, `${asked} limit 100000`);
     if (facts.order === undefined || !/index|^id$|amount/.test(facts.order)) continue;
     const places = byOrder(body.data, facts.order);
     assert.deepEqual(
@@ -166,6 +172,12 @@ async function checkList(makers: Makers, path: string, facts: PathFacts): Promis
   }
   const method = path.split('/')[1] ?? '';
   const isOfHub = /^\/contract\/\{QUERY\}\/(?:balance|state\/)/.test(path);
+  if (facts.whole) {
+    const [type = ''] = (facts.types ?? '').split(' ');
+    const whole = await ask(target, path.replace('/{QUERY}/{TYPE}', ''));
+    const absent = await ask(target, path.replace('{QUERY}', 'null').replace('{TYPE}', type));
+    assert.deepEqual(absent.body.data, whole.body.data, `${path}: null in place of {QUERY}`);
+  }
   const isFilled = makers === 'own' ? FILLED.has(method) : !EMPTY.has(method) && !isOfHub;
   if (isFilled) assert.ok(rows > 0, `${path} had no row to look at`);
 }
@@ -185,17 +197,20 @@ const EMPTY = new Set([
 
 /** Records that our ledger has none of, with the table of others that names one. */
 const RECORDED: Readonly<Record<string, string>> = {
-  '/contract/{QUERY}': 'contracts t WHERE t.code IS NOT NULL',
-  '/poll/{QUERY}': 'polls t',
-  '/bet_feed/{QUERY}': 'bet_feeds t',
-  '/xcall/{QUERY}': 'xcalls t',
-  '/attestation/{QUERY}': 'attests t',
-  '/anchor/{QUERY}': 'anchor_actions t'
+  '/contract/{QUERY}': 'action_index) AS at FROM contracts t WHERE t.code IS NOT NULL',
+  '/poll/{QUERY}': 'action_index) AS at FROM polls t',
+  '/bet_feed/{QUERY}': 'action_index) AS at FROM bet_feeds t',
+  '/xcall/{QUERY}': 'action_index) AS at FROM xcalls t',
+  '/attestation/{QUERY}': 'action_index) AS at FROM attests t',
+  '/anchor/{QUERY}': 'action_index) AS at FROM anchor_actions t',
+  '/checkpoint/{QUERY}': 'block_index) AS at FROM state_checkpoints t',
+  '/checkpoints': 'block_index) AS at FROM state_checkpoints t'
 };
 
 for (const [path, from] of Object.entries(RECORDED))
   test(`${path}: the bare record that clients in use read, of others`, async () => {
-    const [row] = await sql(othersIndexer, `SELECT MAX(t.action_index) AS at FROM ${from}`);
+    const [row] = await sql(othersIndexer, `SELECT MAX(t.${from}`);
+    assert.ok(row!['at'] !== null, 'the fixture has one');
     const asked = path.replace('{QUERY}', String(row!['at']));
     const { status, body } = await ask(targets.others, asked);
     assert.equal(status, 200, JSON.stringify(body));
@@ -216,8 +231,16 @@ for (const [path, facts] of Object.entries(FACTS.paths).filter(([, { answer }]) 
     assert.deepEqual(faultsOf(body, fields), [], `${asked} ${JSON.stringify(body).slice(0, 2_000)}`);
   });
 
-test('/file/{ACTION_INDEX}/raw: the bytes as they stand on the chain, under a type by which no browser runs them', async () => {
-  const kinds = ['image/png', 'text/html', 'image/png', ''];
+test('/file/{ACTION_INDEX}/raw: the bytes, inflated where the chain has them deflated, under a type by which no browser runs them', async () => {
+  const kinds = ['image/png', 'text/html', 'image/png', '', 'image/png', 'image/png', 'image/png'];
+  const whole = Buffer.from('whole '.repeat(50));
+  const deflated = deflateRawSync(whole).toString('hex');
+  /** What the actions say, and the bytes beside them, where they are not those of the others. */
+  const stored: Readonly<Record<number, readonly [data: string, hex: string]>> = {
+    4: ['FILE|0|name|image/png|title||||||1', deflated],
+    5: ['BATCH|0|SEND|0|TOKA|1|B;FILE|0|name||||||||1', deflateRawSync(Buffer.alloc(200_000)).toString('hex')],
+    6: ['BATCH|0|SEND|0|TOKA|1|B;FILE|0|name|image/png|||||||1', deflated]
+  };
   const height = explored.blocks.length + 1;
   const transactions = kinds.map((type, at) => ({
     ...{ hash: `f11e${at}`.padStart(64, '0'), source: 'A', fee: null, data: `FILE|0|name|${type}|title` }
@@ -233,11 +256,11 @@ test('/file/{ACTION_INDEX}/raw: the bytes as they stand on the chain, under a ty
   const gated = 2;
   for (const [at, { action_index: index, hash }] of files.entries()) {
     const id = 1_000 + at;
-    const bytes = `0x00ff${at}0`;
+    const [data, bytes] = stored[at] ?? ['FILE', `00ff${at}0`];
     await sql(
       explored.decoder,
       `INSERT INTO index_transactions (id, hash) VALUES (${id}, '${hash}')`,
-      `INSERT INTO transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data) VALUES (${id}, ${id}, 1, 2, 'FILE', ${bytes})`
+      `INSERT INTO transactions (tx_index, tx_hash_id, block_index, source_id, data, raw_data) VALUES (${id}, ${id}, 1, 2, '${data}', 0x${bytes})`
     );
     if (at === gated)
       await sql(
@@ -250,13 +273,15 @@ test('/file/{ACTION_INDEX}/raw: the bytes as they stand on the chain, under a ty
   await eventually('the explorer has the block', 20_000, async () => (await fetch(last)).status === 200);
   for (const [at, { action_index: index }] of files.entries()) {
     const answer = await fetch(`${targets.own.url}/RBTC/api/file/${index}/raw`);
-    assert.deepEqual(Buffer.from(await answer.arrayBuffer()), Buffer.from(`00ff${at}0`, 'hex'));
-    const type = at === 0 ? 'image/png' : 'application/octet-stream';
+    const isInflated = at === 4 || at === 6;
+    const expected = isInflated ? whole : Buffer.from(stored[at]?.[1] ?? `00ff${at}0`, 'hex');
+    assert.deepEqual(Buffer.from(await answer.arrayBuffer()), expected, `file ${at}`);
+    const type = at === 0 || isInflated ? 'image/png' : 'application/octet-stream';
     const { headers } = answer;
     assert.deepEqual([answer.status, headers.get('content-type')], [200, type]);
     assert.equal(headers.get('x-content-type-options'), 'nosniff');
     assert.match(headers.get('content-security-policy') ?? '', /sandbox/);
-    assert.equal(headers.get('x-xchain-stored-form'), at === gated ? 'encrypted (gated)' : null);
+    assert.equal(headers.get('x-xchain-stored-form'), { [gated]: 'encrypted (gated)', 5: 'deflated' }[at] ?? null);
   }
   for (const [index, status] of [
     ['999999', 404],
@@ -272,19 +297,103 @@ test('a posted preflight may have null for what a client leaves out', async () =
   assert.equal(answer.status, 501, await answer.text()); // it goes on to the indexer, which this explorer lacks
 });
 
-test('an action has what its kind has in use, in its record and in histories', async () => {
-  const found = (await ask(targets.own, '/history/all/recent')).body.data ?? [];
-  const kinds = new Map<string, Row>();
-  for (const row of found) if (row['status'] === 'valid') kinds.set(String(row['action']), row);
-  const seen: string[] = [];
-  for (const [kind, row] of kinds) {
-    const { body } = await ask(targets.own, `/action/${String(row['action_index'])}`);
-    const fields = FACTS.actions[kind];
-    if (fields === undefined) continue;
-    assert.deepEqual(faultsOf(body, `${FACTS.action} ${fields}`), [], `${kind} ${JSON.stringify(body)}`);
-    const details = (FACTS.details[kind] ?? '').split(' ').filter((name) => name !== '');
-    for (const name of details) assert.ok(name in (row['details'] as Row), `details of ${kind} have ${name}`);
-    seen.push(kind);
+/** Kinds that the generated ledger of ours has none of. */
+const LACKED = new Set(['ORDER_CANCEL', 'SWAP_CANCEL', 'SWAP_EDIT', 'SWAP_MATCH', 'COINPAY', 'PRICE', 'VOTE']);
+
+for (const makers of ['own', 'others'] as const)
+  for (const [kind, fields] of Object.entries(FACTS.actions))
+    test(`${kind}: what clients in use read of it, in its record and in histories, of ${makers}`, async () => {
+      const found = await sql(
+        makers === 'own' ? explored.indexer : othersIndexer,
+        `SELECT a.action_index AS at, a.block_index AS height FROM actions a JOIN index_actions n ON n.id = a.action_id
+         WHERE n.action = '${kind}' ORDER BY 1 DESC LIMIT 40`
+      );
+      assert.equal(found.length === 0, makers === 'own' && LACKED.has(kind), `${found.length} of ${kind}`);
+      const records = await Promise.all(found.map(({ at }) => ask(targets[makers], `/action/${at}`)));
+      const place = Math.max(
+        0,
+        records.findIndex(({ body }) => body['status'] === 'valid')
+      );
+      const [body, row] = [records[place]?.body ?? ({} as Answer), found[place]];
+      if (!row) return;
+      const facts = { answer: 'bare', fields: `${FACTS.action} ${fields}` } as const;
+      const items = ((body['list'] ?? []) as readonly (string | null)[]).filter((item) => item !== null);
+      assert.deepEqual(items, items.toSorted(), 'items of a list are in the order of bytes');
+      assert.deepEqual(faultsOf(body, rowFields(facts, body, false)), [], JSON.stringify(body));
+      const history = await ask(targets[makers], `/history/${row['height']}/block`);
+      const listed = history.body.data?.find(({ action_index }) => action_index === String(row['at']));
+      assert.ok(listed, JSON.stringify(history.body));
+      for (const name of ['action_format', 'action_index', 'source', ...(FACTS.details[kind] ?? '').split(' ')])
+        assert.ok(name === '' || name in (listed['details'] as Row), `details of ${kind} have ${name}`);
+    });
+
+test('/blocks: how many actions of each kind a block has', async () => {
+  const { body } = await ask(targets.own, '/blocks');
+  const kinds = { orders: 'ORDER', issues: 'ISSUE', sends: 'SEND', addresses: 'ADDRESS', dispensers: 'DISPENSER' };
+  const more = { sweeps: 'SWEEP', mints: 'MINT', lists: 'LIST', files: 'FILE' };
+  for (const [name, kind] of Object.entries({ ...kinds, ...more })) {
+    const counted = await sql(
+      explored.indexer,
+      `SELECT a.block_index AS height, COUNT(*) AS count FROM actions a JOIN index_actions n ON n.id = a.action_id
+       WHERE n.action = '${kind}' GROUP BY a.block_index`
+    );
+    const told = body.data!.map((row) => [row['block_index'], (row['actions'] as Row)[name] ?? '0']);
+    const byHeight = new Map(counted.map(({ height, count }) => [String(height), String(count)]));
+    assert.deepEqual(
+      told,
+      told.map(([height]) => [height, byHeight.get(String(height)) ?? '0']),
+      name
+    );
+    assert.ok(counted.length > 0, name);
   }
-  assert.ok(seen.length > 8, seen.join());
+});
+
+test('/search/{QUERY}/{TYPE}: a row has what its type has in use', async () => {
+  const { rows = {} } = FACTS.paths['/search/{QUERY}/{TYPE}']!;
+  for (const { url, subjects } of Object.values(targets))
+    for (const [type, subject] of [
+      ['address', 'address'],
+      ['token', 'token'],
+      ['transaction', 'tx_hash']
+    ] as const) {
+      const query = encodeURIComponent(subjects[subject]![0]!);
+      const { body } = await ask({ url }, `/search/${query}/${type}`);
+      assert.ok(body.data!.length > 0, `${query} ${type}`);
+      for (const row of body.data!) assert.deepEqual(faultsOf(row, rows[type]!), [], JSON.stringify(row));
+      const total = (body['totals'] as Row)[type === 'address' ? 'addresses' : `${type}s`];
+      assert.equal(total, body.data!.length, JSON.stringify(body));
+    }
+});
+
+test('a page of holders and of balances has up to 500 rows, one of other lists 100', async () => {
+  const { subjects, named } = targets.others;
+  const tick = subjects['token']!.find((each) => each !== named['holders'])!;
+  const address = subjects['address']!.find((each) => each !== named['balances'])!;
+  const idOf = (table: string, column: string, text: string) =>
+    `(SELECT x.id FROM (SELECT id FROM ${table} WHERE ${column} = '${text}') x)`;
+  await sql(
+    othersIndexer,
+    "INSERT INTO index_addresses (address) SELECT CONCAT('holder', seq) FROM seq_1_to_501",
+    "INSERT INTO index_tickers (tick) SELECT CONCAT('HELD', seq) FROM seq_1_to_501",
+    `INSERT INTO balances (address_id, tick_id, amount)
+     SELECT id, ${idOf('index_tickers', 'tick', tick)}, '1' FROM index_addresses WHERE address LIKE 'holder%'`,
+    `INSERT INTO balances (address_id, tick_id, amount)
+     SELECT ${idOf('index_addresses', 'address', address)}, id, '1' FROM index_tickers WHERE tick LIKE 'HELD%'`
+  );
+  for (const path of [`/holders/${encodeURIComponent(tick)}`, `/balances/${address}`])
+    assert.equal((await ask(targets.others, path)).body.data?.length, 500, path);
+});
+
+test('/contract/{QUERY}/state is in the order of its keys', async () => {
+  const contract = targets.others.named['contract']!;
+  const { body } = await ask(targets.others, `/contract/${contract}/state`);
+  const keys = await sql(
+    othersIndexer,
+    `SELECT state_key FROM contract_state WHERE contract_index = ${contract} ORDER BY state_key`
+  );
+  assert.ok(keys.length > 1);
+  assert.deepEqual(
+    body.data!.map(({ state_key }) => state_key),
+    keys.map(({ state_key }) => state_key)
+  );
 });

@@ -103,6 +103,18 @@ export const VOTE_KINDS: Readonly<Record<string, string>> = {
   vote_delegations: 'delegation'
 };
 
+/** Fields that each action of a kind has, null where the table that has its rows lacks them. */
+const SHARED: Readonly<Record<string, readonly string[]>> = {
+  STAKE: ['target_contract_index', 'tick'],
+  VOTE: ['tick']
+};
+
+/** Returns names as fields without a value. */
+export const nullFields = (names: Iterable<string>): Row => Object.fromEntries([...names].map((name) => [name, null]));
+
+/** Returns the fields that each action of a kind has, without values. */
+export const sharedFields = (kind: unknown): Row => nullFields(SHARED[String(kind)] ?? []);
+
 const SCHEMA = {
   status: Type.Union([Type.String(), Type.Null()], { description: 'of its first row' }),
   details: Type.Unsafe<Row>({ type: 'object', description: 'the fields of its kind, of its first row' })
@@ -121,6 +133,7 @@ export function withDetails(lists: Readonly<Record<string, List>>): NonNullable<
           action_format: action['action_format'] ?? null,
           action_index: action['action_index'],
           source: action['source'] ?? null,
+          ...sharedFields(action['action']),
           ...own,
           ...(method in VOTE_KINDS ? { vote_kind: VOTE_KINDS[method] } : {})
         };

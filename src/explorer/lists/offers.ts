@@ -38,7 +38,7 @@ const OFFERED: Columns = {
 };
 
 /** The newest status of an offer. */
-const stateOf = (kind: 'order' | 'swap' | 'dispenser') =>
+const stateOf = (kind: Kind) =>
   textOrNull(
     `(SELECT i.status FROM ${kind}_statuses s JOIN index_statuses i ON i.id = s.status_id
       WHERE s.${kind}_action_index = a.action_index ORDER BY s.action_index DESC LIMIT 1)`,
@@ -87,29 +87,35 @@ function matches(kind: 'order' | 'swap', summary: string): List {
   );
 }
 
-/** The offer that an action is about, from its own table. */
-function ofOffer(kind: 'order' | 'swap' | 'dispenser', columns: Columns): Columns {
+type Kind = 'order' | 'swap' | 'dispenser';
+
+/** A field of the offer that a row names. */
+const offerHas = (kind: Kind, expression: string) =>
+  `(SELECT ${expression} FROM ${kind}s d WHERE d.action_index = t.${kind}_action_index)`;
+
+/** The offer that an action is about, from its own table, and both sides of that offer. */
+function ofOffer(kind: Kind, columns: Columns): Columns {
   const of = `${kind}_action_index`;
-  return { [of]: bigOrNull(`t.${of}`), ...columns, status };
+  return {
+    [of]: bigOrNull(`t.${of}`),
+    give_coin: looked('index_coins', offerHas(kind, 'd.give_coin_id')),
+    give_tick: ticker(offerHas(kind, 'd.give_tick_id')),
+    give_amount: amountOrNull(offerHas(kind, 'd.give_amount')),
+    get_coin: looked('index_coins', offerHas(kind, 'd.get_coin_id')),
+    get_tick: ticker(offerHas(kind, 'd.get_tick_id')),
+    get_amount: amountOrNull(offerHas(kind, 'd.get_amount')),
+    ...columns,
+    status
+  };
 }
 
-const editedOf = (kind: 'order' | 'swap' | 'dispenser') =>
-  ofOffer(kind, { expiration: bigOrNull('t.expiration'), ...LISTS_OF, memo });
+const editedOf = (kind: Kind) => ofOffer(kind, { expiration: bigOrNull('t.expiration'), ...LISTS_OF, memo });
 
-/** A field of the dispenser that a row names. */
-const dispenserHas = (expression: string) =>
-  `(SELECT ${expression} FROM dispensers d WHERE d.action_index = t.dispenser_action_index)`;
 const DISPENSER_NAMED: Columns = {
-  give_coin: looked('index_coins', dispenserHas('d.give_coin_id')),
-  give_tick: ticker(dispenserHas('d.give_tick_id')),
-  give_amount: amountOrNull(dispenserHas('d.give_amount')),
-  get_coin: looked('index_coins', dispenserHas('d.get_coin_id')),
-  get_tick: ticker(dispenserHas('d.get_tick_id')),
-  get_amount: amountOrNull(dispenserHas('d.get_amount')),
-  dispenser_address: address(dispenserHas('d.get_address_id')),
-  fiat: looked('index_fiats', dispenserHas('d.fiat_id')),
-  fiat_amount: amountOrNull(dispenserHas('d.fiat_amount')),
-  oracle_address: address(dispenserHas('d.oracle_address_id'))
+  dispenser_address: address(offerHas('dispenser', 'd.get_address_id')),
+  fiat: looked('index_fiats', offerHas('dispenser', 'd.fiat_id')),
+  fiat_amount: amountOrNull(offerHas('dispenser', 'd.fiat_amount')),
+  oracle_address: address(offerHas('dispenser', 'd.oracle_address_id'))
 };
 
 const VALID = "(SELECT i.id FROM index_statuses i WHERE i.status = 'valid')";

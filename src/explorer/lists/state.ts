@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { BLOCK_COUNTS } from './block-counts.ts';
 import {
   address,
   amountOrNull,
@@ -15,13 +16,9 @@ import {
   textOrNull,
   ticker
 } from './columns.ts';
-import { pluralOf } from './details.ts';
 import type { List, Row, Way } from './list.ts';
 import { every, keyed, named } from './ways.ts';
 import { timeOf } from './written.ts';
-
-const MAX_HEIGHTS = 100;
-const HEIGHTS = Array.from({ length: MAX_HEIGHTS }, () => '?').join(', ');
 
 /** Which block of the chain it is. */
 const blockHash = textOrNull(
@@ -64,25 +61,6 @@ const TOKEN_COLUMNS: Columns = {
   )
 };
 
-/** Actions of blocks by their kinds, as the methods of their lists. */
-const COUNTS: NonNullable<List['more']> = {
-  schema: { actions: Type.Unsafe<Row>({ type: 'object', description: 'how many of each kind, as decimal texts' }) },
-  read: async (query, blocks) => {
-    const heights = blocks.map(({ block_index }) => Number(block_index));
-    const found = await query<{ height: number; kind: string; count: number }>(
-      `SELECT a.block_index AS height, n.action AS kind, COUNT(*) AS count FROM actions a FORCE INDEX (block_index)
-       JOIN index_actions n ON n.id = a.action_id WHERE a.block_index IN (${HEIGHTS}) GROUP BY a.block_index, a.action_id`,
-      Array.from({ length: MAX_HEIGHTS }, (_, place) => heights[place] ?? heights[0]!)
-    );
-    const byHeight = Map.groupBy(found, ({ height }) => Number(height));
-    return blocks.map((block) => {
-      const counts = byHeight.get(Number(block['block_index'])) ?? [];
-      const actions = Object.fromEntries(counts.map(({ kind, count }) => [pluralOf(kind), String(count)]));
-      return { ...block, actions };
-    });
-  }
-};
-
 const field = (place: number) => `SUBSTRING_INDEX(SUBSTRING_INDEX(CONCAT(t.data, '|'), '|', ${place}), '|', -1)`;
 
 /** In the order of tickers, which is that of their index. */
@@ -122,7 +100,7 @@ export const STATE_LISTS = {
     tag: 'Blocks',
     summary: 'Blocks of the ledger',
     columns: BLOCK_COLUMNS,
-    more: COUNTS,
+    more: BLOCK_COUNTS,
     joins: 'STRAIGHT_JOIN blocks b ON b.block_index = k.k',
     all: every('blocks b', 'b.block_index', { isDense: true }),
     types: {}

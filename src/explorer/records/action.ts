@@ -11,7 +11,7 @@ import {
   textOrNull,
   ticker
 } from '../lists/columns.ts';
-import { listsOf, VOTE_KINDS } from '../lists/details.ts';
+import { listsOf, nullFields, sharedFields, VOTE_KINDS } from '../lists/details.ts';
 import type { List, Row } from '../lists/list.ts';
 import { DETAILS, LISTS } from '../lists/lists.ts';
 import { POLL_DETAILS } from '../lists/votes.ts';
@@ -61,12 +61,6 @@ const LEGS: Readonly<Record<string, string>> = { SEND: 'sends', DESTROY: 'destro
 const LEG_FIELDS = ['destination', 'tick', 'amount', 'memo', 'status'];
 /** Kinds whose state changes later. */
 const STATED: Readonly<Record<string, Stated>> = { ORDER: 'order', SWAP: 'swap', DISPENSER: 'dispenser' };
-/** Kinds that are about an offer, by the column that names it. */
-const ABOUT: Readonly<Record<string, Stated>> = {
-  ...{ ORDER_CANCEL: 'order', ORDER_EDIT: 'order', ORDER_EXPIRE: 'order' },
-  ...{ SWAP_CANCEL: 'swap', SWAP_EDIT: 'swap', SWAP_EXPIRE: 'swap' }
-};
-const OFFER_FIELDS = ['give_coin', 'give_tick', 'give_amount', 'get_coin', 'get_tick', 'get_amount'];
 const pick = (row: Row, names: readonly string[]): Row =>
   Object.fromEntries(names.flatMap((name) => (name in row ? [[name, row[name]] as const] : [])));
 
@@ -149,7 +143,7 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
       .map(([field, value]) => [names[field] ?? field, value])
   );
   const statuses = [...new Set(rows.map((row) => String(row['status'])))];
-  const told = { ...own, status: first['status'] ?? null, statuses };
+  const told = { ...sharedFields(kind), ...own, status: first['status'] ?? null, statuses };
   const legs = LEGS[kind];
   if (legs) {
     const total = await totalOf(query, rows, `(SELECT ? AS k) k ${LISTS[method]?.joins ?? ''}`, [index]);
@@ -158,21 +152,23 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
   const stated = STATED[kind];
   if (stated)
     return { ...told, cancelled_by: null, state: first['status'] ? await readOfferState(query, stated, index) : null };
-  const about = ABOUT[kind];
-  if (about) {
-    const [offer = {}] = await readRowsOf(query, LISTS[`${about}s`]!, Number(first[`${about}_action_index`] ?? -1));
-    return { ...told, ...pick(offer, OFFER_FIELDS) };
-  }
   if (kind === 'LIST') return { ...told, ...(await readListOf(query, index, first)) };
   if (kind === 'BATCH') return { ...told, ...(await readParts(query, index)) };
-  if (kind === 'VOTE') return { ...told, ...voteOf(method, rows) };
+  if (kind === 'VOTE') return { ...nullFields(VOTE_FIELDS), ...told, ...voteOf(method, rows) };
   return told;
 }
+
+/** What polls, ballots and delegations have, each only some of it. */
+const VOTE_FIELDS = [
+  ...Object.keys(POLL_DETAILS).filter((name) => name !== 'status'),
+  ...['ballot', 'poll_ref', 'memo', 'delegator', 'delegate_to', 'delegation_tick', 'delegation_tick_id']
+];
 
 function voteOf(method: string, rows: readonly Row[]): Row {
   const [first = {}] = rows;
   const kind = { vote_kind: VOTE_KINDS[method] ?? null };
   if (method === 'polls') return { ...kind, options: optionsIn(first['options']) };
+  if (method === 'vote_delegations') return { ...kind, delegate_to: first['delegate'], delegation_tick: first['tick'] };
   if (method !== 'votes') return kind;
   const ballot = rows.map((row) => pick(row, ['choice', 'share']));
   return { ...kind, options: null, poll_ref: first['poll_index'], ballot };

@@ -101,7 +101,7 @@ type Finder = (asked: RecordRead, name: string) => Promise<readonly string[]>;
 
 const FINDERS: Readonly<Record<(typeof FOUND)[number], Finder>> = {
   address: findAddresses,
-  token: ({ names }, name) => findTickers(names, name),
+  token: ({ names, question: { limit } }, name) => findTickers(names, name, limit),
   transaction: ({ query }, name) =>
     exists(query, 'transactions x JOIN index_transactions i ON i.id = x.tx_hash_id', 'i.hash', readHash(name)),
   block: findBlocks,
@@ -121,19 +121,20 @@ async function findBlocks({ query, databases }: RecordRead, name: string): Promi
   return await existsNumber(query, 'blocks', 'block_index', height === null ? name : String(height));
 }
 
-const MAX_TICKERS = 10;
+/** Of one page. */
+const MAX_TICKERS = 100;
 
-/** Tokens whose names begin so in any case, the shortest first. */
-async function findTickers(names: ReadNames, name: string): Promise<string[]> {
+/** So many tokens whose names begin so in any case, the shortest first. */
+async function findTickers(names: ReadNames, name: string, most: number): Promise<string[]> {
   const wanted = name.toLowerCase();
   const found = (await names()).filter(`begin ${wanted}`, ({ lower }) => lower.startsWith(wanted));
   const first: string[] = [];
   for (const { tick } of found) {
-    if (first.length === MAX_TICKERS && isBefore(first[MAX_TICKERS - 1]!, tick)) continue;
+    if (first.length === most && isBefore(first[most - 1]!, tick)) continue;
     const place = first.findIndex((other) => isBefore(tick, other));
     if (place >= 0) first.splice(place, 0, tick);
-    else if (first.length < MAX_TICKERS) first.push(tick);
-    first.length = Math.min(first.length, MAX_TICKERS);
+    else if (first.length < most) first.push(tick);
+    first.length = Math.min(first.length, most);
   }
   return first;
 }

@@ -1,0 +1,51 @@
+import Type from 'typebox';
+import type { Query } from '../read/reader.ts';
+import { pluralOf } from './details.ts';
+import type { List, Row } from './list.ts';
+
+/** Blocks of one page. */
+const MAX_HEIGHTS = 100;
+const HEIGHTS = Array.from({ length: MAX_HEIGHTS }, () => '?').join(', ');
+/** Blocks whose counts are kept, of some hundred bytes each; then all are counted anew. */
+const MOST_KEPT = 10_000;
+
+type Counts = Readonly<Record<string, string>>;
+
+/** By the hash of the actions of a block and of all below it: no other block has it. */
+const kept = new Map<string, Counts>();
+const hashOf = ({ actions_hash: hash }: Row): string | null => (typeof hash === 'string' ? hash : null);
+
+/** Actions of blocks by their kinds, as the methods of their lists. To count a block reads each action of it: that is done once. */
+export const BLOCK_COUNTS: NonNullable<List['more']> = {
+  schema: { actions: Type.Unsafe<Row>({ type: 'object', description: 'how many of each kind, as decimal texts' }) },
+  read: async (query, blocks) => {
+    const known = blocks.map((block) => kept.get(hashOf(block) ?? ''));
+    const counted = await count(
+      query,
+      blocks.filter((_, place) => known[place] === undefined)
+    );
+    return blocks.map((block, place) => ({ ...block, actions: known[place] ?? counted.get(block) ?? {} }));
+  }
+};
+
+/** Counts blocks in one statement, and keeps what it found. */
+async function count(query: Query, blocks: readonly Row[]): Promise<ReadonlyMap<Row, Counts>> {
+  const heights = blocks.map(({ block_index }) => Number(block_index));
+  if (heights.length === 0) return new Map();
+  const found = await query<{ height: number; kind: string; count: number }>(
+    `SELECT a.block_index AS height, n.action AS kind, COUNT(*) AS count FROM actions a FORCE INDEX (block_index)
+     JOIN index_actions n ON n.id = a.action_id WHERE a.block_index IN (${HEIGHTS}) GROUP BY a.block_index, a.action_id`,
+    Array.from({ length: MAX_HEIGHTS }, (_, place) => heights[place] ?? heights[0]!)
+  );
+  const byHeight = Map.groupBy(found, ({ height }) => Number(height));
+  if (kept.size + blocks.length > MOST_KEPT) kept.clear();
+  return new Map(
+    blocks.map((block) => {
+      const counts = byHeight.get(Number(block['block_index'])) ?? [];
+      const told = Object.fromEntries(counts.map(({ kind, count }) => [pluralOf(kind), String(count)]));
+      const hash = hashOf(block);
+      if (hash !== null) kept.set(hash, told);
+      return [block, told] as const;
+    })
+  );
+}

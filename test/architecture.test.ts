@@ -96,7 +96,6 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/sync/http/': [
     ...['node:', ...FASTIFY, 'src/replication/snapshot/', 'src/service/', 'src/observe/', ...BASICS],
     ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type src/replication/protocol.ts'],
-    'type actors/runtime/supervision/',
     ...['type src/config/', 'type src/log.ts']
   ],
   'src/sync/fan-out/': [
@@ -269,9 +268,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
       'src/transient-map.ts',
       'src/errors.ts'
     ],
-    ...['type src/observe/metrics/', 'type actors/runtime/supervision/', 'type src/config/', 'type src/log.ts']
+    ...['type src/observe/metrics/', 'type src/config/', 'type src/log.ts']
   ],
-  'src/observe/metrics/': ['prom-client', 'src/observe/', 'type actors/runtime/supervision/', 'src/wire/'],
+  'src/observe/metrics/': ['prom-client', 'src/observe/', 'src/wire/'],
   'actors/runtime/supervision/': [
     ...['node:', 'xstate', 'actors/runtime/', 'machines/all.ts', 'machines/runtime/', 'src/db/', 'src/process/'],
     ...['type src/observe/', 'type src/log.ts', ...BASICS]
@@ -469,12 +468,8 @@ test('the rule catches what it is for, types too', () => {
       "import type { ActorHandle } from '../../../actors/runtime/supervision/actor-handle.ts';",
       true
     ],
-    [
-      'src/sync/http/deps.ts',
-      "import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';",
-      false
-    ],
-    ['src/sync/http/deps.ts', "import { Timeline } from '../../../actors/runtime/supervision/timeline.ts';", true],
+    ['src/sync/http/deps.ts', "import type { SourceAsks } from '../../replication/protocol.ts';", false],
+    ['src/sync/http/deps.ts', "import { SourceAsks } from '../../replication/protocol.ts';", true],
     ['src/db/connection.ts', "import {\n  a,\n  b\n} from '../../actors/runtime/supervision/ring.ts';", true],
     [
       'src/db/row-stream.ts',

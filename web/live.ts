@@ -1,9 +1,9 @@
-import type { ActorView } from '../actors/runtime/supervision/actor-view.ts';
-import type { TimelineEntry } from '../actors/runtime/supervision/timeline.ts';
 import type { PlatformView } from '../src/service/platform/platform-view.ts';
 import type { SubscriberView } from '../src/sync/fan-out/subscriber.ts';
+import type { ActorView } from '../src/wire/state/actor-view.ts';
 import type { Pipeline } from '../src/wire/state/pipeline.ts';
 import type { ActorReport, DatabaseReport } from '../src/wire/state/report.ts';
+import type { TimelineEntry } from '../src/wire/state/timeline.ts';
 
 /** One database as `GET /debug/live` tells it; what sync alone knows is missing in other services. */
 export interface LiveDatabase extends Omit<ActorView, 'transitions'> {

@@ -1,6 +1,7 @@
 import type { Transferable } from 'node:worker_threads';
-import { type ErrorCode, PlatformError, type WireError } from '../../src/errors.ts';
+import { PlatformError, type WireError } from '../../src/errors.ts';
 import { TransientMap } from '../../src/transient-map.ts';
+import type { Exchange } from '../../src/wire/state/timeline.ts';
 
 /** The requests of a channel: by type, the body that is sent and the reply. */
 export type Protocol = Record<string, { request: unknown; reply: unknown }>;
@@ -34,17 +35,6 @@ export type Handlers<P extends Protocol> = {
 
 /** One listener for each type of notice. */
 export type Listeners<N extends Notices> = { readonly [K in keyof N]: (body: N[K]) => void };
-
-/** One ask and its reply, when it is settled. */
-export interface Exchange {
-  /** When it was asked, Unix milliseconds, and how long its reply took. */
-  readonly at: number;
-  readonly ms: number;
-  /** `in`: asked of the peer; `out`: asked by it. */
-  readonly direction: 'in' | 'out';
-  readonly type: string;
-  readonly error?: ErrorCode;
-}
 
 interface ChannelOptions<Local extends Protocol, Heard extends Notices> {
   /** Answers what the peer asks. */

@@ -1,5 +1,5 @@
 import { PlatformError } from '../../src/errors.ts';
-import type { Fact, Facts } from './notices.ts';
+import type { Fact, Facts } from '../../src/wire/state/transition.ts';
 
 const MAX_ENTRIES = 16;
 const MAX_TEXT_LENGTH = 200;

@@ -1,6 +1,6 @@
 import type { AnyStateMachine, InspectionEvent, SnapshotFrom, StateValue } from 'xstate';
+import type { Transition } from '../../src/wire/state/transition.ts';
 import { factsOf } from './facts.ts';
-import type { Transition } from './notices.ts';
 
 /** A state value as text: `polling.behind`; parallel regions joined by ` & `. */
 export function stateText(value: StateValue): string {

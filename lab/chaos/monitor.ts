@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActorView } from '../../actors/runtime/supervision/actor-view.ts';
+import type { ActorView } from '../../src/wire/state/actor-view.ts';
 import type { Service } from './service.ts';
 import { isIndexed, type System } from './system.ts';
 

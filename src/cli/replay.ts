@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import Type, { type Static } from 'typebox';
 import { Value } from 'typebox/value';
-import type { Transition } from '../../actors/runtime/notices.ts';
 import { replayTransition } from '../../actors/runtime/supervision/replay.ts';
 import { PlatformError } from '../errors.ts';
 import { ByName } from '../wire/by-name.ts';
+import type { Transition } from '../wire/state/transition.ts';
 import type { Command } from './command.ts';
 import { readOptions } from './options.ts';
 

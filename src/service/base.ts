@@ -1,11 +1,11 @@
 import type { FastifyPluginCallback } from 'fastify';
-import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Counters } from '../observe/counters.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import { NO_TRACE, type Trace } from '../observe/trace.ts';
 import { readWebFiles } from '../process/program.ts';
 import { type ActorName, actorKey } from '../wire/state/actor.ts';
+import type { TimelineEntry } from '../wire/state/timeline.ts';
 import { type ConsoleFile, prepareConsoleFiles } from './console-files.ts';
 
 /** What every service is made on: its version, console, metrics and traces. Its frame takes it as it is. */

@@ -2,7 +2,6 @@ import type { Handlers } from '../../actors/runtime/channel.ts';
 import { ActorDirectory } from '../../actors/runtime/supervision/directory.ts';
 import { reap } from '../../actors/runtime/supervision/reaper.ts';
 import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
-import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
 import type { PlatformError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Counters } from '../observe/counters.ts';
@@ -11,6 +10,7 @@ import type { ActorNotices, ActorTasks, MainAsks, ReplicaAsks, SourceAsks } from
 import type { Broadcast } from '../wire/data/broadcast.ts';
 import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import type { DatabaseReport } from '../wire/state/report.ts';
+import type { TimelineEntry } from '../wire/state/timeline.ts';
 import type { FanOut } from './fan-out/fan-out.ts';
 import type { ResumePointStore } from './resume-point-store.ts';
 

@@ -1,9 +1,10 @@
 import type { AddressInfo } from 'node:net';
-import type { ActorView } from '../../actors/runtime/supervision/actor-view.ts';
-import { Timeline, type TimelineEvent } from '../../actors/runtime/supervision/timeline.ts';
+import { Timeline } from '../../actors/runtime/supervision/timeline.ts';
 import { readWebFiles } from '../../src/process/program.ts';
 import { prepareConsoleFiles } from '../../src/service/console-files.ts';
 import type { DatabaseId } from '../../src/wire/data/database.ts';
+import type { ActorView } from '../../src/wire/state/actor-view.ts';
+import type { TimelineEvent } from '../../src/wire/state/timeline.ts';
 import { openHouse, reportOf } from '../unit/sync/routes/house.ts';
 
 /** A front door with 18 actors to which something happens a thousand times a second. It tells its port, then its CPU time when asked. */

@@ -1,5 +1,5 @@
-import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
 import { machineOf } from '../../src/wire/state/machine-name.ts';
+import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
 import { h, setText } from '../dom.ts';
 import { ZoomFrame } from './zoom.ts';
 

@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
+import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
 
 /** The front door's lane comes first, then one for each actor. */
 const FRONT_DOOR = 'front door';

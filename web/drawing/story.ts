@@ -1,5 +1,5 @@
-import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
 import { phrase } from '../../src/wire/state/condition.ts';
+import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
 import { h, setText } from '../dom.ts';
 import { keyOf } from './lanes.ts';
 

@@ -1,6 +1,6 @@
-import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
 import { waitOf } from '../../src/wire/state/condition.ts';
 import { machineOf } from '../../src/wire/state/machine-name.ts';
+import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
 import { count, duration, h, setText, Table } from '../dom.ts';
 import { Chart, eventText } from '../drawing/chart.ts';
 import { Frames } from '../drawing/frames.ts';

@@ -1,4 +1,4 @@
-import type { TimelineEntry } from '../../actors/runtime/supervision/timeline.ts';
+import type { TimelineEntry } from '../../src/wire/state/timeline.ts';
 import { type Cell, h, setText, Table } from '../dom.ts';
 import { Chart, eventText } from '../drawing/chart.ts';
 import { Frames } from '../drawing/frames.ts';

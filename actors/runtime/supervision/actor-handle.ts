@@ -3,15 +3,8 @@ import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { PlatformError } from '../../../src/errors.ts';
 import { entryUrl } from '../../../src/process/program.ts';
 import type { ActorKind } from '../../../src/wire/state/actor.ts';
-import {
-  type AskOptions,
-  Channel,
-  type Exchange,
-  type Handlers,
-  type Listeners,
-  type Notices,
-  type Protocol
-} from '../channel.ts';
+import type { Exchange } from '../../../src/wire/state/timeline.ts';
+import { type AskOptions, Channel, type Handlers, type Listeners, type Notices, type Protocol } from '../channel.ts';
 import { cpuMsOf } from '../cpu.ts';
 import type { HostAsks, HostNotices, HostOrders, SupervisedNotices } from '../notices.ts';
 

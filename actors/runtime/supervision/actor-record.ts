@@ -1,7 +1,7 @@
-import type { Beacon, Transition, Waiting } from '../notices.ts';
-import type { ActorView, Death } from './actor-view.ts';
+import type { ActorView, Beacon, Death, Waiting } from '../../../src/wire/state/actor-view.ts';
+import type { TimelineEvent } from '../../../src/wire/state/timeline.ts';
+import type { Transition } from '../../../src/wire/state/transition.ts';
 import { Ring } from './ring.ts';
-import type { TimelineEvent } from './timeline.ts';
 
 const DEATHS_KEPT = 20;
 

@@ -1,8 +1,8 @@
 import { PlatformError } from '../../../src/errors.ts';
 import { type DatabaseId, databaseKey } from '../../../src/wire/data/database.ts';
+import type { ActorState } from '../../../src/wire/state/actor-view.ts';
 import type { Protocol } from '../channel.ts';
 import type { ActorHandle } from './actor-handle.ts';
-import type { ActorState } from './actor-view.ts';
 
 /** The part of the supervisor that the directory leans on. */
 interface KnownActors<ToActor extends Protocol> {

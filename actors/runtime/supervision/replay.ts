@@ -1,7 +1,7 @@
 import { type AnyStateMachine, type StateValue, transition } from 'xstate';
 import { MACHINES } from '../../../machines/all.ts';
 import { machineOf } from '../../../src/wire/state/machine-name.ts';
-import type { Transition } from '../notices.ts';
+import type { Transition } from '../../../src/wire/state/transition.ts';
 import { stateText } from '../observe.ts';
 
 /** How one recorded transition went when its machine was asked again. */

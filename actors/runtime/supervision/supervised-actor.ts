@@ -7,14 +7,15 @@ import type { Logger } from '../../../src/log.ts';
 import type { Counters } from '../../../src/observe/counters.ts';
 import type { DatabaseId } from '../../../src/wire/data/database.ts';
 import { type ActorKind, type ActorName, actorKey } from '../../../src/wire/state/actor.ts';
+import type { ActorState, ActorView, Beacon, Death, Waiting } from '../../../src/wire/state/actor-view.ts';
+import type { TimelineEvent } from '../../../src/wire/state/timeline.ts';
+import type { Transition } from '../../../src/wire/state/transition.ts';
 import type { Handlers, Listeners, Notices, Protocol } from '../channel.ts';
-import type { Beacon, SupervisedNotices, Transition, Waiting } from '../notices.ts';
+import type { SupervisedNotices } from '../notices.ts';
 import { observeMachine } from '../observe.ts';
 import { ActorHandle } from './actor-handle.ts';
 import { ActorRecord } from './actor-record.ts';
-import type { ActorState, ActorView, Death } from './actor-view.ts';
 import type { StartGate } from './start-gate.ts';
-import type { TimelineEvent } from './timeline.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** What an actor is started from. */

@@ -5,12 +5,13 @@ import type { Logger } from '../../../src/log.ts';
 import type { Counters } from '../../../src/observe/counters.ts';
 import type { DatabaseId } from '../../../src/wire/data/database.ts';
 import { type ActorName, actorKey } from '../../../src/wire/state/actor.ts';
+import type { ActorState, ActorView } from '../../../src/wire/state/actor-view.ts';
+import type { TimelineEntry, TimelineEvent } from '../../../src/wire/state/timeline.ts';
 import type { Handlers, Listeners, Notices, Protocol } from '../channel.ts';
 import type { ActorHandle } from './actor-handle.ts';
-import type { ActorState, ActorView } from './actor-view.ts';
 import { StartGate } from './start-gate.ts';
 import { type ActorSpec, SupervisedActor } from './supervised-actor.ts';
-import { Timeline, type TimelineEntry, type TimelineEvent } from './timeline.ts';
+import { Timeline } from './timeline.ts';
 
 export type { ActorSpec } from './supervised-actor.ts';
 

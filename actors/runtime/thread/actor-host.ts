@@ -5,10 +5,11 @@ import type { InspectionEvent } from 'xstate';
 import { PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
 import { count, takeCounters } from '../../../src/observe/counters.ts';
+import type { Beacon } from '../../../src/wire/state/actor-view.ts';
 import { machineName } from '../../../src/wire/state/machine-name.ts';
 import { type AskOptions, Channel, type Handlers, type Notices, type Protocol, portableError } from '../channel.ts';
 import { cpuMsOf } from '../cpu.ts';
-import type { Beacon, HostAsks, HostNotices, HostOrders } from '../notices.ts';
+import type { HostAsks, HostNotices, HostOrders } from '../notices.ts';
 import { observeMachine } from '../observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;

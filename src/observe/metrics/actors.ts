@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import type { ActorName } from '../../wire/state/actor.ts';
+import type { ActorView } from '../../wire/state/actor-view.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import { DATABASE, labelsOf } from './labels.ts';
 

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { TimelineEntry } from '../../../actors/runtime/supervision/timeline.ts';
 import type { ActorName } from '../../wire/state/actor.ts';
+import type { TimelineEntry } from '../../wire/state/timeline.ts';
 import { type Counters, takeCounters } from '../counters.ts';
 import { describeActors, type MeasuredActor } from './actors.ts';
 import { DATABASE, type DatabaseLabels, labelsOf, SECONDS } from './labels.ts';

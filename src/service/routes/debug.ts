@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type TSchema } from 'typebox';
-import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
-import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
 import { DatabaseIdSchema } from '../../wire/data/database.ts';
 import { type ActorName, actorKey, actorNamed, subjectOf } from '../../wire/state/actor.ts';
+import type { ActorView } from '../../wire/state/actor-view.ts';
 import type { Pipeline } from '../../wire/state/pipeline.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
+import type { TimelineReader } from '../../wire/state/timeline.ts';
 import { type AddressReader, isNear } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { createLimit } from '../limits.ts';
@@ -29,7 +29,7 @@ export interface ActorControl {
 export interface ServiceActors {
   list(): readonly ActorView<ActorName>[];
   /** What happened to them. */
-  readonly timeline: Pick<Timeline, 'seq' | 'since'>;
+  readonly timeline: TimelineReader;
   readonly control: ActorControl;
   /** The last report of an actor, and further fields that the console shows for its kind. */
   describe(id: ActorName): { readonly report: ActorReport | null };

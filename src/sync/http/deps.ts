@@ -1,6 +1,4 @@
 import type { FastifyPluginCallback } from 'fastify';
-import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
-import type { Timeline } from '../../../actors/runtime/supervision/timeline.ts';
 import type { SyncConfig } from '../../config/services/sync.ts';
 import type { SigningKey } from '../../consensus/auth-signature.ts';
 import type { Logger } from '../../log.ts';
@@ -11,7 +9,9 @@ import type { ConsoleFile } from '../../service/console-files.ts';
 import type { ActorControl } from '../../service/routes/debug.ts';
 import type { DatabaseId } from '../../wire/data/database.ts';
 import type { Catalog } from '../../wire/log/catalog.ts';
+import type { ActorView } from '../../wire/state/actor-view.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
+import type { TimelineReader } from '../../wire/state/timeline.ts';
 import type { FanOut } from '../fan-out/fan-out.ts';
 
 /** What the front door reads of the configuration. */
@@ -88,7 +88,7 @@ export interface AppDeps {
   /** Body of `GET /debug/actors`. */
   readonly actorsView: () => readonly ActorView[];
   /** What happened to the actors, for `GET /debug/live`. */
-  readonly timeline: Pick<Timeline, 'seq' | 'since'>;
+  readonly timeline: TimelineReader;
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   readonly control: SyncActorControl;

@@ -1,5 +1,5 @@
-import type { ActorView } from '../../../actors/runtime/supervision/actor-view.ts';
 import { databaseKey } from '../../wire/data/database.ts';
+import type { ActorView } from '../../wire/state/actor-view.ts';
 import { type Condition, conditionOf } from '../../wire/state/condition.ts';
 import {
   arrowOf,

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
-import { Channel, type Exchange, type Handlers, Transferred } from '../../../../actors/runtime/channel.ts';
+import { Channel, type Handlers, Transferred } from '../../../../actors/runtime/channel.ts';
 import { hasCode, PlatformError } from '../../../../src/errors.ts';
+import type { Exchange } from '../../../../src/wire/state/timeline.ts';
 import fc from '../../../support/fast-check.ts';
 
 type Left = { upper: { request: string; reply: string } };

@@ -1,7 +1,8 @@
 import { after } from 'node:test';
-import type { Beacon, Transition, Waiting } from '../../../../actors/runtime/notices.ts';
 import { ActorHandle } from '../../../../actors/runtime/supervision/actor-handle.ts';
 import type { PlatformError } from '../../../../src/errors.ts';
+import type { Beacon, Waiting } from '../../../../src/wire/state/actor-view.ts';
+import type { Transition } from '../../../../src/wire/state/transition.ts';
 import type { UnrulyAsks, UnrulyNeeds, UnrulyNotices } from '../../../fixtures/unruly-actor.ts';
 import { UNHEARD } from '../../../support/unheard.ts';
 

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import type { ActorView } from '../../../../actors/runtime/supervision/actor-view.ts';
 import { Timeline } from '../../../../actors/runtime/supervision/timeline.ts';
 import { signingKey } from '../../../../src/consensus/auth-signature.ts';
 import { silentLogger } from '../../../../src/log.ts';
@@ -14,6 +13,7 @@ import { FanOut, type FanOutOptions } from '../../../../src/sync/fan-out/fan-out
 import { type DatabaseId, databaseKey } from '../../../../src/wire/data/database.ts';
 import type { Catalog } from '../../../../src/wire/log/catalog.ts';
 import { actorKey } from '../../../../src/wire/state/actor.ts';
+import type { ActorView } from '../../../../src/wire/state/actor-view.ts';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
 import { atEnd } from '../../../support/cleanup.ts';
 

@@ -1,7 +1,25 @@
-import type { ErrorCode, WireError } from '../../../src/errors.ts';
-import type { DatabaseId } from '../../../src/wire/data/database.ts';
-import type { ActorKind, ActorName } from '../../../src/wire/state/actor.ts';
-import type { Beacon, Transition, Waiting } from '../notices.ts';
+import type { ErrorCode, WireError } from '../../errors.ts';
+import type { DatabaseId } from '../data/database.ts';
+import type { ActorKind, ActorName } from './actor.ts';
+import type { Transition } from './transition.ts';
+
+/** A sign of life, once a second. */
+export interface Beacon {
+  readonly mailboxDepth: number;
+  /** Age of the oldest ask in work; 0 when there is none. */
+  readonly oldestMs: number;
+  readonly heapUsedBytes: number;
+  /** The longest delay of the thread's event loop since the last beacon. */
+  readonly eventLoopDelayMs: number;
+  /** CPU time of the thread since it started. */
+  readonly cpuMs: number;
+}
+
+/** The thing that an actor waits for, and since when (Unix milliseconds). */
+export interface Waiting {
+  readonly on: string | null;
+  readonly since: number;
+}
 
 /**
  * starting: its thread is being made · running · backoff: dead, a restart is due · failed: the restart budget is spent ·

@@ -166,24 +166,39 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/source/': [
-    ...['node:', 'xstate', 'src/replication/source/feed/', 'src/replication/source/answers/'],
-    ...['src/replication/commitment/', 'type src/replication/protocol.ts', 'src/replication/source/reading/'],
-    ...[...TABLES, ...THREAD, 'machines/sync/', 'src/log.ts', ...BASICS]
+    ...['node:', 'xstate', 'src/replication/source/', 'src/replication/source/answers/'],
+    ...['src/replication/source/feed/', 'src/replication/commitment/', 'type src/replication/protocol.ts', 'src/db/'],
+    ...[...THREAD, 'machines/sync/', 'src/log.ts', ...BASICS]
   ],
   'actors/replica/': [
-    ...['node:', 'xstate', 'src/replication/replica/bootstrap/', 'src/replication/replica/following/'],
-    ...['src/replication/replica/catch-up/', 'src/replication/replica/verifying/', 'src/replication/replica/quorum/'],
-    ...['src/replication/replica/parts/', 'src/replication/commitment/', 'type src/replication/protocol.ts'],
-    ...[...REPLICA, ...TABLES, ...THREAD, 'machines/sync/', 'src/log.ts', ...BASICS]
+    ...['node:', 'xstate', 'src/replication/replica/', 'src/replication/replica/bootstrap/'],
+    ...[
+      'src/replication/replica/following/',
+      'src/replication/replica/catch-up/',
+      'src/replication/replica/verifying/'
+    ],
+    ...['src/replication/replica/quorum/', 'src/replication/replica/parts/', 'src/replication/commitment/'],
+    ...['type src/replication/protocol.ts', ...TABLES, ...THREAD, 'machines/sync/', 'src/log.ts', ...BASICS]
+  ],
+  'src/replication/source/': [
+    ...['type src/replication/source/feed/', 'type src/replication/commitment/', 'type src/replication/protocol.ts'],
+    ...['src/replication/source/reading/', 'src/db/', 'actors/runtime/thread/', 'type src/log.ts', ...BASICS]
+  ],
+  'src/replication/source/answers/': [
+    ...['node:', 'type src/replication/source/feed/', 'type src/replication/protocol.ts'],
+    ...['src/replication/snapshot/', 'src/replication/source/reading/', 'src/replication/ddl/', ...TABLES],
+    ...['actors/runtime/', ...BASICS]
   ],
   'src/replication/source/feed/': [
     ...['node:', 'xstate', 'type src/replication/commitment/', 'type src/replication/protocol.ts'],
     ...['src/replication/source/reading/', 'src/replication/source/binlog/', ...TABLES],
-    ...['machines/sync/', 'src/observe/', 'type src/log.ts', ...BASICS]
+    ...['type actors/runtime/thread/', 'machines/sync/', 'src/observe/', 'type src/log.ts', ...BASICS]
   ],
-  'src/replication/source/answers/': [
-    ...['node:', 'type src/replication/protocol.ts', 'src/replication/snapshot/', 'src/replication/source/reading/'],
-    ...['src/replication/ddl/', ...TABLES, 'actors/runtime/', ...BASICS]
+  'src/replication/replica/': [
+    ...['src/replication/replica/bootstrap/', 'type src/replication/replica/catch-up/'],
+    ...['type src/replication/replica/verifying/', 'type src/replication/replica/quorum/'],
+    ...['src/replication/replica/parts/', 'src/replication/replica/apply/', 'src/db/', 'type actors/runtime/thread/'],
+    ...['type machines/sync/', ...BASICS]
   ],
   'src/replication/replica/bootstrap/': [
     ...['src/replication/replica/quorum/', 'src/replication/replica/parts/', 'src/replication/snapshot/'],

@@ -35,7 +35,7 @@ const SWEEP_SHARE = 40;
 const POLL_LIMIT_S = 5;
 const READ_LIMIT_S = 60;
 
-interface FeedOptions {
+export interface FeedOptions {
   readonly data: Pick<
     SourceActorData,
     'id' | 'coordinates' | 'localTables' | 'resume' | 'binlog' | 'settleBudgetMs' | 'compatibleClients'

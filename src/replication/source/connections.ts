@@ -1,0 +1,42 @@
+import { PULSE_LIMIT_MS } from '../../../actors/runtime/thread/database-pulse.ts';
+import { type Connection, connect, statementTag } from '../../db/connection.ts';
+import { SerialConnection } from '../../db/serial-connection.ts';
+import type { SourceActorData } from '../protocol.ts';
+
+/** Statement limits in seconds: of a poll, and of everything that may take longer. */
+const POLL_LIMIT_S = 5;
+const STATEMENT_LIMIT_S = 60;
+
+/** The connections of one source. Blocks wait for `reader` and `control` alone: callers have connections of their own. */
+export class SourceConnections {
+  readonly open: () => Promise<Connection>;
+  readonly reader: SerialConnection;
+  readonly control: SerialConnection;
+  readonly questions: SerialConnection;
+  readonly logReader: SerialConnection;
+  /** Connection of the index map. Its first reading goes through a whole table. */
+  readonly indexMap: SerialConnection;
+  readonly pulse: SerialConnection;
+
+  constructor({
+    coordinates,
+    generation,
+    finderKey
+  }: Pick<SourceActorData, 'coordinates' | 'generation' | 'finderKey'>) {
+    const tag = statementTag(coordinates.name, generation);
+    this.open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S, finderKey });
+    this.reader = new SerialConnection(() =>
+      connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey, several: true })
+    );
+    this.control = new SerialConnection(this.open);
+    this.questions = new SerialConnection(this.open);
+    this.logReader = new SerialConnection(this.open);
+    this.indexMap = new SerialConnection(this.open);
+    this.pulse = new SerialConnection(this.open, PULSE_LIMIT_MS);
+  }
+
+  destroy(): void {
+    const { reader, control, questions, logReader, indexMap, pulse } = this;
+    for (const each of [reader, control, questions, logReader, indexMap, pulse]) each.destroy();
+  }
+}

@@ -1,0 +1,45 @@
+import type { CircuitBreaker } from '../../../actors/runtime/thread/circuit.ts';
+import { Effects } from '../../../actors/runtime/thread/effects.ts';
+import { databaseError } from '../../db/connection.ts';
+import type { Logger } from '../../log.ts';
+import type { PollPace } from './feed/poll-pace.ts';
+
+/** Codes of faults that open the circuit: nothing can be read. */
+const OUTAGES: ReadonlySet<string> = new Set(['DATABASE_UNAVAILABLE', 'DATABASE_REFUSED']);
+
+/** Dependencies of a source's effects. */
+interface SourceEffectsOptions {
+  readonly breaker: CircuitBreaker;
+  readonly pace: PollPace;
+  readonly log: Pick<Logger, 'warn'>;
+  /** Called with what an effect waits for, then with null. */
+  readonly waiting: (on: string | null) => void;
+  /** Called after each fault. */
+  readonly faulted: () => void;
+}
+
+/** Returns the runner of a source's effects: each waits for the circuit breaker, and is tried again after a fault. */
+export function sourceEffects({ breaker, pace, log, waiting, faulted }: SourceEffectsOptions): Effects {
+  const effects: Effects = new Effects({
+    admit: async (signal) => {
+      if (breaker.refuses) {
+        waiting('the circuit breaker');
+        await breaker.admission(signal);
+        waiting(null);
+      }
+      breaker.tell('call.started');
+    },
+    onSuccess: () => breaker.tell('call.succeeded'),
+    toFault: (caught) => databaseError(caught),
+    onFault: (fault, effect) => {
+      const pollErrorCount = effects.faultCount;
+      log.warn({ err: fault, hint: fault.hint, effect, pollErrorCount }, fault.message);
+      // Where a row or a setting is at fault, MariaDB answered: the reason is told, and nothing else fails fast.
+      breaker.tell(OUTAGES.has(fault.code) ? 'call.failed' : 'call.succeeded');
+      faulted();
+    },
+    isRetried: ({ policy }) => policy !== 'exit',
+    pauseMs: (tookMs, fault) => Math.ceil(pace.pauseMs(tookMs, fault !== null))
+  });
+  return effects;
+}

@@ -129,23 +129,58 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['type src/service/', 'type src/log.ts', ...BASICS]
   ],
   'actors/indexer/': [
-    'node:',
-    'xstate',
-    'machines/indexer/',
-    'src/indexer/',
-    'src/replication/commitment/',
-    'src/service/',
-    'type workers/sync/',
-    ...THREAD,
-    'src/db/',
-    'src/coin/',
-    'src/log.ts',
-    ...BASICS
+    ...['node:', 'src/indexer/api/', 'src/indexer/trial/', 'src/indexer/loop/', 'src/indexer/store/'],
+    ...['src/indexer/pushes/', 'src/indexer/block/', 'src/indexer/profile/', 'actors/runtime/thread/', 'src/db/'],
+    ...['src/coin/', 'src/log.ts', ...BASICS]
   ],
-  'src/indexer/': [
-    ...['node:', ...FASTIFY, 'lru-cache', 'type machines/indexer/', 'src/db/', 'src/coin/', 'src/service/'],
-    ...['type src/config/', 'type src/log.ts', ...BASICS]
+  // From what asks a ledger down to what it is made of: each step knows those below it only.
+  'src/indexer/api/': [
+    ...[...FASTIFY, 'type src/indexer/trial/', 'type src/indexer/loop/', 'src/indexer/store/', 'src/indexer/actions/'],
+    ...['src/indexer/staking/', 'src/indexer/fees/', 'src/indexer/profile/', 'src/service/', 'src/db/', 'src/coin/'],
+    ...['type src/config/', ...BASICS]
   ],
+  'src/indexer/trial/': [
+    ...['node:', 'src/indexer/store/', 'src/indexer/block/', 'src/indexer/rules/', 'src/indexer/fees/'],
+    ...['src/indexer/profile/', 'src/indexer/state/', 'src/db/', 'src/coin/', ...BASICS]
+  ],
+  'src/indexer/loop/': [
+    ...['node:', 'xstate', 'src/indexer/store/', 'src/indexer/block/', 'type src/indexer/state/'],
+    ...['src/replication/commitment/', 'type workers/sync/', ...THREAD, 'machines/indexer/', 'src/db/', 'src/coin/'],
+    ...['type src/log.ts', ...BASICS]
+  ],
+  'src/indexer/store/': [
+    ...['node:', 'src/indexer/pushes/', 'src/indexer/block/', 'src/indexer/actions/', 'src/indexer/offers/'],
+    ...['src/indexer/staking/', 'src/indexer/rules/', 'type src/indexer/profile/', 'src/indexer/state/'],
+    ...['src/indexer/definitions/', 'src/db/', ...BASICS]
+  ],
+  'src/indexer/pushes/': [
+    ...['xstate', 'type src/indexer/block/', 'src/indexer/rules/', 'type src/indexer/state/'],
+    ...['src/indexer/definitions/', 'actors/runtime/thread/', 'machines/indexer/', 'src/service/', 'src/db/'],
+    ...['type src/log.ts', ...BASICS]
+  ],
+  // From here on nothing is read or written but through the state that a block is handed.
+  'src/indexer/block/': [
+    ...['node:', 'src/indexer/actions/', 'src/indexer/polls/', 'src/indexer/offers/', 'src/indexer/staking/'],
+    ...['src/indexer/rules/', 'src/indexer/fees/', 'src/indexer/profile/', 'src/indexer/state/', 'src/coin/'],
+    ...['src/consensus/']
+  ],
+  'src/indexer/actions/': [
+    ...['src/indexer/offers/', 'src/indexer/staking/', 'src/indexer/rules/', 'src/indexer/fees/'],
+    ...['src/indexer/profile/', 'src/indexer/state/', 'src/coin/', 'src/consensus/']
+  ],
+  'src/indexer/polls/': ['src/indexer/staking/', 'src/indexer/rules/', 'src/indexer/state/', 'src/consensus/'],
+  'src/indexer/offers/': [
+    ...['src/indexer/rules/', 'src/indexer/fees/', 'src/indexer/profile/', 'src/indexer/state/', 'src/coin/'],
+    ...['src/consensus/']
+  ],
+  'src/indexer/staking/': ['src/indexer/rules/', 'src/indexer/state/', 'src/coin/', 'src/consensus/'],
+  'src/indexer/rules/': [
+    ...['src/indexer/fees/', 'type src/indexer/profile/', 'src/indexer/state/', 'src/coin/', 'src/consensus/']
+  ],
+  'src/indexer/fees/': ['src/indexer/profile/', 'src/indexer/state/', 'src/coin/', 'src/consensus/'],
+  'src/indexer/profile/': ['lru-cache', 'type src/indexer/state/', 'type src/db/', 'src/coin/', 'src/consensus/'],
+  'src/indexer/state/': ['src/coin/', 'src/consensus/'],
+  'src/indexer/definitions/': ['src/db/', ...BASICS],
   'actors/explorer/': [
     ...[
       'node:',

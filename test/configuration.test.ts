@@ -6,7 +6,7 @@ import { ACTIONS_FILE, renderActions } from '../scripts/documents/actions.ts';
 import { CONFIGURATION_FILE, renderConfiguration } from '../scripts/documents/configuration.ts';
 import { NETWORKS_FILE, renderNetworks } from '../scripts/documents/networks.ts';
 import { DEFAULT_PROFILE, readProfile } from '../src/coin/profile.ts';
-import { HANDLERS } from '../src/indexer/rules/handlers.ts';
+import { HANDLERS } from '../src/indexer/actions/handlers.ts';
 
 const networks = readFileSync(NETWORKS_FILE, 'utf8');
 

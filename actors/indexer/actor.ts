@@ -10,12 +10,16 @@ import { type BlockHashesRow, readBlockHashes } from '../../src/indexer/api/bloc
 import { type ActionPlace, readConfirmations } from '../../src/indexer/api/confirmations.ts';
 import { readStakes, type SignerStakes, type StakeQuestion } from '../../src/indexer/api/stakes.ts';
 import { Progress } from '../../src/indexer/block/progress.ts';
+import { IndexedBalances } from '../../src/indexer/loop/balances.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
+import { IndexerLoop } from '../../src/indexer/loop/loop.ts';
 import { PriceSource } from '../../src/indexer/loop/price-source.ts';
 import type { IndexerReport } from '../../src/indexer/loop/report.ts';
+import { TopsPool } from '../../src/indexer/loop/tops.ts';
 import { IndexerWork, type Pace } from '../../src/indexer/loop/work.ts';
-import { ledgerBaseOf } from '../../src/indexer/rules/base.ts';
-import { rulesOf } from '../../src/indexer/rules/rules.ts';
+import { ledgerBaseOf } from '../../src/indexer/profile/base.ts';
+import { rulesOf } from '../../src/indexer/profile/rules.ts';
+import { PushSender } from '../../src/indexer/pushes/push-sender.ts';
 import { refusedStatement } from '../../src/indexer/store/refused-rows.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import { recordTimeout } from '../../src/indexer/store/timeouts.ts';
@@ -25,10 +29,6 @@ import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { CircuitBreaker } from '../runtime/thread/circuit.ts';
-import { IndexedBalances } from './balances.ts';
-import { IndexerLoop } from './loop.ts';
-import { PushSender } from './push-sender.ts';
-import { TopsPool } from './tops.ts';
 
 /** Start data of an indexer actor's thread. */
 export interface IndexerActorData {

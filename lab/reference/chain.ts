@@ -1,7 +1,7 @@
 import { FEATURES } from '../../src/coin/profile.ts';
 import { parseAmount } from '../../src/consensus/amount.ts';
 import type { ChainBlock, ChainTransaction } from '../../src/indexer/block/block.ts';
-import type { Rules } from '../../src/indexer/rules/rules.ts';
+import type { Rules } from '../../src/indexer/profile/rules.ts';
 import { TEST_RULES } from '../../test/support/indexer-ledger.ts';
 import { priceText } from '../../test/support/indexer-signers.ts';
 import { REFERENCE_ACTIONS } from './ledger.ts';

@@ -3,7 +3,7 @@ import { readNetwork } from '../../src/coin/find-network.ts';
 import { readProfile } from '../../src/coin/profile.ts';
 import { readJsonFile } from '../../src/config/json-file.ts';
 import { PlatformError } from '../../src/errors.ts';
-import { rulesOf } from '../../src/indexer/rules/rules.ts';
+import { rulesOf } from '../../src/indexer/profile/rules.ts';
 import { parseDatabaseUrl } from '../../src/verify/side.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { readArguments } from '../../test/support/arguments.ts';

@@ -9,7 +9,7 @@ import { resolveSources } from '../../src/decoder/sources.ts';
 import { openDecoderStore } from '../../src/decoder/store.ts';
 import type { ExecutedBlock, SettledPrices } from '../../src/indexer/block/block.ts';
 import { DecoderSource } from '../../src/indexer/loop/decoder-source.ts';
-import { rulesOf } from '../../src/indexer/rules/rules.ts';
+import { rulesOf } from '../../src/indexer/profile/rules.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { query, scanRules } from '../../test/support/decoder/loop.ts';
 import { MemoryLedger } from '../../test/support/indexer-ledger.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { IndexedBalances } from '../../actors/indexer/balances.ts';
 import { computeTops } from '../../src/consensus/balance-tree.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
 import type { Random } from '../../src/devnet/random.ts';
 import { hasCode } from '../../src/errors.ts';
 import type { ChainBlock } from '../../src/indexer/block/block.ts';
+import { IndexedBalances } from '../../src/indexer/loop/balances.ts';
 import { TABLES } from '../../src/indexer/store/schema.ts';
 import { IndexerStore } from '../../src/indexer/store/store.ts';
 import { silentLogger } from '../../src/log.ts';

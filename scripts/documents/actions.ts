@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HANDLERS, UNBUILT_FORMATS } from '../../src/indexer/rules/handlers.ts';
+import { HANDLERS, UNBUILT_FORMATS } from '../../src/indexer/actions/handlers.ts';
 import { ROOT } from '../root.ts';
 import { conditionOf } from './action-conditions.ts';
 import { wrapDoc } from './wrap.ts';

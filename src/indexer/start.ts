@@ -10,7 +10,7 @@ import { createIndexerApp } from './api/app.ts';
 import { actorReportOf } from './api/health.ts';
 import { indexerPipeline } from './api/pipeline.ts';
 import type { IndexerReport } from './loop/report.ts';
-import { rulesOf } from './rules/rules.ts';
+import { rulesOf } from './profile/rules.ts';
 import { IndexerStore } from './store/store.ts';
 
 const ANSWER_LIMIT_MS = 5_000;

@@ -3,13 +3,13 @@ import { DEFAULT_PROFILE, FEATURES } from '../../src/coin/profile.ts';
 import { formatAmount, parseAmount } from '../../src/consensus/amount.ts';
 import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
 import { MEDIAN_BLOCKS } from '../../src/consensus/median-time.ts';
+import { isBuilt } from '../../src/indexer/actions/handlers.ts';
 import type { BlockHashes, ExecutedBlock } from '../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../src/indexer/block/execution.ts';
-import type { Offer } from '../../src/indexer/offers/offer.ts';
-import { isBuilt } from '../../src/indexer/rules/handlers.ts';
-import type { Rules } from '../../src/indexer/rules/rules.ts';
+import type { Rules } from '../../src/indexer/profile/rules.ts';
 import { Effects } from '../../src/indexer/state/effects.ts';
 import { pairKey, tickKey } from '../../src/indexer/state/keys.ts';
+import type { Offer } from '../../src/indexer/state/offer.ts';
 import { LOCKS, type Token } from '../../src/indexer/state/token.ts';
 import { View } from '../../src/indexer/state/view.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseAmount } from '../../../src/consensus/amount.ts';
+import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 import type { ChainTransaction } from '../../../src/indexer/block/block.ts';
-import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
 import { MemoryLedger } from '../../../test/support/indexer-ledger.ts';
 import { hostileText, ODD_NUMBERS } from '../support/hostile.ts';
 import { target } from '../support/target.ts';

@@ -6,7 +6,7 @@ import { parseAmount } from '../../../src/consensus/amount.ts';
 import { readDispenser } from '../../../src/decoder/dispenser-action.ts';
 import { DispenserBook } from '../../../src/decoder/dispenser-book.ts';
 import type { ChainTransaction } from '../../../src/indexer/block/block.ts';
-import { rulesOf } from '../../../src/indexer/rules/rules.ts';
+import { rulesOf } from '../../../src/indexer/profile/rules.ts';
 import { MemoryLedger } from '../../../test/support/indexer-ledger.ts';
 import { NETWORK, OWNERS } from '../../seam/chain.ts';
 import { hostileText, ODD_NUMBERS } from '../support/hostile.ts';

@@ -1,9 +1,9 @@
 import { MAX_COMMANDS, parseCommand, splitBatch } from '../../coin/action/command.ts';
 import { ACTIONS, findAlias } from '../../coin/action/names.ts';
 import { gasOf } from '../../coin/gas.ts';
-import { feeOf } from '../fees/amount.ts';
 import { paysInGas } from '../fees/charge.ts';
 import { gasPlaces } from '../fees/gas-places.ts';
+import { feeOf } from '../profile/gas.ts';
 import { type Check, defineAction, type Step } from '../rules/action-definition.ts';
 import { isBlockFull, sourceSleeps } from '../rules/checks.ts';
 import { tickKey } from '../state/keys.ts';

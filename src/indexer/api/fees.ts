@@ -12,9 +12,9 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { FEE_QUESTIONS } from '../../wire/fee-questions.ts';
-import { feeOf } from '../fees/amount.ts';
+import { COINPAY, isBuilt } from '../actions/handlers.ts';
 import { LEAST_PERCENT, nativeFee, OLDEST_PRICE_S } from '../fees/native.ts';
-import { COINPAY, isBuilt } from '../rules/handlers.ts';
+import { feeOf } from '../profile/gas.ts';
 import type { Trial, TrialQuestion } from '../trial/trial.ts';
 
 /** Dependencies of the methods about fees. */

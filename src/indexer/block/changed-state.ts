@@ -1,6 +1,6 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type HashPosition, stateHash } from '../../consensus/ledger-hashes.ts';
-import type { Rules } from '../rules/rules.ts';
+import type { Rules } from '../profile/rules.ts';
 import type { FactTable } from '../state/fact-table.ts';
 import { splitPair } from '../state/keys.ts';
 import type { View } from '../state/view.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Rules } from '../rules/rules.ts';
+import type { Rules } from '../profile/rules.ts';
 import { FactKeys } from '../state/fact-keys.ts';
 import type { FactKey } from '../state/facts.ts';
 import type { View } from '../state/view.ts';

@@ -8,22 +8,22 @@ import {
   ledgerHash
 } from '../../consensus/ledger-hashes.ts';
 import { medianTime } from '../../consensus/median-time.ts';
+import { COINPAY, HANDLERS } from '../actions/handlers.ts';
 import { paymentsOf } from '../offers/coinpay.ts';
 import { dispense } from '../offers/dispense.ts';
 import { dueActions } from '../offers/due.ts';
 import { duePolls } from '../polls/close.ts';
-import { OPEN_POLLS } from '../polls/poll.ts';
+import { type Rules, spellingAt } from '../profile/rules.ts';
 import type { SystemAction } from '../rules/action-definition.ts';
 import { hasLimits, readIndex, transferFacts } from '../rules/checks.ts';
-import { COINPAY, HANDLERS } from '../rules/handlers.ts';
 import { type Parts, runUntil } from '../rules/parts.ts';
-import { type Rules, spellingAt } from '../rules/rules.ts';
 import { dueReleases } from '../staking/release.ts';
 import type { Action } from '../state/action.ts';
 import { Effects, type Left } from '../state/effects.ts';
 import { FactKeys } from '../state/fact-keys.ts';
 import { Missing } from '../state/facts.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
+import { OPEN_POLLS } from '../state/poll.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
 import { Scouting } from '../state/scouting.ts';
 import type { View } from '../state/view.ts';

@@ -1,7 +1,7 @@
 import { readName } from '../../coin/action/names.ts';
 import type { Limits } from '../../coin/limits.ts';
+import { HANDLERS } from '../actions/handlers.ts';
 import { LOOKS_OF_UNIT } from '../rules/checks.ts';
-import { HANDLERS } from '../rules/handlers.ts';
 import { type Left, LOOKED, type Looks, noLooks } from '../state/effects.ts';
 import type { ChainTransaction } from './block.ts';
 

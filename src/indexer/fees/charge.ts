@@ -1,12 +1,12 @@
 import { type GasSubject, gasOf } from '../../coin/gas.ts';
 import { formatAmount } from '../../consensus/amount.ts';
-import type { Rules } from '../rules/rules.ts';
+import { feeOf } from '../profile/gas.ts';
+import type { Rules } from '../profile/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
 import { tickKey } from '../state/keys.ts';
 import type { Output, OutputsPaid, PaidFee } from '../state/payment.ts';
 import type { Token } from '../state/token.ts';
-import { feeOf } from './amount.ts';
 import { gasPlaces } from './gas-places.ts';
 import { coinPrices, nativeFee, OLDEST_PRICE_S } from './native.ts';
 import { priceTime, roundsOf } from './rounds.ts';

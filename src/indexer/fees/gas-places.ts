@@ -1,8 +1,8 @@
 import { parseTokenAmount } from '../../consensus/amount.ts';
-import type { Rules } from '../rules/rules.ts';
+import { GAS_PLACES } from '../profile/gas.ts';
+import type { Rules } from '../profile/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
-import { GAS_PLACES } from './amount.ts';
 
 /** Ledger and rules from which the decimals of the gas token follow. */
 interface GasStep {

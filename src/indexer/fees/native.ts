@@ -1,5 +1,5 @@
 import { multiplyRatio, parseAmount, roundHalfUp } from '../../consensus/amount.ts';
-import type { Rules } from '../rules/rules.ts';
+import type { Rules } from '../profile/rules.ts';
 import type { PriceRound } from '../state/facts.ts';
 
 /** Greatest age at which a price counts, in seconds. */

@@ -1,9 +1,9 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, statusText, VALID } from '../rules/action-definition.ts';
 import { hasLimits } from '../rules/checks.ts';
+import type { Obligation } from '../state/offer.ts';
 import type { Output, OutputsPaid } from '../state/payment.ts';
 import { giveSide } from './escrow.ts';
-import type { Obligation } from './offer.ts';
 import { endTrade, settleTrade } from './trade-end.ts';
 
 /** Status of a match that nobody has paid for. */

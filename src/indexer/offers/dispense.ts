@@ -5,12 +5,12 @@ import { type Step, type SystemAction, statusText } from '../rules/action-defini
 import { hasLimits, isAllowed, isBlocked, isBlockFull, isLookedOut } from '../rules/checks.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
+import { counterOf, type Dispenser, type DispenserLists } from '../state/offer.ts';
+import { EMPTY_COUNTER, type Entry, OWN_COUNTER } from '../state/offer-book.ts';
+import { firstFrom } from '../state/sorted-chunks.ts';
 import type { Token } from '../state/token.ts';
 import { closeDispenser, isOverdue } from './dispenser-end.ts';
 import { giveSide } from './escrow.ts';
-import { counterOf, type Dispenser, type DispenserLists } from './offer.ts';
-import { EMPTY_COUNTER, type Entry, OWN_COUNTER } from './offer-book.ts';
-import { firstFrom } from './sorted-chunks.ts';
 import { COIN_STEP, ONE } from './units.ts';
 
 /** Payment to an address. */

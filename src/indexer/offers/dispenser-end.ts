@@ -1,7 +1,7 @@
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
+import { type Dispenser, isLive } from '../state/offer.ts';
 import { DISPENSER_DELAY_S } from './delays.ts';
 import { giveSide } from './escrow.ts';
-import { type Dispenser, isLive } from './offer.ts';
 
 /** Writes a dispenser with a new status, under the action of the step. */
 export function setDispenserStatus(dispenser: Dispenser, status: string, { action, ledger }: Step, by?: string): void {

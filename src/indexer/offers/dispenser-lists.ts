@@ -1,4 +1,4 @@
-import type { DispenserLists } from './offer.ts';
+import type { DispenserLists } from '../state/offer.ts';
 
 /**
  * Returns lists after an edit, without those that count no more. At most one for each time of the last hour is left,

@@ -1,9 +1,9 @@
 import type { SystemAction } from '../rules/action-definition.ts';
 import { offerFact } from '../state/action-state.ts';
 import type { Effects } from '../state/effects.ts';
+import type { Dispenser, Offer, Trade } from '../state/offer.ts';
 import { expireObligation } from './coinpay.ts';
 import { closeDispenser, expireDispenser } from './dispenser-end.ts';
-import type { Dispenser, Offer, Trade } from './offer.ts';
 import { expireTrade } from './trade-end.ts';
 
 const byIndex = (a: Offer, b: Offer) => a.index - b.index;

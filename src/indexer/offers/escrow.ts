@@ -1,6 +1,6 @@
-import { writeOwnership } from '../actions/tokens/ownership.ts';
 import { type Step, VALID } from '../rules/action-definition.ts';
-import type { Side } from './offer.ts';
+import { writeOwnership } from '../rules/ownership.ts';
+import type { Side } from '../state/offer.ts';
 
 /**
  * Takes a side of an offer from an address into escrow, under the action of the step. The chain's own coin is not

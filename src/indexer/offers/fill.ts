@@ -1,6 +1,6 @@
 import { multiplyRatio, roundHalfUp } from '../../consensus/amount.ts';
 import type { Step } from '../rules/action-definition.ts';
-import { isWhole, type Side, type Trade } from './offer.ts';
+import { isWhole, type Side, type Trade } from '../state/offer.ts';
 
 /** Amounts that change hands in one match. */
 export interface Fill {

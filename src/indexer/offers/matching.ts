@@ -4,10 +4,10 @@ import { FREE_LOOKS, fitsPlaces, hasLimits, isBlockFull, isExcluded, isLookedOut
 import { offerFact } from '../state/action-state.ts';
 import type { FactKey } from '../state/facts.ts';
 import { pairKey } from '../state/keys.ts';
+import { marketOf, type Side, type Trade } from '../state/offer.ts';
+import { compareMakers, type Entry, LISTED_MARKET } from '../state/offer-book.ts';
 import { giveSide } from './escrow.ts';
 import { type Fill, fillOf } from './fill.ts';
-import { marketOf, type Side, type Trade } from './offer.ts';
-import { compareMakers, type Entry, LISTED_MARKET } from './offer-book.ts';
 import { expireTrade, isPastEnd, setTradeStatus, settleTrade } from './trade-end.ts';
 
 /** Seconds in which the coin side of a match is to be paid. */

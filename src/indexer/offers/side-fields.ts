@@ -1,9 +1,9 @@
 import { formatAmount } from '../../consensus/amount.ts';
+import { COINS } from '../profile/rules.ts';
 import type { Step } from '../rules/action-definition.ts';
 import { orNull, tickColumn } from '../rules/checks.ts';
-import { COINS } from '../rules/rules.ts';
+import type { Side } from '../state/offer.ts';
 import type { Token } from '../state/token.ts';
-import type { Side } from './offer.ts';
 import { readSideAmount } from './offer-fields.ts';
 import { ONE } from './units.ts';
 

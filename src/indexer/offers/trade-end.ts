@@ -1,7 +1,7 @@
 import type { Step, SystemAction } from '../rules/action-definition.ts';
+import type { Trade } from '../state/offer.ts';
 import { giveSide } from './escrow.ts';
 import { isUsedUp } from './fill.ts';
-import type { Trade } from './offer.ts';
 
 type Ending = 'cancelled' | 'expired';
 const PENDING: Readonly<Record<Ending, string>> = { cancelled: 'cancelling', expired: 'expiring' };

@@ -2,7 +2,7 @@ import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
 import { isSeenEnough } from '../rules/checks.ts';
 import type { Effects } from '../state/effects.ts';
-import { OPEN_POLLS, type Poll } from './poll.ts';
+import { OPEN_POLLS, type Poll } from '../state/poll.ts';
 import { countVotes, type Tally } from './tally.ts';
 
 /**

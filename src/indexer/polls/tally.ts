@@ -2,7 +2,7 @@ import { parseAmount } from '../../consensus/amount.ts';
 import { stakedBy } from '../staking/validators.ts';
 import type { Effects, Looked } from '../state/effects.ts';
 import { pairKey, tickKey } from '../state/keys.ts';
-import { type Ballot, ballotKey, type Poll, WHOLE_SUPPLY } from './poll.ts';
+import { type Ballot, ballotKey, type Poll, WHOLE_SUPPLY } from '../state/poll.ts';
 
 /** Weight of each voter where all have the same. */
 const HEAD = parseAmount('1')!;

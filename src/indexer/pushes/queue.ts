@@ -1,6 +1,6 @@
 import { type Connection, rows } from '../../db/connection.ts';
 import { pages } from '../../db/pages.ts';
-import { asciiJson, plainText } from '../store/ascii.ts';
+import { asciiJson, plainText } from '../definitions/ascii.ts';
 import type { Push, PushMethod } from './push.ts';
 import { type QueuedPush, surplusOf } from './surplus.ts';
 

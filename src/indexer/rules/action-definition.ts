@@ -1,11 +1,11 @@
 import type { Limits } from '../../coin/limits.ts';
 import { type Charged, chargeFee, FEE_STATUSES } from '../fees/charge.ts';
+import type { Rules } from '../profile/rules.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
 import type { OutputsPaid } from '../state/payment.ts';
 import type { Columns } from '../state/rows.ts';
 import type { Parts } from './parts.ts';
-import type { Rules } from './rules.ts';
 
 /** Context of a handler. */
 export interface Step {

@@ -1,7 +1,7 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
-import { type Cooling, isActive, type Stake, sumOf } from './signer.ts';
+import { type Cooling, isActive, type Stake, sumOf } from '../state/signer.ts';
 
 /** Status of an UNSTAKE whose units a SLASH took. */
 const SLASHED = 'slashed';

@@ -1,7 +1,7 @@
 import type { Check, Step } from '../rules/action-definition.ts';
 import { isSeenEnough, lookAt } from '../rules/checks.ts';
 import type { Effects } from '../state/effects.ts';
-import { isActive, readPubkey, type Signer } from './signer.ts';
+import { isActive, readPubkey, type Signer } from '../state/signer.ts';
 
 /** The only key of the fact that lists all signing keys. */
 export const ALL_KEYS = 'all';

@@ -1,6 +1,6 @@
 import type { Step, SystemAction } from '../rules/action-definition.ts';
 import type { Effects } from '../state/effects.ts';
-import type { Cooling } from './signer.ts';
+import type { Cooling } from '../state/signer.ts';
 
 /** Status of an UNSTAKE whose units are back. */
 export const RELEASED = 'released';

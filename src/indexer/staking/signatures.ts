@@ -2,7 +2,7 @@ import { groupFields } from '../../coin/action/fields.ts';
 import type { Signature } from '../../consensus/quorum.ts';
 import type { Check } from '../rules/action-definition.ts';
 import { readIndex } from '../rules/checks.ts';
-import { readPubkey } from './signer.ts';
+import { readPubkey } from '../state/signer.ts';
 
 const MOST_SIGNATURES = 100;
 const SIGNATURE = /^[0-9a-f]{128}$/i;

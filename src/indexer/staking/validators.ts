@@ -1,7 +1,7 @@
 import { parseAmount } from '../../consensus/amount.ts';
 import type { Effects } from '../state/effects.ts';
+import { isActive, type Signer, sumOf } from '../state/signer.ts';
 import { ALL_KEYS } from './checks.ts';
-import { isActive, type Signer, sumOf } from './signer.ts';
 
 /** Units of the gas token that a key needs for each capability. */
 export const CAPABILITIES = {

@@ -1,11 +1,11 @@
 import { readReference } from '../../coin/action/fields.ts';
 import { compareBytes } from '../../consensus/byte-order.ts';
-import { isLive, type Offer, type OfferKind } from '../offers/offer.ts';
-import type { Entry } from '../offers/offer-book.ts';
 import { FactTable } from './fact-table.ts';
 import type { FactKey, Facts, Kind, List, Preferences, Reader } from './facts.ts';
 import type { Holding } from './holding.ts';
 import { pairKey, sleeperKey, tickKey } from './keys.ts';
+import { isLive, type Offer, type OfferKind } from './offer.ts';
+import type { Entry } from './offer-book.ts';
 import type { Token } from './token.ts';
 import type { View } from './view.ts';
 

@@ -1,11 +1,11 @@
 import { formatAmount } from '../../consensus/amount.ts';
 import type { LedgerRow } from '../../consensus/ledger-hashes.ts';
-import type { Offer } from '../offers/offer.ts';
 import type { Action } from './action.ts';
 import { ActionState } from './action-state.ts';
 import type { Counter, Facts, Kind } from './facts.ts';
 import { pairKey, tickBeginning, tickKey } from './keys.ts';
 import { addMovement, MOVEMENTS, type MovedSums, type Movement } from './movements.ts';
+import type { Offer } from './offer.ts';
 import type { PaidFee } from './payment.ts';
 import type { Columns, Refusal, RowChange, TableRow, Value } from './rows.ts';
 import type { Token } from './token.ts';

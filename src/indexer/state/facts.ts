@@ -1,7 +1,7 @@
-import type { Offer } from '../offers/offer.ts';
-import type { Ballot, Poll } from '../polls/poll.ts';
-import { type Cooling, NO_SIGNER, type Signer } from '../staking/signer.ts';
 import type { Members } from './members.ts';
+import type { Offer } from './offer.ts';
+import type { Ballot, Poll } from './poll.ts';
+import { type Cooling, NO_SIGNER, type Signer } from './signer.ts';
 import type { Token } from './token.ts';
 
 /** Type of a list of tickers. */

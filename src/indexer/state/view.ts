@@ -1,8 +1,8 @@
-import { type Offer, respelled, type Spelling } from '../offers/offer.ts';
-import { OfferBook } from '../offers/offer-book.ts';
 import { FactTable } from './fact-table.ts';
 import { ABSENT, type FactKey, type Facts, type Kind, Missing, type Reader } from './facts.ts';
 import { pairKey, splitPair } from './keys.ts';
+import { type Offer, respelled, type Spelling } from './offer.ts';
+import { OfferBook } from './offer-book.ts';
 import type { Token } from './token.ts';
 import { type SetKind, Unwritten } from './unwritten.ts';
 

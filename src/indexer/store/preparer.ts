@@ -6,7 +6,7 @@ import { PlatformError } from '../../errors.ts';
 import type { BlockHashes, ChainBlock, ExecutedBlock } from '../block/block.ts';
 import { type BlocksBelow, executeBlocks } from '../block/execute.ts';
 import type { Progress } from '../block/progress.ts';
-import type { Rules } from '../rules/rules.ts';
+import type { Rules } from '../profile/rules.ts';
 import { splitPair, tickKey } from '../state/keys.ts';
 import { addSums, type MovedSums } from '../state/movements.ts';
 import type { RowChange, TableRow } from '../state/rows.ts';

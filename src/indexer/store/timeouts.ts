@@ -1,6 +1,6 @@
 import { type Connection, connect, rows } from '../../db/connection.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
-import { plainText } from './ascii.ts';
+import { plainText } from '../definitions/ascii.ts';
 
 /** Attempt at blocks that the watchdog ended. */
 export interface TimedOut {

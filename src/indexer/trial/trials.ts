@@ -1,7 +1,7 @@
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
 import type { Connection, Pool } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
-import type { Rules } from '../rules/rules.ts';
+import type { Rules } from '../profile/rules.ts';
 import type { PriceRound } from '../state/facts.ts';
 import { readRounds } from '../store/facts/signers.ts';
 import { Pace } from './pace.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 import type { ChainBlock } from '../../../src/indexer/block/block.ts';
 import { TABLES_IN_USE } from '../../../src/indexer/definitions/definition.ts';
 import { createStatement } from '../../../src/indexer/definitions/statement.ts';
-import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';

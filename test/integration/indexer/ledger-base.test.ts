@@ -5,7 +5,7 @@ import { DEFAULT_PROFILE, type Profile } from '../../../src/coin/profile.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { TABLES_IN_USE } from '../../../src/indexer/definitions/definition.ts';
 import { createStatement } from '../../../src/indexer/definitions/statement.ts';
-import { ledgerBaseOf } from '../../../src/indexer/rules/base.ts';
+import { ledgerBaseOf } from '../../../src/indexer/profile/base.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';

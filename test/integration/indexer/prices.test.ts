@@ -10,7 +10,7 @@ import type { ChainBlock } from '../../../src/indexer/block/block.ts';
 import { DecoderSource } from '../../../src/indexer/loop/decoder-source.ts';
 import { PriceSource } from '../../../src/indexer/loop/price-source.ts';
 import { IndexerWork } from '../../../src/indexer/loop/work.ts';
-import { ledgerBaseOf } from '../../../src/indexer/rules/base.ts';
+import { ledgerBaseOf } from '../../../src/indexer/profile/base.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';

@@ -11,7 +11,7 @@ import { MEDIAN_BLOCKS } from '../../../src/consensus/median-time.ts';
 import { type Connection, connect } from '../../../src/db/connection.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
-import { feeOf } from '../../../src/indexer/fees/amount.ts';
+import { feeOf } from '../../../src/indexer/profile/gas.ts';
 import { isRefusal, VALID } from '../../../src/indexer/rules/action-definition.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';

@@ -1,5 +1,5 @@
 import { DEFAULT_LIMITS, LIMITS, type Limits } from '../../../src/coin/limits.ts';
-import type { Rules } from '../../../src/indexer/rules/rules.ts';
+import type { Rules } from '../../../src/indexer/profile/rules.ts';
 import { TEST_RULES } from '../indexer-ledger.ts';
 
 /** How much of everything a ledger has, its limits included: what a block of it costs, a full one costs so many times. */

@@ -5,7 +5,7 @@ import { scanBlock } from '../../../src/decoder/block-scan.ts';
 import { resolveSources } from '../../../src/decoder/sources.ts';
 import { type DecoderStore, openDecoderStore } from '../../../src/decoder/store.ts';
 import { DecoderSource } from '../../../src/indexer/loop/decoder-source.ts';
-import { rulesOf } from '../../../src/indexer/rules/rules.ts';
+import { rulesOf } from '../../../src/indexer/profile/rules.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { atEnd } from '../cleanup.ts';

@@ -11,7 +11,7 @@ import { createTransaction, type EncoderDeps } from '../../../src/encoder/create
 import { refuseOldSpellings } from '../../../src/encoder/old-spellings.ts';
 import type { CreateRequest } from '../../../src/encoder/request.ts';
 import type { PlatformError } from '../../../src/errors.ts';
-import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
+import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 
 const LITECOIN = chainNetwork('litecoin', 'mainnet');
 const FROM = activationHeight(DEFAULT_PROFILE, LITECOIN, 'CANONICAL_ADDRESSES');

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_LIMITS, type Limits, NO_LIMITS } from '../../../src/coin/limits.ts';
+import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
-import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
 import { FactKeys } from '../../../src/indexer/state/fact-keys.ts';
 import { withMost } from '../../../src/indexer/state/holding.ts';
 import { View } from '../../../src/indexer/state/view.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { DISPENSER_DELAY_S } from '../../../src/indexer/offers/delays.ts';
 import { listsAt } from '../../../src/indexer/offers/dispense.ts';
 import { withEdit } from '../../../src/indexer/offers/dispenser-lists.ts';
-import type { Dispenser, DispenserLists } from '../../../src/indexer/offers/offer.ts';
+import type { Dispenser, DispenserLists } from '../../../src/indexer/state/offer.ts';
 import fc from '../../support/fast-check.ts';
 
 const FIRST: DispenserLists = { from: 0, allowList: null, blockList: null };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_LIMITS } from '../../../src/coin/limits.ts';
 import { formatAmount, parseAmount } from '../../../src/consensus/amount.ts';
-import type { Trade } from '../../../src/indexer/offers/offer.ts';
+import type { Trade } from '../../../src/indexer/state/offer.ts';
 import fc from '../../support/fast-check.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 

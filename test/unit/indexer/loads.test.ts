@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_LIMITS, NO_LIMITS } from '../../../src/coin/limits.ts';
 import { executeBlocks } from '../../../src/indexer/block/execute.ts';
-import type { Rules } from '../../../src/indexer/rules/rules.ts';
+import type { Rules } from '../../../src/indexer/profile/rules.ts';
 import { noLooks } from '../../../src/indexer/state/effects.ts';
 import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAmount } from '../../../src/consensus/amount.ts';
-import { figuresOf, formatPrice, priceOf } from '../../../src/indexer/store/market-figures.ts';
-import { type Market, refreshesOf } from '../../../src/indexer/store/market-refreshes.ts';
+import { figuresOf, formatPrice, priceOf } from '../../../src/indexer/store/markets/market-figures.ts';
+import { type Market, refreshesOf } from '../../../src/indexer/store/markets/market-refreshes.ts';
 
 const trade = (amount1: string, amount2: string) => ({
   amount1: parseAmount(amount1)!,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hasCode } from '../../../src/errors.ts';
-import { HANDLERS } from '../../../src/indexer/rules/handlers.ts';
+import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 import { encodeRows } from '../../../src/indexer/store/row-encoder.ts';
 import fc from '../../support/fast-check.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';

@@ -6,10 +6,10 @@ import { activationHeight, DEFAULT_PROFILE } from '../../../src/coin/profile.ts'
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { type Program, payTo } from '../../../src/coin/script/pay-scripts.ts';
 import type { ChainTransaction } from '../../../src/indexer/block/block.ts';
-import { counterOf } from '../../../src/indexer/offers/offer.ts';
-import { OWN_COUNTER } from '../../../src/indexer/offers/offer-book.ts';
-import { rulesOf, spellingAt } from '../../../src/indexer/rules/rules.ts';
+import { rulesOf, spellingAt } from '../../../src/indexer/profile/rules.ts';
 import { tickKey } from '../../../src/indexer/state/keys.ts';
+import { counterOf } from '../../../src/indexer/state/offer.ts';
+import { OWN_COUNTER } from '../../../src/indexer/state/offer-book.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { CHAINS, chainNetwork } from '../../../src/coin/chains.ts';
 import { DEFAULT_PROFILE, readProfile } from '../../../src/coin/profile.ts';
 import { parseAmount } from '../../../src/consensus/amount.ts';
-import { rulesOf } from '../../../src/indexer/rules/rules.ts';
+import { rulesOf } from '../../../src/indexer/profile/rules.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const [KEY, OTHER, THIRD] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];

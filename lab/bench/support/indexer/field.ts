@@ -5,7 +5,7 @@ import { addressOf } from '../../../../src/coin/script/address.ts';
 import { payTo } from '../../../../src/coin/script/pay-scripts.ts';
 import { type Connection, connect } from '../../../../src/db/connection.ts';
 import type { BlockRows, TransactionRow } from '../../../../src/decoder/block-rows.ts';
-import { rulesOf } from '../../../../src/indexer/rules/rules.ts';
+import { rulesOf } from '../../../../src/indexer/profile/rules.ts';
 import { IndexerStore } from '../../../../src/indexer/store/store.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { Random } from '../../../reference/random.ts';

@@ -6,7 +6,6 @@ import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { cancelDispenser, isOverdue, setDispenserStatus } from '../../offers/dispenser-end.ts';
 import { withEdit } from '../../offers/dispenser-lists.ts';
 import { holdSide } from '../../offers/escrow.ts';
-import type { Dispenser } from '../../offers/offer.ts';
 import {
   defaultExpiration,
   editedColumns,
@@ -29,6 +28,7 @@ import {
   sideOf
 } from '../../offers/side-fields.ts';
 import { ONE } from '../../offers/units.ts';
+import { FIATS } from '../../profile/rules.ts';
 import { byFormat, type Check, defineAction, type Handler, type Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
@@ -40,7 +40,7 @@ import {
   readIndex,
   sourceSleeps
 } from '../../rules/checks.ts';
-import { FIATS } from '../../rules/rules.ts';
+import type { Dispenser } from '../../state/offer.ts';
 import type { Token } from '../../state/token.ts';
 import {
   amountFormat,

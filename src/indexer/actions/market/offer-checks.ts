@@ -1,7 +1,7 @@
 import { isOwnership, type OfferSides } from '../../offers/side-fields.ts';
+import { COINS } from '../../profile/rules.ts';
 import type { Check } from '../../rules/action-definition.ts';
 import { isExcluded, MEMO_CHECKS, sourceSleeps } from '../../rules/checks.ts';
-import { COINS } from '../../rules/rules.ts';
 
 /** New offer, as its checks read it. */
 interface NewOffer extends OfferSides {

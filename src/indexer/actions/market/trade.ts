@@ -1,7 +1,6 @@
 import { spent } from '../../fees/charge.ts';
 import { holdSide } from '../../offers/escrow.ts';
 import { isBarred, matchTrade, openTrade } from '../../offers/matching.ts';
-import type { Trade } from '../../offers/offer.ts';
 import {
   defaultExpiration,
   editedColumns,
@@ -26,6 +25,7 @@ import {
   readIndex,
   sourceSleeps
 } from '../../rules/checks.ts';
+import type { Trade } from '../../state/offer.ts';
 import {
   amountFormat,
   COIN_CHECKS,

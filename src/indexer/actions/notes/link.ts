@@ -1,6 +1,6 @@
+import { COINS } from '../../profile/rules.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
-import { COINS } from '../../rules/rules.ts';
 import { MAPPED } from '../../state/effects.ts';
 import type { PastAction } from '../../state/facts.ts';
 import type { Token } from '../../state/token.ts';

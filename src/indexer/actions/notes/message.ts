@@ -1,6 +1,6 @@
+import { COINS } from '../../profile/rules.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { indexColumn, lengthOf, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
-import { COINS } from '../../rules/rules.ts';
 
 interface Message {
   readonly coin: string;

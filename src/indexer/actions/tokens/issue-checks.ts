@@ -1,3 +1,4 @@
+import { COINS, FUTURE_COINS } from '../../profile/rules.ts';
 import type { Check, Step } from '../../rules/action-definition.ts';
 import {
   fitsPlaces,
@@ -9,7 +10,6 @@ import {
   ownershipEscrowed,
   sourceSleeps
 } from '../../rules/checks.ts';
-import { COINS, FUTURE_COINS } from '../../rules/rules.ts';
 import { LIST_OF_ADDRESSES } from '../../state/facts.ts';
 import { tickBeginning, tickKey } from '../../state/keys.ts';
 import { LOCKS } from '../../state/token.ts';

@@ -1,5 +1,4 @@
 import { cancelDispenser } from '../../offers/dispenser-end.ts';
-import type { Dispenser, Trade } from '../../offers/offer.ts';
 import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
 import {
@@ -13,8 +12,9 @@ import {
   seenCheck,
   sourceSleeps
 } from '../../rules/checks.ts';
+import { writeOwnership } from '../../rules/ownership.ts';
+import type { Dispenser, Trade } from '../../state/offer.ts';
 import type { Token } from '../../state/token.ts';
-import { writeOwnership } from '../tokens/ownership.ts';
 
 interface Sweep {
   /** Address; null for an `^id` that names nothing. */

@@ -10,7 +10,7 @@ import {
   readKey,
   signerOf
 } from '../../staking/checks.ts';
-import { type Delegation, isDelegated, isStaked, type Signer } from '../../staking/signer.ts';
+import { type Delegation, isDelegated, isStaked, type Signer } from '../../state/signer.ts';
 
 interface Delegating {
   readonly key: KeyField;

@@ -1,7 +1,7 @@
 import { parseAmount, parseTokenAmount } from '../../../consensus/amount.ts';
+import { COINS, FIATS } from '../../profile/rules.ts';
 import { byFormat, defineAction, type Step } from '../../rules/action-definition.ts';
 import { MEMO_CHECKS, orNull, sourceSleeps, tickColumn } from '../../rules/checks.ts';
-import { COINS, FIATS } from '../../rules/rules.ts';
 import type { Token } from '../../state/token.ts';
 import { PRICE_ROUND } from './price-round.ts';
 

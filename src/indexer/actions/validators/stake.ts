@@ -3,7 +3,7 @@ import { readGas } from '../../fees/gas-places.ts';
 import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
 import { bitcoinOnly, KEY_CHECKS, type KeyField, noteKey, readKey, signerOf } from '../../staking/checks.ts';
-import { isDelegated, isStaked, openStakes, type Stake } from '../../staking/signer.ts';
+import { isDelegated, isStaked, openStakes, type Stake } from '../../state/signer.ts';
 
 interface Staking {
   readonly amountText: string;

@@ -3,7 +3,7 @@ import { readGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { sourceSleeps } from '../../rules/checks.ts';
 import { bitcoinOnly, KEY_CHECKS, type KeyField, readKey, signerOf } from '../../staking/checks.ts';
-import { type Cooling, openStakes, type Stake, sumOf } from '../../staking/signer.ts';
+import { type Cooling, openStakes, type Stake, sumOf } from '../../state/signer.ts';
 
 interface Unstaking {
   readonly key: KeyField;

@@ -1,3 +1,5 @@
+import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
+import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
 import {
   BALLOT_FAULTS,
   type Ballot,
@@ -6,9 +8,7 @@ import {
   type Choice,
   type Poll,
   readBallot
-} from '../../polls/poll.ts';
-import { type Check, defineAction, type Step } from '../../rules/action-definition.ts';
-import { MEMO_CHECKS, orNull, readIndex, sourceSleeps } from '../../rules/checks.ts';
+} from '../../state/poll.ts';
 
 /** Choice of a ballot. A badly formed ballot has one choice without an option. */
 interface Cast {

@@ -1,7 +1,7 @@
 import { rows } from '../../../db/connection.ts';
+import { type ActionTable, tablesOf } from '../../actions/handlers.ts';
 import { REMOVE } from '../../actions/notes/list.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
-import { type ActionTable, tablesOf } from '../../rules/handlers.ts';
 import { LIST_OF_TICKS, type List, type PastAction } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';

@@ -3,6 +3,7 @@ import { rows } from '../../../db/connection.ts';
 import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { withEdit } from '../../offers/dispenser-lists.ts';
+import { COIN_STEP, ONE } from '../../offers/units.ts';
 import {
   type Dispenser,
   type DispenserLists,
@@ -12,8 +13,7 @@ import {
   type OfferKind,
   type Side,
   type Trade
-} from '../../offers/offer.ts';
-import { COIN_STEP, ONE } from '../../offers/units.ts';
+} from '../../state/offer.ts';
 import type { View } from '../../state/view.ts';
 import { readDecimalOr0 as amountOf, readWholeOrNull as numberOf, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';

@@ -1,5 +1,5 @@
 import { type Connection, rows } from '../../../db/connection.ts';
-import { type Ballot, ballotKey, type Choice, type Poll } from '../../polls/poll.ts';
+import { type Ballot, ballotKey, type Choice, type Poll } from '../../state/poll.ts';
 import { readDecimalOr0, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 

@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../../db/connection.ts';
 import { REVOKE_FORMAT } from '../../actions/validators/delegate.ts';
-import type { Cooling, Delegation, Signer, Stake } from '../../staking/signer.ts';
 import { MOST_ROUNDS, type PriceRound } from '../../state/facts.ts';
+import type { Cooling, Delegation, Signer, Stake } from '../../state/signer.ts';
 import { readDecimal, readWhole, readWholeOrNull } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 

@@ -1,7 +1,7 @@
-import { type BucketBatch, computeTops } from '../../src/consensus/balance-tree.ts';
-import { CommitmentHashes } from '../../src/consensus/commitment-hashes.ts';
-import type { SyncTasks } from '../../workers/sync/tasks.ts';
-import { TaskPool } from '../runtime/task-pool.ts';
+import { TaskPool } from '../../../actors/runtime/task-pool.ts';
+import type { SyncTasks } from '../../../workers/sync/tasks.ts';
+import { type BucketBatch, computeTops } from '../../consensus/balance-tree.ts';
+import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
 
 /** Leaves up to which hashing takes less time than the start of a thread. */
 const LEAVES_AT_ONCE = 256;

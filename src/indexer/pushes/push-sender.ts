@@ -1,7 +1,10 @@
 import { createActor, type InspectionEvent } from 'xstate';
-import { hubPushMachine } from '../../machines/indexer/hub-push.ts';
-import type { Pool } from '../../src/db/connection.ts';
-import { PlatformError } from '../../src/errors.ts';
+import { Effects } from '../../../actors/runtime/thread/effects.ts';
+import { hubPushMachine } from '../../../machines/indexer/hub-push.ts';
+import type { Pool } from '../../db/connection.ts';
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { AnsweredError, callMethod, reasonOf } from '../../service/rpc/call-method.ts';
 import {
   countRefused,
   noteFailure,
@@ -10,10 +13,7 @@ import {
   removePush,
   setAside,
   type WaitingPush
-} from '../../src/indexer/pushes/queue.ts';
-import type { Logger } from '../../src/log.ts';
-import { AnsweredError, callMethod, reasonOf } from '../../src/service/rpc/call-method.ts';
-import { Effects } from '../runtime/thread/effects.ts';
+} from './queue.ts';
 
 /** Hubs, queue and observers of a sender of pushes. */
 interface PushSenderOptions {

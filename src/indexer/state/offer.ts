@@ -1,4 +1,4 @@
-import { tickKey } from '../state/keys.ts';
+import { tickKey } from './keys.ts';
 
 /** Side of an offer: a ticker and an amount. The ownership of a token counts as one unit of it. */
 export interface Side {

@@ -1,8 +1,8 @@
-import { type Connection, connect, rows } from '../../src/db/connection.ts';
-import { PlatformError } from '../../src/errors.ts';
-import type { Logger } from '../../src/log.ts';
-import { StateTracker, type TrackerOptions } from '../../src/replication/commitment/state-tracker.ts';
-import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { type Connection, connect, rows } from '../../db/connection.ts';
+import { PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { StateTracker, type TrackerOptions } from '../../replication/commitment/state-tracker.ts';
+import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 
 /**
  * Longest time in which groups that waited for the first tree are added at once: the next block must not wait for them.

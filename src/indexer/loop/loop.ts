@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createActor, type InspectionEvent, waitFor } from 'xstate';
-import { type Found, indexerMachine, type Refusal } from '../../machines/indexer/indexer.ts';
-import { watchdogMachine } from '../../machines/indexer/watchdog.ts';
-import { hasCode, PlatformError } from '../../src/errors.ts';
-import { type Progress, placeText } from '../../src/indexer/block/progress.ts';
-import type { IndexerReport } from '../../src/indexer/loop/report.ts';
-import type { IndexerWork } from '../../src/indexer/loop/work.ts';
-import type { TimedOut } from '../../src/indexer/store/timeouts.ts';
-import type { Logger } from '../../src/log.ts';
-import { type Alarm, alarmOf } from '../../src/wire/state/alarm.ts';
-import { monotonicMs } from '../../src/wire/state/monotonic.ts';
-import { stateText } from '../runtime/observe.ts';
-import type { CircuitBreaker } from '../runtime/thread/circuit.ts';
-import { Effects } from '../runtime/thread/effects.ts';
+import { stateText } from '../../../actors/runtime/observe.ts';
+import type { CircuitBreaker } from '../../../actors/runtime/thread/circuit.ts';
+import { Effects } from '../../../actors/runtime/thread/effects.ts';
+import { type Found, indexerMachine, type Refusal } from '../../../machines/indexer/indexer.ts';
+import { watchdogMachine } from '../../../machines/indexer/watchdog.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { type Alarm, alarmOf } from '../../wire/state/alarm.ts';
+import { monotonicMs } from '../../wire/state/monotonic.ts';
+import { type Progress, placeText } from '../block/progress.ts';
+import type { TimedOut } from '../store/timeouts.ts';
+import type { IndexerReport } from './report.ts';
+import type { IndexerWork } from './work.ts';
 
 type Database = 'decoder' | 'indexer';
 

@@ -1,6 +1,8 @@
-import { rows } from '../../db/connection.ts';
-import { chunks, type Statements, write } from '../../db/statement-batch.ts';
-import type { ExecutedBlock } from '../block/block.ts';
+import { rows } from '../../../db/connection.ts';
+import { chunks, type Statements, write } from '../../../db/statement-batch.ts';
+import type { ExecutedBlock } from '../../block/block.ts';
+import { tupleOf } from '../row-encoder.ts';
+import { insert } from '../row-writer.ts';
 import { DAY_S } from './market-figures.ts';
 import { type Refresh, refreshesOf, STALE_PER_BLOCK, type TouchingBlock } from './market-refreshes.ts';
 import {
@@ -11,8 +13,6 @@ import {
   writeMarketRows,
   writeOpenOrders
 } from './market-rows.ts';
-import { tupleOf } from './row-encoder.ts';
-import { insert } from './row-writer.ts';
 
 /** Blocks below the newest one whose refreshes are noted. A deeper rollback makes all markets anew. */
 export const NOTED_REFRESHES = 1_000;

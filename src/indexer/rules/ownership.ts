@@ -1,5 +1,5 @@
-import type { Step } from '../../rules/action-definition.ts';
-import type { Token } from '../../state/token.ts';
+import type { Token } from '../state/token.ts';
+import type { Step } from './action-definition.ts';
 
 /** Gives a token to another owner, by an ISSUE of its own with the transaction of the action that causes it. */
 export function writeOwnership(token: Token, owner: string, { action, ledger }: Step, status: string): void {

@@ -1,4 +1,4 @@
-import { formatAmount } from '../../consensus/amount.ts';
+import { formatAmount } from '../../../consensus/amount.ts';
 
 /** Trade of a pair. Amounts are counts of 10^-18. */
 export interface PairTrade {

@@ -1,4 +1,4 @@
-import { SortedChunks } from '../offers/sorted-chunks.ts';
+import { SortedChunks } from '../../state/sorted-chunks.ts';
 import { DAY_S } from './market-figures.ts';
 
 /** Two tickers by their ids, 0 for the chain's own coin. The first order of a pair decides which side is which. */

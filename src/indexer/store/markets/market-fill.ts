@@ -1,8 +1,8 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
+import { VALID_STATUS } from '../valid-status.ts';
 import { type Market, marketKey } from './market-refreshes.ts';
 import { type MarketOrder, readMarketOrders, readMarkets, writeMarketRows, writeOpenOrders } from './market-rows.ts';
 import { noteRefreshes } from './markets.ts';
-import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
 

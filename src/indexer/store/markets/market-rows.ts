@@ -1,11 +1,11 @@
-import { rows } from '../../db/connection.ts';
-import { chunks, type Statements, write } from '../../db/statement-batch.ts';
+import { rows } from '../../../db/connection.ts';
+import { chunks, type Statements, write } from '../../../db/statement-batch.ts';
+import { readDecimal, readWholeOrNull } from '../read-decimal.ts';
+import { tupleOf } from '../row-encoder.ts';
+import { insert } from '../row-writer.ts';
+import { VALID_STATUS } from '../valid-status.ts';
 import { DAY_S, figuresOf, formatPrice, type PairTrade, priceOf } from './market-figures.ts';
 import { type Market, marketKey, type Pair } from './market-refreshes.ts';
-import { readDecimal, readWholeOrNull } from './read-decimal.ts';
-import { tupleOf } from './row-encoder.ts';
-import { insert } from './row-writer.ts';
-import { VALID_STATUS } from './valid-status.ts';
 
 /** Valid order with its newest status. */
 export interface MarketOrder extends Pair {

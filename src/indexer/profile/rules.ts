@@ -4,8 +4,8 @@ import { type Limits, NO_LIMITS } from '../../coin/limits.ts';
 import { activationHeight, type Profile, ROLES } from '../../coin/profile.ts';
 import { canonicalAddress, isAddress } from '../../coin/script/address.ts';
 import { CommitmentHashes } from '../../consensus/commitment-hashes.ts';
-import type { GasRules } from '../fees/amount.ts';
-import type { Spelling } from '../offers/offer.ts';
+import type { Spelling } from '../state/offer.ts';
+import type { GasRules } from './gas.ts';
 
 /** Rules on which all indexers of one network agree, beside the actions themselves. */
 export interface Rules {

@@ -1,4 +1,4 @@
-import { type Connection, rows } from '../../db/connection.ts';
+import { type Connection, rows } from '../../../db/connection.ts';
 import { rebuildMarkets } from './market-fill.ts';
 import { readMarketOrders, readMarkets, readMarketsById, writeMarketRows, writeOpenOrders } from './market-rows.ts';
 import { NOTED_REFRESHES } from './markets.ts';

@@ -3,15 +3,15 @@ import { workerData } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { availabilityMachine } from '../../machines/explorer/availability.ts';
 import { type Chain, chainNetwork, type Network } from '../../src/coin/chains.ts';
-import { hasCode, PlatformError } from '../../src/errors.ts';
+import { PlatformError } from '../../src/errors.ts';
 import type { Question, Reply } from '../../src/explorer/question.ts';
 import { answerQuestion } from '../../src/explorer/read/answer.ts';
 import { cursorsOf } from '../../src/explorer/read/cursor.ts';
+import { DatabaseWatch } from '../../src/explorer/read/database-watch.ts';
 import { openDatabases } from '../../src/explorer/read/databases.ts';
-import { LedgerWriter } from '../../src/explorer/read/ledger-writer.ts';
-import { networkOf } from '../../src/explorer/read/networks.ts';
+import { FaultNotes } from '../../src/explorer/read/fault-notes.ts';
 import { READS_AT_ONCE, Reader } from '../../src/explorer/read/reader.ts';
-import { DECODER_TIP, NEWEST_BLOCK, tipIn } from '../../src/explorer/read/tip.ts';
+import { DECODER_TIP, NEWEST_BLOCK } from '../../src/explorer/read/tip.ts';
 import { distanceOf, type ExplorerReport } from '../../src/explorer/report.ts';
 import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
@@ -44,11 +44,6 @@ const PROBE_CONNECTIONS = 1;
 const SNAPSHOT_MS = 100;
 const OPENING = { indexer: NEWEST_BLOCK, decoder: DECODER_TIP } as const;
 const PROBE_INTERVAL_MS = 1_000;
-/** Faults of statements that the log tells. */
-const MOST_NOTED = 100;
-const noted = new Set<string>();
-/** A database of the other kind lacks tables too. */
-const EXCHANGED = '; or INDEXER_DB_NAME and DECODER_DB_NAME are exchanged';
 const BREAKER = { failureThreshold: 5, cooldownMs: 2_000, trialTimeoutMs: 10_000 } as const;
 
 const data = workerData as ExplorerActorData;
@@ -57,10 +52,9 @@ const stopping = new AbortController();
 const host = hostActor<ExplorerAsks, Record<never, never>, ExplorerNotices>({
   handlers: {
     read: async (question) => {
-      // A decoder that does not answer keeps nobody from the ledger.
-      const reason = (await foreignReason('indexer')) ?? foreign.get('decoder') ?? null;
+      const reason = await watch.refusal();
       if (reason !== null) throw new PlatformError('DATABASE_UNUSABLE', { reason });
-      return await answerQuestion(databases, question).catch(noteFault);
+      return await answerQuestion(databases, question).catch((caught: unknown) => notes.note(caught));
     }
   },
   stop: async () => {
@@ -99,100 +93,25 @@ const aside = readerOf('indexer', 1, breakerOf('figures'));
 const readers = [indexer, decoder, aside, probes.indexer, probes.decoder];
 const network = chainNetwork(data.chain, data.network);
 const databases = openDatabases(network, { indexer, decoder, aside }, cursorsOf(data.cursorSecret, network.name));
-/** Why the databases are not those of this network, as far as it is known. */
-const foreign = new Map<'indexer' | 'decoder', string | null>();
+const watch = new DatabaseWatch({ databases: data, probes, network: network.name, log });
+const notes = new FaultNotes(log);
 const availability = createActor(availabilityMachine, { inspect: host.observe('availability') }).start();
-/** Faults of the databases that the log has, by the database. */
-const told = new Map<string, string>();
-const writer = new LedgerWriter(data.indexer);
-await watch();
 
-/** Says once of each fault of a statement what it was: callers may ask again and again. */
-function noteFault(caught: unknown): never {
-  if (hasCode(caught, 'TABLE_LACKING') || hasCode(caught, 'STATEMENT_REFUSED')) {
-    const { code, detail } = caught as PlatformError;
-    const reason = `${code}: ${String(detail['reason'])}`;
-    if (!noted.has(reason) && noted.size < MOST_NOTED) log.error({ err: caught }, reason);
-    if (noted.size < MOST_NOTED) noted.add(reason);
-  }
-  throw caught;
-}
-
-/** Looks at both tips and tells the main thread, until the end. */
-async function watch(): Promise<void> {
-  while (!stopping.signal.aborted) {
-    host.tell('report', await look());
-    await sleep(PROBE_INTERVAL_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
-  }
-}
-
-/** Why a database may not be read: it is of another network. @throws {PlatformError} DATABASE_UNAVAILABLE, DATABASE_REFUSED, DATABASE_UNUSABLE */
-async function foreignReason(database: 'indexer' | 'decoder'): Promise<string | null> {
-  const known = foreign.get(database);
-  if (known !== undefined) return known;
-  const table = database === 'indexer' ? 'ledger_base' : 'decoder_base';
-  const found = await probes[database].read((query) => networkOf(query, table));
-  const what = database === 'indexer' ? 'a ledger' : "a decoder's database";
-  const isOwn = found === null || found === network.name;
-  const reason = isOwn ? null : `${data[database].name} is ${what} of ${found}: name those of ${network.name}`;
-  if (reason !== null && foreign.get(database) === undefined) log.error(reason);
-  foreign.set(database, reason);
-  return reason;
-}
-
+/** Looks at both databases and tells the availability what it finds. @returns the report */
 async function look(): Promise<ExplorerReport> {
-  const looked = await Promise.allSettled([foreignReason('indexer'), foreignReason('decoder')]);
-  const wrong =
-    looked.map((each) => (each.status === 'fulfilled' ? each.value : null)).find((each) => each !== null) ?? null;
-  const [ledger, tip] = await Promise.allSettled([
-    probes.indexer.read(async (query, opened) => {
-      const tip = tipIn(opened);
-      await writer.look(query, tip?.height ?? null);
-      return tip;
-    }),
-    probes.decoder.read(async (_, [tip]) => (tip?.['height'] ?? null) as number | null)
-  ]);
-  const newest = ledger.status === 'fulfilled' ? ledger.value : null;
+  const { newest, decoderTip, isRead, lastError, upstream } = await watch.look();
   const { height, mark } = newest ?? { height: null, mark: null };
-  const decoderTip = tip.status === 'fulfilled' ? tip.value : null;
-  if (ledger.status === 'fulfilled' && wrong === null)
-    availability.send({
-      type: 'ledger.read',
-      distanceBlocks: distanceOf({ height, decoderTip }),
-      isStopped: writer.alarm !== null
-    });
-  else availability.send({ type: 'ledger.failed' });
-  tellFault(data.indexer.name, ledger);
-  tellFault(data.decoder.name, tip);
-  const fault = [ledger, tip].find((each) => each.status === 'rejected');
-  return {
-    state: availability.getSnapshot().value,
-    circuit: circuits.indexer.state,
-    height,
-    time: newest?.time ?? null,
-    mark,
-    decoderTip,
-    lastError: wrong ?? (fault ? reasonOf(fault.reason) : null),
-    upstream: writer.alarm
-  };
+  availability.send(
+    isRead
+      ? { type: 'ledger.read', distanceBlocks: distanceOf({ height, decoderTip }), isStopped: upstream !== null }
+      : { type: 'ledger.failed' }
+  );
+  const state = availability.getSnapshot().value;
+  const { state: circuit } = circuits.indexer;
+  return { state, circuit, height, time: newest?.time ?? null, mark, decoderTip, lastError, upstream };
 }
 
-/** Logs the reason and the remedy once, and that it is over. */
-function tellFault(database: string, looked: PromiseSettledResult<unknown>): void {
-  const fault = looked.status === 'rejected' ? PlatformError.from(looked.reason) : null;
-  const text =
-    fault && `${database}: ${reasonOf(fault)}; ${fault.hint}${hasCode(fault, 'TABLE_LACKING') ? EXCHANGED : ''}`;
-  if (text === (told.get(database) ?? null)) return;
-  if (text === null) {
-    told.delete(database);
-    log.info(`${database} answers again`);
-  } else {
-    told.set(database, text);
-    log.warn({ code: fault?.code }, text);
-  }
-}
-
-function reasonOf(thrown: unknown): string {
-  const { detail, message } = PlatformError.from(thrown);
-  return String(detail['reason'] ?? message);
+while (!stopping.signal.aborted) {
+  host.tell('report', await look());
+  await sleep(PROBE_INTERVAL_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
 }

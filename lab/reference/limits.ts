@@ -33,7 +33,7 @@ interface Amounts {
 }
 
 /** What an action is about: items of a LIST by its index, addresses of the list that an AIRDROP names. */
-export type PartsOf = (index: number) => number;
+type PartsOf = (index: number) => number;
 
 /**
  * Compares the verdicts of a block with the shares of its sources.

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 /** Length of the rests between pieces of work, and a clock. */
-export interface PaceOptions {
+interface PaceOptions {
   /** Returns how long a rest is, as a multiple of the work before it. It is asked again at the end of a rest. */
   readonly rests: () => number;
   /** Longest rest, in milliseconds. */

@@ -19,7 +19,7 @@ const PER_STATEMENT = 2_000;
 /** Markets whose figures one statement reads. */
 const MARKETS_AT_ONCE = 200;
 /** Most matches of a day, in each direction of a pair, that count for its figures: the newest ones. */
-export const MOST_TRADES = 10_000;
+const MOST_TRADES = 10_000;
 const PRICE_DIGITS = 80;
 const MATCHES_OF_PAIR = 'give_tick_id_get_tick_id_status_id';
 const BLOCKS = `STRAIGHT_JOIN actions a ON a.action_index = m.action_index

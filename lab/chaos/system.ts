@@ -10,6 +10,7 @@ import { compareDatabases, type Verdict } from '../../src/verify/compare.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd, endAll } from '../../test/support/cleanup.ts';
 import { type Link, openLink } from '../../test/support/link.ts';
+import { makeServerDirectory } from '../../test/support/mariadb.ts';
 import { databaseEnv } from '../../test/support/service-process.ts';
 import { createIndexer } from '../../test/support/sync/generated-indexer.ts';
 import { eventually, temporaryDirectory } from '../../test/support/sync/sync-process.ts';
@@ -80,7 +81,7 @@ export class System {
 
   /** @param of  the seed of what the indexer is given to do, and whether there is one */
   static async open(of: { readonly seed: string; readonly hasIndexer: boolean }): Promise<System> {
-    const mariadbDirectory = temporaryDirectory('chaos-mariadb');
+    const mariadbDirectory = makeServerDirectory();
     const system = new System(await startMariaDb(mariadbDirectory), mariadbDirectory);
     atEnd(() => system.mariadb.stop('SIGKILL'));
     await system.#prepare();

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { startMariaDb } from '../../src/devnet/processes/mariadb.ts';
+import { DATA, makeDataDirectory, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { ROOT } from '../root.ts';
 import { makeWorkplace, removeWorkplace } from './workplace.ts';
 
@@ -33,10 +34,15 @@ export async function withTestDatabase(work: (run: RunTests, workplace: string) 
   for (const signal of SIGNALS) process.on(signal, () => interrupted.abort());
   const directory = makeWorkplace();
   try {
+    // Copied for each MariaDB that a test starts.
+    const prepared = join(directory, 'prepared');
+    mkdirSync(prepared);
+    makeDataDirectory(prepared);
+    cpSync(join(prepared, DATA), join(directory, DATA), { recursive: true });
     const database = await startMariaDb(directory, ['--max-connections=1000']);
     try {
       if (interrupted.signal.aborted) return 130;
-      const place = { port: database.port, directory };
+      const place = { port: database.port, directory, prepared: join(prepared, DATA) };
       const run: RunTests = (args, options) => runNodeTest(args, place, interrupted.signal, options);
       const code = await work(run, directory);
       return interrupted.signal.aborted ? 130 : code;
@@ -51,7 +57,7 @@ export async function withTestDatabase(work: (run: RunTests, workplace: string) 
 /** Runs node:test in a process group, so that a signal reaches the runner and each test process once. */
 async function runNodeTest(
   args: readonly string[],
-  place: { readonly port: number; readonly directory: string },
+  place: { readonly port: number; readonly directory: string; readonly prepared: string },
   interrupted: AbortSignal,
   { directory, quiet = false, records }: RunOptions = {}
 ): Promise<{ code: number; output: string }> {
@@ -65,6 +71,7 @@ async function runNodeTest(
       ...process.env,
       TMPDIR: place.directory,
       PLATFORM_TEST_MARIADB_PORT: String(place.port),
+      PLATFORM_TEST_MARIADB_DATA: place.prepared,
       ...(records ? { PLATFORM_TEST_RECORDS: records } : {})
     },
     detached: true,

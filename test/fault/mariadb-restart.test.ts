@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
-import { rmSync } from 'node:fs';
 import { test } from 'node:test';
 import { connect } from '../../src/db/connection.ts';
 import { type PrivateMariaDb, startMariaDb } from '../../src/devnet/processes/mariadb.ts';
 import { atEnd } from '../support/cleanup.ts';
+import { makeServerDirectory } from '../support/mariadb.ts';
 import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
 import { differences, pause, startPair } from '../support/sync/sync-pair.ts';
-import { temporaryDirectory } from '../support/sync/sync-process.ts';
 
 test('MariaDB of source and replica is killed while blocks come, and restarted: the replica ends equal', async () => {
-  const directory = temporaryDirectory('mariadb');
+  const directory = makeServerDirectory();
   let mariadb: PrivateMariaDb = await startMariaDb(directory);
-  atEnd(async () => {
-    await mariadb.stop('SIGKILL');
-    rmSync(directory, { recursive: true, force: true });
-  });
+  atEnd(() => mariadb.stop('SIGKILL'));
   const source = { ...mariadb.root, name: 'restarted' };
   const connection = await connect(mariadb.root);
   await connection.query('CREATE DATABASE restarted');

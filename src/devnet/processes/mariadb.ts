@@ -26,6 +26,9 @@ export interface PrivateMariaDb {
 /** Account of a private MariaDB, which listens on the loopback address only. */
 export const PRIVATE_ACCOUNT = { user: 'platform', pass: 'known-to-this-machine' } as const;
 
+/** Name of the data directory below the directory of a private MariaDB. */
+export const DATA = 'data';
+const LOG = 'mariadb.log';
 const LONGEST_SOCKET_PATH = 107;
 const START_DEADLINE_MS = 60_000;
 
@@ -42,40 +45,18 @@ export async function startMariaDb(
   fixedPort?: number
 ): Promise<PrivateMariaDb> {
   const server = findProgram('mariadbd', ['/usr/sbin/mariadbd', '/usr/bin/mariadbd', '/usr/local/sbin/mariadbd']);
-  const dataDirectory = join(directory, 'data');
+  const dataDirectory = join(directory, DATA);
   const socketPath = socketIn(directory);
-  const logFile = join(directory, 'mariadb.log');
-  // Not the shared one: a starting server deletes files there that others still use.
-  const temporaryDirectory = join(directory, 'tmp');
-  mkdirSync(temporaryDirectory, { recursive: true });
-  const user = userInfo().username;
-  if (!existsSync(join(dataDirectory, 'mysql'))) {
-    rmSync(dataDirectory, { recursive: true, force: true });
-    const installer = findProgram('mariadb-install-db', ['/usr/bin/mariadb-install-db']);
-    execFileSync(
-      installer,
-      [
-        '--no-defaults',
-        '--datadir=./data', // the installer cannot take a path with spaces
-        `--user=${user}`,
-        '--auth-root-authentication-method=normal',
-        '--skip-test-db',
-        '--skip-name-resolve'
-      ],
-      {
-        cwd: directory,
-        env: { ...environment, TMPDIR: temporaryDirectory },
-        stdio: ['ignore', openSync(logFile, 'a'), openSync(logFile, 'a')]
-      }
-    );
-  }
+  const logFile = join(directory, LOG);
+  const temporaryDirectory = temporaryIn(directory);
+  if (!existsSync(join(dataDirectory, 'mysql'))) makeDataDirectory(directory);
   const port = fixedPort ?? (await freePort());
   const child = spawn(
     server,
     [
       '--no-defaults',
       `--datadir=${dataDirectory}`,
-      `--user=${user}`,
+      `--user=${userInfo().username}`,
       `--tmpdir=${temporaryDirectory}`,
       `--socket=${socketPath}`,
       '--bind-address=127.0.0.1',
@@ -108,6 +89,36 @@ export async function startMariaDb(
     root: { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT },
     stop: (signal) => stopChild(child, signal)
   };
+}
+
+/**
+ * Makes the data directory of a private MariaDB with its system tables, in place of an unfinished one.
+ *
+ * @throws {PlatformError} PREREQUISITE_MISSING
+ */
+export function makeDataDirectory(directory: string): void {
+  rmSync(join(directory, DATA), { recursive: true, force: true });
+  const installer = findProgram('mariadb-install-db', ['/usr/bin/mariadb-install-db']);
+  const log = openSync(join(directory, LOG), 'a');
+  execFileSync(
+    installer,
+    [
+      '--no-defaults',
+      `--datadir=./${DATA}`, // the installer cannot take a path with spaces
+      `--user=${userInfo().username}`,
+      '--auth-root-authentication-method=normal',
+      '--skip-test-db',
+      '--skip-name-resolve'
+    ],
+    { cwd: directory, env: { ...environment, TMPDIR: temporaryIn(directory) }, stdio: ['ignore', log, log] }
+  );
+}
+
+/** Makes a directory for temporary files: in the shared one a starting server deletes files that others still use. */
+function temporaryIn(directory: string): string {
+  const path = join(directory, 'tmp');
+  mkdirSync(path, { recursive: true });
+  return path;
 }
 
 /**

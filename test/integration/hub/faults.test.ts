@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +16,7 @@ import { runCommandLine } from '../../support/command-line.ts';
 import { FaultyLink } from '../../support/faulty-link.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
-import { createDatabase, testServer } from '../../support/mariadb.ts';
+import { createDatabase, makeServerDirectory, testServer } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
 import { hadEnded } from '../../support/sql.ts';
 
@@ -200,12 +197,9 @@ test('while MariaDB is away the hub waits, says so, is degraded; SIGTERM ends it
 });
 
 test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circuit open, healthy; SIGINT ends it with 0', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
+  const directory = makeServerDirectory();
   let server = await startMariaDb(directory);
-  t.after(async () => {
-    await server.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  t.after(() => server.stop());
   const { port } = server;
   await server.stop(); // it has its accounts now
   const database = { host: '127.0.0.1', port, ...PRIVATE_ACCOUNT, name: 'hub' };
@@ -243,12 +237,8 @@ test('MariaDB comes, freezes, goes and comes back: ready, degraded with the circ
 });
 
 test('DATABASE_READ_ONLY: while MariaDB takes no writes reads go on, no ping is lost in silence, and health says so', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  const server = await startMariaDb(directory);
-  t.after(async () => {
-    await server.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  const server = await startMariaDb(makeServerDirectory());
+  t.after(() => server.stop());
   const admin = await connect(server.root);
   t.after(() => admin.end());
   await admin.query("CREATE USER 'hub'@'127.0.0.1' IDENTIFIED BY 'password-of-a-hub'");
@@ -283,12 +273,10 @@ test('DATABASE_READ_ONLY: while MariaDB takes no writes reads go on, no ping is 
 });
 
 test('while MariaDB hangs, what services read and write fails before they give up, and the log is short', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-test-'));
-  const server = await startMariaDb(directory);
+  const server = await startMariaDb(makeServerDirectory());
   t.after(async () => {
     thaw(server.pid);
     await server.stop();
-    rmSync(directory, { recursive: true, force: true });
   });
   const port = await freePort();
   const hub = spawnHub(t, { host: '127.0.0.1', port: server.port, ...PRIVATE_ACCOUNT, name: 'hub' }, port);

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Connection, connect } from '../../../../src/db/connection.ts';
 import { startMariaDb } from '../../../../src/devnet/processes/mariadb.ts';
 import { isOfOneLog, readLogState } from '../../../../src/replication/source/binlog/position.ts';
 import { BinlogTail } from '../../../../src/replication/source/binlog/tail.ts';
 import { TouchedLog } from '../../../../src/replication/source/binlog/touched.ts';
+import { makeServerDirectory } from '../../../support/mariadb.ts';
 
 const DATABASE = 'tailed';
 const OPTIONS = ['--log-bin=binlog', '--binlog-format=ROW', '--server-id=1'];
@@ -20,12 +18,9 @@ async function position(connection: Connection) {
 }
 
 test('a tail goes on with the next file of the log, also after a crash; only a log that is synced counts as one with that before it', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-tail-'));
+  const directory = makeServerDirectory();
   let server = await startMariaDb(directory, OPTIONS);
-  t.after(async () => {
-    await server.stop();
-    rmSync(directory, { recursive: true, force: true });
-  });
+  t.after(() => server.stop());
   const to = { ...server.root, name: DATABASE };
   const opening = await connect(server.root);
   await opening.query(`CREATE DATABASE ${DATABASE}`);

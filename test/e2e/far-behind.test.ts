@@ -75,7 +75,9 @@ for (const [dbType, binlog] of [
     await client.end();
     await pair.server.end();
   });
+}
 
+for (const dbType of ['indexer', 'decoder'] as const)
   test(`${dbType}: SYNC_BOOTSTRAP_DEPTH_* gives a replica its newest blocks and no others, and they go on`, async () => {
     const { source, reopen } = await createSource(dbType, 80);
     const pair = await startPair(dbType, source);
@@ -92,4 +94,3 @@ for (const [dbType, binlog] of [
     await client.end();
     await pair.server.end();
   });
-}

@@ -28,7 +28,7 @@ let client: SyncProcess;
 before(async () => {
   source = await createDatabase('settled');
   writer = await connect(source);
-  ledger = await createLedger(writer, { dbType: 'indexer', seed: 'settled', size: 'small', chain: 'litecoin' });
+  ledger = await createLedger(writer, { dbType: 'indexer', seed: 'settled', size: 'short', chain: 'litecoin' });
   for (const table of CHANGED) await multiply(writer, table, LARGE);
   await writer.query('CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)');
   await writer.query(`INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${LARGEST}`);

@@ -25,7 +25,7 @@ test('a MariaDB or a server that stands still is told within ten seconds by its 
   const source = await createDatabase('silence', root);
   const writer = await connect(source);
   t.after(() => writer.destroy());
-  const ledger = await createLedger(writer, { dbType: 'decoder', seed: 'silence', size: 'small', chain: 'litecoin' });
+  const ledger = await createLedger(writer, { dbType: 'decoder', seed: 'silence', size: 'short', chain: 'litecoin' });
   const elsewhere = await createDatabase('silent_replica');
   dropAfterwards(elsewhere, REPLICA_PREFIX + source.name);
   const pair = await startPair('decoder', source);

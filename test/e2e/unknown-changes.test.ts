@@ -41,7 +41,7 @@ after(() => {
 
 async function setUp(source: DatabaseCoordinates, binlog: 'off' | 'required'): Promise<Stage> {
   const writer = await connect(source);
-  const ledger = await createLedger(writer, { dbType: 'indexer', seed: 'unknown', size: 'small', chain: 'litecoin' });
+  const ledger = await createLedger(writer, { dbType: 'indexer', seed: 'unknown', size: 'short', chain: 'litecoin' });
   await writer.query('CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)');
   await writer.query(`INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${LARGE}`);
   await writer.query('ANALYZE TABLE notes');

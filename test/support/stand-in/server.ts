@@ -125,6 +125,9 @@ export class StandInServer {
   }
 
   async #look(): Promise<void> {
+    const [newest] = await this.#database.heads(1);
+    const last = this.#known.at(-1);
+    if (last && newest && isSame(newest, last)) return;
     const heads = await this.#database.heads(REMEMBERED_BLOCKS);
     const before = new Map(this.#known.map((head) => [head.height, JSON.stringify(head.hashes)]));
     const isFirstLook = this.#known.length === 0;
@@ -261,6 +264,10 @@ export class StandInServer {
     });
     response.end(bytes);
   }
+}
+
+function isSame(one: Head, other: Head): boolean {
+  return one.height === other.height && JSON.stringify(one.hashes) === JSON.stringify(other.hashes);
 }
 
 function send(response: ServerResponse, status: number, body: unknown): void {

@@ -64,7 +64,7 @@ export async function follow(dbType: DbType, options: StandInOptions) {
       if (body['block_height'] !== owner.ledger.height || body['phase'] !== 'live') return false;
       if (verdict) await sleep(COMPARE_PAUSE_MS);
       // A replica that is just being made anew cannot be compared.
-      verdict = await compareDatabases(source, replica, { local }).catch((fault: unknown) => {
+      verdict = await compareDatabases(source, replica, { local, order: false }).catch((fault: unknown) => {
         if (hasCode(fault, 'DATABASE_UNAVAILABLE')) return undefined;
         throw fault;
       });

@@ -14,6 +14,8 @@ import { recordFile } from '../records.ts';
 const COMMAND_LINE = fileURLToPath(new URL('../../../scripts/platform-node', import.meta.url));
 const READY_DEADLINE_MS = 30_000;
 const STOP_DEADLINE_MS = 20_000;
+const FIRST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 200;
 
 /** A sync service as an operator runs it: a process of its own, configured by its environment. */
 export interface SyncProcess {
@@ -103,11 +105,15 @@ async function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<vo
   clearTimeout(patience);
 }
 
-/** Waits until the condition holds. @throws {Error} saying what did not happen */
+/**
+ * Waits until the condition holds, looking less often the longer it takes: a look costs both sides some CPU.
+ *
+ * @throws {Error} saying what did not happen
+ */
 export async function eventually(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + deadlineMs;
-  while (!(await holds())) {
+  for (let pauseMs = FIRST_PAUSE_MS; !(await holds()); pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 1.25)) {
     if (Date.now() > deadline) throw new Error(`not within ${deadlineMs} ms: ${what}`);
-    await sleep(50);
+    await sleep(pauseMs);
   }
 }

@@ -4,12 +4,13 @@ import { addDecoderHistory, type DecoderSize } from './decoder-history.ts';
 import { addIndexerHistory, type IndexerSize } from './indexer-history.ts';
 
 /**
- * What a database holds before its first block is written here. `none`: no block. `small`: 12,000 blocks of an indexer, so that rows are
+ * What a database holds before its first block is written here. `none`: no block. `short`: 500 blocks, for what happens near the tip
+ * alone; a comparison of it takes a fifth of one of `small`. `small`: 12,000 blocks of an indexer, so that rows are
  * 10,080 blocks deep, 3,000 of a decoder; 20,000 credits, or transactions. `1M` and `10M`: 50,000 blocks; a tenth of, or all of, 5M
  * credits, 1M actions, 1M balances and 100k tokens of an indexer; 10M transactions and 10M outputs of a decoder.
  */
 export type Size = 'none' | NamedSize | RowsAndBlocks;
-type NamedSize = 'small' | '1M' | '10M';
+type NamedSize = 'short' | 'small' | '1M' | '10M';
 
 /** So many blocks, with so many rows over all tables, roughly. */
 export interface RowsAndBlocks {
@@ -18,12 +19,14 @@ export interface RowsAndBlocks {
 }
 
 const INDEXERS: Readonly<Record<NamedSize, IndexerSize>> = {
+  short: { blocks: 500, actions: 600, tickers: 20, addresses: 100, pairs: 200 },
   small: { blocks: 12_000, actions: 14_000, tickers: 200, addresses: 2_000, pairs: 4_000 },
   '1M': { blocks: 50_000, actions: 100_000, tickers: 10_000, addresses: 50_000, pairs: 100_000 },
   '10M': { blocks: 50_000, actions: 1_000_000, tickers: 100_000, addresses: 500_000, pairs: 1_000_000 }
 };
 
 const DECODERS: Readonly<Record<NamedSize, DecoderSize>> = {
+  short: { blocks: 500, transactions: 1_500, addresses: 500 },
   small: { blocks: 3_000, transactions: 20_000, addresses: 5_000 },
   '1M': { blocks: 50_000, transactions: 1_000_000, addresses: 100_000 },
   '10M': { blocks: 50_000, transactions: 10_000_000, addresses: 1_000_000 }

@@ -33,6 +33,8 @@ const COMMON: Conditions = {
   'GAS (insufficient)': 'each command is known to cost gas, and the source cannot pay the cheapest',
   'COMMAND (block limit)': BLOCK_FULL,
   'RECIPIENTS (block limit)': BEYOND_SHARE,
+  'PARTS (limit)':
+    'it has more than 250 parts, and the source has used up its share of `blockUnits`; this part and those behind it are not carried out, and only this one has a row',
   'RECIPIENTS (limit)': 'receivers are more than `parts` of the limits',
   'ITEM (block limit)': BEYOND_SHARE,
   'ITEM (limit)': 'items are more than `parts` of the limits',

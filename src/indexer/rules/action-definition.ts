@@ -57,6 +57,8 @@ interface ActionDefinition<Leg> {
   readonly row: (leg: Leg, step: Step, isValid: boolean) => Columns;
   /** Whether the table has rows of valid legs only, as one without a status has. */
   readonly keepsValidOnly?: boolean;
+  /** Whether a text may repeat its parts. Each part after the first is a unit of the block. */
+  readonly takesParts?: boolean;
   /** Formats that read the facts of any transfer and seldom more. Those facts are guessed without a trial. */
   readonly plainFormats?: readonly number[];
   /** Gas items of a valid leg; null for a leg that is free. */
@@ -90,6 +92,11 @@ export const NOT_ACTIVATED = 'ACTION is not yet activated';
  */
 export const REFUSED_PREFIX = 'invalid: ';
 
+/** Status of the part of an action with which it ends: it has very many, and the block has no room for more. */
+const PARTS_LIMIT = 'PARTS (limit)';
+/** Parts of an action that are judged whatever room the block has. */
+const FREE_PARTS = 250;
+
 /** Returns the text under which a status is stored. */
 export function statusText(refusal: string | undefined): string {
   return refusal === undefined ? VALID : REFUSED_PREFIX + refusal;
@@ -112,14 +119,15 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
     charges,
     apply,
     keepsValidOnly = false,
+    takesParts = false,
     plainFormats = []
   } = definition;
   const refusedFee = (leg: Leg, step: Step) => {
     const charged = charges?.(leg, step);
     return charged ? chargeFee(charged, step) : undefined;
   };
-  const runLeg = (leg: Leg, step: Step): boolean => {
-    const refusal = checks.find(([, fails]) => fails(leg, step))?.[0] ?? refusedFee(leg, step);
+  const runLeg = (leg: Leg, step: Step, isCut: boolean): boolean => {
+    const refusal = isCut ? PARTS_LIMIT : (checks.find(([, fails]) => fails(leg, step))?.[0] ?? refusedFee(leg, step));
     const { action, ledger } = step;
     const isValid = refusal === undefined;
     if (isValid) apply?.(leg, step);
@@ -132,13 +140,21 @@ export function defineAction<Leg>(definition: ActionDefinition<Leg>): Handler {
     name,
     table,
     formats,
-    statuses: ['VERSION (unknown)', ...new Set(checks.map(([status]) => status)), ...(charges ? FEE_STATUSES : [])],
+    statuses: [
+      'VERSION (unknown)',
+      ...(takesParts ? [PARTS_LIMIT] : []),
+      ...new Set(checks.map(([status]) => status)),
+      ...(charges ? FEE_STATUSES : [])
+    ],
     keepsValidOnly,
     plainFormats,
     *run(step) {
       let isAnyValid = false;
-      for (const leg of read(step)) {
-        if (runLeg(leg, step)) isAnyValid = true;
+      for (const [at, leg] of read(step).entries()) {
+        if (at > 0 && takesParts) step.ledger.looked += 1;
+        const isCut = takesParts && at >= FREE_PARTS && step.ledger.isFull;
+        if (runLeg(leg, step, isCut)) isAnyValid = true;
+        if (isCut) break; // those behind it have no rows either
         yield;
       }
       return isAnyValid;

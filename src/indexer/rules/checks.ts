@@ -28,7 +28,7 @@ export function limitOf(cap: bigint): bigint {
  * Returns whether an action has used its share of the block's units. One with parts then has to wait for another block.
  */
 export function isBlockFull({ ledger }: Pick<Step, 'ledger'>): boolean {
-  return ledger.used > ledger.left.units;
+  return ledger.isFull;
 }
 
 /** Returns whether some units more would be taken from sources whose actions follow. */

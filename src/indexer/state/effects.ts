@@ -113,6 +113,11 @@ export class Effects extends ActionState {
     );
   }
 
+  /** Whether the action has used its share of the block's units. */
+  get isFull(): boolean {
+    return this.used > this.left.units;
+  }
+
   /** Addresses that get their ids by the action. */
   get newAddresses(): string[] {
     return this.rows.flatMap(({ table, columns }) => (table === 'index_addresses' ? [String(columns['address'])] : []));

@@ -128,6 +128,20 @@ test('an edit that changes nothing keeps no members, and a short block keeps tho
   assert.equal(countOf(paid, 'list_items'), 16, 'two lists, for which the bytes of the block pay');
 });
 
+test('parts of an action are units: one of very many ends where its block has no room, after 250 at least', () => {
+  for (const [text, table] of [
+    ['SEND|1|', 'sends'],
+    ['DESTROY|1|', 'destroys'],
+    ['AIRDROP|1|', 'airdrops']
+  ] as const) {
+    const ledger = ledgerWith({ blockUnits: 1_000 });
+    const many = text + '|'.repeat(8_000);
+    const [alone, second] = [1, 2].map((count) => statusesOf(block(ledger, 'A', ...repeat(count, () => many)), table));
+    assert.deepEqual([alone!.length, alone!.at(-1)], [1_001, 'invalid: PARTS (limit)']);
+    assert.deepEqual([second!.length, second!.at(-1)], [1_001 + 251, 'invalid: PARTS (limit)']);
+  }
+});
+
 test('a SWEEP of more than an action may move moves the first, and the next one the rest', () => {
   const ledger = ledgerWith({ parts: 3 });
   ledger.give('TOKA', 0, 'A', { A: '10' });

@@ -56,6 +56,7 @@ export const DESTROY = defineAction<Leg>({
   name: 'DESTROY',
   table: 'destroys',
   formats: { 0: 'TICK|AMOUNT|MEMO', 1: '(TICK|AMOUNT)+|MEMO', 2: '(TICK|AMOUNT|MEMO)+' },
+  takesParts: true,
   read,
   checks: [
     tickUnknown,

@@ -176,6 +176,7 @@ export const AIRDROP = defineAction<Leg>({
     2: '(TICK|AMOUNT|LIST_ACTION_INDEX)+|MEMO',
     3: '(TICK|AMOUNT|LIST_ACTION_INDEX|MEMO)+'
   },
+  takesParts: true,
   read,
   checks: [
     tickUnknown,

@@ -115,6 +115,7 @@ export const SEND = defineAction<Leg>({
     3: '(TICK|AMOUNT|DESTINATION|MEMO)+'
   },
   plainFormats: [0],
+  takesParts: true,
   read,
   checks: [
     tickUnknown,

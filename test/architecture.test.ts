@@ -463,6 +463,15 @@ test('the stand-ins for peers of other makes share no code with the project', ()
   }
 });
 
+test('the lab imports of the tests only their support', () => {
+  const taken = globSync('lab/**/*.ts').flatMap((file) =>
+    importsOf(file, readFileSync(file, 'utf8'))
+      .filter(({ target }) => target.startsWith('test/') && !target.startsWith('test/support/'))
+      .map(({ target }) => `${file} imports ${target}`)
+  );
+  assert.deepEqual(taken, []);
+});
+
 test('the environment is read only in src/config', () => {
   const readers = files.filter(
     ({ file, source }) => !file.startsWith('src/config/') && /\bprocess\.env\b/.test(source)

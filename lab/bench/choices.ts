@@ -17,7 +17,7 @@ import { encodeMessage, infraOnly } from '../../src/wire/data/block.ts';
 import type { BlockMessage } from '../../src/wire/data/messages.ts';
 import { readArguments } from '../../test/support/arguments.ts';
 import { runProgram } from '../../test/support/program.ts';
-import { INDEXER, openHouse } from '../../test/unit/sync/routes/house.ts';
+import { INDEXER, openHouse } from '../../test/support/sync/house.ts';
 import { alternate, type Figure, report } from './support/figures.ts';
 import { chooseParts } from './support/parts.ts';
 

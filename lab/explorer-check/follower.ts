@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import { faultsOf, OWN_FRAMES, readFacts } from '../../test/foreign/shape.ts';
+import { faultsOf, OWN_FRAMES, readFacts } from '../../test/support/shape.ts';
 
 /** What clients in use read of frames: of all, and of the data of each type. */
 const { every: EVERY, frames } = readFacts<{

@@ -13,8 +13,8 @@ import { listenTls } from '../../src/service/ingress/listen-tls.ts';
 import { openRpc } from '../support/frame.ts';
 import { frame, RawClient } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
+import { openHouse } from '../support/sync/house.ts';
 import { temporaryDirectory } from '../support/sync/sync-process.ts';
-import { openHouse } from '../unit/sync/routes/house.ts';
 
 const from = (remoteAddress: string) => ({ socket: { remoteAddress } }) as IncomingMessage;
 

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { until } from '../support/listener.ts';
 import { frame, upgradeRequest } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
-import { INDEXER } from '../unit/sync/routes/house.ts';
+import { INDEXER } from '../support/sync/house.ts';
 
 describe('what one connection sends is handed over in slices of 2 KiB, one in a turn of the event loop', () => {
   /** Looks at what is handed over of each connection that comes from now on. */

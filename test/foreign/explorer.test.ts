@@ -4,10 +4,10 @@ import { deflateRawSync } from 'node:zlib';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
+import { faultsOf, readFacts } from '../support/shape.ts';
 import { sql } from '../support/sql.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 import { startOverOthers, type Target } from './others.ts';
-import { faultsOf, readFacts } from './shape.ts';
 
 /** One path in use. */
 interface PathFacts {

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import nacl from 'tweetnacl';
 import { WebSocket } from 'ws';
 import { runHub } from '../support/hub/run-hub.ts';
+import { faultsOf, readFacts } from '../support/shape.ts';
 import { eventually } from '../support/sync/sync-process.ts';
-import { faultsOf, readFacts } from './shape.ts';
 
 /** A caller on another machine: what a proxy on this one passes on. */
 const STRANGER = { 'x-forwarded-for': '203.0.113.7' };

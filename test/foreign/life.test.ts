@@ -13,9 +13,9 @@ import { p2pkh, p2sh, p2wpkh } from '@scure/btc-signer/payment.js';
 import type { DevnetAddresses } from '../../src/devnet/platform.ts';
 import { DATABASE_NAMES } from '../../src/devnet/settings.ts';
 import { publicKeyOf, signPsbt } from '../support/encoder/signer.ts';
+import { faultsOf, readFacts } from '../support/shape.ts';
 import { sql } from '../support/sql.ts';
 import { eventually } from '../support/sync/sync-process.ts';
-import { faultsOf, readFacts } from './shape.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const START_MS = 180_000;

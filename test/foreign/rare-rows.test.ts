@@ -3,10 +3,10 @@ import { after, before, test } from 'node:test';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
 import { testSigner } from '../support/indexer-signers.ts';
+import { faultsOf, readFacts } from '../support/shape.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 import { startOverOthers } from './others.ts';
 import { addRareBlocks } from './rare-blocks.ts';
-import { faultsOf, readFacts } from './shape.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 type Answer = Row & { readonly data?: readonly Row[] };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { faultsOf } from './shape.ts';
+import { faultsOf } from '../support/shape.ts';
 
 const FIELDS = 'tick:text! amount:decimal legs:list legs[].vout:int info.id:digits|hash names:list:text';
 const GOOD = { tick: 'A', amount: null, legs: [{ vout: 0 }], info: { id: '7' }, names: ['x'] };

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
+import { faultsOf, OWN_FRAMES, readFacts } from '../support/shape.ts';
 import { sql } from '../support/sql.ts';
-import { faultsOf, OWN_FRAMES, readFacts } from './shape.ts';
 
 interface Frame {
   readonly type: string;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import type { House } from '../unit/sync/routes/house.ts';
+import type { House } from './sync/house.ts';
 
 export interface Message {
   readonly type: string;

@@ -1,5 +1,5 @@
 import type { OpenApi } from '../../src/service/openapi.ts';
-import { readFacts } from '../foreign/shape.ts';
+import { readFacts } from './shape.ts';
 
 interface PathFacts {
   readonly types?: string;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { type House, INDEXER, INDEXER_HASHES, openHouse } from '../unit/sync/routes/house.ts';
 import { type Listener, listen, subscribe, until } from './listener.ts';
 import { RawClient } from './raw-client.ts';
+import { type House, INDEXER, INDEXER_HASHES, openHouse } from './sync/house.ts';
 
 /** The database that is attacked, as routes name it. */
 export const AT = 'indexer/bitcoin/regtest';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type House, INDEXER, openHouse } from '../../../test/unit/sync/routes/house.ts';
+import { type House, INDEXER, openHouse } from '../../../test/support/sync/house.ts';
 import { checkForm } from '../support/answer-form.ts';
 import { hostileText, jsonLike, mutatedText } from '../support/hostile.ts';
 import { target } from '../support/target.ts';

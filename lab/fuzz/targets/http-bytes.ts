@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, connect } from 'node:net';
 import fc from 'fast-check';
-import { type House, openHouse } from '../../../test/unit/sync/routes/house.ts';
+import { type House, openHouse } from '../../../test/support/sync/house.ts';
 import { ANSWERS } from '../support/actor-answers.ts';
 import { mutated } from '../support/hostile.ts';
 import { target } from '../support/target.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { InjectOptions } from 'fastify';
-import { type House, openHouse } from '../../../test/unit/sync/routes/house.ts';
+import { type House, openHouse } from '../../../test/support/sync/house.ts';
 import { ANSWERS } from '../support/actor-answers.ts';
 import { checkForm } from '../support/answer-form.ts';
 import { hostileText, ODD_NUMBERS } from '../support/hostile.ts';

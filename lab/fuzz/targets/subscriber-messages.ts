@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import WebSocket from 'ws';
 import { signingKey, signTime } from '../../../src/consensus/auth-signature.ts';
-import { type House, INDEXER, openHouse } from '../../../test/unit/sync/routes/house.ts';
+import { type House, INDEXER, openHouse } from '../../../test/support/sync/house.ts';
 import { jsonLike, mutated } from '../support/hostile.ts';
 import { target } from '../support/target.ts';
 

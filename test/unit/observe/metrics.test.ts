@@ -7,7 +7,7 @@ import { createMetrics } from '../../../src/observe/metrics/metrics.ts';
 import { describeOracle } from '../../../src/observe/metrics/oracle.ts';
 import type { MeasuredDatabase } from '../../../src/observe/metrics/sync/measured.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
-import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
+import { INDEXER, openHouse, reportOf } from '../../support/sync/house.ts';
 
 const ALERTS = readFileSync(join(import.meta.dirname, '../../../ops/alerts.yml'), 'utf8');
 const replica = {

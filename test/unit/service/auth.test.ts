@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { InjectOptions } from 'fastify';
-import { openHouse, routesOf } from '../sync/routes/house.ts';
+import { openHouse, routesOf } from '../../support/sync/house.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
 const AT = 'bitcoin/regtest';

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { MACHINES } from '../../../machines/all.ts';
 import { readWebFiles } from '../../../src/process/program.ts';
 import { prepareConsoleFiles } from '../../../src/service/console-files.ts';
-import { openHouse } from '../sync/routes/house.ts';
+import { openHouse } from '../../support/sync/house.ts';
 
 const MAX_PAGE_BYTES = 150_000;
 const consoleFiles = await prepareConsoleFiles(readWebFiles());

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openHouse } from '../sync/routes/house.ts';
+import { openHouse } from '../../support/sync/house.ts';
 
 const ORIGIN = 'https://console.example';
 const PREFLIGHT = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'authorization' };

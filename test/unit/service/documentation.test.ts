@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { OpenApi, Operation } from '../../../src/service/openapi.ts';
 import { schemaText } from '../../../src/service/pages/schema-text.ts';
-import { DECODER, INDEXER, openHouse, reportOf, routesOf } from '../sync/routes/house.ts';
+import { DECODER, INDEXER, openHouse, reportOf, routesOf } from '../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 

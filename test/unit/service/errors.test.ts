@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fastify } from 'fastify';
 import { ERRORS } from '../../../src/errors.ts';
 import { errorHandler } from '../../../src/service/errors.ts';
-import { INDEXER, openHouse, reportOf } from '../sync/routes/house.ts';
+import { INDEXER, openHouse, reportOf } from '../../support/sync/house.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
 const AT = 'bitcoin/regtest';

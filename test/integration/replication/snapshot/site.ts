@@ -7,8 +7,8 @@ import type { RunBuild } from '../../../../src/replication/snapshot/artifact-sto
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import type { SnapshotQuery } from '../../../../src/wire/data/snapshot.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
+import { type House, type HouseOptions, openHouse } from '../../../support/sync/house.ts';
 import { TEST_KEY } from '../../../support/sync/source-thread.ts';
-import { type House, type HouseOptions, openHouse } from '../../../unit/sync/routes/house.ts';
 import { INDEXER, openPool } from './support.ts';
 
 export const PATH = '/snapshot/indexer/bitcoin/regtest';

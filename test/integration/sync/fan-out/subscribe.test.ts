@@ -9,7 +9,7 @@ import { WebSocket } from 'ws';
 import type { FanOut } from '../../../../src/sync/fan-out/fan-out.ts';
 import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
 import { type Listener, listen, subscribe, until } from '../../../support/listener.ts';
-import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../../../unit/sync/routes/house.ts';
+import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const BASE_HEIGHT = 7;

@@ -9,7 +9,7 @@ import { Subscription } from '../../../../src/replication/client/subscription.ts
 import { authMessage, validatorIdentity } from '../../../../src/replication/client/validator-identity.ts';
 import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
 import { type Listener, listen, subscribe, until } from '../../../support/listener.ts';
-import { type House, INDEXER, INDEXER_HASHES, openHouse } from '../../../unit/sync/routes/house.ts';
+import { type House, INDEXER, INDEXER_HASHES, openHouse } from '../../../support/sync/house.ts';
 
 const KEY = signingKey('33'.repeat(32));
 const STRANGER = signingKey('44'.repeat(32));

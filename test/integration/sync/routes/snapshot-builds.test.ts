@@ -14,7 +14,7 @@ import {
 } from '../../../../src/replication/snapshot/artifact-store.ts';
 import type { BuildProgress } from '../../../../src/replication/snapshot/build-messages.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
-import { openHouse } from '../../../unit/sync/routes/house.ts';
+import { openHouse } from '../../../support/sync/house.ts';
 import {
   closeGate,
   countBuilds,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type SyncLane, syncPipeline } from '../../../../src/sync/http/pipeline.ts';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
-import { actorViewOf, INDEXER, openHouse, reportOf } from '../routes/house.ts';
+import { actorViewOf, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const lane = (report: DatabaseReport | null, subscribers: SyncLane['subscribers'] = []): SyncLane => ({
   ...actorViewOf(INDEXER),

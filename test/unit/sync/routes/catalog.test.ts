@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openHouse } from './house.ts';
+import { openHouse } from '../../../support/sync/house.ts';
 
 test('200 in both modes, with the fields of the record and no others; 401 without the key', async () => {
   const entry = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
 import type { Checkpoint } from '../../../../src/wire/log/checkpoint.ts';
-import { openHouse } from './house.ts';
+import { openHouse } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const CHECKPOINT: Checkpoint = {

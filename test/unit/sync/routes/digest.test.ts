@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
 import type { DigestPart, DigestQuery } from '../../../../src/wire/data/digest.ts';
-import { INDEXER, openHouse, reportOf } from './house.ts';
+import { INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const URL = `/digest/indexer/${AT}`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { INDEXER, openHouse, reportOf } from './house.ts';
+import { INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const READING = [

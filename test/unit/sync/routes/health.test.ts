@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DECODER, INDEXER, openHouse, reportOf } from './house.ts';
+import { DECODER, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 test('200 while no circuit is open: closed, half-open, and null while the actor is down', async () => {
   const { app } = await openHouse({

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import type { WebSocket } from 'ws';
 import { Timeline } from '../../../../actors/runtime/supervision/timeline.ts';
-import { actorViewOf, INDEXER, openHouse, reportOf } from './house.ts';
+import { actorViewOf, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const BEARER = { authorization: 'Bearer k1' };
 const AT = 'bitcoin/regtest';

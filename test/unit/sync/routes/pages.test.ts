@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
-import { openHouse } from './house.ts';
+import { openHouse } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const bytes = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
-import { DECODER, type HouseOptions, INDEXER, openHouse, reportOf } from './house.ts';
+import { DECODER, type HouseOptions, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 type Replica = NonNullable<DatabaseReport['replica']>;
 const replica = (changes: Partial<Replica>): { replica: Replica } => ({

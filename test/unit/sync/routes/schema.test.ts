@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SnapshotQuery } from '../../../../src/wire/data/snapshot.ts';
-import { INDEXER, openHouse } from './house.ts';
+import { INDEXER, openHouse } from '../../../support/sync/house.ts';
 
 const PATH = `/schema/${INDEXER.dbType}/${INDEXER.chain}/${INDEXER.network}`;
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { isClaimSigned } from '../../../../src/consensus/source-signature.ts';
 import { type DatabaseId, databaseKey } from '../../../../src/wire/data/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
-import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from './house.ts';
+import { DECODER, INDEXER, INDEXER_HASHES, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const SOURCES = [{ url: 'http://one:3006', state: 'followed', height: 9, error: null, dissents: 1, digests: null }];

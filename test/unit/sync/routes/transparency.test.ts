@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PlatformError } from '../../../../src/errors.ts';
-import { INDEXER, openHouse, reportOf } from './house.ts';
+import { INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const INDEXER_ONLY = 'transparency log is indexer-only; the decoder database has no synthetic chain-of-state hashes';
 const AT = 'bitcoin/regtest';

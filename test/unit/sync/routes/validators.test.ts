@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WireError } from '../../../../src/errors.ts';
 import { ValidatorBook } from '../../../../src/sync/fan-out/validators.ts';
-import { DECODER, INDEXER, openHouse, reportOf } from './house.ts';
+import { DECODER, INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';
 const BEAT = { validator_id: 'v1', applied_height: 5 };

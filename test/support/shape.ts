@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
  * Fields are one text: `tick:text legs:list legs[].amount:decimal info.tick_id:int`. A value may be null, but for those that end in `!`.
  */
 export function readFacts<T>(service: string): T {
-  const all = JSON.parse(readFileSync(new URL('apis.json', import.meta.url), 'utf8')) as Record<string, T>;
+  const all = JSON.parse(readFileSync(new URL('../foreign/apis.json', import.meta.url), 'utf8')) as Record<string, T>;
   const facts = all[service];
   if (facts === undefined) throw new Error(`apis.json has no ${service}`);
   return facts;

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { FrameParts } from '../service/frame.ts';
-import { MOST_CHARGED_MS } from '../service/ingress/work-budget.ts';
+import { takePaidTurn } from '../service/paid-turn.ts';
 import { Turns } from '../service/turns.ts';
 import type { Coin } from './coins.ts';
 import { READS_AT_ONCE } from './read/reader.ts';
@@ -21,18 +21,8 @@ export class FairReads {
   }
 
   /** Reads when the caller owes nothing and it is its turn: messages of a WebSocket pay as requests do. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
-  async take<T>(coin: Coin, { raw }: FastifyRequest, read: () => Promise<T>): Promise<T> {
-    const { addressOf, budget } = this.#parts;
-    const address = addressOf(raw);
-    await budget.pace(address, {});
-    return await this.#turnsOf(coin).take({ address, isGone: () => raw.socket.destroyed }, async () => {
-      const began = performance.now();
-      try {
-        return await read();
-      } finally {
-        budget.charge(address, { ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
-      }
-    });
+  async take<T>(coin: Coin, request: FastifyRequest, read: () => Promise<T>): Promise<T> {
+    return await takePaidTurn({ ...this.#parts, turns: this.#turnsOf(coin) }, request, read);
   }
 
   #turnsOf(coin: Coin): Turns {

@@ -1,11 +1,11 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { monotonicMs } from '../chain/monotonic.ts';
 import { readinessOf } from '../chain/report.ts';
 import type { TrackerConfig } from '../config/services/tracker.ts';
-import type { AddressReader } from '../service/address.ts';
-import type { ServiceDefinition } from '../service/frame.ts';
+import type { FrameParts, ServiceDefinition } from '../service/frame.ts';
 import { createLimit } from '../service/limits.ts';
+import { takePaidTurn } from '../service/paid-turn.ts';
 import { healthRoute } from '../service/routes/health.ts';
 import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
 import {
@@ -27,6 +27,9 @@ interface TrackerAppDeps extends RpcAppDeps, Pick<ServiceDefinition, 'actors'>, 
     Pick<TrackerConfig, 'UTXO_TRACKER_API_KEY' | 'UTXO_TRACKER_RATE_LIMIT_RPM'>;
 }
 
+/** Reads of callers under way: fewer than the connections of the actor, which looks at the mempool on the others. */
+const READS_AT_ONCE = 6;
+
 /**
  * Creates the tracker's front door: JSON-RPC and the same reads by GET, in the frame that every service has.
  *
@@ -46,9 +49,10 @@ export function createTrackerApp(deps: TrackerAppDeps): FastifyInstance {
     rpc: {
       methods: trackerMethods(questions, view),
       requestsPerMinute: config.UTXO_TRACKER_RATE_LIMIT_RPM,
+      atOnce: READS_AT_ONCE,
       serves: deps.serves
     },
-    routes: (app, { addressOf }) => registerReads(app, questions, deps, addressOf)
+    routes: (app, parts) => registerReads(app, questions, deps, parts)
   });
 }
 
@@ -61,8 +65,9 @@ function registerReads(
   app: FastifyInstance,
   questions: TrackerQuestions,
   { config, view }: TrackerAppDeps,
-  addressOf: AddressReader
+  parts: FrameParts
 ): void {
+  const inTurn = <T>(request: FastifyRequest, read: () => Promise<T>) => takePaidTurn(parts, request, read);
   healthRoute(app, {
     path: '/status',
     summary: 'Whether it runs and reaches its database; 503 with the same body while it does not',
@@ -72,7 +77,7 @@ function registerReads(
   });
   app.register(async (reads) => {
     const max = config.UTXO_TRACKER_RATE_LIMIT_RPM;
-    createLimit(reads, { name: 'reads', max, windowMs: 60_000, addressOf }).guard(reads);
+    createLimit(reads, { name: 'reads', max, windowMs: 60_000, addressOf: parts.addressOf }).guard(reads);
     reads.get<{ Params: { address: string }; Querystring: { limit?: string; after?: string } }>(
       '/utxos/:address',
       {
@@ -90,13 +95,16 @@ function registerReads(
           response: { 200: Type.Union([CoinsSchema, CoinsSchema.properties.utxos]) }
         }
       },
-      async ({ params, query }, reply) => {
+      async (request, reply) => {
+        const { params, query } = request;
         if (query.limit === undefined && query.after === undefined) {
           questions.refuseUnfit();
-          return reply.type('application/json; charset=utf-8').send(await questions.coinList(params.address));
+          return reply
+            .type('application/json; charset=utf-8')
+            .send(await inTurn(request, () => questions.coinList(params.address)));
         }
         const limit = query.limit === undefined ? undefined : Number(query.limit);
-        const json = await questions.coins(params.address, limit, query.after ?? null);
+        const json = await inTurn(request, () => questions.coins(params.address, limit, query.after ?? null));
         // Frees the page at once: left to the garbage collector, pages would trigger a collection every few requests.
         reply.raw.once('finish', () => void json.buffer.transfer(0));
         return reply.type('application/json; charset=utf-8').send(json);
@@ -108,9 +116,10 @@ function registerReads(
         config: { open: true, doc: { tag, summary: 'The first block that paid to it', statuses: STATUSES } },
         schema: { params: Owner, response: { 200: FirstSeenSchema } }
       },
-      async ({ params }, reply) => {
+      async (request, reply) => {
         questions.refuseUnfit();
-        return reply.type('application/json').send(JSON.stringify(await questions.firstSeen(params.address)));
+        const found = await inTurn(request, () => questions.firstSeen(request.params.address));
+        return reply.type('application/json').send(JSON.stringify(found));
       }
     );
     reads.get<{ Params: { address: string } }>(
@@ -119,9 +128,10 @@ function registerReads(
         config: { open: true, doc: { tag, summary: 'What its confirmed coins are worth', statuses: STATUSES } },
         schema: { params: Owner, response: { 200: Type.Number({ description: 'coins, 8 decimal places' }) } }
       },
-      async ({ params }, reply) => {
+      async (request, reply) => {
         questions.refuseUnfit();
-        return reply.type('application/json').send((await questions.balance(params.address)).balance);
+        const { balance } = await inTurn(request, () => questions.balance(request.params.address));
+        return reply.type('application/json').send(balance);
       }
     );
     reads.get<{ Params: { address: string } }>(
@@ -130,7 +140,7 @@ function registerReads(
         config: { open: true, doc: { tag, summary: 'What it has and ever received', statuses: STATUSES } },
         schema: { params: Owner, response: { 200: InfoSchema } }
       },
-      ({ params }) => questions.info(params.address)
+      (request) => inTurn(request, () => questions.info(request.params.address))
     );
   });
 }

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { monotonicMs } from '../../../src/chain/monotonic.ts';
+import { chainNetwork } from '../../../src/coin/chains.ts';
+import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
+import { createExplorerApp } from '../../../src/explorer/app.ts';
+import type { Coin } from '../../../src/explorer/coins.ts';
+import { createHubApp } from '../../../src/hub/app.ts';
+import type { HubDatabase } from '../../../src/hub/store/database.ts';
+import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
+import { createIndexerApp } from '../../../src/indexer/api/app.ts';
+import { silentLogger } from '../../../src/log.ts';
+import { NO_ACTORS } from '../../../src/service/no-actors.ts';
+import { Turns } from '../../../src/service/turns.ts';
+import { createTrackerApp } from '../../../src/tracker/app.ts';
+import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
+
+const network = chainNetwork('litecoin', 'regtest');
+const turn = new AsyncLocalStorage<true>();
+/** The route or method that is asked; what nobody asked for is read whenever its service likes. */
+const asked = new AsyncLocalStorage<string>();
+/** How routes and methods read. */
+const reads = new Map<string, 'in turn' | 'free'>();
+const note = () => {
+  const what = asked.getStore();
+  if (what) reads.set(what, turn.getStore() && reads.get(what) !== 'free' ? 'in turn' : 'free');
+};
+/** A part that reads a database or asks an actor, a node or another service. */
+const reading = async (): Promise<never> => {
+  note();
+  throw new Error('nothing is here');
+};
+
+const report = {
+  lastProcessedBlock: 9,
+  lastProcessedHash: 'ab'.repeat(32),
+  nodeHeight: 9,
+  nodePolledAt: monotonicMs()
+};
+const chain = {
+  ...report,
+  state: 'parsing.caughtUp',
+  isDatabaseReachable: true,
+  progressAt: monotonicMs(),
+  failures: 0
+};
+const more = { rpcErrors: 0, haltReason: null, alarm: null, reorgs: 0, lastReorgDepth: 0, firstSync: null };
+const mempool = { knownAt: monotonicMs(), patienceMs: 1e9, size: 0, oddCount: 0 };
+const common = { ...definitionOf(), actors: NO_ACTORS, serves: (code: string) => code === 'LTC' };
+
+const tracker = () =>
+  createTrackerApp({
+    ...{ ...common, network, findCoins: reading, findBalance: reading },
+    config: { ...FRAME_CONFIG, UTXO_TRACKER_API_KEY: undefined, UTXO_TRACKER_RATE_LIMIT_RPM: 10_000 },
+    view: () => ({ report: { ...chain, ...more, mempool } as never, crash: null })
+  });
+
+const indexer = () =>
+  createIndexerApp({
+    ...{ ...common, network, profile: DEFAULT_PROFILE },
+    ...{ findAction: reading, findHashes: reading, findStakes: reading, tryAction: reading },
+    config: { ...FRAME_CONFIG, INDEXER_API_KEY: undefined, INDEXER_RATE_LIMIT_RPM: 10_000 },
+    view: () => ({ report: null, crash: null })
+  });
+
+const explorer = () => {
+  const coin: Coin = {
+    ...{ network, read: reading, askIndexer: reading, gone: new AbortController().signal },
+    report: () => ({ state: 'available' }) as never
+  };
+  const config = {
+    ...FRAME_CONFIG,
+    EXPLORER_API_KEY: undefined,
+    EXPLORER_RATE_LIMIT_RPM: 10_000,
+    EXPLORER_CACHE_MB: 1
+  };
+  return createExplorerApp({ ...common, config, coins: () => [coin], hubAgeS: () => null });
+};
+
+const hub = () => {
+  const ways = ['read', 'readOnce', 'page', 'write', 'push', 'survey'].map((way) => [way, reading]);
+  const database = {
+    ...(Object.fromEntries(ways) as unknown as HubDatabase),
+    ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' as const, takesWrites: () => true }
+  };
+  return createHubApp({
+    ...{ ...common, database, clockOffMs: () => 0 },
+    config: {
+      ...FRAME_CONFIG,
+      ...{ HUB_API_KEY: undefined, HUB_RATE_LIMIT_RPM: 10_000, CORS_ORIGIN: undefined, HUB_DB_NAME: 'hub' },
+      ...{ HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: false, HUB_UNTRUSTED_RETENTION_DAYS: 0 },
+      ...{ HUB_HISTORY_RETENTION_DAYS: 0, GOV_VOTING_PERIOD: 1_000, TELEMETRY_ENABLED: true },
+      ...{ TELEMETRY_RETENTION_DAYS: 0, TELEMETRY_IP_SALT: undefined, TELEMETRY_ADMIN_KEY: 'k' },
+      ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined },
+      ...{ PLATFORM_PROFILE: DEFAULT_PROFILE, HUB_CAPABILITY_CONFIG: {} }
+    },
+    stream: new PriceStream(database, silentLogger, { sends: 50, bytes: 1_000_000 }),
+    placeOf: () => ({ country: null, region: null })
+  });
+};
+
+/** Asks every GET route of the service's own document, and every method. */
+async function walk(app: FastifyInstance): Promise<void> {
+  const { paths } = (await app.inject('/openapi.json')).json() as { paths: Record<string, object> };
+  const { methods } = (await app.inject('/openrpc.json')).json() as { methods: { name: string }[] };
+  const parts: Readonly<Record<string, string>> = { coin: network.code, address: 'script:51' };
+  const params = { address: 'script:51', action_index: 1, pubkey: 'ab'.repeat(32) };
+  const asks = [
+    ...Object.entries(paths)
+      .filter(([, ways]) => 'get' in ways)
+      .map(
+        ([path]) => [path, { url: path.replaceAll(/\{(\w+)\}/g, (_, part: string) => parts[part] ?? '1') }] as const
+      ),
+    ...methods.map(({ name }) => {
+      const payload = { jsonrpc: '2.0', id: 1, method: name, params };
+      return [name, { method: 'POST', url: '/', payload }] as const;
+    })
+  ];
+  for (const [what, ask] of asks) await asked.run(what, async () => await app.inject(ask));
+}
+
+/** One read serves all who ask within some time. */
+const SHARED = ['/telemetry/summary'];
+
+for (const [name, create, reachesAtLeast] of [
+  [
+    'tracker',
+    tracker,
+    ['/utxos/{address}', '/balance/{address}', '/info/{address}', '/firstseen/{address}', 'get_info']
+  ],
+  ['indexer', indexer, ['getblockhashes', 'getownstake', 'feeschedule', 'getactionconfirmations']],
+  ['explorer', explorer, ['/{coin}/api/feeschedule', '/{coin}/api/blocks', '/address/{name}']],
+  ['hub', hub, ['getvalidators', 'getallconfigs']]
+] as const)
+  test(`every route and method of the ${name} that reads a database or asks another program does so in a turn`, async (t) => {
+    const take = Turns.prototype.take;
+    t.mock.method(
+      Turns.prototype,
+      'take',
+      function (this: Turns, asker: never, work: (aside: never) => Promise<unknown>) {
+        return take.call(this, asker, (aside) => turn.run(true, () => work(aside as never)));
+      }
+    );
+    reads.clear();
+    await walk(create());
+    const free = [...reads].filter(([what, how]) => how === 'free' && !SHARED.includes(what)).map(([what]) => what);
+    assert.deepEqual(free, []);
+    for (const what of reachesAtLeast) assert.ok(reads.has(what), `${what} reads nothing here: ${[...reads.keys()]}`);
+  });

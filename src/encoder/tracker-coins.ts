@@ -43,7 +43,7 @@ const ASK_AGAIN_MS = 50;
  * @param url the tracker's, without a trailing slash
  * @param node the caller's node: a tracker polls its own and may not have the newest block yet
  * @param charge called for each page that is read
- * @throws {PlatformError} the codes of TRACKER_ERRORS, for a short lag only after 3 s; COINS_INSUFFICIENT when the
+ * @throws {PlatformError} the codes of TRACKER_ERRORS, for a short lag only after 3 s; ANSWERS_WAITING; COINS_INSUFFICIENT when the
  *   address has too many coins
  */
 export async function readTrackedCoins(
@@ -112,6 +112,8 @@ function refusal(place: string, status: number, bytes: Buffer): PlatformError {
   const body = readJson(bytes);
   const code = RefusalSchema.Check(body) ? body.code : undefined;
   if (code === 'COINS_INCOMPLETE') return failed('TRACKER_NOT_READY', place, 'has not finished its first sync');
+  if (status === 429 || code === 'ANSWERS_WAITING')
+    return new PlatformError('ANSWERS_WAITING', { reason: 'the UTXO tracker answers others first: ask again later' });
   return failed('TRACKER_UNAVAILABLE', place, `answers ${status}${code ? ` (${code})` : ''}`);
 }
 

@@ -76,9 +76,9 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
     },
     actors: { ...deps.actors, pipeline: () => hubPipeline(config.HUB_DB_NAME, answered) },
     upgrades: { accept: ({ url, headers }) => isStreamRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
-    routes: (app, { addressOf, budget, turns }) => {
+    routes: (app, { addressOf, authenticator, budget, turns }) => {
       const requestsPerMinute = config.HUB_RATE_LIMIT_RPM;
-      app.register(streamRoutes, { database, stream, addressOf, budget, turns, requestsPerMinute });
+      app.register(streamRoutes, { database, stream, addressOf, authenticator, budget, turns, requestsPerMinute });
       app.register(chainRegistryRoute, { profile: config.PLATFORM_PROFILE, addressOf, requestsPerMinute });
       keepPruned(app, database, config);
       app.register(telemetryRoutes, { database, config, addressOf, budget, turns, placeOf });

@@ -33,10 +33,16 @@ export function errorHandler({ withCode, names = {} }: HandlerOptions) {
     else if (status >= 500) request.log.debug({ err: caught }, 'request refused');
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     reply.header('cache-control', 'no-store');
-    if (status === 503 && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S);
+    const waitS = retryAfterOf(caught) ?? (status === 503 ? RETRY_AFTER_S : undefined);
+    if (waitS !== undefined && !reply.hasHeader('retry-after')) reply.header('retry-after', waitS);
     const body: ErrorBody = withCode !== false && code !== undefined ? { error: text, code } : { error: text };
     return reply.code(status).type('application/json; charset=utf-8').send(body);
   };
+}
+
+function retryAfterOf(caught: FastifyError | PlatformError): number | undefined {
+  const waitS = caught instanceof PlatformError ? caught.detail['retryAfterS'] : undefined;
+  return typeof waitS === 'number' ? waitS : undefined;
 }
 
 const failures = new SparseLines();

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PlatformError } from '../errors.ts';
 import { databaseKey } from '../wire/data/database.ts';
 import type { AddressReader } from './address.ts';
+import type { Authenticator } from './auth.ts';
 import { databaseOf } from './parameters.ts';
 import { prefixOf } from './prefix.ts';
 
@@ -11,6 +12,8 @@ const isFull = (state: State, increment: boolean): boolean =>
 
 /** Of a network of IPv6 (48 bits), as many times as much as each of its addresses has. */
 const NETWORK = 16;
+/** Of a caller with the service's key, as many times as much: another service asks for all of its own callers. */
+const KNOWN = 100;
 
 /** A budget of requests by address. */
 export interface Limit {
@@ -27,6 +30,7 @@ export interface Limit {
  *
  * @param name the policy's name in the header fields
  * @param perDatabase true: an address has a budget for each database
+ * @param authenticator callers that it admits have a budget of their own, KNOWN times as much; undefined: there are none
  * @see draft-ietf-httpapi-ratelimit-headers
  */
 export function createLimit(
@@ -36,17 +40,24 @@ export function createLimit(
     max,
     windowMs,
     addressOf,
-    perDatabase = false
-  }: { name: string; max: number; windowMs: number; addressOf: AddressReader; perDatabase?: boolean }
+    perDatabase = false,
+    authenticator
+  }: {
+    name: string;
+    max: number;
+    windowMs: number;
+    addressOf: AddressReader;
+    perDatabase?: boolean;
+    authenticator?: Pick<Authenticator, 'admits'>;
+  }
 ): Limit {
   const keyOf = (request: FastifyRequest, address: string) =>
     perDatabase ? `${address} ${databaseKey(databaseOf(request))}` : address;
   const networkOf = (request: FastifyRequest) => prefixOf(addressOf(request.raw), 48);
-  const count = app.createRateLimit({
-    max,
-    timeWindow: windowMs,
-    keyGenerator: (request) => keyOf(request, addressOf(request.raw))
-  });
+  const keyOfCaller = (request: FastifyRequest) => keyOf(request, addressOf(request.raw));
+  const count = app.createRateLimit({ max, timeWindow: windowMs, keyGenerator: keyOfCaller });
+  const countKnown = app.createRateLimit({ max: KNOWN * max, timeWindow: windowMs, keyGenerator: keyOfCaller });
+  const isKnown = ({ headers }: FastifyRequest) => authenticator?.admits(headers, false) ?? false;
   const countNetwork = app.createRateLimit({
     max: NETWORK * max,
     timeWindow: windowMs,
@@ -56,6 +67,7 @@ export function createLimit(
   let turn: Promise<unknown> = Promise.resolve();
   const counted = (request: FastifyRequest, increment: boolean) => {
     const state = turn.then(async () => {
+      if (isKnown(request)) return await countKnown(request, { increment });
       const own = await count(request, { increment });
       if (!isFull(own, increment) && networkOf(request) !== addressOf(request.raw)) {
         const network = await countNetwork(request, { increment });
@@ -70,12 +82,13 @@ export function createLimit(
     const state = await counted(request, increment);
     if (state.isAllowed) return;
     const waitS = Math.max(1, state.ttlInSeconds);
-    reply.header('ratelimit-policy', `"${name}";q=${max};w=${windowMs / 1000}`);
+    const most = isKnown(request) ? KNOWN * max : max;
+    reply.header('ratelimit-policy', `"${name}";q=${most};w=${windowMs / 1000}`);
     reply.header('ratelimit', `"${name}";r=${state.remaining};t=${waitS}`);
     if (!isFull(state, increment)) return;
     reply.header('retry-after', waitS);
     throw new PlatformError('RATE_LIMITED', {
-      reason: `more than ${max} requests in ${windowMs / 1000} s from this address; retry in ${waitS} s`,
+      reason: `more than ${most} requests in ${windowMs / 1000} s from this address; retry in ${waitS} s`,
       retryAfterS: waitS
     });
   };

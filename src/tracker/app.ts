@@ -76,8 +76,9 @@ function registerReads(
     isWell: ({ status }) => status === 'healthy'
   });
   app.register(async (reads) => {
+    const { addressOf, authenticator } = parts;
     const max = config.UTXO_TRACKER_RATE_LIMIT_RPM;
-    createLimit(reads, { name: 'reads', max, windowMs: 60_000, addressOf: parts.addressOf }).guard(reads);
+    createLimit(reads, { name: 'reads', max, windowMs: 60_000, addressOf, authenticator }).guard(reads);
     reads.get<{ Params: { address: string }; Querystring: { limit?: string; after?: string } }>(
       '/utxos/:address',
       {

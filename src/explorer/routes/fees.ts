@@ -6,6 +6,7 @@ import { FEE_QUESTIONS, MOST_ACTION_LETTERS } from '../../wire/fee-questions.ts'
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import { INDEXER_METHODS, type IndexerMethod } from '../indexer-calls.ts';
+import { KeptSchedules } from '../kept-schedules.ts';
 import { queryOf, valuesOf } from './fee-query.ts';
 import { CoinSchema } from './parameters.ts';
 
@@ -36,8 +37,10 @@ const isRecord = (body: unknown): body is Record<string, unknown> =>
 
 /** Paths that the network's indexer answers. */
 export function feeRoutes(app: FastifyInstance, { coins, asks }: Deps): void {
+  const schedules = new KeptSchedules();
   const ask = async (method: IndexerMethod, request: FastifyRequest, given: unknown) => {
     const coin = findCoin(coins(), (request.params as { coin?: string }).coin);
+    if (method === 'feeschedule') return await schedules.read(coin); // it has no parameters
     return await asks.take(coin, request, () => coin.askIndexer(method, given as object));
   };
   for (const coin of [{ coin: CoinSchema }, {}]) {

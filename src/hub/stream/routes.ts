@@ -17,7 +17,7 @@ import { STREAM_PARTS } from '../store/prices/price-changes.ts';
 import { EMPTY_TABLES, STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { MAX_ROWS, type PriceStream, type ResumeIds, SCHEMA_VERSION } from './price-stream.ts';
 
-interface StreamDeps extends Pick<FrameParts, 'addressOf' | 'budget' | 'turns'> {
+interface StreamDeps extends Pick<FrameParts, 'addressOf' | 'authenticator' | 'budget' | 'turns'> {
   readonly database: HubDatabase;
   readonly stream: PriceStream;
   readonly requestsPerMinute: number;
@@ -54,10 +54,13 @@ const tag = 'Prices';
 
 /** `/hub-db/snapshot/*` and the WebSocket `/hub-db/subscribe`: the price tables, a page at a time and as they grow. */
 export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, deps) => {
-  const { database, stream, addressOf, budget, turns, requestsPerMinute } = deps;
+  const { database, stream, addressOf, authenticator, budget, turns, requestsPerMinute } = deps;
   const sockets = acceptWebSockets(app);
   app.addHook('preClose', async () => stream.close());
-  const limit = createLimit(app, { name: 'hub-db', max: requestsPerMinute, windowMs: 60_000, addressOf });
+  const limit = createLimit(app, {
+    ...{ name: 'hub-db', max: requestsPerMinute, windowMs: 60_000 },
+    ...{ addressOf, authenticator }
+  });
   limit.guard(app);
 
   /** Sends a page as it is read, at the pace of its reader. */

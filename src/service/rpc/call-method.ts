@@ -1,6 +1,7 @@
 import { PlatformError } from '../../errors.ts';
 import { readBounded } from '../../wire/bounded.ts';
 import { parseJson } from '../../wire/json.ts';
+import { RPC_CODES } from './replies.ts';
 
 interface CallOptions {
   readonly apiKey?: string | undefined;
@@ -37,7 +38,9 @@ export async function callMethod(
   );
   if (!response.ok) {
     const error = errorIn(body);
-    throw new AnsweredError(`answered HTTP ${response.status}${error ? `: ${printError(error)}` : ''}`, codeOf(error));
+    const code = codeOf(error) ?? (response.status === 429 ? RPC_CODES.RATE_LIMITED : undefined);
+    const waitS = Number(response.headers.get('retry-after') ?? Number.NaN);
+    throw new AnsweredError(`answered HTTP ${response.status}${error ? `: ${printError(error)}` : ''}`, code, waitS);
   }
   const reply: unknown = parseJson(body);
   if (typeof reply !== 'object' || reply === null) throw new Error('answered no JSON-RPC reply');
@@ -47,13 +50,18 @@ export async function callMethod(
   return 'result' in reply ? reply.result : undefined;
 }
 
+const USUAL_WAIT_S = 5;
+
 /** What a service answered instead of a result; `code` is that of the JSON-RPC error where there is one. */
 export class AnsweredError extends Error {
   readonly code: number | undefined;
+  /** Seconds after which it may be asked again. */
+  readonly retryAfterS: number;
 
-  constructor(message: string, code?: number) {
+  constructor(message: string, code?: number, retryAfterS = USUAL_WAIT_S) {
     super(message);
     this.code = code;
+    this.retryAfterS = retryAfterS > 0 ? retryAfterS : USUAL_WAIT_S;
   }
 }
 

@@ -102,7 +102,10 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
     return reply.code(status).send(body);
   });
   const writeTurns = new Turns({ atOnce: WRITES_AT_ONCE });
-  const limit = createLimit(app, { name: 'rpc', max: rpc.requestsPerMinute, windowMs: 60_000, addressOf });
+  const limit = createLimit(app, {
+    ...{ name: 'rpc', max: rpc.requestsPerMinute, windowMs: 60_000 },
+    ...{ addressOf, authenticator }
+  });
 
   const documentLimit = limitDocuments(app, addressOf);
 

@@ -61,6 +61,14 @@ test('TRACKER_BEHIND, TRACKER_HALTED, TRACKER_NOT_READY: each says why, and name
     assert.deepEqual(await failureFor(given), [code, `the UTXO tracker ${says}`]);
 });
 
+test('ANSWERS_WAITING: the tracker answers others first, or has had enough questions; it is there', async () => {
+  for (const given of [
+    [429, '{"error":"x","code":"RATE_LIMITED"}'],
+    [503, '{"error":"x","code":"ANSWERS_WAITING"}']
+  ] as const)
+    assert.equal((await failureFor(given))[0], 'ANSWERS_WAITING');
+});
+
 test('TRACKER_UNAVAILABLE: errors, answers of others, and none', async () => {
   for (const [given, says] of [
     [[503, '{"error":"x","code":"ACTOR_BUSY"}'], 'answers 503 (ACTOR_BUSY)'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import type { PlatformError } from '../../../src/errors.ts';
 import { askIndexer } from '../../../src/explorer/indexer-calls.ts';
 
 test('an indexer that is late, away or refuses is told apart', async (t) => {
@@ -17,5 +18,10 @@ test('an indexer that is late, away or refuses is told apart', async (t) => {
   await assert.rejects(ask(url), { code: 'REQUEST_INVALID', message: /no source/ });
   answer = (_, response) => void response.writeHead(500).end();
   await assert.rejects(ask(url), { code: 'INDEXER_UNREACHABLE', message: /answered HTTP 500/ });
+  answer = (_, response) => void response.writeHead(429, { 'retry-after': '17' }).end();
+  await assert.rejects(ask(url), (refused: PlatformError) => {
+    assert.deepEqual([refused.code, refused.detail['retryAfterS']], ['RATE_LIMITED', 17]);
+    return true;
+  });
   await assert.rejects(ask('http://127.0.0.1:9'), { code: 'INDEXER_UNREACHABLE' });
 });

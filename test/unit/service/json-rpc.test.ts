@@ -330,6 +330,18 @@ test('-32029: one request too many in a minute is HTTP 429, counted by socket ad
   assert.equal(other.statusCode, 200);
 });
 
+test('-32029: a service with the key has a limit of its own, a hundred times as high, and strangers keep theirs', async () => {
+  const { app } = service({ requestsPerMinute: 2, key: 'right' });
+  const ping = call('nothing', {});
+  const statuses = async (count: number, headers: Record<string, string>) => {
+    const answers = await Promise.all(Array.from({ length: count }, () => post(app, ping, headers)));
+    return answers.filter(({ status }) => status === 200).length;
+  };
+  assert.equal(await statuses(20, { 'x-api-key': 'right' }), 20);
+  assert.equal(await statuses(20, { 'x-api-key': 'wrong' }), 2);
+  assert.equal(await statuses(200, { 'x-api-key': 'right' }), 180);
+});
+
 test('-32029: where calls count, a batch costs as many requests', async () => {
   const ping = call('nothing', {});
   const batch = async (countsCalls: boolean, size: number) => {

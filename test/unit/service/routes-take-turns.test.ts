@@ -122,7 +122,7 @@ async function walk(app: FastifyInstance): Promise<void> {
 }
 
 /** One read serves all who ask within some time. */
-const SHARED = ['/telemetry/summary'];
+const SHARED = ['/telemetry/summary', '/{coin}/api/feeschedule', '/api/feeschedule'];
 
 for (const [name, create, reachesAtLeast] of [
   [

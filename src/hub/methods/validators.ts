@@ -2,9 +2,11 @@ import Type from 'typebox';
 import { CAPABILITIES, type MinimumStakes } from '../../coin/capabilities.ts';
 import { isSigningKey } from '../../coin/signing-key.ts';
 import { PlatformError } from '../../errors.ts';
-import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { type RpcCaller, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
+import { StreamedResult } from '../../service/rpc/streamed-result.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import type { HubDatabase } from '../store/database.ts';
+import type { Validator } from '../store/validators.ts';
 import {
   CountSchema,
   closed,
@@ -57,6 +59,27 @@ interface ValidatorSettings extends PushSettings {
   readonly minimumStakes: MinimumStakes;
 }
 
+/** Validators that are read at once, some 48 KB: a list has one page, unless strangers fill the table. */
+const PAGE_ROWS = 200;
+
+/** All active validators: of a long list one page is in memory, and the next is read when its reader has taken it. */
+async function listValidators(
+  database: HubDatabase,
+  { charge }: Pick<RpcCaller, 'charge'>
+): Promise<Validator[] | StreamedResult<Validator[]>> {
+  const read = async (after: string) => {
+    const page = await database.readOnce('pageOfValidators', after, PAGE_ROWS);
+    charge({ rows: page.length });
+    return page;
+  };
+  const first = await read('');
+  if (first.length < PAGE_ROWS) return first;
+  return StreamedResult.ofRows(async function* () {
+    for (let page = first; page.length > 0; page = await read(page.at(-1)!.signing_pubkey))
+      yield Buffer.from(page.map((row) => `,${JSON.stringify(row)}`).join(''));
+  });
+}
+
 /** The methods about validators. */
 export function validatorMethods(
   database: HubDatabase,
@@ -68,7 +91,7 @@ export function validatorMethods(
       result: Type.Array(ValidatorSchema),
       write: false,
       errors: DATABASE_ERRORS,
-      run: () => database.read('selectValidators')
+      run: (_, caller) => listValidators(database, caller)
     }),
     getvalidatorstatus: rpcMethod({
       summary: 'One validator, active or not, and its newest rewards',
@@ -103,9 +126,10 @@ export function validatorMethods(
       write: false,
       errors: DATABASE_ERRORS,
       run: async ({ signing_pubkey: pubkey, capability, limit = DEFAULT_LIMIT }) =>
-        (await database.read('selectCapabilities', pubkey?.toLowerCase() ?? null))
-          .filter((row) => capability === undefined || row.capability === capability)
-          .slice(0, limit)
+        await database.read('selectCapabilities', {
+          ...{ pubkey: pubkey?.toLowerCase() ?? null, capability: capability ?? null },
+          most: limit
+        })
     }),
     getcapabilitythresholds: rpcMethod({
       summary: 'The stake that a validator needs for each capability',
@@ -147,7 +171,7 @@ export function validatorMethods(
       async run({ addr, new_signing_pubkey: pubkey }) {
         if (!isSigningKey(pubkey))
           throw new PlatformError('REQUEST_INVALID', { reason: 'new_signing_pubkey is no key of Ed25519' });
-        if (!(await database.read('selectValidators')).some((validator) => validator.addr === addr))
+        if (!(await database.read('hasValidatorAt', addr)))
           throw new PlatformError('RECORD_UNKNOWN', { reason: `no active validator has the address ${addr}` });
         await database.write('upsertValidator', pubkey.toLowerCase(), addr);
         return success;

@@ -74,6 +74,8 @@ const WRITERS = 4;
 const PROBE_LIMIT_MS = 2_000;
 /** MariaDB ends a statement by itself so long before its call is given up. */
 const AHEAD_MS = 500;
+/** Of an answer that is late by its own length. */
+const LONG_BYTES = 2 ** 20;
 /** Another writer is given so long. */
 const WRITE_LOCK_WAIT_S = 3;
 const RETRY_FIRST_MS = 500;
@@ -182,13 +184,17 @@ export function openHubDatabase(
     late.catch(() => undefined);
     const began = performance.now();
     let [hasConnection, isAnswered] = [false, false];
+    let bytesSince = () => 0;
     const timer = setTimeout(() => {
+      if (bytesSince() > LONG_BYTES)
+        return reject(new PlatformError('QUESTION_TOO_HEAVY', { reason: 'its answer is too long' }));
       const isCrowd = !hasConnection && (from.used === from.size || from.answeredAt > began);
       const reason = isCrowd ? `no connection was free within ${limitMs} ms` : `no answer within ${limitMs} ms`;
       reject(new PlatformError(isCrowd ? 'ANSWERS_WAITING' : 'DATABASE_UNAVAILABLE', { reason }));
     }, limitMs);
     const begin: Work<T> = (connection) => {
       hasConnection = true;
+      bytesSince = bytesFrom(connection);
       return work(
         noting(connection, () => {
           isAnswered = true;
@@ -326,7 +332,7 @@ const isRefusal = (caught: unknown): boolean => caught instanceof PlatformError 
 function isAnswer(caught: unknown): boolean {
   const errno = numberOf(caught);
   if (NO_WRITES.has(errno) || LOCKED.has(errno) || errno === STATEMENT_TIMEOUT) return true;
-  return isRefusal(caught) || isLacking(caught);
+  return isRefusal(caught) || isLacking(caught) || hasCode(caught, 'QUESTION_TOO_HEAVY');
 }
 
 /** What a caller is told of a failure. */
@@ -337,6 +343,13 @@ function named(caught: unknown, limitMs: number, database: string): PlatformErro
   if (NO_WRITES.has(errno)) return as('DATABASE_READ_ONLY', `MariaDB refuses to write (${errno})`);
   if (LOCKED.has(errno)) return as('ANSWERS_WAITING', `another writer held the database for ${WRITE_LOCK_WAIT_S} s`);
   return isLacking(caught) ? readFault(caught, { database }) : databaseError(caught, { database });
+}
+
+/** Counts the bytes that come on a connection from now on. */
+function bytesFrom(connection: Connection): () => number {
+  const { stream } = Object((connection as { connection?: unknown }).connection) as { stream?: { bytesRead?: number } };
+  const before = stream?.bytesRead ?? 0;
+  return () => (stream?.bytesRead ?? 0) - before;
 }
 
 /** The connection for one use, which tells when a statement was answered. */

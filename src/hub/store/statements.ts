@@ -24,12 +24,13 @@ import { keepRound } from './prices/rounds.ts';
 import { insertReorg, selectReorgs } from './reorgs.ts';
 import { pruneOld } from './retention.ts';
 import {
+  hasValidatorAt,
   insertRewards,
+  pageOfValidators,
   removeValidator,
   selectCapabilities,
   selectRewards,
   selectValidator,
-  selectValidators,
   upsertValidator,
   upsertValidators
 } from './validators.ts';
@@ -47,8 +48,8 @@ export const STATEMENTS = {
   ...{ insertReorg, selectReorgs },
   ...{ pruneOld },
   ...{ keepRound, recordRound },
-  ...{ removeValidator, selectRewards },
-  ...{ insertRewards, selectCapabilities, selectValidator, selectValidators, upsertValidator, upsertValidators }
+  ...{ hasValidatorAt, pageOfValidators, removeValidator, selectRewards },
+  ...{ insertRewards, selectCapabilities, selectValidator, upsertValidator, upsertValidators }
 } as const;
 
 export type Statements = typeof STATEMENTS;

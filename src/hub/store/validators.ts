@@ -52,9 +52,37 @@ interface EarnedRewards {
 const NEWEST_REWARDS = 100;
 const COLUMNS = 'signing_pubkey, addr, chains, status, created_at, updated_at';
 
-/** The active ones, by their keys. */
-export const selectValidators = (connection: Connection): Promise<Validator[]> =>
-  rows<Validator>(connection, `SELECT ${COLUMNS} FROM validators WHERE status = 'active' ORDER BY signing_pubkey`);
+/** Some of the active ones, by their keys. @param after a key; '' for the first */
+export const pageOfValidators = (connection: Connection, after: string, most: number): Promise<Validator[]> =>
+  rows<Validator>(
+    connection,
+    `SELECT ${COLUMNS} FROM validators WHERE signing_pubkey > ? AND status = 'active' ORDER BY signing_pubkey LIMIT ?`,
+    [after, most]
+  );
+
+/** Whether an active one has the address. */
+export async function hasValidatorAt(connection: Connection, addr: string): Promise<boolean> {
+  const found = await rows(connection, "SELECT 1 FROM validators WHERE addr = ? AND status = 'active' LIMIT 1", [addr]);
+  return found.length > 0;
+}
+
+/** How many are active, and which of some keys are theirs. */
+export async function selectActiveKeys(
+  connection: Connection,
+  keys: readonly string[]
+): Promise<{ readonly count: number; readonly active: readonly string[] }> {
+  const [total] = await rows<{ count: number }>(
+    connection,
+    "SELECT COUNT(*) AS count FROM validators WHERE status = 'active'"
+  );
+  if (keys.length === 0) return { count: Number(total!.count), active: [] };
+  const found = await rows<Pick<Validator, 'signing_pubkey'>>(
+    connection,
+    "SELECT signing_pubkey FROM validators WHERE status = 'active' AND signing_pubkey IN (?) ORDER BY signing_pubkey",
+    [keys]
+  );
+  return { count: Number(total!.count), active: found.map(({ signing_pubkey: key }) => key) };
+}
 
 /** One of any status; undefined when the key is unknown. */
 export async function selectValidator(connection: Connection, pubkey: string): Promise<Validator | undefined> {
@@ -115,13 +143,27 @@ export async function upsertValidators(
     await upsertValidator(connection, signing_pubkey.toLowerCase(), addr);
 }
 
-/** What validators may do, by key and capability. @param pubkey null: of all */
-export const selectCapabilities = (connection: Connection, pubkey: string | null): Promise<ValidatorCapability[]> =>
+/** What validators may do, by key and capability. */
+export const selectCapabilities = (
+  connection: Connection,
+  {
+    pubkey,
+    capability,
+    most
+  }: {
+    /** Null: of all. */
+    readonly pubkey: string | null;
+    /** Null: any. */
+    readonly capability: string | null;
+    readonly most: number;
+  }
+): Promise<ValidatorCapability[]> =>
   rows<ValidatorCapability>(
     connection,
     `SELECT signing_pubkey, capability, qualified, self_test_ok, enabled, self_test_at, self_test_msg, qualified_at_block
-       FROM validator_capabilities WHERE ? IS NULL OR signing_pubkey = ? ORDER BY signing_pubkey, capability`,
-    [pubkey, pubkey]
+       FROM validator_capabilities WHERE (? IS NULL OR signing_pubkey = ?) AND (? IS NULL OR capability = ?)
+       ORDER BY signing_pubkey, capability LIMIT ?`,
+    [pubkey, pubkey, capability, capability, most]
   );
 
 /** Rewards that callers told who are not trusted; of more the oldest go. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
+import { type AddressInfo, connect as connectSocket, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { PRIVATE_ACCOUNT, startMariaDb } from '../../../src/devnet/processes/mariadb.ts';
 import { service } from '../../../src/hub/service.ts';
 import { startHub } from '../../../src/hub/start.ts';
+import { openHubDatabase } from '../../../src/hub/store/database.ts';
 import { silentLogger } from '../../../src/log.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
@@ -18,7 +19,7 @@ import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
 import { createDatabase, makeServerDirectory, testServer } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
-import { hadEnded } from '../../support/sql.ts';
+import { hadEnded, sql } from '../../support/sql.ts';
 
 const HUB_PASSWORD = 'password-of-a-hub';
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -305,6 +306,39 @@ test('while MariaDB hangs, what services read and write fails before they give u
   const lines = hub.said.out.slice(before);
   assert.ok(lines.length < 4_000, `${lines.length} bytes: ${lines.slice(0, 2_000)}`);
   assert.ok(!hub.said.out.includes('"stack"'), 'stacks are for LOG_LEVEL=debug');
+});
+
+test('QUESTION_TOO_HEAVY: an answer that is late by its own length says nothing of the database: the circuit stays closed', async (t) => {
+  const coordinates = await createDatabase('hub');
+  const proxy = createServer((client) => {
+    const server = connectSocket({ host: coordinates.host, port: coordinates.port });
+    client.pipe(server);
+    for (const socket of [client, server]) socket.on('error', () => socket.destroy());
+    client.once('close', () => server.destroy());
+    server.on('data', (piece: Buffer) => {
+      client.write(piece);
+      server.pause();
+      setTimeout(() => server.resume(), piece.length / 500); // half a megabyte a second
+    });
+    server.once('close', () => client.destroy());
+  });
+  await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
+  t.after(() => proxy.close());
+  const { port } = proxy.address() as AddressInfo;
+  const database = openHubDatabase(
+    { ...coordinates, host: '127.0.0.1', port },
+    { log: silentLogger, breaker: { failureThreshold: 1, cooldownMs: 60_000, trialTimeoutMs: 1_000 } }
+  );
+  t.after(() => database.close());
+  await database.prepare(AbortSignal.timeout(30_000));
+  await sql(
+    coordinates,
+    `INSERT INTO configs (coin, network, module, param_name, param_value)
+     SELECT 'bitcoin', 'mainnet', 'm', CONCAT('p', seq), REPEAT('x', 30000) FROM seq_1_to_200`
+  );
+  await assert.rejects(database.read('selectConfigState'), { code: 'QUESTION_TOO_HEAVY' });
+  assert.equal(database.circuit(), 'closed');
+  assert.equal((await database.read('countConfigs')) as unknown, 200);
 });
 
 test('connections that the database kills cost a request at most', async (t) => {

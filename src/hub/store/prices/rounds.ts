@@ -2,7 +2,7 @@ import { pbftQuorum } from '../../../consensus/pbft-quorum.ts';
 import { type PriceRound, signersOf } from '../../../consensus/price-round.ts';
 import type { Signature } from '../../../consensus/quorum.ts';
 import type { Connection } from '../../../db/connection.ts';
-import { selectValidators } from '../validators.ts';
+import { selectActiveKeys } from '../validators.ts';
 import { insertSignedRound } from './prices.ts';
 import type { Outcome } from './ranks.ts';
 
@@ -22,10 +22,11 @@ export async function keepRound(connection: Connection, pushed: SignedRound, tru
   const pairs = new Set(pushed.pairs.map(({ pair }) => pair.replace(/[/_-]/, ''))); // BTC/USD is BTCUSD too
   if (pairs.size < pushed.pairs.length) return { refused: 'invalid pairs' };
   if (pushed.timestamp * 1_000 > Date.now() + MOST_AHEAD_MS) return { refused: 'invalid timestamp' };
-  const validators = (await selectValidators(connection)).map(({ signing_pubkey: key }) => key);
-  if (validators.length === 0) return { refused: 'validator snapshot unavailable' };
-  const signers = new Set(signersOf(pushed, pushed.sigs, validators));
-  if (signers.size < pbftQuorum(validators.length)) return { refused: 'insufficient signatures' };
+  const signing = pushed.sigs.map(({ pubkey }) => pubkey.toLowerCase());
+  const { count, active } = await selectActiveKeys(connection, signing);
+  if (count === 0) return { refused: 'validator snapshot unavailable' };
+  const signers = new Set(signersOf(pushed, pushed.sigs, active));
+  if (signers.size < pbftQuorum(count)) return { refused: 'insufficient signatures' };
   const round = {
     round_number: pushed.round,
     block_timestamp: pushed.timestamp,

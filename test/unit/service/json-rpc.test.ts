@@ -87,7 +87,7 @@ test('-32700: what is not JSON, and JSON that is nested too deep', async () => {
   }
 });
 
-test('-32700: a caller without the key may send 100,000 values, one with it more; a reviver sees none that needs it not', async (t) => {
+test('-32700: a caller without the key may send 100,000 values, one with it more; no reviver sees any of them', async (t) => {
   const many = (count: number, first: string) =>
     `{"jsonrpc":"2.0","id":${first},"method":"nonesuch","params":[${'{},'.repeat(count)}1]}`;
   const bodyLimitBytes = 1_000_000;
@@ -96,7 +96,7 @@ test('-32700: a caller without the key may send 100,000 values, one with it more
   const parse = t.mock.method(JSON, 'parse');
   for (const [app, headers, count, first, code, revivers] of [
     [open, {}, 49_000, '1', -32601, 0],
-    [open, {}, 10, '12345678901234567890', -32601, 1],
+    [open, {}, 10, '12345678901234567890', -32601, 0],
     [open, {}, 60_000, '1', -32700, 0],
     [keyed, { 'x-api-key': 'k' }, 60_000, '1', -32601, 0]
   ] as const) {

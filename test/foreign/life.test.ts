@@ -6,10 +6,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Transaction } from '@scure/btc-signer';
 import { p2pkh, p2sh, p2wpkh } from '@scure/btc-signer/payment.js';
+import { WebSocket } from 'ws';
 import type { DevnetAddresses } from '../../src/devnet/platform.ts';
 import { DATABASE_NAMES } from '../../src/devnet/settings.ts';
 import { publicKeyOf, signPsbt } from '../support/encoder/signer.ts';
@@ -30,7 +31,18 @@ const CARRIERS = ['OP_RETURN', 'P2SH', 'P2WSH', 'TAPROOT', 'MULTISIGN'] as const
 
 type Json = Record<string, unknown>;
 /** By method: parameters, and what clients read of the result. */
-type Facts = Readonly<Record<string, { readonly params?: Json; readonly fields: string; readonly rows?: string }>>;
+type Facts = Readonly<
+  Record<
+    string,
+    {
+      readonly params?: Json;
+      readonly fields: string;
+      readonly rows?: string;
+      /** More of them by the encoding. */
+      readonly by?: Readonly<Record<string, string>>;
+    }
+  >
+>;
 
 let devnet: DevnetAddresses;
 let stop: () => Promise<void>;
@@ -50,7 +62,12 @@ async function startDevnet(): Promise<void> {
   const profile = join(directory, 'profile.json');
   writeFileSync(
     profile,
-    JSON.stringify({ name: 'foreign', payloadMagic: 'FRGN', activations: { TAPROOT_ENVELOPE: 0 } })
+    JSON.stringify({
+      ...{ name: 'foreign', payloadMagic: 'FRGN', activations: { TAPROOT_ENVELOPE: 0 } },
+      // What nobody here pays for.
+      ...{ gasTick: 'FUEL', gasPrice: '0.002', gas: { sweep: 7 } },
+      roles: { 'litecoin-regtest': { FEE_DESTINATION: p2wpkh(publicKeyOf(randomBytes(32)), NETWORK).address } }
+    })
   );
   const args = [
     'devnet',
@@ -72,7 +89,10 @@ async function startDevnet(): Promise<void> {
     rmSync(directory, { recursive: true, force: true });
   };
   const line = once(createInterface({ input: child.stdout }), 'line', { signal: AbortSignal.timeout(START_MS) });
-  const [first] = (await line.catch(() => assert.fail(errors.slice(-20).join('\n')))) as [string];
+  const ended = once(child, 'close').then(() => Promise.reject(new Error('it ended')));
+  const told = Promise.race([line, ended]);
+  const [first] = (await told.catch(() => assert.fail(errors.slice(-20).join('\n')))) as [string];
+  ended.catch(() => undefined);
   devnet = JSON.parse(first) as DevnetAddresses;
 }
 
@@ -85,8 +105,8 @@ function outputOf(encoding: string, scriptHex: string): string | undefined {
   return encoding === 'P2WSH' ? `0020${hash('sha256', script).toString('hex')}` : undefined;
 }
 
-/** Builds an action as clients do, checks it, signs it, and broadcasts it, in one transaction or two. */
-async function send(key: Uint8Array, address: string, data: string, encoding: string): Promise<void> {
+/** Builds an action as clients do, checks it, signs it, and broadcasts it, in one transaction or two. @returns the id of the one that says it */
+async function send(key: Uint8Array, address: string, data: string, encoding: string): Promise<string> {
   const request = {
     ...{ pubkey: address, data, encoding, compressedPubKey: publicKeyOf(key).toString('hex'), feePerKb: '20000' },
     ...{ utxos: [], customOutputs: null, feeQuote: null, fee: null, dust: null, rbf: null, unconfirmed: true },
@@ -94,7 +114,8 @@ async function send(key: Uint8Array, address: string, data: string, encoding: st
     options: { signerSupportsTapscript: true }
   };
   const built = await call('encoder', 'create_tx', request);
-  assert.deepEqual(faultsOf(built, readFacts<Facts>('encoder')['create_tx']!.fields), []);
+  const { fields, by = {} } = readFacts<Facts>('encoder')['create_tx']!;
+  assert.deepEqual(faultsOf(built, `${fields} ${by[encoding] ?? ''}`), [], JSON.stringify(built));
   assert.equal(built['encoding'], encoding);
   const transaction = Transaction.fromPSBT(Buffer.from(String(built['psbt']), 'hex'), {
     ...{ allowUnknownInputs: true, allowUnknownOutputs: true, disableScriptCheck: true }
@@ -109,9 +130,21 @@ async function send(key: Uint8Array, address: string, data: string, encoding: st
   const isTwo = built['carrierScripts'] !== undefined;
   assert.equal(isTwo, !['OP_RETURN', 'MULTISIGN'].includes(encoding));
   const { txid } = await call('encoder', 'broadcast_tx', { tx_hex: signPsbt(String(built['psbt']), key) });
-  if (!isTwo) return;
+  if (!isTwo) return String(txid);
   const reveal = built['revealPsbt'] ?? (await call('encoder', 'create_tx', { ...request, p2shHash: txid }))['psbt'];
-  await call('encoder', 'broadcast_tx', { tx_hex: signPsbt(String(reveal), key) });
+  return String((await call('encoder', 'broadcast_tx', { tx_hex: signPsbt(String(reveal), key) }))['txid']);
+}
+
+/** What a client is told of what it subscribed to. */
+async function follow(t: TestContext, message: object) {
+  const socket = new WebSocket(`${devnet.services['explorer']!.replace('http', 'ws')}/api/websocket`);
+  const frames: { readonly type: string; readonly data: Json }[] = [];
+  socket.on('message', (data) => frames.push(JSON.parse(String(data))));
+  t.after(() => socket.terminate());
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ action: 'subscribe', ...message }));
+  await eventually('it is subscribed', 20_000, async () => frames.some(({ type }) => type === 'SUBSCRIBED'));
+  return frames;
 }
 
 describe('clients of others against a devnet of another magic', () => {
@@ -119,7 +152,14 @@ describe('clients of others against a devnet of another magic', () => {
   after(() => stop());
 
   test('each method answers with the fields and types that clients read', async () => {
-    const known: Json = { $address: p2wpkh(publicKeyOf(randomBytes(32)), NETWORK).address };
+    const paid = p2wpkh(publicKeyOf(randomBytes(32)), NETWORK).address!;
+    await call('miner', 'send_funds', { address: paid, amount: '0.1' });
+    await call('miner', 'generate_blocks', { count: 1 });
+    await eventually('the tracker has the coin', 60_000, async () => {
+      const [coin] = (await call('tracker', 'get_utxos', { address: paid }))['utxos'] as Json[];
+      return Number(coin?.['confirmations']) > 0;
+    });
+    const known: Json = { $paid: paid, $address: p2wpkh(publicKeyOf(randomBytes(32)), NETWORK).address };
     for (const service of ['encoder', 'tracker', 'indexer', 'hub'])
       for (const [method, { params = {}, fields, rows }] of Object.entries(readFacts<Facts>(service))) {
         if (method === 'create_tx') continue;
@@ -136,6 +176,15 @@ describe('clients of others against a devnet of another magic', () => {
       }
   });
 
+  test('--profile is that of every service: the gas token, its price, and what costs it', async () => {
+    const { gasPrice, gasSchedule } = await call('indexer', 'feeschedule');
+    assert.deepEqual([gasPrice, (gasSchedule as Json)['sweep']], ['0.002', 7]);
+    const { feeTick } = await call('indexer', 'preflight', { action: 'SEND', params: '0|NONE|1|x' });
+    assert.equal(feeTick, 'FUEL');
+    const quote = await call('hub', 'getfeequote', { action: 'SWEEP', chain: 'LTC' });
+    assert.deepEqual([quote['gasCost'], Number(quote['gasPrice'])], [7, 0.002]);
+  });
+
   test('the hub tells where everything is', async () => {
     const { configs } = await call('hub', 'getallconfigs');
     const modules = (configs as Record<string, Record<string, Json>>)['litecoin']!['regtest']!;
@@ -143,13 +192,12 @@ describe('clients of others against a devnet of another magic', () => {
     const { service_port: port } = modules['platform-encoder'] as Json;
     assert.equal(devnet.services['encoder'], `http://127.0.0.1:${port}`);
     const registry = await fetch(`${devnet.services['hub']}/api/v1/chain-registry`);
-    const fields =
-      'schema_version:int! generatedAt:text! descriptors:list! descriptors[].coin:text! descriptors[].addressTypes:list:text';
+    const { registry: fields } = readFacts<{ readonly registry: string }>('hub_rows');
     assert.deepEqual(faultsOf(await registry.json(), fields), []);
   });
 
   for (const [form, payTo] of Object.entries(FORMS))
-    test(`the life of an action from a ${form} address: quoted, built with nulls, checked, signed, sent, found, spent by ^id`, async () => {
+    test(`the life of an action from a ${form} address: quoted, built with nulls, checked, signed, sent, found, spent by ^id`, async (t) => {
       const key = randomBytes(32);
       const address = payTo(publicKeyOf(key), NETWORK).address!;
       const { address: receiver } = p2wpkh(publicKeyOf(randomBytes(32)), NETWORK);
@@ -181,6 +229,8 @@ describe('clients of others against a devnet of another magic', () => {
       const indexer = { ...devnet.database, name: DATABASE_NAMES.indexer };
       const [row] = await sql(indexer, `SELECT id FROM index_tickers WHERE tick = '${tick}'`);
       const spelled = `^${row!['id']}`;
+      assert.equal((await explorer(`token/${encodeURIComponent(spelled)}`))['tick'], tick);
+      const frames = await follow(t, { channels: ['actions'], params: { types: ['SEND'] } });
       for (const [at, encoding] of CARRIERS.entries()) {
         const memo = encoding === 'OP_RETURN' ? '' : `${encoding} `.repeat(12).trim();
         const fields = `0|${spelled}|${at + 1}|${receiver}|${memo}`;
@@ -191,11 +241,24 @@ describe('clients of others against a devnet of another magic', () => {
           feeMode: null
         });
         assert.equal(valid, true, String(status));
-        await send(key, address, `SEND|${fields}`, encoding);
+        const txid = await send(key, address, `SEND|${fields}`, encoding);
         const sum = ((at + 1) * (at + 2)) / 2;
         await mined(`${encoding} counts`, async () =>
           new RegExp(`"amount":"${sum}"`).test(JSON.stringify(await explorer(`balances/${receiver}`)))
         );
+        // The two ways in which clients wait.
+        await eventually('a frame tells of it', 20_000, async () =>
+          frames.some(({ type, data }) => type === 'NEW_ACTION' && data['tx_hash'] === txid)
+        );
+        const [found] = (await explorer(`transaction/${txid}/tx_hash`))['actions'] as Json[];
+        assert.deepEqual([found?.['action'], found?.['source']], ['SEND', address], JSON.stringify(found));
       }
     });
+
+  test('--quiet: nobody but the client says anything, and no block is taken back', async () => {
+    const decoder = { ...devnet.database, name: DATABASE_NAMES.decoder };
+    const spoke = await sql(decoder, "SELECT COUNT(*) AS count FROM transactions WHERE data > ''");
+    assert.equal(Number(spoke[0]!['count']), Object.keys(FORMS).length * (1 + CARRIERS.length));
+    assert.deepEqual(await sql(decoder, "SELECT data FROM events WHERE code = 'REORG'"), []);
+  });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { connect, rows } from '../../../src/db/connection.ts';
+import { connect, readFault, rows } from '../../../src/db/connection.ts';
 import { recreateTables } from '../../../src/replication/ddl/schema-writer.ts';
 import { createDatabase, startOwnServer } from '../../support/mariadb.ts';
 
@@ -26,6 +26,22 @@ test('a connection reads values without loss', async () => {
 test('DATABASE_REFUSED: wrong credentials', async () => {
   const database = await createDatabase('refused');
   await assert.rejects(connect({ ...database, pass: 'wrong' }), { code: 'DATABASE_REFUSED' });
+});
+
+test('STATEMENT_REFUSED, TABLE_LACKING: a fault of our own in a query is no outage, and names what is missing', async () => {
+  const connection = await connect(await createDatabase('faults'));
+  await connection.query('CREATE TABLE here (id INT)');
+  for (const [query, code, message] of [
+    ['SELEC 1', 'STATEMENT_REFUSED', /SELEC 1/],
+    ['SELECT gone FROM here', 'TABLE_LACKING', /no column gone/],
+    ['SELECT id FROM gone', 'TABLE_LACKING', /no table gone/]
+  ] as const) {
+    const fault = readFault(await rows(connection, query).catch((caught: unknown) => caught));
+    assert.equal(fault.code, code, query);
+    assert.match(fault.message, message);
+    assert.doesNotMatch(fault.message, /check MariaDB/);
+  }
+  await connection.end();
 });
 
 /** What an operator may have set for other programs, and what it would do to us. */

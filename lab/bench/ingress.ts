@@ -15,6 +15,7 @@ import { type Figure, median, p99, report } from './support/figures.ts';
 import { measureNeighbours } from './support/neighbours.ts';
 import { measurePaths } from './support/paths.ts';
 import { type Held, ProcessMemory } from './support/process-memory.ts';
+import { measureServicePaths } from './support/service-paths.ts';
 import { type Delays, LOOK_MS, lifetimes, type Outcome, Siege } from './support/siege.ts';
 
 const NEIGHBOURS = 'neighbours';
@@ -234,6 +235,6 @@ await runProgram(async () => {
   const siege = options.attacks.length > 0 ? await measure() : [];
   const neighbours = options.hasNeighbours ? await measureNeighbours() : [];
   const answers = options.hasAnswers ? await measureAnswers() : [];
-  const paths = options.hasPaths ? await measurePaths() : [];
+  const paths = options.hasPaths ? [...(await measurePaths()), ...(await measureServicePaths())] : [];
   report('ingress', [...siege, ...neighbours, ...answers, ...paths], options.json);
 });

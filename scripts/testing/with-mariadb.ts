@@ -1,20 +1,37 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { bundleFiles } from './bundles.ts';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 import { otherFiles, runUnit } from './unit.ts';
 
-/** Limit for one test file: the longest takes three minutes. */
+/** Limit for one process of tests: the longest file takes three minutes. */
 const TIMEOUT = '--test-timeout=480000';
+/** Limit for a process that runs several files, each within the same limit as alone. */
+const BUNDLE_TIMEOUT = '--test-timeout=1200000';
 
 /** Most failed files that are tried again. A busy machine may break a deadline of one file; a fault of the product breaks more. */
 const TRIED_AGAIN = 2;
 
-const given = process.argv.slice(2);
+/** Files of long searches: each has a short form in a file of the same name without `.slow`. */
+const SLOW = '.slow.test.ts';
+
+const isAll = process.argv.includes('--all');
+/** Runs the given files many in one process, whatever their rooms. */
+const isTogether = process.argv.includes('--together');
+const given = process.argv.slice(2).filter((arg) => arg !== '--all' && arg !== '--together');
 const isWhole = given.every((arg) => arg.startsWith('-'));
 
 process.exitCode = await withTestDatabase(async (run, workplace) =>
-  isWhole ? await runAll(run, workplace) : (await run([TIMEOUT, ...given])).code
+  isWhole ? await runAll(run, workplace) : await runGiven(run, workplace)
 );
+
+async function runGiven(run: RunTests, workplace: string): Promise<number> {
+  if (!isTogether) return (await run([TIMEOUT, ...given])).code;
+  const options = given.filter((arg) => arg.startsWith('-'));
+  const files = globSync(given.filter((arg) => !arg.startsWith('-')));
+  const bundles = bundleFiles(files, mkdtempSync(join(workplace, 'bundles-')), ['test']);
+  return (await run([BUNDLE_TIMEOUT, ...options, ...bundles])).code;
+}
 
 /** Runs all tests, units first, then searches their records for secrets. */
 async function runAll(run: RunTests, workplace: string): Promise<number> {
@@ -23,8 +40,20 @@ async function runAll(run: RunTests, workplace: string): Promise<number> {
   const printed = join(records, 'tests.log');
   const recording = ['--test-reporter=spec', `--test-reporter-destination=${printed}`];
   const showing = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
+  const found = otherFiles();
+  const wanted = isAll ? found : found.filter((file) => !file.endsWith(SLOW));
+  const left = found.length - wanted.length;
+  for (const file of found.filter((each) => each.endsWith(SLOW)))
+    if (!found.includes(file.replace(SLOW, '.test.ts'))) throw new Error(`${file} has no short form beside it`);
+  console.log(
+    left === 0
+      ? 'all tests, with the long searches'
+      : `all tests but ${left} long searches, which npm run test:all adds`
+  );
   const unitCode = runUnit(true);
-  let { code } = await run([TIMEOUT, ...showing, ...recording, ...given, ...otherFiles()], { records });
+  // A pattern of names would not match the tests that stand for files.
+  const files = given.length === 0 ? bundleFiles(wanted, mkdtempSync(join(workplace, 'bundles-'))) : wanted;
+  let { code } = await run([BUNDLE_TIMEOUT, ...showing, ...recording, ...given, ...files], { records });
   const failed = code === 1 ? failedFiles(readFileSync(printed, 'utf8')) : [];
   if (failed.length > 0 && failed.length <= TRIED_AGAIN && failed.every((file) => file.endsWith('.test.ts'))) {
     console.log(`trying again, alone: ${failed.join(', ')}`);

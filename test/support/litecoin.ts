@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { type LitecoinOptions, type PrivateLitecoind, startLitecoind } from '../../src/devnet/processes/litecoin.ts';
+import { atEnd } from './cleanup.ts';
 
 /** A litecoind of the calling test file's own, and the directory to start it from again. */
 export interface TestLitecoind {
@@ -10,18 +10,13 @@ export interface TestLitecoind {
   node: PrivateLitecoind;
 }
 
-const started: TestLitecoind[] = [];
-after(async () => {
-  for (const { node, directory } of started) {
-    await node.stop('SIGKILL');
-    rmSync(directory, { recursive: true, force: true });
-  }
-});
-
 /** Starts a private litecoind; it, or whatever stands in `node` by then, is stopped and removed after the test file. */
 export async function startTestLitecoind(options: LitecoinOptions = {}): Promise<TestLitecoind> {
   const directory = mkdtempSync(join(tmpdir(), 'platform-test-ltc-'));
   const coin: TestLitecoind = { directory, node: await startLitecoind(directory, options) };
-  started.push(coin);
+  atEnd(async () => {
+    await coin.node.stop('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
+  });
   return coin;
 }

@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChainLoop, type ChainLoopOptions } from '../../../actors/chain/loop.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { silentLogger } from '../../../src/log.ts';
-
-const stops: (() => Promise<void>)[] = [];
-after(async () => {
-  for (const stop of stops) await stop().catch(() => undefined);
-});
+import { atEnd } from '../cleanup.ts';
 
 interface TestRun extends Pick<ChainLoopOptions, 'machine' | 'work'> {
   readonly rpc: NodeRpc;
@@ -39,7 +34,7 @@ export function runLoop({ machine, work, rpc, feed, readTip }: TestRun) {
     stopping.abort();
     await ended;
   };
-  stops.push(stop);
+  atEnd(() => stop().catch(() => undefined));
   ended.catch(() => undefined); // told to whoever stops it
   /** Waits until this is the last block that was written, and the loop has caught up. */
   const reachTip = async (wanted: string) => {

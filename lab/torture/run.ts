@@ -192,7 +192,7 @@ class Stage {
   /** @returns null while the replica's tables are made anew */
   async #compare(): Promise<Verdict | null> {
     try {
-      return await compareDatabases(this.pair.source, this.pair.replica, { ids: true });
+      return await compareDatabases(this.pair.source, this.pair.replica, { ids: true, order: false });
     } catch (caught) {
       if (hasCode(caught, 'DATABASE_UNAVAILABLE')) return null;
       throw caught;

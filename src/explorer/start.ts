@@ -19,7 +19,7 @@ import { explorerPipeline } from './pipeline.ts';
 import { actorReportOf, type ExplorerReport } from './report.ts';
 import { cursorSecretOf } from './start/cursor-secret.ts';
 import { exploredNetworks, indexerPlaceOf, needsHub } from './start/explored-networks.ts';
-import { ServedCoins } from './start/served-coins.ts';
+import { reportOf, ServedCoins } from './start/served-coins.ts';
 
 /** Starts the explorer, and HTTPS when a certificate is set. @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID */
 export async function startExplorer(config: ExplorerConfig, start: Start): Promise<RunningService> {
@@ -59,8 +59,9 @@ async function startHttp(
     log,
     place: placeOf(config, 'EXPLORER'),
     reportOf: actorReportOf,
+    isProof: true,
     serves: (code) => coins?.list().some(({ network }) => network.code === code.toUpperCase()) ?? false,
-    pipeline: (id, { report }) => explorerPipeline(id, report),
+    pipeline: (id, view) => explorerPipeline(id, reportOf(view)),
     createApp: (parts) => {
       const app = createExplorerApp({ ...parts, config, coins: () => coins?.list() ?? [], hubAgeS });
       onApp(app);

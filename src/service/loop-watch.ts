@@ -14,13 +14,18 @@ export class LoopWatch {
   /** Whether its last report says by itself why it does not go on. */
   #tells = false;
 
-  /** Notes a report: a loop that writes a block, or has none to write, is well. @param at Unix milliseconds */
+  /**
+   * Notes a report: a loop that writes a block, or has none to write, is well.
+   *
+   * @param at Unix milliseconds @param isProof whether the report shows it by itself
+   */
   note(
     { height, lagBlocks, lastError }: Pick<ActorReport, 'height' | 'lagBlocks' | 'lastError'>,
-    at = Date.now()
+    at = Date.now(),
+    isProof = false
   ): void {
     const isFurther = height !== null && this.#height !== null && height > this.#height;
-    if (isFurther || lagBlocks === 0) this.#wellAt = at;
+    if (isProof || isFurther || lagBlocks === 0) this.#wellAt = at;
     this.#height = height;
     this.#tells = lastError !== null;
   }
@@ -31,7 +36,7 @@ export class LoopWatch {
     now = Date.now()
   ): string | null {
     if (state === 'starting' && reason === null && restarts.total === 0) return null;
-    if (state !== 'running' && state !== 'starting') return reason?.message ?? null;
+    if (state !== 'running' && state !== 'starting') return reason?.message ?? `its thread is ${state}`;
     // An operator ends a thread on purpose.
     const death = restarts.causes.findLast(({ cause }) => cause !== 'killed');
     if (death && death.at > this.#wellAt && !this.#tells)

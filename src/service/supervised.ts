@@ -16,7 +16,7 @@ import type { ServiceActors } from './routes/debug.ts';
 import type { RpcAppDeps } from './rpc-frame.ts';
 
 /** State of a loop as other threads know it. */
-interface LoopView<Report> {
+export interface LoopView<Report> {
   /** Last report; null before the first one. Stays after the loop's death. */
   readonly report: Report | null;
   /** Reason not to rely on the report: the loop is down, silent, or no further since it was started again; or null. */
@@ -48,6 +48,8 @@ interface SupervisedService<Report, Asks extends Protocol> {
   /** Limits of each loop's thread. */
   readonly resourceLimits?: ResourceLimits;
   readonly reportOf: (report: Report) => ActorReport;
+  /** Whether each report shows that the loop goes on. Default: its blocks do. */
+  readonly isProof?: boolean;
   readonly pipeline: (id: ActorId, view: LoopView<Report>) => Pipeline;
   readonly createApp: (parts: AppParts<Report, Asks>) => HttpApp;
 }
@@ -101,7 +103,7 @@ export async function startSupervised<Report, Asks extends Protocol>(
 export async function openSupervised<Report, Asks extends Protocol>(
   service: SupervisedService<Report, Asks>
 ): Promise<OpenLoops<Report, Asks>> {
-  const { serves, config, log, place, reportOf, pipeline, createApp, resourceLimits = {} } = service;
+  const { serves, config, log, place, reportOf, pipeline, createApp, resourceLimits = {}, isProof = false } = service;
   const reports = new Map<string, Report>();
   const reportNow = (id: ActorName) => {
     const last = reports.get(actorKey(id));
@@ -136,7 +138,7 @@ export async function openSupervised<Report, Asks extends Protocol>(
         const before = reportNow(id)?.height ?? null;
         reports.set(actorKey(id), report);
         const told = reportOf(report);
-        watchOf(actorKey(id)).note(told);
+        watchOf(actorKey(id)).note(told, Date.now(), isProof);
         const { height } = told;
         if (before === null || height === null || height <= before) return;
         const blocks = { direction: 'in', first: before + 1, last: height } as const;

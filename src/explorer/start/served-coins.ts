@@ -1,7 +1,7 @@
 import type { ExplorerActorData, ExplorerAsks } from '../../../actors/explorer/actor.ts';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import type { Logger } from '../../log.ts';
-import type { OpenLoops } from '../../service/supervised.ts';
+import type { LoopView, OpenLoops } from '../../service/supervised.ts';
 import type { Coin } from '../coins.ts';
 import { askIndexer } from '../indexer-calls.ts';
 import type { ExplorerReport } from '../report.ts';
@@ -29,6 +29,12 @@ const PATIENCE_MS = 3_000;
 
 const databasesOf = ({ indexer, decoder }: ExploredNetwork) => JSON.stringify([indexer, decoder]);
 const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
+
+/** What an actor said last; one that is down, or silent, is not there, whatever it said. */
+export function reportOf({ report, crash }: LoopView<ExplorerReport>): ExplorerReport | null {
+  if (report === null || crash === null) return report;
+  return { ...report, state: 'unavailable', mark: null, decoderTip: null, lastError: crash };
+}
 
 /** The networks that an explorer serves, with one actor each. */
 export class ServedCoins {
@@ -66,7 +72,7 @@ export class ServedCoins {
     const coin: Coin = {
       network,
       gone: end.signal,
-      report: () => loops.viewOf(id).report,
+      report: () => reportOf(loops.viewOf(id)),
       askIndexer: (method, params) =>
         askIndexer(this.#served.get(network.code)?.where.api ?? where.api, method, params),
       read: (question) => loops.supervisor.handle(id).ask('read', question, patience)

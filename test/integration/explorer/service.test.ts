@@ -379,6 +379,26 @@ test('HTTPS is served where a certificate is set, by the same routes; a pair tha
   }
 });
 
+test('an actor that is down is not available, whatever it said last: no answer is kept, and the service is not ready', async () => {
+  const key = 'k'.repeat(16);
+  const down = await startExplorer(explored, { EXPLORER_API_KEY: key });
+  const ask = (path: string, headers: Record<string, string> = {}) => fetch(down.url + path, { headers });
+  const etag = (await ask('/api/blocks')).headers.get('etag')!;
+  assert.equal((await ask('/api/blocks', { 'if-none-match': etag })).status, 304);
+  const actor = `${down.url}/debug/actors/explorer/bitcoin/regtest`;
+  await fetch(`${actor}/pause`, { method: 'POST', headers: { 'x-api-key': key } });
+  await eventually('the service says so', 10_000, async () => (await ask('/readyz')).status === 503);
+  for (const headers of [{}, { 'if-none-match': etag }] as Record<string, string>[])
+    assert.equal((await ask('/api/blocks', headers)).status, 503);
+  const { data, available } = (await (await ask('/api/status')).json()) as Record<string, Record<string, unknown>>;
+  assert.equal((data!['RBTC'] as { available: boolean }).available, false);
+  assert.deepEqual(available, {});
+  await fetch(`${actor}/restart`, { method: 'POST', headers: { 'x-api-key': key } });
+  await eventually('it answers again', 10_000, async () => (await ask('/api/blocks')).status === 200);
+  assert.equal((await ask('/readyz')).status, 200, 'though no block came since');
+  assert.equal(await down.stop(), 0, down.output());
+});
+
 test('RATE_LIMITED: the 501st request of a minute', async () => {
   const limited = await startExplorer(explored);
   const statuses: number[] = [];

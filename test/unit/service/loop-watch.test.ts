@@ -42,6 +42,9 @@ test('a loop that was started again is not well before it writes a block, or has
   assert.notEqual(watch.faultOf(again, AT), null);
   watch.note({ ...WELL, height: 4, lagBlocks: 2 }, AT + 5_000);
   assert.equal(watch.faultOf(again, AT), null);
+  const reader = new LoopWatch();
+  reader.note({ ...WELL, height: 3, lagBlocks: 2 }, AT + 3_000, true);
+  assert.equal(reader.faultOf(again, AT), null, 'it writes none: each report is a look of its own');
   const tip = new LoopWatch();
   tip.note({ ...WELL, height: 3, lagBlocks: 0 }, AT + 3_000);
   assert.equal(tip.faultOf(again, AT), null, 'it has all blocks');
@@ -53,4 +56,5 @@ test('a thread that an operator ended is no fault once it runs again; one that i
   assert.equal(watch.faultOf(seen({ state: 'starting', beacon: null }), AT), null);
   const reason = { code: 'INTERNAL', message: 'it broke', detail: {} } as unknown as Seen['reason'];
   assert.equal(watch.faultOf(seen({ state: 'backoff', reason }), AT), 'it broke');
+  assert.equal(watch.faultOf(seen({ state: 'paused' }), AT), 'its thread is paused');
 });

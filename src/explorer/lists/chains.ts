@@ -27,6 +27,9 @@ const sideOf = (side: 'a' | 'b'): Columns => ({
   [`${side}_filled_before`]: amountOrNull(`t.${side}_filled_before`)
 });
 
+/** Rows that come between blocks of the ledger. */
+const FED = { changesBetweenBlocks: true } as const;
+
 /** What validators signed of a block. */
 const CHECKPOINT: Columns = {
   ...text('chain', 'network', 'block_hash', 'ledger_hash', 'actions_hash', 'contract_hash'),
@@ -53,7 +56,8 @@ export const CHAIN_LISTS = {
         round: prices.own('action', 'round_number'),
         status: prices.own('word', 'status')
       },
-      all: prices.all
+      all: prices.all,
+      ...FED
     }
   ),
   oracle_prices: rowsById(
@@ -65,7 +69,11 @@ export const CHAIN_LISTS = {
       value: amountOrNull('t.value'),
       fee: amountOrNull('t.fee')
     },
-    { types: { token: oracles.own('word', 'tick'), address: oracles.own('word', 'source_address') }, all: oracles.all }
+    {
+      types: { token: oracles.own('word', 'tick'), address: oracles.own('word', 'source_address') },
+      all: oracles.all,
+      ...FED
+    }
   ),
   cross_chain_matches: rowsById(
     'cross_chain_matches',
@@ -83,7 +91,8 @@ export const CHAIN_LISTS = {
         block: matches.own('height', 'snapshot_block'),
         status: matches.own('word', 'status')
       },
-      all: matches.all
+      all: matches.all,
+      ...FED
     }
   ),
   cross_chain_settlements: rowsById(
@@ -151,7 +160,8 @@ export const CHAIN_LISTS = {
     },
     {
       types: { pubkey: stats.own('word', 'validator_pubkey'), provider: stats.own('word', 'provider_id') },
-      all: stats.all
+      all: stats.all,
+      ...FED
     }
   ),
   anchors: written(
@@ -189,7 +199,8 @@ export const CHAIN_LISTS = {
         block: rewards.own('height', 'snapshot_block'),
         pubkey: rewards.own('word', 'publisher')
       },
-      all: rewards.all
+      all: rewards.all,
+      ...FED
     }
   ),
   commitments: rowsById(
@@ -205,7 +216,7 @@ export const CHAIN_LISTS = {
       checkpoint_signer_count: integerOrNull(checkpointHas('JSON_LENGTH(c.validator_signatures)')),
       checkpoint_created_at: textOrNull(checkpointHas('c.created_at'))
     },
-    { types: { block: roots.own('height', 'block_index') }, all: roots.all },
+    { types: { block: roots.own('height', 'block_index') }, all: roots.all, ...FED },
     'block_index'
   )
 } as const satisfies Readonly<Record<string, List>>;

@@ -58,6 +58,8 @@ export interface List {
   readonly first?: string;
   /** What a block wrote into it never changes, and nothing is added later. */
   readonly isSettled?: true;
+  /** Its rows are those of a hub or of validators, which come between blocks of the ledger. */
+  readonly changesBetweenBlocks?: true;
   /** Later blocks change fields of its rows, so that no answer is kept for long, whether or not it is settled which rows there are. */
   readonly hasLaterFields?: true;
   /** Keys are texts and not numbers. */

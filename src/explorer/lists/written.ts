@@ -50,7 +50,7 @@ const SETTLED = new Set([
 const joinsOf = (table: string) =>
   `STRAIGHT_JOIN ${table} t ON t.action_index = k.k STRAIGHT_JOIN actions a ON a.action_index = k.k`;
 
-type Types = Pick<List, 'types'> & Partial<Pick<List, 'usual' | 'all' | 'paths' | 'first'>>;
+type Types = Pick<List, 'types'> & Partial<Pick<List, 'usual' | 'all' | 'paths' | 'first' | 'changesBetweenBlocks'>>;
 
 /** A list of what actions of one kind wrote into their table. @param within orders the rows of one action */
 export function written(

@@ -1,3 +1,4 @@
+import { CROWD_LEVELS } from '../../service/ingress/crowd.ts';
 import { nameOf, type Subject } from './advance.ts';
 
 /** Subjects that are followed at once in one network: each is read for each block. */
@@ -44,8 +45,8 @@ export class Followed {
   }
 
   /**
-   * Finds the address that gives way while all together would follow too much: the one that follows the most, where that is
-   * more than the asker would follow.
+   * Finds the address that gives way while all together would follow too much: the one that follows the most of the network that
+   * follows the most (IPv6 by 48 bits, then by 32), or of all addresses, where that is more than the asker's would follow.
    *
    * @param more subjects that the asker adds
    * @returns `room` where there is room, null where nobody gives way
@@ -54,10 +55,15 @@ export class Followed {
     const names = [...new Set(more.map(nameOf))];
     const added = names.filter((name) => !this.#all.has(name)).length;
     if (added === 0 || this.#all.size + added <= this.#most) return 'room';
-    const before = this.#byAddress.get(address);
-    const own = (before?.size ?? 0) + names.filter((name) => !before?.has(name)).length;
-    let largest = { address, size: own };
-    for (const [each, { size }] of this.#byAddress) if (size > largest.size) largest = { address: each, size };
-    return largest.size > own ? { address: largest.address } : null;
+    for (const groupOf of CROWD_LEVELS) {
+      const groups = Map.groupBy(this.#byAddress, ([each]) => groupOf(each));
+      const followedBy = (group: string) => new Set((groups.get(group) ?? []).flatMap(([, own]) => [...own.keys()]));
+      const own = followedBy(groupOf(address)).union(new Set(names)).size;
+      const sizes = [...groups.keys()].map((group) => ({ group, size: followedBy(group).size }));
+      const largest = sizes.reduce((most, each) => (each.size > most.size ? each : most), { group: '', size: own });
+      const [most] = (groups.get(largest.group) ?? []).toSorted(([, a], [, b]) => b.size - a.size);
+      if (largest.size > own && most) return { address: most[0] };
+    }
+    return null;
   }
 }

@@ -53,6 +53,7 @@ export async function checkpointOf(query: Query, chainNetworkAndSeq: readonly st
 }
 
 const checkpoint: RecordMethod = {
+  changesBetweenBlocks: true,
   summary: 'Tells what validators signed of a block last',
   tag: 'State',
   takes: 'height',
@@ -76,6 +77,7 @@ const verify: RecordMethod = {
 };
 
 const checkpoints: RecordMethod = {
+  changesBetweenBlocks: true,
   summary: 'Lists what validators signed lately',
   tag: 'State',
   paths: ['checkpoints'],
@@ -88,6 +90,7 @@ const checkpoints: RecordMethod = {
 };
 
 const range: RecordMethod = {
+  changesBetweenBlocks: true,
   summary: `Lists what validators signed from one block to another, at most ${MOST_IN_RANGE} blocks`,
   tag: 'State',
   paths: ['checkpoints/range'],

@@ -162,6 +162,7 @@ const CHUNK: Columns = {
 const REWARD = LISTS['anchor_reward_attestations']!.columns;
 
 const anchor: RecordMethod = {
+  changesBetweenBlocks: true,
   summary: 'A checkpoint that was written into a chain, by its action, with its parts and rewards',
   tag: 'Actions',
   takes: 'action index',

@@ -17,7 +17,8 @@ const ETAG_DIGITS = 8;
 /** True where nothing but the ledger decides an answer: until its next block the answer is the same. */
 function hangsOnLedger({ method }: Question): boolean {
   const list = LISTS[method];
-  return list ? list.database === 'indexer' : RECORDS[method]?.changesBetweenBlocks !== true;
+  const { changesBetweenBlocks } = list ?? RECORDS[method] ?? {};
+  return list?.database !== 'decoder' && changesBetweenBlocks !== true;
 }
 
 /** What tells a question from others of its network, where the tip decides its answer; null where it does not alone. */

@@ -1,6 +1,7 @@
 import { prefixOf } from '../prefix.ts';
 
-const LEVELS: readonly ((address: string) => string)[] = [
+/** Whom those who have the most are looked for among: networks, then addresses. */
+export const CROWD_LEVELS: readonly ((address: string) => string)[] = [
   (address) => prefixOf(address, 48),
   (address) => prefixOf(address, 32),
   (address) => address
@@ -8,7 +9,7 @@ const LEVELS: readonly ((address: string) => string)[] = [
 
 /** Those who have places, by network and address, each in the order in which they came. */
 export class Crowd<P> {
-  readonly #levels = LEVELS.map((nameOf) => ({ nameOf, groups: new Map<string, Set<P>>() }));
+  readonly #levels = CROWD_LEVELS.map((nameOf) => ({ nameOf, groups: new Map<string, Set<P>>() }));
 
   add(address: string, one: P): void {
     for (const { nameOf, groups } of this.#levels) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fastify } from 'fastify';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { Coin } from '../../../src/explorer/coins.ts';
-import { tellFreshness } from '../../../src/explorer/routes/freshness.ts';
+import { questionKey, tellFreshness } from '../../../src/explorer/routes/freshness.ts';
 
 test('another release, and another newest block, has another ETag for the same answer: its form may be another one', async () => {
   const coin = { network: chainNetwork('bitcoin', 'regtest'), report: () => null } as unknown as Coin;
@@ -36,4 +36,15 @@ test('how far an answer is behind is told where the decoder knows its block, and
   assert.equal(await lag(7, 5), undefined, 'the decoder reads its chain again');
   assert.equal(await lag(7, null), undefined);
   assert.equal(await lag(6, 6), '0', 'the block came after the last look at the tips');
+});
+
+test('what a hub or validators feed between blocks has no ETag: no answer of it is kept', () => {
+  const keyOf = (method: string) => {
+    const question = { method, parameters: {}, page: 1, limit: 1, order: 'desc', format: 'json' } as const;
+    return questionKey(question);
+  };
+  for (const method of ['price_snapshots', 'oracle_prices', 'cross_chain_matches', 'anchor_reward_attestations'])
+    assert.equal(keyOf(method), null, method);
+  for (const method of ['network', 'checkpoint', 'checkpoints', 'mempool']) assert.equal(keyOf(method), null, method);
+  for (const method of ['blocks', 'balances', 'token']) assert.notEqual(keyOf(method), null, method);
 });

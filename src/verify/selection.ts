@@ -46,6 +46,8 @@ const NODE_LOCAL = new Set([
   'lookup_undo',
   'balance_undo',
   'market_undo',
+  'deciding_actions',
+  'trade_rests',
   'open_orders',
   'price_blocks',
   'ledger_base',

@@ -46,6 +46,16 @@ export interface BlockHashes {
   readonly state: string | null;
 }
 
+/** Rest of an order or swap that its matches left. */
+export interface TradeRest {
+  /** Action that made the trade. */
+  readonly trade: number;
+  /** Action that changed what is left. */
+  readonly action: number;
+  readonly giveLeft: bigint;
+  readonly getLeft: bigint;
+}
+
 /** Block after its actions. */
 export interface ExecutedBlock {
   readonly block: ChainBlock;
@@ -62,4 +72,8 @@ export interface ExecutedBlock {
   readonly balances: readonly (readonly [pair: string, amount: bigint])[];
   /** Sums of the movements of its actions, by `tickKey`. */
   readonly sums: ReadonlyMap<string, TickSums>;
+  /** Edits that changed members of lists and keep none of them, each with the action that made the list. */
+  readonly editedLists: readonly (readonly [edit: number, root: number])[];
+  /** Orders and swaps that its actions left less or more of, as the block left them. */
+  readonly rests: readonly TradeRest[];
 }

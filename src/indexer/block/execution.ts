@@ -28,7 +28,7 @@ import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
 import { Scouting } from '../state/scouting.ts';
 import type { View } from '../state/view.ts';
 import { ActionRunner } from './action-runner.ts';
-import type { BlockHashes, ChainBlock, ChainTransaction, ExecutedBlock } from './block.ts';
+import type { BlockHashes, ChainBlock, ChainTransaction, ExecutedBlock, TradeRest } from './block.ts';
 import { rootOf } from './block-root.ts';
 import { ChangedState } from './changed-state.ts';
 import { keepLists } from './kept-lists.ts';
@@ -89,6 +89,8 @@ export class BlockExecution {
   readonly #newAddresses = new Set<string>();
   readonly #changed = new ChangedState();
   readonly #sums: MovedSums = new Map();
+  readonly #changingEdits: (readonly [edit: number, root: number])[] = [];
+  readonly #rests = new Map<string, TradeRest>();
   /** Newest edit of each list that the block edited, by the root of the list. */
   readonly #editedLists = new Map<number, number>();
   /**
@@ -178,6 +180,7 @@ export class BlockExecution {
   }
 
   #commit(effects: Effects, { actions = [], moved }: Outcome): void {
+    this.#noteDecisions(effects, actions[0]?.action_index);
     this.#view.commit(effects.changes);
     for (const [edit, root] of effects.changes.of('listRoot')) this.#noteList(Number(edit), root);
     this.#changed.add(effects.changes);
@@ -188,6 +191,23 @@ export class BlockExecution {
     append(this.#actions, actions);
     addSums(this.#sums, effects.sums);
     if (moved) for (const movement of MOVEMENTS) append(this.#moved[movement], moved[movement]);
+  }
+
+  /** Notes what an action decides about lists and trades. Call it before the view has its changes. */
+  #noteDecisions({ changes }: Effects, action: number | undefined): void {
+    for (const [edit, root] of changes.of('listRoot')) {
+      const list = String(root);
+      const isChanging = changes.get('list', list)?.changes !== this.#view.find('list', list)?.changes;
+      if (root !== null && Number(edit) !== root && isChanging) this.#changingEdits.push([Number(edit), root]);
+    }
+    for (const [key, offer] of changes.of('offer')) {
+      if ((offer?.kind !== 'order' && offer?.kind !== 'swap') || action === undefined) continue;
+      const { index, give, get, giveLeft, getLeft } = offer;
+      const found = this.#view.find('offer', key);
+      const former = found && 'giveLeft' in found ? found : { giveLeft: give.amount, getLeft: get.amount };
+      if (giveLeft === former.giveLeft && getLeft === former.getLeft) continue;
+      this.#rests.set(key, { trade: index, action, giveLeft, getLeft });
+    }
   }
 
   #noteList(edit: number, root: number | null): void {
@@ -244,6 +264,8 @@ export class BlockExecution {
       rowChanges: this.#rowChanges,
       refusals: this.#refusals,
       sums: this.#sums,
+      editedLists: this.#changingEdits,
+      rests: [...this.#rests.values()],
       balances: this.#changed.balances(this.#view),
       hashes: {
         ledger: ledgerHash(this.#moved, position(previous?.ledger), this.#rules.roles),

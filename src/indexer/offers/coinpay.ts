@@ -7,7 +7,7 @@ import { giveSide } from './escrow.ts';
 import { endTrade, settleTrade } from './trade-end.ts';
 
 /** Status of a match that nobody has paid for. */
-export const EXPIRED_MATCH = 'expired';
+const EXPIRED_MATCH = 'expired';
 
 /** Outputs of transactions by their addresses. Each COINPAY of a BATCH asks for those of its payee. */
 const byAddress = new WeakMap<readonly Output[], ReadonlyMap<string, readonly Output[]>>();

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
+import { FILL_DECISIONS } from './decisions.ts';
 import { FILE_MAPPINGS } from './file-mappings.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -61,6 +62,11 @@ export const MIGRATIONS: readonly Migration[] = [
             COUNT(a.dispenser_preference) OVER (PARTITION BY x.source_id ORDER BY a.action_index) AS choice
           FROM addresses a JOIN actions x ON x.action_index = a.action_index WHERE a.status_id = 1) own`
     ]
+  },
+  {
+    // Facts are read by keys of the actions that decide them.
+    name: '2026-11-27-deciding-actions',
+    statements: FILL_DECISIONS
   }
 ];
 

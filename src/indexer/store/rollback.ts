@@ -72,6 +72,8 @@ const BY_ACTION = [
     'fees',
     'mint_totals',
     'address_preferences',
+    'deciding_actions',
+    'trade_rests',
     'mints',
     'orders',
     'sends',

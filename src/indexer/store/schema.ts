@@ -7,6 +7,7 @@ import {
   type TableDefinition
 } from '../definitions/definition.ts';
 import { createStatement, keyClause } from '../definitions/statement.ts';
+import { DECIDING_ACTIONS, TRADE_RESTS } from './decisions.ts';
 import { LEDGER_BASE } from './ledger-base.ts';
 import { LOOKUP_TABLES } from './lookups.ts';
 import { reconcileColumns } from './reconcile.ts';
@@ -222,6 +223,8 @@ export async function createIndexerTables(connection: Pick<Connection, 'query'>)
   await connection.query(OPEN_ORDERS);
   await connection.query(PRICE_BLOCKS);
   await connection.query(LEDGER_BASE);
+  await connection.query(DECIDING_ACTIONS);
+  await connection.query(TRADE_RESTS);
   await reconcileColumns(connection, TABLES);
   for (const table of Object.keys(KEYS_OF_READERS)) await addMissingKeys(connection, table);
 }

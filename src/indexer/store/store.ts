@@ -12,6 +12,7 @@ import { plainText } from '../definitions/ascii.ts';
 import type { Rules } from '../profile/rules.ts';
 import { pricePushes, retractionPush, tipPush } from '../pushes/push.ts';
 import { enqueuePushes, readGeneration } from '../pushes/queue.ts';
+import { writeDecisions } from './decision-writer.ts';
 import { bindLedgerBase, noteFirst, refuseForeignBlocks } from './ledger-base.ts';
 import { LeftOutSums } from './left-out-sums.ts';
 import { isNoted, undoHighestIds, writeHighestIds } from './lookup-undo.ts';
@@ -356,6 +357,7 @@ export class IndexerStore {
     );
     await writeBalances(batch, balances);
     await writeMarkets(batch, executed);
+    await writeDecisions(batch, executed);
     await batch.query('DO 0'); // all statements sent without waiting for an answer are done after this one
     const isGroup = executed.length > 1; // the server then also answers reads for the next blocks
     const checkers = isGroup ? [this.#connection] : [this.#connection, this.#checker];

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CHAIN_RULES } from '../../../lab/reference/chain.ts';
+import { ReferenceRun } from '../../../lab/reference/run.ts';
 import { hasCode } from '../../../src/errors.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
@@ -45,4 +47,35 @@ test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once:
 
   await sql(database, `UPDATE schema_migrations SET checksum = 'of other statements'`);
   await assert.rejects(openAndClose(), (caught) => hasCode(caught, 'MIGRATION_CHANGED'));
+});
+
+test('what decides facts is filled in for a ledger of an earlier release as blocks would have written it', async () => {
+  const database = await createDatabase('indexer');
+  const run = new ReferenceRun(5);
+  while (run.chain.length < 300) run.extend();
+  const store = await IndexerStore.open(database, CHAIN_RULES, 120);
+  await store.addBlocks(run.chain);
+  store.close();
+  const read = async () => {
+    const deciding = await sql(database, 'SELECT * FROM deciding_actions ORDER BY 1, 2, 3, 4');
+    const rests = await sql(
+      database,
+      `SELECT r.trade, r.give_left, r.get_left FROM trade_rests r WHERE r.action_index =
+         (SELECT MAX(n.action_index) FROM trade_rests n WHERE n.trade = r.trade) ORDER BY r.trade`
+    );
+    return { deciding: deciding.map((row) => JSON.stringify(row)), rests };
+  };
+  const written = await read();
+  const kinds = new Set(written.deciding.map((row) => JSON.parse(row).kind));
+  assert.ok(written.rests.length > 0 && kinds.size >= 5, `${written.rests.length} trades, kinds ${[...kinds].join()}`);
+  await sql(database, `DELETE FROM schema_migrations WHERE name = '2026-11-27-deciding-actions'`);
+  (await IndexerStore.open(database, CHAIN_RULES, 120)).close();
+  const filled = await read();
+  assert.deepEqual(filled.rests, written.rests);
+  const further = filled.deciding.filter((row) => !written.deciding.includes(row));
+  assert.deepEqual([...new Set(further.map((row) => JSON.parse(row).kind))], further.length > 0 ? [3] : []);
+  assert.deepEqual(
+    written.deciding.filter((row) => !filled.deciding.includes(row)),
+    []
+  );
 });

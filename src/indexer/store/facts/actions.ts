@@ -5,9 +5,10 @@ import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
 import { LIST_OF_TICKS, type List, type PastAction } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
 import { Members } from '../../state/members.ts';
+import { DECIDES, newestDeciding } from '../decisions.ts';
 import { readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import { addressIds, newestAction, pairsOf } from './addresses.ts';
+import { addressIds, pairsOf } from './addresses.ts';
 import type { Loading, Query } from './loading.ts';
 
 interface Head {
@@ -27,11 +28,9 @@ export async function readLists(connection: Query, roots: readonly number[]): Pr
     `SELECT l.action_index AS root, l.type, s.address AS source,
        (SELECT a.address FROM list_transfers t JOIN index_addresses a ON a.id = t.destination_id
         WHERE t.list_action_index = l.action_index ORDER BY t.action_index DESC LIMIT 1) AS owner,
-       COALESCE((SELECT e.action_index FROM lists e WHERE e.list_action_index = l.action_index AND e.edit IS NOT NULL
-          AND e.status_id = ${VALID_STATUS} AND EXISTS (SELECT 1 FROM list_items i WHERE i.action_index = e.action_index)
-        ORDER BY e.action_index DESC LIMIT 1), l.action_index) AS kept
-     FROM lists l JOIN actions x ON x.action_index = l.action_index JOIN index_addresses s ON s.id = x.source_id
-     WHERE l.action_index IN (?) AND l.status_id = ${VALID_STATUS}`,
+       COALESCE(${newestDeciding('keptList')}, l.action_index) AS kept
+     FROM (SELECT action_index AS id FROM lists WHERE action_index IN (?)) w JOIN lists l ON l.action_index = w.id JOIN actions x ON x.action_index = l.action_index JOIN index_addresses s ON s.id = x.source_id
+     WHERE l.status_id = ${VALID_STATUS}`,
     [roots]
   );
   const lists = new Map<number, List>();
@@ -55,9 +54,10 @@ async function readMembers(connection: Query, type: number, heads: readonly Head
   const changed = await rows<{ root: number; item: string; edit: string }>(
     connection,
     `WITH w (n, id) AS (${asked}) SELECT w.n AS root, i.${column} AS item, l.edit FROM w
-     STRAIGHT_JOIN lists l ON l.list_action_index = w.n AND l.action_index > w.id
+     STRAIGHT_JOIN deciding_actions d ON d.kind = ${DECIDES.editedList} AND d.subject = w.n AND d.other = 0
+       AND d.action_index > w.id STRAIGHT_JOIN lists l ON l.action_index = d.action_index
      STRAIGHT_JOIN list_edits e ON e.action_index = l.action_index STRAIGHT_JOIN ${table} i ON i.id = e.item_id
-     WHERE l.edit IS NOT NULL AND l.status_id = ${VALID_STATUS} AND e.status_id = ${VALID_STATUS}
+     WHERE e.status_id = ${VALID_STATUS}
      ORDER BY l.action_index`
   );
   const [keptOf, changesOf] = [kept, changed].map((found) => Map.groupBy(found, ({ root }) => Number(root)));
@@ -90,7 +90,7 @@ export async function loadSleeps(keys: readonly string[], loading: Loading): Pro
     pairsOf(wanted.filter((each) => each.isTick === isTick).map(({ n, id }) => [n, id]));
   const newest = new Map<number, string | null>();
   for (const [isTick, source] of [
-    [false, `${newestAction('SLEEP', 'sleeps', 'r.type = 1')}`],
+    [false, `FROM sleeps r WHERE r.action_index = ${newestDeciding('sleep')}`],
     [
       true,
       `FROM sleeps r WHERE r.tick_id = w.id AND r.status_id = ${VALID_STATUS} AND r.type = 2 ORDER BY r.action_index DESC`

@@ -1,7 +1,7 @@
 import { rows } from '../../../db/connection.ts';
 import type { Preferences } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
-import { VALID_STATUS } from '../valid-status.ts';
+import { DECIDES } from '../decisions.ts';
 import type { Loading, Query } from './loading.ts';
 
 /** Characters and length of an address. No other text can have an id. */
@@ -47,16 +47,6 @@ export function pairsOf(pairs: readonly (readonly [n: number, id: number])[]): s
   return pairs.length === 0 ? null : `VALUES ${pairs.map(([n, id]) => `(${n}, ${id})`).join(', ')}`;
 }
 
-/**
- * Returns SQL for the newest valid row `r` of a table by an action of the source `w.id`. It reads no other actions of
- * the source.
- */
-export function newestAction(action: string, table: string, where: string): string {
-  return `FROM actions x STRAIGHT_JOIN ${table} r ON r.action_index = x.action_index
-    WHERE x.source_id = w.id AND x.action_id = (SELECT id FROM index_actions WHERE action = '${action}')
-      AND r.status_id = ${VALID_STATUS} AND ${where} ORDER BY x.action_index DESC`;
-}
-
 /** Loads the preferences that each address last set. No other action of the address is read. */
 export async function loadPreferences(keys: readonly string[], loading: Loading): Promise<void> {
   const { connection, view } = loading;
@@ -97,8 +87,8 @@ export async function loadServed(keys: readonly string[], loading: Loading): Pro
       : await rows<{ n: number; served: number | null }>(
           connection,
           `WITH w (n, s, a) AS (VALUES ${asked.join(', ')}) SELECT w.n,
-             (SELECT 1 FROM dispensers d JOIN actions x ON x.action_index = d.action_index
-              WHERE d.get_address_id = w.a AND x.source_id = w.s AND d.status_id = ${VALID_STATUS} LIMIT 1) AS served FROM w`
+             (SELECT 1 FROM deciding_actions d
+              WHERE d.kind = ${DECIDES.served} AND d.subject = w.a AND d.other = w.s LIMIT 1) AS served FROM w`
         );
   const served = new Set(found.flatMap(({ n, served }) => (served === null ? [] : [Number(n)])));
   for (const [n, key] of keys.entries()) view.load('served', key, served.has(n));
@@ -115,8 +105,8 @@ export async function loadFirstSellers(keys: readonly string[], loading: Loading
       : await rows<{ n: number; source: string }>(
           connection,
           `WITH w (n, id) AS (${list}) SELECT v.n, s.address AS source FROM (SELECT w.n,
-             (SELECT d.action_index FROM dispensers d FORCE INDEX (get_address_id)
-              WHERE d.get_address_id = w.id AND d.status_id = ${VALID_STATUS} ORDER BY d.action_index LIMIT 1) AS oldest FROM w) v
+             (SELECT d.action_index FROM deciding_actions d WHERE d.kind = ${DECIDES.seller} AND d.subject = w.id
+                AND d.other = 0 ORDER BY d.action_index LIMIT 1) AS oldest FROM w) v
            STRAIGHT_JOIN actions x ON x.action_index = v.oldest STRAIGHT_JOIN index_addresses s ON s.id = x.source_id`
         );
   const sellers = new Map(found.map(({ n, source }) => [Number(n), source]));

@@ -2,7 +2,6 @@ import { rows } from '../../../db/connection.ts';
 import { spread } from '../../../db/spread.ts';
 import type { FactLoader } from '../../block/execute.ts';
 import type { FactKey, Kind } from '../../state/facts.ts';
-import { splitPair } from '../../state/keys.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { loadSleeps, readLists, readPast } from './actions.ts';
@@ -10,7 +9,7 @@ import { addressIds, addressNames, loadFirstSellers, loadPreferences, loadServed
 import { readGates } from './gates.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
 import { loadAwaitedMatches, loadLiveOffers, readOffers } from './offers.ts';
-import { readBallots, readOpenPolls, readPolls, readVoteDelegates, readVoters } from './polls.ts';
+import { loadBallots, loadDelegators, loadVoteDelegates, readOpenPolls, readPolls, readVoters } from './polls.ts';
 import {
   readCooling,
   readKeys,
@@ -151,30 +150,13 @@ const LOADERS: Readonly<Record<Stored, Loader>> = {
   openPolls: async (keys, { connection, view }) => {
     for (const key of keys) view.load('openPolls', key, await readOpenPolls(connection));
   },
-  ballot: async (keys, { connection, view }) => {
-    const found = await readBallots(connection, keys);
-    for (const key of keys) view.load('ballot', key, found.get(key));
-  },
+  ballot: loadBallots,
   voters: async (keys, { connection, view }) => {
     const voters = await readVoters(connection, keys.map(Number));
     for (const key of keys) view.loadSet('voters', key, voters.get(Number(key)) ?? []);
   },
-  voteDelegate: async (keys, { connection, view, tickers }) => {
-    const pairs = keys.map(splitPair);
-    const delegates = await readVoteDelegates(
-      connection,
-      pairs.flatMap(([tick]) => tickers.ids.get(tick) ?? [])
-    );
-    for (const [n, [tick, address]] of pairs.entries())
-      view.load('voteDelegate', keys[n]!, delegates.get(tickers.ids.get(tick))?.get(address));
-  },
-  delegators: async (keys, { connection, view, tickers }) => {
-    const delegates = await readVoteDelegates(
-      connection,
-      keys.flatMap((key) => tickers.ids.get(key) ?? [])
-    );
-    for (const key of keys) view.loadSet('delegators', key, delegates.get(tickers.ids.get(key))?.keys() ?? []);
-  },
+  voteDelegate: loadVoteDelegates,
+  delegators: loadDelegators,
   gate: async (keys, { connection, view, tickers }) => {
     // A text that is no ticker may be as long as a transaction.
     const gates = await readGates(

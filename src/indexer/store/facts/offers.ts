@@ -1,6 +1,5 @@
 import { MEDIAN_BLOCKS, medianTime } from '../../../consensus/median-time.ts';
 import { rows } from '../../../db/connection.ts';
-import { EXPIRED_MATCH } from '../../offers/coinpay.ts';
 import { DISPENSER_DELAY_S } from '../../offers/delays.ts';
 import { withEdit } from '../../offers/dispenser-lists.ts';
 import { COIN_STEP, ONE } from '../../offers/units.ts';
@@ -134,24 +133,12 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
     [indexes]
   );
   if (found.length === 0) return [];
-  const [edits, matches] = [
-    await readEdits(connection, kind, indexes),
-    await rows<Row>(
-      connection,
-      `SELECT m.*, i.status FROM ${kind}_matches m JOIN index_statuses i ON i.id = m.status_id
-       WHERE m.give_action_index IN (?) OR m.get_action_index IN (?)`,
-      [indexes, indexes]
-    )
-  ];
-  const matchesOf = new Map<number, Row[]>(indexes.map((index) => [index, []]));
-  for (const match of matches)
-    for (const side of ['give', 'get']) matchesOf.get(Number(match[`${side}_action_index`]))?.push(match);
+  const edits = await readEdits(connection, kind, indexes);
+  const rests = await readRests(connection, indexes);
   return found.map((row) => {
     const index = Number(row['action_index']);
     const [give, get] = [sideOf(row, 'give'), sideOf(row, 'get')];
-    // A match that was not paid used nothing of the order on the side of the chain's coin.
-    const own = matchesOf.get(index) ?? [];
-    const using = give.tick === null ? own.filter(({ status }) => status !== EXPIRED_MATCH) : own;
+    const rest = rests.get(index);
     const trade: Trade = {
       kind,
       index,
@@ -159,8 +146,8 @@ async function readTrades(connection: Query, kind: Trade['kind'], indexes: reado
       status: String(row['status']),
       give,
       get,
-      giveLeft: give.amount - usedOf(using, index, give, { asMaker: 'get_amount', asTaker: 'give_amount' }),
-      getLeft: get.amount - usedOf(using, index, get, { asMaker: 'give_amount', asTaker: 'get_amount' }),
+      giveLeft: rest ? amountOf(rest['give_left']) : give.amount,
+      getLeft: rest ? amountOf(rest['get_left']) : get.amount,
       getAddress: String(row['get_address']),
       expiration: readWhole(row['expiration']),
       allowList: numberOf(row['allow_list']),
@@ -180,21 +167,16 @@ function editTrade(trade: Trade, edit: Row): Trade {
   };
 }
 
-/**
- * Returns what matches used of an offer. A match names its maker first: what the taker gives is what the maker gets.
- */
-function usedOf(
-  matches: readonly Row[],
-  index: number,
-  { isOwnership }: Side,
-  { asMaker, asTaker }: { readonly asMaker: string; readonly asTaker: string }
-): bigint {
-  return matches.reduce((sum, match) => {
-    const column =
-      match['give_action_index'] === index ? asMaker : match['get_action_index'] === index ? asTaker : null;
-    if (column === null) return sum;
-    return sum + (isOwnership ? ONE : amountOf(match[column]));
-  }, 0n);
+/** Reads the newest rest of each trade that has one. It reads no match. */
+async function readRests(connection: Query, trades: readonly number[]): Promise<Map<number, Row>> {
+  const found = await rows<Row>(
+    connection,
+    `WITH w (id) AS (VALUES ${trades.map((trade) => `(${trade})`).join(', ')})
+     SELECT r.trade, r.give_left, r.get_left FROM (SELECT w.id, (SELECT t.action_index FROM trade_rests t
+       WHERE t.trade = w.id ORDER BY t.action_index DESC LIMIT 1) AS newest FROM w) v
+     STRAIGHT_JOIN trade_rests r ON r.trade = v.id AND r.action_index = v.newest`
+  );
+  return new Map(found.map((row) => [Number(row['trade']), row]));
 }
 
 async function readEdits(connection: Query, kind: string, indexes: readonly number[]): Promise<Map<number, Row[]>> {

@@ -1,7 +1,11 @@
 import { type Connection, rows } from '../../../db/connection.ts';
-import { type Ballot, ballotKey, type Choice, type Poll } from '../../state/poll.ts';
+import { splitPair } from '../../state/keys.ts';
+import type { Poll } from '../../state/poll.ts';
+import { DECIDES, newestDeciding } from '../decisions.ts';
 import { readDecimalOr0, readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
+import { addressIds } from './addresses.ts';
+import type { Loading } from './loading.ts';
 
 type Query = Pick<Connection, 'query'>;
 
@@ -10,7 +14,7 @@ export async function readPolls(connection: Query, indexes: readonly number[]): 
   const found = await rows<Record<string, string | number | null>>(
     connection,
     `SELECT p.*, i.tick, a.address AS source,
-       (SELECT MAX(v.block_index) FROM votes v WHERE v.poll_index = p.action_index AND v.status_id = ${VALID_STATUS}) AS last_ballot
+       (SELECT b.block_index FROM actions b WHERE b.action_index = ${newestDeciding('ballotOfAny', 'p.action_index')}) AS last_ballot
      FROM polls p JOIN index_tickers i ON i.id = p.tick_id JOIN actions x ON x.action_index = p.action_index
      JOIN index_addresses a ON a.id = x.source_id
      WHERE p.action_index IN (?) AND p.status_id = ${VALID_STATUS}`,
@@ -49,58 +53,87 @@ export async function readOpenPolls(connection: Query): Promise<number[]> {
   return found.map(({ action_index: index }) => Number(index));
 }
 
-/** Reads newest ballots, by `ballotKey`. */
-export async function readBallots(connection: Query, keys: readonly string[]): Promise<Map<string, Ballot>> {
-  const [polls, voters] = [0, 1].map((half) => [...new Set(keys.map((key) => key.split('|')[half]!))]);
-  const found = await rows<Record<'poll_index' | 'action_index' | 'choice', number> & { voter: string; share: string }>(
-    connection,
-    `SELECT v.poll_index, v.action_index, v.choice, v.share, a.address AS voter FROM votes v
-     JOIN index_addresses a ON a.id = v.voter_address_id
-     WHERE v.poll_index IN (?) AND a.address IN (?) AND v.status_id = ${VALID_STATUS}`,
-    [polls!.map(Number), voters]
+/** Loads newest ballots, by `ballotKey`. No other ballot is read. */
+export async function loadBallots(keys: readonly string[], loading: Loading): Promise<void> {
+  const { connection, view } = loading;
+  const named = keys.map(splitPair);
+  const ids = await addressIds(loading, [...new Set(named.map(([, voter]) => voter))]);
+  const asked = named.flatMap(([poll, voter], n) =>
+    ids.has(voter) ? [`(${n}, ${Number(poll)}, ${ids.get(voter)})`] : []
   );
-  const newest = new Map<string, { index: number; choices: Choice[] }>();
-  for (const { poll_index: poll, action_index: index, choice: option, share, voter } of found) {
-    const key = ballotKey(Number(poll), voter);
-    const kept = newest.get(key);
-    const choice = { option, share: readWhole(share) };
-    if (kept === undefined || kept.index < index) newest.set(key, { index, choices: [choice] });
-    else if (kept.index === index) kept.choices.push(choice);
+  const found =
+    asked.length === 0
+      ? []
+      : await rows<Record<'n' | 'choice', number> & { share: string }>(
+          connection,
+          `WITH w (n, p, a) AS (VALUES ${asked.join(', ')}) SELECT b.n, v.choice, v.share FROM
+             (SELECT w.n, w.p, w.a, ${newestDeciding('ballot', 'w.p', 'w.a')} AS newest FROM w) b
+           STRAIGHT_JOIN votes v ON v.poll_index = b.p AND v.voter_address_id = b.a AND v.action_index = b.newest
+           WHERE v.status_id = ${VALID_STATUS}`
+        );
+  const ballots = Map.groupBy(found, ({ n }) => Number(n));
+  for (const [n, key] of keys.entries()) {
+    const choices = ballots.get(n)?.map(({ choice: option, share }) => ({ option, share: readWhole(share) }));
+    view.load('ballot', key, choices);
   }
-  return new Map([...newest].map(([key, { choices }]) => [key, choices]));
 }
 
 /** Returns the addresses that voted in each poll with a valid VOTE. */
 export async function readVoters(connection: Query, polls: readonly number[]): Promise<Map<number, string[]>> {
   const found = await rows<{ poll: number; voter: string }>(
     connection,
-    `SELECT DISTINCT v.poll_index AS poll, a.address AS voter FROM votes v
-     JOIN index_addresses a ON a.id = v.voter_address_id WHERE v.poll_index IN (?) AND v.status_id = ${VALID_STATUS}`,
+    `SELECT d.poll, a.address AS voter FROM (SELECT DISTINCT subject AS poll, other AS id FROM deciding_actions
+       WHERE kind = ${DECIDES.ballot} AND subject IN (?)) d JOIN index_addresses a ON a.id = d.id`,
     [polls]
   );
   const voters = Map.groupBy(found, ({ poll }) => Number(poll));
   return new Map([...voters].map(([poll, own]) => [poll, own.map(({ voter }) => voter)]));
 }
 
-/** Returns the newest delegations of the votes of tokens, from delegator to delegate, by the id of the ticker. */
-export async function readVoteDelegates(
-  connection: Query,
-  tickIds: readonly number[]
-): Promise<Map<number | undefined, Map<string, string>>> {
-  if (tickIds.length === 0) return new Map();
-  const found = await rows<{ tick: number; from: string; to: string | null }>(
-    connection,
-    `SELECT d.tick_id AS tick, f.address AS \`from\`, t.address AS \`to\` FROM vote_delegations d
-     JOIN index_addresses f ON f.id = d.delegator_address_id LEFT JOIN index_addresses t ON t.id = d.delegate_address_id
-     WHERE d.tick_id IN (?) AND d.status_id = ${VALID_STATUS} ORDER BY d.action_index`,
-    [tickIds]
-  );
-  const delegates = new Map<number | undefined, Map<string, string>>();
-  for (const { tick, from, to } of found) {
-    const own = delegates.get(Number(tick)) ?? new Map<string, string>();
-    delegates.set(Number(tick), own);
-    if (to === null) own.delete(from);
-    else own.set(from, to);
+/** Loads who votes for addresses, by `pairKey`. No other delegation is read. */
+export async function loadVoteDelegates(keys: readonly string[], loading: Loading): Promise<void> {
+  const { connection, view, tickers } = loading;
+  const pairs = keys.map(splitPair);
+  const ids = await addressIds(loading, [...new Set(pairs.map(([, address]) => address))]);
+  const asked = pairs.flatMap(([tick, address], n) => {
+    const [t, a] = [tickers.ids.get(tick), ids.get(address)];
+    return t === undefined || a === undefined ? [] : [`(${n}, ${t}, ${a})`];
+  });
+  const found =
+    asked.length === 0
+      ? []
+      : await rows<{ n: number; delegate: string }>(
+          connection,
+          `WITH w (n, t, a) AS (VALUES ${asked.join(', ')}) SELECT v.n, i.address AS delegate FROM
+             (SELECT w.n, w.t, w.a, ${newestDeciding('voteDelegation', 'w.t', 'w.a')} AS newest FROM w) v
+           STRAIGHT_JOIN vote_delegations d ON d.tick_id = v.t AND d.delegator_address_id = v.a AND d.action_index = v.newest
+           STRAIGHT_JOIN index_addresses i ON i.id = d.delegate_address_id`
+        );
+  const delegates = new Map(found.map(({ n, delegate }) => [Number(n), delegate]));
+  for (const [n, key] of keys.entries()) view.load('voteDelegate', key, delegates.get(n));
+}
+
+/** Loads the addresses that let others vote with tokens, by `tickKey`: the newest delegation of each address counts. */
+export async function loadDelegators(keys: readonly string[], { connection, view, tickers }: Loading): Promise<void> {
+  const ids = keys.flatMap((key) => tickers.ids.get(key) ?? []);
+  const found =
+    ids.length === 0
+      ? []
+      : await rows<{ tick: number; delegator: string }>(
+          connection,
+          `SELECT n.subject AS tick, f.address AS delegator FROM (SELECT subject, other, MAX(action_index) AS newest
+             FROM deciding_actions WHERE kind = ${DECIDES.voteDelegation} AND subject IN (?) GROUP BY subject, other) n
+           STRAIGHT_JOIN vote_delegations d ON d.action_index = n.newest AND d.tick_id = n.subject
+           STRAIGHT_JOIN index_addresses f ON f.id = n.other WHERE d.delegate_address_id IS NOT NULL`,
+          [ids]
+        );
+  const delegators = Map.groupBy(found, ({ tick }) => Number(tick));
+  for (const key of keys) {
+    const own = delegators.get(tickers.ids.get(key) ?? 0) ?? [];
+    view.loadSet(
+      'delegators',
+      key,
+      own.map(({ delegator }) => delegator)
+    );
   }
-  return delegates;
 }

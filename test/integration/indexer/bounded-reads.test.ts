@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { connect, rows } from '../../../src/db/connection.ts';
+import type { FactKey } from '../../../src/indexer/state/facts.ts';
+import { View } from '../../../src/indexer/state/view.ts';
+import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
+import type { Query } from '../../../src/indexer/store/facts/loading.ts';
+import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import { TEST_RULES } from '../../support/indexer-ledger.ts';
+import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
+
+type Text = readonly [source: string, data: string];
+
+/** Texts of the first block. The comments name the indexes of their actions. */
+const FIRST: readonly Text[] = [
+  ['A', 'ISSUE|0|TOKA|0|0|0||1000000'], // 1
+  ['A', 'LIST|0|2||B'], // 2
+  ['A', 'ADDRESS|0|1|0|2'], // 3
+  ['A', 'VOTE|0|TOKA|100000|yes,no|1||flat'], // 4
+  ['A', 'ORDER|0|BTC|TOKA|100000|0|BTC||1'], // 5
+  ['B', 'ISSUE|0|TOKB|0|0|0||1000000'], // 6
+  ['A', 'ORDER|0|BTC|TOKA|100000|0|BTC|TOKB|100000'], // 7
+  ['A', 'SLEEP|0|0'], // 8
+  ['B', 'DISPENSER|0|BTC|TOKB|1|0|1|BTC|TOKA|1'], // 9
+  ['A', 'VOTE|1|4|0'],
+  ['A', 'VOTE|3|TOKA|B']
+];
+
+/** Facts, and the texts of anybody that add rows which do not decide them. */
+const CASES: readonly { readonly fact: FactKey; readonly texts: readonly Text[] }[] = [
+  {
+    fact: { kind: 'preferences', key: 'A' },
+    texts: [
+      ['A', 'ADDRESS|0'],
+      ['A', 'ADDRESS|0|9'],
+      ['A', 'BROADCAST|0|x']
+    ]
+  },
+  {
+    fact: { kind: 'list', key: '2' },
+    texts: [
+      ['A', 'LIST|1|1|2'],
+      ['A', 'LIST|1|1|2||B'],
+      ['A', 'LIST|1|9|2||B'],
+      ['B', 'LIST|1|1|2||C']
+    ]
+  },
+  { fact: { kind: 'listRoot', key: '2' }, texts: [['A', 'LIST|1|1|2']] },
+  {
+    fact: { kind: 'sleep', key: 'address|A' },
+    texts: [
+      ['A', 'SLEEP|0|x'],
+      ['A', 'SLEEP|0']
+    ]
+  },
+  {
+    fact: { kind: 'sleep', key: 'tick|toka' },
+    texts: [
+      ['B', 'SLEEP|1|-1|TOKA'],
+      ['A', 'SLEEP|1|x|TOKA']
+    ]
+  },
+  { fact: { kind: 'firstSeller', key: 'C' }, texts: [['B', 'DISPENSER|0|BTC|TOKB|1|0|1|BTC|TOKA|1|C']] },
+  { fact: { kind: 'served', key: 'B|A' }, texts: [['A', 'DISPENSER|0|BTC|TOKA|1|0|1|BTC|TOKB|1']] },
+  { fact: { kind: 'offer', key: '5' }, texts: [['B', 'ORDER|0|BTC||0.00001|0|BTC|TOKA|1']] },
+  { fact: { kind: 'offer', key: '7' }, texts: [['B', 'ORDER|0|BTC|TOKB|1|0|BTC|TOKA|1']] },
+  {
+    fact: { kind: 'token', key: 'toka' },
+    texts: [
+      ['A', 'ISSUE|0|TOKA|||||1'],
+      ['B', 'ISSUE|0|TOKA|||||1']
+    ]
+  },
+  { fact: { kind: 'minted', key: 'toka|A' }, texts: [['A', 'MINT|0|TOKA|1']] },
+  { fact: { kind: 'balance', key: 'toka|A' }, texts: [['A', 'SEND|0|TOKA|1|B']] },
+  {
+    fact: { kind: 'poll', key: '4' },
+    texts: [
+      ['A', 'VOTE|1|4|1'],
+      ['B', 'VOTE|1|4|1']
+    ]
+  },
+  {
+    fact: { kind: 'ballot', key: '4|A' },
+    texts: [
+      ['A', 'VOTE|1|4|0'],
+      ['A', 'VOTE|1|4|9']
+    ]
+  },
+  {
+    fact: { kind: 'voteDelegate', key: 'toka|A' },
+    texts: [
+      ['A', 'VOTE|3|TOKA|B'],
+      ['A', 'VOTE|3|TOKA|x']
+    ]
+  },
+  { fact: { kind: 'past', key: '3' }, texts: [['A', 'ADDRESS|0']] },
+  { fact: { kind: 'addressId', key: 'A' }, texts: [['A', 'BROADCAST|0|x']] }
+];
+
+/** How often each text is in the ledger at the first count and at the second. */
+const [FEW, MANY] = [50, 250];
+
+async function open() {
+  const database = await createDatabase('indexer');
+  const store = await IndexerStore.open(database, TEST_RULES, 120);
+  let height = 0;
+  const add = async (texts: readonly Text[]) => {
+    height += 1;
+    const transactions = texts.map(([source, data], at) => {
+      return { hash: `${height}a${at}`.padStart(64, '0'), source, fee: null, data };
+    });
+    await store.addBlocks([{ height, time: 600 * height, hash: String(height).padStart(64, '0'), transactions }]);
+  };
+  return { database, store, add };
+}
+
+/** Returns how many rows MariaDB reads, or looks for, to load each fact. */
+async function rowsRead({ database, store }: Awaited<ReturnType<typeof open>>): Promise<number[]> {
+  const tables = (await sql(database, 'SHOW TABLES')).map((row) => Object.values(row)[0]);
+  await sql(database, `ANALYZE TABLE ${tables.join(', ')}`);
+  const connection = await connect(database);
+  const count = async () => {
+    const found = await rows<{ Value: string }>(connection, `SHOW SESSION STATUS LIKE 'Handler\\_read\\_%'`);
+    return found.reduce((sum, { Value }) => sum + Number(Value), 0);
+  };
+  try {
+    const read: number[] = [];
+    for (const { fact } of CASES) {
+      const before = await count();
+      const load = factLoader([connection as Query], new View({ isWhole: false }), { ids: store.tickers });
+      await load([fact]);
+      read.push((await count()) - before);
+    }
+    return read;
+  } finally {
+    connection.destroy();
+  }
+}
+
+test('rows that do not decide a fact are not read to load it, whoever adds how many', async () => {
+  const ledger = await open();
+  await ledger.add(FIRST);
+  const all = CASES.flatMap(({ texts }) => texts);
+  const repeated = (count: number) => Array.from({ length: count }, () => all).flat();
+  await ledger.add(repeated(FEW));
+  const few = await rowsRead(ledger);
+  await ledger.add(repeated(MANY - FEW));
+  const many = await rowsRead(ledger);
+  ledger.store.close();
+  const growing = CASES.flatMap(({ fact: { kind, key } }, at) =>
+    many[at]! <= few[at]! + 10 ? [] : [`${kind} ${key}: ${few[at]} rows beside ${FEW}, ${many[at]} beside ${MANY}`]
+  );
+  assert.deepEqual(growing, []);
+});

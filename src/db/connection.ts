@@ -276,16 +276,31 @@ export function refusalOf(caught: unknown): string | null {
   return errno === undefined || sqlMessage === undefined || PASSING.has(errno) ? null : sqlMessage;
 }
 
+/** Number of the error of a statement that took longer than its limit. The same statement may do so again for ever. */
+const STATEMENT_TIMED_OUT = 1969;
+/** Most characters of a statement that a reason has. */
+const BEGINNING = 160;
+
+/** Returns the beginning of a statement in one line. */
+function beginning(sql = 'a statement'): string {
+  return sql.replaceAll(/\s+/g, ' ').trim().slice(0, BEGINNING);
+}
+
 /** A driver error as a PlatformError; other PlatformErrors pass. */
 export function databaseError(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
   if (caught instanceof PlatformError) return caught;
-  const { code, errno, sqlMessage, message } = caught as {
+  const { code, errno, sqlMessage, message, sql } = caught as {
     code?: string;
+    sql?: string;
     errno?: number;
     sqlMessage?: string;
     message?: string;
   };
-  const reason = sqlMessage || message || code || 'MariaDB did not answer';
+  const said = sqlMessage || message || code || 'MariaDB did not answer';
+  const reason =
+    errno === STATEMENT_TIMED_OUT
+      ? `${said}: raise DB_QUERY_TIMEOUT; what took longer begins with ${beginning(sql)}`
+      : said;
   const kind = code !== undefined && REFUSALS.has(code) ? 'DATABASE_REFUSED' : 'DATABASE_UNAVAILABLE';
   return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
 }

@@ -1,4 +1,5 @@
 import { type Connection, rows } from '../../db/connection.ts';
+import { pages } from '../../db/pages.ts';
 import { VALID_STATUS } from './valid-status.ts';
 
 type Query = Pick<Connection, 'query'>;
@@ -38,8 +39,9 @@ export async function linkedActions(connection: Query, firstLink: number): Promi
 
 /** Replaces the mappings of some files by those of the LINKs that are left after a rollback. */
 export async function remapFiles(connection: Query, files: readonly number[], coin: string): Promise<void> {
-  if (files.length === 0) return;
-  await connection.query('DELETE FROM mappings_files WHERE action_index IN (?)', [files]);
   await connection.query('SET @coin = ?', [coin]);
-  await connection.query(`${FILE_MAPPINGS} AND f.action_index IN (?)`, [files]);
+  for (const page of pages(files)) {
+    await connection.query('DELETE FROM mappings_files WHERE action_index IN (?)', [page]);
+    await connection.query(`${FILE_MAPPINGS} AND f.action_index IN (?)`, [page]);
+  }
 }

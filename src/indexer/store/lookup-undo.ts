@@ -1,5 +1,6 @@
 import { type Connection, quoteName, rows } from '../../db/connection.ts';
 import type { Statements } from '../../db/statement-batch.ts';
+import { deleteFrom } from './delete-rows.ts';
 import { type LastIds, LOOKUP_TABLES } from './lookups.ts';
 import { tupleOf } from './row-encoder.ts';
 import { insert } from './row-writer.ts';
@@ -40,11 +41,10 @@ export async function writeHighestIds(to: Statements, blocks: readonly HighestId
 /** Deletes the ids that blocks from a height on got, in the transaction that deletes the blocks. */
 export async function undoHighestIds(connection: Query, height: number): Promise<void> {
   const before = (await readHighestIds(connection, height - 1)) ?? (await readFirst(connection));
-  for (const table of [TABLE, 'balance_undo'])
-    await connection.query(`DELETE FROM ${table} WHERE block_index >= ?`, [height]);
+  for (const table of [TABLE, 'balance_undo']) await deleteFrom(connection, table, 'block_index', height);
   if (before === null) return; // written by an earlier release, which left ids where they were
   for (const [place, table] of LOOKUP_TABLES.entries())
-    await connection.query(`DELETE FROM ${quoteName(table)} WHERE id > ?`, [before.lookups[place]]);
+    await deleteFrom(connection, quoteName(table), 'id', before.lookups[place]! + 1);
 }
 
 /** Reads the highest id that any row of `balances` has had. */

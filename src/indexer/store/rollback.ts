@@ -7,6 +7,7 @@ import { retractPushes } from '../pushes/queue.ts';
 import { RELEASED } from '../staking/release.ts';
 import { LIVE_STATUSES } from '../state/offer.ts';
 import { LOCKS, type LockName, type Token } from '../state/token.ts';
+import { deleteFrom } from './delete-rows.ts';
 import { readToken } from './facts/tokens.ts';
 import { linkedActions, remapFiles } from './file-mappings.ts';
 import { readMarketUndo, undoMarkets } from './markets/market-undo.ts';
@@ -115,7 +116,7 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     for (const table of BY_ACTION) await deleteFrom(connection, table, 'action_index', action);
   }
   // The ticker may have been named before its ISSUE; then it stays.
-  if (action !== null) await connection.query('DELETE FROM tokens WHERE action_index >= ?', [action]);
+  if (action !== null) await deleteFrom(connection, 'tokens', 'action_index', action);
   for (const table of BY_BLOCK) await deleteFrom(connection, table, 'block_index', height);
   if (undo) await restore(connection, undo, height);
   await reopenPolls(connection, height);
@@ -130,17 +131,6 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
     [rules.coin]
   );
   return action;
-}
-
-/** Deletes the rows of a table from a number on. Some full blocks have too many for one statement's limit of time. */
-async function deleteFrom(connection: Query, table: string, column: string, from: number): Promise<void> {
-  for (let deleted = ROWS_PER_DELETE; deleted === ROWS_PER_DELETE; ) {
-    const [{ affectedRows }] = (await connection.query(
-      `DELETE FROM ${table} WHERE ${column} >= ? LIMIT ${ROWS_PER_DELETE}`,
-      [from]
-    )) as unknown as [{ affectedRows: number }];
-    deleted = affectedRows;
-  }
 }
 
 /** Reopens matches whose payment or end is rolled back: they wait for payment again. */
@@ -218,11 +208,11 @@ async function restoreHeldOwnerships(connection: Query): Promise<void> {
   }
 }
 
-/** Rows that one statement deletes. */
-const ROWS_PER_DELETE = 20_000;
 /** Pairs of address and token, and tokens, of one statement. */
 const PAIRS_PER_STATEMENT = 1_000;
 const TOKENS_PER_STATEMENT = 500;
+/** ISSUEs of a token that one statement reads. */
+const ISSUES_PER_STATEMENT = 2_000;
 
 interface Moved {
   readonly address_id: number;
@@ -337,19 +327,27 @@ async function readTokens(connection: Query, ids: readonly number[]): Promise<To
 
 /** Returns a token as its remaining valid ISSUEs make it, applied one after the other. */
 async function replay(connection: Query, { id, tick, actionIndex, supply }: Token): Promise<Token> {
-  const issues = await rows<Record<string, string | number | null>>(
+  let token: Token | undefined;
+  for (let after = 0; ; ) {
+    const issues = await readIssues(connection, id, after);
+    token ??= { ...blankToken(id, tick, actionIndex, String(issues[0]?.['source'] ?? '')), supply };
+    for (const row of issues) token = issuedToken(readIssued(row), token, Number(row['action_index']));
+    if (issues.length < ISSUES_PER_STATEMENT) return token;
+    after = Number(issues.at(-1)!['action_index']);
+  }
+}
+
+/** Reads the next valid ISSUEs of a ticker behind an action, the oldest first. An owner may have sent millions. */
+async function readIssues(connection: Query, tick: number, after: number) {
+  return await rows<Record<string, string | number | null>>(
     connection,
     `SELECT i.*, s.address AS source, a.address AS transfer, c.tick AS callback_tick FROM issues i
      JOIN actions x ON x.action_index = i.action_index JOIN index_addresses s ON s.id = x.source_id
      LEFT JOIN index_addresses a ON a.id = i.transfer_id LEFT JOIN index_tickers c ON c.id = i.callback_tick_id
-     WHERE i.tick_id = ? AND i.status_id = ${VALID_STATUS} ORDER BY i.action_index`,
-    [id]
+     WHERE i.tick_id = ? AND i.action_index > ? AND i.status_id = ${VALID_STATUS}
+     ORDER BY i.action_index LIMIT ${ISSUES_PER_STATEMENT}`,
+    [tick, after]
   );
-  const first = blankToken(id, tick, actionIndex, String(issues[0]?.['source'] ?? ''));
-  return issues.reduce((token, row) => issuedToken(readIssued(row), token, Number(row['action_index'])), {
-    ...first,
-    supply
-  });
 }
 
 /** Reads the fields of an ISSUE from its row in `issues`. */

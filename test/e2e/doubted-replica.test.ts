@@ -21,10 +21,10 @@ let client: SyncProcess;
 before(async () => {
   source = await createDatabase('doubted');
   writer = await connect(source);
-  ledger = await createLedger(writer, { dbType: 'indexer', seed: 'doubted', size: 'small', chain: 'litecoin' });
+  ledger = await createLedger(writer, { dbType: 'indexer', seed: 'doubted', size: 'short', chain: 'litecoin' });
   await writer.query('CREATE TABLE notes (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(40) NOT NULL)');
   await writer.query(`INSERT INTO notes (text) SELECT CONCAT('note ', seq) FROM seq_1_to_${NOTES}`);
-  pair = await startPair('indexer', source, { SYNC_BINLOG: 'off' });
+  pair = await startPair('indexer', source, { SYNC_BINLOG: 'off', BLOCK_POLL_INTERVAL: 50 });
   client = await pair.startClient();
   await pair.settle(client, (await ledger.writeBlock({ actions: 1 })).height);
   await isVerified();

@@ -67,6 +67,8 @@ export interface SourceStatus {
   readonly indexMap: IndexMapDigest | null;
   /** The last block of which it has sent everything that changed; null: none since its start, undefined: it does not tell. */
   readonly settledHeight?: number | null | undefined;
+  /** Amendments of its last block that it has sent; null or undefined: not known. */
+  readonly amendments?: number | null | undefined;
 }
 
 /** Which part of a database's history is asked for. */
@@ -106,7 +108,8 @@ export class SourceClient extends SourceConnection {
       height: found.block_height,
       hashes: hashesOf(this.id.dbType, found),
       indexMap: found.index_map ?? null,
-      settledHeight: found.settled_height
+      settledHeight: found.settled_height,
+      amendments: found.amendments
     };
   }
 

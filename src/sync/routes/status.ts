@@ -75,10 +75,11 @@ function describe(id: DatabaseId, { config, directory, fanOut }: StatusDeps): Da
     ...(report?.notReplicated ? { not_replicated: { ...report.notReplicated } } : {})
   };
   if (config.SYNC_MODE === 'server') {
-    const { sweep, binlog, settling, settledHeight = null, lastError = null } = report ?? {};
+    const { sweep, binlog, settling, settledHeight = null, amendments = null, lastError = null } = report ?? {};
     const look = settling ? { ...withoutTime(settling), since_ms: settling.sinceMs } : null;
     const finding = {
       settled_height: settledHeight,
+      amendments,
       settling: look,
       ...(sweep && { sweep }),
       ...(binlog && { binlog })

@@ -114,6 +114,8 @@ export interface DatabaseReport extends ActorReport {
   readonly settling?: SettlingReport | null;
   /** Server: the last block of which everything that changed was sent. Client: the last one at which the replica has it all. */
   readonly settledHeight?: number | null;
+  /** Server: amendments of its last block that were sent; null: not known. */
+  readonly amendments?: number | null;
   /** Client only. */
   readonly replica?: {
     readonly complete: boolean;

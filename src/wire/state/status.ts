@@ -22,7 +22,8 @@ export const SourceStatusSchema = Type.Object({
   ...HASH_FIELDS,
   index_map: IndexMap,
   identity: Type.Optional(Type.Unknown()),
-  settled_height: Type.Optional(HeightOrNull)
+  settled_height: Type.Optional(HeightOrNull),
+  amendments: Type.Optional(HeightOrNull)
 });
 
 /** The identity in a source's status. */
@@ -84,6 +85,12 @@ const DatabaseStatusSchema = Type.Object({
       ...HeightOrNull,
       description:
         'server: the last block of which everything that changed was sent; client: the last one at which the replica had all of it'
+    })
+  ),
+  amendments: Type.Optional(
+    Type.Unsafe<number | null>({
+      ...HeightOrNull,
+      description: 'server: amendments of the last block that were sent, null where that is not known'
     })
   ),
   settling: Type.Optional(

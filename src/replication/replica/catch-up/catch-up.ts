@@ -107,10 +107,15 @@ export class CatchUp {
     return status;
   }
 
-  /** A source that has not looked yet at what changed while it was away says when it has sent that: until then nothing is complete. */
-  async #awaitSettled({ settledHeight }: SourceStatus): Promise<void> {
-    const { complete, phase } = this.#state;
-    if (!complete || phase !== 'following' || settledHeight === undefined || (settledHeight ?? -1) >= this.#own) return;
+  /**
+   * A source that has not looked yet at what changed while it was away, or has sent amendments that did not arrive here, says when all
+   * of it was sent: until then nothing is complete.
+   */
+  async #awaitSettled({ height, settledHeight, amendments }: SourceStatus): Promise<void> {
+    const { complete, phase, amendments: known } = this.#state;
+    if (!complete || phase !== 'following' || settledHeight === undefined) return;
+    const isAmended = height === this.#own && known !== null && (amendments ?? 0) > known;
+    if ((settledHeight ?? -1) >= this.#own && !isAmended) return;
     const { store } = this.#parts.replica;
     await writeReplicaState(store.writer, { complete: false });
     this.#state = await store.reloadState();

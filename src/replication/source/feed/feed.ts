@@ -7,7 +7,7 @@ import type { Broadcast } from '../../../wire/data/broadcast.ts';
 import { sameBlock } from '../../../wire/data/database.ts';
 import type { Learned } from '../../../wire/data/messages.ts';
 import type { MissedChanges } from '../../../wire/data/snapshot.ts';
-import type { BinlogReport, SettlingReport, SweepReport } from '../../../wire/state/report.ts';
+import type { BinlogReport, DatabaseReport, SweepReport } from '../../../wire/state/report.ts';
 import type { SourceRoots } from '../../commitment/source-roots.ts';
 import type { SourceActorData } from '../../protocol.ts';
 import { type BlockHead, type HeadLayout, readBlockHeads, readTip } from '../../tables/block-hashes.ts';
@@ -329,9 +329,11 @@ export class SourceFeed {
     if (await this.#settler.work(memory)) await this.#sweepOn();
   }
 
-  /** The highest block of which everything that changed was sent, and how far the look for the next one is. */
-  get settling(): { readonly settledHeight: number | null; readonly settling: SettlingReport | null } {
-    return { settledHeight: this.#settler.settledHeight, settling: this.#settler.report };
+  /** The highest block of which everything that changed was sent, the last block's amendments, and how far the next look is. */
+  get settling(): Pick<DatabaseReport, 'settledHeight' | 'amendments' | 'settling'> {
+    const { settledHeight, report: settling } = this.#settler;
+    const memory = this.#memory;
+    return { settledHeight, settling, amendments: memory ? memory.amendmentsOf(memory.height) : null };
   }
 
   /** How groups find what changed. */

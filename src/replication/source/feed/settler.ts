@@ -93,10 +93,8 @@ export class Settler {
     this.#look = null;
     this.#held = null;
     this.#settledHeight = null;
-    // What it looked at is not known, and another snapshot is needed: all tables are looked at in that one.
-    if (!memory.isSettled) memory.unlook();
-    // Without a log a change is found only in rows that were looked at before it.
-    else if (!isLogged) memory.unlook((watch) => watch.unknownSpans.length > 0);
+    // Another snapshot is needed. Without a log nobody knows what changed while nobody looked, also in rows that all were sent.
+    if (!memory.isSettled || !isLogged) memory.unlook();
   }
 
   /** A group was broadcast. @param connection in its snapshot, which stays open if there is more to look at */

@@ -53,6 +53,7 @@ test('200: all databases nested by chain, network and type, and one', async () =
     phase: 'polling.caughtUp',
     waiting: null,
     settled_height: null,
+    amendments: null,
     settling: null,
     last_error: null,
     subscribers: []

@@ -366,21 +366,17 @@ test('/search/{QUERY}/{TYPE}: a row has what its type has in use', async () => {
 });
 
 test('a page of holders and of balances has up to 500 rows, one of other lists 100', async () => {
-  const { subjects, named } = targets.others;
-  const tick = subjects['token']!.find((each) => each !== named['holders'])!;
-  const address = subjects['address']!.find((each) => each !== named['balances'])!;
-  const idOf = (table: string, column: string, text: string) =>
-    `(SELECT x.id FROM (SELECT id FROM ${table} WHERE ${column} = '${text}') x)`;
+  // Nobody has asked for these: who holds what is kept until the next block.
+  const [tick, address] = ['HELD1', 'holder1'];
   await sql(
     othersIndexer,
     "INSERT INTO index_addresses (address) SELECT CONCAT('holder', seq) FROM seq_1_to_501",
     "INSERT INTO index_tickers (tick) SELECT CONCAT('HELD', seq) FROM seq_1_to_501",
     `INSERT INTO balances (address_id, tick_id, amount)
-     SELECT id, ${idOf('index_tickers', 'tick', tick)}, '1' FROM index_addresses WHERE address LIKE 'holder%'`,
-    `INSERT INTO balances (address_id, tick_id, amount)
-     SELECT ${idOf('index_addresses', 'address', address)}, id, '1' FROM index_tickers WHERE tick LIKE 'HELD%'`
+     SELECT a.id, t.id, '1' FROM index_addresses a JOIN index_tickers t
+     WHERE a.address LIKE 'holder%' AND t.tick LIKE 'HELD%' AND (t.tick = '${tick}' OR a.address = '${address}')`
   );
-  for (const path of [`/holders/${encodeURIComponent(tick)}`, `/balances/${address}`])
+  for (const path of [`/holders/${tick}`, `/balances/${address}`])
     assert.equal((await ask(targets.others, path)).body.data?.length, 500, path);
 });
 

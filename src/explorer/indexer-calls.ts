@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import { AnsweredError, callMethod, reasonOf } from '../service/rpc/call-method.ts';
-import { RPC_CODES } from '../service/rpc/replies.ts';
+import { RPC_CODES } from '../service/rpc/codes.ts';
 
 /** Methods of an indexer that clients call by way of an explorer. */
 export const INDEXER_METHODS = ['feequote', 'feeschedule', 'oraclefeequote', 'preflight'] as const;

@@ -37,7 +37,7 @@ import { startSupervised } from '../service/supervised.ts';
 import type { service } from './service.ts';
 
 /** Starts the clock. */
-function startClock(config: Parameters<typeof service.start>[0], { service, log }: Start): Promise<RunningService> {
+export async function startClock(config: Parameters<typeof service.start>[0], { service, log }: Start): Promise<RunningService> {
   const reportOf = (height: number) => ({ phase: 'counting', circuit: null, height, tip: null, lagBlocks: null, lastError: null });
   return startSupervised<number, Record<never, never>>({
     ...{ service, config, log, workerData: {}, reportOf },

@@ -1,7 +1,7 @@
 import { PlatformError } from '../../errors.ts';
 import { readBounded } from '../../wire/bounded.ts';
 import { parseJson } from '../../wire/json.ts';
-import { RPC_CODES } from './replies.ts';
+import { RPC_CODES } from './codes.ts';
 
 interface CallOptions {
   readonly apiKey?: string | undefined;

@@ -1,8 +1,8 @@
 import Type, { type Static, type TObject } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../errors.ts';
 import type { JsonSchema } from '../openapi.ts';
+import { RPC_CODES, type RpcCode } from './codes.ts';
 import { needsKey, type RpcMethod } from './method.ts';
-import { RPC_CODES, type RpcCode } from './replies.ts';
 
 const Described = Type.Object(
   { name: Type.String(), required: Type.Optional(Type.Boolean()), schema: Type.Unsafe<JsonSchema>({ type: 'object' }) },

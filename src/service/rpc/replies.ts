@@ -1,6 +1,7 @@
 import { errorCodes, type FastifyError } from 'fastify';
 import { type ErrorCode, hasCode, PlatformError } from '../../errors.ts';
 import { publicFailure } from '../errors.ts';
+import { RPC_CODES, type RpcCode } from './codes.ts';
 
 /** A call's id; one beyond 2^53 is an object that is written again digit for digit. */
 export type Id = string | number | object | null;
@@ -35,19 +36,6 @@ export interface Failure {
 }
 
 export type Reply = { readonly jsonrpc: '2.0'; readonly result: unknown; readonly id: Id } | Failure;
-
-/** The codes of JSON-RPC's own table and of the specification's. @see https://www.jsonrpc.org/specification#error_object */
-export const RPC_CODES = {
-  PARSE_ERROR: -32700,
-  INVALID_REQUEST: -32600,
-  METHOD_NOT_FOUND: -32601,
-  INVALID_PARAMS: -32602,
-  INTERNAL_ERROR: -32603,
-  UNAUTHORIZED: -32001,
-  OPERATIONAL: -32010,
-  RATE_LIMITED: -32029
-} as const;
-export type RpcCode = keyof typeof RPC_CODES;
 
 /** An error reply. @param data its `code` is the name of the RPC code unless it says another */
 export function failure(

@@ -66,7 +66,7 @@ describe('ANSWERS_WAITING', () => {
     await sleep(2_500);
     const { user, system } = process.cpuUsage(before);
     t.diagnostic(`${Math.round((user + system) / 1_000)} ms of a processor`);
-    assert.ok(user + system < 600_000, `${Math.round((user + system) / 1_000)} ms`);
+    assert.ok(user + system < 1_000_000, `${Math.round((user + system) / 1_000)} ms`);
   });
 
   test('what waits for room is bounded over all addresses, and those of whom nothing waits have a part of their own', async () => {
@@ -289,8 +289,12 @@ describe('bodies of strangers in memory', () => {
     );
     for (const client of clients) client.say(said);
     await until(() => read.length === 8 && read.every((socket) => socket.bytesRead === said.length), 'all have come');
-    await sleep(500);
-    const held = heapNow();
+    // What has come is parsed a moment later; on a busy machine that takes seconds.
+    let held = heapNow();
+    for (let before = Number.POSITIVE_INFINITY; before - held > 1e6; held = heapNow()) {
+      before = held;
+      await sleep(500);
+    }
     for (const { socket } of clients) socket.destroy();
     await until(() => read.every(({ closed }) => closed), 'they are gone');
     await sleep(100);

@@ -33,6 +33,7 @@ const OWN_PROCESS = [
   '*directory',
   '*subscriber',
   'coin/node-rpc',
+  'explorer/channels',
   'hub/client',
   'heap-share',
   'indexer/cost'

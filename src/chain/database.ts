@@ -26,7 +26,7 @@ interface ChainDatabaseOptions {
   readonly prepare: (writer: Connection) => Promise<void>;
 }
 
-const POOL_SIZE = 10;
+const POOL_SIZE = 9;
 const PROBE_LIMIT_S = 2;
 const CLOSE_LIMIT_MS = 2_000;
 /** Longest time without use of an idle connection, in milliseconds. */

@@ -32,7 +32,7 @@ interface Amounts {
   looks: number;
 }
 
-/** What an action is about: items of a LIST by its index, addresses of the list that an AIRDROP names. */
+/** Subjects of an action: items of a LIST by its index, addresses of the list that an AIRDROP names. */
 type PartsOf = (index: number) => number;
 
 /**

@@ -9,7 +9,7 @@ interface Kept {
   readonly answer: Promise<unknown>;
 }
 
-/** What the indexer of each network says of its fees: asked once for all callers, again after a block and after some seconds. */
+/** Fee schedules of each network's indexer: asked once for all callers, again after a block and after some seconds. */
 export class KeptSchedules {
   readonly #kept = new WeakMap<Coin, Kept>();
 

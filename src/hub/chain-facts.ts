@@ -10,7 +10,7 @@ import type { HubDatabase } from './store/database.ts';
 
 /** What the services say that this hub's configuration names; null where none is named, or it does not answer. */
 export interface ChainFacts {
-  /** How many blocks stand from an action of a chain to the newest; 0: there is no such action. @param address of who asks: networks take turns */
+  /** Counts the blocks from an action of a chain to the newest; 0: there is no such action. @param address of who asks: networks take turns */
   confirmationsOf(chain: string, actionIndex: number, address: string): Promise<number | null>;
   /** Whether the coin node has this block at this height. @param address as above */
   hasBlock(chain: string, height: number, hash: string, address: string): Promise<boolean | null>;

@@ -91,7 +91,7 @@ async function startHub(): Promise<Measured> {
   return { name: 'hub', port, started, own, says: [...callsOf('hub'), ...paths.map(get)], most: 150 };
 }
 
-/** What one stranger who asks a hub, a tracker and an encoder for all that clients in use ask for costs another caller. */
+/** Measures the cost to another caller when one stranger asks hub, tracker and encoder for all that clients in use ask for. */
 export async function measureServicePaths(): Promise<Figure[]> {
   const figures = await measure(await startHub());
   const { node } = await startTestLitecoind();

@@ -158,7 +158,7 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
   return told;
 }
 
-/** What polls, ballots and delegations have, each only some of it. */
+/** Fields of polls, ballots and delegations; each has only some of them. */
 const VOTE_FIELDS = [
   ...Object.keys(POLL_DETAILS).filter((name) => name !== 'status'),
   ...['ballot', 'poll_ref', 'memo', 'delegator', 'delegate_to', 'delegation_tick', 'delegation_tick_id']

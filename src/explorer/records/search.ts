@@ -121,7 +121,7 @@ async function findBlocks({ query, databases }: RecordRead, name: string): Promi
   return await existsNumber(query, 'blocks', 'block_index', height === null ? name : String(height));
 }
 
-/** Of one page. */
+/** Most rows of a page. */
 const MAX_TICKERS = 100;
 
 /** So many tokens whose names begin so in any case, the shortest first. */

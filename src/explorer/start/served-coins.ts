@@ -30,7 +30,7 @@ const PATIENCE_MS = 3_000;
 const databasesOf = ({ indexer, decoder }: ExploredNetwork) => JSON.stringify([indexer, decoder]);
 const idOf = ({ chain, network }: ChainNetwork) => ({ kind: 'explorer', chain, network }) as const;
 
-/** What an actor said last; one that is down, or silent, is not there, whatever it said. */
+/** Returns an actor's last report; of one that is down or silent, that it is unavailable. */
 export function reportOf({ report, crash }: LoopView<ExplorerReport>): ExplorerReport | null {
   if (report === null || crash === null) return report;
   return { ...report, state: 'unavailable', mark: null, decoderTip: null, lastError: crash };

@@ -74,7 +74,7 @@ const WRITERS = 4;
 const PROBE_LIMIT_MS = 2_000;
 /** MariaDB ends a statement by itself so long before its call is given up. */
 const AHEAD_MS = 500;
-/** Of an answer that is late by its own length. */
+/** Bytes from which an answer that is late counts as late by its own length. */
 const LONG_BYTES = 2 ** 20;
 /** Another writer is given so long. */
 const WRITE_LOCK_WAIT_S = 3;

@@ -58,12 +58,19 @@ function logPlan(plan: TablePlan): TablePlan {
   return { ...plan, class: 'scoped', columns, storedColumns: columns, scope, identity: ['block_index'] };
 }
 
+/** Observes, and may delay, the statements that read ranges. */
+interface Reading {
+  /** Told how many rows each statement read. */
+  readonly onRead?: ((rows: number) => void) | undefined;
+  /** Begins a statement when others that share MariaDB's time have had theirs. Default: at once. */
+  readonly inTurn?: <T>(statement: () => Promise<T>) => Promise<T>;
+}
+
 /**
  * Rows and digests of all tables at a height, each range by range. Run it in a consistent snapshot.
  *
  * @param key 32 hex digits that nobody knew when the rows were written
  * @param covers false for tables that are left out
- * @param onRead told how many rows each statement read
  */
 export async function readDigests(
   connection: Connection,
@@ -73,19 +80,15 @@ export async function readDigests(
   {
     signal,
     covers = () => true,
-    onRead
-  }: {
-    readonly signal?: AbortSignal;
-    readonly covers?: (table: string) => boolean;
-    readonly onRead?: ((rows: number) => void) | undefined;
-  } = {}
+    ...reading
+  }: Reading & { readonly signal?: AbortSignal; readonly covers?: (table: string) => boolean } = {}
 ): Promise<TableDigests[]> {
   const tables: TableDigests[] = [];
   for (const plan of digestPlans(layout, height)) {
     signal?.throwIfAborted();
     if (!covers(plan.name)) continue;
     if (plan.name === 'sync_meta' && !(await reachesTip(connection, layout, height))) continue;
-    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), key, onRead);
+    const ranges = await readRanges(connection, layout.tables, plan, wholeTable(plan), key, reading);
     tables.push({ table: plan.name, class: plan.class, ...sumOf(ranges), ranges });
   }
   return tables;
@@ -132,7 +135,7 @@ export async function readRanges(
   plan: DigestPlan,
   range: DigestRange,
   key: string,
-  onRead: (rows: number) => void = () => undefined
+  { onRead = () => undefined, inTurn = (statement) => statement() }: Reading = {}
 ): Promise<RangeDigest[]> {
   const width = Math.ceil((range.to - range.from + 1) / MAX_RANGES);
   const { from, position, where, isByHash } = place(plan, tables, range, key);
@@ -141,10 +144,8 @@ export async function readRanges(
   const slotOf = inHex ? hexPosition(plan, key, 3) : `(${position} - ${range.from}) DIV ${width}`;
   const found = new Map<number, RangeDigest>();
   for (const stretch of await stretchesOf(connection, tables, plan, range)) {
-    const sums = await rows(
-      connection,
-      `SELECT ${slotOf} AS slot, COUNT(*) AS n, SUM(${word(plan, key)}) AS digest FROM ${from} WHERE ${where}${stretch} GROUP BY 1`
-    );
+    const select = `SELECT ${slotOf} AS slot, COUNT(*) AS n, SUM(${word(plan, key)}) AS digest`;
+    const sums = await inTurn(() => rows(connection, `${select} FROM ${from} WHERE ${where}${stretch} GROUP BY 1`));
     for (const { slot, n, digest } of sums) {
       const start = range.from + (inHex ? Number.parseInt(String(slot), 16) : Number(slot)) * width;
       const known = found.get(start);

@@ -88,6 +88,8 @@ export class DigestPasses {
   readonly #data: Pick<SourceActorData, 'id' | 'localTables'>;
   readonly #open: () => Promise<Connection>;
   readonly #feed: TipFeed;
+  /** The last statement of a pass. One at a time: two passes take one core of MariaDB's from the blocks, as one pass does. */
+  #statement: Promise<unknown> = Promise.resolve();
   /** Passes under way. */
   readonly #running = new Set<Promise<unknown>>();
   readonly #snapshots = new Set<HeldSnapshot>();
@@ -195,6 +197,13 @@ export class DigestPasses {
     return begun.promise;
   }
 
+  /** Runs the statement of a pass behind those that have asked before it. */
+  #inTurn<T>(statement: () => Promise<T>): Promise<T> {
+    const run = this.#statement.then(statement, statement);
+    this.#statement = run;
+    return run;
+  }
+
   /** @param begin is told the pass once its key is drawn */
   async #make(
     drawKey: () => string,
@@ -214,7 +223,9 @@ export class DigestPasses {
       const pass: DigestPass = { part, head, tip, tables: made.promise, layout, held, made: null, isStale: false };
       begin(pass);
       try {
-        pass.made = await readDigests(connection, layout, height, key, { covers: (table) => isInPart(part, table) });
+        const inTurn = <T>(statement: () => Promise<T>) => this.#inTurn(statement);
+        const covers = (table: string) => isInPart(part, table);
+        pass.made = await readDigests(connection, layout, height, key, { covers, inTurn });
         made.resolve(pass.made);
         return pass.made;
       } catch (caught) {

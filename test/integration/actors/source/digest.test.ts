@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode } from '../../../../src/errors.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import type {
@@ -211,6 +212,29 @@ test('a key is drawn for each tip and told at once; what is asked under it is of
   }
   await assert.rejects(ask(source, { key }), isGone);
   await assert.rejects(ask(source, { key: 'ab'.repeat(16) }), isGone);
+});
+
+test('passes that are made at the same time read one statement after the other', async (t) => {
+  const { database, source } = await open(t);
+  await sql(
+    database,
+    'CREATE TABLE wide (id INT PRIMARY KEY, text VARCHAR(200) NOT NULL)',
+    'INSERT INTO wide SELECT seq, REPEAT(MD5(seq), 6) FROM seq_1_to_200000'
+  );
+  await source.reaches(await appendBlocks(database, 1, 'd'));
+  const asked = [{ only: 'wide' } as const, null].map(async (part) =>
+    ask<DatabaseDigest>(source, { key: await keyOf(source, part) })
+  );
+  const made = Promise.all(asked).then(() => true);
+  const counts: number[] = [];
+  while (!(await Promise.race([made, sleep(5, false)]))) {
+    const [{ n } = { n: 0 }] = await sql(
+      database,
+      "SELECT COUNT(*) AS n FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND INFO LIKE '% AS slot, COUNT(*)%' AND ID <> CONNECTION_ID()"
+    );
+    counts.push(Number(n));
+  }
+  assert.equal(Math.max(...counts), 1, counts.join());
 });
 
 test('a challenge has the key that was asked for; one at a time, four an hour', async (t) => {

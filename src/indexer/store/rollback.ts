@@ -9,7 +9,7 @@ import { LIVE_STATUSES } from '../state/offer.ts';
 import { LOCKS, type LockName, type Token } from '../state/token.ts';
 import { deleteFrom } from './delete-rows.ts';
 import { readToken } from './facts/tokens.ts';
-import { linkedActions, remapFiles } from './file-mappings.ts';
+import { readUndoneLinks, unmapFiles } from './file-mappings.ts';
 import { readMarketUndo, undoMarkets } from './markets/market-undo.ts';
 import { readDecimal, readWhole } from './read-decimal.ts';
 import { checkSanity } from './sanity.ts';
@@ -109,7 +109,8 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
   );
   const action = first?.action ?? null;
   const undo = action === null ? null : await readUndo(connection, height, action);
-  const linked = action === null ? [] : await linkedActions(connection, action);
+  const linked = action === null ? null : await readUndoneLinks(connection, action, rules.coin);
+  const offered = action === null ? [] : await readUndoneOwnerships(connection, action);
   const markets = await readMarketUndo(connection, height, action);
   if (action !== null) {
     await reopenMatches(connection, action);
@@ -122,9 +123,9 @@ export async function rollBack(connection: Query, height: number, rules: Rules):
   await reopenPolls(connection, height);
   await undoSlashes(connection, height);
   await reopenStakes(connection, height, rules.stakeDelay);
-  await restoreHeldOwnerships(connection);
+  if (action !== null) await restoreHeldOwnerships(connection, offered, action);
   await undoMarkets(connection, height, markets);
-  await remapFiles(connection, linked, rules.coin);
+  if (linked) await unmapFiles(connection, linked);
   await retractPushes(connection, action);
   await connection.query(
     'INSERT INTO push_generations VALUES (?, 1) ON DUPLICATE KEY UPDATE generation = generation + 1',
@@ -191,21 +192,54 @@ async function reopenStakes(connection: Query, height: number, delay: number): P
   await connection.query('DELETE FROM validator_rewards WHERE derive_block_index >= ?', [height]);
 }
 
-/**
- * Computes from the live offers which one holds the ownership of each token, because no table keeps that of past
- * blocks.
- */
-async function restoreHeldOwnerships(connection: Query): Promise<void> {
-  await connection.query('UPDATE tokens SET escrow_action_index = NULL WHERE escrow_action_index IS NOT NULL');
-  for (const kind of ['order', 'swap', 'dispenser']) {
-    await connection.query(
-      `UPDATE tokens t JOIN ${kind}s o ON o.give_tick_id = t.tick_id SET t.escrow_action_index = o.action_index
-       WHERE o.give_ownership = 1 AND o.status_id = ${VALID_STATUS} AND (SELECT i.status FROM ${kind}_statuses s
-         JOIN index_statuses i ON i.id = s.status_id WHERE s.${kind}_action_index = o.action_index
-         ORDER BY s.action_index DESC LIMIT 1) IN (?)`,
-      [LIVE_STATUSES]
+/** Offer of the ownership of a token. */
+interface Ownership {
+  readonly kind: OfferKind;
+  readonly offer: number;
+  readonly tick: number;
+}
+
+type OfferKind = 'order' | 'swap' | 'dispenser';
+
+/** Reads the offers of ownerships that actions from `first` on made or ended. Call it before a rollback deletes them. */
+async function readUndoneOwnerships(connection: Query, first: number): Promise<Ownership[]> {
+  const found: Ownership[] = [];
+  for (const kind of ['order', 'swap', 'dispenser'] as const) {
+    const select = `SELECT o.action_index AS offer, o.give_tick_id AS tick`;
+    const isOne = `o.give_ownership = 1 AND o.status_id = ${VALID_STATUS}`;
+    const read = await rows<Omit<Ownership, 'kind'>>(
+      connection,
+      `${select} FROM ${kind}s o WHERE o.action_index >= ? AND ${isOne} UNION ${select} FROM ${kind}_statuses s
+       STRAIGHT_JOIN ${kind}s o ON o.action_index = s.${kind}_action_index WHERE s.action_index >= ? AND ${isOne}`,
+      [first, first]
     );
+    for (const each of read) found.push({ kind, ...each });
   }
+  return found;
+}
+
+/**
+ * Gives the ownership of tokens back to the offers that held it below `first`: those of `undone` that are live again.
+ * No table keeps which offer held it in past blocks.
+ */
+async function restoreHeldOwnerships(connection: Query, undone: readonly Ownership[], first: number): Promise<void> {
+  for (const page of pages(undone))
+    await connection.query('UPDATE tokens SET escrow_action_index = NULL WHERE tick_id IN (?)', [
+      page.map(({ tick }) => tick)
+    ]);
+  const stay = Map.groupBy(
+    undone.filter(({ offer }) => offer < first),
+    ({ kind }) => kind
+  );
+  for (const [kind, offers] of stay)
+    for (const page of pages(offers))
+      await connection.query(
+        `UPDATE tokens t JOIN ${kind}s o ON o.give_tick_id = t.tick_id SET t.escrow_action_index = o.action_index
+         WHERE o.action_index IN (?) AND (SELECT i.status FROM ${kind}_statuses s
+           JOIN index_statuses i ON i.id = s.status_id WHERE s.${kind}_action_index = o.action_index
+           ORDER BY s.action_index DESC LIMIT 1) IN (?)`,
+        [page.map(({ offer }) => offer), LIVE_STATUSES]
+      );
 }
 
 /** Pairs of address and token, and tokens, of one statement. */
@@ -278,7 +312,9 @@ async function restore(connection: Query, { moved, issued }: Undo, height: numbe
   for (const page of pages(ticks, TOKENS_PER_STATEMENT))
     for (const token of await readTokens(connection, page)) {
       const replayed = issued.has(token.id) ? await replay(connection, token) : token;
-      tokens.push({ ...replayed, supply: token.supply - (supplies.get(token.id) ?? 0n) });
+      // Which offer holds the ownership is no matter of ISSUEs.
+      const { escrowActionIndex } = token;
+      tokens.push({ ...replayed, escrowActionIndex, supply: token.supply - (supplies.get(token.id) ?? 0n) });
     }
   await writeTokens(connection, tokens);
   await checkSanity([connection], ticks);

@@ -328,6 +328,41 @@ test('the file of a token goes with the LINK that gave it, and stays while anoth
   for (const store of [forked, fresh]) store.close();
 });
 
+test('LINKs, TRANSFERs and tokens of one undone block leave the files and the held ownerships of the block below', async () => {
+  const own = [await createDatabase('indexer'), await createDatabase('indexer')] as const;
+  const [forked, fresh] = [await open(own[0]), await open(own[1])];
+  const by = (source: string, { transactions, ...block }: ChainBlock): ChainBlock => ({
+    ...block,
+    transactions: transactions.map((each) => ({ ...each, source }))
+  });
+  const [first, ofA, ofB, last] = blocksOf(
+    [
+      ...['FILE|0|a.png', 'ISSUE|0|TOKA|100', 'LINK|0|BTC|2|BTC|1', 'ISSUE|0|TOKC|100', 'ISSUE|0|TOKD|100'],
+      ...['ORDER|1|BTC|TOKC||1|BTC|BTC|1|0', 'SWAP|0|BTC|TOKD||1|BTC|TOKA|5']
+    ],
+    ['LINK|0|BTC|1|BTC|2', 'LINK|0|BTC|2|BTC|1', 'ISSUE|0|TOKA||||||B', 'ISSUE|0|TOKB|1', 'LINK|0|BTC|11|BTC|1'],
+    ['LINK|0|BTC|1|BTC|2', 'LINK|0|BTC|2|BTC|1'],
+    ['ORDER_CANCEL|0|6', 'SWAP_CANCEL|0|7', 'ORDER|1|BTC|TOKD||1|BTC|BTC|1|0']
+  );
+  const chain = [first!, ofA!, by('B', ofB!), last!];
+  const held = () => sql(own[0], 'SELECT tick_id, escrow_action_index FROM tokens ORDER BY 1');
+  await forked.addBlocks([chain[0]!]);
+  const [mapped, before] = [await sql(own[0], 'SELECT * FROM mappings_files'), await held()];
+  assert.equal(mapped.length, 1);
+  await inGroups(forked, chain.slice(1), 1);
+  assert.equal((await sql(own[0], 'SELECT * FROM mappings_files')).length, 6);
+  assert.notDeepEqual(await held(), before);
+  await forked.rollBack(2);
+  assert.deepEqual(await sql(own[0], 'SELECT * FROM mappings_files'), mapped);
+  assert.deepEqual(await held(), before);
+  await inGroups(forked, chain.slice(1), 2);
+  for (const height of [4, 3]) await forked.rollBack(height);
+  await inGroups(forked, chain.slice(2), 1);
+  await inGroups(fresh, chain, 4);
+  assert.deepEqual(await dumpIndexer(own[0]), await dumpIndexer(own[1]));
+  for (const store of [forked, fresh]) store.close();
+});
+
 test('files for holders are asked for in an index that was opened again, and no text as long as a transaction is looked up', async () => {
   const own = await createDatabase('indexer');
   const hash = 'ab'.repeat(32);

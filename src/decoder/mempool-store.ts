@@ -3,11 +3,9 @@ import { databaseError, rows, type SqlRow } from '../db/connection.ts';
 import { pages } from '../db/pages.ts';
 import type { TransactionRow } from './block-rows.ts';
 
-const IN_BLOCK = `mempool_transactions m JOIN index_transactions h ON h.hash = m.tx_hash
-  JOIN transactions t ON t.tx_hash_id = h.id`;
-/** Deletes rows of transactions that a block has. The writer runs it within the block's transaction. */
-export const CONFIRMED = `DELETE m FROM ${IN_BLOCK}`;
-const WAITS_IN_BLOCK = `SELECT m.tx_hash AS hash FROM ${IN_BLOCK}`;
+/** Deletes the rows of some transactions. The writer of blocks runs it for theirs, within the block's transaction. */
+export const NO_LONGER_WAITING = 'DELETE FROM mempool_transactions WHERE tx_hash IN (?)';
+const IN_BLOCK = `SELECT h.hash FROM index_transactions h JOIN transactions t ON t.tx_hash_id = h.id WHERE h.hash IN (?)`;
 
 /** Table of unconfirmed transactions. It is rewritten all the time and never replicated. */
 export class MempoolStore {
@@ -23,7 +21,7 @@ export class MempoolStore {
       ({ hash }) => hash
     );
     for (const part of pages(stored.filter((hash) => !txids.has(hash)))) {
-      await this.#query('DELETE FROM mempool_transactions WHERE tx_hash IN (?)', [part]);
+      await this.#query(NO_LONGER_WAITING, [part]);
     }
     return stored.filter((hash) => txids.has(hash));
   }
@@ -36,9 +34,10 @@ export class MempoolStore {
     for (const part of pages(values))
       await this.#query('INSERT IGNORE INTO mempool_transactions (tx_hash, source, data, raw_data) VALUES ?', [part]);
     // Select first: a DELETE with a join would lock rows that the block's writer holds, while that waits for this one.
-    const confirmed = values.length === 0 ? [] : await this.#query<{ hash: string }>(WAITS_IN_BLOCK);
-    for (const part of pages(confirmed.map(({ hash }) => hash)))
-      await this.#query('DELETE FROM mempool_transactions WHERE tx_hash IN (?)', [part]);
+    for (const part of pages(transactions.map(({ hash }) => hash))) {
+      const confirmed = await this.#query<{ hash: string }>(IN_BLOCK, [part]);
+      if (confirmed.length > 0) await this.#query(NO_LONGER_WAITING, [confirmed.map(({ hash }) => hash)]);
+    }
   }
 
   async #query<T extends SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {

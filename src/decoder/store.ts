@@ -2,13 +2,14 @@ import { ChainDatabase } from '../chain/database.ts';
 import type { BlockRef, BlockStore } from '../chain/work.ts';
 import type { DatabaseBase } from '../db/base.ts';
 import { rows, type SqlRow } from '../db/connection.ts';
+import { pages } from '../db/pages.ts';
 import { PlatformError } from '../errors.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { bindDecoderBase } from './base.ts';
 import type { BlockRows } from './block-rows.ts';
 import { BlockWriter } from './block-writer.ts';
 import { KEPT_BLOCKS } from './dispenser-book.ts';
-import { CONFIRMED, MempoolStore } from './mempool-store.ts';
+import { MempoolStore, NO_LONGER_WAITING } from './mempool-store.ts';
 import { migrate } from './migrations.ts';
 
 /** Options of a store. */
@@ -93,7 +94,9 @@ export class DecoderStore implements BlockStore<BlockRows> {
   async writeBlocks(blocks: readonly BlockRows[]): Promise<void> {
     await this.#transaction(async () => {
       const more = Map.groupBy(await this.#blocks.write(blocks), ({ height }) => height);
-      await this.database.query(CONFIRMED); // in the same transaction, so that no reader sees a transaction twice
+      // In the same transaction, so that no reader sees a transaction twice.
+      for (const part of pages(blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash))))
+        await this.database.query(NO_LONGER_WAITING, [part]);
       for (const { height, findings } of blocks) {
         for (const { code, hash, reason } of [...findings, ...(more.get(height) ?? [])]) {
           await this.database.halts.note(code, [{ block_index: height, tx_hash: hash, reason }]);

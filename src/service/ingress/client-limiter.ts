@@ -40,6 +40,8 @@ export class ClientLimiter {
   readonly #budget: WorkBudget;
   readonly #open = new Crowd<Socket>();
   readonly #upgraded = new WeakSet<Socket>();
+  /** Takes a connection that stays out of the counts. */
+  readonly #leave = new WeakMap<Socket, () => void>();
   #count = 0;
 
   constructor(options: ClientLimiterOptions) {
@@ -66,18 +68,23 @@ export class ClientLimiter {
     }
     this.#count++;
     if (address !== undefined) this.#open.add(address, socket);
-    socket.once('close', () => {
+    const leave = () => {
+      if (!this.#leave.delete(socket)) return;
       this.#count--;
       if (address !== undefined) this.#open.delete(address, socket);
-    });
+    };
+    this.#leave.set(socket, leave);
+    socket.once('close', leave);
     return true;
   }
 
-  /** Ends the connection that gives way. @see Crowd.whoGivesWay */
+  /** Ends the connection that gives way, which leaves the counts at once: `close` comes after all that arrive now. @see Crowd.whoGivesWay */
   #makeRoom(address: string | undefined): boolean {
     const newest = this.#open.whoGivesWay(address);
-    newest?.destroy();
-    return newest !== undefined;
+    if (newest === undefined) return false;
+    newest.destroy();
+    this.#leave.get(newest)?.();
+    return true;
   }
 
   /** Counts a request after which its connection speaks HTTP no more. @returns the milliseconds that its answer is to wait */

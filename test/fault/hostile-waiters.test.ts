@@ -179,6 +179,20 @@ describe('bodies of strangers in memory', () => {
     for (let n = 0; n < 50; n++) await bodies.take('c', holder(), shared);
   });
 
+  test('who leaves while its body waits for room holds none when there is room', async () => {
+    const bodies = new HeldBodies({ mostBytes: 1e6, shareBytes: 1e6, patienceMs: 2_000 });
+    const holder = () => ({ destroyed: false, destroy: () => undefined });
+    const first = await bodies.take('a', holder(), { length: 900_000 });
+    const left = holder();
+    const waiting = assert.rejects(bodies.take('a', left, { length: 900_000 }), { code: 'ANSWERS_WAITING' });
+    await sleep(10);
+    left.destroyed = true;
+    first.release();
+    await waiting;
+    const next = await bodies.take('b', holder(), { length: 900_000 });
+    next.release();
+  });
+
   test('a body that is taken at less than 256 KiB a second gives way, though something of it is taken all the time', async (t) => {
     let now = 0;
     t.mock.method(performance, 'now', () => now);

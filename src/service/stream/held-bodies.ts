@@ -133,6 +133,7 @@ export class HeldBodies {
         this.#makeRoom(address, body);
         if (!this.#hasRoom(address, body)) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
       }
+      if (holder.destroyed) this.#refuse(address); // nobody would release it
     } finally {
       this.#waitingBytes -= body.length;
       const left = this.#waiting.get(network)! - body.length;

@@ -9,7 +9,7 @@ import { PlatformError } from './errors.ts';
 import { logToTerminal } from './log.ts';
 import { endWithGuardian, runGuarded } from './process/guardian.ts';
 import { describeLicences, describeVersion } from './process/program.ts';
-import { SERVICE_COMMANDS } from './services.ts';
+import { makesAnswers, SERVICE_COMMANDS } from './services.ts';
 
 const NO_GUARDIAN = '--no-guardian';
 const NO_TELEMETRY = '--no-telemetry';
@@ -32,7 +32,8 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     // Before the command is loaded: a guardian needs nothing of it.
     if (isService && !UNGUARDED.some((option) => argv.includes(option))) {
       if (reports) tellStart(name, env);
-      return await runGuarded([name, ...argv.filter((option) => option !== NO_TELEMETRY)]);
+      const guarded = [name, ...argv.filter((option) => option !== NO_TELEMETRY)];
+      return await runGuarded(guarded, undefined, { makesAnswers: makesAnswers(name) });
     }
     command = await loadCommand(name);
     if (argv.includes('--help') || argv.includes('-h')) return print(commandHelp(command));

@@ -1,28 +1,38 @@
 import type { Service } from './service/define.ts';
 
-/**
- * All services, in the order of --help, by their word on the command line. The imports are literal, so that bundlers find
- * them; the names alone cost a guardian nothing.
- */
-const MODULES = {
-  sync: () => import('./sync/service.ts'),
-  hub: () => import('./hub/service.ts'),
-  decoder: () => import('./decoder/service.ts'),
-  indexer: () => import('./indexer/service.ts'),
-  explorer: () => import('./explorer/service.ts'),
-  utxo: () => import('./tracker/service.ts'),
-  encoder: () => import('./encoder/service.ts'),
-  miner: () => import('./miner/service.ts')
-} as const;
+/** Entry of a service: all that its guardian knows of it, since a definition would cost each guardian memory. */
+interface Entry {
+  /** Loads the definition. The import is literal, so that bundlers find it. */
+  readonly load: () => Promise<{ readonly service: unknown }>;
+  /** Its main thread mostly makes answers, which are garbage once they are sent. */
+  readonly makesAnswers?: true;
+}
+
+/** All services, in the order of --help, by their word on the command line. */
+const SERVICES: Readonly<Record<string, Entry>> = {
+  sync: { load: () => import('./sync/service.ts') },
+  hub: { load: () => import('./hub/service.ts'), makesAnswers: true },
+  decoder: { load: () => import('./decoder/service.ts') },
+  indexer: { load: () => import('./indexer/service.ts') },
+  explorer: { load: () => import('./explorer/service.ts'), makesAnswers: true },
+  utxo: { load: () => import('./tracker/service.ts') },
+  encoder: { load: () => import('./encoder/service.ts'), makesAnswers: true },
+  miner: { load: () => import('./miner/service.ts') }
+};
 
 /** The services' words on the command line. */
-export const SERVICE_COMMANDS: readonly string[] = Object.keys(MODULES);
+export const SERVICE_COMMANDS: readonly string[] = Object.keys(SERVICES);
+
+const entryOf = (command: string): Entry | undefined =>
+  Object.hasOwn(SERVICES, command) ? SERVICES[command] : undefined;
+
+/** Returns whether a service's main thread mostly makes answers; its definition is not loaded for that. */
+export const makesAnswers = (command: string): boolean => entryOf(command)?.makesAnswers === true;
 
 /** Loads a service's definition; undefined for a word that is none. */
 export async function loadService(command: string): Promise<Service | undefined> {
-  if (!Object.hasOwn(MODULES, command)) return undefined;
-  const { service } = await MODULES[command as keyof typeof MODULES]();
-  return service as unknown as Service; // its functions take the values of its own variables, which are loaded by name
+  const loaded = await entryOf(command)?.load();
+  return loaded?.service as Service | undefined; // its functions take the values of its own variables, which are loaded by name
 }
 
 /** Loads the definitions of all services. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readNumber } from '../../src/cli/options.ts';
 import { PlatformError } from '../../src/errors.ts';
 import { memoryVariables } from '../../src/process/guardian.ts';
+import { makesAnswers } from '../../src/services.ts';
 import { readArguments } from '../../test/support/arguments.ts';
 import { createDatabase } from '../../test/support/mariadb.ts';
 import { runProgram } from '../../test/support/program.ts';
@@ -92,7 +93,7 @@ async function measure(): Promise<Figure[]> {
   await createDecoder(source, { seed: 'ingress', blocks: FIRST_BLOCKS, rows: 10_000 });
   await addWeight(source);
   const pair = await startPair('decoder', source, {
-    ...memoryVariables('sync'),
+    ...memoryVariables(makesAnswers('sync')),
     NODE_OPTIONS: '--inspect-port=127.0.0.1:0',
     SYNC_API_KEY: '',
     HTTP_MAX_PER_IP: 100_000,

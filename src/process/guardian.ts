@@ -21,17 +21,20 @@ const DEFAULT_GRACE_MS = 10_000;
  * each thread would keep up to 64 MiB of such pieces, which no other thread may use.
  */
 const ALLOCATOR = { MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_ARENA_MAX: '2' } as const;
-/** Services whose main thread mostly makes answers, which are garbage once they are sent. */
-const ANSWERING: readonly string[] = ['hub', 'explorer', 'encoder'];
 /** Bounds V8's young generation to 24 MiB a thread; by default garbage of one stranger's questions lets it grow by 90 MiB. */
 const SMALL_YOUNG_GENERATION = '--max-semi-space-size=8';
 /** Time beyond the grace for ending unfinished work and closing files. */
 const STOP_MARGIN_MS = 10_000;
 
-/** Returns the variables that bound the memory of a service's process. @param env of the operator, who wins */
-export function memoryVariables(command: string | undefined, env: Environment = {}): Readonly<Record<string, string>> {
+/**
+ * Returns the variables that bound the memory of a service's process.
+ *
+ * @param makesAnswers whether its main thread mostly makes answers
+ * @param env of the operator, who wins
+ */
+export function memoryVariables(makesAnswers: boolean, env: Environment = {}): Readonly<Record<string, string>> {
   const missing = Object.entries(ALLOCATOR).filter(([name]) => env[name] === undefined);
-  if (command === undefined || !ANSWERING.includes(command)) return Object.fromEntries(missing);
+  if (!makesAnswers) return Object.fromEntries(missing);
   const options = `${SMALL_YOUNG_GENERATION} ${env['NODE_OPTIONS'] ?? ''}`.trimEnd();
   return { ...Object.fromEntries(missing), NODE_OPTIONS: options };
 }
@@ -55,7 +58,7 @@ function isFinal(code: number | null): code is number {
 export async function runGuarded(
   argv: readonly string[],
   log: Logger = createLogger('guardian'),
-  { marginMs = STOP_MARGIN_MS, firstPauseMs = FIRST_PAUSE_MS } = {}
+  { marginMs = STOP_MARGIN_MS, firstPauseMs = FIRST_PAUSE_MS, makesAnswers = false } = {}
 ): Promise<number> {
   const stop = new AbortController();
   let service: ChildProcess | undefined;
@@ -71,10 +74,10 @@ export async function runGuarded(
       service?.kill(signal);
     });
   }
-  const entries = sharedEntries();
+  const variables = { ...environment, ...memoryVariables(makesAnswers, environment), ...sharedEntries() };
   for (let deaths = 0; !stop.signal.aborted; ) {
     const startedAt = performance.now();
-    service = start(argv, entries);
+    service = start(argv, variables);
     service.on('message', (named: { graceMs?: number }) => (graceMs = named.graceMs ?? graceMs));
     const end = await ended(service);
     if (isFinal(end.code)) return end.code;
@@ -87,12 +90,12 @@ export async function runGuarded(
   return 0;
 }
 
-function start(argv: readonly string[], entries: Environment): ChildProcess {
+function start(argv: readonly string[], env: Environment): ChildProcess {
   const [command, ...first] = SELF;
   return spawn(command, [...first, ...argv, '--no-guardian'], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
     detached: true,
-    env: { ...environment, ...memoryVariables(argv[0], environment), ...entries }
+    env
   });
 }
 

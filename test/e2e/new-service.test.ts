@@ -81,7 +81,7 @@ before(() => {
   writeFileSync(join(root, 'src/clock/start.ts'), START);
   writeFileSync(join(root, 'actors/clock/actor.ts'), ACTOR);
   const list = join(root, 'src/services.ts');
-  const line = "  clock: () => import('./clock/service.ts'),\n  miner:";
+  const line = "  clock: { load: () => import('./clock/service.ts') },\n  miner:";
   writeFileSync(list, readFileSync(list, 'utf8').replace('  miner:', line));
 });
 

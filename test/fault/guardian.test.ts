@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { memoryVariables } from '../../src/process/guardian.ts';
+import { makesAnswers } from '../../src/services.ts';
 
 const SERVICE = fileURLToPath(new URL('../fixtures/guarded-service.ts', import.meta.url));
 
@@ -171,8 +172,9 @@ test('when the guardian is killed the service ends as by SIGTERM', async () => {
 
 test('a service that answers strangers has a small young generation, unless the operator says otherwise', () => {
   const [small, own] = ['--max-semi-space-size=8', '--max-semi-space-size=64'];
-  assert.equal(memoryVariables('explorer')['NODE_OPTIONS'], small);
-  assert.equal(memoryVariables('hub', { NODE_OPTIONS: own })['NODE_OPTIONS'], `${small} ${own}`);
-  assert.equal(memoryVariables('indexer')['NODE_OPTIONS'], undefined);
-  assert.equal(memoryVariables('indexer', { MALLOC_ARENA_MAX: '8' })['MALLOC_ARENA_MAX'], undefined);
+  const variablesOf = (command: string, env = {}) => memoryVariables(makesAnswers(command), env);
+  assert.equal(variablesOf('explorer')['NODE_OPTIONS'], small);
+  assert.equal(variablesOf('hub', { NODE_OPTIONS: own })['NODE_OPTIONS'], `${small} ${own}`);
+  assert.equal(variablesOf('indexer')['NODE_OPTIONS'], undefined);
+  assert.equal(variablesOf('indexer', { MALLOC_ARENA_MAX: '8' })['MALLOC_ARENA_MAX'], undefined);
 });

@@ -1,4 +1,5 @@
 import { memoryVariables } from '../../../src/process/guardian.ts';
+import { makesAnswers } from '../../../src/services.ts';
 import { createDatabase } from '../../../test/support/mariadb.ts';
 import { sql } from '../../../test/support/sql.ts';
 import type { Figure } from './figures.ts';
@@ -23,7 +24,7 @@ function post(content: unknown): string {
 /** What one stranger who asks a hub for as much as it gives costs another caller, and the hub's memory. */
 export async function measureAnswers(): Promise<Figure[]> {
   const database = await createDatabase('answers');
-  const hub = new Helper<HubAsk>('hub-process.ts', memoryVariables('hub'));
+  const hub = new Helper<HubAsk>('hub-process.ts', memoryVariables(makesAnswers('hub')));
   const port = await hub.ask<number>({ type: 'start', database, env: { HTTP_MAX_PER_IP: '1000' } });
   await sql(
     database,

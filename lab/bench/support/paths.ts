@@ -1,4 +1,5 @@
 import { memoryVariables } from '../../../src/process/guardian.ts';
+import { makesAnswers } from '../../../src/services.ts';
 import { startExplorer } from '../../../test/support/explorer-process.ts';
 import { createDatabase } from '../../../test/support/mariadb.ts';
 import { publishedPaths } from '../../../test/support/published-paths.ts';
@@ -38,7 +39,7 @@ export async function measurePaths(): Promise<Figure[]> {
   const { port, pid, url, stop } = await startExplorer(
     { indexer, decoder },
     {
-      ...memoryVariables('explorer'),
+      ...memoryVariables(makesAnswers('explorer')),
       HTTP_MAX_PER_IP: '1000',
       EXPLORER_RATE_LIMIT_RPM: '100000000',
       LOG_LEVEL: 'error'

@@ -7,6 +7,7 @@ import { environment } from './config/environment.ts';
 import type { Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
 import { logToTerminal } from './log.ts';
+import { boundGarbage } from './process/garbage.ts';
 import { endWithGuardian, runGuarded } from './process/guardian.ts';
 import { describeLicences, describeVersion } from './process/program.ts';
 import { makesAnswers, SERVICE_COMMANDS } from './services.ts';
@@ -40,6 +41,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     if (argv.includes('--check-config')) return await checkConfig(command, env);
     if (!isService) return await command.run(argv, env);
     endWithGuardian();
+    if (makesAnswers(name)) boundGarbage();
     const own = argv.filter((option) => option !== NO_GUARDIAN && option !== NO_TELEMETRY);
     return await command.run(own, env);
   } catch (caught) {

@@ -15,7 +15,7 @@ const SERVICES: Readonly<Record<string, Entry>> = {
   decoder: { load: () => import('./decoder/service.ts') },
   indexer: { load: () => import('./indexer/service.ts') },
   explorer: { load: () => import('./explorer/service.ts'), makesAnswers: true },
-  utxo: { load: () => import('./tracker/service.ts') },
+  utxo: { load: () => import('./tracker/service.ts'), makesAnswers: true },
   encoder: { load: () => import('./encoder/service.ts'), makesAnswers: true },
   miner: { load: () => import('./miner/service.ts') }
 };

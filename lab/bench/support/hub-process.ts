@@ -1,4 +1,5 @@
 import { silentLogger } from '../../../src/log.ts';
+import { boundGarbage } from '../../../src/process/garbage.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runHub } from '../../../test/support/hub/run-hub.ts';
 
@@ -9,7 +10,8 @@ export interface HubAsk {
   readonly env: Readonly<Record<string, string>>;
 }
 
-// A hub in a process of its own. It answers with its port.
+// A hub in a process of its own, with the memory of one that an operator starts. It answers with its port.
+boundGarbage();
 process.on('message', async ({ database, env }: HubAsk) => {
   const { port } = await runHub(env, { database, log: silentLogger });
   process.send?.(port);

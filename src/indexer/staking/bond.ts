@@ -62,19 +62,25 @@ function heldBy({ stakes, cooling }: BondPart): readonly Pick<Stake, 'source' | 
 export function cutBond({ pubkey, parts }: Bond, action: Action, ledger: Effects, gasTick: string): void {
   for (const part of parts) {
     const signer = ledger.get('signer', part.pubkey);
+    const [lost, lostCooling] = [new Set(part.stakes), new Set(part.cooling)]; // there may be tens of thousands
     ledger.set('signer', part.pubkey, {
       ...signer,
-      stakes: signer.stakes.map((stake) => (part.stakes.includes(stake) ? { ...stake, amount: 0n } : stake)),
-      cooling: signer.cooling.filter((one) => !part.cooling.includes(one))
+      stakes: signer.stakes.map((stake) => (lost.has(stake) ? { ...stake, amount: 0n } : stake)),
+      cooling: signer.cooling.filter((one) => !lostCooling.has(one))
     });
     for (const stake of part.stakes) {
       ledger.change('stakes', stake.index, { amount: '0' });
       recordCut(ledger, action, 'stakes', stake);
     }
+    for (const [until, ended] of Map.groupBy(part.cooling, (one) => String(one.until))) {
+      const gone = new Set(ended.map(({ index }) => index));
+      ledger.set(
+        'cooling',
+        until,
+        ledger.get('cooling', until).filter(({ index }) => !gone.has(index))
+      );
+    }
     for (const one of part.cooling) {
-      const ends = String(one.until);
-      const others = ledger.get('cooling', ends).filter(({ index }) => index !== one.index);
-      ledger.set('cooling', ends, others);
       ledger.change('unstakes', one.index, { amount: '0', status_id: SLASHED });
       recordCut(ledger, action, 'unstakes', one);
     }

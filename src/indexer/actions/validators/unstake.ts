@@ -62,7 +62,8 @@ function endStakes({ key, amount, open }: Unstaking, cooling: Cooling, { action,
   const { index, source, block } = action;
   const to = block.height + rules.stakeDelay;
   const signer = signerOf(key, ledger);
-  const ended = signer.stakes.map((stake) => (open.includes(stake) ? { ...stake, to } : stake));
+  const ending = new Set(open); // there may be tens of thousands
+  const ended = signer.stakes.map((stake) => (ending.has(stake) ? { ...stake, to } : stake));
   const left = sumOf(open) - amount!;
   const rest: Stake[] = left === 0n ? [] : [{ index, source, amount: left, from: to, to: null }];
   for (const stake of open) ledger.change('stakes', stake.index, { deactivation_block: to });

@@ -4,6 +4,7 @@ import type { HubPlace } from '../config/variables.ts';
 import type { Logger } from '../log.ts';
 import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
 import { Turns } from '../service/turns.ts';
+import { SparseLines } from '../sparse-lines.ts';
 import { pickSettings } from './settings.ts';
 import { buildTree } from './store/config-tree.ts';
 import type { HubDatabase } from './store/database.ts';
@@ -51,11 +52,13 @@ export function askChains(database: HubDatabase, log: Logger): ChainFacts {
     return main?.[1] ?? null;
   };
   const turns = new Turns({ atOnce: ASKS_AT_ONCE });
+  const lines = new SparseLines();
   const orNull = async <T>(what: string, address: string, ask: () => Promise<T | null>): Promise<T | null> => {
     try {
       return await turns.take({ address }, ask);
     } catch (caught) {
-      log.warn(`${what} is not verified: ${reasonOf(caught)}`);
+      const more = lines.take(reasonOf(caught));
+      if (more !== null) log.warn({ more }, `${what} is not verified: ${reasonOf(caught)}`);
       return null;
     }
   };

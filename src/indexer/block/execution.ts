@@ -197,7 +197,10 @@ export class BlockExecution {
   #noteDecisions({ changes }: Effects, action: number | undefined): void {
     for (const [edit, root] of changes.of('listRoot')) {
       const list = String(root);
-      const isChanging = changes.get('list', list)?.changes !== this.#view.find('list', list)?.changes;
+      const [former, edited] = [this.#view.find('list', list), changes.get('list', list)];
+      // An edit keeps all members below the height of LIMITS. Where none is left, it keeps nothing that tells of it.
+      const isEmptied = edited?.members.size === 0 && former?.members.size !== 0;
+      const isChanging = isEmptied || edited?.changes !== former?.changes;
       if (root !== null && Number(edit) !== root && isChanging) this.#changingEdits.push([Number(edit), root]);
     }
     for (const [key, offer] of changes.of('offer')) {

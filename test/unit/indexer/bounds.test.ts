@@ -128,6 +128,17 @@ test('an edit that changes nothing keeps no members, and a short block keeps tho
   assert.equal(countOf(paid, 'list_items'), 16, 'two lists, for which the bytes of the block pay');
 });
 
+test('below LIMITS an edit that leaves no member is noted, because it keeps none', () => {
+  const ledger = ledgerWith({}, NO_LIMITS);
+  block(ledger, 'A', 'LIST|0|2||B|C');
+  const list = ledger.lastAction;
+  const noted = ['2|C', '2|B', '2|B', '1|B'].map((edit) => {
+    const [way, item] = edit.split('|');
+    return block(ledger, 'A', `LIST|1|${way}|${list}||${item}`).editedLists.length;
+  });
+  assert.deepEqual(noted, [0, 1, 0, 0], 'the others keep their members, or change nothing');
+});
+
 test('parts of an action are units: one of very many ends where its block has no room, after 250 at least', () => {
   for (const [text, table] of [
     ['SEND|1|', 'sends'],

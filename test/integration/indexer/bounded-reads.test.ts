@@ -139,6 +139,37 @@ async function rowsRead({ database, store }: Awaited<ReturnType<typeof open>>): 
   }
 }
 
+test('long lists that one text names are read in parts, each by a statement of its own', async () => {
+  const { store, database, add } = await open();
+  await add(Array.from({ length: 3 }, () => ['A', 'LIST|0|2||A'] as const));
+  const members = 20_000;
+  await sql(
+    database,
+    `INSERT INTO index_addresses (id, address, block_index) SELECT seq, CONCAT('B', seq), 1 FROM seq_2_to_${members}`,
+    `INSERT INTO list_items SELECT l.action_index, i.id FROM lists l JOIN index_addresses i ON i.id > 1`
+  );
+  const connection = await connect(database);
+  const lengths: number[] = [];
+  const counted: Query = {
+    query: (async (...given: Parameters<Query['query']>) => {
+      const answer = await connection.query(...given);
+      if (Array.isArray(answer[0])) lengths.push(answer[0].length);
+      return answer;
+    }) as Query['query']
+  };
+  const view = new View({ isWhole: false });
+  const roots = Array.from({ length: 3 }, (_, at) => String(at + 1));
+  const load = factLoader([counted], view, { ids: store.tickers });
+  await load(roots.map((key) => ({ kind: 'list', key }) as const));
+  connection.destroy();
+  store.close();
+  assert.deepEqual(
+    roots.map((root) => view.get('list', root)!.members.size),
+    roots.map(() => members)
+  );
+  assert.ok(Math.max(...lengths) <= 50_000, `${Math.max(...lengths)} rows by one statement`);
+});
+
 test('rows that do not decide a fact are not read to load it, whoever adds how many', async () => {
   const ledger = await open();
   await ledger.add(FIRST);

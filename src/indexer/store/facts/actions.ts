@@ -1,14 +1,13 @@
 import { rows } from '../../../db/connection.ts';
 import { type ActionTable, tablesOf } from '../../actions/handlers.ts';
-import { REMOVE } from '../../actions/notes/list.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
-import { LIST_OF_TICKS, type List, type PastAction } from '../../state/facts.ts';
+import type { List, PastAction } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
-import { Members } from '../../state/members.ts';
-import { DECIDES, newestDeciding } from '../decisions.ts';
+import { newestDeciding } from '../decisions.ts';
 import { readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds, pairsOf } from './addresses.ts';
+import { readMembers } from './list-members.ts';
 import type { Loading, Query } from './loading.ts';
 
 interface Head {
@@ -35,43 +34,15 @@ export async function readLists(connection: Query, roots: readonly number[]): Pr
   );
   const lists = new Map<number, List>();
   for (const [type, own] of Map.groupBy(heads, (head) => Number(head.type))) {
-    const members = await readMembers(connection, type, own);
+    const members = await readMembers(
+      connection,
+      type,
+      own.map(({ root, kept }) => ({ root: Number(root), kept: Number(kept) }))
+    );
     for (const { root, source, owner } of own)
       lists.set(Number(root), { type, owner: owner ?? source, ...members(Number(root)) });
   }
   return lists;
-}
-
-/** Reads the members of lists of one type: those that were kept last, and what valid edits changed since. */
-async function readMembers(connection: Query, type: number, heads: readonly Head[]) {
-  const [table, column] = type === LIST_OF_TICKS ? ['index_tickers', 'tick'] : ['index_addresses', 'address'];
-  const asked = pairsOf(heads.map(({ root, kept }) => [Number(root), Number(kept)]));
-  const kept = await rows<{ root: number; item: string }>(
-    connection,
-    `WITH w (n, id) AS (${asked}) SELECT w.n AS root, i.${column} AS item FROM w
-     STRAIGHT_JOIN list_items l ON l.action_index = w.id STRAIGHT_JOIN ${table} i ON i.id = l.item_id`
-  );
-  const changed = await rows<{ root: number; item: string; edit: string }>(
-    connection,
-    `WITH w (n, id) AS (${asked}) SELECT w.n AS root, i.${column} AS item, l.edit FROM w
-     STRAIGHT_JOIN deciding_actions d ON d.kind = ${DECIDES.editedList} AND d.subject = w.n AND d.other = 0
-       AND d.action_index > w.id STRAIGHT_JOIN lists l ON l.action_index = d.action_index
-     STRAIGHT_JOIN list_edits e ON e.action_index = l.action_index STRAIGHT_JOIN ${table} i ON i.id = e.item_id
-     WHERE e.status_id = ${VALID_STATUS}
-     ORDER BY l.action_index`
-  );
-  const [keptOf, changesOf] = [kept, changed].map((found) => Map.groupBy(found, ({ root }) => Number(root)));
-  return (root: number): Pick<List, 'members' | 'changes'> => {
-    const items = new Set(keptOf!.get(root)?.map(({ item }) => item));
-    let changes = 0;
-    for (const { item, edit } of (changesOf!.get(root) ?? []) as typeof changed) {
-      if (items.has(item) !== (edit === REMOVE)) continue; // it changed nothing
-      if (edit === REMOVE) items.delete(item);
-      else items.add(item);
-      changes++;
-    }
-    return { members: new Members(items), changes };
-  };
 }
 
 /** Loads the newest valid SLEEP of each key. No other action of an address or a ticker is read. */

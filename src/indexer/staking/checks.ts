@@ -54,7 +54,11 @@ export function keysSeen<Leg>(read: (leg: Leg, step: Step) => readonly string[])
       const keys = read(leg, step);
       if (keys.length > FREE_KEYS && isSeenEnough('recipients', step)) return true;
       ledger.request(keys.map((key) => ({ kind: 'signer', key })));
-      for (const key of keys) lookAt(Math.max(1, ledger.get('signer', key).stakes.length), step);
+      // Added up first: at the end of a share single looks would count by the order of the keys, which nobody agrees on.
+      lookAt(
+        keys.reduce((sum, key) => sum + Math.max(1, ledger.get('signer', key).stakes.length), 0),
+        step
+      );
       return false;
     }
   ];

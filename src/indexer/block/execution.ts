@@ -23,7 +23,6 @@ import { Effects, type Left } from '../state/effects.ts';
 import { FactKeys } from '../state/fact-keys.ts';
 import { Missing } from '../state/facts.ts';
 import { addSums, MOVEMENTS, type MovedSums } from '../state/movements.ts';
-import { OPEN_POLLS } from '../state/poll.ts';
 import type { Refusal, RowChange, TableRow } from '../state/rows.ts';
 import { Scouting } from '../state/scouting.ts';
 import type { View } from '../state/view.ts';
@@ -91,6 +90,8 @@ export class BlockExecution {
   readonly #sums: MovedSums = new Map();
   readonly #changingEdits: (readonly [edit: number, root: number])[] = [];
   readonly #rests = new Map<string, TradeRest>();
+  /** Polls of the block's ballots. */
+  readonly #voted = new Set<number>();
   /** Newest edit of each list that the block edited, by the root of the list. */
   readonly #editedLists = new Map<number, number>();
   /**
@@ -183,6 +184,8 @@ export class BlockExecution {
     this.#noteDecisions(effects, actions[0]?.action_index);
     this.#view.commit(effects.changes);
     for (const [edit, root] of effects.changes.of('listRoot')) this.#noteList(Number(edit), root);
+    for (const [, poll] of effects.changes.of('poll'))
+      if (poll?.lastBallot === this.#block.height) this.#voted.add(poll.index);
     this.#changed.add(effects.changes);
     for (const address of effects.newAddresses) this.#newAddresses.add(address);
     append(this.#rows, effects.rows);
@@ -224,12 +227,7 @@ export class BlockExecution {
    * some may lack further facts that they did not reach. What is not tried in time is left to its own attempts.
    */
   scout(lacking: FactKeys): void {
-    lacking.addAll(
-      this.#view.missing([
-        { kind: 'cooling', key: String(this.#block.height) },
-        { kind: 'openPolls', key: OPEN_POLLS }
-      ])
-    );
+    lacking.addAll(this.#view.missing([{ kind: 'cooling', key: String(this.#block.height) }]));
     let [used, parts, found] = [0, 0, 0];
     const until = performance.now() + SCOUTING_MS;
     const isOver = (count: number) => count >= MOST_LACKING || performance.now() >= until;
@@ -338,7 +336,11 @@ export class BlockExecution {
   #due(effects: Effects): SystemAction[] {
     const { height } = this.#block;
     const units = { all: this.#limits.blockUnits, left: this.#shares.units };
-    return [...dueActions(effects, this.#time, units), ...duePolls(effects, height), ...dueReleases(effects, height)];
+    return [
+      ...dueActions(effects, this.#time, units),
+      ...duePolls(effects, height, this.#voted),
+      ...dueReleases(effects, height)
+    ];
   }
 
   #open(transaction: ChainTransaction, effects: Effects): Unit[] {

@@ -2,22 +2,26 @@ import { formatAmount } from '../../consensus/amount.ts';
 import { type Step, type SystemAction, VALID } from '../rules/action-definition.ts';
 import { isSeenEnough } from '../rules/checks.ts';
 import type { Effects } from '../state/effects.ts';
-import { OPEN_POLLS, type Poll } from '../state/poll.ts';
+import type { Poll } from '../state/poll.ts';
 import { countVotes, type Tally } from './tally.ts';
 
+/** Fewest options of a poll. A tally looks at each. */
+const FEWEST_OPTIONS = 2;
+
 /**
- * Returns the polls that close with a block: those that end, and those that ballots of the block may have decided. Those
- * that should have ended before come first, then the oldest.
+ * Returns the polls that close with a block: those that end, as many as it may look at, and those that its ballots may
+ * have decided. Those that should have ended before come first, then the oldest.
+ *
+ * @param voted indexes of the polls of its ballots
  */
-export function duePolls(ledger: Effects, height: number): SystemAction[] {
-  const open = ledger.get('openPolls', OPEN_POLLS);
-  ledger.request(open.map((index) => ({ kind: 'poll', key: String(index) })));
-  const due = open
-    .map((index) => ledger.get('poll', String(index))!)
-    .filter(({ endBlock, threshold, lastBallot }) => {
-      return endBlock <= height || (threshold !== null && lastBallot === height);
-    })
-    .sort((a, b) => Math.min(a.endBlock, height) - Math.min(b.endBlock, height) || a.index - b.index);
+export function duePolls(ledger: Effects, height: number, voted: Iterable<number>): SystemAction[] {
+  const most = Math.max(0, Math.floor(ledger.left.looks.ballots / FEWEST_OPTIONS)) + 1;
+  const early = ledger
+    .polls(voted)
+    .filter(({ endBlock, threshold, isOpen }) => isOpen && endBlock > height && threshold !== null);
+  const due = [...ledger.pollsEnded(height, most), ...early].sort(
+    (a, b) => Math.min(a.endBlock, height) - Math.min(b.endBlock, height) || a.index - b.index
+  );
   const first = (['ballots', 'earlyBallots'] as const).map((looked) =>
     due.find((one) => lookOf(one, height) === looked)
   );
@@ -77,8 +81,6 @@ function writeOutcome(poll: Poll, tally: Tally, step: Step): void {
   });
   if (poll.deposit > 0n) releaseDeposit(poll, isFinal, step);
   ledger.set('poll', String(poll.index), { ...poll, isOpen: false });
-  const others = ledger.get('openPolls', OPEN_POLLS).filter((index) => index !== poll.index);
-  ledger.set('openPolls', OPEN_POLLS, others);
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Holding } from './holding.ts';
 import { pairKey, sleeperKey, tickKey } from './keys.ts';
 import { isLive, type Offer, type OfferKind } from './offer.ts';
 import type { Entry } from './offer-book.ts';
+import type { Poll } from './poll.ts';
 import type { Token } from './token.ts';
 import type { View } from './view.ts';
 
@@ -215,6 +216,18 @@ export class ActionState implements Reader {
    */
   offersEnding<K extends OfferKind>(kind: K, time: number, most: number): OfferOf<K>[] {
     return this.#all(kind, this.view.book.ending(kind, time).take(most));
+  }
+
+  /** Returns the open polls that close at the end of a block, or should have before. @param most limit of their number */
+  pollsEnded(height: number, most: number): Poll[] {
+    return this.polls(this.view.polls.ended(height).take(most));
+  }
+
+  /** Returns polls by their indexes. */
+  polls(indexes: Iterable<number>): Poll[] {
+    const keys = [...indexes].map(String);
+    this.request(keys.map((key) => ({ kind: 'poll', key }) as const));
+    return keys.map((key) => this.get('poll', key)!);
   }
 
   /** Returns the cancelled dispensers whose last hour is over. @param most limit of their number */

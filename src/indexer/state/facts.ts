@@ -107,8 +107,6 @@ export interface Facts {
   keys: readonly string[];
   /** Valid poll, by the index of its action. */
   poll: Poll | null;
-  /** Indexes of the open polls, by `OPEN_POLLS`. */
-  openPolls: readonly number[];
   /** Newest valid ballot of a voter, by `ballotKey`. */
   ballot: Ballot | null;
   /** Addresses that voted in a poll, by the index of the poll. */
@@ -170,7 +168,6 @@ export const ABSENT: Readonly<Facts> = {
   keysOf: [],
   keys: [],
   poll: null,
-  openPolls: [],
   ballot: null,
   voters: new Set(),
   voteDelegate: null,

@@ -48,9 +48,6 @@ export interface Choice {
 /** Choices of a voter. */
 export type Ballot = readonly Choice[];
 
-/** The only key of the fact that lists the open polls. */
-export const OPEN_POLLS = 'all';
-
 /** Most options of a poll. */
 export const MOST_OPTIONS = 32;
 const MOST_SHARE = 1_000_000;

@@ -3,6 +3,7 @@ import { ABSENT, type FactKey, type Facts, type Kind, Missing, type Reader } fro
 import { pairKey, splitPair } from './keys.ts';
 import { type Offer, respelled, type Spelling } from './offer.ts';
 import { OfferBook } from './offer-book.ts';
+import { PollBook } from './poll-book.ts';
 import type { Token } from './token.ts';
 import { type SetKind, Unwritten } from './unwritten.ts';
 
@@ -26,6 +27,8 @@ export class View implements Reader {
   #old = new FactTable();
   /** Live offers: those of the whole database, or those that were loaded. */
   readonly book = new OfferBook();
+  /** Open polls of the whole database. They are put here together with all live offers. */
+  readonly polls = new PollBook();
   /** Whether the book has all live offers of the database. Otherwise `liveOffers` and `awaitedMatches` bring some. */
   hasAllOffers = false;
   readonly #isWhole: boolean;
@@ -133,6 +136,7 @@ export class View implements Reader {
     for (const [key, amount] of changes.of('balance')) this.#balanceChanged(key, amount);
     for (const kind of changes.kinds) this.#putAll(kind, changes);
     for (const [, offer] of changes.of('offer')) if (offer) this.book.put(offer);
+    for (const [, poll] of changes.of('poll')) if (poll) this.polls.put(poll);
     for (const set of ['voters', 'delegators'] as const)
       for (const [pair, value] of changes.of(DECIDED_BY[set])) this.#put(set, ...splitPair(pair), value !== null);
   }

@@ -13,7 +13,7 @@ import type { RowChange, TableRow } from '../state/rows.ts';
 import type { Token } from '../state/token.ts';
 import { type Changed, View } from '../state/view.ts';
 import { factLoader } from './facts/loader.ts';
-import { loadAllOffers, readTimes } from './facts/offers.ts';
+import { loadBooks, readTimes } from './facts/offers.ts';
 import { RowIds } from './row-ids.ts';
 import type { BalanceIds, BalanceRow, EndedBalance } from './row-writer.ts';
 import { checkChanges } from './sanity.ts';
@@ -119,7 +119,7 @@ export class Preparer {
     const load = factLoader(readers, view, { ids: this.#tickers });
     await load(view.missing(COUNTERS));
     const below = this.#below ?? (await readBelow(reader, blocks[0]!.height));
-    if (!view.hasAllOffers) await loadAllOffers(reader, view);
+    if (!view.hasAllOffers) await loadBooks(reader, view);
     const executed = await executeBlocks({ view, rules: this.#rules, load, progress: this.#progress }, blocks, below);
     const times = [...below.times, ...executed.map(({ block }) => block.time)].slice(-MEDIAN_BLOCKS);
     this.#below = { hashes: executed.at(-1)!.hashes, times };

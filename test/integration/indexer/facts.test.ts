@@ -7,10 +7,10 @@ import { connect } from '../../../src/db/connection.ts';
 import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
 import { type FactKey, type Kind, type List, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
 import { tickBeginning } from '../../../src/indexer/state/keys.ts';
-import { OPEN_POLLS } from '../../../src/indexer/state/poll.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import type { Query } from '../../../src/indexer/store/facts/loading.ts';
+import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -35,7 +35,9 @@ async function filled() {
     'DISPENSER|0|BTC|TOKA1|1|||BTC||1',
     ...['', '0', ''].map(
       (list) => `BATCH|0|${`DISPENSER|2|${run.actions + issues.length + 2}|||0|${list};`.repeat(100)}`
-    )
+    ),
+    'ISSUE|0|TOKA1.POLL|0|0|0||5',
+    'VOTE|0|TOKA1.POLL|9000|yes,no'
   ];
   const more = texts.map((data, at) => {
     const transactions = [
@@ -86,7 +88,7 @@ function keysOf(memory: MemoryLedger): Readonly<Record<Kind, readonly string[]>>
     served: addresses.flatMap((source) => more.slice(0, 60).map((address) => `${source}|${address}`)),
     spent: indexes.map((index) => `x|${index}`),
     signer: [0, 1].flatMap((season) => ['A', 'B', 'C', 'D', 'E', 'a'].map((letter) => signerOf(letter, season).pubkey)),
-    ...{ keys: [ALL_KEYS], openPolls: [OPEN_POLLS], rounds: [RECENT_ROUNDS] },
+    ...{ keys: [ALL_KEYS], rounds: [RECENT_ROUNDS] },
     ...{ poll: indexes, voters: indexes, pricedRound: indexes, cooling: indexes },
     ballot: indexes.map((index) => `${index}|A1`),
     counter: ['address', 'ticker', 'action', 'transaction']
@@ -152,6 +154,16 @@ test('facts of many keys are read by as many statements as those of few, and are
   assert.deepEqual(dispenser, memory.view.get('offer', edited));
   assert.ok(dispenser?.kind === 'dispenser' && dispenser.lists.length === 4, `${dispenser?.kind}`);
   assert.ok(statements <= 10, `${statements} statements for a dispenser with 300 edits`);
+  const restarted = new View({ isWhole: false });
+  await loadBooks(connection, restarted);
+  const inBooks = ({ book, polls }: View) => [
+    ...(['order', 'swap', 'dispenser', 'coinpay'] as const).map((kind) => [...book.ofKind(kind)].sort()),
+    [...polls.ended(Number.POSITIVE_INFINITY)]
+  ];
+  assert.deepEqual(inBooks(restarted), inBooks(memory.view));
+  const filledBooks = inBooks(restarted).filter(({ length }) => length > 0);
+  assert.ok(filledBooks.length >= 3, JSON.stringify(inBooks(restarted)));
+  assert.equal(restarted.size, 0, 'no offer itself stays in memory');
   await connection.end();
   store.close();
 });

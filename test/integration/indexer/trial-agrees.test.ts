@@ -15,7 +15,7 @@ import { feeOf } from '../../../src/indexer/profile/gas.ts';
 import { isRefusal, VALID } from '../../../src/indexer/rules/action-definition.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
-import { loadAllOffers } from '../../../src/indexer/store/facts/offers.ts';
+import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
 import { type Trial, tryAction } from '../../../src/indexer/trial/trial.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -50,7 +50,7 @@ async function blockOf(
   { connection, tickers }: { readonly connection: Connection; readonly tickers: ReadonlyMap<string, number> }
 ): Promise<ExecutedBlock> {
   const view = new View({ isWhole: false });
-  await loadAllOffers(connection, view);
+  await loadBooks(connection, view);
   const address = GAS_RULES.fees.destination!;
   const outputs = feeSats === null ? [] : [{ vout: 0, address, amount: BigInt(feeSats) * SATOSHI }];
   const transactions = [{ hash: 'f'.repeat(64), source, fee: null, data, outputs }];

@@ -33,21 +33,23 @@ function blockOf(ledger: MemoryLedger, texts: readonly (string | readonly [sourc
 }
 
 /**
- * Runs a block by a view that has nothing but the book of live offers in memory. @param loaded gets the number of
- * loaded facts of each kind @param isRestart whether the offers are in memory as well @returns how often facts were
- * loaded
+ * Runs a block by a view that has nothing but the books of live offers and open polls in memory. @param loaded gets the
+ * number of loaded facts of each kind @param areLoaded whether the offers are in memory as well @returns how often facts
+ * were loaded
  */
 async function loadsOf(
   ledger: MemoryLedger,
   block: ReturnType<typeof blockOf>,
   loaded = new Map<Kind, number>(),
   rules: Rules = RULES,
-  isRestart = false
+  areLoaded = false
 ): Promise<number> {
   const view = new View({ isWhole: false });
   for (const offer of ledger.offers)
-    if (isRestart) view.loadOffer(String(offer.index), offer);
+    if (areLoaded) view.loadOffer(String(offer.index), offer);
     else view.book.put(offer);
+  for (const index of ledger.view.polls.ended(Number.POSITIVE_INFINITY))
+    view.polls.put(ledger.view.get('poll', String(index))!);
   view.hasAllOffers = true;
   let loads = 0;
   const load = async (keys: readonly FactKey[]) => {
@@ -197,19 +199,32 @@ const PASSED_OVER = {
 };
 
 for (const [name, { before, text, rules }] of Object.entries(PASSED_OVER))
-  for (const isRestart of [false, true])
-    test(`${name} ${isRestart ? 'after a restart' : 'not in memory'}: the facts are asked for once, in few loads`, async () => {
+  for (const areLoaded of [false, true])
+    test(`${name} ${areLoaded ? 'in memory' : 'not in memory'}: the facts are asked for once, in few loads`, async () => {
       const [loads, facts]: [number[], number[]] = [[], []];
       for (const count of [500, 4_000]) {
         const ledger = new MemoryLedger(100, rules);
         for (const texts of before(count)) ledger.run(blockOf(ledger, texts));
         const loaded = new Map<Kind, number>();
-        loads.push(await loadsOf(ledger, blockOf(ledger, text), loaded, rules, isRestart));
+        loads.push(await loadsOf(ledger, blockOf(ledger, text), loaded, rules, areLoaded));
         facts.push(loaded.values().reduce((sum, each) => sum + each) / count);
       }
       assert.ok(loads[1]! <= loads[0]! + 5 && loads[1]! <= 20, `${loads.join(', then ')} loads`);
       assert.ok(Math.max(...facts) < 1.5, `${facts.join(', then ')} facts for each`);
     });
+
+test('a block reads the open polls that it may close, however many there are', async () => {
+  const ledger = new MemoryLedger(100, RULES);
+  const polls = (count: number, end: number) => batches(repeat(count, () => `VOTE|0|TOKA|${end}|yes,no`));
+  ledger.run(blockOf(ledger, ['ISSUE|0|TOKA|0|0|0||1000', ...polls(300, 9_000), ...polls(50, 103)]));
+  const read = async (texts: readonly string[]) => {
+    const loaded = new Map<Kind, number>();
+    await loadsOf(ledger, blockOf(ledger, texts), loaded);
+    return loaded.get('poll') ?? 0;
+  };
+  assert.deepEqual([await read([]), await read(['VOTE|1|3|0']), await read([])], [0, 1, 50]);
+  assert.equal([...ledger.view.polls.ended(9_000)].length, 300);
+});
 
 test('a try collects a fact once, and ends with the number of facts that it may collect', (context) => {
   context.mock.method(performance, 'now', () => 0); // its time would end it on a busy machine

@@ -2,7 +2,7 @@ import { formatAmount, parseTokenAmount } from '../../../consensus/amount.ts';
 import { readGas } from '../../fees/gas-places.ts';
 import { defineAction, type Step } from '../../rules/action-definition.ts';
 import { lengthOf, orNull, readAmount, readIndex, sourceSleeps, tickColumn, tickUnknown } from '../../rules/checks.ts';
-import { MOST_OPTIONS, OPEN_POLLS, type Poll, TALLY_MODES, WEIGHT_MODES, WHOLE_SUPPLY } from '../../state/poll.ts';
+import { MOST_OPTIONS, type Poll, TALLY_MODES, WEIGHT_MODES, WHOLE_SUPPLY } from '../../state/poll.ts';
 import type { Token } from '../../state/token.ts';
 
 /** Poll as its text has it; null for badly formed fields. */
@@ -161,6 +161,5 @@ export const POLL = defineAction<Asked>({
       minBalance: asked.minBalance!,
       threshold: asked.threshold! || null
     });
-    ledger.set('openPolls', OPEN_POLLS, [...ledger.get('openPolls', OPEN_POLLS), index]);
   }
 });

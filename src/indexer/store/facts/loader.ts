@@ -9,7 +9,7 @@ import { addressIds, addressNames, loadFirstSellers, loadPreferences, loadServed
 import { readGates } from './gates.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
 import { loadAwaitedMatches, loadLiveOffers, readOffers } from './offers.ts';
-import { loadBallots, loadDelegators, loadVoteDelegates, readOpenPolls, readPolls, readVoters } from './polls.ts';
+import { loadBallots, loadDelegators, loadVoteDelegates, readPolls, readVoters } from './polls.ts';
 import {
   readCooling,
   readKeys,
@@ -146,9 +146,6 @@ const LOADERS: Readonly<Record<Stored, Loader>> = {
   poll: async (keys, { connection, view }) => {
     const found = await readPolls(connection, keys.map(Number));
     for (const key of keys) view.load('poll', key, found.get(Number(key)));
-  },
-  openPolls: async (keys, { connection, view }) => {
-    for (const key of keys) view.load('openPolls', key, await readOpenPolls(connection));
   },
   ballot: loadBallots,
   voters: async (keys, { connection, view }) => {

@@ -18,11 +18,12 @@ import { readDecimalOr0 as amountOf, readWholeOrNull as numberOf, readWhole } fr
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading, Query } from './loading.ts';
+import { readOpenPolls } from './polls.ts';
 
 type Row = Record<string, string | number | null>;
 
 const PER_STATEMENT = 500;
-/** Actions whose offers one statement looks for. */
+/** Actions whose offers or polls one statement looks for. */
 const ACTIONS_PER_STATEMENT = 500_000;
 /** Blocks whose times one statement reads. */
 const TIMES_PER_STATEMENT = 5_000;
@@ -39,14 +40,21 @@ export async function readTimes(connection: Query, height: number): Promise<numb
   return found.map(({ time }) => readWhole(time));
 }
 
-/** Puts every live offer of a database into a view. The actions of all time are read in parts. */
-export async function loadAllOffers(connection: Query, view: View): Promise<void> {
+/**
+ * Puts every live offer and every open poll of a database into the books of a view. The actions of all time are read in
+ * parts. The offers themselves are left to the actions that need them: there may be more than fit into memory.
+ */
+export async function loadBooks(connection: Query, view: View): Promise<void> {
   const [last] = await rows<{ action: number | null }>(connection, 'SELECT MAX(action_index) AS action FROM actions');
-  for (let from = 0; from <= Number(last?.action ?? 0); from += ACTIONS_PER_STATEMENT)
+  for (let from = 0; from <= Number(last?.action ?? 0); from += ACTIONS_PER_STATEMENT) {
+    const to = from + ACTIONS_PER_STATEMENT - 1;
     for (const kind of KINDS) {
-      const where = `s.action_index BETWEEN ${from} AND ${from + ACTIONS_PER_STATEMENT - 1}`;
-      await loadLive(kind, { from: `${kind}_statuses s`, where }, { connection, view });
+      const where = `s.action_index BETWEEN ${from} AND ${to}`;
+      for await (const offers of readLive(kind, { from: `${kind}_statuses s`, where }, connection))
+        for (const offer of offers) view.book.put(offer);
     }
+    for (const poll of await readOpenPolls(connection, from, to)) view.polls.put(poll);
+  }
   view.hasAllOffers = true;
 }
 
@@ -56,7 +64,8 @@ export async function loadLiveOffers(addresses: readonly string[], loading: Load
   for (const kind of ids.length === 0 ? [] : KINDS_OF_ADDRESSES) {
     const from = `actions x STRAIGHT_JOIN ${kind}_statuses s ON s.${kind}_action_index = x.action_index`;
     const where = `x.action_id = (SELECT id FROM index_actions WHERE action = '${kind}') AND x.source_id IN (?)`;
-    await loadLive(kind, { from, where, ids }, loading);
+    for await (const offers of readLive(kind, { from, where, ids }, loading.connection))
+      loading.view.loadOtherOffers(offers);
   }
   for (const address of addresses) loading.view.load('liveOffers', address, true);
 }
@@ -64,18 +73,22 @@ export async function loadLiveOffers(addresses: readonly string[], loading: Load
 /** Puts the matches of orders that wait for payments into a view that does not have those of all. */
 export async function loadAwaitedMatches(orders: readonly string[], loading: Loading): Promise<void> {
   for (const side of ['give', 'get']) {
-    const from = 'order_matches m STRAIGHT_JOIN coinpay_statuses s ON s.coinpay_action_index = m.action_index';
-    await loadLive('coinpay', { from, where: `m.${side}_action_index IN (?)`, ids: orders.map(Number) }, loading);
+    const of = {
+      from: 'order_matches m STRAIGHT_JOIN coinpay_statuses s ON s.coinpay_action_index = m.action_index',
+      where: `m.${side}_action_index IN (?)`,
+      ids: orders.map(Number)
+    };
+    for await (const offers of readLive('coinpay', of, loading.connection)) loading.view.loadOtherOffers(offers);
   }
   for (const order of orders) loading.view.load('awaitedMatches', order, true);
 }
 
-/** Puts live offers of a kind into a view. @param of names those that are meant, with `s` as the rows of statuses */
-async function loadLive(
+/** Yields live offers of a kind in parts. @param of names those that are meant, with `s` as the rows of statuses */
+async function* readLive(
   kind: OfferKind,
   of: { readonly from: string; readonly where: string; readonly ids?: readonly number[] },
-  { connection, view }: Pick<Loading, 'connection' | 'view'>
-): Promise<void> {
+  connection: Query
+): AsyncGenerator<Iterable<Offer>> {
   const found = await rows<{ offer: number }>(
     connection,
     `SELECT s.${kind}_action_index AS offer FROM ${of.from} JOIN index_statuses i ON i.id = s.status_id
@@ -85,7 +98,7 @@ async function loadLive(
   );
   for (let at = 0; at < found.length; at += PER_STATEMENT) {
     const indexes = found.slice(at, at + PER_STATEMENT).map(({ offer }) => Number(offer));
-    view.loadOtherOffers((await readOffers(connection, indexes)).values());
+    yield (await readOffers(connection, indexes)).values();
   }
 }
 

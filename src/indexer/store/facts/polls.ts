@@ -44,13 +44,15 @@ function pollOf(row: Readonly<Record<string, string | number | null>>): Poll {
   };
 }
 
-/** Reads the indexes of the polls that are open. */
-export async function readOpenPolls(connection: Query): Promise<number[]> {
-  const found = await rows<{ action_index: number }>(
+/** Reads which polls of some actions are open, the oldest first. @param from first action @param to last action */
+export async function readOpenPolls(connection: Query, from: number, to: number) {
+  const found = await rows<{ index: number; end: number }>(
     connection,
-    `SELECT action_index FROM polls WHERE poll_status = 'open' AND status_id = ${VALID_STATUS} ORDER BY action_index`
+    `SELECT action_index AS \`index\`, end_block AS end FROM polls FORCE INDEX (action_index)
+     WHERE action_index BETWEEN ? AND ? AND poll_status = 'open' AND status_id = ${VALID_STATUS} ORDER BY action_index`,
+    [from, to]
   );
-  return found.map(({ action_index: index }) => Number(index));
+  return found.map(({ index, end }) => ({ index: Number(index), endBlock: readWhole(end), isOpen: true }));
 }
 
 /** Loads newest ballots, by `ballotKey`. No other ballot is read. */

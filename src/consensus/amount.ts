@@ -1,3 +1,5 @@
+import { PlatformError } from '../errors.ts';
+
 const DECIMALS = 18;
 const UNIT = 10n ** BigInt(DECIMALS);
 
@@ -6,6 +8,13 @@ export function parseAmount(text: string): bigint | null {
   const match = /^(\d{1,40})(?:\.(\d{1,18}))?$/.exec(text);
   if (!match) return null;
   return BigInt(match[1]!) * UNIT + BigInt((match[2] ?? '').padEnd(DECIMALS, '0'));
+}
+
+/** Reads a decimal that was checked when it was written. @throws {PlatformError} INTERNAL for any other text */
+export function knownAmount(text: string): bigint {
+  const amount = parseAmount(text);
+  if (amount === null) throw new PlatformError('INTERNAL', { reason: `${text.slice(0, 80)} is no amount` });
+  return amount;
 }
 
 /**

@@ -53,7 +53,9 @@ export function readDispenser(action: string, coins: readonly string[], versions
       const found = readOpening(nameFields(fields, DISPENSER_FORMATS[0], rest), coins, versions);
       opened.push(...found.map((dispenser) => ({ ...dispenser, ...inBatch })));
     }
-    if (format === 2) extensions.push(readIndex(nameFields(fields, DISPENSER_FORMATS[2], rest).get('EXPIRATION')) ?? 0);
+    const expiration =
+      format === 2 ? readIndex(nameFields(fields, DISPENSER_FORMATS[2], rest).get('EXPIRATION')) : null;
+    if (expiration !== null) extensions.push(expiration);
   }
   return opened.length + extensions.length === 0 ? NO_DISPENSERS : { opened, extendedTo: latest(extensions) };
 }

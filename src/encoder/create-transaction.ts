@@ -234,12 +234,15 @@ function findLocked(
   const { keyHash, publicKey } = order.sender;
   if (encoding === 'TAPROOT' ? !publicKey : !keyHash) return undefined;
   const used = new Set<number>();
-  const locked = orderLocks({ ...order, encoding }).map((lock) => {
+  const locked: Funding['locked'][number][] = [];
+  for (const lock of orderLocks({ ...order, encoding })) {
     const vout = outputs.findIndex(({ script }, at) => !used.has(at) && lock.script.equals(script));
+    const output = outputs[vout];
+    if (output === undefined) return undefined;
     used.add(vout);
-    return { vout, amount: outputs[vout]?.amount ?? 0n, lock };
-  });
-  return used.has(-1) ? undefined : locked;
+    locked.push({ vout, amount: output.amount, lock });
+  }
+  return locked;
 }
 
 /** Reads everything that does not depend on coins. @throws {PlatformError} REQUEST_INVALID */

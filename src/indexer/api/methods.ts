@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { ChainNetwork } from '../../coin/chains.ts';
 import type { Profile } from '../../coin/profile.ts';
-import { parseAmount } from '../../consensus/amount.ts';
+import { knownAmount } from '../../consensus/amount.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { CAPABILITIES } from '../staking/validators.ts';
 import { type BlockHashesRow, BlockHashesSchema } from './block-hashes.ts';
@@ -111,8 +111,8 @@ export function indexerMethods(deps: IndexerMethodDeps): Readonly<Record<string,
       write: false,
       run: async ({ capability, block_index: height = null, min_stake = CAPABILITIES[capability] }) => {
         const { block_index, signers } = await findStakes({ pubkey: null, height });
-        const least = parseAmount(min_stake)!;
-        const validators = signers.filter(({ stake }) => parseAmount(stake)! >= least);
+        const least = knownAmount(min_stake);
+        const validators = signers.filter(({ stake }) => knownAmount(stake) >= least);
         return { capability, block_index, min_stake, validators };
       }
     })

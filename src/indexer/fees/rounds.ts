@@ -1,5 +1,5 @@
 import { PRICE_SETTLEMENT_S } from '../../coin/foreign-prices.ts';
-import { parseAmount } from '../../consensus/amount.ts';
+import { knownAmount } from '../../consensus/amount.ts';
 import type { Action } from '../state/action.ts';
 import type { Effects } from '../state/effects.ts';
 import { type PriceRound, RECENT_ROUNDS } from '../state/facts.ts';
@@ -50,7 +50,8 @@ function risingPrices(rounds: readonly PriceRound[], pair: string, since: number
   const prices: bigint[] = [];
   for (const { timestamp, pairs } of rounds) {
     const text = timestamp < since ? undefined : pairs.find((one) => one.pair === pair)?.price;
-    const price = text === undefined ? 0n : (parseAmount(text) ?? 0n);
+    if (text === undefined) continue;
+    const price = knownAmount(text);
     if (price > (prices.at(-1) ?? 0n)) prices.push(price);
   }
   return prices;

@@ -86,7 +86,10 @@ export const expirationFormat: Check<OfferFields> = [
 ];
 
 const listChecks = (name: 'ALLOW_LIST' | 'BLOCK_LIST', textOf: (leg: OfferFields) => string): Check<OfferFields>[] => {
-  const find = (leg: OfferFields, { ledger }: Step) => ledger.list(readIndex(textOf(leg)) ?? 0);
+  const find = (leg: OfferFields, { ledger }: Step) => {
+    const index = readIndex(textOf(leg));
+    return index === null ? null : ledger.list(index);
+  };
   const isNamed = (leg: OfferFields) => textOf(leg) !== '' && textOf(leg) !== '0';
   return [
     [`${name} (unknown)`, (leg, step) => isNamed(leg) && find(leg, step) === null],

@@ -53,7 +53,7 @@ export const isOwnership = ({ ownership }: Pick<SideFields, 'ownership'>): boole
 export function sideOf(fields: SideFields): Side {
   return {
     tick: fields.token?.tick ?? null,
-    amount: isOwnership(fields) ? ONE : (fields.amount ?? 0n),
+    amount: isOwnership(fields) ? ONE : fields.amount!,
     isOwnership: isOwnership(fields)
   };
 }

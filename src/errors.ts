@@ -338,6 +338,12 @@ export const ERRORS = {
     policy: 'restart',
     hint: 'compare the table that the message names with the one of a new database; it is tried again by itself'
   },
+  /** MariaDB answers, and ends a statement at its limit. The same one may take as long again, for ever. */
+  STATEMENT_TOO_SLOW: {
+    status: 503,
+    policy: 'restart',
+    hint: 'raise DB_QUERY_TIMEOUT; SHOW FULL PROCESSLIST tells who holds a lock; if nobody does, report the statement'
+  },
   /** The coins of an address do not pay for a transaction. */
   COINS_INSUFFICIENT: {
     status: 409,

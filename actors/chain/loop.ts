@@ -5,7 +5,7 @@ import type { ChainReport } from '../../src/chain/report.ts';
 import type { BlockStore, ChainWork } from '../../src/chain/work.ts';
 import { type ErrorCode, PlatformError } from '../../src/errors.ts';
 import type { Logger } from '../../src/log.ts';
-import { type Alarm, alarmOf } from '../../src/wire/state/alarm.ts';
+import { type Alarm, alarmOf, isOfStatement } from '../../src/wire/state/alarm.ts';
 import { stateText } from '../runtime/observe.ts';
 import { Effects } from '../runtime/thread/effects.ts';
 
@@ -29,7 +29,7 @@ export interface ChainLoopOptions {
 }
 
 /** Faults after which the machine goes elsewhere. */
-const LEAVES_STATE = new Set<ErrorCode>(['INTERNAL', 'DATABASE_UNAVAILABLE', 'ROWS_REFUSED']);
+const LEAVES_STATE = new Set<ErrorCode>(['INTERNAL', 'DATABASE_UNAVAILABLE', 'ROWS_REFUSED', 'STATEMENT_TOO_SLOW']);
 const PROBE_LIMIT_MS = 2_000;
 /** Silence of a node that is told. */
 const SILENCE_MS = 5_000;
@@ -57,8 +57,8 @@ export class ChainLoop {
         work.distrust();
       },
       onSuccess: (effect) => {
-        // Refused rows are refused again: nothing but the same effect ends that.
-        const isOver = this.#fault?.effect === effect || this.#fault?.alarm.code !== 'ROWS_REFUSED';
+        // Refused rows are refused again, and a slow statement is slow again: nothing but the same effect ends that.
+        const isOver = this.#fault?.effect === effect || !isOfStatement(this.#fault?.alarm);
         if (isOver && this.#effects.lastFault === null) this.#fault = null;
       },
       isRetried: ({ code, policy }, effect) => policy === 'restart' && !LEAVES_STATE.has(code) && effect !== 'close',

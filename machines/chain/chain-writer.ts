@@ -85,6 +85,7 @@ const chainWriter = setup({
 const chainWriterMachine = (id: string) => {
   const onError = [
     { guard: hasErrorCode('DATABASE_UNAVAILABLE'), target: `#${id}.reconnecting` },
+    { guard: hasErrorCode('STATEMENT_TOO_SLOW'), target: `#${id}.reconnecting` },
     { guard: hasErrorCode('ROWS_REFUSED'), target: `#${id}.refusedByDatabase` },
     { target: `#${id}.failed`, actions: 'keepFault' }
   ] as const;

@@ -9,7 +9,8 @@ import {
   quoteName,
   refusalOf,
   rows,
-  type SqlRow
+  type SqlRow,
+  slowStatement
 } from '../db/connection.ts';
 import { Halts } from '../db/halts.ts';
 import { WriterSeat } from '../db/writer-seat.ts';
@@ -187,8 +188,13 @@ export async function createDatabase({ name, ...server }: DatabaseCoordinates): 
 /** Statements that write, each with the table whose rows or definition it changes. */
 const WRITES = /^\s*(?:INSERT(?: IGNORE)? INTO|UPDATE|DELETE(?: \w+)? FROM|REPLACE INTO)\s+`?(\w+)/i;
 
-/** Returns the error of a statement of the writer: ROWS_REFUSED if MariaDB answered and refused a write. */
+/**
+ * Returns the error of a statement of the writer: ROWS_REFUSED if MariaDB answered and refused a write,
+ * STATEMENT_TOO_SLOW if it ended the statement at its limit.
+ */
 function statementError(caught: unknown, sql: string): PlatformError {
+  const slow = slowStatement(caught);
+  if (slow) return slow;
   const error = databaseError(caught);
   const refusal = error.code === 'DATABASE_UNAVAILABLE' && !(caught instanceof PlatformError) && refusalOf(caught);
   const [, table] = WRITES.exec(sql) ?? [];

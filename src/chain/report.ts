@@ -1,5 +1,5 @@
 import type { Readiness } from '../service/readiness.ts';
-import { type Alarm, alarmText } from '../wire/state/alarm.ts';
+import { type Alarm, alarmText, isOfStatement } from '../wire/state/alarm.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 
 /** Newest report of the loop of a service that writes a chain. Times are those of monotonicMs(). */
@@ -42,7 +42,7 @@ export function readinessOf({ report, crash }: ChainView): Readiness {
   if (report?.haltReason != null) return 'halted';
   if (crash !== null || report?.isDatabaseReachable === false) return 'unavailable';
   const lag = report && lagOf(report);
-  if (report?.alarm?.code === 'ROWS_REFUSED') return 'unavailable';
+  if (isOfStatement(report?.alarm)) return 'unavailable';
   if (lag === null) return 'starting';
   if (report?.alarm) return 'behind';
   return lag > SYNCED_WITHIN_BLOCKS ? 'behind' : 'ready';

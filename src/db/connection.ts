@@ -286,6 +286,17 @@ function beginning(sql = 'a statement'): string {
   return sql.replaceAll(/\s+/g, ' ').trim().slice(0, BEGINNING);
 }
 
+/**
+ * Returns the fault of a statement that MariaDB ended at its limit, as STATEMENT_TOO_SLOW; null for any other. A writer sends it again
+ * and again: nothing but a higher limit, or the end of what holds it up, helps.
+ */
+export function slowStatement(caught: unknown): PlatformError | null {
+  const { errno, sql } = Object(caught) as { errno?: number; sql?: string };
+  if (errno !== STATEMENT_TIMED_OUT || caught instanceof PlatformError) return null;
+  const reason = `MariaDB ended a statement that took longer than DB_QUERY_TIMEOUT; it begins with ${beginning(sql)}`;
+  return new PlatformError('STATEMENT_TOO_SLOW', { reason, errno }, { cause: caught });
+}
+
 /** A driver error as a PlatformError; other PlatformErrors pass. */
 export function databaseError(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
   if (caught instanceof PlatformError) return caught;

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type ChainReport, type ChainView, isRunning, isSynced, isTipStale, lagOf } from '../chain/report.ts';
-import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
+import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 
 /** The loop's report of its state. */
 export interface DecoderReport extends ChainReport {
@@ -76,7 +76,7 @@ export const LiveSchema = Type.Object({
 export function healthOf({ report, crash }: DecoderView, now: number): Static<typeof HealthSchema> {
   const { nodeHeight = null, lastProcessedBlock = null } = report ?? {};
   const lag = report && lagOf(report);
-  const isRefused = report?.alarm?.code === 'ROWS_REFUSED';
+  const isRefused = isOfStatement(report?.alarm);
   const isHealthy = isRunning({ report, crash }) && report?.isDatabaseReachable === true && !isRefused;
   return {
     status: isHealthy ? 'healthy' : 'unhealthy',

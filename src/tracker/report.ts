@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type ChainReport, type ChainView, isNodeUnfit, isSynced, isTipStale, lagOf } from '../chain/report.ts';
-import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
+import { AlarmSchema, isOfStatement, toldAlarm } from '../wire/state/alarm.ts';
 import type { FirstSyncProgress } from './first-sync/first-sync.ts';
 
 /** The loop's report of its state. */
@@ -117,7 +117,7 @@ export function trackerStatusOf(view: TrackerView, now: number): Static<typeof T
   const { report, crash } = view;
   const db = crash === null && report?.isDatabaseReachable === true;
   const height = report?.lastProcessedBlock ?? null;
-  const isHealthy = db && report.haltReason === null && height !== null && report.alarm?.code !== 'ROWS_REFUSED';
+  const isHealthy = db && report.haltReason === null && height !== null && !isOfStatement(report.alarm);
   const status = isHealthy ? 'healthy' : 'unhealthy';
   return { status, db, ...syncStatusOf(view, now) };
 }

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Readiness } from '../../service/readiness.ts';
-import { AlarmSchema, alarmText, stoppedS, toldAlarm } from '../../wire/state/alarm.ts';
+import { AlarmSchema, alarmText, isOfStatement, stoppedS, toldAlarm } from '../../wire/state/alarm.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import type { IndexerReport } from '../loop/report.ts';
@@ -135,14 +135,13 @@ function isWaiting({ waitReason, alarm }: IndexerReport): boolean {
   return waitReason !== null || alarm?.code === 'UPSTREAM_STOPPED';
 }
 
-const OF_DATABASE: ReadonlySet<string | undefined> = new Set(['ROWS_REFUSED', 'DATABASE_UNAVAILABLE']);
-
 /**
- * Returns the reason for which MariaDB takes no blocks: it refuses rows, or does not answer. It is null while MariaDB
- * takes blocks.
+ * Returns the reason for which MariaDB takes no blocks: it refuses rows, ends a statement at its limit, or does not
+ * answer. It is null while MariaDB takes blocks.
  */
 function refusalOf(report: IndexerReport | null): string | null {
-  return OF_DATABASE.has(report?.alarm?.code) ? alarmText(report?.alarm) : null;
+  const alarm = report?.alarm;
+  return isOfStatement(alarm) || alarm?.code === 'DATABASE_UNAVAILABLE' ? alarmText(alarm) : null;
 }
 
 function lagOf({ decoderBlock, lastIndexedBlock }: IndexerReport): number | null {

@@ -2,7 +2,7 @@ import type { ChainNetwork } from '../../coin/chains.ts';
 import { isAddress } from '../../coin/script/address.ts';
 import { parseAmount } from '../../consensus/amount.ts';
 import { MEDIAN_BLOCKS } from '../../consensus/median-time.ts';
-import { type Connection, connect, databaseError, rows } from '../../db/connection.ts';
+import { type Connection, connect, databaseError, rows, slowStatement } from '../../db/connection.ts';
 import { inSnapshot } from '../../db/in-snapshot.ts';
 import { lookAtWriter, type WriterLook } from '../../db/writer-lock.ts';
 import { PlatformError } from '../../errors.ts';
@@ -242,7 +242,7 @@ export class DecoderSource {
       return await work();
     } catch (caught) {
       this.#connection.destroy();
-      throw refusedStatement(caught, 'the decoder database') ?? databaseError(caught);
+      throw refusedStatement(caught, 'the decoder database') ?? slowStatement(caught) ?? databaseError(caught);
     }
   }
 }

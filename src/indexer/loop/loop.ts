@@ -7,7 +7,7 @@ import { type Found, indexerMachine, type Refusal } from '../../../machines/inde
 import { watchdogMachine } from '../../../machines/indexer/watchdog.ts';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { type Alarm, alarmOf } from '../../wire/state/alarm.ts';
+import { type Alarm, alarmOf, isOfStatement } from '../../wire/state/alarm.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';
 import { type Progress, placeText } from '../block/progress.ts';
 import type { TimedOut } from '../store/timeouts.ts';
@@ -17,7 +17,7 @@ import type { IndexerWork } from './work.ts';
 type Database = 'decoder' | 'indexer';
 
 /** Faults that are not those of a database that fails. */
-const ANSWERED = ['LEDGER_INSANE', 'ROWS_REFUSED', 'PRICES_REPLACED'] as const;
+const ANSWERED = ['LEDGER_INSANE', 'ROWS_REFUSED', 'STATEMENT_TOO_SLOW', 'PRICES_REPLACED'] as const;
 const WRITING: ReadonlySet<string> = new Set(['write', 'rollBack']);
 /** Time without progress in a block before it is reported, in milliseconds. */
 const DELAY_MS = 8_000;
@@ -75,7 +75,7 @@ export class IndexerLoop {
         this.#movedAt = monotonicMs();
         // Refused rows are refused again, so the fault stays until the same effect succeeds, or one that writes.
         const isProof = effect === this.#fault?.effect || WRITING.has(effect);
-        const isOver = isProof || this.#fault?.alarm.code !== 'ROWS_REFUSED';
+        const isOver = isProof || !isOfStatement(this.#fault?.alarm);
         if (isOver && this.#effects.lastFault === null) this.#fault = null;
       }
     });

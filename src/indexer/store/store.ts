@@ -1,6 +1,14 @@
 import type { ChainNames } from '../../consensus/balance-leaf.ts';
 import type { DatabaseBase } from '../../db/base.ts';
-import { type Connection, connect, databaseError, isDriverError, quoteName, rows } from '../../db/connection.ts';
+import {
+  type Connection,
+  connect,
+  databaseError,
+  isDriverError,
+  quoteName,
+  rows,
+  slowStatement
+} from '../../db/connection.ts';
 import { Halts } from '../../db/halts.ts';
 import { StatementBatch, write } from '../../db/statement-batch.ts';
 import { WriterSeat } from '../../db/writer-seat.ts';
@@ -428,5 +436,6 @@ async function notePriceBlocks(batch: StatementBatch, executed: readonly Execute
 /** Returns a failure with its code. MariaDB is at fault only where it did not refuse the statement itself. */
 function faultOf(caught: unknown): PlatformError {
   if (!('code' in Object(caught) || isDriverError(caught))) return PlatformError.from(caught);
-  return caught instanceof PlatformError ? caught : (refusedStatement(caught) ?? databaseError(caught));
+  if (caught instanceof PlatformError) return caught;
+  return refusedStatement(caught) ?? slowStatement(caught) ?? databaseError(caught);
 }

@@ -31,6 +31,14 @@ export function alarmOf({ code, detail, message, hint }: PlatformError, before: 
   return { code, reason, remedy: hint, since: before?.code === code ? before.since : now };
 }
 
+/** Codes of the faults of one statement: it fails again, whatever else succeeds meanwhile. */
+const OF_STATEMENT: ReadonlySet<string | undefined> = new Set(['ROWS_REFUSED', 'STATEMENT_TOO_SLOW']);
+
+/** Returns whether an alarm is about one statement that MariaDB refuses, or ends at its limit. */
+export function isOfStatement(alarm: Pick<Alarm, 'code'> | null | undefined): boolean {
+  return OF_STATEMENT.has(alarm?.code);
+}
+
 /** Returns an alarm as one sentence; null of none. */
 export function alarmText(alarm: Alarm | null | undefined): string | null {
   return alarm ? `${alarm.reason}; ${alarm.remedy}` : null;

@@ -180,6 +180,35 @@ test('ROWS_REFUSED: what MariaDB refuses for its content is told as that, and en
   }
 });
 
+test('STATEMENT_TOO_SLOW: a statement that takes longer than its limit each time is named, and MariaDB is not blamed', async () => {
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  const decoder = await openDecoderStore(databases.decoder);
+  const holder = await connect(databases.indexer);
+  try {
+    await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
+    const service = await startIndexer(databases, { DB_QUERY_TIMEOUT: '500' });
+    await service.until(({ lastIndexedBlock }) => lastIndexedBlock === 1);
+    await holder.query('START TRANSACTION');
+    await holder.query("UPDATE balances SET amount = '100'");
+    await decoder.writeBlocks(blocksOf(2, 'a', [[`SEND|0|TOKA|1|${BOB}`]]));
+    const told = await service.until(({ alarm }) => Number((alarm as { for_s?: number } | undefined)?.for_s) >= 5);
+    const { code, reason, remedy } = told['alarm'] as Record<string, string>;
+    assert.equal(code, 'STATEMENT_TOO_SLOW');
+    assert.match(`${reason}; ${remedy}`, /longer than DB_QUERY_TIMEOUT; it begins with .*raise DB_QUERY_TIMEOUT; SHOW/);
+    assert.deepEqual([told['status'], told['indexerDbCircuit']], ['unhealthy', 'closed'], JSON.stringify(told));
+    assert.doesNotMatch(JSON.stringify(told), /check MariaDB/i);
+    assert.equal(await service.readiness(), 503);
+    await holder.query('ROLLBACK');
+    await service.until(({ lastIndexedBlock, alarm }) => lastIndexedBlock === 2 && alarm === undefined);
+    assert.equal(await service.readiness(), 200);
+    service.child.kill('SIGTERM');
+    assert.equal(await service.exited, 0, service.output());
+  } finally {
+    await holder.end();
+    await decoder.database.close();
+  }
+});
+
 test('LEDGER_INSANE: a balance changed by hand halts; a restart stays halted until an operator clears it', async () => {
   const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
   const decoder = await openDecoderStore(databases.decoder);

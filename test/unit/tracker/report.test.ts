@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { quiescenceOf, type TrackerReport, trackerStatusOf } from '../../../src/tracker/report.ts';
+
+const NOW = 100_000;
+const MEMPOOL = { knownAt: NOW - 1_000, patienceMs: 5_000, size: 3, oddCount: 0 };
+const REPORT: TrackerReport = {
+  ...{ state: 'parsing.caughtUp', isDatabaseReachable: true, lastProcessedBlock: 9, nodeHeight: 9 },
+  ...{ nodePolledAt: NOW, progressAt: NOW, failures: 0, rpcErrors: 0, haltReason: null },
+  ...{ mempool: MEMPOOL, reorgs: 0, lastReorgDepth: 0, firstSync: null }
+};
+const viewOf = (changes: Partial<TrackerReport>) => ({ report: { ...REPORT, ...changes }, crash: null });
+
+test('a tracker without a block is not healthy, though its database answers', () => {
+  const { status, db, committed_height } = trackerStatusOf(viewOf({ lastProcessedBlock: null }), NOW);
+  assert.deepEqual([status, db, committed_height], ['unhealthy', true, null]);
+  assert.equal(trackerStatusOf({ report: null, crash: null }, NOW).status, 'unhealthy');
+  assert.equal(trackerStatusOf(viewOf({}), NOW).status, 'healthy');
+});
+
+test('the whole mempool has an age: looks that keep failing end it, whatever the node answers', () => {
+  const readyAfter = (ageMs: number | null) => {
+    const knownAt = ageMs === null ? null : NOW - ageMs;
+    return quiescenceOf(viewOf({ mempool: { ...MEMPOOL, knownAt } }), NOW).ready;
+  };
+  assert.deepEqual([0, 5_000, 5_001, null].map(readyAfter), [true, true, false, false]);
+  const late = trackerStatusOf(viewOf({ mempool: { ...MEMPOOL, knownAt: NOW - 61_000 } }), NOW);
+  assert.deepEqual([late.mempool_ready, late.mempool_age_s, late.mempool_size], [false, 61, 3]);
+});
+
+test('a statement that MariaDB refuses, or ends at its limit, makes a tracker unhealthy', () => {
+  const statusAt = (code: string) =>
+    trackerStatusOf(viewOf({ alarm: { code, reason: 'r', remedy: 'm', since: NOW - 1_000 } }), NOW).status;
+  assert.deepEqual(['ROWS_REFUSED', 'STATEMENT_TOO_SLOW', 'NODE_BEHIND'].map(statusAt), [
+    'unhealthy',
+    'unhealthy',
+    'healthy'
+  ]);
+});

@@ -63,6 +63,27 @@ export async function checkBase(connection: Query, table: string, base: Database
   compare(stored, valuesOf(base), tip, base.ruledSettings ?? {});
 }
 
+/**
+ * Compares the first block of a database with the one that it is tied to, or ties it to that one.
+ *
+ * @throws {PlatformError} DATABASE_UNUSABLE naming both, where blocks at its beginning are gone or others
+ */
+export async function bindFirstBlock(
+  connection: Query,
+  table: string,
+  first: { readonly height: number; readonly hash: string }
+): Promise<void> {
+  const [stored] = await rows<{ value: string }>(connection, `SELECT value FROM ${table} WHERE name = ?`, [
+    FIRST_BLOCK
+  ]);
+  const now = `${first.height} ${first.hash}`;
+  if (stored !== undefined && stored.value !== now) {
+    const reason = `${FIRST_BLOCK} is ${stored.value} in ${table} and ${now} by the blocks: blocks at the beginning are gone or others; restore a whole copy, or name a new database`;
+    throw new PlatformError('DATABASE_UNUSABLE', { reason });
+  }
+  await noteFirstBlock(connection, table, first);
+}
+
 /** Notes with which block a database begins. */
 export async function noteFirstBlock(
   connection: Query,

@@ -1,4 +1,4 @@
-import { BASE_COLUMNS, bindBase, type DatabaseBase, noteFirstBlock } from '../../db/base.ts';
+import { BASE_COLUMNS, bindBase, bindFirstBlock, type DatabaseBase, noteFirstBlock } from '../../db/base.ts';
 import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ChainBlock } from '../block/block.ts';
@@ -16,7 +16,7 @@ export const LEDGER_BASE = `CREATE TABLE IF NOT EXISTS ${TABLE} (${BASE_COLUMNS}
 export async function bindLedgerBase(connection: Query, base: DatabaseBase): Promise<void> {
   const [newest, first] = [await readBlock(connection, 'DESC'), await readBlock(connection, 'ASC')];
   await bindBase(connection, TABLE, base, newest?.height ?? -1);
-  if (first) await noteFirstBlock(connection, TABLE, first);
+  if (first) await bindFirstBlock(connection, TABLE, first);
 }
 
 /** Notes the first block of a ledger with its rows. */

@@ -98,6 +98,33 @@ test('an index of an earlier release is tied once; another name, price or profil
   assert.match(String(stored.get('digest')), /^[0-9a-f]{64}$/);
 });
 
+test('DATABASE_UNUSABLE: an index whose first blocks are gone, or others, is refused for its first block alone', async () => {
+  const database = await indexed(DEFAULT_PROFILE);
+  const [first, second] = ['1', '2'].map((height) => `${height} ${height.padStart(64, 'a')}`);
+  await sql(database, 'DELETE FROM chain_blocks WHERE block_index = 1');
+  for (let attempt = 0; attempt < 2; attempt++)
+    assert.ok(
+      (await refusal(database, baseOf(DEFAULT_PROFILE)))!.includes(
+        `firstBlock is ${first} in ledger_base and ${second}`
+      )
+    );
+  await sql(database, `INSERT INTO chain_blocks (block_index, block_hash) VALUES (1, '${'b'.repeat(64)}')`);
+  assert.match((await refusal(database, baseOf(DEFAULT_PROFILE)))!, /and 1 b{64} by the blocks/);
+  await sql(database, `UPDATE chain_blocks SET block_hash = '${'1'.padStart(64, 'a')}' WHERE block_index = 1`);
+  assert.equal(await refusal(database, baseOf(DEFAULT_PROFILE)), null);
+});
+
+test('an index that was rolled back as a whole may begin with another block', async () => {
+  const database = await indexed(DEFAULT_PROFILE);
+  const store = await open(database, baseOf(DEFAULT_PROFILE));
+  await store.rollBack(1);
+  store.close();
+  const again = await open(database, baseOf(DEFAULT_PROFILE));
+  await again.addBlocks([{ height: 7, time: 1_700_000_000, hash: 'c'.repeat(64), transactions: [] }]);
+  again.close();
+  assert.equal(await refusal(database, baseOf(DEFAULT_PROFILE)), null);
+});
+
 test('an index is tied to its first block with that block, not with a later start', async () => {
   const database = await indexed(DEFAULT_PROFILE);
   const [row] = await sql(database, "SELECT value FROM ledger_base WHERE name = 'firstBlock'");

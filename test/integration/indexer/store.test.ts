@@ -219,7 +219,7 @@ test('ROWS_REFUSED: the row that MariaDB refuses is told by its table, action an
   const chain = blocksOf(
     ['ISSUE|0|TOKA|100|0|0||50'],
     ['SEND|0|TOKA|1|B', 'BROADCAST|0|one|1'],
-    ['SEND|0|TOKA|2|C', 'BROADCAST|0|two|2', 'SEND|0|TOKA|3|D']
+    ['SEND|0|TOKA|2|C', 'BROADCAST|0|two|256', 'SEND|0|TOKA|3|D']
   );
   const refusal = async (sql: string, reason: RegExp) => {
     const connection = await connect(database);
@@ -243,7 +243,15 @@ test('ROWS_REFUSED: the row that MariaDB refuses is told by its table, action an
     'ALTER TABLE broadcasts DROP COLUMN further, ADD COLUMN further INT NOT NULL DEFAULT 0, ADD UNIQUE (further)',
     new RegExp(`rows of the table broadcasts, action 5 of transaction ${second}: Duplicate entry`)
   );
-  await sql(database, 'ALTER TABLE broadcasts DROP COLUMN further');
+  await refusal(
+    'ALTER TABLE broadcasts DROP COLUMN further, MODIFY message INT',
+    new RegExp(`rows of the table broadcasts, action 3 of transaction ${first}: Incorrect integer value: 'one'`)
+  );
+  await refusal(
+    'ALTER TABLE broadcasts MODIFY message VARCHAR(250), MODIFY value TINYINT UNSIGNED',
+    new RegExp(`rows of the table broadcasts, action 5 of transaction ${second}: Out of range value for column 'value'`)
+  );
+  await sql(database, 'ALTER TABLE broadcasts MODIFY value VARCHAR(25)');
   const store = await open(database);
   await sql(database, 'DROP TABLE balances');
   await assert.rejects(store.addBlocks(chain), (error) => {

@@ -8,6 +8,7 @@ import { hasCode } from '../../../src/errors.ts';
 import { DecoderSource } from '../../../src/indexer/loop/decoder-source.ts';
 import { IndexerWork } from '../../../src/indexer/loop/work.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import { recordTimeout } from '../../../src/indexer/store/timeouts.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { dumpIndexer } from '../../support/indexer-database.ts';
 import { TEST_RULES } from '../../support/indexer-ledger.ts';
@@ -183,6 +184,46 @@ for (const [title, ours, theirs, depth, reason] of [
     });
     other.close();
   });
+
+test('a group that took too long is tried as its first block alone, and that with twice the time after each attempt', async () => {
+  const [decoderDatabase, indexerDatabase] = [await createDatabase('decoder'), await createDatabase('indexer')];
+  const decoder = await openDecoderStore(decoderDatabase);
+  const work = new IndexerWork({
+    openSource: () => DecoderSource.open(decoderDatabase, network, 30),
+    openStore: () => IndexerStore.open(indexerDatabase, TEST_RULES, 30),
+    ...{ maxRollbackDepth: 3, pollIntervalMs: 10, log: silentLogger }
+  });
+  const begin = async () => {
+    await work.openStore();
+    await work.openSource();
+    await work.inspect();
+    await work.read();
+    const { inFlightBlock, inFlightBlocks } = work.facts;
+    return [inFlightBlock, inFlightBlocks, work.doublings];
+  };
+  const late = async (count: number) => {
+    const attempt = { block: 0, blocks: count, limitMs: 1_000, at: 'here' };
+    await recordTimeout(indexerDatabase, attempt);
+    work.drop('indexer');
+  };
+  try {
+    await decoder.writeBlocks(blocks(0, 20, 'a'));
+    assert.deepEqual(await begin(), [0, 21, 0]);
+    await late(21);
+    assert.deepEqual(await begin(), [0, 1, 0]);
+    await late(1);
+    assert.deepEqual(await begin(), [0, 1, 1]);
+    await late(1);
+    assert.deepEqual(await begin(), [0, 1, 2]);
+    await work.write();
+    await work.inspect();
+    await work.read();
+    assert.deepEqual([work.facts.inFlightBlock, work.facts.inFlightBlocks, work.doublings], [1, 20, 0]);
+  } finally {
+    work.close();
+    await decoder.database.close();
+  }
+});
 
 test('DATABASE_UNUSABLE: a decoder database of another chain', async () => {
   const database = await createDatabase('decoder');

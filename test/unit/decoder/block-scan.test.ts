@@ -124,6 +124,17 @@ test('pubkeys: the last push of a script shows one as well', async () => {
   assert.equal(transactions[0]?.pubkey, KEY.toString('hex'));
 });
 
+test('pubkeys: a key that is not that of the source is none of its own', async () => {
+  const other = publicKeyOf(hash('sha256', 'somebody else', 'buffer'));
+  const script = Buffer.concat([writePush(Buffer.alloc(70)), writePush(other)]);
+  const said = transaction({ inputs: [spend(wallet.txid, 0, script)], outputs: [say(wallet.txid, 'SEND|0')] });
+  const { transactions } = await decode([said], [wallet]);
+  assert.deepEqual(
+    transactions.map(({ data, pubkey }) => [data, pubkey]),
+    [['SEND|0', null]]
+  );
+});
+
 test('bare multisig: 60 bytes stand in the first two of three keys of each output', async () => {
   const action = `FILE|0|${'x'.repeat(100)}`;
   const frame = frameOf(action);

@@ -10,13 +10,14 @@ const SCRIPTS = ['00', '01', '02'].map((end) => `0014${'ab'.repeat(19)}${end}`) 
 function open(patienceMs?: number) {
   const calls: {
     params: readonly unknown[];
+    patienceMs: number | undefined;
     limitBytes: number | undefined;
     answer: (result: unknown) => void;
     fail: (reason: unknown) => void;
   }[] = [];
-  const call: NodeRpc['call'] = (_method, params = [], _signal, _patienceMs, limitBytes) => {
+  const call: NodeRpc['call'] = (_method, params = [], _signal, patienceMs, limitBytes) => {
     const { promise, resolve: answer, reject: fail } = Promise.withResolvers<unknown>();
-    calls.push({ params, limitBytes, answer, fail });
+    calls.push({ params, patienceMs, limitBytes, answer, fail });
     return promise;
   };
   return { calls, scan: new CoinScan({ call }, patienceMs) };
@@ -41,6 +42,7 @@ test('one scan at a time; those who wait meanwhile share the next one, each gets
   await turn();
   const later = [scan.find(SCRIPTS[1], 'a'), scan.find(SCRIPTS[2], 'a'), scan.find(SCRIPTS[2], 'a')];
   assert.equal(calls.length, 1, 'the first scan is under way');
+  assert.equal(calls[0]!.patienceMs, 15 * 60_000, 'all coins of a main network take minutes');
   calls[0]!.answer(found(SCRIPTS[0]));
   await turn();
   assert.deepEqual(calls[1]!.params, ['start', [`raw(${SCRIPTS[1]})`, `raw(${SCRIPTS[2]})`]]);

@@ -331,6 +331,26 @@ test('EXACT_AMOUNTS: half a unit of a token that became indivisible is never sol
   for (const tick of ['TOKA', 'PAYT']) assert.match(ledger.supply(tick), /^10$/);
 });
 
+test('EXACT_AMOUNTS: a swap that by now asks for half a unit is taken by nobody, and gives all back', () => {
+  const ledger = new MemoryLedger();
+  ledger.give('PAYT', 0, 'B', { B: '10' });
+  assert.deepEqual(act(ledger, ['A', 'ISSUE|0|TOKA|100||1']), ['valid']);
+  assert.deepEqual(act(ledger, ['B', 'SWAP|0|BTC|PAYT|5|0|BTC|TOKA|0.5']), ['valid']);
+  const swap = ledger.lastAction;
+  assert.deepEqual(act(ledger, ['A', INDIVISIBLE], ['A', 'ISSUE|2|TOKA||10']), ['valid', 'valid']);
+  for (const [given, status] of [
+    ['0.5', 'invalid: GIVE_AMOUNT (format)'],
+    ['1', 'valid']
+  ]) {
+    assert.deepEqual(act(ledger, ['A', `SWAP|0|BTC|TOKA|${given}|0|BTC|PAYT|5`]), [status]);
+    assert.deepEqual(named(ledger), ['SWAP']);
+  }
+  assert.deepEqual(act(ledger, ['B', `SWAP|2|${swap}`]), ['valid']);
+  assert.deepEqual(named(ledger), ['SWAP_EDIT'], 'an edit looks for others again');
+  assert.deepEqual(act(ledger, ['B', `SWAP|1|${swap}`]), ['valid']);
+  assert.deepEqual([ledger.balance('PAYT', 'B'), ledger.supply('TOKA')], ['10', '10']);
+});
+
 test('EXACT_AMOUNTS, LOCKED_CAPS: below their heights a ledger goes on as it was begun', () => {
   const isActive = (name: string) => !/EXACT|LOCKED/.test(name);
   const ledger = new MemoryLedger(100, { ...TEST_RULES, isActive });

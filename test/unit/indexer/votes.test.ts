@@ -114,6 +114,19 @@ test('a poll without its quorum fails, and its deposit goes to the pool; else it
   assert.equal(burned.ledger.supply('GAS'), '9');
 });
 
+test('MIN_VOTE_BALANCE of half a unit shuts out nobody who has one, once the token is indivisible', () => {
+  const ledger = new MemoryLedger();
+  for (const data of ['ISSUE|0|TOKA|100||1||1', 'VOTE|0|TOKA|105|yes,no|1||quadratic|||0.5'])
+    assert.equal(verdict(ledger, 'A', data), 'valid');
+  const poll = ledger.lastAction;
+  for (const data of ['DESTROY|0|TOKA|1', 'ISSUE|0|TOKA|||0', 'ISSUE|2|TOKA||10', 'SEND|0|TOKA|1|B'])
+    assert.equal(verdict(ledger, 'A', data), 'valid');
+  assert.equal(verdict(ledger, 'A', `VOTE|1|${poll}|0`), 'valid');
+  assert.equal(verdict(ledger, 'B', `VOTE|1|${poll}|1`), 'valid');
+  assert.equal(verdict(ledger, 'C', `VOTE|1|${poll}|1`), 'invalid: SOURCE (must hold TICK to vote)');
+  assert.deepEqual(closeAt(ledger, 105).options, ['3 by 1', '1 by 1']);
+});
+
 test('a ballot that decides a poll closes it in its block', () => {
   const { ledger, poll } = pollLedger('1|||||0.5|0.64');
   assert.equal(verdict(ledger, 'B', `VOTE|1|${poll}|0`), 'valid');

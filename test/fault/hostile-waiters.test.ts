@@ -8,6 +8,7 @@ import { runInNewContext } from 'node:vm';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import Type from 'typebox';
 import { createFrame } from '../../src/service/frame.ts';
+import { JsonResult } from '../../src/service/rpc/json-result.ts';
 import { rpcMethod } from '../../src/service/rpc/method.ts';
 import { HeldBodies } from '../../src/service/stream/held-bodies.ts';
 import { atEnd } from '../support/cleanup.ts';
@@ -354,6 +355,30 @@ describe('bodies of strangers in memory', () => {
     await post({ ...call, note: 'x'.repeat(50_000) });
     assert.ok(taken.some((bytes) => bytes > 50_000 && bytes < text.length));
   });
+});
+
+test('answers of a caller that owes go where they are counted: none waits in memory for its payment', async () => {
+  let [made, ended] = [0, 0];
+  const run = () => {
+    made++;
+    return new JsonResult<number>(Buffer.alloc(4_000_000, 0x31));
+  };
+  const large = rpcMethod({ summary: 'Large', result: Type.Integer(), write: false, run });
+  const app = openRpc({ methods: { large } });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/`;
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'large' });
+  const asked = Array.from({ length: 40 }, async () => {
+    const answer = await fetch(url, { method: 'POST', headers, body });
+    await answer.arrayBuffer();
+    ended++;
+  });
+  await until(() => made === 40, 'forty answers');
+  for (const late = performance.now() + 5_000; made - ended > 10; await sleep(20))
+    assert.ok(performance.now() < late, `${made - ended} answers of 4 MB are in memory`);
+  await Promise.all(asked);
+  await app.close();
 });
 
 test('documents are under a limit, and share their bytes', async () => {

@@ -233,6 +233,10 @@ async function* repliesTo(
   }
 }
 
+/**
+ * Sends the reply to one call. A whole one goes at once to where unread answers are counted, and costs its caller as any answer does:
+ * who owes waits before the next call, and not with megabytes in hand that nobody counts.
+ */
 async function sendReply(
   { headers }: FastifyRequest,
   answer: FastifyReply,
@@ -242,14 +246,11 @@ async function sendReply(
   if ('result' in reply && reply.result instanceof StreamedResult)
     return await sendPieces(answer, piecesOf(reply, inTurn), pay);
   if (!('result' in reply && (reply.result instanceof KeptResult || reply.result instanceof JsonResult))) {
-    const body = JSON.stringify(reply);
-    await pay({ bytes: body.length });
-    return answer.code(status).type(JSON_TYPE).send(body);
+    return answer.code(status).type(JSON_TYPE).send(JSON.stringify(reply));
   }
   const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:\s*,|\s*$))/.test(String(headers['accept-encoding'] ?? ''));
   const after = `,"id":${JSON.stringify(reply.id)}}`;
   const { bytes, coding } = await reply.result.between('{"jsonrpc":"2.0","result":', after, takesGzip);
-  await pay({ bytes: bytes.length });
   if (coding === 'gzip') answer.header('content-encoding', 'gzip');
   return answer.header('vary', 'accept-encoding').type(JSON_TYPE).send(bytes);
 }

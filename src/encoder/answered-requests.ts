@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { PlatformError } from '../errors.ts';
+import type { Aside } from '../service/turns.ts';
 
 interface Answered<T> {
   /** Digest of the request. */
@@ -57,17 +58,24 @@ export class AnsweredRequests<T> {
    *
    * @param holder the owner of the id: a client's address, or one name for all callers with the key
    * @param request JSON; the order of its names does not count
+   * @param aside waits for the answer that another call makes
    * @throws {PlatformError} REQUEST_INVALID when the id belongs to another request; RESERVATIONS_FULL; and what `make`
    *   throws
    */
-  async once(holder: string, id: string, request: unknown, make: () => Promise<T>): Promise<T> {
+  async once(
+    holder: string,
+    id: string,
+    request: unknown,
+    make: () => Promise<T>,
+    aside: Aside = (wait) => wait()
+  ): Promise<T> {
     this.#expire();
     const digest = hash('sha256', JSON.stringify(request, sortNames));
     const key = keyOf(holder, id);
     const known = this.#answers.get(key);
     if (known && known.request !== digest)
       throw new PlatformError('REQUEST_INVALID', { reason: 'request_id was used for another request' });
-    if (known) return await known.answer;
+    if (known) return await aside(() => known.answer);
     const { mostOfOne, most } = this.#limits;
     const own = this.#roomOf(holder);
     if (own.count >= mostOfOne.count || own.bytes >= mostOfOne.bytes)

@@ -150,12 +150,14 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
   const once = async <T extends Created | Bumped>(
     method: string,
     request: { readonly request_id?: string },
-    holder: string,
-    make: () => Promise<T>
-  ): Promise<T> =>
-    request.request_id === undefined
-      ? await make()
-      : ((await answered.once(holder, request.request_id, { method, request }, make)) as T);
+    caller: RpcCaller,
+    build: (deps: EncoderDeps, holder: string) => Promise<T>
+  ): Promise<T> => {
+    const holder = holderOf(caller);
+    const make = () => build(askedBy(caller), holder);
+    if (request.request_id === undefined) return await make();
+    return (await answered.once(holder, request.request_id, { method, request }, make, caller.aside)) as T;
+  };
   return {
     ping: rpcMethod({
       isProbe: true,
@@ -185,11 +187,10 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       write: true,
       errors: CREATE_ERRORS,
       operational: operationalData,
-      run: (request, caller) => {
-        const holder = holderOf(caller);
-        const make = () => createTransaction(request, askedBy(caller), holder);
-        return once('create_tx', request, holder, make) as Promise<Static<typeof CreatedSchema>>;
-      }
+      run: (request, caller) =>
+        once('create_tx', request, caller, (asked, holder) => createTransaction(request, asked, holder)) as Promise<
+          Static<typeof CreatedSchema>
+        >
     }),
     bump_tx: rpcMethod({
       summary:
@@ -199,11 +200,10 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       write: true,
       errors: [...NODE_ERRORS, 'COINS_INSUFFICIENT', 'COIN_UNUSABLE', 'RESERVATIONS_FULL', 'SELF_CHECK_FAILED'],
       operational: operationalData,
-      run: (request, caller) => {
-        const holder = holderOf(caller);
-        const make = () => bumpTransaction(request, askedBy(caller), holder);
-        return once('bump_tx', request, holder, make) as Promise<Static<typeof BumpedSchema>>;
-      }
+      run: (request, caller) =>
+        once('bump_tx', request, caller, (asked, holder) => bumpTransaction(request, asked, holder)) as Promise<
+          Static<typeof BumpedSchema>
+        >
     }),
     release_tx: rpcMethod({
       summary: 'Frees the coins of an answer that will not be used, and forgets its request_id',

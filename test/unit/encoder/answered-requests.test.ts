@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AnsweredRequests } from '../../../src/encoder/answered-requests.ts';
+import { Turns } from '../../../src/service/turns.ts';
 
 const PLENTY = { count: 1_000, bytes: 1e9 };
 const open = ({ mostOfOne = PLENTY, most = PLENTY } = {}) => {
@@ -74,4 +75,16 @@ test('calls at once have one answer; what fails is not kept, and the time begins
     /once/
   );
   assert.match(await ask('c'), /answer/);
+});
+
+test('who waits for the answer that another call makes has no turn meanwhile', async () => {
+  const { requests } = open();
+  const turns = new Turns({ atOnce: 2, patienceMs: 50 });
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const ask = (address: string) =>
+    turns.take({ address }, (aside) => requests.once('A', 'a', {}, () => aside(() => promise), aside));
+  const asked = ['a', 'b', 'c'].map(ask);
+  assert.equal(await turns.take({ address: 'd' }, async () => 'broadcast'), 'broadcast');
+  resolve('slow');
+  assert.deepEqual(await Promise.all(asked), ['slow', 'slow', 'slow']);
 });

@@ -27,6 +27,7 @@ import { type Documentation, documentRoutes } from './openapi.ts';
 import { refuseInvalid } from './parameters.ts';
 import { OtherServices } from './platform/other-services.ts';
 import { READINESS, type Readiness } from './readiness.ts';
+import { RequestWindows } from './request-windows.ts';
 import { consoleRoutes } from './routes/console.ts';
 import { debugRoutes, type ServiceActors } from './routes/debug.ts';
 import { documentationRoutes } from './routes/documentation.ts';
@@ -168,7 +169,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   });
   app.setErrorHandler(errorHandler({ withCode: service.documentation.codesAlways ? 'always' : true }));
   app.setNotFoundHandler(async (_, reply) => refuse(service, reply, 404, 'not found'));
-  app.register(rateLimit, { global: false });
+  app.register(rateLimit, { global: false, store: RequestWindows });
   registerRoutes(app, service, parts, document);
   measure(app, metrics, clientLimiter);
   countRefusedKeys(app, countWrongKey);

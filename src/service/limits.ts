@@ -63,20 +63,14 @@ export function createLimit(
     timeWindow: windowMs,
     keyGenerator: (request) => keyOf(request, networkOf(request))
   });
-  // One after the other: of those counted in one turn of the event loop, the store would tell each the sum of all.
-  let turn: Promise<unknown> = Promise.resolve();
-  const counted = (request: FastifyRequest, increment: boolean) => {
-    const state = turn.then(async () => {
-      if (isKnown(request)) return await countKnown(request, { increment });
-      const own = await count(request, { increment });
-      if (!isFull(own, increment) && networkOf(request) !== addressOf(request.raw)) {
-        const network = await countNetwork(request, { increment });
-        if (isFull(network, increment)) return network;
-      }
-      return own;
-    });
-    turn = state.catch(() => undefined);
-    return state;
+  const counted = async (request: FastifyRequest, increment: boolean) => {
+    if (isKnown(request)) return await countKnown(request, { increment });
+    const own = await count(request, { increment });
+    if (!isFull(own, increment) && networkOf(request) !== addressOf(request.raw)) {
+      const network = await countNetwork(request, { increment });
+      if (isFull(network, increment)) return network;
+    }
+    return own;
   };
   const run = async (request: FastifyRequest, reply: FastifyReply, increment: boolean): Promise<void> => {
     const state = await counted(request, increment);

@@ -330,6 +330,20 @@ test('-32029: one request too many in a minute is HTTP 429, counted by socket ad
   assert.equal(other.statusCode, 200);
 });
 
+test('-32029: a minute is over in time, also when the clock of the machine is set back by an hour', async (t) => {
+  let [now, date] = [performance.now(), Date.now()];
+  t.mock.method(performance, 'now', () => now);
+  t.mock.method(Date, 'now', () => date);
+  const { app } = service({ requestsPerMinute: 2 });
+  const ask = async () => (await post(app, call('nothing', {}))).status;
+  assert.deepEqual([await ask(), await ask(), await ask()], [200, 200, 429]);
+  date -= 3_600_000;
+  now += 59_000;
+  assert.equal(await ask(), 429);
+  now += 2_000;
+  assert.deepEqual([await ask(), await ask(), await ask()], [200, 200, 429]);
+});
+
 test('-32029: a service with the key has a limit of its own, a hundred times as high, and strangers keep theirs', async () => {
   const { app } = service({ requestsPerMinute: 2, key: 'right' });
   const ping = call('nothing', {});

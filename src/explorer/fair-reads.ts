@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { FrameParts } from '../service/frame.ts';
+import type { Cost } from '../service/ingress/work-budget.ts';
 import { takePaidTurn } from '../service/paid-turn.ts';
 import { Turns } from '../service/turns.ts';
 import type { Coin } from './coins.ts';
@@ -23,6 +24,11 @@ export class FairReads {
   /** Reads when the caller owes nothing and it is its turn: messages of a WebSocket pay as requests do. @throws {PlatformError} ANSWERS_WAITING; and what the read throws */
   async take<T>(coin: Coin, request: FastifyRequest, read: () => Promise<T>): Promise<T> {
     return await takePaidTurn({ ...this.#parts, turns: this.#turnsOf(coin) }, request, read);
+  }
+
+  /** Counts what a caller is sent, and waits while it owes too much. */
+  async pay({ raw }: Pick<FastifyRequest, 'raw'>, cost: Cost): Promise<void> {
+    await this.#parts.budget.pace(this.#parts.addressOf(raw), cost);
   }
 
   #turnsOf(coin: Coin): Turns {

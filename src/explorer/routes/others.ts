@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
+import { sendPieces } from '../../service/rpc/sending.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import type { Question } from '../question.ts';
@@ -40,26 +41,28 @@ export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void 
         config: { open: true, ...(base === '' ? {} : { doc }) },
         schema: { params: Type.Object(coin), body: AddressesSchema, response: { 200: BalancesSchema } }
       },
-      async (request, reply) => readBalances(coinOf(request), request, reply, reads)
+      async (request, reply) => {
+        reply.header('cache-control', 'no-store');
+        const answers = readBalances(coinOf(request), request, reads);
+        return await sendPieces(reply, answers, (cost) => reads.pay(request, cost));
+      }
     );
   }
 }
 
-/** One answer after the other, each in its turn: several addresses cost what they would cost one by one. */
-async function readBalances(
-  coin: Coin,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  reads: FairReads
-): Promise<{ data: unknown[] }> {
-  const data: unknown[] = [];
+/**
+ * Writes one answer after the other, each read in its turn when those before it are taken: several addresses cost what they would cost
+ * one by one, and no caller has all of them in memory while it waits.
+ */
+async function* readBalances(coin: Coin, request: FastifyRequest, reads: FairReads): AsyncGenerator<string> {
+  let before = '{"data":[';
   for (const query of (request.body as { addresses: string[] }).addresses) {
     const question: Question = {
       ...{ method: 'balances', query, parameters: {}, page: 1, limit: MAX_BALANCES, order: 'asc', format: 'json' }
     };
     const { body } = await reads.take(coin, request, () => coin.read(question));
-    data.push(JSON.parse(body));
+    yield `${before}${body}`;
+    before = ',';
   }
-  reply.header('cache-control', 'no-store');
-  return { data };
+  yield ']}';
 }

@@ -17,7 +17,7 @@ type AnyWork = Omit<ChainWork<never, never>, 'store'> & {
 export interface ChainLoopOptions {
   readonly machine: typeof decoderMachine;
   readonly work: AnyWork;
-  /** What counts attempts at the node that failed. */
+  /** Counters of failed attempts at the node. */
   readonly counters: readonly { readonly errorCount: number }[];
   /** For how long the node has answered nothing though it was asked; default: never. */
   readonly silentMs?: () => number;

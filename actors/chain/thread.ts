@@ -13,7 +13,7 @@ import type { Tasks } from '../runtime/tasks.ts';
 import type { ActorHost } from '../runtime/thread/actor-host.ts';
 import { ChainLoop, type ChainLoopOptions } from './loop.ts';
 
-/** What the thread of any actor that writes a chain is started with. */
+/** Start data of the thread of an actor that writes a chain. */
 export interface ChainThreadData {
   readonly chain: Chain;
   readonly network: Network;
@@ -24,7 +24,7 @@ export interface ChainThreadData {
   readonly logLevel: string;
 }
 
-/** What one service makes of a chain, and how. */
+/** The parts by which one service differs from others that follow a chain. */
 interface ChainThreadRun<Report extends ChainReport> extends Pick<ChainLoopOptions, 'machine' | 'work'> {
   readonly host: ActorHost<Record<never, never>, { report: Report }>;
   /** The blocks that are fetched ahead: it counts attempts that failed. */
@@ -39,7 +39,7 @@ interface ChainThreadRun<Report extends ChainReport> extends Pick<ChainLoopOptio
 const RETRY_DELAY_MS = 3_000;
 const REPORT_INTERVAL_MS = 250;
 
-/** What the loop waits for in a state. */
+/** By state of the machine: the thing that the loop waits for. */
 const WAITS: Readonly<Record<string, string>> = {
   connecting: 'database',
   reconnecting: 'database',

@@ -10,7 +10,7 @@ import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
-/** What a decoder actor's thread is started with. */
+/** Start data of a decoder actor's thread. */
 export interface DecoderActorData extends ChainThreadData {
   readonly startBlock: number;
   readonly rules: ScanRules;
@@ -20,7 +20,7 @@ export interface DecoderActorData extends ChainThreadData {
   readonly base: NonNullable<DecoderStoreOptions['base']>;
 }
 
-/** What a decoder actor tells the main thread. */
+/** Notices from a decoder actor to the main thread. */
 type DecoderNotices = { report: DecoderReport };
 
 const data = workerData as DecoderActorData;

@@ -18,29 +18,29 @@ import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 import { CircuitBreaker } from '../runtime/thread/circuit.ts';
 
-/** What an explorer actor's thread is started with. */
+/** Start data of an explorer actor's thread. */
 export interface ExplorerActorData {
   readonly chain: Chain;
   readonly network: Network;
   readonly decoder: DatabaseCoordinates;
   readonly indexer: DatabaseCoordinates;
-  /** How long one read may take. */
+  /** Longest time that one read may take, in milliseconds. */
   readonly readLimitMs: number;
   /** By which cursors are signed. */
   readonly cursorSecret: string;
   readonly logLevel: string;
 }
 
-/** What an explorer actor is asked. */
+/** Requests that an explorer actor answers. */
 export type ExplorerAsks = { read: { request: Question; reply: Reply } };
 
-/** What an explorer actor tells the main thread. */
+/** Notices from an explorer actor to the main thread. */
 type ExplorerNotices = { report: ExplorerReport };
 
 const CONNECTIONS = { indexer: READS_AT_ONCE, decoder: 2 } as const;
 /** For looks at the tips: callers cannot make them wait. */
 const PROBE_CONNECTIONS = 1;
-/** Of callers' reads: to open one costs as much as to read. */
+/** Lifetime of a snapshot that callers' reads share: opening one costs as much as a read. */
 const SNAPSHOT_MS = 100;
 const OPENING = { indexer: NEWEST_BLOCK, decoder: DECODER_TIP } as const;
 const PROBE_INTERVAL_MS = 1_000;

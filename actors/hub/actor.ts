@@ -10,7 +10,7 @@ import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { Transferred } from '../runtime/channel.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
-/** What a hub actor's thread is started with. */
+/** Start data of a hub actor's thread. */
 export interface HubActorData {
   readonly database: DatabaseCoordinates;
   readonly breaker: BreakerInput | undefined;

@@ -6,7 +6,7 @@ import { createLogger } from '../../src/log.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
-/** What the thread of a prices actor is started with. */
+/** Start data of a prices actor's thread. */
 export interface PricesActorData {
   readonly database: DatabaseCoordinates;
   readonly settings: OracleSettings;

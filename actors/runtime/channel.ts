@@ -131,7 +131,7 @@ export class Channel<
     return this.#mailbox.size;
   }
 
-  /** How long the oldest of them has been waiting for its answer; 0 when there is none. */
+  /** Time for which the oldest of them has waited for its answer, in milliseconds; 0 when there is none. */
   get oldestMs(): number {
     const [first] = this.#mailbox.values();
     return first === undefined ? 0 : performance.now() - first;

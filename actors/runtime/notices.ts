@@ -3,7 +3,7 @@ import type { Counters } from '../../src/observe/counters.ts';
 import type { Beacon, Waiting } from '../../src/wire/state/actor-view.ts';
 import type { Transition } from '../../src/wire/state/transition.ts';
 
-/** What every actor tells the main thread; the supervisor takes it. */
+/** Notices from every actor to the main thread, for the supervisor. */
 export type HostNotices = {
   beacon: Beacon;
   /** With each beacon: what the thread counted since the last. */
@@ -23,7 +23,7 @@ export type HostAsks = {
   stop: { request: { graceMs: number }; reply: Record<string, never> };
 };
 
-/** What the main thread tells every actor. */
+/** Orders from the main thread to every actor. */
 export type HostOrders = {
   /** Ends the thread at once, between two tasks of its event loop. */
   end: Record<string, never>;

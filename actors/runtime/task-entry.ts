@@ -5,7 +5,7 @@ import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { PlatformError, type WireError } from '../../src/errors.ts';
 import { portableError, Transferred } from './channel.ts';
 
-/** What a pool thread is handed. */
+/** Order that a pool thread receives. */
 export interface TaskOrder {
   /** The task's module, as a URL. */
   readonly module: string;
@@ -18,7 +18,10 @@ export type TaskOutcome =
 
 type Task = (input: unknown) => unknown;
 
-/** What a pool does can wait for a core; the front door and the actors cannot. Linux knows a priority for each thread. */
+/**
+ * Priority of pool threads, below the front door and the actors: a pool's work can wait for a core. Linux has one priority per
+ * thread.
+ */
 const POOL_PRIORITY = 10;
 if (process.platform === 'linux') {
   const thread = Number(basename(readlinkSync('/proc/thread-self')));

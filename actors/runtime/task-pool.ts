@@ -8,14 +8,14 @@ import type { TaskOrder, TaskOutcome } from './task-entry.ts';
 import type { TaskInput, TaskOutput, Tasks } from './tasks.ts';
 
 export interface TaskPoolOptions {
-  /** What a thread starts from. */
+  /** Module that a thread starts from. */
   readonly entry?: URL;
   /** The module of a task, by its name (`sync/merkle-epochs`): in `workers/` unless a test says otherwise. */
   readonly locate?: (name: string) => URL;
   readonly maxThreads?: number;
   /** Tasks that may wait for a thread; further ones are refused with TASKS_BUSY. */
   readonly maxQueue?: number;
-  /** Of each thread. */
+  /** Limits of each thread. */
   readonly resourceLimits?: ResourceLimits;
 }
 

@@ -6,12 +6,12 @@ import type { Transferred } from './channel.ts';
  */
 export type Tasks = Record<string, (input: never) => unknown>;
 
-/** What the caller of a task hands over. */
+/** Input that a task's caller passes. */
 export type TaskInput<T extends Tasks[string]> = Parameters<T>[0];
 
 type Untransferred<T> = T extends Transferred<infer Moved> ? Moved : T;
 
-/** What the caller of a task gets. */
+/** Output that a task's caller receives. */
 export type TaskOutput<T extends Tasks[string]> = Untransferred<Awaited<ReturnType<T>>>;
 
 /** The tasks as what a thread may ask the owner of the pool. */

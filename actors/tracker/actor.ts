@@ -14,18 +14,18 @@ import { ChainThread, type ChainThreadData } from '../chain/thread.ts';
 import { Transferred } from '../runtime/channel.ts';
 import { hostActor } from '../runtime/thread/actor-host.ts';
 
-/** What a tracker actor's thread is started with. */
+/** Start data of a tracker actor's thread. */
 export interface TrackerActorData extends ChainThreadData {
   readonly mempoolIntervalMs: number;
 }
 
-/** What a tracker actor is asked. */
+/** Requests that a tracker actor answers. */
 export type TrackerAsks = {
   findCoins: { request: CoinsQuestion; reply: Uint8Array<ArrayBuffer> };
   findBalance: { request: { readonly script: string }; reply: BalanceAnswer };
 };
 
-/** What a tracker actor tells the main thread. */
+/** Notices from a tracker actor to the main thread. */
 type TrackerNotices = { report: TrackerReport };
 
 const data = workerData as TrackerActorData;

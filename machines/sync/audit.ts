@@ -16,7 +16,7 @@ export type AuditEvent =
   | ({ readonly type: 'comparison.concluded' | 'comparison.missed' | 'comparison.interrupted' } & Ended)
   | { readonly type: 'digests.refused' };
 
-/** Where the replica stood when a comparison ended, and how long it took, in milliseconds. */
+/** The replica's height at the end of a comparison, and the duration in milliseconds. */
 interface Ended {
   readonly height: number;
   readonly tookMs: number;

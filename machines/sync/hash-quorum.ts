@@ -8,9 +8,9 @@ interface VerificationInput {
   readonly sources: readonly string[];
   /** Those whose word does not hold a block up: they contradicted the majority before, and did not stand by it in time. Default: none. */
   readonly doubted?: readonly string[];
-  /** Which of the sources are the same; default: none. */
+  /** Returns marks by which sources are recognised as the same; default: none. */
   readonly marksOf?: MarksOf;
-  /** How long the sources are asked again after a disagreement, in milliseconds. */
+  /** Time for asking the sources again after a disagreement, in milliseconds. */
   readonly confirmTimeoutMs: number;
 }
 
@@ -60,12 +60,12 @@ function withReport({
 }
 
 /**
- * What the sources say of one height: gathering -> agreed, or at a disagreement contested -> agreed or unresolved.
+ * Agreement of the sources on one height: gathering -> agreed, or at a disagreement contested -> agreed or unresolved.
  *
- * Tags: `apply` (the block may be applied), `hold` (it may not, yet), `halt` (no majority within the window). The caller provides two
- * effects, which report what they hear: `gather` ends when no majority will ever name the block; `askAgain` asks all sources until
- * it is left, because they pass through an ordinary reorg at different moments. It says when all that it asked have answered or
- * missed their time: no height is unresolved while answers are on their way.
+ * Tags: `apply` (the block may be applied), `hold` (it may not, yet), `halt` (no majority within the window). The caller provides
+ * two effects, which report what they hear: `gather` ends when no majority will ever name the block; `askAgain` asks all sources
+ * until it is left, because they pass through an ordinary reorg at different moments. It says when all that it asked have answered
+ * or missed their time: no height is unresolved while answers are on their way.
  *
  * @see the specification, "Cross-source verification"
  */

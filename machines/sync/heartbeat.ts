@@ -1,11 +1,11 @@
 import { assign, setup } from 'xstate';
 
 interface HeartbeatInput {
-  /** How long an entry is listed after its last heartbeat, in milliseconds. */
+  /** Lifetime of an entry after its last heartbeat, in milliseconds. */
   readonly ttlMs: number;
 }
 
-/** What a validator says of its replica; `at` is when it said so, in Unix milliseconds. */
+/** A validator's statement about its replica; `at` is its time in Unix milliseconds. */
 export interface Heartbeat {
   readonly appliedHeight: number;
   readonly appliedBlockTime: number | null;

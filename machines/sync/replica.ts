@@ -1,14 +1,14 @@
 import { assign, setup } from 'xstate';
 import { effect, finalError } from '../runtime/effect.ts';
 
-/** What a look at the replica's marker found. */
+/** Result of reading the replica's marker. */
 export interface Inspection {
   readonly halted: boolean;
   /** A bootstrap was finished once; else one is begun or continued. */
   readonly bootstrapped: boolean;
 }
 
-/** Where work on the chain leads: on to the next state, back to a height, or to a bootstrap from nothing. */
+/** Outcome of work on the chain: go on to the next state, back to a height, or to a bootstrap from nothing. */
 export type Outcome =
   | { readonly kind: 'done' }
   | { readonly kind: 'behind' }
@@ -24,14 +24,14 @@ interface ReplicaInput {
   readonly reconnectDelayMs: number;
   /** A random number in [0, 1), a new one at each call. */
   readonly jitter: () => number;
-  /** How long the sources asked to be left alone. */
+  /** Returns the time for which the sources asked for no requests, in milliseconds. */
   readonly restMs?: () => number;
 }
 
 interface ReplicaContext extends ReplicaInput {
   /** The highest height that may stay, while rolling back. */
   readonly rollbackTo: number;
-  /** What ended the last piece of work; null when it went well. */
+  /** Error that ended the last piece of work; null when it went well. */
   readonly fault: unknown;
 }
 
@@ -49,7 +49,7 @@ const onError = [
   { target: '#replica.reconnecting', actions: 'keepFault' }
 ] as const;
 
-/** Where every look at the chain may lead. */
+/** Transitions that may follow any look at the chain. */
 const chainOutcomes = [
   { guard: outcomeIs('halted'), target: '#replica.halted' },
   { guard: outcomeIs('forked'), target: '#replica.rollingBack', actions: 'keepFork' },

@@ -1,7 +1,7 @@
 import { assign, setup } from 'xstate';
 import { effect } from '../runtime/effect.ts';
 
-/** What looking for new blocks found. */
+/** Result of looking for new blocks. */
 export type Found = 'blocks' | 'fork';
 
 /** A guard that bears the name of what was found, which the charts show. */
@@ -18,7 +18,7 @@ const onError = { target: '#source.failed', actions: 'keepFault' } as const;
  */
 export const sourceMachine = setup({
   types: {
-    context: {} as { /** What ended the last effect. */ readonly fault: unknown },
+    context: {} as { /** Error that ended the last effect. */ readonly fault: unknown },
     events: {} as { readonly type: 'stop' }
   },
   actors: {

@@ -3,7 +3,7 @@ import { assign, setup } from 'xstate';
 export interface SubscriberInput {
   /** More than this waiting in a send buffer is too much. */
   readonly maxBytes: number;
-  /** How long a send buffer that is not empty may make no progress, in milliseconds. */
+  /** Longest time without progress of a send buffer that is not empty, in milliseconds. */
   readonly stallMs: number;
 }
 
@@ -41,11 +41,11 @@ function makesProgress(context: SubscriberContext, { waitingBytes, takenBytes }:
 }
 
 /**
- * How fast one subscriber reads its messages: draining <-> stalled -> dropped.
+ * Reading speed of one subscriber: draining <-> stalled -> dropped.
  *
- * Pure policy, without a timer of its own: the caller measures the send buffer after each write and at intervals well
- * below the stall window, and closes the socket with `context.reason` when the state is `dropped`. Progress is counted in
- * bytes, not in messages: one large message may take a slow reader longer than the stall window.
+ * Pure policy, without a timer of its own: the caller measures the send buffer after each write and at intervals well below the
+ * stall window, and closes the socket with `context.reason` when the state is `dropped`. Progress is counted in bytes, not in
+ * messages: one large message may take a slow reader longer than the stall window.
  *
  * @see the specification, "Backpressure"
  */
@@ -86,7 +86,10 @@ export const subscriberMachine = setup({
   states: { draining: {}, stalled: {}, dropped: { type: 'final' } }
 });
 
-/** Of the two limits the one that would drop it first, when at least half of it is used up; else null. @param at as in the events */
+/**
+ * Returns the limit that would drop the subscriber first, once at least half of it is used up; else null.
+ * @param at as in the events
+ */
 export function nearLimit(
   { waitingBytes, maxBytes, progressAt, stallMs }: Omit<SubscriberContext, 'reason' | 'takenBytes'>,
   at: number

@@ -21,7 +21,7 @@ import type { MissedChanges } from '../../src/wire/data/snapshot.ts';
 /** A read that yields no row and no byte for this long is ended. */
 const PROGRESS_TIMEOUT_MS = 120_000;
 const PROGRESS_CHECK_MS = 10_000;
-/** How long MariaDB waits: while compression is slower than reading, for another's lock on a table, for a process that is gone. */
+/** Time for MariaDB to wait: for slow compression, for a lock on a table that another holds, for a process that is gone. */
 const PATIENCE_S = 600;
 const PATIENT = ['net_write_timeout', 'lock_wait_timeout', 'idle_transaction_timeout'];
 

@@ -10,9 +10,9 @@ import type { HostAsks, HostNotices, HostOrders, SupervisedNotices } from '../no
 
 /** A thread that runs JavaScript answers sooner, in a loop too. */
 const CPU_PATIENCE_MS = 1_000;
-/** What a thread's event loop may take to come to the order to end. */
+/** Time for a thread's event loop to reach the order to end. */
 const ORDER_PATIENCE_MS = 100;
-/** Of a thread that is in JavaScript or idle it takes milliseconds. */
+/** Time for a thread to end; one that is idle or runs JavaScript needs milliseconds. */
 const END_PATIENCE_MS = 10_000;
 
 /** Returns what the thread of a kind of actor starts from. @throws {PlatformError} TEMP_UNUSABLE */
@@ -27,7 +27,7 @@ interface HandleOptions<ToMain extends Protocol, Heard extends Notices> {
   readonly workerData: unknown;
   readonly resourceLimits?: ResourceLimits;
   readonly handlers: Handlers<ToMain>;
-  /** What the thread tells, but for the error that ends it. */
+  /** Listeners for the thread's notices, except for the error that ends it. */
   readonly listeners: Listeners<Heard & SupervisedNotices>;
   readonly onFault: (error: PlatformError, type: string) => void;
   /** Sees each ask of either side when it is settled. */
@@ -89,7 +89,7 @@ export class ActorHandle<
     return this.#channel.ask(type, body, options);
   }
 
-  /** What the thread has computed since it started, in milliseconds; undefined when it does not answer within a second. */
+  /** Returns the CPU time of the thread since its start, in milliseconds; undefined when it does not answer within a second. */
   async cpuMs(): Promise<number | undefined> {
     const patience = new AbortController();
     const late = sleep(CPU_PATIENCE_MS, undefined, { signal: patience.signal, ref: false }).catch(() => undefined);

@@ -5,7 +5,7 @@ import { Ring } from './ring.ts';
 
 const DEATHS_KEPT = 20;
 
-/** What is remembered of one actor across its threads: bounded, for looking at only. */
+/** Bounded history of one actor across its threads; it is for display only. */
 export class ActorRecord {
   readonly #transitions: Ring<Transition>;
   readonly #deaths = new Ring<Death>(DEATHS_KEPT);
@@ -60,7 +60,7 @@ export class ActorRecord {
     this.#keepWait({ on: reason, since: death.at }, true);
   }
 
-  /** What belonged to the thread goes with it; its transitions and its death stay. */
+  /** Drops the state of the thread, and keeps its transitions and its death. */
   forgetThread(): void {
     this.#machines = this.#machines['restart'] ? { restart: this.#machines['restart'] } : {};
     this.#keepWait(null);

@@ -4,10 +4,10 @@ import { machineOf } from '../../../src/wire/state/machine-name.ts';
 import type { Transition } from '../../../src/wire/state/transition.ts';
 import { stateText } from '../observe.ts';
 
-/** How one recorded transition went when its machine was asked again. */
+/** Result of running one recorded transition through its machine again. */
 interface Replayed {
   readonly outcome: 'same' | 'parted' | 'skipped';
-  /** Where the machine goes now; or why it was not asked. */
+  /** The state that the machine enters now, or the reason why the transition was not run. */
   readonly found: string;
 }
 

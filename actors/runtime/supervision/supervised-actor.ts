@@ -18,7 +18,7 @@ import { ActorRecord } from './actor-record.ts';
 import type { StartGate } from './start-gate.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** What an actor is started from. */
+/** Start parameters of an actor. */
 export interface ActorSpec<Id extends ActorName = DatabaseId> {
   readonly id: Id;
   readonly kind: ActorKind;
@@ -28,7 +28,7 @@ export interface ActorSpec<Id extends ActorName = DatabaseId> {
   readonly resourceLimits?: ResourceLimits;
 }
 
-/** What one supervised actor depends on. */
+/** Dependencies of one supervised actor. */
 interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
   readonly log: Logger;
   readonly handlers: Handlers<ToMain>;
@@ -41,7 +41,7 @@ interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
   /** A thread of this process cannot be ended. */
   readonly onStuck: () => void;
   readonly endPatienceMs: number | undefined;
-  /** Where a thread waits for its turn to start. */
+  /** Gate at which threads wait for their turn to start. */
   readonly gate: StartGate;
   readonly restart: RestartInput;
   readonly beaconTimeoutMs: number;

@@ -39,7 +39,7 @@ export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notice
   readonly startsAtOnce?: number;
   /** A thread cannot be ended; default: the process is killed, for nothing else ends it then. */
   readonly onStuck?: (id: Id) => void;
-  /** How long the end of a thread may take; default: ten seconds. */
+  /** Longest time that a thread may take to end; default: ten seconds. */
   readonly endPatienceMs?: number;
   readonly reapDeadlineMs?: number;
   /**

@@ -32,7 +32,7 @@ interface HostOptions<ToActor extends Protocol> {
 /** Sends a notice to the main thread. */
 type Tell<N extends Notices> = <K extends keyof N & string>(type: K, body: N[K]) => void;
 
-/** What an actor has of its thread: a way to the main thread, and the means to be seen. */
+/** An actor's side of its thread: the connection to the main thread, and everything that makes the actor observable. */
 export interface ActorHost<ToMain extends Protocol, Told extends Notices> {
   /** @throws {PlatformError} ACTOR_TIMEOUT, or whatever the main thread's handler threw */
   ask<K extends keyof ToMain & string>(

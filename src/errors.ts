@@ -1,11 +1,11 @@
-/** What the supervisor does with an actor that failed: restart it, stop it until an operator acts, or end the process. */
+/** The supervisor's reaction to an actor that failed: restart it, stop it until an operator acts, or end the process. */
 export type FaultPolicy = 'restart' | 'park' | 'exit';
 
 interface ErrorRow {
   /** HTTP status of the answer to the request that failed. */
   readonly status: number;
   readonly policy: FaultPolicy;
-  /** What the operator should do. */
+  /** Action for the operator. */
   readonly hint: string;
   /** Callers may read the reason of such a failure of ours: it quotes no host, path or SQL. */
   readonly isReasonPublic?: true;

@@ -16,7 +16,7 @@ const NO_GUARDIAN = '--no-guardian';
 const NO_TELEMETRY = '--no-telemetry';
 /** Later than a service needs to listen. */
 const REPORT_AFTER_MS = 2_000;
-/** What a service is asked without being started, or with another supervisor. */
+/** Options with which a service is not started, or runs under another supervisor. */
 const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
 /** `platform-node <command>`. @returns the exit code */

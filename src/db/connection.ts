@@ -35,8 +35,8 @@ const SMALLEST_PACKET = 4 * 2 ** 20;
 const SHA256_OF_ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
 
 /**
- * How values arrive: integers beyond 2^53 as decimal strings, DECIMAL as strings, dates as MariaDB prints them,
- * binary as Buffers. Statement limits are the caller's: `SET SESSION max_statement_time`.
+ * Returns the driver's options. Integers beyond 2^53 arrive as decimal strings, DECIMAL as strings, dates as MariaDB prints them,
+ * binary as Buffers. The caller limits statements by `SET SESSION max_statement_time`.
  */
 function driverOptions(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string }): ConnectionOptions {
   return {
@@ -76,7 +76,10 @@ export function placeOf({ socketPath, host, port }: Pick<DatabaseCoordinates, 's
   return socketPath ?? `${host}:${port}`;
 }
 
-/** How a connection's statements are marked, so that a successor can tell and end what a dead actor left running. */
+/**
+ * Settings of one connection. The tag marks its statements, so that a successor can find and end those that a dead actor left
+ * running.
+ */
 interface ConnectOptions {
   /** Goes before each statement as a comment: `platform <database> <actor generation>`. */
   readonly tag?: string;
@@ -185,7 +188,7 @@ function timeStatements(connection: Connection): void {
 /** Statements that one connection keeps prepared; the server has room for 16,382 of all connections together. */
 const MAX_PREPARED = 500;
 
-/** How the connections of a pool are used. */
+/** Usage of a pool's connections. */
 interface PoolOptions extends Pick<ConnectOptions, 'statementLimitS' | 'several'> {
   /** Rows come by `preparedRows`, whose protocol has doubles as they are. */
   readonly binary?: boolean;
@@ -193,7 +196,7 @@ interface PoolOptions extends Pick<ConnectOptions, 'statementLimitS' | 'several'
   readonly fewRows?: boolean;
 }
 
-/** What `fewRows` sets. */
+/** Session setting for `fewRows`. */
 export const NO_JOIN_BUFFERS = 'SET SESSION join_cache_level = 0';
 
 /** Callers that may wait for a connection of a pool. */
@@ -316,7 +319,7 @@ export function databaseError(caught: unknown, detail: Record<string, unknown> =
   return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
 }
 
-/** What MariaDB says of a table or column that a database lacks, without the database's name. */
+/** MariaDB's messages about a lacking table or column; each expression captures the name without that of the database. */
 const LACKING: Readonly<Record<number, readonly [message: RegExp, what: string]>> = {
   1054: [/column '([^']+)'/i, 'column'],
   1146: [/Table '(?:[^'.]+\.)?([^']+)'/i, 'table']

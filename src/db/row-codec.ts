@@ -92,8 +92,8 @@ export function positionSql(key: string, identity: readonly TypedColumn[], alias
 }
 
 /**
- * Which of 4096 parts of its table a row is in when nothing but its content names it, as SQL: the first 12 bits of its hash. Equal
- * on both sides, whatever the order of their columns.
+ * Returns SQL for the part, of 4096, that a row belongs to in a table without a key: the first 12 bits of the hash of its content.
+ * Both sides get the same part, whatever the order of their columns.
  */
 export function contentSlotSql(columns: readonly TypedColumn[], alias?: string): string {
   const sorted = columns.toSorted((a, b) => (a.name < b.name ? -1 : 1));

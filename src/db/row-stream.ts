@@ -11,7 +11,7 @@ export interface TableRead {
   readonly values: readonly unknown[];
 }
 
-/** What takes rows may return a promise: no more is read from the socket until it is settled. */
+/** Result of a consumer of rows: while it is a pending promise, no more is read from the socket. */
 type Pressure = Promise<void> | undefined;
 
 /** The bytes of one row as the text protocol carries them; they are valid during the call only. */

@@ -3,16 +3,16 @@ import type { TypedColumn } from '../wire/data/schema.ts';
 import { BINARY_KEY, canBeNoText, hasTwoEmpty, isRawText, NO_MEMBER, rawHex, rawText } from './raw-text.ts';
 import { isBinary, isFloating } from './row-codec.ts';
 
-/** What a column's values are. */
+/** Kind of a column's values. */
 export type Kind = 'integer' | 'year' | 'decimal' | 'float' | 'bit' | 'binary' | 'text' | 'json' | 'moment';
 
-/** How one column's values go from the wire into SQL text and into a LOAD DATA file. */
+/** Conversion of one column's values from the wire to SQL text and to a LOAD DATA file. */
 export interface ColumnCodec {
   readonly name: string;
   readonly kind: Kind;
   /** Part of a key: a rounded number is refused here. */
   readonly key: boolean;
-  /** Of text columns. */
+  /** Character set of a text column; null for other columns. */
   readonly charset: string | null;
   /** The canonical value of an ENUM that stands for none of its members: strict mode refuses it. Null for other columns. */
   readonly noMember: string | null;

@@ -1,6 +1,6 @@
 import { type Connection, type QueryOptions, refusalOf, tagged } from './connection.ts';
 
-/** What runs statements, in order: a connection each at once, a batch several in one message. */
+/** Runs statements in order: a connection sends each at once, a batch sends several in one message. */
 export type Statements = Pick<Connection, 'query'>;
 
 /** Statements, and messages of several, are kept below this, far below any `max_allowed_packet`; a row that is longer goes alone. */
@@ -12,7 +12,7 @@ type Answer = readonly [result: unknown, fields: unknown];
 
 interface Waiting {
   readonly sql: string;
-  /** Of a statement whose answer is waited for. */
+  /** Settles the caller's promise; null for a statement whose answer nobody awaits. */
   readonly answer: PromiseWithResolvers<Answer> | null;
 }
 
@@ -33,7 +33,7 @@ export async function attempt(to: Statements, sql: string): Promise<Refusal | nu
   return to.query(sql).then(() => null, refusal);
 }
 
-/** What MariaDB says when it refuses a statement. */
+/** MariaDB's error about a statement that it refuses. */
 export type Refusal = Error & { readonly errno: number };
 
 function refusal(caught: unknown): Refusal {
@@ -53,7 +53,7 @@ export class StatementBatch implements Statements {
   #characters = 0;
   /** A flush of the waiting statements is scheduled, behind the callers of this turn of the event loop. */
   #isDue = false;
-  /** Of the messages so far, one after the other. */
+  /** Settles when every message so far has been answered; messages go one after the other. */
   #sent: Promise<void> = Promise.resolve();
   #fault: { readonly caught: unknown } | null = null;
 

@@ -3,7 +3,7 @@ import { type Connection, rows, type SqlRow } from './connection.ts';
 import { isTextColumn, mayBeNoText } from './raw-text.ts';
 import { selectList, toWireRows } from './row-codec.ts';
 
-/** How rows in wire form are read. */
+/** A query whose rows are read in wire form. */
 interface WireQuery {
   readonly columns: readonly TypedColumn[];
   /** Makes the statement from the list of the columns; it may select more. */

@@ -33,7 +33,7 @@ export function replicaLock(database: string): string {
   return `platform:${database}`;
 }
 
-/** What a database says of its writer. */
+/** State of a database's writer, as the database shows it. */
 export interface WriterLook {
   /** Whether a writer of ours, or a replica of ours, holds its lock. */
   readonly isHeld: boolean;

@@ -4,7 +4,7 @@ import type { Preference } from './preference.ts';
 
 /** Whether pings are sent, and why. */
 interface TelemetryChoice {
-  /** Where they go; null: nowhere. */
+  /** Address that pings go to; null: none are sent. */
   readonly url: string | null;
   /** A sentence without a full stop. */
   readonly reason: string;

@@ -5,7 +5,7 @@ import { findNetwork } from '../coin/find-network.ts';
 import type { Ping, PingModule } from '../wire/telemetry.ts';
 import type { Start } from './preference.ts';
 
-/** What a ping is made of beside facts of the machine. */
+/** Content of a ping, except for facts of the machine. */
 export interface PingSubject {
   readonly installId: string;
   readonly event: string;
@@ -17,7 +17,7 @@ export interface PingSubject {
 }
 
 const DOCKER_TIMEOUT_MS = 3_000;
-/** What may stand in a version. */
+/** Characters that may stand in a version. */
 const VERSION = /^[0-9A-Za-z.+-]{1,32}$/;
 
 /** The whole ping: nothing is added on its way. */

@@ -14,7 +14,7 @@ const StartSchema = Type.Object({
   service: Type.String(),
   /** As its settings spell it. */
   network: Type.Optional(Type.String()),
-  /** Of its guardian. */
+  /** Process id of the guardian. */
   pid: Type.Integer({ minimum: 1 })
 });
 /** A service that was started. */
@@ -24,9 +24,9 @@ const PreferenceSchema = Type.Object({
   /** A random UUID, version 4. */
   installId: Type.Optional(Type.String()),
   optOut: Type.Optional(Type.Boolean()),
-  /** Of the last attempt, ISO 8601. */
+  /** Time of the last attempt, ISO 8601. */
   lastPingAt: Type.Optional(Type.String()),
-  /** Of the program, when it sent last. */
+  /** Version of the program that sent last. */
   lastVersion: Type.Optional(Type.String()),
   noticeShown: Type.Optional(Type.Boolean()),
   /** The services that were started, some of which may have ended. */
@@ -34,7 +34,7 @@ const PreferenceSchema = Type.Object({
 });
 const preference = shapeOf(PreferenceSchema);
 
-/** What is remembered of a user's choice and of the last ping. */
+/** The user's choice, with what is remembered of the last ping. */
 export type Preference = Static<typeof PreferenceSchema>;
 
 /** `~/.platform-node`. */

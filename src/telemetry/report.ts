@@ -20,7 +20,7 @@ const DAY_MS = 24 * 3_600_000;
 /** Services that start together are told together. */
 const TOGETHER_MS = 2_000;
 const SEND_TIMEOUT_MS = 5_000;
-/** Of one home; a ping has room for as many and for the services that do not run. */
+/** Services that are remembered for one home; a ping has room for as many, and for services that do not run. */
 const MOST_STARTS = 64;
 
 /** Shown once, before anything is sent. */
@@ -81,7 +81,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What the next ping is about. */
+/** Returns the event that the next ping reports. */
 export function eventOf({ installId, lastVersion }: Preference, version: string): 'install' | 'update' | 'start' {
   if (installId === undefined || lastVersion === undefined) return 'install';
   return lastVersion === version ? 'start' : 'update';

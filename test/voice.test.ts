@@ -13,7 +13,6 @@ const NOT_DONE = [
   'src/replication/',
   'src/service/',
   'src/sync/',
-  'src/wire/',
   'web/'
 ];
 

@@ -6,11 +6,11 @@ const MAX_DEPTH = 100;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** What a byte outside of texts does to the depth. */
+/** Change of the depth by a byte outside of texts. */
 const STEP = new Int8Array(256);
 STEP[0x7b] = STEP[0x5b] = 1;
 STEP[0x7d] = STEP[0x5d] = -1;
-/** What a byte outside of texts makes the parser allocate, about: an empty object or list, a member, an element. */
+/** Memory that the parser allocates for a byte outside of texts, roughly: an empty object or list, a member, an element. */
 const COST = new Uint8Array(256);
 COST[0x7b] = COST[0x5b] = 64;
 COST[0x2c] = COST[0x3a] = 24;

@@ -5,7 +5,7 @@ const text = (maxLength: number) =>
 const optional = (maxLength: number) => Type.Optional(Type.Union([text(maxLength), Type.Null()]));
 const closed = { additionalProperties: false } as const;
 
-/** What a ping is about; whatever else a sender says counts as a heartbeat. */
+/** Events of a ping; any other that a sender names counts as a heartbeat. */
 export const PING_EVENTS = ['install', 'update', 'start', 'heartbeat'] as const;
 
 /** One service of an installation. */

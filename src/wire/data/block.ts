@@ -28,7 +28,7 @@ interface ReadBlock {
     readonly plans: readonly { readonly name: string; readonly class: string }[];
   };
   readonly rows: WireRows;
-  /** What changed elsewhere; on the last block of the group only. */
+  /** Changes in other blocks; on the last block of the group only. */
   readonly changes: ReadChanges | null;
   /** Amendments of the block before the group's; absent: not known. */
   readonly amendedBefore?: number | undefined;
@@ -46,7 +46,7 @@ interface ReadChanges {
   readonly stamped: ReadonlyMap<string, WireRow[]>;
   /** By lookup table: ids that replicas may hold and the database does not have. */
   readonly vanishedIds: ReadonlyMap<string, readonly bigint[]>;
-  /** What could not be found. */
+  /** Descriptions of changes that could not be found. */
   readonly gaps: readonly string[];
   /** Tables that were not looked at whole. */
   readonly unlooked: ReadonlySet<string>;

@@ -25,7 +25,7 @@ export function databaseKey({ dbType, chain, network }: DatabaseId): string {
 /** The `schema_version` of each kind's snapshots and messages. */
 export const SCHEMA_VERSION: Readonly<Record<DbType, number>> = { indexer: 7, decoder: 3 };
 
-/** Where a MariaDB database is and how to enter it. Never logged whole: `pass` is a secret. */
+/** Address and account of a MariaDB database. Never logged whole: `pass` is a secret. */
 export interface DatabaseCoordinates {
   readonly host: string;
   readonly port: number;
@@ -64,7 +64,7 @@ export function unknownHashes(dbType: DbType): BlockHashes {
   return hashesOf(dbType, {});
 }
 
-/** What may name a block among its other fields: a message, an answer, a row. */
+/** Message, answer or row that may name a block among its other fields. */
 type NamesBlock = { readonly [name in keyof typeof HASH_FIELDS]?: string | null | undefined };
 
 const HASH_NAMES = Object.keys(HASH_FIELDS) as (keyof typeof HASH_FIELDS)[];

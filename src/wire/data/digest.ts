@@ -4,7 +4,7 @@ import { TABLE_CLASSES, type TableClass } from './schema.ts';
 
 /** Ranges that one answer may list. */
 export const MAX_RANGES = 4096;
-/** What the rows of one range may be; a range of one row is never too large. */
+/** Limits on the rows of one range; a range of one row is never too large. */
 export const MAX_RANGE_ROWS = 20_000;
 export const MAX_RANGE_BYTES = 16 * 2 ** 20;
 
@@ -69,7 +69,7 @@ export type TableRanges = Static<typeof TableRangesSchema>;
 export type RangeRows = Static<typeof RangeRowsSchema>;
 
 const Place = Type.String({ pattern: '^(-1|\\d{1,15})$' });
-/** Of a part of the tables: one, or all but some. */
+/** Parameters for a part of the tables: one, or all but some. */
 export const DigestPartSchema = Type.Object({
   only: Type.Optional(Name),
   without: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_]{1,64}(,[A-Za-z0-9_]{1,64}){0,199}$' }))
@@ -118,7 +118,10 @@ export interface DigestRange {
   readonly block: number | null;
 }
 
-/** What is asked of a digest: all tables, one table's ranges (of a range of it), or the rows of a range. Of a table it names the key. */
+/**
+ * Question about a digest: all tables, one table's ranges (of a range of it), or the rows of a range. A question about a table
+ * names the key.
+ */
 export interface DigestQuery {
   readonly table: string | null;
   readonly range: DigestRange | null;

@@ -143,12 +143,12 @@ export const SettledMessageSchema = Type.Object({
   ...HASH_FIELDS,
   /** Amendments of that block; null: not known. */
   amendments: Type.Union([Height, Type.Null()]),
-  /** What was sent of some older rows before is not known: only a comparison tells whether a replica has them. */
+  /** The source does not know what it sent of some older rows: only a comparison shows whether a replica has them. */
   unknown: Type.Optional(Type.Literal(true))
 });
 export type SettledMessage = Static<typeof SettledMessageSchema>;
 
-/** What a message says before its rows: which block it is. */
+/** Head of a block message, before its rows: it names the block. */
 const BlockHeadSchema = Type.Object({
   type: Type.Literal('block'),
   ...DatabaseIdSchema.properties,

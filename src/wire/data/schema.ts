@@ -59,7 +59,7 @@ const TypedForeignKeySchema = Type.Object({
 });
 export type TypedForeignKey = Static<typeof TypedForeignKeySchema>;
 
-/** How a table replicates; found from its schema, never from a hand-kept list. @see docs/exactness.md */
+/** Replication class of a table, found from its schema, never from a hand-kept list. @see docs/exactness.md */
 export const TABLE_CLASSES = ['scoped', 'lookup', 'mutable', 'derived', 'snapshotOnly', 'control', 'local'] as const;
 export type TableClass = (typeof TABLE_CLASSES)[number];
 

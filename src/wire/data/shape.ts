@@ -5,7 +5,7 @@ import type { TLocalizedValidationError } from 'typebox/error';
 /** A schema that values are checked by. */
 export interface Shape<T> {
   Check(value: unknown): value is T;
-  /** What is wrong with a value that is not so. */
+  /** Returns the faults of a value that does not have the shape. */
   Errors(value: unknown): TLocalizedValidationError[];
 }
 

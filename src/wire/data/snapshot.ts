@@ -6,8 +6,8 @@ import { type Learned, TableRangesMessageSchema } from './messages.ts';
 const Tables = ByName(Type.Array(ByName(Type.Unknown())));
 
 /**
- * Of one table, in a since-snapshot with `older`: parts in which rows of older blocks changed since, or, with `parts`, rows without
- * a block. `older_rows` has every row that lies in them and in no block of the snapshot; others there are gone.
+ * Parts of one table in a since-snapshot with `older`: those in which rows of older blocks changed since, or, with `parts`, rows
+ * without a block. `older_rows` has every row that lies in them and in no block of the snapshot; others there are gone.
  */
 export const OlderSpansSchema = Type.Object({
   column: TableRangesMessageSchema.properties.column,
@@ -54,7 +54,7 @@ export const SNAPSHOT_HEADERS = {
 /** The content codings of snapshot bodies: gzip is the specification's, zstd for clients that prefer it. */
 export type SnapshotCoding = 'gzip' | 'zstd';
 
-/** What a caller asks of a snapshot; also what makes two requests the same build. */
+/** Parameters of a snapshot. Requests with equal parameters share one build. */
 export interface SnapshotQuery {
   /** null: full; else blocks above this height. */
   readonly since: number | null;
@@ -66,13 +66,13 @@ export interface SnapshotQuery {
   readonly infraOnly: boolean;
   /** SYNC_COMPATIBLE_CLIENTS=1 or SYNC_SINCE_INCLUSIVE=1: blocks at and above `since`. */
   readonly inclusive: boolean;
-  /** What changed in older blocks comes as parts of tables; where the source does not know it, blocks from here on come. */
+  /** Changes of older rows come as parts of tables; if the source does not know them, blocks from this height on come. */
   readonly older: number | null;
   /** With `older`: of tables without blocks, too, only the parts that changed come, where the source knows them. */
   readonly parts: boolean;
 }
 
-/** What a reader that stands at a block has not heard of rows of older blocks. */
+/** Changes of older rows that a reader at a block has not received. */
 export interface MissedChanges {
   /**
    * Blocks from here on come whole: the one after the reader's, the first of the group that it stands within, or the fork of a
@@ -98,7 +98,7 @@ export interface SnapshotOrder {
   readonly localTables: readonly string[];
   /** Under which the snapshot's state is read; never written down. */
   readonly finderKey: string;
-  /** What the source learned before the build begins; absent: it knows what it sent. */
+  /** The source's knowledge before the build begins; absent: it knows what it sent. */
   readonly learned?: Learned;
   /** Blocks that a since-snapshot holds; absent of a full one. */
   readonly behind?: number;

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 const Whole = Type.Union([Type.Integer(), Type.Null()]);
 const Text = Type.Union([Type.String(), Type.Null()]);
 
-/** What of a checkpoint stands in a column of the table `state_checkpoints`; null where there is no such column. */
+/** Fields of a checkpoint that are columns of the table `state_checkpoints`; null if the table lacks the column. */
 export const CHECKPOINT_COLUMNS = {
   block_index: Type.Integer({ minimum: 0 }),
   block_hash: Text,

@@ -41,7 +41,7 @@ export interface ActorView<Id extends ActorName = DatabaseId> {
   readonly id: Id;
   readonly kind: ActorKind;
   readonly state: ActorState;
-  /** What put it where it is, while it is down. */
+  /** Cause of its state, while it is down. */
   readonly reason: WireError | null;
   /** Counts its starts, from a number that no other process uses. */
   readonly generation: number;
@@ -53,7 +53,7 @@ export interface ActorView<Id extends ActorName = DatabaseId> {
     readonly causes: readonly Death[];
   };
   readonly machines: Readonly<Record<string, { readonly state: string; readonly since: number }>>;
-  /** What its thread waits for; after a death, what it died of, until its next thread gets further than its start. */
+  /** Thing that its thread waits for; after a death the cause of it, until the next thread gets further than its start. */
   readonly waiting: Waiting | null;
   readonly beacon: (Beacon & { readonly at: number }) | null;
   /** Oldest first. */

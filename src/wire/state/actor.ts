@@ -1,8 +1,8 @@
 import { type DatabaseId, DB_TYPES } from '../data/database.ts';
 
 /**
- * What an actor does, in one word, such as `source` or `tracker`: the folder of `actors/` that its thread starts from.
- * Sources and replicas are of one database each, the others of a network.
+ * Task of an actor, in one word, such as `source` or `tracker`: the folder of `actors/` that its thread starts from. Sources and
+ * replicas are of one database each, the others of a network.
  */
 export type ActorKind = string;
 

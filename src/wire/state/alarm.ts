@@ -3,7 +3,7 @@ import type { PlatformError } from '../../errors.ts';
 
 /** Why a loop does not go on, while it tries. It ends with its cause. */
 export interface Alarm {
-  /** Of ERRORS. */
+  /** Code in the table ERRORS. */
   readonly code: string;
   readonly reason: string;
   readonly remedy: string;

@@ -6,7 +6,7 @@ import type { Circuit, Halt } from './report.ts';
 export interface ConditionInput {
   /** The supervisor's: `running`, `backoff`, `parked` and so on. */
   readonly state: string;
-  /** What put it where it is, while it is down. */
+  /** Cause of its state, while it is down. */
   readonly reason: { readonly message: string } | null;
   readonly report: {
     readonly phase: string;
@@ -18,7 +18,7 @@ export interface ConditionInput {
   readonly waiting: { readonly on: string | null } | null;
 }
 
-/** What state an actor is in, as its box shows it. */
+/** State of an actor, as its box shows it. */
 export type Condition = Pick<PipelineNode, 'state' | 'doing' | 'reason'>;
 
 const FOLLOWS = /^(?:live|verifying|caughtUp|inspecting|ready|available|(?:polling|parsing|indexing)\b.*)$/;
@@ -35,7 +35,7 @@ const DOWN: Readonly<Record<string, readonly [PipelineState, string]>> = {
   stopped: ['waiting', 'stopped']
 };
 
-/** What an actor waits for, or the error that it is down with, also while it is started again; null while it works. */
+/** Returns what an actor waits for, or the error that stopped it, also while it is started again; null while it works. */
 export function waitOf({
   state,
   reason,
@@ -61,9 +61,9 @@ export function conditionOf({ state, reason, report, waiting }: ConditionInput):
   return { state: condition, doing: phrase(report.phase), reason: boundReason(why) };
 }
 
-/** What the loop of a service tells of itself. */
+/** Report of a service's loop about itself. */
 export interface LoopReport {
-  /** Where its machine is. */
+  /** State of its machine. */
   readonly state: string;
   readonly haltReason: string | null;
   /** Attempts that failed since the last that did not. */

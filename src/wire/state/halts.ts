@@ -1,9 +1,9 @@
 import type { Halt } from './report.ts';
 
 interface HaltKind {
-  /** What was found, in a clause. */
+  /** Clause that says what was found. */
   readonly meaning: string;
-  /** What the operator does. */
+  /** Action for the operator. */
   readonly remedy: string;
 }
 
@@ -35,7 +35,7 @@ export const HALTS = {
 
 export type HaltReason = keyof typeof HALTS;
 
-/** What an operator does about a halt. A halt that another program recorded gets a general remedy. */
+/** Returns the operator's action for a halt. A halt that another program recorded gets a general remedy. */
 export function remedyOf({ reason }: Pick<Halt, 'reason'>): string {
   const kind: HaltKind | undefined = Object.hasOwn(HALTS, reason) ? HALTS[reason as HaltReason] : undefined;
   return kind?.remedy ?? 'another program recorded this halt: find out why, then clear it';

@@ -1,6 +1,6 @@
 /**
- * How a part of the pipeline stands. `well`: at the tip; `working`: on its way there; `waiting`: for something that mends
- * without an operator; `failed`: until an operator acts, or out of reach; `unknown`: not heard of yet.
+ * States of a part of the pipeline. `well`: at the tip; `working`: on its way there; `waiting`: for something that mends without an
+ * operator; `failed`: until an operator acts, or out of reach; `unknown`: not heard of yet.
  */
 export const PIPELINE_STATES = ['well', 'working', 'waiting', 'failed', 'unknown'] as const;
 export type PipelineState = (typeof PIPELINE_STATES)[number];
@@ -20,7 +20,7 @@ export interface PipelineNode {
   /** Since when, in Unix milliseconds; null where that is not known. */
   readonly since: number | null;
   readonly height: number | null;
-  /** Of a long piece of work, 0 to 100. */
+  /** Progress of a long piece of work, 0 to 100. */
   readonly percent: number | null;
   /** Why it is not well. */
   readonly reason: string | null;
@@ -35,7 +35,7 @@ export interface PipelineEdge {
   readonly height: number | null;
   /** Blocks that have still to pass. */
   readonly lag: number | null;
-  /** What passes, where that is not blocks: `hashes only`. */
+  /** Content that passes, if it is not blocks: `hashes only`. */
   readonly carries: string | null;
 }
 
@@ -71,10 +71,10 @@ interface ServiceBehind {
   readonly lane: string | null;
   readonly upstream: { readonly role: string; readonly name: string };
   readonly service: string;
-  /** What the service does while the other part answers, and what it waits for while it does not. */
+  /** `doing`: the service's work while the other part answers; `waitsFor`: its wait while the part does not. */
   readonly doing: string;
   readonly waitsFor: string;
-  /** What to do while it does not answer. */
+  /** Action while it does not answer. */
   readonly remedy: string;
   readonly carries: string;
 }

@@ -1,6 +1,6 @@
 import type { BlockHashes, DatabaseId } from '../data/database.ts';
 
-/** How a database's circuit breaker stands. */
+/** State of a database's circuit breaker. */
 export type Circuit = 'closed' | 'open' | 'half-open';
 
 /** Why a replica is halted, as recorded in `sync_halt`. */
@@ -15,11 +15,11 @@ export interface Halt {
 /** `pending`: no comparison came to an end yet; `unverified`: the source offers none, or it did not succeed. */
 export type Verification = 'pending' | 'verified' | 'unverified';
 
-/** How the tree over an indexer's balances stands. */
+/** State of the tree over an indexer's balances. */
 export interface StateCommitment {
   /** `off`: not wanted, or the source's own tables say the roots; `unsupported`: the tables are not as a tree needs them. */
   readonly phase: 'off' | 'unsupported' | 'waiting' | 'building' | 'ready' | 'failed';
-  /** Of the first tree under way, 0 to 100. */
+  /** Progress of the first tree, 0 to 100. */
   readonly percent: number | null;
   /** The last block whose root was computed; at a replica also compared, if its source names one. */
   readonly height: number | null;
@@ -54,7 +54,7 @@ export interface SettlingReport {
 export interface ComparingReport {
   /** The block whose rows are compared; later ones may have been applied since. */
   readonly height: number;
-  /** Of the rows, by MariaDB's estimate of their number; 99 at most. */
+  /** Percentage of the rows, by MariaDB's estimate of their number; 99 at most. */
   readonly percent: number;
   /** Milliseconds since it began. */
   readonly sinceMs: number;
@@ -63,7 +63,7 @@ export interface ComparingReport {
 /** `auto`: the binary log is used where the server and the account's rights allow it; `required`: nothing is broadcast without it. */
 export type BinlogMode = 'auto' | 'required' | 'off';
 
-/** How a source finds the rows that changed. */
+/** Method by which a source finds the rows that changed. */
 export interface BinlogReport {
   /** Groups are made of the binary log. */
   readonly used: boolean;
@@ -121,13 +121,13 @@ export interface DatabaseReport extends ActorReport {
     readonly complete: boolean;
     /** It is live, and amendments of its last block may follow: it is complete when the source says that it sent everything. */
     readonly settling?: boolean;
-    /** Of the bootstrap or catch-up under way, 0 to 100. */
+    /** Progress of the bootstrap or catch-up, 0 to 100. */
     readonly percent: number | null;
-    /** Of the bootstrap under way. */
+    /** Rate of the bootstrap. */
     readonly rowsPerSecond: number | null;
     readonly etaSeconds: number | null;
     readonly halt: Halt | null;
-    /** How the last comparison with the source ended. */
+    /** Result of the last comparison with the source. */
     readonly verification: Verification;
     /** Why it is not verified, and when it is compared next; null while it is. */
     readonly verificationReason?: string | null;
@@ -139,7 +139,7 @@ export interface DatabaseReport extends ActorReport {
     readonly verifiedAt: string | null;
     /** As of when a decoder's dispensers are the source's; null: not known. */
     readonly dispensers: { readonly height: number | null; readonly at: string } | null;
-    /** How often rows that differed from the source's were replaced. */
+    /** Number of times that rows which differed from the source's were replaced. */
     readonly repairs: number;
     /** The source of each table's AUTO_INCREMENT ids; `*` stands for all other tables. */
     readonly ids: Readonly<Record<string, 'source' | 'own'>>;
@@ -148,16 +148,16 @@ export interface DatabaseReport extends ActorReport {
     readonly infraOnly: boolean;
     /** The highest checkpoint of a quorum that the replica was found to agree with. */
     readonly checkpointHeight: number | null;
-    /** How often the index of addresses was found to differ from the source's; null while it was not compared. */
+    /** Number of times that the index of addresses differed from the source's; null while it was not compared. */
     readonly indexMapMismatches: number | null;
     readonly sources: readonly {
       readonly url: string;
       readonly state: string;
       readonly height: number | null;
       readonly error: string | null;
-      /** How often it named another block, or had other rows, than the majority. */
+      /** Number of times that it named another block, or had other rows, than the majority. */
       readonly dissents: number;
-      /** How its tables compared with the replica's when they were compared last; null: they were not. */
+      /** Result of its tables' last comparison with the replica's; null: they were not compared. */
       readonly digests: string | null;
       /** Sources that are the same server, or read the same database, where there are any. */
       readonly same_as?: readonly string[];

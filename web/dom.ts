@@ -22,7 +22,7 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** What a table shows in one cell: text with a class, or an element of its own. */
+/** Content of one table cell: text with a class, or an element of its own. */
 export type Cell =
   | string
   | Element

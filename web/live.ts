@@ -25,7 +25,7 @@ export interface Live {
   readonly service: string;
   /** Null where the service has no modes. */
   readonly mode: 'server' | 'client' | null;
-  /** What `GET /readyz` says. */
+  /** The answer of `GET /readyz`. */
   readonly readiness: string;
   /** The key is an operator's, who has buttons. */
   readonly operated: boolean;
@@ -37,7 +37,7 @@ export interface Live {
   readonly entries: readonly TimelineEntry[];
 }
 
-/** Where a database stood at one look. */
+/** Height of a database at one time. */
 export interface Sample {
   readonly at: number;
   readonly height: number;
@@ -54,7 +54,7 @@ export class KeyNeeded extends Error {}
 /** More than any entry's number. */
 const NO_ENTRIES = 999_999_999_999;
 
-/** What the page knows of the service: the last look, and what is kept of earlier ones. */
+/** The page's knowledge of the service: the last look, and what is kept of earlier ones. */
 export class LiveState {
   last: Live | null = null;
   /** When this browser got it, by its own clock. */

@@ -103,7 +103,7 @@ function show(): void {
   view.update(state);
 }
 
-/** What is shown stays, marked as old. */
+/** Keeps the last view and marks it as old. */
 function showLoss({ message }: Error): void {
   document.body.dataset['lost'] = '';
   lost.hidden = false;

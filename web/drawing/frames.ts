@@ -11,7 +11,7 @@ export class Frames {
   #due = 0;
   #wanted = false;
 
-  /** What is left of an earlier update is shown by this one. */
+  /** Schedules an update; it replaces what is left of an earlier one. */
   run(...steps: readonly Step[]): void {
     this.#steps = steps;
     this.#due = steps.length;

@@ -8,13 +8,13 @@ const LEFT = 210;
 const NARROW = 600;
 const AXIS = 22;
 
-/** What part of time is drawn, Unix milliseconds. */
+/** Range of time that is drawn, in Unix milliseconds. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** What is most important is drawn last. */
+/** Colours in drawing order: the most important one is drawn last. */
 const COLORS = ['grey', 'good', 'accent', 'bad'] as const;
 type Color = (typeof COLORS)[number];
 

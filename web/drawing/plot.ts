@@ -3,7 +3,7 @@ import type { Sample } from '../live.ts';
 
 const WIDTH = 180;
 const HEIGHT = 46;
-/** Where the bars stand: right of the axis of blocks, above the axis of time. */
+/** Margins of the bars: right of the axis of blocks, above the axis of time. */
 const [LEFT, TOP, BOTTOM] = [26, 5, 34];
 const BARS = 30;
 const MIN_SPAN_MS = 60_000;

@@ -37,7 +37,7 @@ export class ZoomFrame {
     this.element.addEventListener('pointerdown', (event) => this.#take(event));
   }
 
-  /** Where the frame is too narrow for the drawing, moves it so that an element is in the middle. */
+  /** Scrolls so that an element is in the middle, if the frame is too narrow for the drawing. */
   centre(element: Element): void {
     const { left, width } = element.getBoundingClientRect();
     const frame = this.element.getBoundingClientRect();

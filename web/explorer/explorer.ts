@@ -8,7 +8,7 @@ interface CoinStatus {
 
 const EVERY_MS = 2_000;
 const tip = document.querySelector<HTMLElement>('#tip');
-/** What tells a row from others. */
+/** Selects the cell that identifies a row. */
 const NAMES = 'td:first-child';
 /** The newest block that a live part shows; undefined before the first look. */
 let shown: number | null | undefined;

@@ -168,7 +168,7 @@ function describe(entry: TimelineEntry) {
   return { key, cells: [when, '', { text: what, kind }, '', '', { text, kind: 'wide' as const }] };
 }
 
-/** What is no transition, in words. */
+/** Describes an entry that is no transition. */
 function fault(entry: TimelineEntry): [string, string, 'good' | 'bad' | 'quiet'] {
   if (entry.kind === 'death') return ['died', `${entry.cause}: ${entry.reason}`, 'bad'];
   if (entry.kind === 'blocks')

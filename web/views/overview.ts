@@ -25,7 +25,7 @@ const COLUMNS = [
 const ROWS_A_FRAME = 3;
 /** A lane that is further away is out of sight. */
 const NEAR_SIGHT = '200px';
-/** Of a database, which has a page; other lanes have none. */
+/** Key of a database, which has a page; other lanes have none. */
 const ACTOR_KEY = /^[^/]+\/[^/]+\/[^/]+$/;
 /** A part of everything, and what of it is counted first. */
 const WORST_FIRST: readonly PipelineState[] = ['failed', 'waiting', 'working', 'unknown', 'well'];
@@ -104,7 +104,7 @@ export class Overview implements View {
     this.#empty.replaceChildren(h('b', {}, title), h('p', { class: 'quiet' }, text));
   }
 
-  /** What stands alone, and how many lanes are in which state. */
+  /** Shows the boxes that belong to no lane, and the number of lanes in each state. */
   #showChips(pipeline: Pipeline, lanes: readonly (string | null)[], readiness: string): void {
     const worst = lanes.map((lane) => worstOf(laneOf(pipeline, lane)));
     const counts = PIPELINE_STATES.map((state) => ({ state, number: worst.filter((each) => each === state).length }));
@@ -206,7 +206,7 @@ function chip(state: PipelineState, label: string): HTMLElement {
   return h('span', { class: 'chip', 'data-state': state }, mark, ` ${label}`);
 }
 
-/** What an operator needs to know first; empty when all is well. */
+/** Returns the most urgent fact for an operator; empty when all is well. */
 export function why(database: LiveDatabase): string {
   const { state, doing, reason } = conditionOf(database);
   if (state === 'failed' && reason) return `${doing}: ${reason}`;
@@ -237,7 +237,7 @@ function restartsLeft({ restarts }: LiveDatabase): Cell {
   return { text: `${left} of ${restarts.budget}`, kind: left === 0 ? 'bad' : left < 5 ? 'warn' : 'good' };
 }
 
-/** How far the look at changes of older rows is; null when all was sent, or is here. */
+/** Returns the progress of the look at changes of older rows; null when all was sent, or is here. */
 function settling(report: LiveDatabase['report']): string | null {
   if (report?.replica?.settling) return 'settling';
   return report?.settling ? `settling: ${report.settling.left} of ${report.settling.tables} tables left` : null;

@@ -7,7 +7,7 @@ const COLUMNS = ['Who', 'Database', 'Kind', 'State', 'Sent', 'Applied', 'Lag', '
 const TEXTS = 4;
 const [LAG, BUFFERED, HEARD] = [6, 7, 8];
 const VALIDATOR_EVERY_MS = 5_000;
-/** How a subscriber takes what it is sent, in plain words. */
+/** Plain words for a subscriber's reading speed. */
 const STATES = { draining: 'keeps up', stalled: 'does not take it', dropped: 'dropped' } as const;
 
 interface Line {

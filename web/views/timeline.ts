@@ -141,7 +141,7 @@ export class TimelinePage implements View {
     );
   }
 
-  /** How the actors are at this moment: those that are not well, or that all are. */
+  /** Returns the present condition of the actors: those that are not well, or that all are. */
   #presentText(): string {
     const databases = this.#state?.last?.databases ?? [];
     if (databases.length === 0) return 'no actor yet';

@@ -11,7 +11,6 @@ const NOT_DONE = [
   'src/explorer/',
   'src/hub/',
   'src/replication/',
-  'src/service/',
   'src/sync/'
 ];
 

@@ -8,7 +8,7 @@ import { type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { TimelineEntry } from '../wire/state/timeline.ts';
 import { type ConsoleFile, prepareConsoleFiles } from './console-files.ts';
 
-/** What every service is made on: its version, console, metrics and traces. Its frame takes it as it is. */
+/** Common parts of every service: version, console, metrics and traces. The frame takes it as it is. */
 export interface ServiceBase {
   readonly version: string;
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;

@@ -4,7 +4,7 @@ import { isNear } from './address.ts';
 import type { Authenticator } from './auth.ts';
 import type { RouteDoc } from './route-doc.ts';
 
-/** What a route of any service declares; the frame checks it before anything of the route runs. */
+/** Declarations of any service's routes; the frame checks them before the route runs. */
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route changes what the service does: it needs an operator's key, also where all else is open. */

@@ -4,7 +4,7 @@ import type { FastifyServerOptions } from 'fastify';
 
 type Factories = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>;
 
-/** What Ajv makes of a schema. */
+/** Validation function that Ajv compiles from a schema. */
 interface Validator {
   (data: unknown): unknown;
   readonly errors?: unknown;

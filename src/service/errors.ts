@@ -11,7 +11,7 @@ interface ErrorBody {
   readonly code?: string;
 }
 
-/** How a service names an error to its callers, where it is not by the code and status of ERRORS. */
+/** A service's own name for an error, in place of the code and status of ERRORS. */
 export interface PublicName {
   readonly code: string;
   readonly status?: number;
@@ -64,7 +64,10 @@ function describe(caught: FastifyError | PlatformError): { status: number; text:
   return { status: 500, text: 'internal error', code: 'INTERNAL' };
 }
 
-/** What a caller may read: the reason of a refusal; of our own failures only what the table says, since reasons quote hosts and SQL. */
+/**
+ * Returns the text that a caller may read: the reason of a refusal; for our own failures the table's text alone, since reasons
+ * quote hosts and SQL.
+ */
 export function publicFailure({ code, status, detail, isReasonPublic }: PlatformError): string {
   if (isReasonPublic && typeof detail['reason'] === 'string') return detail['reason'];
   return status === 500 ? 'internal error' : `${code.toLowerCase().replaceAll('_', ' ')}: ${ERRORS[code].hint}`;

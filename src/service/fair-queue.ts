@@ -22,11 +22,11 @@ interface Turn {
 }
 
 /**
- * What an actor does one at a time is asked of it one at a time, so that its mailbox holds one question of a route and nothing is
- * done for callers that have left meanwhile.
+ * Queue of questions to an actor, which is asked one at a time: its mailbox holds one question of a route, and questions of callers
+ * that have left are dropped.
  *
- * Networks and addresses take turns, however many questions each has. Questions that are alike and wait have one answer, which is
- * begun after each of them was asked.
+ * Networks and addresses take turns, however many questions each has. Equal questions that wait share one answer, whose work begins
+ * after the last of them was asked.
  */
 export class FairQueue {
   readonly #addressOf: AddressReader;

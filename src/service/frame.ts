@@ -40,7 +40,7 @@ import { RequestBodies } from './stream/request-bodies.ts';
 import { Turns } from './turns.ts';
 import { type CountWrongKey, countRefusedKeys, wrongKeyCounter } from './wrong-keys.ts';
 
-/** What the frame reads of a service's configuration. */
+/** The part of a service's configuration that the frame reads. */
 type FrameSettings = Pick<
   FrameConfig,
   | 'TRUST_PROXY'
@@ -53,14 +53,14 @@ type FrameSettings = Pick<
   | 'CONSOLE_SERVICES_KEY'
 >;
 
-/** What a service's own routes are handed by the frame. */
+/** Parts of the frame that a service's own routes receive. */
 export interface FrameParts {
   readonly authenticator: Authenticator;
   /** Under which address a caller's requests are counted. */
   readonly addressOf: AddressReader;
   readonly clientLimiter: ClientLimiter;
   readonly countWrongKey: CountWrongKey;
-  /** Of what each address costs. */
+  /** Budget of work for each address. */
   readonly budget: WorkBudget;
   /** At what callers ask for. */
   readonly turns: Turns;
@@ -72,7 +72,7 @@ export interface ServiceDefinition {
   /** `sync`, `hub`, `decoder`. */
   readonly name: string;
   readonly version: string;
-  /** Of a service that has modes, the one that it runs in. */
+  /** The mode that the service runs in; absent for a service without modes. */
   readonly mode?: string;
   readonly config: FrameSettings;
   readonly log: Logger;
@@ -89,7 +89,7 @@ export interface ServiceDefinition {
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
   /** Registered before everything else: it sees each request. */
   readonly tracing?: FastifyPluginCallback | undefined;
-  /** Where the console page is, of a service with a page of its own at `/`; `/` when absent. */
+  /** Path of the console page; `/` when absent. A service with a page of its own at `/` sets it. */
   readonly consolePath?: string;
   readonly rpc?: RpcOptions;
   /** Without the key a path that is none looks like one that needs it; else it is 404. */
@@ -107,7 +107,7 @@ const AT_ONCE = 16;
 const LEAST_KEY_LETTERS = 16;
 /** Letters of one part of a path; names of tokens are the longest. */
 const MAX_PART_LETTERS = 1_024;
-/** Of a REST body; JSON-RPC has a bound of its own. */
+/** Most bytes of a REST body; JSON-RPC has a limit of its own. */
 const BODY_LIMIT_BYTES = 4_096;
 
 /**

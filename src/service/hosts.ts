@@ -23,7 +23,7 @@ function hostNameIn(authority: string): string {
   return (bracketed ?? plain).replace(/\.$/, '');
 }
 
-/** What a caller may call a service, and which pages may open a WebSocket. */
+/** Names under which callers may address a service, and origins whose pages may open a WebSocket. */
 export class Hosts {
   readonly #names: ReadonlySet<string>;
   readonly #below: readonly string[];

@@ -1,4 +1,4 @@
-/** What a text of JSON costs to read, and to keep when it is read. */
+/** Cost of a JSON text: to read it, and to keep the parsed value. */
 export interface JsonShape {
   /** Arrays, objects and commas: no fewer than its values, but for one. */
   readonly values: number;

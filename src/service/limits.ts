@@ -10,9 +10,9 @@ type State = Awaited<ReturnType<ReturnType<FastifyInstance['createRateLimit']>>>
 const isFull = (state: State, increment: boolean): boolean =>
   !state.isAllowed && (increment ? state.isExceeded : state.remaining <= 0);
 
-/** Of a network of IPv6 (48 bits), as many times as much as each of its addresses has. */
+/** Factor for a network of IPv6 (48 bits) over the budget of each of its addresses. */
 const NETWORK = 16;
-/** Of a caller with the service's key, as many times as much: another service asks for all of its own callers. */
+/** Factor for a caller with the service's key: another service asks for all of its own callers. */
 const KNOWN = 100;
 
 /** A budget of requests by address. */

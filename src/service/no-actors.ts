@@ -5,7 +5,7 @@ const refuse = async () => {
   throw new PlatformError('DATABASE_UNKNOWN', { reason: 'this service has no actors' });
 };
 
-/** Of a service whose work is done on its main thread. */
+/** Actors of a service that works on its main thread: none. */
 export const NO_ACTORS: ServiceActors = {
   list: () => [],
   timeline: { seq: 0, since: () => [] },

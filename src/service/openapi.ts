@@ -48,21 +48,21 @@ const ErrorSchema = Type.Object({
   error: ERROR,
   code: Type.Optional(Type.String({ description: 'what is wrong, for programs; transparency errors have none' }))
 });
-/** Of a service whose errors always have a code. */
+/** Error of a service whose errors always have a code. */
 const CodedErrorSchema = Type.Object({
   error: ERROR,
   code: Type.String({ description: 'what is wrong, for programs' })
 });
 const ERROR_REFERENCE = { $ref: '#/components/schemas/Error' };
 
-/** What a service says of itself as a whole, in `/openapi.json` and `/openrpc.json`. */
+/** Description of a service as a whole, in `/openapi.json` and `/openrpc.json`. */
 export interface Documentation {
   readonly title: string;
   /** Paragraphs with a blank line between them; what is in backticks is code. */
   readonly description: string;
   /** The parts, in their order; each route names one. */
   readonly tags: readonly string[];
-  /** Whose key it takes, and where an operator sets it. */
+  /** Keys that the service takes, and where an operator sets them. */
   readonly keys: string;
   /** Messages that no route's schema holds, by name. */
   readonly schemas?: Readonly<Record<string, TSchema>>;

@@ -39,7 +39,7 @@ export function wholeNumber({ min, digits = 15, default: value, note }: WholeNum
 export const oneOf = <const W extends readonly string[]>(words: W, note = '') =>
   Type.Unsafe<W[number]>({ type: 'string', enum: [...words], description: `${words.join(' or ')}${note}` });
 
-/** Which tables: all, or the ten of the infrastructure. */
+/** Selection of tables: all, or the ten of the infrastructure. */
 export const SYNC_MODES = ['full', 'infra-only'] as const;
 export const SYNC_MODE_NOTE = '; infra-only: the ten tables of the infrastructure, of an indexer';
 

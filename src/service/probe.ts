@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.ts';
 
-/** Where a running service is asked. */
+/** Address of a running service. */
 export interface ProbeAddress {
   /** Base URL, no trailing slash. */
   readonly url: string;
@@ -30,7 +30,7 @@ interface ProbedPart {
   readonly reason: string | null;
 }
 
-/** What any service says of itself. */
+/** A service's answer about itself. */
 export interface ServiceProbe {
   readonly service: string;
   readonly version: string;

@@ -1,4 +1,4 @@
-/** What a route says of itself beside its schemas. */
+/** Documentation of a route, beside its schemas. */
 export interface RouteDoc {
   /** The part of the documentation; one of the service's `Documentation.tags`. */
   readonly tag: string;

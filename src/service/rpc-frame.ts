@@ -3,7 +3,7 @@ import type { AcceptedTokens } from './auth.ts';
 import { createFrame, type ServiceDefinition } from './frame.ts';
 import type { RpcOptions } from './rpc/json-rpc.ts';
 
-/** What a process hands to the front door of a service that has JSON-RPC. */
+/** Dependencies of the front door of a service with JSON-RPC. */
 export interface RpcAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing'> {
   /** Whether a public code, such as LTC, is that of its network. */

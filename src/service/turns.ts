@@ -5,7 +5,7 @@ import { FairLine, networkOf } from './fair-line.ts';
 interface TurnsOptions {
   /** Works under way at once. */
   readonly atOnce: number;
-  /** How long one may wait for its turn. */
+  /** Longest wait for a turn. */
   readonly patienceMs?: number;
   /** Most waiting callers of one address, and of one network. */
   readonly mostOfOne?: number;
@@ -13,7 +13,7 @@ interface TurnsOptions {
   readonly mostWaiting?: number;
 }
 
-/** Who wants a turn. */
+/** Caller that waits for a turn. */
 export interface Asker {
   /** Under which it is counted. */
   readonly address: string;

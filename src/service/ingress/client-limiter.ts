@@ -13,23 +13,23 @@ interface ClientLimiterOptions {
   readonly addressOf?: (socket: Socket) => string | undefined;
   /** Under which address a request is counted. Default: that of its connection. */
   readonly callerOf?: (request: IncomingMessage) => string;
-  /** Of what each address costs. */
+  /** Budget of work for each address. */
   readonly budget?: WorkBudget;
   /** Told of each connection that was turned away. */
   readonly onTurnedAway?: () => void;
 }
 
-/** Of bytes that break the protocol: up to 64 KiB of them were read, and a connection was opened for them. */
+/** Cost of bytes that break the protocol: up to 64 KiB were read, and a connection was opened for them. */
 const FAULT_COST = 250;
 /** Its chunks may have a byte each, and the parser hands them over one by one. */
 export const CHUNKS_COST = 100;
 /** A client that ignores Retry-After waits longer with each request. */
 const HASTE_COST = 20;
-/** Of a wrong key: forty at once, then four a second. */
+/** Cost of a wrong key: forty at once, then four a second. */
 const WRONG_KEY_COST = 250;
-/** Of a handshake of TLS: a millisecond of a core. */
+/** Cost of a TLS handshake: a millisecond of a core. */
 const HANDSHAKE_COST = 10;
-/** Of a request that becomes a WebSocket: what is made for it stays. */
+/** Cost of a request that becomes a WebSocket: its objects stay in memory. */
 const UPGRADE_COST = 10;
 
 const peerOf = createPeerReader();

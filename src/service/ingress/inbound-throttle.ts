@@ -2,9 +2,12 @@ import type { Socket } from 'node:net';
 
 /** Nearly every request comes in one. */
 const SLICE_BYTES = 2_048;
-/** What may come while nothing is taken: a request or two. */
+/** Bytes that may arrive while nothing is taken: a request or two. */
 const MOST_AHEAD_BYTES = 16_384;
-/** What further slices of all connections may take of one turn of the event loop: many hostile ones are still no standstill. */
+/**
+ * Time that further slices of all connections may take in one turn of the event loop; it bounds the effect of many hostile
+ * connections.
+ */
 const TURN_MS = 5;
 
 /** Connections that have more to hand over, each once, in the order in which they asked. */

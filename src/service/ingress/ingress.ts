@@ -11,11 +11,11 @@ export interface IngressOptions {
   readonly clientLimiter: ClientLimiter;
   /** The requests whose upgrade the service takes. Default: none. */
   readonly isUpgrade?: (request: IncomingMessage) => boolean;
-  /** What is refused here is told with a code. */
+  /** Refusals carry a code. */
   readonly withCode: boolean;
 }
 
-/** What may take how long on its way in; looked at every few seconds. */
+/** Time limits of a request on its way in, checked every CHECK_EVERY_MS. */
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_EVERY_MS = 5_000;
@@ -41,8 +41,8 @@ export function countUpgrade(service: Server, request: IncomingMessage): number 
 }
 
 /**
- * What stands before a service's routes, as options of its Fastify: how long anything may take, how much of it there
- * may be, and one request of a connection at a time, so that a caller that does not read gets no further answers.
+ * Returns the Fastify options that protect a service's routes: limits of time and size, and one request of a connection at a time,
+ * so that a caller that does not read gets no further answers.
  *
  * @see RFC 9112 sections 9.3.2 (pipelining) and 9.5 (failures and timeouts)
  */

@@ -6,7 +6,7 @@ import { createSecureContext, createServer } from 'node:tls';
 import { PlatformError } from '../../errors.ts';
 import { arriveSecurely } from './ingress.ts';
 
-/** Where a service listens for TLS, and with which certificate. */
+/** Address for TLS, with its certificate. */
 interface TlsPlace {
   readonly host: string;
   readonly port: number;

@@ -5,7 +5,7 @@ import type { Logger } from '../../log.ts';
 /** An app that can listen and end. */
 export type HttpApp = Pick<FastifyInstance, 'listen' | 'server' | 'close'>;
 
-/** Where a service listens, with the names of the variables that say so. */
+/** Address that a service listens on, with the names of the variables that set it. */
 export interface ListenPlace {
   readonly host: string;
   /** 0 takes a free one. */
@@ -14,7 +14,7 @@ export interface ListenPlace {
   readonly log: Logger;
   /** Whether callers need a key. */
   readonly hasKey: boolean;
-  /** What any caller may do while no key is set; undefined where that is harmless. */
+  /** Rights of any caller while no key is set; undefined if that is harmless. */
   readonly exposure?: string;
   /** It listens on its own machine only, because neither an address nor a key is set. */
   readonly isHidden?: boolean;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What names and addresses are written with, and a port. @see RFC 3986 section 3.2.2 */
+/** Characters of names and addresses, and a port. @see RFC 3986 section 3.2.2 */
 const AUTHORITY = /^(?:\[[\da-f:.]+\]|[\w.-]*)(?::(\d{0,5}))?$/i;
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;
 const MOST_PORT = 65_535;

@@ -13,7 +13,7 @@ export interface Cost {
   readonly ms?: number;
 }
 
-/** Of one piece of work: a database that is slow is no fault of who asks. */
+/** Most time that one piece of work is charged for: a slow database is not the caller's fault. */
 export const MOST_CHARGED_MS = 250;
 
 /** A token is a tenth of a millisecond of a core. */

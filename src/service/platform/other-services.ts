@@ -4,7 +4,7 @@ import { parseJson } from '../../wire/json.ts';
 import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
 import { reasonOf } from '../rpc/call-method.ts';
 
-/** What another service said last. */
+/** Last answer of another service. */
 export interface ToldService {
   /** Base URL, as it is configured. */
   readonly url: string;
@@ -37,7 +37,7 @@ export class OtherServices {
     return this.#key !== undefined;
   }
 
-  /** What is known now; asks anew where that is older than a second. */
+  /** Returns the last answers, and asks again if they are older than a second. */
   list(): readonly ToldService[] {
     if (!this.#isAsking && performance.now() - this.#askedAt >= ASK_EVERY_MS) void this.#askAll();
     return this.#told;

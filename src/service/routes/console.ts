@@ -8,7 +8,7 @@ const POLICY =
 interface ConsoleDeps {
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;
-  /** Where the page is; `/` when absent. */
+  /** Path of the page; `/` when absent. */
   readonly consolePath?: string;
 }
 

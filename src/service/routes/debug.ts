@@ -16,7 +16,7 @@ import type { OtherServices } from '../platform/other-services.ts';
 import { platformView } from '../platform/platform-view.ts';
 import type { Readiness } from '../readiness.ts';
 
-/** What an operator may do to any actor. */
+/** Actions that an operator may apply to any actor. */
 export interface ActorControl {
   /** Ends its thread as a crash would. */
   kill(id: ActorName): Promise<void>;
@@ -28,7 +28,7 @@ export interface ActorControl {
 /** The actors of a service, as its console shows them. */
 export interface ServiceActors {
   list(): readonly ActorView<ActorName>[];
-  /** What happened to them. */
+  /** Events of the actors. */
   readonly timeline: TimelineReader;
   readonly control: ActorControl;
   /** The last report of an actor, and further fields that the console shows for its kind. */

@@ -11,7 +11,7 @@ const HTML = 'text/html; charset=utf-8';
 
 interface DocumentationDeps {
   readonly document: () => OpenApi;
-  /** Of a service that speaks JSON-RPC. */
+  /** Description of the methods; absent for a service without JSON-RPC. */
   readonly methods?: OpenRpc['methods'] | undefined;
   readonly addressOf: AddressReader;
 }

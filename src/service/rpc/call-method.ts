@@ -52,7 +52,7 @@ export async function callMethod(
 
 const USUAL_WAIT_S = 5;
 
-/** What a service answered instead of a result; `code` is that of the JSON-RPC error where there is one. */
+/** A service answered with an error instead of a result; `code` is that of the JSON-RPC error, if it has one. */
 export class AnsweredError extends Error {
   readonly code: number | undefined;
   /** Seconds after which it may be asked again. */

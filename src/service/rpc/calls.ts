@@ -18,7 +18,7 @@ interface Row extends RpcMethod {
   readonly nullable: ReadonlySet<string>;
 }
 
-/** What came of one call: nothing to say for a notification. */
+/** Result of one call: no reply for a notification. */
 export interface Outcome {
   readonly status: number;
   readonly reply: Reply | undefined;
@@ -137,7 +137,7 @@ export function withoutNulls(
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => value !== null || nullable.has(name)));
 }
 
-/** What is wrong at the place that the fault names. */
+/** Returns the reason of a schema fault. */
 function reasonOf(fault: TLocalizedValidationError): string {
   if (fault.keyword === 'boolean') return 'is unknown here: correct its name or leave it out';
   return fault.keyword === 'enum' ? `must be one of ${fault.params.allowedValues.join(', ')}` : fault.message;

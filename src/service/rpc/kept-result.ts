@@ -8,7 +8,7 @@ const SMALLEST_GZIP = 1_400;
 /** Magic number, deflate, no flags, no time, no hint of the level, Unix. */
 const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
 
-/** What a result is sent as: bytes, and how they are coded. */
+/** Bytes of a result as they are sent, with their coding. */
 export interface KeptBody {
   readonly bytes: Buffer;
   readonly coding: 'gzip' | 'identity';

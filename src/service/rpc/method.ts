@@ -7,7 +7,7 @@ import type { KeptResult } from './kept-result.ts';
 import type { OperationalData } from './replies.ts';
 import type { StreamedResult } from './streamed-result.ts';
 
-/** Who calls a method. */
+/** Caller of a method. */
 export interface RpcCaller {
   /** Under which its requests and their cost are counted. */
   readonly address: string;
@@ -27,7 +27,7 @@ export interface RpcMethod {
   readonly summary: string;
   /** The schemas of `params`, by name; a method without them ignores any params. */
   readonly params?: TObject;
-  /** What it answers. */
+  /** Schema of the result. */
   readonly result: TSchema;
   /** Whether it changes something. */
   readonly write: boolean;
@@ -35,9 +35,9 @@ export interface RpcMethod {
   readonly needsKey?: boolean | 'remote';
   /** Whether it is answered at once, whatever other calls wait for: it says how the service is. */
   readonly isProbe?: boolean;
-  /** What it may be refused with, beside the codes of every method. */
+  /** Codes of its refusals, beside those that every method has. */
   readonly errors?: readonly ErrorCode[];
-  /** What clients in use read of a failure that they know as -32010; undefined for others. */
+  /** Returns the fields that existing clients read of a failure that they know as -32010; undefined for others. */
   readonly operational?: (failure: PlatformError) => OperationalData | undefined;
   /**
    * @returns the result, a `KeptResult` of which many get the same bytes, a `JsonResult`, a long one as a `StreamedResult`, or an `RpcAnswer` when the HTTP status is not 200

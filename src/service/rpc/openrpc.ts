@@ -29,7 +29,7 @@ export const OpenRpcSchema = Type.Object({
 });
 export type OpenRpc = Static<typeof OpenRpcSchema>;
 
-/** What every method may be answered, beside a refusal of its own. */
+/** Errors that every method may return, beside its own refusals. */
 const EVERY_METHOD: readonly [RpcCode, string][] = [
   ['INVALID_PARAMS', 'params are wrong; data.at says where'],
   ['INTERNAL_ERROR', 'the service failed; data.reason says why where it may'],

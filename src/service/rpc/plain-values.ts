@@ -1,4 +1,4 @@
-/** What of a JSON schema decides how a value may be written. */
+/** The part of a JSON schema that decides how a value may be written. */
 interface Schema {
   readonly type?: string;
   readonly anyOf?: readonly Schema[];

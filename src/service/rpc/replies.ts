@@ -6,17 +6,17 @@ import { RPC_CODES, type RpcCode } from './codes.ts';
 /** A call's id; one beyond 2^53 is an object that is written again digit for digit. */
 export type Id = string | number | object | null;
 
-/** What a program can read of a failure; `code` is of the table of errors. */
+/** Machine-readable part of a failure; `code` is from the table of errors. */
 interface FailureData {
   readonly code: string;
   /** Why, for people; absent where the message says all. */
   readonly reason?: string;
-  /** Where in `params` the fault is, as a JSON pointer. */
+  /** JSON pointer to the fault in `params`. */
   readonly at?: string;
   readonly retry_after_s?: number;
 }
 
-/** How clients in use know a failure of a method: their word in place of the reason, and amounts of satoshis. */
+/** A failure as existing clients know it: their word in place of the reason, and amounts in satoshis. */
 export interface OperationalData {
   readonly reason: string;
   readonly required?: number;
@@ -47,7 +47,7 @@ export function failure(
   return { jsonrpc: '2.0', error: { code: RPC_CODES[code], message, data: { code, ...data } }, id };
 }
 
-/** What a call that failed is answered: the reason where it is the caller's to know, else the remedy of the table alone. */
+/** Returns the reply to a call that failed: with the reason if the caller may read it, else with the table's remedy alone. */
 export function failureOf(
   id: Id,
   caught: unknown,
@@ -62,7 +62,10 @@ export function failureOf(
     : failure(id, kindOf(caught), reason, { code, reason });
 }
 
-/** What the chain refuses is no fault of a call: the same call may succeed later. @see the section "Errors" of the specification */
+/**
+ * Refusals by the chain. They are not the call's fault: the same call may succeed later. @see the section "Errors" of the
+ * specification
+ */
 const OF_THE_CHAIN: ReadonlySet<ErrorCode> = new Set(['COINS_INSUFFICIENT', 'TRANSACTION_REJECTED']);
 
 function kindOf({ code, status }: PlatformError): RpcCode {

@@ -8,7 +8,7 @@ export type Piece = string | Uint8Array;
  * What fails after the first part breaks the connection off, since half of the answer is sent: parts should fail before it.
  */
 export class StreamedResult<T = unknown> {
-  /** What the parts are, together, as JSON. */
+  /** Type of the JSON value that the parts make together. */
   declare readonly type: T;
   readonly #parts: () => AsyncIterable<Piece>;
 

@@ -1,6 +1,6 @@
 import { prefixOf } from '../prefix.ts';
 
-/** Who holds a body: a response or a request, with its connection. */
+/** Response or request that holds a body, with its connection. */
 export interface Holder {
   readonly destroyed: boolean;
   destroy(): unknown;

@@ -14,14 +14,14 @@ const PIECE_BYTES = 64 * 1024;
 
 const NOTHING_HELD: Part = { progress: () => undefined, settle: () => undefined, release: () => undefined };
 
-/** How much bodies may hold, and for how long. */
+/** Limits on the bytes that bodies may hold, and on the time. */
 export interface BodyLimits {
-  /** Of all bodies that are not taken to their end, and of those of one address; twice as much may wait for room. */
+  /** Most bytes of all bodies that are not yet taken; `shareBytes`: of those of one address. Twice as much may wait for room. */
   readonly mostBytes: number;
   readonly shareBytes: number;
-  /** Of those of one network that wait for room; default: as many as an address may hold. */
+  /** Most bytes of one network that wait for room; default: as many as an address may hold. */
   readonly waitShareBytes?: number;
-  /** How long a body waits for room. */
+  /** Longest time that a body waits for room. */
   readonly patienceMs: number;
   /** Over all of its time a body that others wait for must be taken at so many bytes a second, */
   readonly leastPace: number;

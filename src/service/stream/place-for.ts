@@ -1,6 +1,6 @@
 import { Crowd } from '../ingress/crowd.ts';
 
-/** Who has a place among so many. */
+/** Holder of one of a limited number of places. */
 interface Placed {
   readonly address: string;
 }

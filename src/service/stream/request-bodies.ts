@@ -11,7 +11,7 @@ import { type BodyLimits, HeldBodies } from './held-bodies.ts';
 const FIRST_BYTES = 1_024;
 /** Values of a body of a caller without the key. */
 const MOST_VALUES = 100_000;
-/** Of one value, when it is read. */
+/** Memory of one parsed value. */
 const VALUE_BYTES = 64;
 const MOST_DEPTH = 512;
 

@@ -16,7 +16,7 @@ const MAX_CLIENT_FRAGMENTS = 2;
 const MAX_CLIENT_READS = 64;
 /** Answers to pings that a client has not taken; one more ends it. */
 const MAX_PONGS = 60;
-/** How long a socket may still drain after it was asked to close. */
+/** Time for a socket to drain after it was asked to close. */
 const CLOSE_TIMEOUT_MS = 5_000;
 
 /** Makes WebSockets of requests that a route admitted. */
@@ -79,7 +79,7 @@ export function acceptWebSockets(app: FastifyInstance, answerHeader?: string): W
   };
 }
 
-/** What `ws` would refuse in plain text. */
+/** Returns whether a request is a WebSocket handshake; `ws` would refuse others in plain text. */
 function isHandshake({ headers, httpVersion }: IncomingMessage): boolean {
   const { 'sec-websocket-key': key = '', 'sec-websocket-version': version } = headers;
   return httpVersion === '1.1' && version === '13' && /^[+/0-9A-Za-z]{22}==$/.test(key);

@@ -10,8 +10,7 @@ const RIDDLE = /^[\s*]*(?:What|Of|Whose|Who|Where|How|Which)\b/;
 const NOT_DONE = [
   'src/explorer/',
   'src/hub/',
-  'src/replication/',
-  'src/sync/'
+  'src/replication/'
 ];
 
 /** Returns the lines, counted from 1, on which docstrings of a source begin with one of the seven words. */

@@ -14,7 +14,7 @@ import type { TimelineEntry } from '../wire/state/timeline.ts';
 import type { FanOut } from './fan-out/fan-out.ts';
 import type { ResumePointStore } from './resume-point-store.ts';
 
-/** What either kind of sync actor may be asked; which kind there is, the mode says. */
+/** Requests to either kind of sync actor; the mode decides which kind runs. */
 export type SyncActorAsks = SourceAsks & ReplicaAsks;
 
 export interface SyncActors {

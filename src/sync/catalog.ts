@@ -6,9 +6,9 @@ import type { DatabaseCoordinates, DatabaseId } from '../wire/data/database.ts';
 import type { Catalog, CatalogEntry } from '../wire/log/catalog.ts';
 import type { DatabaseReport } from '../wire/state/report.ts';
 
-/** How long an answer waits for MariaDB before it uses the last known sizes. */
+/** Time that an answer waits for MariaDB before it uses the last known sizes. */
 const PATIENCE_MS = 1_000;
-/** How long an answer is kept for which a server came too late. */
+/** Lifetime of an answer for which a server came too late. */
 const LATE_MS = 5_000;
 const STATEMENT_LIMIT_S = 5;
 
@@ -27,7 +27,7 @@ interface Server {
 }
 
 /**
- * What is served, and how large it is: read when somebody asks, one query per server, and kept for a while.
+ * Served databases with their sizes: read on demand by one query per server, and cached.
  *
  * A server that does not answer holds nobody up: its last known sizes are used, zeros before the first.
  */

@@ -10,7 +10,7 @@ const SUBSCRIBE = 'SYNC_SUBSCRIBE_<CHAIN>_<NETWORK>';
 
 type Settings = Pick<SyncConfig, typeof DEPTH | typeof SUBSCRIBE>;
 
-/** How much of its source one replica keeps, by the settings of its chain and network; infra-only is for indexers. */
+/** Returns the part of its source that one replica keeps, by the settings of its chain and network; infra-only is for indexers. */
 export function partOf(
   id: DatabaseId,
   settings: Settings

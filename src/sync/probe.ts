@@ -13,9 +13,9 @@ export interface ProbedDatabase {
   readonly state: string;
   /** Why a replica is halted; null while it is not. */
   readonly halt: string | null;
-  /** What ends the halt; null where there is none. */
+  /** Action that ends the halt; null if there is none. */
   readonly remedy: string | null;
-  /** What its actor waits for, or the error that it is down with; null while it works. */
+  /** Thing that its actor waits for, or the error that stopped it; null while it works. */
   readonly waiting: string | null;
   readonly restarts: number | null;
 }

@@ -22,7 +22,7 @@ interface Entry {
   readonly point: ResumePoint;
 }
 
-/** Where each database's broadcasts ended, kept in memory and on disk: a successor continues there. */
+/** End of each database's broadcasts, in memory and on disk: a successor continues there. */
 export class ResumePointStore {
   readonly #directory: string;
   readonly #entries: Map<string, Entry>;

@@ -15,7 +15,7 @@ import { type Sender, ValidatorBook } from './validators.ts';
 
 export type { SubscriberView } from './subscriber.ts';
 
-/** What a `status` message says: the last block that was broadcast, and what its source does not know. */
+/** Content of a `status` message: the last block that was broadcast, and what its source does not know. */
 type BroadcastPoint = Pick<ResumePoint, 'height' | 'blockTime' | 'hashes' | 'learned'>;
 
 export interface FanOutOptions {
@@ -69,9 +69,9 @@ interface Topic {
   readonly others: Set<Subscriber>;
   readonly queue: QueuedMessage[];
   point: BroadcastPoint | null;
-  /** What followed the last block: a new subscriber gets it behind its status. */
+  /** Messages that followed the last block: a new subscriber gets them behind its status. */
   after: Omit<QueuedMessage, 'targets'>[];
-  /** How often the point was set. */
+  /** Counts the changes of the point. */
   revision: number;
   sending: Promise<void>;
   /** Time (`performance.now()`) until which a subscriber without amendments counts as one that may come back. */
@@ -165,7 +165,10 @@ export class FanOut {
     if (waiting >= MAX_QUEUED) throw new PlatformError('ACTOR_BUSY', { reason: `${waiting} messages wait to be sent` });
   }
 
-  /** What a new subscriber's status says, where no message tells of it; the others hear at once what its source does not know. */
+  /**
+   * Sets the point that a new subscriber's status reports, if no message carries it. The other subscribers are told at once of
+   * changes that the source does not know.
+   */
   setPoint(id: DatabaseId, point: BroadcastPoint): void {
     const topic = this.#topic(id);
     const isNews = point.learned !== undefined && point.learned.id !== topic.point?.learned?.id;

@@ -11,13 +11,13 @@ import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { type AuthMessage, AuthMessageSchema, HeartbeatMessageSchema } from '../../wire/validator.ts';
 
-/** What `/status` shows of one subscriber; no address. */
+/** Fields of one subscriber in `/status`; without its address. */
 export interface SubscriberView {
   readonly id: string;
   readonly lastSentBlock: number | null;
   readonly appliedBlock: number | null;
   readonly lag: number | null;
-  /** Of its machine: `stalled` while the network takes nothing of its buffer. */
+  /** State of its machine: `stalled` while the network takes nothing of its buffer. */
   readonly state: 'draining' | 'stalled' | 'dropped';
   /** Bytes handed to its socket and not taken by the network yet. */
   readonly bufferedBytes: number;
@@ -44,7 +44,7 @@ export interface SubscriberOptions {
 
 /** Policy violation; the close reason names it. */
 const POLICY_CLOSE = 1008;
-/** How long after connecting a subscriber may authenticate, and how often it may try. */
+/** Time after connecting in which a subscriber may authenticate; the next constant is the number of attempts. */
 const AUTH_WINDOW_MS = 5_000;
 const MAX_AUTH_ATTEMPTS = 10;
 /** Frames of any kind that a client may send in each window; one that heartbeats every ten blocks stays far below. */

@@ -2,7 +2,7 @@ import { isTimeSigned } from '../../consensus/auth-signature.ts';
 import type { AuthMessage } from '../../wire/validator.ts';
 import { SharedList } from './shared-list.ts';
 
-/** How far a signed time may be from this server's clock, in seconds. */
+/** Largest difference between a signed time and this server's clock, in seconds. */
 const WINDOW_S = 300;
 /** The most signatures, and keys, of strangers remembered at once; addresses share them. */
 const MAX_REMEMBERED = 20_000;

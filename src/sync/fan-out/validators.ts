@@ -9,7 +9,7 @@ interface Entry {
   isProven: boolean;
 }
 
-/** Who sends a heartbeat. */
+/** Sender of a heartbeat. */
 export interface Sender {
   /** As its requests are counted. */
   readonly address?: string;

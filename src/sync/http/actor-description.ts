@@ -3,7 +3,7 @@ import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { SubscriberView } from '../fan-out/subscriber.ts';
 import type { AppDeps } from './deps.ts';
 
-/** What the console of sync shows of an actor beside its machines. */
+/** Fields of an actor that sync's console shows beside its machines. */
 interface ActorDescription {
   readonly report: DatabaseReport | null;
   /** The slowest of them. */

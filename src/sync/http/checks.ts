@@ -4,16 +4,16 @@ import { databaseOf } from '../../service/parameters.ts';
 import { type DatabaseId, DB_TYPES, type DbType, databaseKey } from '../../wire/data/database.ts';
 import type { ActorDirectory } from './deps.ts';
 
-/** What a route of sync declares beside what the frame knows. */
+/** Declarations of sync's routes, beside those that the frame knows. */
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route belongs to this SYNC_MODE only. */
     readonly mode?: 'server' | 'client';
     /** The route is about databases of this type only; the reason is the text of its refusal of others. */
     readonly only?: { readonly dbType: DbType; readonly reason: string };
-    /** What the route is about, in its refusals. */
+    /** Subject of the route, as its refusals name it. */
     readonly subject?: string;
-    /** What it answers is read from the database: HEAD is answered without. */
+    /** The answer is read from the database: HEAD is answered without reading. */
     readonly reads?: boolean;
   }
 }

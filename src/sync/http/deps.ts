@@ -14,7 +14,7 @@ import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { TimelineReader } from '../../wire/state/timeline.ts';
 import type { FanOut } from '../fan-out/fan-out.ts';
 
-/** What the front door reads of the configuration. */
+/** The part of the configuration that the front door reads. */
 export type HttpConfig = Pick<
   SyncConfig,
   | 'SYNC_MODE'
@@ -36,7 +36,7 @@ export type HttpConfig = Pick<
   | 'SHUTDOWN_GRACE_MS'
 >;
 
-/** What routes ask of an actor: a source's asks in server mode, a replica's in client mode. */
+/** Requests that routes send to an actor: to a source in server mode, to a replica in client mode. */
 type Asks = SourceAsks & Pick<ReplicaAsks, 'transparency.roots'>;
 
 export interface ActorAsks {
@@ -58,11 +58,11 @@ export interface ActorDirectory {
   lastReport(id: DatabaseId): DatabaseReport | undefined;
   /** False while the actor's thread is down. */
   isUp(id: DatabaseId): boolean;
-  /** What its actor waits for, or is down with; null while it works. */
+  /** Returns what its actor waits for, or the error that stopped it; null while it works. */
   waitsFor(id: DatabaseId): string | null;
 }
 
-/** What an operator may do to an actor of sync. */
+/** Actions that an operator may apply to a sync actor. */
 export interface SyncActorControl extends ActorControl {
   /** Client mode: compares the replica with its source as soon as it is at rest. */
   verify(id: DatabaseId): Promise<void>;
@@ -74,7 +74,7 @@ export interface SyncActorControl extends ActorControl {
 export interface AppDeps {
   /** Registered before everything else: it sees each request. */
   readonly tracing?: FastifyPluginCallback | undefined;
-  /** Of this program, for the documentation. */
+  /** Version of this program, for the documentation. */
   readonly version: string;
   readonly config: HttpConfig;
   readonly log: Logger;
@@ -87,7 +87,7 @@ export interface AppDeps {
   readonly catalog: { read(): Promise<Catalog> };
   /** Body of `GET /debug/actors`. */
   readonly actorsView: () => readonly ActorView[];
-  /** What happened to the actors, for `GET /debug/live`. */
+  /** Events of the actors, for `GET /debug/live`. */
   readonly timeline: TimelineReader;
   /** The console page's built files; empty where there are none. */
   readonly consoleFiles: ReadonlyMap<string, ConsoleFile>;

@@ -21,7 +21,7 @@ export class IndexMaps {
     this.#directory = directory;
   }
 
-  /** What was last read; null before the first time. */
+  /** Returns the last digest that was read; null before the first. */
   of(id: DatabaseId): IndexMapDigest | null {
     const key = databaseKey(id);
     const kept = this.#kept.get(key);

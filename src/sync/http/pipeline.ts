@@ -14,7 +14,7 @@ import {
 import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { SubscriberView } from '../fan-out/subscriber.ts';
 
-/** What a sync service knows of one database. */
+/** A sync service's knowledge of one database. */
 export interface SyncLane extends Pick<ActorView, 'id' | 'state' | 'reason' | 'machines' | 'waiting'> {
   readonly report: DatabaseReport | null;
   /** Slowest first; empty in client mode. */

@@ -71,7 +71,7 @@ async function sendBody(blocks: AsyncIterable<Uint8Array>, reply: FastifyReply, 
   }
 }
 
-/** What all downloads together write before the event loop turns to other requests: less than a millisecond's work. */
+/** Bytes that all downloads together write before the event loop turns to other requests: less than a millisecond's work. */
 const TURN_BYTES = 2 ** 20;
 let turnBytes = 0;
 let turn: Promise<void> | undefined;

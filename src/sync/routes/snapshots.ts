@@ -22,7 +22,7 @@ import { isBegun, sendArtifact, varyByCoding } from '../http/send-artifact.ts';
 import { readSnapshotQuery, SnapshotQuerySchema } from '../http/snapshot-query.ts';
 
 const HOUR_MS = 3_600_000;
-/** Of questions to a source, which are no snapshots yet: HEAD, and GET with conditions. */
+/** Limit for HEAD and conditional GET, which ask a source and build no snapshot. */
 const CHECKS_PER_MINUTE = 600;
 
 const SinceParamsSchema = databaseParams({ blockHeight: wholeNumber({ min: 0 }) });

@@ -20,19 +20,19 @@ import type { ValidatorIdentity } from './client/validator-identity.ts';
 import type { ResumePoint, ResumeStep } from './source/reading/resume-point.ts';
 import type { SnapshotChecksums } from './source/reading/snapshot-checksums.ts';
 
-/** What a source actor's thread is started with. */
+/** Start data of a source actor's thread. */
 export interface SourceActorData {
   readonly id: DatabaseId;
   /** Counts the starts of this actor; in every statement's tag. */
   readonly generation: number;
   readonly coordinates: DatabaseCoordinates;
-  /** Where the predecessor's broadcasts ended; null: start at the tip. */
+  /** End of the predecessor's broadcasts; null: start at the tip. */
   readonly resume: ResumePoint | null;
   /** 32 hex digits, secret: what a source finds changes by. */
   readonly finderKey: string;
   /** REPLICA_DB_READONLY=1: no write is even attempted. */
   readonly readOnly: boolean;
-  /** Where rewritten epochs are written down. */
+  /** Directory for the record of rewritten epochs. */
   readonly stateDirectory: string;
   readonly pollIntervalMs: number;
   readonly epochSize: number;
@@ -50,7 +50,7 @@ export interface SourceActorData {
   readonly logLevel: string;
 }
 
-/** What a replica actor's thread is started with. */
+/** Start data of a replica actor's thread. */
 export interface ReplicaActorData {
   readonly id: DatabaseId;
   readonly generation: number;
@@ -67,7 +67,7 @@ export interface ReplicaActorData {
   readonly infraOnly?: boolean;
   /** Each block is compared with what the other sources say of it. */
   readonly verifyHashes: boolean;
-  /** How long sources that disagree are asked again. */
+  /** Time for asking sources that disagree again, in milliseconds. */
   readonly hashConfirmTimeoutMs: number;
   /** As whom this process sends heartbeats to its sources; without it, it sends none. */
   readonly validator?: ValidatorIdentity | null;
@@ -98,9 +98,11 @@ export interface ReplicaActorData {
 export type SourceAsks = {
   /** The body of `GET /schema`, as JSON text; null when `known` is its fingerprint. */
   'schema.read': { request: { known?: string }; reply: { body: string | null; fingerprint: string } };
-  /** What a snapshot would be built from now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
+  /** Returns the order of a snapshot that would be built now. @throws BLOCKS_EMPTY, BLOCKS_CAUGHT_UP */
   'snapshot.describe': { request: { query: SnapshotQuery }; reply: SnapshotOrder };
-  /** What a reader at `since` has missed of older rows up to a block, which is waited for; null: not known. */
+  /**
+   * Returns the changes of older rows that a reader at `since` has missed up to a block, and waits for that block; null: not known.
+   */
   'snapshot.missed': {
     request: { since: number; height: number; hashes: BlockHashes };
     reply: { missed: MissedChanges | null };
@@ -164,5 +166,5 @@ export type MainAsks = ActorTasks & {
   };
 };
 
-/** What an actor tells the main thread, beside what every actor does (beacon, transition, waiting). */
+/** Notices to the main thread, beside those that every actor sends (beacon, transition, waiting). */
 export type ActorNotices = { report: DatabaseReport };

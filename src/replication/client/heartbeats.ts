@@ -10,7 +10,7 @@ const CHANGED_MS = 5_000;
 const IDLE_MS = 30_000;
 const POST_LIMIT_MS = 5_000;
 
-/** How far a replica is. */
+/** Progress of a replica. */
 export interface Applied {
   readonly height: number;
   readonly blockTime: number | null;

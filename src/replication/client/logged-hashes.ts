@@ -5,8 +5,8 @@ const PAGE = 1_000;
 const MAX_PAGES = 20;
 
 /**
- * What an indexer's transparency log says of its newest blocks, at least down to a height; less where the log ends before,
- * or is longer than anyone would roll back.
+ * Returns the hashes of the newest blocks in an indexer's transparency log, at least down to a height. Fewer if the log ends
+ * before, or if the height is deeper than any rollback.
  *
  * @throws {PlatformError} SOURCE_INVALID, SOURCE_REFUSED, SOURCE_UNREACHABLE
  */

@@ -68,7 +68,7 @@ function learnedOf(text = ''): Learned | null {
 
 const named = (hashes: BlockHashes): BlockHashes | null => (blockText(hashes) === null ? null : hashes);
 
-/** How a snapshot's body is compressed. @throws {PlatformError} SOURCE_INVALID */
+/** Returns the compression of a snapshot's body. @throws {PlatformError} SOURCE_INVALID */
 export function codingOf(headers: Readonly<Record<string, string>>): SnapshotCoding {
   const coding = headers['content-encoding'] ?? 'none';
   if (coding === 'gzip' || coding === 'zstd') return coding;

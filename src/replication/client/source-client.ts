@@ -51,7 +51,7 @@ const PART_REFUSALS: Readonly<Record<string, 'RANGE_TOO_LARGE' | 'DIGEST_KEY_UNK
 
 const isCatalog = shapeOf(SourceSizesSchema);
 
-/** How large a database is at its source. */
+/** Size of a database at its source. */
 export interface SourceSize {
   /** On disk, indexes included. */
   readonly bytes: number;
@@ -59,7 +59,7 @@ export interface SourceSize {
   readonly rows: number | null;
 }
 
-/** Where a source stands. */
+/** Position of a source. */
 export interface SourceStatus {
   readonly height: number | null;
   readonly hashes: BlockHashes;
@@ -71,7 +71,7 @@ export interface SourceStatus {
   readonly amendments?: number | null | undefined;
 }
 
-/** Which part of a database's history is asked for. */
+/** Part of a database's history to ask for. */
 export interface SinceQuery {
   readonly since: number;
   readonly until?: number;
@@ -132,7 +132,7 @@ export class SourceClient extends SourceConnection {
     return this.#json('/status', isTree, signal);
   }
 
-  /** How large the database is at the source; null where the source does not tell. */
+  /** Returns the size of the database at the source; null if the source does not name it. */
   async size(signal?: AbortSignal): Promise<SourceSize | null> {
     const { databases } = await this.#json('/catalog', isCatalog, signal).catch((caught: unknown) => {
       if (hasCode(caught, 'SOURCE_REFUSED') || hasCode(caught, 'SOURCE_INVALID')) return { databases: [] };

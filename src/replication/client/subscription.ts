@@ -36,10 +36,10 @@ const STATUS_WAIT_MS = 1_000;
 /** A message as a subscription reads it. */
 type Heard = Announcement | ServerMessage;
 
-/** How much of each message a subscription reads. */
+/** Parts of each message that a subscription reads. */
 interface Reading<M extends Heard> {
   readonly maxMessageBytes: number;
-  /** What of a message is kept until it is taken. */
+  /** Returns the bytes of a message that are kept until it is taken. */
   readonly kept: (data: Buffer) => Buffer;
   readonly shape: Shape<M>;
 }
@@ -78,7 +78,7 @@ export class Subscription<M extends Heard = ServerMessage> {
   /** Looks since anything was heard: a thread that was busy itself has not waited. */
   #silentLooks = 0;
   #newest: number | null = null;
-  /** Of the newest status, taken or not; undefined: nothing came. */
+  /** `learned` of the newest status, taken or not; undefined: no status came. */
   #learned: Learned | null | undefined;
   /** The time at which the MariaDB of the source fell silent, by its newest status and `performance.now()`; null: it answers. */
   #databaseSilentSince: number | null = null;
@@ -183,7 +183,7 @@ export class Subscription<M extends Heard = ServerMessage> {
     return this.#newest;
   }
 
-  /** What the source says that it learned, in the newest status that came; waits a moment for the first message. Null: nothing. */
+  /** Returns `learned` of the newest status that came; waits a moment for the first message. Null: the source learned nothing. */
   async learned(signal: AbortSignal): Promise<Learned | null> {
     if (this.#learned === undefined && !this.#fault) await this.#arrival(STATUS_WAIT_MS, signal);
     return this.#learned ?? null;
@@ -199,7 +199,7 @@ export class Subscription<M extends Heard = ServerMessage> {
     return this.#databaseSilentSince === null ? 0 : performance.now() - this.#databaseSilentSince;
   }
 
-  /** What ended the connection. */
+  /** Error that ended the connection. */
   get fault(): PlatformError | undefined {
     return this.#fault;
   }

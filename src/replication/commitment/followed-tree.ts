@@ -10,7 +10,7 @@ const SLICE_LEAVES = 64;
 const HISTORY_LEAVES = 100_000;
 const QUEUE_LEAVES = 200_000;
 
-/** What one group did to the tree. */
+/** Changes that one group made to the tree. */
 interface Step {
   /** The block below the group. */
   readonly base: number;
@@ -24,8 +24,8 @@ export interface ClaimedStep extends Step {
 }
 
 /**
- * Where a tree stands after a rollback: at its height; below it, where a group that the height cuts began, without the blocks of it
- * that stay; nowhere, since what is kept for undo does not reach that far.
+ * Position of a tree after a rollback. `there`: at its height. `below`: at the beginning of the group that the height cuts, without
+ * the blocks of it that stay. `nowhere`: the history that is kept for undo does not reach that far.
  */
 export type Standing = 'there' | 'below' | 'nowhere';
 
@@ -161,7 +161,7 @@ export function compareRoots(root: string, height: number, ours: string | null, 
   throw new PlatformError('STATE_ROOT_MISMATCH', { reason, root, height, ours, theirs: theirs.slice(0, 64) });
 }
 
-/** What is kept of some steps; one that changed nothing is kept too. */
+/** Returns the size of the history of some steps; one that changed nothing counts too. */
 function size(steps: readonly Step[]): number {
   return steps.reduce((sum, { changes }) => sum + changes.length + 1, 0);
 }

@@ -126,7 +126,7 @@ export class ReplicaCommitment implements GroupExaminer {
     if (tables.some(movesLeaves)) this.#tracker.discard('balances or their names were repaired');
   }
 
-  /** What the tree was made of is not there any more, or not to be trusted. */
+  /** Discards the tree: the rows that it was made of are gone, or not to be trusted. */
   forget(reason: string): void {
     this.#tracker.discard(reason);
   }

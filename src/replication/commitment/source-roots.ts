@@ -14,7 +14,7 @@ interface SourceRootsOptions extends Omit<TrackerOptions, 'names'> {
   readonly open: () => Promise<Connection>;
 }
 
-/** How long groups that waited for the first tree are taken in between two polls: the next block must not wait for them. */
+/** Time between two polls for groups that waited for the first tree: the next block must not wait for them. */
 const DRAIN_MS = 25;
 
 /** Computes the state roots of an indexer whose own tables do not carry them, at the last block of each group. */

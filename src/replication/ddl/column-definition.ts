@@ -5,7 +5,7 @@ type Draft = { -readonly [K in keyof ParsedColumn]: ParsedColumn[K] };
 
 const MEMBER_TYPE = /^(enum|set)$/;
 
-/** What each word behind a column's type says of it; the word itself has been taken. */
+/** By word behind a column's type: reads the rest of the attribute; the word itself has been taken. */
 const ATTRIBUTES: Readonly<Record<string, (tokens: CreateTableTokens, column: Draft) => void>> = {
   character: (tokens, column) => {
     tokens.expect('set');

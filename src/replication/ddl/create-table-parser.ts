@@ -62,7 +62,7 @@ function parseItem(tokens: CreateTableTokens, { columns, keys, foreignKeys }: It
   else tokens.refuse(`${tokens.shown()} begins no column, key or constraint`);
 }
 
-/** What stands behind the closing parenthesis. */
+/** Parses the options behind the closing parenthesis. */
 function parseOptions(tokens: CreateTableTokens): { readonly engine: string; readonly defaults: TextDefaults } {
   let engine = '';
   let charset = 'utf8mb4';

@@ -16,11 +16,14 @@ const NAME = new RegExp(IDENTIFIER_PATTERN);
 const MAX_CHARACTERS = 2 ** 20;
 const MAX_DEPTH = 64;
 
-/** How MariaDB prints a compressed column: a comment that older servers execute. Storage only, so it counts as space. */
+/**
+ * White space, and the comment by which MariaDB prints a compressed column. Older servers execute that comment; it is about storage
+ * only.
+ */
 const SPACE = /(?:\s|\/\*M?!100301 COMPRESSED\*\/)+/y;
 const TOKEN =
   /`((?:[^`]|``)*)`|('(?:[^'\\]|''|\\.)*')|(\d+(?:\.\d+)?(?:e[+-]?\d+)?)|([A-Za-z_][A-Za-z0-9_]*)|([(),=.-])/suy;
-/** What may stand inside parentheses that are skipped as a whole: any operator, but no comment and no end of a statement. */
+/** Symbols inside parentheses that are skipped as a whole: any operator, but no comment and no end of a statement. */
 const INSIDE = /[-+*/%<>=!|&^~:.,@?[\]{}]/y;
 
 /** The tokens of one CREATE TABLE text, one ahead. Comments, other quotes and semicolons are refused wherever they stand. */
@@ -29,7 +32,7 @@ export class CreateTableTokens {
   /** Refuses the text with a reason; throws what the constructor was given. */
   readonly refuse: (reason: string) => never;
   #at = 0;
-  /** Where the token that is looked at begins. */
+  /** Start of the current token. */
   #from = 0;
   #ahead: Token;
 
@@ -63,7 +66,7 @@ export class CreateTableTokens {
     if (!this.take(text)) this.refuse(`${this.shown()} stands where ${text.toUpperCase()} is expected`);
   }
 
-  /** Of a table, column, key or constraint. */
+  /** Takes the name of a table, column, key or constraint. */
   name(): string {
     const { text } = this.#of('name', 'a quoted name');
     if (!NAME.test(text))
@@ -85,7 +88,7 @@ export class CreateTableTokens {
     return this.#of('number', 'a number').text;
   }
 
-  /** What stands between a pair of parentheses, as it stands. */
+  /** Takes the text between a pair of parentheses, unchanged. */
   parenthesized(): string {
     if (this.#ahead.text !== '(' || this.#ahead.kind !== 'symbol')
       this.refuse(`${this.shown()} stands where ( is expected`);

@@ -99,7 +99,7 @@ export async function finishTables(connection: Connection, tables: SchemaPlan['t
   }
 }
 
-/** What one table of the replica becomes. */
+/** Change of one table of the replica. */
 export interface TableChange {
   readonly table: string;
   /** The statements that change or make it; null: the source has it no more, and it is set aside. */
@@ -108,7 +108,11 @@ export interface TableChange {
   readonly isHere: boolean;
 }
 
-/** What of a replica's tables differs from a newer schema. From a source that gives definitions only, what is missing. @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID */
+/**
+ * Returns the differences of a replica's tables from a newer schema; from a source that gives definitions only, the missing parts
+ * alone.
+ * @throws {PlatformError} SCHEMA_REFUSED, SOURCE_INVALID
+ */
 export async function findChanges(connection: Connection, plan: SchemaPlan): Promise<readonly TableChange[]> {
   await checkCase(connection, plan.tables);
   const print = plan.fingerprint === null ? printAdditions : printChanges;

@@ -1,6 +1,6 @@
 import type { TypedColumn } from '../../wire/data/schema.ts';
 
-/** What text is written in. */
+/** Character set and collation of text. */
 export interface TextDefaults {
   readonly charset: string;
   readonly collation: string;

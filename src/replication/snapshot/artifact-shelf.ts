@@ -5,7 +5,7 @@ import type { Reader } from './reader.ts';
 interface ArtifactShelfOptions {
   /** More than this is too much, of all files together; a few artifacts always have room. */
   readonly maxBytes: number;
-  /** How many artifacts have room however large they are. */
+  /** Number of artifacts that are kept however large they are. */
   readonly always: number;
   /** Called with each artifact that is no longer needed. */
   readonly remove: (artifact: Artifact) => Promise<void>;
@@ -36,7 +36,7 @@ export class ArtifactShelf {
     });
   }
 
-  /** Of all files. */
+  /** Size of all files together. */
   get bytes(): number {
     return [...this.#growing, ...this.#leaving].reduce((sum, { sizeBytes }) => sum + sizeBytes, this.#finishedBytes);
   }

@@ -19,7 +19,7 @@ export type { RunBuild, SnapshotSource } from './snapshot-build.ts';
 interface ArtifactStoreOptions {
   /** Made private (0700) where it is missing; artifacts of an earlier process in it are removed. */
   readonly directory: string;
-  /** Of all artifacts, those that are read included; `maxBuilds` of them have room however large they are. */
+  /** Most bytes of all artifacts, those that are read included; `maxBuilds` of them are kept however large they are. */
   readonly maxBytes: number;
   /** Simultaneous builds in this process, in addition to a short one; a caller without a place in time gets SNAPSHOT_BUSY. */
   readonly maxBuilds: number;
@@ -35,7 +35,7 @@ interface ArtifactStoreOptions {
   readonly maxAgeMs?: number;
   /** Free disk below this refuses a build. Default 512 MiB. */
   readonly minFreeBytes?: number;
-  /** How long a caller waits for a place to build in. Default 3 seconds. */
+  /** Longest time that a caller waits for a place to build in. Default 3 seconds. */
   readonly patienceMs?: number;
   /** A build without readers is ended after this time, a since-snapshot after a second; a reader whose connection broke returns sooner. Default 10 seconds. */
   readonly unreadMs?: number;

@@ -22,7 +22,7 @@ export class Artifact {
   readonly resource: string;
   /** Resource, coding and state of the database: equal keys may share the file. */
   readonly key: string;
-  /** Of performance.now(). */
+  /** Time by `performance.now()`. */
   readonly createdAt = performance.now();
   #headers: ArtifactHeaders | undefined;
   #sizeBytes = 0;

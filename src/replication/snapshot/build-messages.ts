@@ -34,7 +34,7 @@ export interface SnapshotHead {
   readonly hashes: BlockHashes;
 }
 
-/** What the main thread tells a build: the answer to `asks`, null where it is not known; and that it must end. */
+/** Message from the main thread to a build: the answer to `asks`, null if it is not known; or the order to end. */
 export type BuildOrder = { readonly type: 'missed'; readonly missed: MissedChanges | null } | { readonly type: 'stop' };
 
 export interface WrittenBody {

@@ -19,7 +19,7 @@ export interface Slot {
   /** The address of the first caller. */
   readonly address: string;
   readonly isShort: boolean;
-  /** Of the build that runs in it; undefined before it has begun. */
+  /** The build that runs in it; undefined before it has begun. */
   build?: {
     readonly readers: ReadonlySet<Reader>;
     /** Ends it, and releases its slot at once. */
@@ -29,7 +29,7 @@ export interface Slot {
 
 interface BuildSlotsOptions {
   readonly maxBuilds: number;
-  /** How long a wish waits for its turn. Default 3 seconds. */
+  /** Longest time that a wish waits for its turn. Default 3 seconds. */
   readonly patienceMs?: number;
 }
 

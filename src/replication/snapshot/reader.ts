@@ -5,7 +5,7 @@ const AT_ONCE_MS = 500;
 
 /** An artifact, as its reader sees it. */
 interface Read {
-  /** Of performance.now(); null while it grows. */
+  /** Time by `performance.now()`; null while it grows. */
   readonly completeAt: number | null;
   enter(reader: Reader): void;
   leave(reader: Reader): void;
@@ -31,7 +31,7 @@ export class Reader {
     return this.#isGone;
   }
 
-  /** Of one that leaves now. */
+  /** Whether it leaves soon after its first block, if it leaves now. */
   get leavesAtOnce(): boolean {
     return performance.now() - (this.#tookFirstAt ?? Number.POSITIVE_INFINITY) < AT_ONCE_MS;
   }

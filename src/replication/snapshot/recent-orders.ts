@@ -7,7 +7,7 @@ const MAX_ORDERS = 100;
 
 interface Asked {
   readonly order: Promise<SnapshotOrder>;
-  /** Of the source's broadcasts when it was asked. */
+  /** Revision of the source's broadcasts when it was asked. */
   readonly revision: number;
 }
 

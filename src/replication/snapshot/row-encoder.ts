@@ -3,7 +3,7 @@ import { isFloating } from '../../db/row-codec.ts';
 import type { TypedColumn } from '../../wire/data/schema.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 
-/** How the text that MariaDB sends for a value becomes JSON. */
+/** Kinds of conversion from MariaDB's text to JSON. */
 const INTEGER = 0;
 const FLOATING = 1;
 /** Text that holds nothing to escape, as dates and decimals do. */
@@ -45,7 +45,7 @@ const ESCAPES: readonly (Buffer | undefined)[] = Array.from({ length: 256 }, (_,
 /** In UTF-8, the first byte of U+D000 to U+DFFF; half of a surrogate pair, which is no text, if the second one is A0 or more. */
 const [SURROGATE, FIRST_SECOND] = NO_TEXT_BYTES as readonly [number, number];
 const SPECIAL = Uint8Array.from(ESCAPES, (sequence, byte) => (sequence || byte === SURROGATE ? 1 : 0));
-/** Of a value that is no text. */
+/** Returned for a value that is no text. */
 const NO_TEXT = -1;
 
 /**

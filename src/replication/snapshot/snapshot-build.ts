@@ -14,7 +14,7 @@ import type {
   WrittenBody
 } from './build-messages.ts';
 
-/** What a build may take to end by itself. */
+/** Time for a build to end by itself. */
 const STOP_PATIENCE_MS = 250;
 
 /** Runs the task of a build. @throws the task's error; an aborted signal ends the task's thread, if it did not end when it was told to */

@@ -15,9 +15,9 @@ const MAX_WINDOW_LOG = 23;
 const MAX_OTHER_BYTES = 16 * 2 ** 20;
 const OTHER_BYTES_PER_ROW = 64;
 
-/** What of a body is taken. */
+/** Limits on the part of a body that is taken. */
 export interface SnapshotLimits extends SplitterLimits {
-  /** Of the body when it is expanded; default: no bound. */
+  /** Most bytes of the expanded body; default: no bound. */
   readonly maxBodyBytes?: number;
 }
 

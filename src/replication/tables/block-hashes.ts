@@ -13,7 +13,7 @@ interface Commitments {
   readonly state_root: string | null;
 }
 
-/** What identifies one block. */
+/** Identity of one block. */
 export interface BlockHead {
   readonly height: number;
   readonly blockTime: number | null;
@@ -24,7 +24,7 @@ export interface BlockHead {
   readonly parent?: string | null;
 }
 
-/** How this database's `blocks` table is read, whichever way it keeps its hashes. */
+/** Layout of this database's `blocks` table, for either way of keeping the hashes. */
 export interface HeadLayout {
   readonly dbType: DbType;
   readonly select: string;
@@ -41,7 +41,7 @@ const HASHES = {
 } as const satisfies Record<DbType, readonly string[]>;
 const PARENT = 'previous_block_hash';
 const COMMITMENTS = ['state_hash', 'balances_root', 'block_merkle_root', 'state_root'] as const;
-/** Where an indexer keeps roots of its own beside `blocks`: a row for each block that has some. */
+/** Table in which an indexer keeps its own roots beside `blocks`: a row for each block that has some. */
 const ROOTS_TABLE = 'state_tree_roots';
 /** Heights of which heads are read at once. */
 const HEADS_PAGE = 1_000;

@@ -15,7 +15,7 @@ export const UNSEEN: ReadonlySet<string> = new Set<TableClass>(['local', 'contro
 /** Begins the names of a replica's tables that its source had no more. */
 export const GONE_PREFIX = '_gone_';
 
-/** How one table is read, applied and compared. */
+/** Plan by which one table is read, applied and compared. */
 export interface TablePlan {
   readonly name: string;
   readonly class: TableClass;
@@ -86,11 +86,11 @@ function findClass(table: TypedTable, dbType: DbType, hasScope: boolean, localTa
 }
 
 /**
- * What ties a table's rows to their blocks.
+ * Returns the column that ties a table's rows to their blocks.
  *
- * A NOT NULL column comes before one that may be NULL, because an action's nullable `block_index` may be another chain's
- * height. Among those, `block_index` is taken unless only another one has an index. An indexed `block_index` that may be
- * NULL is better than none: definitions in use allow NULL where no row of a block has it.
+ * A NOT NULL column comes before one that may be NULL, because an action's nullable `block_index` may be another chain's height.
+ * Among those, `block_index` is taken unless only another one has an index. An indexed `block_index` that may be NULL is better
+ * than none: definitions in use allow NULL where no row of a block has it.
  */
 function findScope(table: TypedTable, byName: ReadonlyMap<string, TypedTable>): TablePlan['scope'] {
   const scopes = SCOPE_COLUMNS.filter((column) => hasNumber(table, column)).flatMap((column) =>

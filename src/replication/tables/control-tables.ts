@@ -1,6 +1,6 @@
 import { type Connection, rows } from '../../db/connection.ts';
 
-/** What the control tables are made of where they are missing. */
+/** Definitions of the control tables, for databases that lack them. */
 const CONTROL_TABLES: Readonly<Record<string, string>> = {
   sync_meta: `CREATE TABLE IF NOT EXISTS sync_meta (
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, block_index INT UNSIGNED NOT NULL, block_time INT UNSIGNED NULL,
@@ -18,7 +18,7 @@ const CONTROL_TABLES: Readonly<Record<string, string>> = {
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4`
 };
 
-/** Which of the control tables are missing. */
+/** Returns the control tables that are missing. */
 export async function missingControlTables(connection: Connection): Promise<string[]> {
   const found = await rows<{ TABLE_NAME: string }>(
     connection,

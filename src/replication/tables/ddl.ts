@@ -131,7 +131,7 @@ function printNewColumns(table: TypedTable, known: ReadonlySet<string>): string[
   });
 }
 
-/** What only the first list has, and what only the second has. */
+/** Returns the items that only the first list has, and those that only the second has. */
 function differing<T>(from: readonly T[], to: readonly T[], facts: (item: T) => string): [T[], T[]] {
   const without = (list: readonly T[], others: readonly T[]) => {
     const known = new Set(others.map(facts));
@@ -159,7 +159,7 @@ function referenceFacts({
   return JSON.stringify([name, columns, referencedTable, referencedColumns, rules]);
 }
 
-/** What of a table decides which rows it can hold, as a text: equal for tables of servers of several versions. */
+/** Returns a text of the facts that decide which rows a table can hold; servers of several versions give the same text. */
 export function holdingOf({ columns, keys }: TypedTable): string {
   const names = columns.map((column) => [
     column.name,

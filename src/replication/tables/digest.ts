@@ -24,7 +24,7 @@ const WHOLE_WIDTH = 2 ** 32 / MAX_RANGES;
 const NO_BLOCK = -1;
 const INTEGER = /^(tiny|small|medium|big)?int\b/i;
 const COMPARED_CLASSES: ReadonlySet<TableClass> = new Set(['scoped', 'lookup', 'mutable', 'derived']);
-/** What the transparency log says of a block; its ids and times of logging are each side's own. */
+/** Columns of the transparency log that are compared; ids and times of logging are each side's own. */
 const LOGGED = new Set(['block_index', 'block_time', 'ledger_hash', 'actions_hash', 'contract_hash']);
 
 /** One table's digest with the ranges that it is the sum of. */
@@ -36,7 +36,7 @@ export interface TableDigests {
   readonly ranges: readonly RangeDigest[];
 }
 
-/** How one table is compared at a height. */
+/** Plan by which one table is compared at a height. */
 export interface DigestPlan extends TablePlan {
   /** Rows of scoped tables that lie above it are ahead: together at the position above it. */
   readonly tip: number;
@@ -119,7 +119,7 @@ export function wholeTable({ name, class: tableClass, tip }: DigestPlan): Digest
 }
 
 /**
- * What to ask for when the rows of a range are too many.
+ * Returns the range to ask for in parts when its rows are too many.
  *
  * @returns null when it cannot be divided: its rows are equal, or as good as
  */
@@ -239,7 +239,7 @@ export async function readRangeRows(
   return { rows: found, digest: String(sum) };
 }
 
-/** Of another form than the names that travel, so that no column has it. */
+/** Alias of a form that no column's name can have. */
 const HASH_ALIAS = '#hash';
 
 function tooLarge({ name }: TablePlan, { from, to }: DigestRange): PlatformError {
@@ -255,7 +255,7 @@ interface Place {
   readonly isByHash: boolean;
 }
 
-/** Where the rows (alias `r`) of a range are, and what their positions are. */
+/** Returns SQL for the rows (alias `r`) of a range, and for their positions. */
 function place(
   plan: DigestPlan,
   tables: readonly TypedTable[],
@@ -308,7 +308,7 @@ function countedColumns(plan: DigestPlan): readonly TypedColumn[] {
   return plan.withIds ? plan.storedColumns : comparedColumns(plan);
 }
 
-/** Where only the id names a row, it says its position. */
+/** Returns the columns that decide a row's position; the id alone, if nothing else names a row. */
 function identityOf(plan: DigestPlan): readonly TypedColumn[] {
   const names = plan.identity ?? (plan.withIds && plan.surrogate !== null ? [plan.surrogate] : null);
   return byName(names ? plan.storedColumns.filter(({ name }) => names.includes(name)) : countedColumns(plan));

@@ -10,7 +10,7 @@ export interface EpochRewrite {
 }
 
 /**
- * How many blocks the log's epochs have, as those of them say that have all their blocks.
+ * Returns the sizes, in blocks, of the log's complete epochs.
  *
  * @returns none where no epoch is whole; several where an earlier version mixed them
  */

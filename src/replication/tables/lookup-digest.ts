@@ -7,8 +7,8 @@ import type { TablePlan } from './classify.ts';
 const DIGEST_ROWS = 1000;
 
 /**
- * What a client states of a lookup table it holds up to an id, and a server compares before it sends only later rows:
- * SHA-256 over the canonical texts of the last 1000 rows up to that id, columns by name, rows by descending id.
+ * Returns the digest of a lookup table up to an id. A client states it, and a server compares it before it sends only later rows.
+ * It is SHA-256 over the canonical texts of the last 1000 rows up to that id, columns by name, rows by descending id.
  *
  * @returns 64 hex digits; the same on both sides exactly when those rows are equal
  */

@@ -2,7 +2,7 @@ import { quoteName } from '../../db/connection.ts';
 import type { TypedTable } from '../../wire/data/schema.ts';
 import type { TablePlan } from './classify.ts';
 
-/** Where a scoped table's rows (alias `r`) and their block are found. */
+/** SQL for a scoped table's rows (alias `r`) and their block. */
 interface ScopeSql {
   readonly from: string;
   /** SQL expression of the row's block. */

@@ -16,7 +16,7 @@ const WORDS =
 const TOKEN =
   /\s+|`((?:[^`]|``)*)`|'((?:[^'\\]|''|\\.)*)'|(\d+(?:\.\d+)?)|([A-Za-z_][A-Za-z0-9_]*)|(<=>|<=|>=|<>|!=|\|\||&&|[-+*/%=<>(),])/suy;
 
-/** What a letter means behind a backslash; before a wildcard of LIKE the backslash stays. */
+/** Character for each letter behind a backslash; before a wildcard of LIKE the backslash stays. */
 const UNESCAPED: Readonly<Record<string, string>> = {
   ...{ '0': '\0', n: '\n', r: '\r', t: '\t', b: '\b', Z: '\x1a' },
   ...{ '%': '\\%', _: '\\_' }

@@ -16,7 +16,7 @@ const CONTRACT_TABLES = /^(contracts|contract_.*|deposits|withdrawals)$/;
 /** Ids of an address and a tick, as decimal text: what names a row of `balances`. */
 export type BalanceKey = readonly [addressId: string, tickId: string];
 
-/** Which commitments a schema allows. */
+/** Commitments that a schema allows. */
 export interface StateTables {
   readonly hasBalances: boolean;
   /** Reads the rows of one block; null when the tables lack the columns of a block root. */

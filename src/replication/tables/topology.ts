@@ -2,7 +2,7 @@ import { type Connection, quoteName, rows } from '../../db/connection.ts';
 import type { TypedForeignKey, TypedKey, TypedTable } from '../../wire/data/schema.ts';
 import { REPLICA_COMMENT } from './ddl.ts';
 
-/** How MariaDB prints that a column is stored compressed, which says nothing of its values. */
+/** Comment by which MariaDB prints a compressed column; it does not change the values. */
 const COMPRESSED = / ?\/\*M?!100301 COMPRESSED\*\//;
 
 /** Every base table of the connection's database. */

@@ -7,7 +7,7 @@ import type { EpochRewrite } from './epochs.ts';
 /** The part of a block that is recorded. */
 export type LoggedBlock = Pick<BlockHead, 'height' | 'blockTime'> & { readonly hashes: LeafHashes };
 
-/** What was broadcast of a block. */
+/** The part of a block that was broadcast. */
 export type BroadcastBlock = Pick<LoggedBlock, 'height' | 'hashes'>;
 
 /**
@@ -97,12 +97,12 @@ export async function readRetimed(
   return found.filter(({ sameLeaf }) => sameLeaf);
 }
 
-/** What the log says of a block. */
+/** A block as the log records it. */
 interface RecordedBlock extends LeafHashes {
   readonly block_time: number | null;
 }
 
-/** What the log says of blocks, by height. */
+/** Returns the log's blocks, by height. */
 async function readRecorded(
   connection: Connection,
   from: number,
@@ -124,8 +124,8 @@ export function tells(hashes: LeafHashes, broadcast: LeafHashes): boolean {
 }
 
 /**
- * Where the log is not what blocks follow on: an attempt that failed may have left it with blocks of a branch that nobody was told
- * of, or without those of one that came back.
+ * Finds the first break of the log. A failed attempt may have left blocks of a branch that was never broadcast, or may lack those
+ * of one that came back.
  *
  * @param recent the blocks below them, oldest first
  * @returns the lowest height from which it must be rewritten; null: it is right

@@ -42,7 +42,7 @@ export interface GroupExaminer {
     schema: ReplicaSchema,
     group: { readonly span: Span; readonly touched: TouchedBalances; readonly claimed: ClaimedRoots | null }
   ): Promise<void>;
-  /** How the group that was examined ended; also called when it was not examined. */
+  /** Takes note whether the group was committed; called also for a group that was not examined. */
   settle(committed: boolean): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export const MOST_GROUPS = 16;
 /** One group on its way into the database. */
 interface GroupWork {
   readonly target: GroupTarget & { readonly blockTime?: number | null } & Pick<GroupOptions, 'collisions'>;
-  /** Of live blocks: the block before them, as their source names it. */
+  /** For live blocks: the block before them, as their source names it. */
   readonly told?: BlockHashes | null;
   /** @returns the blocks that are named */
   change(

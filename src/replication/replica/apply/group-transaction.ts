@@ -21,8 +21,8 @@ export interface GroupOptions {
   /** Takes note of the balances that change. */
   readonly touched?: TouchedBalances;
   /**
-   * How to handle a row that conflicts with one that no message removed: `evict` deletes that row, `own` gives
-   * the table ids of its own. Absent: the transaction ends.
+   * Treatment of a row that conflicts with one that no message removed: `evict` deletes that row, `own` gives the table ids of its
+   * own. Absent: the transaction ends.
    */
   readonly collisions?: 'evict' | 'own';
   /** The group's blocks are there already: rows of theirs that change need no image, because a rollback deletes them by scope. */
@@ -126,7 +126,7 @@ export class GroupTransaction {
     await this.write(await Promise.all(sorted.map((wants) => this.read(wants))));
   }
 
-  /** What of a table changes. Nothing is written. @throws {PlatformError} ROW_CONTRADICTION */
+  /** Returns the changes of a table, and writes nothing. @throws {PlatformError} ROW_CONTRADICTION */
   async read(wants: TableWants): Promise<TableChange> {
     const { table, spans, upserts, gone } = wants;
     const [inSpans, named, vanished] = await Promise.all([
@@ -145,7 +145,8 @@ export class GroupTransaction {
   }
 
   /**
-   * What rows to upsert change: they replace those with their identity; of rows that nothing names, as many come as are not here.
+   * Returns the changes by rows to upsert: they replace rows with their identity. Rows without an identity are added until there
+   * are as many as in the list.
    *
    * @throws {PlatformError} ROW_CONTRADICTION
    */
@@ -160,7 +161,7 @@ export class GroupTransaction {
     return difference;
   }
 
-  /** Which of the new rows take over an id of the replica's own, and which are to get one. */
+  /** Decides which of the new rows take over an id of the replica's own, and which get a new one. */
   settle({ table, surplus, missing, fresh }: Omit<TableChange, 'unsettled'>): TableChange {
     const { surrogate, identity } = table;
     const { ids } = this.#options;
@@ -242,7 +243,7 @@ export class GroupTransaction {
     await this.#options.journal.keep(kind, table, isOwn ? list.filter((_, at) => !isOwn[at]) : list);
   }
 
-  /** Which rows stand in the group's blocks. */
+  /** Returns for each row whether it stands in one of the group's blocks. */
   async #ownRows(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<boolean[]> {
     const { first, last } = this.#span;
     const blocks = await this.#parents.blocksOf(table, list);
@@ -270,7 +271,7 @@ export function selectSpan(
   return selectWhere(connection, table, '1', join);
 }
 
-/** Of rows that their table's identity names, one of each name, the last. */
+/** Returns the last row of each identity, and all rows without one. */
 function onlyOnce(table: ReplicaTable, lists: readonly (readonly CanonicalRow[])[]): readonly CanonicalRow[] {
   const filled = lists.filter((list) => list.length > 0);
   const { identity } = table;

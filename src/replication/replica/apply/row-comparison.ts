@@ -95,7 +95,7 @@ export class RowComparison {
   }
 }
 
-/** Of rows with one name, the last. */
+/** Returns the last row of each name. */
 function lastOfEach(identity: readonly number[], named: readonly CanonicalRow[]): readonly CanonicalRow[] {
   const nameOf = namer(identity);
   const last = new Map<string, CanonicalRow>();

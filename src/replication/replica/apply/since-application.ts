@@ -52,7 +52,7 @@ interface Arriving {
   readonly table: ReplicaTable;
   /** Rows of blocks that the replica has already. */
   readonly overlap: CanonicalRow[];
-  /** What else changes. */
+  /** Other changes. */
   changes: RowDifference[];
   /** Rows of new blocks that wait until those which they may take the place of are gone. */
   fresh: CanonicalRow[];

@@ -9,7 +9,7 @@ export interface TableWants {
   readonly fresh: readonly CanonicalRow[];
   /** Rows that replace those with their identity; of rows that nothing names, as many are added as are not here. */
   readonly upserts: readonly CanonicalRow[];
-  /** What to do when a row has another value here. */
+  /** Treatment of a row that has another value here. */
   readonly known: 'replace' | 'refuse';
   /** Rows that go, by the values at some positions. */
   readonly gone: readonly { readonly key: readonly number[]; readonly list: readonly CanonicalRow[] }[];

@@ -8,7 +8,7 @@ export function movesLeaves(table: string): boolean {
   return table === 'balances' || NAMES.has(table);
 }
 
-/** Which balances a transaction touched. */
+/** The balances that a transaction touched. */
 export class TouchedBalances {
   readonly #keys = new Map<string, BalanceKey>();
   /** A name that balances may refer to was taken away or replaced: which balances that moves is not known. */

@@ -5,7 +5,7 @@ import type { BlockHashes } from '../../../wire/data/database.ts';
 import type { Span } from '../database/heights.ts';
 import type { CanonicalRow, ReplicaTable } from '../database/schema.ts';
 
-/** Where the replica stood before a group. */
+/** Position of the replica before a group. */
 export interface GroupBase {
   readonly height: number;
   readonly blockTime: number | null;
@@ -20,7 +20,7 @@ export interface UndoStep {
   readonly columns: readonly string[];
   /** Kinds of the columns then; absent in journals of an earlier version, as the shape is. */
   readonly kinds?: readonly Kind[];
-  /** Of the table then. */
+  /** Shape of the table then. */
   readonly shape?: string;
   readonly rows: readonly CanonicalRow[];
 }

@@ -15,7 +15,7 @@ import { SnapshotLoader } from './snapshot-loader.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'commitment'>;
 
-/** Of what a database takes on disk, a compressed snapshot is less than this part. */
+/** Upper bound of a compressed snapshot's size, as a part of the database's size on disk. */
 const COMPRESSED = 0.25;
 
 /** Between two snapshots that fail by themselves: a source counts the snapshots of an hour. */
@@ -118,7 +118,7 @@ export class ReplicaBootstrap {
     return this.#named === null ? { kind: 'done' } : this.#confirm(height, this.#named, signal);
   }
 
-  /** What the source says of a block where it stands just there; null where it stands elsewhere. */
+  /** Returns the hashes of a block if the source's status names exactly that block; else null. */
   async #statedHashes(height: number, signal: AbortSignal): Promise<BlockHashes | null> {
     const status = await this.#replica.sources.client.status(signal);
     return status.height === height && blockText(status.hashes) !== null ? status.hashes : null;
@@ -147,7 +147,9 @@ export class ReplicaBootstrap {
     return size;
   }
 
-  /** Where an empty replica is to begin when its source's history is longer than is wanted; null: with the first block. */
+  /**
+   * Returns the first block of an empty replica if its source's history is longer than the settings want; null: the whole history.
+   */
   async #findFloor(signal: AbortSignal): Promise<number | null> {
     const { client: source } = this.#replica.sources;
     const { data } = this.#replica;
@@ -233,7 +235,7 @@ export class ReplicaBootstrap {
     return tip;
   }
 
-  /** Of a snapshot that is refused, or ends before its time, nothing is used again. */
+  /** Runs work on a snapshot, and discards what was loaded if the snapshot is refused or truncated. */
   async #unlessRefused<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;

@@ -3,12 +3,12 @@ const WINDOW_MS = 10_000;
 const LOG_EVERY_MS = 10_000;
 const TELL_EVERY_MS = 250;
 
-/** How far a bulk load is, how fast, and how long it takes still. */
+/** Progress of a bulk load, with its rate and the time that is left. */
 export class Pace {
   readonly #expected: number | null;
   readonly #began = performance.now();
   #rows = 0;
-  /** Where the load was when the window began. */
+  /** Progress at the beginning of the window. */
   #mark = { at: performance.now(), rows: 0 };
   #before = this.#mark;
   #toldAt = 0;

@@ -26,7 +26,7 @@ const SMALL_BYTES = 2 ** 30;
 
 const sumOf = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);
 
-/** What is loaded, and from where. */
+/** Input of one load. */
 export interface Loading {
   readonly plan: SchemaPlan;
   readonly download: Download;
@@ -34,7 +34,7 @@ export interface Loading {
   readonly announcedBytes: number | null;
   /** First block of a truncated replica; null: its source's first. */
   readonly floor: number | null;
-  /** What an earlier attempt has loaded of the same body. */
+  /** Progress of an earlier attempt with the same body. */
   readonly progress: BootstrapProgress;
 }
 
@@ -139,7 +139,7 @@ export class SnapshotLoader {
     }
   }
 
-  /** What a since-snapshot tells beside its blocks' rows; rows of older blocks are not kept. */
+  /** Applies the rows that a since-snapshot has beside those of its blocks; rows of older blocks are not kept. */
   async #update(table: ReplicaTable, batch: readonly WireRow[], pool: LoaderPool, comesAgain: boolean): Promise<void> {
     if (table.plan.class === 'scoped') return;
     if (comesAgain) await pool.remove(table, batch);

@@ -29,7 +29,7 @@ const OVERLAP_BLOCKS = 1_000;
 const OVERLAP_ROWS = 200_000;
 const CAUGHT_UP = /No data available after block/;
 
-/** What a since-snapshot is applied for. */
+/** Reason for which a since-snapshot is applied. */
 interface SinceKind {
   /** After a rollback or an adoption: with whole tables. */
   readonly isWhole: boolean;
@@ -156,8 +156,8 @@ export class SinceCatchUp {
   }
 
   /**
-   * Where rows of older blocks are to be looked at again, if the source does not know which changed while nobody listened, and
-   * no message says so again: the newest blocks, as many as a source remembers and as are soon compared.
+   * Returns the first block from which rows are read again. It matters if the source does not know what changed while nobody
+   * listened, and no later message repeats it: the span is as long as a source's memory, and short enough to be compared soon.
    */
   async #overlapStart(height: number): Promise<number> {
     const { writer, context } = this.#replica.store;
@@ -188,7 +188,7 @@ export class SinceCatchUp {
     this.#replica.store.contradicted = true;
   }
 
-  /** What this replica holds of each lookup table, so that only later rows need to come. */
+  /** Returns the highest id of each lookup table with its digest, so that only later rows need to come. */
   async #statedLookups(): Promise<string[]> {
     const { writer, context } = this.#replica.store;
     const stated: string[] = [];

@@ -9,7 +9,7 @@ import type { SourceQuorum } from '../quorum/source-quorum.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
-/** How a tip stands that need not be left. */
+/** Result for a tip that need not be left. */
 export type Standing = 'stands' | 'untold' | 'unsettled';
 
 /** Finds out whether a replica that was away still stands on its source's chain. */

@@ -9,14 +9,14 @@ export interface DigestSource extends RangeSource {
   digest(key: string, signal?: AbortSignal): Promise<DatabaseDigest>;
 }
 
-/** What differs in one table. */
+/** Difference of one table. */
 export interface TableDifference {
   readonly table: string;
   /** Rows of the replica that the source does not have. */
   readonly surplus: readonly CanonicalRow[];
   /** Rows of the source that the replica does not have. */
   readonly missing: readonly CanonicalRow[];
-  /** Where they are. */
+  /** Ranges that contain these rows. */
   readonly spans: readonly DigestRange[];
   /** The source's digest of the whole table, and the replica's rows outside of the spans. */
   readonly claimed: Pick<TableDigest, 'rows' | 'digest'>;
@@ -27,7 +27,7 @@ export interface TableDifference {
   readonly withIds: boolean;
 }
 
-/** What comparing a replica with its source found. */
+/** Result of comparing a replica with its source. */
 export type Comparison =
   /** They stand at different blocks or schemas, or the source is on its way to the next: nothing can be said. */
   | {

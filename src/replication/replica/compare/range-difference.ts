@@ -18,7 +18,7 @@ import { type CanonicalRow, canonicalRow, type ReplicaTable } from '../database/
 /** Adjacent differing ranges are fetched together, up to this many rows. */
 const FETCH_ROWS = 2_000;
 
-/** Where the rows of a source come from; ranges that are too large are refused with RANGE_TOO_LARGE. */
+/** Access to a source's rows; ranges that are too large are refused with RANGE_TOO_LARGE. */
 export interface RangeSource {
   /** @param range null: the whole table @param settled whether the table must equal its broadcast state */
   digestRanges(

@@ -81,7 +81,7 @@ export class TablePairs {
     return { said, pairs: await this.#aboveFloor(said, pairs, own.floor, signal) };
   }
 
-  /** Where the replica may have ids of its own, and has others than the source, equal rows have no ids. */
+  /** Compares without ids those tables that differ and may have ids of the replica's own. */
   async leaveOutOwnIds(
     own: ReplicaState,
     said: DatabaseDigest,
@@ -163,7 +163,7 @@ export class TablePairs {
     return [...this.#schema.typed.values()];
   }
 
-  /** How the replica's tables are digested. */
+  /** Layout of the replica's tables for digests. */
   get layout(): SourceLayout {
     const { tables, heads } = this.#schema;
     const dbType = heads?.dbType ?? 'decoder';

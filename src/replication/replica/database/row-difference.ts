@@ -1,6 +1,6 @@
 import { type CanonicalRow, keyText, type ReplicaTable } from './schema.ts';
 
-/** What makes some rows of this database the given ones. */
+/** Changes that turn some rows of this database into the given ones. */
 export interface RowDifference {
   /** Rows of this database to take away. */
   readonly surplus: readonly CanonicalRow[];
@@ -68,7 +68,7 @@ function byName(table: ReplicaTable, list: readonly CanonicalRow[]): Map<string,
   return named.size === list.length ? named : null;
 }
 
-/** How the values of a key, none of them NULL, become one text. */
+/** Returns a function that makes one text of a key's values, none of which is NULL. */
 export function namer(key: readonly number[]): (row: CanonicalRow) => string {
   const [only, ...others] = key;
   return only !== undefined && others.length === 0 ? (row) => row[only]! : (row) => keyText(row, key);

@@ -41,7 +41,7 @@ export interface ReplicaSchema {
   readonly typed: ReadonlyMap<string, TypedTable>;
   /** True for names of tables that never travel, or that this replica does not keep, whether they are here or not. */
   readonly isLocal: (name: string) => boolean;
-  /** How the replica's own blocks say their hashes; null before there is a `blocks` table. */
+  /** Layout of the hashes in the replica's own `blocks` table; null before there is one. */
   readonly heads: HeadLayout | null;
   /** The replica keeps these tables alone, without blocks; null: all. */
   readonly only: ReadonlySet<string> | null;

@@ -1,6 +1,6 @@
 import type { WireRow } from '../../../wire/data/messages.ts';
 
-/** Where in a snapshot body rows stand; `older_spans` has one of each table, which is no row of it. */
+/** Section of a snapshot body; `older_spans` has one entry for each table, which is no row of it. */
 export type Section = 'older_spans' | 'older_rows' | 'tables' | 'updated_rows';
 
 /** Consecutive rows of one table of a snapshot. */

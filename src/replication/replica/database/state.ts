@@ -29,7 +29,7 @@ export interface AsOf {
 interface ComparedTables {
   readonly source: string;
   readonly fingerprint: string | null;
-  /** Where the replica stood when the first of them was compared, and when that was. */
+  /** Position of the replica when the first of them was compared, and the time. */
   readonly height: number;
   readonly at: string;
   readonly tables: readonly string[];
@@ -45,7 +45,7 @@ export interface ReplicaState {
   readonly height: number | null;
   readonly blockTime: number | null;
   readonly hashes: BlockHashes | null;
-  /** Of the source's schema that this replica's tables follow. */
+  /** Fingerprint of the source's schema that this replica's tables follow. */
   readonly schemaFingerprint: string | null;
   readonly source: string | null;
   readonly bootstrap: BootstrapProgress | null;
@@ -60,7 +60,7 @@ export interface ReplicaState {
   readonly infraOnly: boolean;
   /** A decoder's dispensers have a time of their own; null: not known. */
   readonly dispensers: AsOf | null;
-  /** How often rows that differed from the source's were replaced. */
+  /** Number of times that rows which differed from the source's were replaced. */
   readonly repairs: number;
   readonly ids: IdOrigin;
   /** Tables of the source that are left out, with the reason. */
@@ -71,7 +71,7 @@ export interface ReplicaState {
   readonly misses: boolean;
   /** The last height at which the replica had everything that changed up to it; null: not known. */
   readonly settledHeight: number | null;
-  /** What its source had learned as its base when the replica was made of it, or compared equal; null: not known. @see LearnedSchema */
+  /** The source's `learned` when the replica was made of it, or compared equal; null: not known. @see LearnedSchema */
   readonly learned: string | null;
 }
 

@@ -8,7 +8,7 @@ export const STATEMENT_LIMIT_S = 60;
 /** The server ends the connection of a machine that died, and its lock with it, after this silence. */
 const SILENCE_S = 600;
 const PING_MS = 60_000;
-/** How long a statement that a dead predecessor left running may keep the lock. */
+/** Time for which a statement of a dead predecessor may keep the lock. */
 const LOCK_PATIENCE_S = 10;
 
 interface WriterOptions {
@@ -61,7 +61,7 @@ function keepAlive(connection: Connection): void {
   connection.on('error', () => clearInterval(beat));
 }
 
-/** Who holds a lock, as far as this account may see. */
+/** Describes the holder of a lock, as far as this account may see it. */
 async function describeHolder(connection: Connection, id: number | null | undefined): Promise<string> {
   if (id == null) return 'an unknown connection';
   const [found] = await rows<{ user: string; host: string; seconds: number }>(

@@ -337,7 +337,7 @@ export class ReplicaFollower {
     return own !== null && sameBlock(own, this.#hashes(message));
   }
 
-  /** What the mismatch was found in is undone with its connection; the halt needs another one. */
+  /** Records a halt over a connection of its own: dropping the old one undoes the rows that showed the mismatch. */
   async #halt(fault: PlatformError): Promise<Outcome> {
     const { log, commitment } = this.#replica;
     const { client: source } = this.#replica.sources;

@@ -17,7 +17,7 @@ type HaltActor = ActorRefFrom<typeof haltMachine>;
 export type HaltObserver = NonNullable<ActorOptions<typeof haltMachine>['inspect']>;
 
 interface ReplicaHaltOptions {
-  /** Where a halt goes that the database does not take: it blocks the next start too. */
+  /** File for a halt that the database cannot record: it blocks the next start too. */
   readonly file: string;
   readonly log: Logger;
   /** Sees the machine's changes of state. */

@@ -86,7 +86,7 @@ export class LiveStream {
     this.#subscription?.close();
   }
 
-  /** What heartbeats tell: nothing before there is a replica. */
+  /** Progress that heartbeats report; null before there is a replica. */
   get #applied(): Applied | null {
     const { knownState: state } = this.#options.store;
     if (state?.height == null || state.phase === 'bootstrapping') return null;

@@ -15,9 +15,9 @@ const DEATHS_OF_A_BOOTSTRAP = 3;
 
 /** The progress of an effect, as reported. */
 export interface Progress {
-  /** Of the bootstrap or catch-up under way, 0 to 100. */
+  /** Progress of the bootstrap or catch-up, 0 to 100. */
   percent: number | null;
-  /** How fast the bootstrap under way is. */
+  /** Rate of the bootstrap, with the time that is left. */
   pace: { readonly rowsPerSecond: number; readonly etaSeconds: number | null } | null;
   reorgs: number;
   /** To be called whenever something that is reported has changed. */

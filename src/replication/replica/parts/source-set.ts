@@ -11,7 +11,7 @@ const DEATH_REST_MS = 300_000;
 const IDENTIFIED_MS = 600_000;
 const ASK_LIMIT_MS = 5_000;
 
-/** What is known of one source. */
+/** State of one source. */
 export interface SourceRecord {
   readonly client: SourceClient;
   /** `heard`: only for the hashes of its blocks; `waiting`: it asked to be left alone; `unserved`: it has no such database. */
@@ -20,7 +20,7 @@ export interface SourceRecord {
   error: string | null;
   /** Times that it named another block, or had other rows or tables, than the majority. */
   dissents: number;
-  /** How its tables compared with the replica's when they were compared last; null: they were not. */
+  /** Result of its tables' last comparison with the replica's; null: they were not compared. */
   digests: string | null;
   /** False once it refused to give any. */
   offersDigests: boolean;

@@ -114,7 +114,7 @@ export class ReplicaStore {
     this.#epochSize = sizes.length === 1 ? sizes[0]! : this.#data.epochSize;
   }
 
-  /** What makes the tables of this replica, from its source's schema. @throws {PlatformError} SCHEMA_REFUSED */
+  /** Returns the plan of this replica's tables, made from its source's schema. @throws {PlatformError} SCHEMA_REFUSED */
   planSchema(told: Parameters<typeof planSchema>[0]): SchemaPlan {
     return planSchema(told, this.#data.id.dbType, this.#data.localTables, this.#only);
   }
@@ -136,7 +136,7 @@ export class ReplicaStore {
     return this.#data.infraOnly ? INFRA_TABLES : null;
   }
 
-  /** What a replica holds is settled by its bootstrap; settings that ask for something else need another one. */
+  /** Refuses settings that ask for another part of the source than the bootstrap took: that needs a new bootstrap. */
   #refuseOtherPart({ height, infraOnly, floor }: ReplicaState): void {
     const { id, coordinates, infraOnly: wanted = false, stateDomain } = this.#data;
     if (height === null) return;

@@ -17,10 +17,10 @@ const MAX_BLOCKS = 100_000;
 const HASH_COLUMNS = ['block_hash', 'block_hash_id'] as const;
 
 /**
- * Which of the replica's blocks stand in the source's chain.
+ * Finds the replica's blocks that stand in the source's chain.
  *
- * A source is asked for single heights; one that cannot answer that is read: an indexer's transparency log, a decoder's
- * `blocks` rows.
+ * A source is asked for single heights; one that cannot answer that is read: an indexer's transparency log, a decoder's `blocks`
+ * rows.
  */
 export class SourceHeads {
   readonly #replica: Parts;

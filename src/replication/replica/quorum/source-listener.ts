@@ -14,7 +14,7 @@ const MAX_HEARD = 10_000;
 /** Between two downloads of rows from a source that tells hashes in no leaner way. */
 const ROWS_PAUSE_MS = 60_000;
 
-/** What a source says of a block. */
+/** A source's report of a block. */
 export interface HashReport {
   readonly height: number;
   readonly hash: string;
@@ -41,7 +41,7 @@ export class SourceListener {
   #rowsTell: boolean | null = null;
   /** Blocks that it has passed and did not name when it was asked, since it was connected. */
   readonly #mute = new Set<number>();
-  /** Where it stands; null before it said so and while it is not connected. */
+  /** Height of the source; null before its first status, and while it is not connected. */
   height: number | null = null;
 
   constructor(options: SourceListenerOptions) {
@@ -50,7 +50,7 @@ export class SourceListener {
     void this.#listen();
   }
 
-  /** What it last said of a block, as one text; null when that is not known. */
+  /** Returns the last report of a block, as one text; null when none is known. */
   heard(height: number): string | null {
     return this.#heard.get(height) ?? null;
   }

@@ -8,7 +8,7 @@ import { type HashReport, SourceListener } from './source-listener.ts';
 
 type Parts = Pick<Replica, 'data' | 'progress' | 'sources'>;
 
-/** What sources said of one block, by their URLs. */
+/** Reports of one block, by URL of the source. */
 export type HashReports = Map<string, string>;
 export type Report = (source: string, hash: string | null) => void;
 
@@ -57,7 +57,7 @@ export class SourceListeners {
     return [...this.#listeners.values()].some(({ height }) => height === null);
   }
 
-  /** What one of them last said of a block; null when that is not known. */
+  /** Returns the last report of a block by one of them; null when none is known. */
   heard(record: SourceRecord, height: number): string | null {
     return this.#listeners.get(record)?.heard(height) ?? null;
   }
@@ -83,7 +83,7 @@ export class SourceListeners {
     );
   }
 
-  /** What each says now counts, the source that is followed included. */
+  /** Asks all sources for their present reports; that of the followed source is passed as `said`. */
   async askAll(height: number, said: string | null, report: Report, signal: AbortSignal): Promise<void> {
     const asked = [...this.#listeners].map(async ([{ client }, listener]) =>
       report(client.url, await listener.ask(height, signal))

@@ -26,7 +26,7 @@ export type Verdict = 'agreed' | 'other' | 'untold' | 'halted';
 
 type Decision = { readonly agreed: string } | 'untold' | 'halted';
 
-/** What the source that is followed says of a block of the replica. */
+/** The followed source's report of a block of the replica. */
 interface FollowedReport {
   readonly said: BlockHashes | null;
   readonly hasBlock: boolean;

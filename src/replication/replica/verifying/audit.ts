@@ -40,7 +40,7 @@ type Different = Extract<Comparison, { kind: 'different' }>;
 /** Result of a comparison, with the verdict of the other sources. */
 interface Compared {
   readonly found: Comparison;
-  /** Of an equal replica. */
+  /** Verdict about an equal replica. */
   readonly verdict: QuorumVerdict;
 }
 
@@ -82,7 +82,7 @@ export class ReplicaAudit {
   readonly #position: ComparisonPosition;
   /** Tables of the comparison under way; null while there is none. */
   #plan: ComparisonPlan | null = null;
-  /** Where the replica stood when it began, and the rows that it has read. */
+  /** Height of the replica when the comparison began. */
   #beganAt = 0;
   #read = 0;
   /** Milliseconds that comparisons of other tables took before it. */
@@ -127,7 +127,7 @@ export class ReplicaAudit {
     return this.#differing.length > 0;
   }
 
-  /** How far the comparison under way is, by MariaDB's estimate of the rows; null when there is none. */
+  /** Progress of the comparison under way, by MariaDB's estimate of the rows; null when there is none. */
   get comparing(): ComparingReport | null {
     if (this.#plan === null || !this.#replica.store.knownState) return null;
     const before = this.#plan.part === null ? null : this.#position.known;
@@ -300,7 +300,10 @@ export class ReplicaAudit {
     return { kind: 'done' };
   }
 
-  /** What a comparison beside blocks, or of some tables, cannot do, repair a difference, the next one does: blocks wait for it. */
+  /**
+   * Makes the next comparison run at rest: blocks wait for it. A comparison beside blocks, or of some tables, cannot repair a
+   * difference.
+   */
   #compareAtRest(height: number): void {
     this.#holdsBlocks = true;
     const why = 'tables differ from the source: blocks wait for the comparison that repairs them';
@@ -426,7 +429,7 @@ export class ReplicaAudit {
     await this.#replica.store.reloadState();
   }
 
-  /** Of tables that are not named, an equal replica has the ids of this source. */
+  /** Records the origin of the ids of an equal replica: all tables that are not named have those of this source. */
   async #noteIds({ kind, ownIds }: Equal | Different): Promise<void> {
     const { writer, state } = this.#replica.store;
     const { client: source } = this.#replica.sources;
@@ -448,7 +451,7 @@ export class ReplicaAudit {
       );
   }
 
-  /** Where the replica equals the source that is followed, what the others say decides. */
+  /** Lets the other sources decide where the replica equals the source that is followed. */
   async #judged(found: Comparison, line: SerialConnection, signal: AbortSignal): Promise<Compared> {
     if (found.kind !== 'equal') return { found, verdict: CONFIRMED };
     const { height, said, unnamed } = found;

@@ -30,7 +30,7 @@ export class ComparisonPosition {
     this.#replica = replica;
   }
 
-  /** What was compared so far; null: nothing that counts. */
+  /** Tables that were compared so far; null: nothing that counts. */
   get known() {
     const { compared, height, schemaFingerprint } = this.#replica.store.state;
     if (this.#isVoid || compared === null || compared.height > (height ?? -1)) return null;

@@ -7,13 +7,13 @@ import type { SourceRecord } from '../parts/source-set.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources'>;
 
-/** What one source says of the replica's tables. */
+/** One source's digests of the replica's tables. */
 export interface DigestReport {
   readonly equal: readonly string[];
   readonly different: readonly string[];
 }
 
-/** What the sources together say. */
+/** Verdict of all sources together. */
 export interface QuorumVerdict {
   /** Tables that no strict majority of the configured sources has as the replica has them. */
   readonly unconfirmed: readonly string[];

@@ -22,7 +22,7 @@ export class ReplicaIndexMap {
   readonly #stopping = new AbortController();
   #dueAt = 0;
   #differed = false;
-  /** How often both were found to differ; null while nothing was compared. */
+  /** Number of comparisons that found a difference; null while nothing was compared. */
   mismatches: number | null = null;
 
   constructor(replica: Parts, open: () => Promise<Connection>) {

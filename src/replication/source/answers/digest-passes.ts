@@ -58,7 +58,7 @@ export function isSameTip(a: DigestTip, b: DigestTip): boolean {
   return text(a) === text(b);
 }
 
-/** What was broadcast, as far as digests depend on it. */
+/** The part of the broadcasts on which digests depend. */
 export interface TipFeed {
   /** Broadcast reorgs. Digests made before a reorg are void after it, even under the same hashes. */
   readonly reorgs: () => number;
@@ -124,7 +124,10 @@ export class DigestPasses {
     return starting;
   }
 
-  /** Of parts that leave tables out, each tip has one pass, the first: whoever asks for another gets all tables. */
+  /**
+   * Returns whether a pass may serve a part. Of parts that leave tables out each tip has one pass, for the first that was asked
+   * for; requests for another get all tables.
+   */
   #isCommon(tip: DigestTip, part: DigestPart): boolean {
     if (part === null || 'only' in part) return true;
     const first = this.#kept.find((pass) => pass.part && 'without' in pass.part && isSameTip(pass.tip, tip));

@@ -23,7 +23,7 @@ import {
   unknownKey
 } from './digest-passes.ts';
 
-/** What is asked of the feed. */
+/** Questions to the feed. */
 interface DigestFeed extends TipFeed {
   /** Whether a table still equals what was broadcast of it. */
   readonly isSettled: SettledCheck;

@@ -18,7 +18,7 @@ const UNSYNCED =
   'sync_binlog is not 1, so that a crash may take the end of the binary log: after each restart of MariaDB all rows are compared; set sync_binlog = 1';
 /** Actions of a foreign key by which InnoDB changes rows of the child. */
 const CASCADES = new Set(['CASCADE', 'SET NULL', 'SET DEFAULT']);
-/** How long a group waits for the log; it is mostly there before the snapshot. */
+/** Time for which a group waits for the log; it is mostly there before the snapshot. */
 const ARRIVAL_MS = 2_000;
 /** A server without what it takes is looked at again after this long. */
 const LOOK_AGAIN_MS = 5_000;
@@ -51,7 +51,7 @@ export class BinlogChanges {
   #lookAt = 0;
   /** Connections of the tail before which the account's rights and the server's filters were looked at. */
   #looked = 1;
-  /** What changed before the next group is not known in full. */
+  /** The changes before the next group are not fully known. */
   #hasGap = false;
   #missed = 0;
 
@@ -70,7 +70,7 @@ export class BinlogChanges {
     return this.#options.mode === 'required' && this.#reason !== null ? `binary log: ${this.#reason}` : null;
   }
 
-  /** Where a successor continues; null: it is not known. */
+  /** Position at which a successor continues; null: it is not known. */
   get kept(): ServerPosition | null {
     const began = this.#done && this.#tail?.beginningOf(this.#done.file);
     return this.#done && typeof began === 'number' ? { ...this.#done, began } : this.#done;

@@ -52,7 +52,7 @@ function numbered(file: string): { readonly base: string; readonly number: numbe
   return { base: file.slice(0, dot), number: Number(file.slice(dot + 1)) };
 }
 
-/** What a server says of its log beside a snapshot. */
+/** A server's statements about its log, beside a snapshot. */
 interface LogState {
   /** It holds every transaction before the position and none after it. Null: the server writes no log, or is no MariaDB. */
   readonly at: ServerPosition | null;

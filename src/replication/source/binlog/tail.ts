@@ -48,7 +48,7 @@ export class BinlogTail {
   #pauseMs = FIRST_PAUSE_MS;
   #waiting: (() => void)[] = [];
   #isStopped = false;
-  /** How often the server has begun to send its log. */
+  /** Number of times that the server has begun to send its log. */
   connections = 0;
   /** Why it does not follow at the moment; null while it does. */
   fault: string | null = null;

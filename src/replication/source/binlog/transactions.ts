@@ -11,7 +11,7 @@ const FILES_KNOWN = 4;
 type Row = Readonly<Record<string, unknown>>;
 type RowChange = Row | { readonly before: Row; readonly after: Row };
 
-/** What of an event of the binary log is read here; see the package's own types for each event. */
+/** Fields of a binary-log event that are read here; see the package's own types for each event. */
 export interface LogEvent {
   getTypeName(): string;
   readonly nextPosition: number;

@@ -154,7 +154,7 @@ function offset(value: number): number {
   return value - Math.floor(value / CHUNK) * CHUNK;
 }
 
-/** Where a value is, or the complement of where it belongs. */
+/** Returns the index of a value, or the complement of the index at which it belongs. */
 function find({ values, length }: Chunk, value: number): number {
   let [low, high] = [0, length - 1];
   while (low <= high) {

@@ -70,7 +70,7 @@ async function actionsOfChangedBlocks(statements: Statements, looks: readonly Lo
   return found;
 }
 
-/** Of some values those that may have changed: where a range's checksum is known and stands, none of its values has. */
+/** Returns the values that may have changed: a range whose checksum is known and unchanged has none. */
 async function unknownOf(
   statements: Statements,
   { plan, watch, growth }: Look,

@@ -63,7 +63,7 @@ export interface FoundChanges {
   readonly lookupTimes: ReadonlyMap<string, string>;
   /** UPDATE_TIME of `blocks`; null: not known. */
   readonly blocksTime: string | null;
-  /** What could not be carried, in sentences. */
+  /** Sentences about the changes that could not be carried. */
   readonly gaps: readonly string[];
   /** Tables of which some rows were not compared with the broadcast ones since they may have changed. */
   readonly unlooked: ReadonlySet<string>;

@@ -45,7 +45,7 @@ export interface Look {
   readonly notes: LookNotes;
 }
 
-/** How far a look goes: all rows, those that are known one by one, the newest ones, or those with a later stamp. */
+/** Depth of a look: all rows, those that are known one by one, the newest ones, or those with a later stamp. */
 type Depth = 'whole' | 'known' | 'window' | 'stamped';
 
 /** A look that has seen nothing yet. @param named values that the binary log names */

@@ -8,7 +8,7 @@ import { type Checksum, NO_ROWS, together, type Value } from './checksum-map.ts'
 import { finderWordSql, inSpansSql, type Ranging, toChecksum, toValue, valueSql } from './ranging.ts';
 import { mergeSpans, type Span } from './spans.ts';
 
-/** Of other forms than the names that travel, so that no column has them. */
+/** Aliases of a form that no column's name can have. */
 const BLOCK_ALIAS = '#block';
 const VALUE_ALIAS = '#value';
 const WORD_ALIAS = '#word';
@@ -31,7 +31,7 @@ export interface OwnRows {
   readonly count: number;
 }
 
-/** What ties the rows of a group's blocks to them: heights, and the counters of the parents. */
+/** Values that tie the rows of a group's blocks to them: heights, and the counters of the parents. */
 export class OwnValues {
   readonly #spans = new Map<string, [number, number][]>();
 

@@ -39,7 +39,9 @@ export function spansOf(values: Iterable<Value>): Span[] {
   return mergeSpans(Array.from(values, (value): Span => (value === null ? null : [value, value])));
 }
 
-/** What of some spans lies in none of the others: both are gone through once, for they may be hundreds of thousands. */
+/**
+ * Returns the parts of spans that lie in none of the others. It goes through both once, since there may be hundreds of thousands.
+ */
 export function withoutSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
   const taken = mergeSpans(others);
   const left: Span[] = [];
@@ -61,7 +63,7 @@ export function withoutSpans(spans: readonly Span[], others: readonly Span[]): S
   return left;
 }
 
-/** What of some spans lies in one of the others. */
+/** Returns the parts of spans that lie in one of the others. */
 export function commonSpans(spans: readonly Span[], others: readonly Span[]): Span[] {
   return withoutSpans(spans, withoutSpans(spans, others));
 }

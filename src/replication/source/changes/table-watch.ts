@@ -7,7 +7,7 @@ import { HIGHEST, LOWEST, mergeSpans, type Span } from './spans.ts';
 
 /** A table of at most this many rows is read whole with each group that may have changed it. */
 export const SMALL_ROWS = 4_096;
-/** Of a larger table, each group reads this many of the newest rows; a sweep reads the others between groups. */
+/** Newest rows of a larger table that each group reads; a sweep reads the others between groups. */
 export const WINDOW_ROWS = 512;
 /** A table of at most this many rows is learned whole at the start; a larger one between groups. */
 export const START_ROWS = 20_000;
@@ -59,7 +59,7 @@ export class TableWatch {
   isLooked = true;
   /** It is not looked at only because a reorg came: a binary log names what that changed. */
   isTakenBack = false;
-  /** Of what is pending, some changed up to the last block: an amendment brings it. */
+  /** Some of the pending values changed up to the last block: an amendment brings them. */
   isOwing = false;
   /** Highest AUTO_INCREMENT id seen. */
   lastId = 0;
@@ -121,7 +121,7 @@ export class TableWatch {
     return this.isSingle ? SINGLE_ROWS : FINE_ROWS;
   }
 
-  /** Where the look of each group begins. */
+  /** First value that each group looks at. */
   get lookFrom(): number {
     return this.isWhole ? LOWEST : Math.max(this.from, this.fine.newest(WINDOW_ROWS));
   }
@@ -211,7 +211,7 @@ export class TableWatch {
     if (from > this.from) this.require([[this.from, from - 1]]);
   }
 
-  /** Of a table that has grown, older values are known by ranges only. */
+  /** Keeps the older values of a table that has grown by ranges only. */
   trim(): void {
     if (this.fine.rows > this.#fineRows) this.isFine = false;
     const limit = this.isFine ? this.#fineRows : 2 * WINDOW_ROWS;
@@ -246,7 +246,7 @@ export class TableWatch {
     return this.#kept.facts;
   }
 
-  /** Of large tables only the newest rows. */
+  /** Returns the facts to keep: for large tables those of the newest rows only. */
   #facts(isKnown: boolean): KeptWatch {
     const isAll = this.from === LOWEST && this.fine.rows <= START_ROWS;
     const from = isAll ? LOWEST : Math.floor(this.lookFrom / RANGE_WIDTH) * RANGE_WIDTH;

@@ -12,8 +12,8 @@ interface TouchRule {
 }
 
 /**
- * Which rows of tables without a block a block's own rows change: in derived tables those under the keys that they name, in
- * other tables those that the hints name.
+ * Returns the rules by which a block's own rows change rows of tables without a block: in derived tables those under the keys that
+ * they name, in other tables those that the hints name.
  */
 export function touchRules(plans: readonly TablePlan[]): TouchRule[] {
   return plans.flatMap((plan): TouchRule[] => {

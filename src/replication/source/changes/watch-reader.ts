@@ -16,7 +16,7 @@ export function isWatched({ class: tableClass }: TablePlan): boolean {
 /** By scope column, the lowest value that a block above some height has; absent where there is none. */
 export type Bounds = Readonly<Record<string, number>>;
 
-/** Where the rows of the blocks above a height begin. */
+/** Returns the bounds of the rows of the blocks above a height. */
 export async function readBounds(connection: Connection, { plans }: SourceLayout, height: number): Promise<Bounds> {
   const bounds: Record<string, number> = { block_index: height + 1 };
   for (const { scope } of plans) {
@@ -63,7 +63,7 @@ export async function readWatch(
   return watch;
 }
 
-/** Where the newest rows of a table begin. */
+/** Returns the value at which the newest rows of a table begin. */
 export async function windowStart(connection: Connection, plan: TablePlan, ranging: Ranging): Promise<number> {
   const value = valueSql(ranging, plan);
   const [row] = await rows(

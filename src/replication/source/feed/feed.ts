@@ -71,7 +71,7 @@ export interface FeedOptions {
   readonly broadcast: (messages: Broadcast[], resume: ResumePoint | ResumeStep, readSince?: number) => Promise<boolean>;
 }
 
-/** What a poll found. */
+/** Result of a poll. */
 type PollResult = 'same' | 'blocks' | 'fork';
 
 /** Turns what happens in one authoritative database into messages, in order, without a gap and without a repeat. */
@@ -336,7 +336,7 @@ export class SourceFeed {
     return { settledHeight, settling, amendments: memory ? memory.amendmentsOf(memory.height) : null };
   }
 
-  /** How groups find what changed. */
+  /** State of the method by which groups find changes. */
   get binlog(): BinlogReport {
     return this.#binlog.report;
   }
@@ -346,7 +346,7 @@ export class SourceFeed {
     this.#binlog.stop();
   }
 
-  /** How far the sweep over rows that no group looks at is. */
+  /** Progress of the sweep over rows that no group looks at. */
   get sweep(): SweepReport {
     return this.#sweep.report;
   }
@@ -425,7 +425,7 @@ export class SourceFeed {
     if (resume) await this.#options.keep(resume);
   }
 
-  /** Where a successor continues, or a step to there; null before the start. */
+  /** Returns the point at which a successor continues, or a step to it; null before the start. */
   #resumePoint(): ResumePoint | ResumeStep | null {
     if (!this.#memory || !this.#mark) return null;
     const { columns: served } = this.served;

@@ -8,11 +8,13 @@ interface ReadersOptions {
   readonly reconcile: (checksums: SnapshotChecksums) => void;
   /** Keeps what a successor needs to know, `isUncertain` included. */
   readonly keep: () => Promise<void>;
-  /** How long each side waits for the other: an orphaned block is never reached, and a build may die. Default 10 seconds. */
+  /**
+   * Longest time that each side waits for the other: an orphaned block is never reached, and a build may die. Default 10 seconds.
+   */
   readonly patienceMs?: number;
 }
 
-/** What waits for its block, and for the group under way. */
+/** An action that waits for its block, and for the group under way. */
 interface Waiting {
   readonly height: number;
   /** Also while a group waits to begin. */

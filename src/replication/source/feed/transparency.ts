@@ -55,7 +55,7 @@ interface TransparencyOptions {
   readonly log: Pick<Logger, 'warn'>;
   /** Blocks wait for its statements. */
   readonly logWriter: SerialConnection;
-  /** What callers read of the log. */
+  /** Connection for callers' reads of the log. */
   readonly logReader: SerialConnection;
   readonly observe: (inspection: InspectionEvent) => void;
   /** Computes roots on the task pool. */
@@ -79,7 +79,7 @@ export class SourceTransparency {
   #commits: Actor<typeof epochCommitMachine> | undefined;
   /** Fulfilled when the log has the times that blocks had when the group under way began. */
   #timed: Promise<void> = Promise.resolve();
-  /** Of the last commit, until it is told. */
+  /** Error of the last commit, until it is reported. */
   #fault: { readonly error: unknown } | null = null;
   /** Blocks of an epoch, as the log has them; before the first epoch is whole, as MERKLE_EPOCH_SIZE says. */
   #epochSize: number;

@@ -6,7 +6,7 @@ import type { TableWatch } from '../changes/table-watch.ts';
 import { ChangeTaker } from '../changes/taking.ts';
 import { TouchedKeys } from '../changes/touch-rules.ts';
 
-/** What one amendment brings, by table. */
+/** Content of one amendment, by table. */
 export type Amendment = ReadonlyMap<string, TableFound>;
 
 /**

@@ -20,7 +20,7 @@ export interface GroupBlock {
   /** By scoped table: checksums of the block's rows. */
   readonly own: ReadonlyMap<string, ReadonlyMap<Value, Checksum>>;
   readonly parents: NonNullable<RecentBlock['parents']>;
-  /** What changed elsewhere; on the last block of the group only. */
+  /** Changes in other blocks; on the last block of the group only. */
   readonly changes: FoundChanges | null;
   /** Amendments of the block before the group's; absent: not known, or not its first block. */
   readonly amendedBefore?: number | undefined;

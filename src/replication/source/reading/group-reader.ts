@@ -113,7 +113,7 @@ interface Scoped {
   readonly ranging: Ranging;
 }
 
-/** What a group is read from. */
+/** Input from which a group is read. */
 interface GroupInput {
   readonly layout: SourceLayout;
   readonly memory: SourceMemory;

@@ -12,7 +12,7 @@ import { type JsonId, larger, toId, toJsonId } from './lookup-id.ts';
  * because ids are dealt before the commit, rows may be deleted, and a reorg may take rows of a branch that was left long ago.
  */
 const RECENT_ROWS = 20_000;
-/** Where it is not known which of them were sent, ids so far below the watermark. */
+/** Ids below the watermark that are looked at if it is not known which of them were sent. */
 const UNKNOWN_IDS = 2_000;
 /** Below every id. */
 const BEFORE_ALL = -(2n ** 63n) - 1n;
@@ -31,7 +31,7 @@ export interface LookupMemory {
   readonly lastId: bigint;
   /** The highest id that was sent before a reorg lowered the watermark: its rows may have stayed. */
   readonly toldId?: bigint;
-  /** Which of the ids up to there, as far as they are looked at again, were sent, ascending; null: that is not known. */
+  /** The ids that were sent, ascending, as far as they are looked at again; null: not known. */
   readonly recentIds: ReadonlySet<bigint> | null;
   /** They are all of those above this one; absent: all there are. */
   readonly recentFrom?: bigint;
@@ -39,7 +39,7 @@ export interface LookupMemory {
   readonly missingIds?: readonly bigint[];
 }
 
-/** What changed in lookup tables. */
+/** Changes in lookup tables. */
 export interface LookupPage {
   readonly rows: WireRows;
   /** The tables that changed, as they stand after this page. */
@@ -94,7 +94,7 @@ export class LookupReader {
   readonly vanishedIds = new Map<string, readonly bigint[]>();
   /** By table: ids up to the watermark whose rows were sent. */
   readonly lateIds = new Map<string, readonly bigint[]>();
-  /** What could not be carried, in sentences. */
+  /** Sentences about the changes that could not be carried. */
   readonly gaps: string[] = [];
   readonly #statements: Statements;
   readonly #waiting: TablePlan[];

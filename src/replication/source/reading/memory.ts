@@ -100,7 +100,7 @@ export class SourceMemory {
     this.#learned = start.learned;
   }
 
-  /** What counts as broadcast up to a height although nobody knows; undefined: nothing. */
+  /** State that counts as broadcast up to a height although nobody knows whether it was; undefined: none. */
   get learned(): Learned | undefined {
     return this.#learned;
   }

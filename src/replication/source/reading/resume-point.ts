@@ -19,7 +19,7 @@ export interface RecentBlock {
   readonly parents?: Readonly<Record<string, readonly [number, number]>>;
   /** On the last block of a group: the older rows that it sent, sent again when a reorg undoes it; null: too much to list. */
   readonly older?: OlderChanges | null;
-  /** Of a block that was not the last of its group: the group's first. Rows of these blocks are as of the last one. */
+  /** On a block that was not the last of its group: the group's first. Rows of these blocks are as of the last one. */
   readonly within?: number;
   /** If that is null: the part for scoped tables, if it was not too much. */
   readonly scoped?: OlderChanges['spans'];
@@ -39,7 +39,7 @@ export interface OlderChanges {
 export interface Fork {
   readonly fork: number;
   readonly height: number;
-  /** Which older rows the orphaned groups had sent was not known: of large tables without blocks not all were sent again. */
+  /** It was not known which older rows the orphaned groups had sent: of large tables without blocks not all were sent again. */
   readonly isUnlisted?: boolean;
 }
 
@@ -68,7 +68,7 @@ export interface ResumePoint {
   readonly watches: Readonly<Record<string, KeptWatch>>;
   /** Tables of which not all rows that changed up to the last block were sent; absent in files of an earlier version: any. */
   readonly unsettled?: readonly string[];
-  /** What this source, or a predecessor, last learned as its base without knowing what it had sent; absent: nothing. */
+  /** The last state that this source, or a predecessor, took as its base without knowing what it had sent; absent: none. */
   readonly learned?: Learned;
   /** Position in the binary log up to which changes were broadcast; null or absent: not known. */
   readonly binlog?: ServerPosition | null;
@@ -76,7 +76,7 @@ export interface ResumePoint {
   readonly served?: TableColumns;
 }
 
-/** What groups added to a resume point: the point after them is `advance` of both. */
+/** Additions of groups to a resume point: `advance` of both is the point after them. */
 export interface ResumeStep
   extends Pick<
     ResumePoint,

@@ -18,7 +18,7 @@ const DENIED: ReadonlySet<number> = new Set([1142, 1143]);
  */
 export class ServedTables {
   #columns: TableColumns;
-  /** Of the layout that was checked last. */
+  /** Fingerprint of the layout that was checked last. */
   #fingerprint: string | null = null;
   /** By table that is not there, since when, by `performance.now()`. */
   readonly #away = new Map<string, number>();

@@ -34,7 +34,7 @@ export interface SnapshotPlan {
   readonly wholeTables: readonly string[];
   /** Full snapshots: the server's estimate of the rows; null otherwise. */
   readonly estimatedRows: number | null;
-  /** Of a since-snapshot whose reader's misses are known: whether the rest may come as amendments, and which are in it. */
+  /** For a since-snapshot whose reader's misses are known: whether the rest may come as amendments, and which are in it. */
   readonly told?: Pick<MissedChanges, 'amendments' | 'isSettled'> | null;
 }
 
@@ -166,7 +166,10 @@ async function readDelta(
   return select(plan, `${quoteName(plan.name)} r`, 'r.id > ?', 'r.id', [known.id]);
 }
 
-/** What no row names any more, because the block that it came with was taken back before it was whole, only all rows can tell. */
+/**
+ * Returns whether a table is small enough to be sent whole. Only that removes rows that nothing names any more, because their block
+ * was taken back before it was whole.
+ */
 async function isSmall(connection: Connection, { name }: TablePlan): Promise<boolean> {
   const limit = WHOLE_ROWS + 1;
   const found = await rows(connection, `SELECT COUNT(*) AS n FROM (SELECT 1 FROM ${quoteName(name)} LIMIT ${limit}) r`);

@@ -7,12 +7,12 @@ import { readChecksums, readRangeChecksums, toValue, valueSql } from '../changes
 import { HIGHEST, LOWEST, type Span, spansOf, withoutSpans } from '../changes/spans.ts';
 import { RANGE_WIDTH, type TableWatch } from '../changes/table-watch.ts';
 
-/** What one step read. */
+/** Result of one step. */
 export interface PassStep {
   readonly table: string;
   /** Parts whose rows differ from the broadcast ones; the table's watch requires them now. */
   readonly found: readonly Span[];
-  /** What was broadcast of some of its rows was not known: as they are now, they count as broadcast. */
+  /** The step learned some rows: it was not known what had been broadcast of them, so they count as broadcast as they are now. */
   readonly isLearned: boolean;
   /** The table is done with. */
   readonly isLast: boolean;
@@ -21,7 +21,7 @@ export interface PassStep {
 interface PassOptions {
   /** Rows of one step. */
   readonly stepRows: number;
-  /** Where a large table is begun: at its newest row, or below those that every group reads. */
+  /** Start of a pass over a large table: at its newest row, or below those that every group reads. */
   readonly from: 'newest' | 'window';
 }
 
@@ -96,7 +96,7 @@ interface Stretch {
   readonly stepRows: number;
 }
 
-/** Where the next step looks: below this value. */
+/** Result of one look: the next step begins below this value. */
 interface Looked {
   readonly below: number;
   readonly isLearned: boolean;

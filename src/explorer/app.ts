@@ -12,7 +12,7 @@ import { ASKS_AT_ONCE } from './routes/fees.ts';
 import { isLiveRequest, liveRoutes } from './routes/live.ts';
 import { pageRoutes } from './routes/pages.ts';
 
-/** What the explorer's front door is handed by its process. */
+/** Dependencies of the explorer's front door. */
 interface ExplorerAppDeps
   extends Pick<ServiceDefinition, 'version' | 'log' | 'metrics' | 'consoleFiles' | 'tracing' | 'actors'> {
   readonly config: ServiceDefinition['config'] &
@@ -22,7 +22,7 @@ interface ExplorerAppDeps
 }
 
 const WINDOW_MS = 60_000;
-/** Of JSON-RPC, which has `ping` alone. */
+/** Most bytes of a JSON-RPC body; there is `ping` alone. */
 const RPC_BODY_BYTES = 4_096;
 const DESCRIPTION = `Reads what an indexer has written: balances, tokens, actions, blocks.
 
@@ -67,7 +67,7 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
   });
 }
 
-/** What load balancers are told: it is ready while one network is. */
+/** Returns the readiness for load balancers: the explorer is ready while one network is. */
 function readinessOf(coins: readonly Coin[]): Readiness {
   const states = coins.map(({ report }) => report()?.state ?? 'unknown');
   if (states.includes('available')) return 'ready';

@@ -8,7 +8,7 @@ import type { ExplorerReport } from './report.ts';
 /** One network that is served. */
 export interface Coin {
   readonly network: ChainNetwork;
-  /** What its actor said last; null before the first word. */
+  /** Returns the actor's last report; null before the first. */
   readonly report: () => ExplorerReport | null;
   /** @throws {PlatformError} by what was asked; ACTOR_TIMEOUT, ACTOR_NOT_READY, DATABASE_UNAVAILABLE */
   readonly read: (question: Question) => Promise<Reply>;

@@ -1,4 +1,4 @@
-/** What a caller wants of one network, as its path and query string say it. */
+/** A caller's question about one network, as its path and query string state it. */
 export interface Question {
   readonly method: string;
   /** `{query}` and `{type}` of the path. */
@@ -13,11 +13,11 @@ export interface Question {
   readonly limit: number;
   readonly order: 'asc' | 'desc';
   readonly cursor?: string;
-  /** How a list is written. */
+  /** Format of a list. */
   readonly format: 'json' | 'csv';
 }
 
-/** What the database had for it. */
+/** The database's answer to a question. */
 export interface Reply {
   /** The finished text: a message between threads takes one more easily than bytes. */
   readonly body: string;

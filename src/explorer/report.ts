@@ -2,7 +2,7 @@ import { type Alarm, alarmText, stoppedS } from '../wire/state/alarm.ts';
 import { monotonicMs } from '../wire/state/monotonic.ts';
 import type { ActorReport, Circuit } from '../wire/state/report.ts';
 
-/** What the actor of a network says of it every second. */
+/** Report of a network's actor, sent every second. */
 export interface ExplorerReport {
   readonly state: 'unknown' | 'available' | 'stale' | 'unavailable';
   readonly circuit: Circuit;
@@ -28,7 +28,7 @@ export function distanceOf({ height, decoderTip }: Pick<ExplorerReport, 'height'
   return height === null || decoderTip === null ? null : Math.abs(decoderTip - height);
 }
 
-/** What console and metrics read of it. */
+/** Returns the fields that console and metrics read of a report. */
 export function actorReportOf(report: ExplorerReport): ActorReport {
   const { state, circuit, height, decoderTip, lastError, upstream } = report;
   return {

@@ -7,7 +7,7 @@ const amount = amountOrNull('t.amount');
 
 const FIRST_LEG = 't.leg_ordinal = 0';
 
-/** What an action paid, over `fees t`. */
+/** Fee of an action, over `fees t`. */
 export const FEE_COLUMNS: Columns = {
   tick: ticker('t.tick_id'),
   amount,
@@ -34,7 +34,7 @@ const PAYER: Way = {
   rows: 'a.source_id = ?'
 };
 
-/** What was moved on an address. */
+/** Returns a list of the amounts moved on an address. */
 function movement(table: 'credits' | 'debits' | 'escrows', summary: string): List {
   const { own, block, action } = waysOf(table);
   return written(

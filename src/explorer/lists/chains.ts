@@ -30,7 +30,7 @@ const sideOf = (side: 'a' | 'b'): Columns => ({
 /** Rows that come between blocks of the ledger. */
 const FED = { changesBetweenBlocks: true } as const;
 
-/** What validators signed of a block. */
+/** Content of a block that validators signed. */
 const CHECKPOINT: Columns = {
   ...text('chain', 'network', 'block_hash', 'ledger_hash', 'actions_hash', 'contract_hash'),
   ...text('state_root', 'block_merkle_root'),

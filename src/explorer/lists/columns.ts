@@ -1,6 +1,9 @@
 import Type, { type TSchema } from 'typebox';
 
-/** How a value is told: `big`, `amount` and `sum` as decimal text, since none fits a double; a sum without the zeros that SQL puts behind it. */
+/**
+ * Form of a value: `big`, `amount` and `sum` are decimal texts, since none fits a double; a sum comes without the zeros that SQL
+ * appends.
+ */
 type Kind = 'text' | 'amount' | 'sum' | 'big' | 'integer' | 'flag';
 
 /** One field of an answer: where its value comes from, and how it is told. */

@@ -16,7 +16,7 @@ const amount = amountOrNull('t.amount');
 const contract = bigOrNull('t.contract_index');
 const source = address('t.source_id');
 
-/** What a contract is, without its code. */
+/** Fields of a contract, without its code. */
 const CONTRACT: Columns = {
   code_hash: textOrNull('t.code_hash'),
   api_version: integerOrNull('t.api_version'),
@@ -54,7 +54,7 @@ const NEWEST_STATE: Way = {
   rows: 'TRUE'
 };
 
-/** What was paid into a contract, or out of it. */
+/** Returns a list of the payments into a contract, or out of it. */
 function paid(table: 'deposits' | 'withdrawals', ways: ReturnType<typeof waysOf>, summary: string): List {
   return written(
     table,

@@ -25,13 +25,13 @@ const LISTS_OF: Readonly<Record<string, readonly string[]>> = {
 /** An action as far as its details hang on it. */
 type Action = Readonly<{ action?: unknown; action_index?: unknown }>;
 
-/** What an action did, by the first row that it wrote. */
+/** Effect of an action, by the first row that it wrote. */
 interface Detail {
   readonly method: string;
   readonly row: Row;
 }
 
-/** Of a page: each statement takes as many keys, so that a connection prepares one. */
+/** Actions of one page; each statement takes this many keys, so that a connection prepares one. */
 const MAX_KEYS = 100;
 const KEYS = Array.from({ length: MAX_KEYS }, () => '?').join(', ');
 /** Rows of the actions of a page; actions without `first` have few. */
@@ -82,7 +82,7 @@ async function readFirstRows(
   return found;
 }
 
-/** What is told of an action where it is one of many: its own columns without those that every action has. */
+/** By list: an action's own columns, without those that every action has. Lists of many actions show these. */
 const shortOf = new WeakMap<List, Columns>();
 function shortColumns(list: List): Columns {
   const known = shortOf.get(list);
@@ -96,7 +96,7 @@ function shortColumns(list: List): Columns {
   return short;
 }
 
-/** What a VOTE is, by the list that has it. */
+/** Kind of a VOTE, by the list that contains it. */
 export const VOTE_KINDS: Readonly<Record<string, string>> = {
   polls: 'poll',
   votes: 'vote',

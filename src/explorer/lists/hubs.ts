@@ -1,7 +1,7 @@
 import { type Columns, textOrNull } from './columns.ts';
 import type { Filter, List } from './list.ts';
 
-/** Of a list without rows. */
+/** Filter of a list without rows. */
 const NOTHING: Filter = { takes: 'text', ways: [] };
 
 /** A list of what is in no database that an explorer reads. */

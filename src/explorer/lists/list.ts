@@ -5,7 +5,7 @@ import type { Columns } from './columns.ts';
 /** A row as it is told. */
 export type Row = Record<string, unknown>;
 
-/** What the text of `{query}` names. @see readSubject */
+/** Meaning of the text of `{query}`. @see readSubject */
 export type Subject =
   | 'address'
   | 'ticker'
@@ -28,9 +28,9 @@ export interface Way {
   readonly key: string;
   /** Each key comes once: then the first page need not read the others to tell. */
   readonly isUnique?: true;
-  /** Of the keys; each `?` is the value. */
+  /** Condition of the keys; each `?` is the value. */
   readonly where: string;
-  /** Of the rows that belong to a key; each `?` is the value. */
+  /** Condition of the rows that belong to a key; each `?` is the value. */
   readonly rows: string;
 }
 
@@ -56,7 +56,7 @@ export interface List {
   readonly within: readonly string[];
   /** Tells the first row of a key, where a key may have very many. */
   readonly first?: string;
-  /** What a block wrote into it never changes, and nothing is added later. */
+  /** Rows of a block never change, and none is added later. */
   readonly isSettled?: true;
   /** Its rows are those of a hub or of validators, which come between blocks of the ledger. */
   readonly changesBetweenBlocks?: true;
@@ -72,12 +72,12 @@ export interface List {
   readonly usualOrder?: 'asc' | 'desc';
   /** Rows are in the order of this expression, then of their keys; only in a page that names no past height. @see readRanked */
   readonly rank?: Rank;
-  /** What the rows of a page have besides, read by a bounded number of statements; absent: nothing. */
+  /** Further fields of a page's rows, read by a bounded number of statements; absent: none. */
   readonly more?: {
     readonly schema: TProperties;
     readonly read: (query: Query, rows: readonly Row[]) => Promise<readonly Row[]>;
   };
-  /** What stands beside the rows, by what `{query}` names. */
+  /** Fields beside the rows, for the thing that `{query}` names. */
   readonly beside?: Beside;
   /** It stands in no database that an explorer reads: it has no rows. */
   readonly isElsewhere?: true;
@@ -89,7 +89,7 @@ export interface List {
   readonly types: Readonly<Record<string, Filter>>;
   /** The `{type}` of a path without one; absent: the path needs one. */
   readonly usual?: string;
-  /** Which rows of the whole list a query parameter leaves, by its name; only where there is `all`. */
+  /** Filters of the whole list by query parameters; only with `all`. */
   readonly parameters?: Readonly<Record<string, Filter>>;
 }
 
@@ -100,7 +100,7 @@ export interface Beside {
   readonly read: (query: Query, value: string | number | null, text: string) => Promise<Row>;
 }
 
-/** What rows are ranked by. */
+/** Ranking of the rows. */
 interface Rank {
   /** An expression over `t`. */
   readonly by: string;

@@ -19,7 +19,7 @@ const sideOf = (side: 1 | 2): Columns => ({
   )
 });
 
-/** What is known of a pair, over `markets t`. */
+/** Fields of a pair, over `markets t`. */
 export const MARKET_COLUMNS: Columns = {
   id: integer('t.id'),
   ...sideOf(1),

@@ -20,7 +20,7 @@ const SPAN: Columns = {
 };
 const OF_CONTRACT: Columns = { target_contract_index: bigOrNull('t.target_contract_index'), tick: ticker('t.tick_id') };
 
-/** What stakers did, by its block or its own source. */
+/** Returns a list of stakers' actions, by their block or their own source. */
 function staked(table: string, summary: string, columns: Columns, withSource = true): List {
   const { own, all } = waysOf(table);
   const source = own('address', 'source_id');

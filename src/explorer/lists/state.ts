@@ -20,7 +20,7 @@ import type { List, Row, Way } from './list.ts';
 import { every, keyed, named } from './ways.ts';
 import { timeOf } from './written.ts';
 
-/** Which block of the chain it is. */
+/** Hash of the chain's block. */
 const blockHash = textOrNull(
   '(SELECT c.block_hash FROM chain_blocks c WHERE c.block_index = b.block_index LIMIT 1)',
   'that the chain gives it; null where the indexer keeps none'
@@ -28,7 +28,7 @@ const blockHash = textOrNull(
 const hash = (name: string) => looked('index_transactions', `b.${name}_hash_id`);
 const LIST = { tag: 'State', database: 'indexer', within: [] } as const;
 
-/** What a block has, over `blocks b`. */
+/** Fields of a block, over `blocks b`. */
 export const BLOCK_COLUMNS: Columns = {
   block_index: big('b.block_index'),
   timestamp: bigOrNull('b.block_time', 'Unix seconds'),
@@ -85,7 +85,7 @@ const HOLDING: Way = {
 
 const DECIMALS = 'DECIMAL(58,18)';
 
-/** What stands beside the holders of a token. */
+/** Fields beside the holders of a token. */
 const OF_TICKER: Columns = {
   tick: textOrNull('i.tick'),
   supply: amountOrNull('t.supply'),

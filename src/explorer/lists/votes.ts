@@ -23,7 +23,7 @@ const [polls, results, votes, delegations, feeds, bets] = [
 ];
 const tick = ticker('t.tick_id');
 
-/** What a poll asks, and how it ended. */
+/** Question and result of a poll. */
 const POLL: Columns = {
   tick,
   question: textOrNull('t.question'),
@@ -47,7 +47,7 @@ const POLL: Columns = {
   status
 };
 
-/** What the record of one poll has beside the list. */
+/** Fields of the record of one poll; more than the list has. */
 export const POLL_DETAILS: Columns = {
   ...POLL,
   tick_id: bigOrNull('t.tick_id'),

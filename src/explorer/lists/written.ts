@@ -9,7 +9,7 @@ export const timeOf = (height: string): Column =>
     'time of its block in Unix seconds'
   );
 
-/** What every action has, over `actions a`. */
+/** Fields of every action, over `actions a`. */
 export const ACTION_COLUMNS: Columns = {
   action: looked('index_actions', 'a.action_id'),
   action_index: big('a.action_index'),
@@ -84,7 +84,7 @@ export function rowsById(table: string, summary: string, columns: Columns, types
   };
 }
 
-/** What hangs on the action of an offer: a cancel, an edit, an expiry. By the block or the source of its own action. */
+/** Returns a list of later actions on an offer (cancels, edits, expiries), by their own block or source. */
 export function follows(table: string, summary: string, columns: Columns, action?: string): List {
   const ways = waysOf(table, action === undefined ? {} : { action });
   return written(table, summary, columns, { types: { block: ways.block, address: ways.source } });

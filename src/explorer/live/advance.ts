@@ -5,13 +5,13 @@ import type { Question } from '../question.ts';
 /** A row of a list as it is told, but for the number of its block. */
 export type Row = Readonly<Record<string, unknown>> & { readonly block_index: number };
 
-/** Whose actions a subscriber wants besides blocks. */
+/** Subject whose actions a subscriber gets besides blocks. */
 export interface Subject {
   readonly type: 'address' | 'token' | 'recent';
   readonly query: string;
 }
 
-/** What happened since the blocks that are known. */
+/** Changes since the blocks that are known. */
 export interface Advance {
   /** The newest block that still stands; null where all stand. */
   readonly fork: number | null;

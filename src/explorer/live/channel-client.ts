@@ -21,12 +21,12 @@ export const UPDATES: Readonly<Record<string, string>> = {
   market: 'MARKET_UPDATE'
 };
 
-/** What a client brings. */
+/** Parameters of a new client. */
 interface Brought {
   readonly subscriber: StreamSubscriber;
   readonly read: Read;
   readonly budget: Pick<WorkBudget, 'charge' | 'pace'>;
-  /** What all clients of its network follow. */
+  /** Subjects that the clients of its network follow. */
   readonly followed: Followed;
 }
 

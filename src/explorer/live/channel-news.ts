@@ -20,7 +20,7 @@ type Frames = ReturnType<typeof framesOf>;
 interface Listeners {
   /** Returns those that listen now. */
   readonly clients: () => Iterable<ChannelClient>;
-  /** What they follow. */
+  /** Subjects that they follow. */
   readonly followed: Followed;
 }
 

@@ -1,4 +1,4 @@
-/** What a client may follow. */
+/** Channels that a client may follow. */
 export const CHANNELS = [
   ...['blocks', 'actions', 'mempool', 'network', 'attestation', 'address', 'token', 'market', 'dispenser', 'bet_feed']
 ] as const;
@@ -40,7 +40,7 @@ export const TYPES = [
   ]
 ] as const;
 
-/** What a client asked for and did not mean. */
+/** A client's request that cannot be meant. */
 export class ChannelFault extends Error {
   readonly code: string;
 
@@ -50,7 +50,7 @@ export class ChannelFault extends Error {
   }
 }
 
-/** What narrows a subscription. */
+/** Filters of a subscription. */
 interface Filters {
   readonly types: readonly string[] | null;
   readonly fields: readonly string[] | null;
@@ -60,7 +60,7 @@ interface Filters {
 /** One channel that a client follows. */
 export interface Subscription {
   readonly channel: string;
-  /** What it is about, under the names that frames have; empty: all of it. */
+  /** Subject, under the names that frames have; empty: everything. */
   readonly about: Readonly<Record<string, string>>;
   readonly filters: Filters;
   /** Tells it from the other ones of its client. */
@@ -123,7 +123,7 @@ function readFilters({ types, fields, once }: Params): Filters {
   return { types: wanted, fields: words(fields, 'fields'), once: once === true };
 }
 
-/** What a channel is to be about: one entry for each subscription. */
+/** Returns the subjects that params name: one entry for each subscription. */
 function subjectsOf(channel: string, params: Params): readonly Readonly<Record<string, string>>[] {
   if (channel === 'market') return pairsOf(params);
   const names = ABOUT[channel];

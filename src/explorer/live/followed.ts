@@ -8,7 +8,7 @@ const MAX_SUBJECTS = 500;
 export class Followed {
   readonly #most: number;
   readonly #all = new Map<string, { readonly subject: Subject; followers: number }>();
-  /** How often each address follows what, by name. */
+  /** By address, the number of its followers of each subject, by name. */
   readonly #byAddress = new Map<string, Map<string, number>>();
 
   constructor(most = MAX_SUBJECTS) {

@@ -8,7 +8,7 @@ import type { Coin } from '../coins.ts';
 import { type Advance, Advances, type Row, type Subject } from './advance.ts';
 import { Followed } from './followed.ts';
 
-/** What a new connection brings. */
+/** Parameters of a new connection. */
 interface LiveConnection {
   /** Under which it is counted. */
   readonly address: string;
@@ -17,7 +17,7 @@ interface LiveConnection {
   readonly sendBuffer: () => SendBuffer;
 }
 
-/** Of all networks of a service, and of one address. */
+/** Most subscribers of all networks of a service; the next constant: of one address. */
 const MAX_SUBSCRIBERS = 1_000;
 export const MAX_PER_ADDRESS = 20;
 const LOOK_INTERVAL_MS = 250;
@@ -152,7 +152,7 @@ export class LiveStream {
   }
 }
 
-/** What one subscriber gets of an advance, in the order of blocks. */
+/** Returns the messages about an advance to one subscriber, in the order of blocks. */
 function messagesOf({ fork, skippedTo, blocks, actions }: Advance, subject: Subject | null): string[] {
   const messages: object[] = [];
   if (fork !== null) messages.push({ type: 'reorg', block_index: fork });

@@ -3,13 +3,13 @@ import { type Html, html } from './html.ts';
 /** One row of an answer. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Where the pages of a network are. */
+/** Location of the pages of a network. */
 export interface Site {
   /** The network's name. */
   readonly name: string;
   /** Its public code; null for the pages that are of no network. */
   readonly code: string | null;
-  /** What the paths of its pages begin with, such as `/LTC`; empty where only one network is served. */
+  /** Beginning of the paths of its pages, such as `/LTC`; empty where only one network is served. */
   readonly base: string;
 }
 
@@ -37,7 +37,7 @@ function searchForm(base: string): Html {
  placeholder="Address, token, block, transaction, action"><button>Search</button></form>`;
 }
 
-/** What has a page of its own. */
+/** Kind of thing that has a page of its own. */
 export type Thing = 'address' | 'token' | 'block' | 'action' | 'transaction';
 
 /** The path of the page of a thing. */
@@ -107,7 +107,7 @@ export function verdict(status: string): Html {
 const BARS = 30;
 const [WIDTH, HEIGHT] = [600, 80];
 
-/** How many of the newest actions fall into each equal span of time, oldest first. */
+/** Draws the number of the newest actions in each of equal spans of time, oldest first. */
 export function activityChart(rows: readonly Row[]): Html | null {
   const times = rows.map((row) => Number(row['timestamp'])).filter(Number.isFinite);
   const [first, last] = [Math.min(...times), Math.max(...times)];

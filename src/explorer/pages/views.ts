@@ -19,13 +19,13 @@ export type ReadAnswer = (
   asked?: { readonly query?: string; readonly type?: string; readonly cursor?: string; readonly limit?: number }
 ) => Promise<{ readonly data: unknown; readonly next: string | null }>;
 
-/** What a page is about, and its content. */
+/** Title and content of a page. */
 export interface View {
   readonly title: string;
   readonly body: Html;
 }
 
-/** What a page is made from: the name in its path, the cursor of its list, what reads answers, and links to other pages. */
+/** Input of a page: the name in its path, the cursor of its list, and functions that read answers and make links. */
 interface Asked {
   readonly name: string;
   readonly cursor?: string;
@@ -179,7 +179,7 @@ ${facts([
   };
 }
 
-/** What left which address or escrow, and where it arrived. */
+/** Shows the moves of an action: from each address or escrow, and to each. */
 function movesOf(action: Row, linkTo: LinkTo): Html {
   const move = ({ address, tick, amount }: Row, sign: string, where = '') =>
     html`<li>${linkTo('address', address)} <span class="amount">${sign}${textOf(amount)?.replace('-', '')}</span> ${linkTo('token', tick)}${where}</li>`;
@@ -206,7 +206,7 @@ interface Found {
   readonly value: string;
 }
 
-/** What a search found; `only` is the one thing, where there is one. */
+/** Shows the results of a search; `only` is the one result, if there is exactly one. */
 export async function searchView({ name, read, linkTo }: Asked): Promise<View & { readonly only: Found | null }> {
   const { results, unused_address: unused } = rowOf((await read('search', { query: name })).data) as {
     readonly results: readonly Found[];

@@ -125,7 +125,7 @@ async function readRows(asked: ListRead, page: Page): Promise<typeof NO_PAGE> {
 
 const isCountable = ({ database, textKeys }: List) => database === 'indexer' && !textKeys;
 
-/** How many rows the list has: as its last page shows, as numbers without gaps tell, or as they were counted; null: not yet. */
+/** Returns the number of rows of a list: by its last page, by numbers without gaps, or by a count; null: not counted yet. */
 async function readTotal(
   { query, list, question: { method, type, parameters, height }, tip, databases }: ListRead,
   { filter, value, cursor, offset }: Page,

@@ -11,7 +11,7 @@ export interface Span {
   readonly upTo: number;
 }
 
-/** How many rows a span has as far as it was counted. */
+/** Number of rows of a span, as far as it was counted. */
 export interface Counted {
   readonly rows: number;
   /** The last key that was counted. */

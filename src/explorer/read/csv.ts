@@ -9,11 +9,11 @@ export function writeCsv(names: readonly string[], rows: readonly Readonly<Recor
   return lines.map((fields) => `${fields.map(writeField).join(',')}\r\n`).join('');
 }
 
-/** What may stand before a formula: white space, marks that nobody sees, and quotes. */
+/** Characters that may precede a formula: white space, invisible marks, and quotes. */
 const UNSEEN = /^[\p{White_Space}\p{C}\p{M}"']+/u;
 /** Signs that begin a formula; wide, small and raised forms of them are made plain before. */
 const FORMULA = /^[=+@\u2212-]/;
-/** Where a cell may begin within a text: some locales separate by semicolons or tabs. */
+/** Characters after which a cell may begin within a text: some locales separate by semicolons or tabs. */
 const BREAKS = /([;\t\r\n])/;
 const NUMBER = /^[+-]?\d+(?:\.\d+)?$/;
 

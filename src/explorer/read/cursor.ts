@@ -3,7 +3,7 @@ import { PlatformError } from '../../errors.ts';
 import type { Question } from '../question.ts';
 import type { Tip } from './tip.ts';
 
-/** Where a page ended: the key of its last row, and how many rows of that key were given. */
+/** End of a page: the key of its last row, and the number of rows of that key that were given. */
 export interface Position {
   readonly key: string;
   readonly given: number;
@@ -22,7 +22,7 @@ const VERSION = 2;
 const QUERY_DIGITS = 16;
 const SIGNATURE_BYTES = 16;
 
-/** What tells the list of a question from others, whatever page of it is asked for. @param text what its filter takes */
+/** Returns a mark of a question's list, the same for all its pages. @param text what its filter takes */
 export function markOf(
   { method, query, type, order, parameters, height }: Omit<Question, 'page' | 'limit' | 'format'>,
   text: string

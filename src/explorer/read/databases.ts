@@ -12,7 +12,7 @@ import { Totals } from './totals.ts';
 export interface Readers {
   readonly indexer: Reader;
   readonly decoder: Reader;
-  /** Of the ledger, for what no caller waits for. */
+  /** Reader of the ledger for work that no caller waits for. */
   readonly aside: Reader;
 }
 

@@ -4,7 +4,7 @@ import type { Cursor, Position } from './cursor.ts';
 import type { Query } from './reader.ts';
 import { ADDRESS_ID } from './subject.ts';
 
-/** Which rows of a list are wanted: those of a filter's value, from a cursor on or of a page. */
+/** Part of a list to read: rows of a filter's value, after a cursor or at a page. */
 export interface Page {
   readonly filter: Filter;
   /** @see readSubject */

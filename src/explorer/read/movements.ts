@@ -9,7 +9,7 @@ export interface Whose {
   readonly mostMovements?: number;
 }
 
-/** What was credited less what was debited, by the ids of tickers, or of addresses. */
+/** Credits minus debits, by the ids of tickers, or of addresses. */
 export type Change = ReadonlyMap<number, bigint>;
 
 /** A block, and the last action of it and of those before it. */

@@ -8,7 +8,7 @@ import type { NamesAt, TokenName } from './token-names.ts';
 const MAX_KEYS = 100;
 const KEYS = Array.from({ length: MAX_KEYS }, () => '?').join(', ');
 
-/** Which tokens a page is about. */
+/** Tokens of a page. */
 interface WantedNames {
   /** Tells them from all others. */
   readonly what: string;
@@ -52,7 +52,7 @@ function pageOf(
   return { kept: idsOf(from, from + limit), isLast: from + limit >= wanted.length };
 }
 
-/** How many of ascending keys are below one. */
+/** Returns the number of ascending keys below one. */
 function countBelow(wanted: readonly TokenName[], id: number): number {
   let [low, high] = [0, wanted.length];
   while (low < high) {
@@ -63,7 +63,7 @@ function countBelow(wanted: readonly TokenName[], id: number): number {
   return low;
 }
 
-/** Which names of tokens a page is about; undefined for a page of another list. */
+/** Returns the condition on names of tokens for a page; undefined for a page of another list. */
 export function wantedNames({ filter, value }: Pick<Page, 'filter' | 'value'>): WantedNames | undefined {
   const wanted = String(value).toLowerCase();
   const what = `${filter.takes} ${wanted}`;
@@ -72,7 +72,7 @@ export function wantedNames({ filter, value }: Pick<Page, 'filter' | 'value'>): 
   return undefined;
 }
 
-/** What a pattern matches, in which each `*` stands for any letters. */
+/** Returns a test for a pattern, in which each `*` stands for any letters. */
 export function patternOf(pattern: string): (tick: string) => boolean {
   const [begin = '', ...parts] = pattern.split('*');
   const end = parts.pop();

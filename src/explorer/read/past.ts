@@ -23,8 +23,9 @@ type Held = readonly [id: number, amount: bigint];
 const MAX_OFFSET = 10_000;
 
 /**
- * What an address had, or who had a ticker, after a past block: credits less debits until then, or, where those are too many, the
- * balances of now without those since. The order is that of ids, so that the pages of one height fit together whatever comes above it.
+ * Returns the balances of an address, or of a ticker, after a past block: credits minus debits until then. If those are too many,
+ * it takes the present balances and undoes the movements since. The order is that of ids, so that the pages of one height fit
+ * together whatever comes above it.
  *
  * @returns the rows of the page, and how many balances there are where that is known
  * @throws {PlatformError} REQUEST_INVALID where both sides are too long

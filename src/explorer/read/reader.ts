@@ -16,10 +16,10 @@ import { Snapshots } from './snapshots.ts';
 /** Runs one statement, which a connection prepares once. */
 export type Query = <T extends SqlRow>(sql: string, values?: readonly (string | number | null)[]) => Promise<T[]>;
 
-/** What is read in one snapshot; `opened` are the rows of the reader's opening statement. */
+/** Work in one snapshot; `opened` are the rows of the reader's opening statement. */
 type Work<T> = (query: Query, opened: readonly SqlRow[]) => Promise<T>;
 
-/** What a reader asks before a call, and tells after it. */
+/** Circuit breaker that a reader asks before a call, and tells the outcome. */
 interface Breaker {
   readonly refuses: boolean;
   tell(type: 'call.started' | 'call.succeeded' | 'call.failed' | 'call.unasked'): void;
@@ -28,12 +28,12 @@ interface Breaker {
 interface ReaderOptions {
   readonly database: DatabaseCoordinates;
   readonly connections: number;
-  /** How long one statement may take, and how long a read may wait until a connection is free. */
+  /** Longest time of one statement, and of a wait for a free connection, in milliseconds. */
   readonly limitMs: number;
   readonly breaker: Breaker;
   /** The first statement of each snapshot. */
   readonly opening: string;
-  /** How long a snapshot serves reads; 0: each read has its own. */
+  /** Time for which a snapshot serves reads, in milliseconds; 0: each read has its own. */
   readonly snapshotMs?: number;
 }
 

@@ -7,7 +7,7 @@ interface Snapshot {
   readonly opened: readonly SqlRow[];
   /** In milliseconds of the process's clock. */
   readonly until: number;
-  /** Of the reader when it was opened. */
+  /** Epoch of the reader when it was opened. */
   readonly epoch: number;
   isUsed: boolean;
 }
@@ -23,7 +23,7 @@ export class Snapshots {
   readonly #tables: OptionalTables;
   readonly #sharedMs: number;
   readonly #open = new WeakMap<object, Snapshot>();
-  /** What the newest snapshot opened with; another one begins the next epoch. */
+  /** Opening rows of the newest snapshot; other rows begin the next epoch. */
   #newest = '';
   #epoch = 0;
 

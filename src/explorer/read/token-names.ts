@@ -20,7 +20,7 @@ export interface NamesAt {
   filter(what: string, isWanted: (name: TokenName) => boolean): readonly TokenName[];
 }
 
-/** What a condition found among the first names. */
+/** Names among the first ones that satisfy a condition. */
 interface Found {
   readonly among: readonly TokenName[];
   readonly count: number;
@@ -29,7 +29,7 @@ interface Found {
 
 const NO_NAMES: NamesAt = { find: () => undefined, filter: () => [] };
 const ROWS_AT_ONCE = 10_000;
-/** What is kept of the last conditions, so that the next page of one looks at no name again: 8 bytes a token. */
+/** Most names that are kept for the last conditions, so that the next page of one looks at no name again: 8 bytes a token. */
 const MAX_FOUND = 1_000_000;
 const MAX_CONDITIONS = 1_000;
 const NEXT_ROWS = `SELECT t.id, t.tick_id, i.tick FROM tokens t STRAIGHT_JOIN index_tickers i ON i.id = t.tick_id
@@ -69,7 +69,7 @@ export class TokenNames {
     return namesAt(this.#names, this.#byLower, this.#found);
   }
 
-  /** What was read before an error stays, so that the next question goes on behind it. */
+  /** Reads the names that are new. After an error the names that were read stay, and the next question goes on behind them. */
   async #advance(query: Query, tip: Tip): Promise<void> {
     if (this.#block && !(await isStanding(query, this.#block))) {
       this.#names = [];

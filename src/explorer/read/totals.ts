@@ -3,7 +3,7 @@ import { type Counted, countSpan, NO_END, type Span } from './count.ts';
 import type { Query } from './reader.ts';
 import { findBlock, isStanding, type Tip } from './tip.ts';
 
-/** Which rows are counted; `name` tells them from all others. */
+/** Rows to count; `name` identifies them. */
 type Countable = Pick<Span, 'list' | 'filter' | 'value'> & { readonly name: string };
 
 /** Runs work in one snapshot of the ledger, apart from what callers wait for. */
@@ -17,7 +17,7 @@ interface TotalsOptions {
   readonly keysAside?: number;
 }
 
-/** What is counted of a list below the blocks that a reorg can replace: it stays as it is. */
+/** Count of a list below the blocks that a reorg can replace: it never changes. */
 type Sealed = Pick<Counted, 'rows' | 'last'>;
 
 /** The newest block that no reorg can replace, and the last action of it and of those before it. */
@@ -34,17 +34,17 @@ const MAX_LISTS = 20_000;
 const MAX_WAITING = 64;
 
 /**
- * How many rows each list has, exactly, at a cost that its length does not decide.
+ * Exact number of rows of each list, at a cost that does not depend on its length.
  *
- * The rows of blocks that no reorg can replace are counted once, in parts; those above are counted again for each new tip. A
- * list that is too long to count while its caller waits is counted aside, and has no total until then. Lists in which older
- * rows can change have nothing that stays: of those the total of one tip is kept until the next.
+ * The rows of blocks that no reorg can replace are counted once, in parts; those above are counted again for each new tip. A list
+ * that is too long to count while its caller waits is counted aside, and has no total until then. Lists in which older rows can
+ * change have nothing that stays: of those the total of one tip is kept until the next.
  */
 export class Totals {
   readonly #aside: Aside;
   readonly #options: Required<TotalsOptions>;
   #sealed = new LRUCache<string, Sealed>({ max: MAX_LISTS });
-  /** Of the tip; null: it could not be counted. */
+  /** Totals at the tip; null: not counted in time. */
   readonly #ofTip = new LRUCache<string, { readonly mark: string; readonly total: number | null }>({ max: MAX_LISTS });
   readonly #waiting = new Map<string, Countable>();
   #seal: Seal | null = null;
@@ -114,7 +114,7 @@ export class Totals {
     await this.#aside((query, tip) => this.#countRest(query, asked, tip, NOTHING));
   }
 
-  /** What is behind the sealed rows, all in one snapshot. */
+  /** Counts the rows behind the sealed ones, all in one snapshot. */
   async #countRest(query: Query, asked: Countable, tip: Tip | null, below: Sealed): Promise<true> {
     if (tip === null) return true;
     this.#ofTip.set(asked.name, { mark: tip.mark, total: null });

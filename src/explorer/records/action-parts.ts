@@ -9,7 +9,10 @@ const VALID = "(SELECT i.id FROM index_statuses i WHERE i.status = 'valid')";
 const EXPIRED = "(SELECT i.id FROM index_statuses i WHERE i.status = 'expired')";
 const exact = (column: string) => `CAST(COALESCE(NULLIF(${column}, ''), '0') AS DECIMAL(58,18))`;
 
-/** What a trade has left to give or to get, over `o`: what the older one of a match gives is what the newer one gets. */
+/**
+ * Returns SQL for the remaining amount of a trade to give or to get, over `o`: the older side of a match gives what the newer one
+ * gets.
+ */
 export function leftOf(kind: 'order' | 'swap', side: 'give' | 'get'): string {
   const other = side === 'give' ? 'get' : 'give';
   // A match that nobody paid for used nothing of the order that was to pay in the chain's coin.
@@ -30,7 +33,7 @@ const DISPENSER_LEFT = `${exact('o.give_escrow')}
   - COALESCE((SELECT SUM(${exact('d.give_amount')}) FROM dispenses d
       WHERE d.dispenser_action_index = o.action_index AND d.status_id = ${VALID}), 0)`;
 
-/** Where an offer stands: what it has left, its newest expiration, lists and status; all null for one that was refused. */
+/** Reads the state of an offer: its remaining amounts, newest expiration, lists and status; all null for one that was refused. */
 export async function readOfferState(query: Query, kind: Stated, index: number): Promise<Row> {
   const left =
     kind === 'dispenser'

@@ -64,7 +64,7 @@ const STATED: Readonly<Record<string, Stated>> = { ORDER: 'order', SWAP: 'swap',
 const pick = (row: Row, names: readonly string[]): Row =>
   Object.fromEntries(names.flatMap((name) => (name in row ? [[name, row[name]] as const] : [])));
 
-/** What is told of an action that does not exist: it moved nothing. */
+/** Answer about an action that does not exist: it moved nothing. */
 const NOTHING = { credits: null, debits: null, escrows: null, fee: null };
 
 export const action: RecordMethod = {
@@ -90,7 +90,7 @@ export const action: RecordMethod = {
   }
 };
 
-/** What it moved, and what it paid. */
+/** Reads the movements of an action, and its fee. */
 async function readMoves(query: Query, index: number): Promise<Row> {
   const rowsOf = async (table: string) => {
     const rows = await readRows(
@@ -132,7 +132,7 @@ async function readRowsOf(query: Query, { columns, joins, within }: List, index:
   return rows.map((row) => readRow(columns, row));
 }
 
-/** What actions of a kind alone have. */
+/** Reads the fields that only one kind of action has. */
 async function readKind(query: Query, kind: string, index: number): Promise<Row> {
   const { method, rows } = await readWritten(query, kind, index);
   const [first = {}] = rows;

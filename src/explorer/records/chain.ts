@@ -72,7 +72,7 @@ const TRANSACTION: Columns = {
   tx_data: textOrNull('x.data', 'what it said'),
   actions_total: big('(SELECT COUNT(*) FROM actions a WHERE a.tx_index = x.tx_index)')
 };
-/** What is told of a transaction that the ledger does not have: it may come. */
+/** Answer about a transaction that the ledger does not have yet. */
 const NOT_YET = { actions: [], tx_data: null };
 
 export const transaction: RecordMethod = {

@@ -16,7 +16,7 @@ import { listIn, type RecordMethod, unknown } from './record.ts';
 
 const text = (...names: string[]): Columns => Object.fromEntries(names.map((name) => [name, textOrNull(`t.${name}`)]));
 
-/** What validators signed of a block. */
+/** Content of a block that validators signed. */
 const CHECKPOINT: Columns = {
   ...text('chain', 'network', 'block_hash', 'ledger_hash', 'actions_hash', 'contract_hash', 'state_root'),
   ...text('block_merkle_root', 'created_at', 'validator_signatures'),

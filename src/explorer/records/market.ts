@@ -37,7 +37,7 @@ async function readPair({ query, names, question: { parameters } }: RecordRead):
 const inPair = (of: string) =>
   `((${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?) OR (${of}.give_tick_id <=> ? AND ${of}.get_tick_id <=> ?))`;
 type Sides<T> = readonly [one: T, two: T];
-/** How orders have the sides of a pair: without a ticker for the coin. Matches and markets have `COIN_SIDE` there. */
+/** Returns the sides of a pair as orders have them: without a ticker for the coin. Matches and markets have `COIN_SIDE` there. */
 const ofOrders = ({ one, two }: Pair): Sides<number | null> => [
   one === COIN_SIDE ? null : one,
   two === COIN_SIDE ? null : two
@@ -114,7 +114,7 @@ export const marketHistory: RecordMethod = {
   }
 };
 
-/** What one unit costs, at most 8 places, rounded half up. */
+/** SQL of the price of one unit, with at most 8 places, rounded half up. */
 const priceOf = (base: string, quote: string) =>
   `CAST(ROUND(CAST(${quote} AS DECIMAL(58,18)) / NULLIF(CAST(${base} AS DECIMAL(58,18)), 0), 8) AS CHAR)`;
 const plain = (value: unknown) => (value === null ? null : formatAmount(parseAmount(String(value)) ?? 0n));

@@ -22,7 +22,7 @@ const COUNTED = [
   ...['mints', 'order_cancels', 'order_edits', 'order_matches', 'orders', 'prices', 'sends', 'sleeps', 'swap_cancels'],
   ...['swap_edits', 'swap_matches', 'swaps', 'sweeps']
 ] as const;
-/** Of a list under another name than its table's. */
+/** Lists that have another name than their table. */
 const OTHERS: Readonly<Record<string, readonly [method: string, table: string, key: string]>> = {
   anchor_actions: ['anchors', 'anchor_actions', 'action_index'],
   full_node_verifications: ['full_node_verifications', 'full_node_verifications', 'id'],
@@ -37,7 +37,7 @@ const TOTALS = new Map(
   )
 );
 
-/** How long lists are; null: it is being counted. */
+/** Reads the lengths of lists; null: it is being counted. */
 async function readTotals(query: Query, { totals }: Databases, tip: Tip | null) {
   const found: Record<string, number | null> = {};
   for (const [name, asked] of TOTALS) found[name] = tip === null ? 0 : await totals.read(query, asked, tip);
@@ -60,7 +60,7 @@ async function readPrices(query: Query) {
   return newest.filter(({ round }) => round === newest[0]?.['round']).reverse();
 }
 
-/** Of a coin in others, as far as validators agreed on it. */
+/** Returns the prices of a coin in others, as far as validators agreed on them. */
 function pricesOf(symbol: string, prices: readonly Record<string, unknown>[]) {
   const price = (of: string) => prices.find(({ pair }) => pair === `${symbol}/${of}`)?.['price'] ?? null;
   return { btc: symbol === 'BTC' ? '1' : price('BTC'), usd: price('USD') };

@@ -16,7 +16,7 @@ export interface Databases {
   readonly network: ChainNetwork;
   readonly indexer: <T>(work: (query: Query, tip: Tip | null) => Promise<T>) => Promise<T>;
   readonly decoder: <T>(work: (query: Query) => Promise<T>) => Promise<T>;
-  /** How long the lists of the ledger are. */
+  /** Lengths of the lists of the ledger. */
   readonly totals: Totals;
   /** By which indexes they are read. */
   readonly hints: IndexHints;
@@ -24,7 +24,7 @@ export interface Databases {
   readonly names: TokenNames;
 }
 
-/** What a record is read by. */
+/** Input for reading a record. */
 export interface RecordRead {
   readonly query: Query;
   /** The newest block of the snapshot. */
@@ -38,9 +38,9 @@ export interface RecordRead {
 export interface RecordMethod {
   readonly summary: string;
   readonly tag: string;
-  /** What `{query}` is; absent: the method takes none. */
+  /** Meaning of `{query}`; absent: the method takes none. */
   readonly takes?: string;
-  /** What `{type}` may be; a path may leave it out. */
+  /** Values of `{type}`; a path may leave it out. */
   readonly types?: readonly string[];
   readonly schema: TObject;
   /** Its paths behind `/{COIN}/api/`, where they are not its method's; other parameters than `query` and `type` are `parameters`. */

@@ -11,7 +11,7 @@ import { search } from './search.ts';
 import { oracle, staking, validator } from './stakers.ts';
 import { address, pubkey, token } from './state.ts';
 
-/** What has one answer and no list, by its method. */
+/** Methods with one answer and no list, by their names. */
 export const RECORDS: Readonly<Record<string, RecordMethod>> = {
   network,
   block,

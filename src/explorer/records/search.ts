@@ -7,7 +7,7 @@ import type { RecordMethod, RecordRead } from './record.ts';
 
 /** Facts of the chain come first: anybody may name a token like a height or a hash. */
 const FOUND = ['transaction', 'block', 'action', 'address', 'token'] as const;
-/** What clients in use ask for besides; no key finds the words of messages. */
+/** Kinds that existing clients ask for besides; no key finds the words of messages. */
 const ASKED = [...FOUND, 'broadcast'] as const;
 
 const FoundSchema = Type.Object(
@@ -64,7 +64,7 @@ interface Found {
   readonly value: string;
 }
 
-/** What was found as clients in use read it: the fields of its kind. */
+/** Returns results in the form that existing clients read: the fields of each kind. */
 async function inUse(query: Query, results: readonly Found[]) {
   const described = await describe(
     query,

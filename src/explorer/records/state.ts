@@ -66,7 +66,10 @@ const OPEN_POLL: Columns = {
 };
 const WholeOrNull = Type.Union([Type.Integer(), Type.Null()]);
 const PollSchema = Type.Object(rowSchema(OPEN_POLL).properties);
-/** What clients in use read under other names or as numbers; amounts that do not fit a number are texts beside it. */
+/**
+ * Fields that existing clients read under other names or as numbers; for amounts that do not fit a number there is a text beside
+ * it.
+ */
 const ALSO = {
   info: { coin: Type.String(), tick_id: Type.Integer() },
   supply: {

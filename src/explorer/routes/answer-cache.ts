@@ -29,7 +29,7 @@ export class AnswerCache {
     this.#kept = new LRUCache({ maxSize: maxBytes, sizeCalculation });
   }
 
-  /** What tells the newest block that is known; null while there is none, or while it is changing. */
+  /** Mark of the newest known block; null while there is none, or while it is changing. */
   get mark(): string | null {
     const mark = this.#coin.report()?.mark ?? null;
     if (mark !== this.#mark) {

@@ -22,11 +22,11 @@ import { otherRoutes } from './others.ts';
 import { CoinSchema, type Paged, pagingSchema, QuerySchema, readQuestion } from './parameters.ts';
 import { StatusSchema, statusOf } from './status.ts';
 
-/** What the routes of an explorer answer from. */
+/** Dependencies of an explorer's routes. */
 export interface ApiDeps {
   /** The networks that are served now. */
   readonly coins: () => readonly Coin[];
-  /** Of requests by an address. */
+  /** Limit of requests by an address. */
   readonly limit: Limit;
   /** Bytes of answers that are kept for each network until its next block. */
   readonly cacheBytes: number;
@@ -34,7 +34,7 @@ export interface ApiDeps {
   readonly reads: FairReads;
   /** The same for calls of the indexer. */
   readonly asks: FairReads;
-  /** Of this program: another one may tell the same in another form. */
+  /** Version of this program: another version may give another form of an answer. */
   readonly version: string;
   /** Seconds since a hub last said where databases are; null where none is asked. */
   readonly hubAgeS: () => number | null;
@@ -54,7 +54,7 @@ interface Path {
 /** They tell of the service, so they need no network in their path, however many it serves. */
 const OF_SERVICE: ReadonlySet<string | undefined> = new Set(['/api/ping', '/api/status']);
 
-/** What answers are read from. */
+/** Access to the answers. */
 interface Reading extends Pick<ApiDeps, 'reads' | 'version'> {
   readonly cacheOf: (coin: Coin) => AnswerCache;
 }
@@ -151,7 +151,7 @@ function statePaths(coins: ApiDeps['coins'], hubAgeS: ApiDeps['hubAgeS']): Path[
   ];
 }
 
-/** What each named part of a path is. */
+/** Meaning of each named part of a path. */
 const PARTS: Readonly<Record<string, string>> = {
   tick1: 'ticker, or the coin of the chain',
   tick2: 'ticker, or the coin of the chain',
@@ -273,7 +273,7 @@ function reader({ cacheOf, reads, version }: Reading, method: string, paged: Pag
   };
 }
 
-/** What is allowed to other origins has made it vary by the origin already. */
+/** Adds a field to `vary`, which may hold the origin already. */
 function varyBy(reply: FastifyReply, field: string): void {
   const before = reply.getHeader('vary');
   reply.header('vary', before === undefined ? field : `${before}, ${field}`);

@@ -21,7 +21,7 @@ function hangsOnLedger({ method }: Question): boolean {
   return list?.database !== 'decoder' && changesBetweenBlocks !== true;
 }
 
-/** What tells a question from others of its network, where the tip decides its answer; null where it does not alone. */
+/** Returns the key of a question among those of its network; null if its answer depends on more than the tip. */
 export function questionKey(question: Question): string | null {
   return hangsOnLedger(question) ? JSON.stringify(question) : null;
 }

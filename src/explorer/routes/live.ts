@@ -133,7 +133,7 @@ class StreamsByCoin<S extends { close(): void }> {
   }
 }
 
-/** What TLS holds back is in no socket's own count. */
+/** Returns a reader of a socket's send buffer; the bytes that TLS holds back are in no socket's own count. */
 function bufferOf(socket: WebSocket, connection: Socket): () => SendBuffer {
   return () =>
     'encrypted' in connection ? { waitingBytes: socket.bufferedAmount, takenBytes: 0 } : readSendBuffer(connection);

@@ -85,7 +85,7 @@ function readerOf(coin: Coin, request: FastifyRequest, reads: FairReads): ReadAn
   };
 }
 
-/** Of pages that are of no network. */
+/** Site of the pages that are of no network. */
 const NO_SITE: Site = { name: 'explorer', code: null, base: '' };
 
 /** @param asked the code in the path; undefined where it has none */
@@ -96,7 +96,7 @@ const siteOf = ({ network: { name, code } }: Coin, asked: string | undefined): S
 
 const codeIn = ({ params }: FastifyRequest): string | undefined => (params as { coin?: string }).coin;
 
-/** What the pages of a request's network are made with. @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE */
+/** Returns the parts from which pages of a request's network are made. @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE */
 function partsOf(request: FastifyRequest, coins: readonly Coin[], reads: FairReads) {
   const code = codeIn(request);
   const coin = findCoin(coins, code);
@@ -108,7 +108,7 @@ function send(reply: FastifyReply, site: Site, { title, body }: View): FastifyRe
   return sendHtml(reply, layout(site, title, body));
 }
 
-/** What is wrong as a page, with the status that a program would get. */
+/** Sends an error as a page, with the status that a program would get. */
 function sendFailure(
   reply: FastifyReply,
   request: FastifyRequest,

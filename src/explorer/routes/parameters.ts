@@ -51,7 +51,7 @@ export const pagingSchema = ({
   });
 };
 
-/** What a list says of its pages. */
+/** Paging of a list. */
 export type Paged = Partial<Pick<List, 'past' | 'most' | 'usualOrder'>> & {
   /** Rows of a page without a limit; default the most. */
   readonly usualRows?: number;

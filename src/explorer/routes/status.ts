@@ -50,7 +50,7 @@ const UNSUPPORTED = {
   ...{ supported: false, available: false, stale: false, last_block: null, decoder_tip: null, decoder_lag_blocks: null }
 };
 
-/** How every network stands by what its actor said last. @param hubAgeS since a hub answered; null: none is asked */
+/** Returns the state of every network by its actor's last report. @param hubAgeS since a hub answered; null: none is asked */
 export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static<typeof StatusSchema> {
   const served = new Map(coins.map((coin) => [coin.network.code, coin.report()]));
   const data = CHAIN_NETWORKS.map(({ code }) => {
@@ -80,7 +80,7 @@ export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static
   };
 }
 
-/** Of each network that is served, field by field. */
+/** Returns fields of the status, each with the value of every network that is served. */
 function fieldsOf(coins: readonly Coin[], nowS: number) {
   const known = coins.map(({ network, report }) => ({ ...network, report: report() }));
   const of = <V>(value: (each: (typeof known)[number]) => V) =>

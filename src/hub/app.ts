@@ -15,7 +15,7 @@ import { isStreamRequest, streamRoutes } from './stream/routes.ts';
 import type { PlaceOf } from './telemetry/places.ts';
 import { type TelemetrySettings, telemetryRoutes } from './telemetry/routes.ts';
 
-/** What the hub's front door is handed by its process. */
+/** Dependencies of the hub's front door. */
 interface HubAppDeps extends RpcAppDeps {
   readonly config: ServiceDefinition['config'] &
     HubMethodSettings &
@@ -27,14 +27,14 @@ interface HubAppDeps extends RpcAppDeps {
   readonly stream: PriceStream;
   /** Milliseconds by which this machine's clock is behind, as far as sources of prices say. */
   readonly clockOffMs: () => number;
-  /** Of the senders of usage pings. */
+  /** Finds the places of senders of usage pings. */
   readonly placeOf: PlaceOf;
 }
 
 const BODY_LIMIT_BYTES = 1_000_000;
 /** One probe of the database serves all who ask for readiness for so long. */
 const PROBE_EVERY_MS = 1_000;
-/** How long readiness waits for a probe. */
+/** Time that readiness waits for a probe. */
 const PROMPT_MS = 250;
 
 /** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */

@@ -9,7 +9,7 @@ import { pickSettings } from './settings.ts';
 import { buildTree } from './store/config-tree.ts';
 import type { HubDatabase } from './store/database.ts';
 
-/** What the services say that this hub's configuration names; null where none is named, or it does not answer. */
+/** Answers of the services that this hub's configuration names; null if none is named, or it does not answer. */
 export interface ChainFacts {
   /** Counts the blocks from an action of a chain to the newest; 0: there is no such action. @param address of who asks: networks take turns */
   confirmationsOf(chain: string, actionIndex: number, address: string): Promise<number | null>;
@@ -20,7 +20,7 @@ export interface ChainFacts {
 const PATIENCE_MS = 3_000;
 /** Questions to indexers and nodes at once. */
 const ASKS_AT_ONCE = 8;
-/** What bitcoind and its kin answer where no block has the height. */
+/** The answer of bitcoind and its kin if no block has the height. */
 const OUT_OF_RANGE = /-8\b|out of range/i;
 
 const INDEXER = {

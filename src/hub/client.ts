@@ -29,7 +29,7 @@ export interface HubClient {
   fetchConfigs(signal?: AbortSignal): Promise<ConfigTree>;
 }
 
-/** What the last answer left: deltas count from its watermark, and only with the hub that gave it. */
+/** State after the last answer: deltas count from its watermark, and only with the hub that gave it. */
 interface Known extends ConfigAnswer {
   readonly hub: HubAddress;
   /** Deltas merged since the last answer in full. */

@@ -12,11 +12,11 @@ const DOUBT_RETRY_MS = 10_000;
 export interface HubWatch {
   readonly hub: Pick<HubClient, 'fetchConfigs'>;
   readonly repollMs: number;
-  /** How long the first answer may take before giving up. */
+  /** Longest wait for the first answer before giving up, in milliseconds. */
   readonly maxWaitMs: number;
   readonly log: Pick<Logger, 'error'>;
   readonly signal: AbortSignal;
-  /** What the caller has of a configuration, by any names: an answer that removes most of it is doubted. */
+  /** Returns the names that the caller uses of a configuration: an answer that removes most of them is doubted. */
   readonly namesOf: (configs: ConfigTree) => ReadonlySet<string>;
   /** For how long, in milliseconds; default 5 minutes. */
   readonly doubtMs?: number;

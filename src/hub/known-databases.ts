@@ -15,7 +15,7 @@ const Known = shapeOf(
   })
 );
 
-/** Who asked whom. */
+/** Mode of the asking process, and the hubs that it asks. */
 interface AskedHubs {
   /** SYNC_MODE. */
   readonly mode: string;
@@ -24,9 +24,9 @@ interface AskedHubs {
 }
 
 /**
- * What the hub named last, for a process that starts while the hub is away. Names only: accounts are kept nowhere.
+ * Databases that the hub named last, for a process that starts while the hub is away. Only names are kept, never accounts.
  *
- * What a process of the other mode kept, or was told by other hubs, counts as absent.
+ * A record by a process of the other mode, or about other hubs, counts as absent.
  */
 export class KnownDatabases {
   readonly #path: string;

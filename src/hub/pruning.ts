@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { HubConfig } from '../config/services/hub.ts';
 import type { HubDatabase } from './store/database.ts';
 
-/** How long the hub keeps what others told it. */
+/** Retention of what others pushed to the hub. */
 export type PruningSettings = Pick<
   HubConfig,
   'TELEMETRY_RETENTION_DAYS' | 'HUB_UNTRUSTED_RETENTION_DAYS' | 'HUB_HISTORY_RETENTION_DAYS'

@@ -12,11 +12,11 @@ interface DatabaseActor {
     body: HubAsks[K]['request'],
     options: { readonly deadlineMs: number }
   ): Promise<HubAsks[K]['reply']>;
-  /** What it told last. */
+  /** Returns its last notice. */
   state(): HubDatabaseState;
 }
 
-/** Of a question, beside what the statement may take. */
+/** Time for a question beside its statement's limit. */
 const PATIENCE_MS = 500;
 const PROBE_LIMIT_MS = 4_500;
 

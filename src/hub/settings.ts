@@ -8,7 +8,7 @@ import type { HubClient } from './client.ts';
 import { printable } from './printable.ts';
 import { type ConfigTree, MASK, type ModuleParams } from './store/config-tree.ts';
 
-/** What the hub's configuration has for one service of a network. */
+/** The hub's configuration for one service of a network. */
 interface HubSettings {
   /** By the name of the variable. Some are secrets. */
   readonly texts: Readonly<Record<string, string>>;
@@ -18,12 +18,12 @@ interface HubSettings {
   readonly isAmbiguous?: boolean;
 }
 
-/** Of a service that serves several networks. */
+/** Stands for a service that serves several networks. */
 export const ANY_NETWORK = 'any';
 
 export interface HubQuestion {
   readonly hub: Pick<HubClient, 'fetchConfigs'>;
-  /** Whose settings are asked for: a network, how the hub says which one, or those that all networks agree on. */
+  /** Network of the settings: a given one, a way to learn it from the hub, or all networks with the values that they agree on. */
   readonly network: ChainNetwork | NetworkFromHub | typeof ANY_NETWORK;
   /** The variables that are set nowhere else, and where each is in the hub's configuration. */
   readonly places: Readonly<Record<string, HubPlace>>;
@@ -87,7 +87,7 @@ function settingsIn(
   return { texts: {}, problems: [`the hub names modules ${modules} of ${names}`], isAmbiguous: true };
 }
 
-/** What the networks of a configuration have of some variables, where they have one and the same. */
+/** Returns the values of variables that all networks of a configuration agree on. */
 function pickAgreed(tree: ConfigTree, places: HubQuestion['places'], needed: readonly string[]): HubSettings {
   const found = CHAIN_NETWORKS.map((network) => pickSettings(tree, network, places, []));
   const texts: Record<string, string> = {};
@@ -103,7 +103,7 @@ function pickAgreed(tree: ConfigTree, places: HubQuestion['places'], needed: rea
 }
 
 /**
- * What a configuration has of some variables: the first parameter of each that is set, in the module `<prefix>-<service>` of the
+ * Returns a configuration's values of variables: the first parameter of each that is set, in the module `<prefix>-<service>` of the
  * network, whatever the prefix. Of several modules of one service the first counts.
  *
  * @param needed the variables whose module is missed where there is none; default: all

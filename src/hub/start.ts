@@ -156,7 +156,7 @@ export async function startHub(
   }
 }
 
-/** What an operator opened to callers without the key although there is one. */
+/** Describes the methods that the operator opened to callers without the key although there is one. */
 function openGates({ HUB_API_KEY, HUB_SENSITIVE_READ_AUTH, HUB_PUSH_AUTH, HUB_HOST }: HubConfig): readonly string[] {
   if (HUB_API_KEY === undefined) return [];
   const reach = `who reaches ${HUB_HOST}`;

@@ -15,7 +15,10 @@ import { type OracleHealth, stateMethods } from './state.ts';
 import { tellFailures } from './told-failures.ts';
 import { validatorMethods } from './validators.ts';
 
-/** What the methods read of the settings: which ask for HUB_API_KEY beside the eight writes, how long voting takes, whether prices are found here, and what fees and stakes are made of. */
+/**
+ * Settings that the methods read: which methods ask for HUB_API_KEY beside the eight writes, how long voting takes, whether prices
+ * are found here, and what fees and stakes are made of.
+ */
 export type HubMethodSettings = Pick<
   HubConfig,
   | 'HUB_API_KEY'
@@ -29,7 +32,7 @@ export type HubMethodSettings = Pick<
   | 'HUB_CAPABILITY_CONFIG'
 >;
 
-/** What the methods about prices tell, and are told. */
+/** News about prices, in both directions. */
 interface PriceNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'clockOffMs'> {}
 
 /** The methods of a standalone hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */

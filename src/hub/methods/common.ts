@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 
-/** What every method that asks the database may be refused with. */
+/** Codes of refusals by every method that reads the database. */
 export const DATABASE_ERRORS = ['DATABASE_UNAVAILABLE', 'DATABASE_REFUSED'] as const;
 
 /** The answer of a write that has nothing else to say. */
@@ -16,13 +16,13 @@ export const closed = { additionalProperties: false } as const;
 export const NameSchema = Type.String({ pattern: '^[A-Za-z0-9_-]{1,16}$' });
 /** Ed25519, 64 hex digits. */
 export const PubkeySchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
-/** Of a block. */
+/** Hash of a block. */
 export const HashSchema = Type.String({ pattern: '^[0-9A-Fa-f]{64}$' });
 /** Epoch seconds; milliseconds are above it. */
 export const SecondsSchema = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1, description: 'epoch seconds' });
-/** What is counted from 0, exactly. */
+/** An exact count from 0. */
 export const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
-/** Of a push: a later one can be above it. */
+/** Generation of a push: a later one can be above it. */
 export const GenerationSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER - 1 });
 /** As MariaDB prints it, UTC. */
 export const TimeSchema = Type.String();
@@ -46,7 +46,7 @@ export function checkTexts(texts: Readonly<Record<string, string | null | undefi
       });
 }
 
-/** How many of the newest rows a method answers with. */
+/** Number of the newest rows in an answer. */
 export const LimitSchema = Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: 'default 100' }));
 /** @see LimitSchema */
 export const DEFAULT_LIMIT = 100;

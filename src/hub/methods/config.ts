@@ -8,9 +8,9 @@ import type { ConfigEdit } from '../store/configs.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { DATABASE_ERRORS, Success, success } from './common.ts';
 
-/** What a configuration may say of a module. @see the section "Hub configuration store" of the specification */
+/** Parameters of a module in a configuration. @see the section "Hub configuration store" of the specification */
 const PARAM_NAMES = ['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass'];
-/** What readers must parse. User and password may be any text. */
+/** Grammar of the parameters that readers must parse. User and password may be any text. */
 const GRAMMAR: Readonly<Record<string, { readonly is: (text: string) => boolean; readonly rule: string }>> = {
   ...Object.fromEntries(['host', 'db_host'].map((name) => [name, { is: isHost, rule: 'a host name or an address' }])),
   ...Object.fromEntries(
@@ -33,7 +33,7 @@ const ConfigsSchema = Type.Object({
   entries: Type.Number({ description: 'entries of the whole configuration: fewer than a reader has means removals' })
 });
 
-/** Who may read passwords. */
+/** Settings that decide who may read passwords. */
 interface ConfigSettings {
   /** Whether the hub has a key; without one everybody may read everything. */
   readonly hasKey: boolean;

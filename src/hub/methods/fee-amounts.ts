@@ -1,20 +1,20 @@
 import { parseAmount } from '../../consensus/amount.ts';
 import { PlatformError } from '../../errors.ts';
 
-/** What a fee is made of; prices are decimals, null where none is known. */
+/** Parts of a fee; prices are decimals, null if none is known. */
 interface FeeParts {
   readonly gasCost: number;
-  /** Of one gas, in the gas token. */
+  /** Price of one gas, in the gas token. */
   readonly gasPrice: string;
-  /** Of one gas token. */
+  /** Price of one gas token. */
   readonly gasTokenUsd: string | null;
-  /** Of one coin. */
+  /** Price of one coin. */
   readonly coinUsd: string | null;
   /** Ticker of the coin that may pay instead. */
   readonly coin: string;
 }
 
-/** What a fee is, as decimals with 8 places; what is unknown is absent. */
+/** Amounts of a fee, as decimals with 8 places; an unknown amount is absent. */
 interface FeeAmounts {
   readonly gasTokenAmount: string;
   readonly gasTokenUsd: string | null;

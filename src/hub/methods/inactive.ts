@@ -23,7 +23,7 @@ const WRITES_OF_CONSENSUS: Readonly<Record<string, string>> = {
   pushdexreorg: 'takes back matches between chains that a reorg removed'
 };
 
-/** What asks how a part of consensus is, and says by its answer that it does not run. */
+/** Answers of methods that ask for the state of a part of consensus: it does not run. */
 const STATES = {
   getanchorstatus: { active: false },
   getoraclepublisherstatus: { active: false },

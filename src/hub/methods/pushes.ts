@@ -2,9 +2,9 @@ import Type from 'typebox';
 import type { HubConfig } from '../../config/services/hub.ts';
 import type { RpcCaller, RpcMethod } from '../../service/rpc/method.ts';
 
-/** What the methods that indexers push by are made with. */
+/** Settings of the methods by which indexers push. */
 export interface PushSettings {
-  /** Who needs HUB_API_KEY for a push, where there is one. */
+  /** Callers that need HUB_API_KEY for a push, if there is a key. */
   readonly pushNeedsKey: NonNullable<RpcMethod['needsKey']>;
   /** Whether what a caller pushes takes the place of what a stranger pushed, and stays when a stranger pushes again. */
   readonly isTrusted: (caller: Pick<RpcCaller, 'hasKey' | 'isLocal'>) => boolean;
@@ -19,7 +19,7 @@ export const pushRules = ({
   isTrusted: (caller) => caller.isLocal || (key !== undefined && caller.hasKey)
 });
 
-/** What became of a push. */
+/** Result of a push. */
 export const Outcome = Type.Object({
   accepted: Type.Boolean(),
   reason: Type.Optional(Type.String({ description: 'why it was not' })),

@@ -36,7 +36,7 @@ const HealthSchema = Type.Object({
   )
 });
 
-/** What a hub that finds prices says of them. */
+/** State of the prices at a hub that finds them. */
 export interface OracleHealth {
   /** Seconds after which prices are stale. */
   readonly thresholdS: number;
@@ -100,7 +100,7 @@ async function readHealth(
 /** A price that is further ahead of the clock than this was kept before the clock was set back: nobody knows its age. */
 const MOST_AHEAD_S = 60;
 
-/** Of the machine's clock: HTTP says whole seconds, and an answer takes some. */
+/** Largest accepted error of the machine's clock: HTTP gives whole seconds, and an answer takes some time. */
 const MOST_OFF_S = 60;
 
 /** Before the first round has prices their age is that of the search. */

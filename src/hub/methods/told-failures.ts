@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { type ErrorCode, PlatformError } from '../../errors.ts';
 import type { RpcMethod } from '../../service/rpc/method.ts';
 
-/** What clients in use look for in a result: nothing is wrong with the call, and there is nothing to answer. */
+/** Failures that existing clients look for in a result: the call is right, and there is nothing to answer. */
 const TOLD: ReadonlySet<ErrorCode> = new Set(['RECORD_UNKNOWN', 'PROPOSAL_REFUSED', 'SWAP_DIFFERS', 'REORG_DIFFERS']);
 
 /** A result that says why there is none. */

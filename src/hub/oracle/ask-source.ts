@@ -9,7 +9,7 @@ export interface AskOptions {
   readonly url: string;
   /** Key of its service. */
   readonly key?: string | undefined;
-  /** Of each attempt. */
+  /** Time limit of each attempt. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -46,7 +46,7 @@ export async function askSource(source: PriceSource, options: AskOptions): Promi
   return { servedAt: madeAt === null ? null : madeAt + readAgeMs(response.headers), madeAt, said };
 }
 
-/** How long a cache on the way has kept an answer. */
+/** Returns the time that a cache on the way has kept an answer, in milliseconds. */
 function readAgeMs(headers: Headers): number {
   const seconds = Number(headers.get('age') ?? 0);
   return seconds > 0 && seconds < 1e9 ? seconds * 1_000 : 0;

@@ -26,7 +26,7 @@ interface JudgedPair {
   /** A decimal with 8 places; 0 where it is skipped. */
   readonly price: string;
   readonly status?: 'skipped';
-  /** Whose median it is. */
+  /** Number of sources whose median it is. */
   readonly sources: number;
   /** By how many percent of it the source that is furthest off differs; null without a price. */
   readonly deviation: string | null;
@@ -36,9 +36,9 @@ interface JudgedPair {
   readonly oldestAt: number | null;
 }
 
-/** What this hub found of a pair before. */
+/** This hub's earlier findings about a pair. */
 export interface KnownPrice {
-  /** Of the last round. */
+  /** Price of the last round. */
   readonly last: Price;
   /** The last price that two sources carried, within the bounds; else the first one. */
   readonly carried: Price;
@@ -46,7 +46,7 @@ export interface KnownPrice {
   readonly carriedAt: number;
 }
 
-/** What sources said that is of now, by pair. */
+/** Sources' prices that are of now, by pair. */
 export interface TimelyPrices {
   readonly byPair: ReadonlyMap<string, readonly SaidPrice[]>;
   /** The time by which they were judged, in epoch milliseconds: that of the round. */

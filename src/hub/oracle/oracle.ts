@@ -21,12 +21,12 @@ export type OracleSettings = Pick<
   | 'PRICE_FETCH_TIMEOUT'
 >;
 
-/** What the sources said in a round. */
+/** Answers of the sources in a round. */
 export interface FoundRound {
   /** Epoch milliseconds, by the clock in the middle of the sources' and this machine's. */
   readonly now: number;
   readonly intervalMs: number;
-  /** What they said that is of now, by pair. */
+  /** Their prices that are of now, by pair. */
   readonly byPair: TimelyPrices['byPair'];
   readonly rules: RoundRules;
   /** True: a round is over since the last one was kept, whatever the clock says. */
@@ -44,7 +44,7 @@ interface OracleDeps {
   readonly record: (round: FoundRound) => Promise<void>;
 }
 
-/** How the last round ended. */
+/** Result of the last round. */
 export interface RoundOutcome {
   /** Why it has no price, or which source is missing in it; null when all is well. */
   readonly lastError: string | null;
@@ -127,7 +127,7 @@ export function startOracle({
 /** Milliseconds by a clock that nobody sets, the same in all threads of the process. */
 const steadyNow = () => performance.timeOrigin + performance.now();
 
-/** What an operator is to know of a round; null when every source gave prices of now. */
+/** Returns the facts about a round that an operator needs; null when every source gave prices of now. */
 function faultOf(
   names: readonly PriceSourceName[],
   answers: readonly SourceAnswer[],
@@ -152,7 +152,7 @@ function clockFault(offMs: number): string {
   return `the clock of this machine is ${seconds} s ${offMs > 0 ? 'behind' : 'ahead of'} the one in the middle of the sources' and its own`;
 }
 
-/** What a source says; null, and a line of the log, where it does not. */
+/** Returns a source's answer; if it gives none, null, and a line in the log. */
 async function ask(
   name: PriceSourceName,
   settings: OracleSettings,

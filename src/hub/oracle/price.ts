@@ -11,9 +11,12 @@ const MOST = 10n ** 10n * ONE;
 const MAX_DEVIATION_PERCENT = 5n;
 /** A round's price is at most this many percent above or below the last one. */
 export const MAX_STEP_PERCENT = 25;
-/** Where one source of several says it alone it is also at most so far from the last one that two carried, for each day since then. */
+/**
+ * Limit for a price that only one of several sources gives: percent of the last price that two sources carried, for each day since
+ * then.
+ */
 export const MAX_STEP_ALONE_PERCENT = 5;
-/** Of a first price, from the least to the most in a currency of any worth between the dollar and the won. */
+/** Bounds of a first price, in a currency of any worth between the dollar and the won. */
 const PLAUSIBLE: Readonly<Record<PricedCoin, readonly [Price, Price]>> = {
   BTC: [ONE, 10n ** 10n * ONE],
   LTC: [ONE / 1_000n, 10n ** 7n * ONE],

@@ -9,7 +9,7 @@ export interface SaidPrice {
   readonly at: number | null;
 }
 
-/** What one source answered in a round. */
+/** Answer of one source in a round. */
 export interface SourceAnswer {
   readonly source: PriceSourceName;
   /** By the clock of its HTTP server, in epoch milliseconds; null where it says none. */
@@ -22,9 +22,9 @@ export interface SourceAnswer {
 
 /** An HTTP interface that says prices. */
 export interface PriceSource {
-  /** Of its service, where the settings name no other. */
+  /** Base URL of its service, unless the settings name another. */
   readonly url: string;
-  /** What a round asks for, below the base URL; the next one where an account may not ask for this (HTTP 400). */
+  /** Paths below the base URL that a round asks; the next one if an account may not ask for this one (HTTP 400). */
   readonly paths: readonly [string, ...string[]];
   readonly headers: (key: string | undefined) => Readonly<Record<string, string>>;
   /** The pairs of an answer, of which nothing is sure. @throws nothing: what it does not understand is no price */
@@ -32,7 +32,7 @@ export interface PriceSource {
 }
 
 const COINGECKO_IDS = { BTC: 'bitcoin', LTC: 'litecoin', DOGE: 'dogecoin' } as const;
-/** Of its old assets Kraken's names begin with X or Z. */
+/** Kraken's name of a pair; its names of old assets begin with X or Z. */
 const KRAKEN_PAIR = /^X?(XBT|LTC|XDG)Z?([A-Z]{3})$/;
 const KRAKEN_COINS: Readonly<Record<string, PricedCoin>> = { XBT: 'BTC', LTC: 'LTC', XDG: 'DOGE' };
 
@@ -95,7 +95,7 @@ function pricesOf(
   return prices;
 }
 
-/** What stands below these names; undefined where one of them is missing. */
+/** Returns the value below these names; undefined if one of them is missing. */
 function fieldOf(value: unknown, ...names: readonly string[]): unknown {
   let found = value;
   for (const name of names) {

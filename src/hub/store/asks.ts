@@ -5,10 +5,10 @@ import type { HubDatabase } from './database.ts';
 import type { PagedName, RowPage } from './row-page.ts';
 import type { StatementName } from './statements.ts';
 
-/** How a statement is run: one of the ways of a HubDatabase. */
+/** Way of running a statement: a method of HubDatabase. */
 export type Way = keyof Pick<HubDatabase, 'read' | 'readOnce' | 'write' | 'push' | 'survey'>;
 
-/** What the actor that has the database is asked. */
+/** Requests to the actor that owns the database. */
 export type HubAsks = {
   statement: {
     request: { readonly way: Way; readonly name: StatementName; readonly given: readonly unknown[] };
@@ -18,21 +18,21 @@ export type HubAsks = {
   probe: { request: Record<never, never>; reply: boolean };
 };
 
-/** How the database is. */
+/** State of the database. */
 export interface HubDatabaseState {
   readonly isReady: boolean;
   readonly circuit: Circuit;
   readonly takesWrites: boolean;
 }
 
-/** What it tells: each change, and a refusal at the first start, which waiting does not mend. */
+/** Notices of that actor: each change, and a refusal at the first start, which waiting does not mend. */
 export type HubNotices = { state: HubDatabaseState; refused: WireError };
 
-/** How the search for prices stands. */
+/** State of the search for prices. */
 export interface PricesState extends RoundOutcome {
   /** The machine's state, such as `waiting`. */
   readonly phase: string;
 }
 
-/** What the actor that finds prices tells: how it stands; that a round is durable, and its time in epoch milliseconds. */
+/** Notices of the actor that finds prices: its state, and the time in epoch milliseconds of each round that is durable. */
 export type PricesNotices = { pricing: PricesState; priced: number };

@@ -2,7 +2,7 @@ import { type Connection, rows } from '../../db/connection.ts';
 import { OTHER } from './known-values.ts';
 import { modulesOf, type StoredInstallation } from './pings.ts';
 
-/** How many installations have something in common. */
+/** Number of installations with a common property. */
 export interface Group {
   readonly key: string;
   readonly count: number;
@@ -18,7 +18,9 @@ interface Counted extends StoredInstallation {
   readonly sender: string;
 }
 
-/** What installations are counted by: an installation may have several keys, and each of them more than once. */
+/**
+ * Properties that installations are counted by. An installation may have several values of one, and each of them more than once.
+ */
 const KEYS = {
   byVersion: ({ node_version }: Counted) => [node_version ?? UNKNOWN],
   byOs: ({ os_platform }: Counted) => [os_platform ?? UNKNOWN],
@@ -83,7 +85,7 @@ class Tallies {
   }
 }
 
-/** What is told to everybody of the installations that were heard of within some days. */
+/** Public counts of the installations that were heard of within some days. */
 export type Census = Awaited<ReturnType<typeof takeCensus>>;
 
 /**

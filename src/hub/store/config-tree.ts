@@ -15,7 +15,7 @@ export interface ConfigEntry {
   readonly value: string;
 }
 
-/** What `getallconfigs` answered. */
+/** Answer of `getallconfigs`. */
 export interface ConfigAnswer {
   readonly configs: ConfigTree;
   /** Epoch seconds of the newest change; missing when the server sent a bare tree. */
@@ -55,7 +55,7 @@ export function* entriesOf(tree: ConfigTree): Generator<ConfigEntry> {
         for (const [param, value] of Object.entries(params)) yield { coin, network, module, param, value };
 }
 
-/** How many values a tree has. */
+/** Returns the number of values in a tree. */
 export function countEntries(tree: ConfigTree): number {
   let count = 0;
   for (const _ of entriesOf(tree)) count++;

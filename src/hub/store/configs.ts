@@ -2,7 +2,7 @@ import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ConfigEntry, ConfigTree } from './config-tree.ts';
 
-/** What every write of the hub moves. */
+/** Mark that every write of the configuration moves. */
 interface ConfigMark {
   /** Number of the last committed write. */
   readonly seq: number;
@@ -10,7 +10,7 @@ interface ConfigMark {
   readonly watermark: number;
 }
 
-/** What a reader of changes is told of the whole. */
+/** Head of the configuration, for a reader of changes. */
 interface ConfigHead extends ConfigMark {
   /** Entries of the whole configuration, by which a reader of changes notices that one was removed. */
   readonly entries: number;
@@ -31,7 +31,7 @@ export interface ConfigState {
 /** One parameter's new value; null removes it. */
 export type ConfigEdit = Omit<ConfigEntry, 'value'> & { readonly value: string | null };
 
-/** Where the configuration stands, found without reading it. */
+/** Returns the present mark without reading the configuration. */
 export async function selectConfigMark(connection: Connection): Promise<ConfigMark> {
   const [mark] = await rows(
     connection,
@@ -41,7 +41,7 @@ export async function selectConfigMark(connection: Connection): Promise<ConfigMa
   return { seq: Number(mark?.['seq'] ?? 0), watermark: Number(mark?.['watermark'] ?? 0) };
 }
 
-/** How many entries the configuration has. */
+/** Returns the number of entries of the configuration. */
 export async function countConfigs(connection: Connection): Promise<number> {
   const [counted] = await rows<{ entries: number }>(connection, 'SELECT COUNT(*) AS entries FROM configs');
   return Number(counted?.entries ?? 0);

@@ -9,7 +9,7 @@ import { stateAfter } from './decide.ts';
 export const ATTESTATION_STATES = ['pending', 'attested', 'rejected', 'expired', 'unverified'] as const;
 export const SWAP_STATES = ['initiated', 'attested', 'executed', 'settled', 'failed'] as const;
 
-/** What each row says of itself. */
+/** Fields that every row has. */
 interface Stamps {
   readonly id: number;
   readonly created_at: string;
@@ -23,10 +23,10 @@ export interface Attestation extends SqlRow, Stamps {
   readonly source_chain: string;
   readonly source_action_index: number;
   readonly dest_chain: string;
-  /** Of the source action, as its indexer said; null: none was asked. */
+  /** Confirmations of the source action, as its indexer counted; null: none was asked. */
   readonly confirmations: number | null;
   readonly status: (typeof ATTESTATION_STATES)[number];
-  /** Who signed; 0 where a hub without consensus decided directly. */
+  /** Number of validators that signed; 0 if a hub without consensus decided directly. */
   readonly validator_count: number;
   readonly consensus_proof: string | null;
 }

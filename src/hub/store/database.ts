@@ -63,13 +63,13 @@ interface OpenHubDatabase extends HubDatabase {
 
 /** Callers' statements under way: fewer than there are connections, so that none waits for one behind another caller's. */
 export const STATEMENTS_AT_ONCE = 4;
-/** Of one statement, the wait for a connection included. Services give a hub five seconds for what they read and write. */
+/** Time limits of calls, each with the wait for a connection. Services give a hub five seconds for their reads and writes. */
 export const CALL_LIMITS_MS = {
   ...{ read: 4_000, readOnce: 4_000, write: 4_000 },
   ...{ push: 30_000, survey: 30_000 }
 } as const;
 const READERS = 6;
-/** Who waits for another writer takes no reader's place. */
+/** Connections for writers: one that waits for another writer takes no reader's place. */
 const WRITERS = 4;
 const PROBE_LIMIT_MS = 2_000;
 /** MariaDB ends a statement by itself so long before its call is given up. */
@@ -300,7 +300,7 @@ const VALUE_STATES = /^(?:01|22|23)/;
 /** ER_TRUNCATED_WRONG_VALUE_FOR_FIELD: the same, in a general state. */
 const WRONG_VALUE = 1366;
 
-/** What the database refuses of the values that it is given is its caller's fault; anything else is what it was. */
+/** Returns REQUEST_INVALID for values that the database refuses, since they are the caller's; any other error unchanged. */
 function asRefusal(caught: unknown): unknown {
   const {
     sqlState = '',
@@ -335,7 +335,7 @@ function isAnswer(caught: unknown): boolean {
   return isRefusal(caught) || isLacking(caught) || hasCode(caught, 'QUESTION_TOO_HEAVY');
 }
 
-/** What a caller is told of a failure. */
+/** Returns the error that a caller gets for a failure. */
 function named(caught: unknown, limitMs: number, database: string): PlatformError {
   const errno = numberOf(caught);
   const as = (code: ErrorCode, reason: string) => new PlatformError(code, { reason, database }, { cause: caught });

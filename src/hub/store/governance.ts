@@ -24,7 +24,7 @@ export interface Proposal extends SqlRow {
   readonly decided_at: number | null;
   /** JSON: who may vote. */
   readonly validator_snapshot: string;
-  /** Of Bitcoin; null when its tip is not known. */
+  /** Block of Bitcoin; null when its tip is not known. */
   readonly activation_block: number | null;
   readonly approvals: number;
   readonly rejections: number;
@@ -41,7 +41,7 @@ export interface Vote extends SqlRow {
   readonly created_at: string;
 }
 
-/** Which votes are asked for. */
+/** Selection of votes. */
 interface VotesAsked {
   readonly proposal_id: string | null;
   readonly voter_pubkey: string | null;
@@ -55,7 +55,7 @@ interface NewProposal {
   readonly rationale: string | null;
   readonly at: number;
   readonly votingPeriodMs: number;
-  /** What the hub itself runs with under this name; null: it has no such setting. */
+  /** The hub's own setting under this name; null: it has no such setting. */
   readonly setting: string | null;
 }
 
@@ -166,7 +166,9 @@ export async function insertVote(
   return await settle(connection, await selectProposal(connection, proposal_id, at), at);
 }
 
-/** What was proposed for a parameter before, in any case of its name, newest first, each with its end written down where it is over. */
+/**
+ * Returns earlier proposals for a parameter, in any case of its name, newest first. It writes down the end of each that is over.
+ */
 async function settleEarlier(connection: Connection, parameter: string, at: number): Promise<Proposal[]> {
   const found = await rows<Proposal>(connection, `${SELECT} WHERE UPPER(parameter) = UPPER(?) ORDER BY id DESC`, [
     parameter

@@ -4,7 +4,7 @@ import type { Ping, PingModule } from '../../wire/telemetry.ts';
 /** Stands for a text of a sender that is of no closed list. */
 export const OTHER = 'other';
 
-/** What an installation can be counted under: a sender's text that is none of these is neither stored nor told. */
+/** Values under which an installation is counted: other texts of a sender are neither stored nor told. */
 const SYSTEMS = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'openbsd', 'sunos', 'win32'];
 const PROCESSORS = ['arm', 'arm64', 'ia32', 'loong64', 'mips', 'mipsel', 'ppc64', 'riscv64', 's390x', 'x64'];
 const SERVICES = ['sync', 'hub', 'decoder', 'indexer', 'explorer', 'encoder', 'utxo', 'tracker', 'miner'];
@@ -12,7 +12,7 @@ const SERVICES = ['sync', 'hub', 'decoder', 'indexer', 'explorer', 'encoder', 'u
 const VERSION = /^v?\d{1,3}\.\d{1,3}\.\d{1,3}$/;
 const ENGINE = /^\d{1,2}\.\d{1,2}/;
 
-/** What is kept of a ping beside its id, with null for what it leaves out. */
+/** Fields of a ping that are kept beside its id, with null for each that it leaves out. */
 interface KnownFacts {
   readonly node_version: string | null;
   readonly os_platform: string | null;

@@ -2,7 +2,7 @@ import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PING_EVENTS, type Ping, type PingModule } from '../../wire/telemetry.ts';
 import { knownFacts } from './known-values.ts';
 
-/** What is kept of a sender's address. */
+/** The part of a sender's address that is kept. */
 export interface Sender {
   /** ISO 3166-1, such as DE. */
   readonly country: string | null;
@@ -18,7 +18,7 @@ export interface StoredInstallation extends SqlRow, Sender {
   readonly install_id: string;
   readonly first_seen: string;
   readonly last_seen: string;
-  /** How many pings came of it. */
+  /** Number of its pings. */
   readonly pings: number;
   readonly node_version: string | null;
   readonly os_platform: string | null;

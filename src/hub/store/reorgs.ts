@@ -19,12 +19,12 @@ export interface Reorg extends SqlRow {
   readonly new_hash: string;
   /** Tickers of the chains that rely on an attestation from this chain, with commas. */
   readonly affected_chains: string;
-  /** Who confirmed it; 0 where a hub without consensus decided directly. */
+  /** Number of validators that confirmed it; 0 if a hub without consensus decided directly. */
   readonly validator_count: number;
   readonly status: (typeof REORG_STATES)[number];
 }
 
-/** What is reported. */
+/** Content of a report. */
 interface ReorgReport extends Pick<Reorg, 'reorg_height' | 'old_hash' | 'new_hash'> {
   readonly chain: string;
   readonly timestamp: number;

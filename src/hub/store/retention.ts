@@ -1,6 +1,6 @@
 import type { Connection } from '../../db/connection.ts';
 
-/** How long rows are kept, in days; 0: for ever. */
+/** Days for which rows are kept; 0: for ever. */
 interface Retention {
   /** Those that callers told who are not trusted. */
   readonly untrustedDays: number;
@@ -14,7 +14,7 @@ interface AgedRows {
   readonly table: string;
   /** The column whose time counts. */
   readonly since: string;
-  /** Of `t`, the table. */
+  /** SQL condition on `t`, the table. */
   readonly where: string;
 }
 
@@ -57,7 +57,7 @@ export async function pruneOld(connection: Connection, retention: Retention): Pr
   return false;
 }
 
-/** Of tables that have no id. */
+/** Keys of tables that have no id. */
 const KEYS: Readonly<Record<string, string>> = {
   chain_tips: 'coin, network',
   price_carriers: 'round_number, source_chain'

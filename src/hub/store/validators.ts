@@ -25,7 +25,7 @@ interface ValidatorCapability extends SqlRow {
   readonly qualified_at_block: number | null;
 }
 
-/** What a validator earned in one round. */
+/** Rewards of validators in one round. */
 export interface Rewards {
   readonly round: number;
   readonly reward_type: string;
@@ -66,7 +66,7 @@ export async function hasValidatorAt(connection: Connection, addr: string): Prom
   return found.length > 0;
 }
 
-/** How many are active, and which of some keys are theirs. */
+/** Returns the number of active validators, and those of some keys that are active. */
 export async function selectActiveKeys(
   connection: Connection,
   keys: readonly string[]
@@ -115,7 +115,7 @@ export async function removeValidator(
     throw new PlatformError('RECORD_UNKNOWN', { reason: `no active validator has ${pubkey ?? addr}` });
 }
 
-/** What a validator earned as trusted callers told it, and the newest rewards, those of trusted callers first. */
+/** Returns a validator's rewards as trusted callers pushed them, and the newest rewards, those of trusted callers first. */
 export async function selectRewards(connection: Connection, pubkey: string): Promise<EarnedRewards> {
   const [sum] = await rows<{ total: string }>(
     connection,
@@ -143,7 +143,7 @@ export async function upsertValidators(
     await upsertValidator(connection, signing_pubkey.toLowerCase(), addr);
 }
 
-/** What validators may do, by key and capability. */
+/** Returns the capabilities of validators, by key and capability. */
 export const selectCapabilities = (
   connection: Connection,
   {

@@ -13,7 +13,7 @@ import { KEPT_REMOVALS, type RemovedRows } from '../store/prices/price-removals.
 import { EMPTY_TABLES, STREAMED_TABLES, type StreamedTable } from '../store/prices/streamed-tables.ts';
 import { untilTaken } from './until-taken.ts';
 
-/** Of the rows that messages and snapshots carry. */
+/** Version of the rows that messages and snapshots carry. */
 export const SCHEMA_VERSION = 4;
 /** Rows that one snapshot, or one resumption, has at most. */
 export const MAX_ROWS = 10_000;
@@ -28,13 +28,13 @@ export const MAX_PER_ADDRESS = 100;
 const SLICE = 25;
 /** Rows of each table that are read at once for those that are live. */
 const LIVE_AT_ONCE = 500;
-/** What a resumption reads at once is in memory for each subscriber that resumes: as many rows as make this many bytes. */
+/** Bytes of rows that a resumption reads at once: they stay in memory for each subscriber that resumes. */
 const RESUMED_BYTES = 48 * 1024;
 const RESUMED_FIRST = 2;
 const RESUMED_MOST = 250;
-/** How long a resuming subscriber may take nothing of what it was sent. */
+/** Longest time that a resuming subscriber may take nothing of what it was sent. */
 const RESUME_STALL_MS = 30_000;
-/** How long the next ones wait for the slowest reader: 200 ms at most. */
+/** Pause between looks at the slowest reader, for which the next messages wait: at most MAX_WAITS times, 200 ms. */
 const WAIT_MS = 5;
 const MAX_WAITS = 40;
 const SERVICE_RESTART = 1012;
@@ -47,7 +47,7 @@ const NO_DATABASE = 'the database does not answer; reconnect';
 /** After which id of each part a subscriber goes on; absent: with what comes. */
 export type ResumeIds = Partial<StreamMarks>;
 
-/** What a new connection brings. */
+/** Parameters of a new connection. */
 interface StreamConnection {
   /** Under which it is counted. */
   readonly address: string;
@@ -68,9 +68,9 @@ export class PriceStream {
   readonly #log: Logger;
   readonly #limits: StreamLimits;
   readonly #subscribers = new Set<StreamSubscriber>();
-  /** How far those who are live are. */
+  /** Marks of the live subscribers. */
   #sent: StreamMarks = { removals: 0, price_snapshots: 0, oracle_prices: 0 };
-  /** What is sent goes one after the other. */
+  /** Settles when everything before is sent: messages go one after the other. */
   #turn: Promise<void> = Promise.resolve();
   /** Those who have come since others began: they begin together. */
   #arrived: (readonly [StreamSubscriber, StreamConnection])[] = [];
@@ -263,7 +263,7 @@ export class PriceStream {
     for (const subscriber of this.#subscribers) if (subscriber.isLive) subscriber.send(bytes);
   }
 
-  /** What fails is tried again with the next push or tick. */
+  /** Queues work; what fails is tried again with the next push or tick. */
   #enqueue(work: () => Promise<void>): void {
     this.#turn = this.#turn.then(work).catch((caught) => this.#warn(caught));
   }
@@ -296,7 +296,7 @@ function* slicesOf(messages: readonly string[], most: { readonly count: number; 
   yield slice;
 }
 
-/** What goes to a subscriber of some changes up to some marks. */
+/** Returns the messages to a subscriber about changes up to some marks. */
 const messagesOf = ({ removals, rows }: PriceChanges, end: StreamMarks): string[] => [
   ...removals.map(removalMessage),
   ...STREAMED_TABLES.flatMap((table) =>
@@ -306,7 +306,7 @@ const messagesOf = ({ removals, rows }: PriceChanges, end: StreamMarks): string[
 
 const bytesOf = (messages: readonly string[]) => messages.reduce((sum, { length }) => sum + length, 0);
 
-/** How many rows make a page, by the size of the last ones. */
+/** Returns the number of rows for the next page, by the size of the last ones. */
 function rowsAtOnce(messages: readonly string[]): number {
   return Math.min(
     Math.max(Math.floor((RESUMED_BYTES * messages.length) / bytesOf(messages)) || RESUMED_FIRST, 1),
@@ -314,7 +314,7 @@ function rowsAtOnce(messages: readonly string[]): number {
   );
 }
 
-/** How far a subscriber that was at some marks is with a page of changes: at its end where it is full, else at the later marks. */
+/** Returns a subscriber's marks after a page of changes: the page's end if the page is full, else the later marks. */
 function marksAfter({ removals, rows }: PriceChanges, most: number, at: StreamMarks, end: StreamMarks): StreamMarks {
   const lastRemoval = removals.length === most ? removals.at(-1) : undefined;
   if (lastRemoval !== undefined) return { ...at, removals: lastRemoval.id };

@@ -25,7 +25,7 @@ interface StreamDeps extends Pick<FrameParts, 'addressOf' | 'authenticator' | 'b
 
 /** Rows of a table that are read at once, by what a row may hold. */
 const PAGE_ROWS = { price_snapshots: 100, oracle_prices: 1_000 } as const;
-/** What holds now is found anew for each page. */
+/** Rows of one page of the latest prices, which are found anew for each page. */
 const LATEST_PAGE_ROWS = 2_500;
 
 const SnapshotSchema = Type.Object({

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 
-/** How often a send buffer is looked at. */
+/** Pause between two looks at a send buffer. */
 const LOOK_MS = 5;
 
 /**

@@ -1,7 +1,7 @@
 import { type CityResponse, open } from 'maxmind';
 import { PlatformError } from '../../errors.ts';
 
-/** Where an address is, as far as it is kept. */
+/** Place of an address, as far as it is kept. */
 export interface Place {
   /** ISO 3166-1, such as DE. */
   readonly country: string | null;

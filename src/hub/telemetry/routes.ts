@@ -19,7 +19,7 @@ import { MOST_INSTALLATIONS } from '../store/pings.ts';
 import { KeptCensus, WINDOWS, type Window } from './kept-census.ts';
 import type { PlaceOf } from './places.ts';
 
-/** What the collector reads of the hub's settings. */
+/** Settings of the hub that the collector reads. */
 export type TelemetrySettings = Pick<HubConfig, 'TELEMETRY_ENABLED' | 'TELEMETRY_IP_SALT' | 'TELEMETRY_ADMIN_KEY'>;
 
 interface TelemetryDeps extends Pick<FrameParts, 'addressOf' | 'budget' | 'turns'> {

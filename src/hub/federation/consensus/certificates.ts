@@ -68,7 +68,7 @@ export function beginningOf(changes: readonly ViewChange[]): {
   }
 }
 
-/** What a proof is about. */
+/** Place of the log that a proof is about. */
 interface Place {
   readonly view: number;
   readonly digest: string;

@@ -3,7 +3,7 @@ export interface Operation {
   /** Key of the hub that submitted it, 64 hex digits. */
   readonly submitter: string;
   readonly number: number;
-  /** What is to be done, as canonical JSON. */
+  /** The write itself, as canonical JSON. */
   readonly body: string;
   /** Signature of its submitter, over the other fields and the set. */
   readonly sig: string;
@@ -51,7 +51,7 @@ export interface Checkpoint {
 export interface Signed<M> {
   readonly sender: string;
   readonly message: M;
-  /** Of the envelope; the core hands it on and never reads it. */
+  /** Signature of the envelope; the core hands it on and never reads it. */
   readonly sig: string;
 }
 

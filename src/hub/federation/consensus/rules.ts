@@ -1,6 +1,6 @@
 import type { Batch, Message, Operation, Signed } from './messages.ts';
 
-/** What all hubs of a set have in common, and this hub's key. */
+/** Rules that all hubs of a set share, with this hub's key. */
 export interface Rules {
   readonly self: string;
   /** Keys of the set, in ascending order. */
@@ -26,7 +26,7 @@ export const MOST_IN_FLIGHT = 8;
 export const MOST_OPERATIONS = 1_000;
 /** Characters of all operations of a batch. */
 export const MOST_BATCH_LENGTH = 262_144;
-/** How far a proposal's time may be from a hub's own clock. */
+/** Largest difference between a proposal's time and a hub's own clock. */
 export const MOST_SKEW_MS = 30_000;
 /** Time that a leader has for an operation that it could propose. */
 export const ROUND_TIMEOUT_MS = 2_000;

@@ -29,12 +29,12 @@ export interface Slot {
   /** By sender, the first of each. */
   readonly prepares: ReadonlyMap<string, Signed<Vote>>;
   readonly commits: ReadonlyMap<string, Signed<Vote>>;
-  /** Of the highest view in which this hub saw a quorum for the place. */
+  /** Certificate of the highest view in which this hub saw a quorum for the place. */
   readonly prepared: Prepared | null;
   readonly committed: Committed | null;
 }
 
-/** How far this hub's database is. */
+/** Position of this hub's database. */
 export interface Applied {
   readonly seq: number;
   readonly digest: string;
@@ -82,7 +82,7 @@ export interface ConsensusState {
   readonly changes: ReadonlyMap<string, Signed<ViewChange>>;
   /** By place and sender. */
   readonly checkpoints: ReadonlyMap<number, ReadonlyMap<string, Signed<Checkpoint>>>;
-  /** What began the view; null for view 0, and after a restart until another hub sends it. */
+  /** Message that began the view; null for view 0, and after a restart until another hub sends it. */
   readonly newView: Signed<NewView> | null;
   /** Own votes of this view, those from before a restart included: a digest by kind and place. */
   readonly bound: ReadonlyMap<string, string>;
@@ -98,11 +98,11 @@ export interface ConsensusState {
 /** An own message as it is stored before it is sent. */
 export interface StoredVote {
   readonly signed: Signed<Message>;
-  /** What a commit rests on. */
+  /** Certificate that a commit rests on. */
   readonly prepared: Prepared | null;
 }
 
-/** What a database of a hub says at its start. */
+/** State that a hub reads from its database at its start. */
 export interface Restored {
   readonly now: number;
   readonly stable: Stable;
@@ -113,7 +113,7 @@ export interface Restored {
   readonly pending: readonly Operation[];
 }
 
-/** What a hub without a past has. */
+/** State of a hub without a past. */
 export const NOTHING_RESTORED: Restored = {
   now: 0,
   stable: EMPTY_LOG,

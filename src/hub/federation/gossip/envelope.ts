@@ -4,7 +4,7 @@ import { canonicalJson } from '../../../consensus/canonical-json.ts';
 import { isSigned } from '../../../consensus/ed25519.ts';
 
 /**
- * What hubs send one another: a JSON object of six fields, whose signature covers the other five.
+ * Message between hubs: a JSON object of six fields, whose signature covers the other five.
  *
  * @see the section "Events and webhooks" of the specification
  */

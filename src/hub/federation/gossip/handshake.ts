@@ -3,16 +3,16 @@ import type { SigningKey } from '../../../consensus/auth-signature.ts';
 import { isSigned } from '../../../consensus/ed25519.ts';
 import type { Envelope } from './envelope.ts';
 
-/** What a hub says of itself in each HEARTBEAT. */
+/** A hub's statement about itself in each HEARTBEAT. */
 export interface Standing {
-  /** Of its program. */
+  /** Version of its program. */
   readonly version: string;
   /** Id of its set, 64 hex digits. */
   readonly set: string;
   readonly view: number;
   /** Last place of the log that it has applied. */
   readonly seq: number;
-  /** Where others reach it, `ws://host:port`. */
+  /** Address at which others reach it, `ws://host:port`. */
   readonly addr: string;
 }
 
@@ -24,13 +24,13 @@ interface HeartbeatData extends Standing {
   readonly answer?: string;
 }
 
-/** What a HEARTBEAT of a handshake leads to. */
+/** Result of a HEARTBEAT during a handshake. */
 interface Taken {
   /** Whether the other side has proved its key. */
   readonly isProved: boolean;
   /** Answer to its challenge, which is to be sent; null when that was sent before. */
   readonly answer: string | null;
-  /** Where others reach it, as it says. */
+  /** Address at which others reach it, as it states it. */
   readonly addr: string;
 }
 

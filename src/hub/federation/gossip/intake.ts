@@ -18,9 +18,9 @@ export interface Link {
 }
 
 export interface GossipLimits {
-  /** How far a message's clock may be from this one, in milliseconds. */
+  /** Largest difference between a message's clock and this one, in milliseconds. */
   readonly skewMs: number;
-  /** How long a message is remembered, in milliseconds; at least the skew. */
+  /** Time for which a message is remembered, in milliseconds; at least the skew. */
   readonly rememberMs: number;
   readonly mostRemembered: number;
   /** Messages a minute over a connection without a proved key. */

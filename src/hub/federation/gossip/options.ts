@@ -46,7 +46,7 @@ export interface MeshOptions {
   /** Addresses that are dialled from the start. */
   readonly seeds: readonly string[];
   readonly version: string;
-  /** How far this hub is. */
+  /** Returns this hub's view and the last place that it applied. */
   readonly standing: () => { readonly view: number; readonly seq: number };
   readonly limits: MeshLimits;
   /** Epoch milliseconds. */

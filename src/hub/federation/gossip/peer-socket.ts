@@ -4,7 +4,7 @@ import { Handshake, type HandshakeFault } from './handshake.ts';
 import type { GossipFault, GossipIntake, Link } from './intake.ts';
 import type { MeshOptions } from './options.ts';
 
-/** What a socket tells its mesh. */
+/** Events that a socket reports to its mesh. */
 export interface SocketOwner {
   readonly intake: GossipIntake;
   /** Returns the text of a signed HEARTBEAT. */

@@ -6,7 +6,7 @@ import { byzantineQuorum, pbftQuorum } from '../../../consensus/pbft-quorum.ts';
 import type { Batch, Message, Operation, Signed } from '../consensus/messages.ts';
 import type { Rules } from '../consensus/rules.ts';
 
-/** What all hubs of a set have agreed on before they begin. */
+/** Facts that all hubs of a set agree on before they begin. */
 export interface HubSet {
   /** Ed25519, 64 hex digits each, in ascending order. */
   readonly keys: readonly string[];

@@ -12,7 +12,7 @@ import {
 import { CHECKPOINT_INTERVAL } from '../consensus/rules.ts';
 import type { Applied, Restored, StoredVote } from '../consensus/state.ts';
 
-/** What operations do to the tables that are equal on all hubs. */
+/** Effect of operations on the tables that are equal on all hubs. */
 export interface StateMachine {
   /** Carries out one operation; what it cannot do it leaves undone, the same on all hubs. @param time  clock of the log, epoch milliseconds */
   apply(connection: Connection, operation: Operation, time: number): Promise<void>;

@@ -27,7 +27,7 @@ interface ValidatorOptions {
   readonly gossip: Gossip;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** How long a caller waits for its write, in milliseconds. */
+  /** Longest time that a caller waits for its write, in milliseconds. */
   readonly writeTimeoutMs: number;
   /** Takes two different messages of one hub for one place. */
   readonly onEvidence: (first: Signed<Message>, second: Signed<Message>) => void;

@@ -2,7 +2,7 @@ import type { Committed, Message, Operation, Signed } from '../consensus/message
 import { isCommittedBatch, isOperation, isSignedMessage } from '../consensus/reading.ts';
 import type { Envelope } from '../gossip/envelope.ts';
 
-/** What hubs of a set send one another about their log. */
+/** Messages about the log between hubs of a set. */
 export type Heard =
   | { readonly kind: 'messages'; readonly messages: readonly Signed<Message>[] }
   | { readonly kind: 'operations'; readonly operations: readonly Operation[] }

@@ -1,7 +1,7 @@
 import { type Connection, rows } from '../../../db/connection.ts';
 import { lastPrices } from './prices.ts';
 
-/** Whose prices are asked for; times in epoch seconds. */
+/** Tokens and issuers to find prices for; times in epoch seconds. */
 interface FeePricesAsked {
   readonly gasTick: string;
   /** Ticker of the coin. */
@@ -19,7 +19,7 @@ interface FeePrices {
   readonly coinUsd: string | null;
 }
 
-/** What the gas token and a coin cost. */
+/** Returns the prices of the gas token and a coin. */
 export async function selectFeePrices(connection: Connection, asked: FeePricesAsked): Promise<FeePrices> {
   const [token, coin] = [`${asked.gasTick}/USD`, `${asked.chain}/USD`];
   const found = await lastPrices(connection, [token, coin], asked.now, asked.oldest);
@@ -27,7 +27,7 @@ export async function selectFeePrices(connection: Connection, asked: FeePricesAs
   return { gasTokenUsd: priceOf(token) ?? (await selectFeed(connection, asked)), coinUsd: priceOf(coin) };
 }
 
-/** What the issuer of the gas token says that it costs. */
+/** Returns the price of the gas token by its issuer. */
 async function selectFeed(connection: Connection, { gasTick, issuers, now }: FeePricesAsked): Promise<string | null> {
   if (issuers.length === 0) return null;
   const [feed] = await rows<{ value: string }>(

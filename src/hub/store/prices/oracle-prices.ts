@@ -22,7 +22,7 @@ export interface OraclePrice extends SqlRow {
   readonly created_at: string;
 }
 
-/** What an indexer read in a PRICE. */
+/** Content of a PRICE that an indexer read. */
 type PushedPrice = Pick<
   OraclePrice,
   | 'source_address'
@@ -44,13 +44,13 @@ const MOST_BY_STRANGERS = 10_000;
 /** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
 const UPDATE_DELAY_S = 86_400;
 
-/** What a row of `oracle_prices` says. */
+/** Columns of `oracle_prices` that hold the content of a PRICE. */
 const SAID = ['source_address', 'coin', 'tick', 'fiat', 'value', 'fee', 'memo', 'block_time'] as const;
 /** The columns of a row as it is told. */
 export const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
   action_index, push_generation, created_at`;
 
-/** Of each feed (address, coin, tick, fiat) the newest row that holds at a time in epoch seconds. */
+/** Returns for each feed (address, coin, tick, fiat) the newest row that holds at a time in epoch seconds. */
 export const latestOraclePrices = (connection: Connection, at: number, since: number, limit: number) =>
   rows<OraclePrice>(
     connection,
@@ -62,10 +62,10 @@ export const latestOraclePrices = (connection: Connection, at: number, since: nu
     [at, since, limit]
   );
 
-/** What decides which of two rows stays. */
+/** Columns that decide which of two rows stays. */
 const RANK = 'push_generation AS generation, source_chain AS chain, action_index AS actionIndex, trusted';
 
-/** What tells the prices of one token by one address from others. */
+/** Columns that identify a feed: the prices of one token by one address. */
 const FEED = ['source_address', 'source_chain', 'coin', 'tick', 'fiat'] as const;
 /** Feeds that are named in one statement. */
 const FEEDS_AT_ONCE = 200;
@@ -184,7 +184,7 @@ async function findLeft(connection: Connection, feeds: readonly Feed[]): Promise
   return left;
 }
 
-/** Of strangers' prices the oldest goes when there are too many. */
+/** Deletes the oldest of strangers' prices when there are too many. */
 async function makeRoom(connection: Connection): Promise<void> {
   const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM oracle_prices WHERE NOT trusted');
   const surplus = Number(counted?.n ?? 0) - MOST_BY_STRANGERS + 1;

@@ -4,13 +4,13 @@ import { type RemovedRows, removalsAfter } from './price-removals.ts';
 import { type PriceSnapshot, pageOf } from './prices.ts';
 import { STREAMED_TABLES, type StreamedTable } from './streamed-tables.ts';
 
-/** What the stream of prices consists of, each part with growing ids. */
+/** Parts of the stream of prices, each with growing ids. */
 export const STREAM_PARTS = ['removals', ...STREAMED_TABLES] as const;
 
 /** The last id of each part: how far a reader of the stream is. */
 export type StreamMarks = Readonly<Record<(typeof STREAM_PARTS)[number], number>>;
 
-/** What came after some marks. Removals go first: what took the place of removed rows is among the rows. */
+/** Changes after some marks. Removals go first: rows that replaced removed ones are among the rows. */
 export interface PriceChanges {
   /** A page of them. */
   readonly removals: readonly RemovedRows[];
@@ -33,7 +33,7 @@ export async function highestMarks(connection: Connection): Promise<StreamMarks>
   };
 }
 
-/** What came after some marks, in one consistent snapshot. @param most removals up to an id, and rows of each table */
+/** Returns the changes after some marks, from one consistent snapshot. @param most removals up to an id, and rows of each table */
 export async function changesAfter(
   connection: Connection,
   after: StreamMarks,

@@ -16,7 +16,7 @@ export interface RemovedRows extends SqlRow {
   readonly retraction_generation: number;
 }
 
-/** How many removals by trusted callers are kept, and as many by strangers: the newest. */
+/** Number of removals that are kept: the newest by trusted callers, and as many by strangers. */
 export const KEPT_REMOVALS = 10_000;
 
 /** Writes down what the transaction removes. @param trusted whether the caller is, by whom it is removed */

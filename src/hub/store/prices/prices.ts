@@ -40,7 +40,7 @@ interface JudgedSnapshot extends PriceSnapshot {
   readonly age_s: number;
 }
 
-/** What an indexer found in a block; the id and the times come from here. */
+/** Prices that an indexer found in a block; the id and the times come from here. */
 type PushedSnapshots = {
   readonly [K in 'round_number' | 'block_timestamp' | 'validator_count' | 'push_generation']: number;
 } & Pick<PriceSnapshot, 'source_chain' | 'source_action_index' | 'reference_block' | 'consensus_proof'> & {
@@ -59,7 +59,7 @@ interface PairPrice {
   readonly bounded?: boolean;
   readonly oldestAt?: number | null;
 }
-/** Who found a round: this hub by its sources, or validators together. Each numbers its rounds by itself. */
+/** Origin of a round: this hub by its sources, or validators together. Each numbers its rounds by itself. */
 type PriceOrigin = 'hub' | 'validators';
 
 /** A price of validators counts against one of the hub that is up to this much newer. */

@@ -5,13 +5,13 @@ import type { StreamedTable } from './streamed-tables.ts';
 /** Why a push changed nothing; null when it did. */
 export type Refusal = string | null;
 
-/** What became of a push; `generation`: of the row that the hub has already. */
+/** Result of a push; `generation` is that of the row which the hub has already. */
 export interface Outcome {
   readonly refused: Refusal;
   readonly generation?: number;
 }
 
-/** What is stored under the name of a pushed row. */
+/** The row that is stored under the name of a pushed row. */
 export interface Known extends SqlRow {
   readonly generation: number;
   readonly chain: string | null;
@@ -24,7 +24,7 @@ export interface Known extends SqlRow {
 const RETRACTED = 'stale (retracted generation)';
 type Judgement = 'duplicate' | 'stale' | typeof RETRACTED;
 
-/** What a pushed row would do to the one that is stored under its name: whoever is trusted comes first, then generations. */
+/** Decides whether a pushed row replaces the one that is stored under its name: trusted callers come first, then generations. */
 export function judge(
   known: Known,
   pushed: { readonly trusted: boolean; readonly generation: number; readonly isSame: boolean }
@@ -36,7 +36,7 @@ export function judge(
   return pushed.generation < known.generation ? RETRACTED : 'stale';
 }
 
-/** What became of a push that changed nothing. */
+/** Returns the result of a push that changed nothing. */
 export const outcomeOf = (refused: Judgement, { generation }: Known): Outcome => ({ refused, generation });
 
 /**

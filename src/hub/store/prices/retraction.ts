@@ -4,7 +4,7 @@ import { insertRemoval, insertRemovalsOfStrangers } from './price-removals.ts';
 import { replaceRound } from './prices.ts';
 import type { StreamedTable } from './streamed-tables.ts';
 
-/** What an indexer takes back after a reorg: rows of a chain's actions that an older generation told. */
+/** Rows that an indexer takes back after a reorg: those of a chain's actions that an older generation pushed. */
 interface Retraction {
   readonly chain: string;
   readonly from: number;

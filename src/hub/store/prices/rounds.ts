@@ -14,7 +14,7 @@ interface SignedRound extends PriceRound {
   readonly push_generation: number;
 }
 
-/** How far a round's time may be ahead of this hub's clock. */
+/** Largest time by which a round may be ahead of this hub's clock. */
 const MOST_AHEAD_MS = 3_600_000;
 
 /** Keeps a round that more than a quorum of the active validators signed. */

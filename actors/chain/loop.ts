@@ -19,7 +19,7 @@ export interface ChainLoopOptions {
   readonly work: AnyWork;
   /** Counters of failed attempts at the node. */
   readonly counters: readonly { readonly errorCount: number }[];
-  /** For how long the node has answered nothing though it was asked; default: never. */
+  /** Returns the milliseconds for which the node has answered nothing though it was asked; default: never. */
   readonly silentMs?: () => number;
   /** Pause after an effect that failed. */
   readonly retryDelayMs: number;

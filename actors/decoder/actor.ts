@@ -16,7 +16,7 @@ export interface DecoderActorData extends ChainThreadData {
   readonly rules: ScanRules;
   /** @see DecoderStoreOptions */
   readonly dispenserLimitHeight: number;
-  /** By what its rows are made. */
+  /** Settings by which its rows are made. */
   readonly base: NonNullable<DecoderStoreOptions['base']>;
 }
 

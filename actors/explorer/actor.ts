@@ -26,7 +26,7 @@ export interface ExplorerActorData {
   readonly indexer: DatabaseCoordinates;
   /** Longest time that one read may take, in milliseconds. */
   readonly readLimitMs: number;
-  /** By which cursors are signed. */
+  /** Secret that signs cursors. */
   readonly cursorSecret: string;
   readonly logLevel: string;
 }

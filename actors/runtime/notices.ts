@@ -14,7 +14,7 @@ export type HostNotices = {
   fault: WireError;
 };
 
-/** Those that the supervisor listens to; the fault is its handle's. */
+/** Notices that the supervisor listens to; the fault is its handle's. */
 export type SupervisedNotices = Omit<HostNotices, 'fault'>;
 
 /** The asks that every actor answers. */

@@ -36,9 +36,12 @@ interface AuditContext extends AuditInput {
 /** Misses in a row, each tried again after the next block or a pause, before the next epoch is waited for. */
 export const MAX_MISSES = 10;
 const MAX_PAUSE_MS = 60_000;
-/** Between two epochs a replica at rest is compared at each of these heights: then many replicas ask for the digests of one block. */
+/**
+ * Multiple of heights at which a replica at rest is compared between two epochs: then many replicas ask for the digests of one
+ * block.
+ */
 const EVERY_BLOCKS = 10;
-/** But only so that comparisons take at most a fiftieth of the time. */
+/** Rest after a comparison, as a multiple of its duration: comparisons take at most a fiftieth of the time. */
 const SHARE = 50;
 
 /**

@@ -6,7 +6,10 @@ import { effect } from '../runtime/effect.ts';
 interface VerificationInput {
   /** Every configured source, reachable or not. */
   readonly sources: readonly string[];
-  /** Those whose word does not hold a block up: they contradicted the majority before, and did not stand by it in time. Default: none. */
+  /**
+   * Sources whose report does not hold a block up: they contradicted the majority before, and did not stand by it in time. Default:
+   * none.
+   */
   readonly doubted?: readonly string[];
   /** Returns marks by which sources are recognised as the same; default: none. */
   readonly marksOf?: MarksOf;

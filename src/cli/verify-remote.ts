@@ -32,7 +32,7 @@ interface RemoteOptions {
   /** mysql:// URL of the replica. */
   readonly replica: string;
   readonly key: string | undefined;
-  /** Such as `indexer/bitcoin/mainnet`; undefined when the source serves only one database. */
+  /** Database at the source, as `indexer/bitcoin/mainnet`; undefined when the source serves only one. */
   readonly database: string | undefined;
   readonly table: string | undefined;
   readonly local: readonly string[];

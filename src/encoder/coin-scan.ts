@@ -45,7 +45,7 @@ const ASK_AGAIN_MS = 1_000;
 const ALREADY_SCANNING = -8;
 
 interface Waiting {
-  /** Under which its caller is counted. */
+  /** Address under which its caller is counted. */
   readonly address: string;
   readonly found: Promise<readonly ScannedCoin[]>;
   readonly resolve: (coins: readonly ScannedCoin[]) => void;

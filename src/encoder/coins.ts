@@ -41,7 +41,7 @@ interface CoinRules {
 /** Charges the caller for work that was done for it. */
 export type Charge = (cost: Cost) => void;
 
-/** For whom coins are looked for. */
+/** Caller that coins are looked for. */
 type CoinAsker = Pick<RpcCaller, 'address' | 'charge' | 'aside'>;
 
 const NOBODY: CoinAsker = { address: '', charge: () => undefined, aside: (wait) => wait() };

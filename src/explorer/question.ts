@@ -6,7 +6,7 @@ export interface Question {
   readonly type?: string;
   /** Query parameters of a list that leave only some of its rows. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** After which block, of a list that has a past; absent: now. */
+  /** Past block of a list that has a past; absent: now. */
   readonly height?: number;
   /** From 1. */
   readonly page: number;

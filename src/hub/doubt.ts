@@ -1,4 +1,4 @@
-/** For how long an answer that removes most must hold before it counts. */
+/** Time for which an answer that removes most must hold before it counts. */
 const DOUBT_MS = 300_000;
 
 /** Doubts answers of a hub that remove most of what it named: a hub with a wrong or an empty database answers too. */

@@ -18,7 +18,7 @@ export interface HubWatch {
   readonly signal: AbortSignal;
   /** Returns the names that the caller uses of a configuration: an answer that removes most of them is doubted. */
   readonly namesOf: (configs: ConfigTree) => ReadonlySet<string>;
-  /** For how long, in milliseconds; default 5 minutes. */
+  /** Time for which it is doubted, in milliseconds; default 5 minutes. */
   readonly doubtMs?: number;
   /** Called after each request with whether the hub gave an answer that counts. */
   readonly onAnswer?: (answered: boolean) => void;

@@ -27,11 +27,11 @@ export interface HubQuestion {
   readonly network: ChainNetwork | NetworkFromHub | typeof ANY_NETWORK;
   /** The variables that are set nowhere else, and where each is in the hub's configuration. */
   readonly places: Readonly<Record<string, HubPlace>>;
-  /** Those of them that the service cannot start without. */
+  /** The variables that the service cannot start without. */
   readonly needed: readonly string[];
-  /** For how long the hub is asked again while it does not answer or lacks what is needed; 0: it is asked once. */
+  /** Time for which the hub is asked again while it does not answer or lacks what is needed; 0: it is asked once. */
   readonly maxWaitMs: number;
-  /** Told why the hub is asked again. */
+  /** Called with the reason when the hub is asked again. */
   readonly warn: (line: string) => void;
 }
 

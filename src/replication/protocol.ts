@@ -84,7 +84,7 @@ export interface ReplicaActorData {
   /** Domain tag of the state roots that are compared with the source's; null: they are not compared. */
   readonly stateDomain: string | null;
   readonly reconnectDelayMs: number;
-  /** Between two looks at a decoder's dispensers; default: half an hour. */
+  /** Pause between two looks at a decoder's dispensers; default: half an hour. */
   readonly dispensersIntervalMs?: number;
   readonly localTables: readonly string[];
   readonly maxRowBytes: number;

@@ -1,8 +1,8 @@
 import { prefixOf } from './prefix.ts';
 
 /**
- * Those who wait, of whom networks take turns, and the addresses of each network take its turns: whoever has a network of IPv6 (48
- * bits) has as many as anybody else, however many addresses it asks from.
+ * Queue in which networks take turns, and the addresses of a network share its turns: a caller with a network of IPv6 (48 bits)
+ * gets no more than any other, however many addresses it asks from.
  */
 export class FairLine<T> {
   /** By network, then by address; the one whose turn is next comes first. */

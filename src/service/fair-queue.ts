@@ -10,7 +10,7 @@ import { databaseOf } from './parameters.ts';
 /** Different questions of one address about one database that may wait. */
 const MAX_QUESTIONS = 64;
 
-/** Between two questions of a crowd goes as long as the first of them took, and this at most: blocks need the same processors. */
+/** Longest pause between two questions of a crowd. It lasts as long as the first of them took: blocks need the same processors. */
 const MAX_PAUSE_MS = 50;
 
 /** One question of one caller. */

@@ -56,13 +56,13 @@ type FrameSettings = Pick<
 /** Parts of the frame that a service's own routes receive. */
 export interface FrameParts {
   readonly authenticator: Authenticator;
-  /** Under which address a caller's requests are counted. */
+  /** Returns the address under which a caller's requests are counted. */
   readonly addressOf: AddressReader;
   readonly clientLimiter: ClientLimiter;
   readonly countWrongKey: CountWrongKey;
   /** Budget of work for each address. */
   readonly budget: WorkBudget;
-  /** At what callers ask for. */
+  /** Queue for callers' questions. */
   readonly turns: Turns;
   readonly requestBodies: RequestBodies;
 }

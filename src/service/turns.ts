@@ -15,7 +15,7 @@ interface TurnsOptions {
 
 /** Caller that waits for a turn. */
 export interface Asker {
-  /** Under which it is counted. */
+  /** Address under which it is counted. */
   readonly address: string;
   /** Whether it has left: then nothing is done for it. */
   readonly isGone?: () => boolean;
@@ -44,7 +44,7 @@ export class Turns {
   readonly #patienceMs: number;
   readonly #mostOfOne: number;
   readonly #mostWaiting: number;
-  /** Under way, by network. */
+  /** Works under way, by network. */
   readonly #running = new TransientMap<string, number>();
   readonly #waiting = new FairLine<Waiting>();
   #count = 0;

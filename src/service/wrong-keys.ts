@@ -7,7 +7,7 @@ import type { ClientLimiter } from './ingress/client-limiter.ts';
 /** Counts a request's key if it is wrong, once; called where a key decides the answer. */
 export type CountWrongKey = (request: IncomingMessage) => void;
 
-/** Under which requests with a wrong key are counted. */
+/** Name under which requests with a wrong key are counted. */
 const WRONG_KEY = 'WRONG_KEY';
 /** Statuses that a right key would have spared the caller. */
 const OWED_TO_KEY: ReadonlySet<number> = new Set([401, 413, 421]);

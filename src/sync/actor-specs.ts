@@ -36,7 +36,7 @@ interface Lookups {
   readonly sourceCa: string | undefined;
   /** True for a replica that is taken over when another client made it. */
   readonly adopts: (id: DatabaseId) => boolean;
-  /** By which the sources of this process find changes; empty in client mode. */
+  /** Key by which the sources of this process find changes; empty in client mode. */
   readonly finderKey: string;
   /** The identity that this process reports to its sources; null in server mode. */
   readonly validator: ValidatorIdentity | null;

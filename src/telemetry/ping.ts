@@ -12,7 +12,7 @@ export interface PingSubject {
   readonly version: string;
   /** Every service that the program has. */
   readonly services: readonly string[];
-  /** Those of them that run. Only a network that the registry knows is told. */
+  /** The services that run. Only a network that the registry knows is told. */
   readonly running: readonly Pick<Start, 'service' | 'network'>[];
 }
 

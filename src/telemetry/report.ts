@@ -15,7 +15,7 @@ interface StartReport extends Pick<PingSubject, 'version' | 'services'> {
   readonly print: (line: string) => void;
 }
 
-/** Between two pings that only say that a service started. */
+/** Least time between two pings that only say that a service started. */
 const DAY_MS = 24 * 3_600_000;
 /** Services that start together are told together. */
 const TOGETHER_MS = 2_000;

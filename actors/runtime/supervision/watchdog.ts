@@ -6,7 +6,7 @@ const LOADING_CPU_MS = 10_000;
 const BUSY_SHARE = 0.5;
 /** A load that leaves a thread less than this part of a core is no excuse any more. */
 const MOST_PATIENCE = 8;
-/** Between two looks at a silent thread, as a part of the timeout. */
+/** Pause between two looks at a silent thread, as a part of the timeout. */
 const LOOK_SHARE = 0.25;
 
 interface WatchdogOptions {

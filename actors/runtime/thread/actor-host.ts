@@ -13,7 +13,7 @@ import type { HostAsks, HostNotices, HostOrders } from '../notices.ts';
 import { observeMachine } from '../observe.ts';
 
 const BEACON_INTERVAL_MS = 1_000;
-/** Between two looks at the event loop; a finer one costs more than it tells. */
+/** Pause between two looks at the event loop; a shorter one costs more than it tells. */
 const DELAY_RESOLUTION_MS = 50;
 const DEFAULT_MAILBOX_LIMIT = 256;
 

@@ -25,7 +25,7 @@ export interface Advance {
 /** Actions of a subject in new blocks, oldest first. */
 export interface SubjectActions {
   readonly rows: readonly Row[];
-  /** There were more, before these; or they could not be read in time. */
+  /** More actions came before these, or they could not be read in time. */
   readonly isCut: boolean;
 }
 
@@ -78,7 +78,10 @@ export class Advances {
     return null;
   }
 
-  /** Those that were quick the last time come first. @returns null where the tip has moved, and there is time to read again */
+  /**
+   * Reads the actions of subjects; those that were quick the last time come first. @returns null where the tip has moved, and there
+   * is time to read again
+   */
   async #actionsOf(
     subjects: readonly Subject[],
     { from, mark, until }: { readonly from: number; readonly mark: string | null; readonly until: number }

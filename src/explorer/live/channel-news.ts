@@ -16,7 +16,7 @@ const NO_ACTIONS: SubjectActions = { rows: [], isCut: false };
 
 type Frames = ReturnType<typeof framesOf>;
 
-/** Those who are told. */
+/** Clients that are told. */
 interface Listeners {
   /** Returns those that listen now. */
   readonly clients: () => Iterable<ChannelClient>;

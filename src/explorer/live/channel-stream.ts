@@ -35,7 +35,7 @@ const CATCH_UP_EVENTS = 100;
 const CLOSE = { stop: 1001, idle: 4000, busy: 1013 } as const;
 
 interface Connection {
-  /** Under which it is counted. */
+  /** Address under which it is counted. */
   readonly address: string;
   readonly sendBuffer: () => SendBuffer;
   readonly read: Read;

@@ -10,7 +10,7 @@ import { Followed } from './followed.ts';
 
 /** Parameters of a new connection. */
 interface LiveConnection {
-  /** Under which it is counted. */
+  /** Address under which it is counted. */
   readonly address: string;
   /** Null: blocks alone. */
   readonly subject: Subject | null;

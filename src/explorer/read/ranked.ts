@@ -6,7 +6,7 @@ import type { Query } from './reader.ts';
 
 /** Rows that are put in order for one page: some half a second. */
 const MAX_RANKED = 200_000;
-/** Between the rank and the key of a row in a cursor; a rank may be any text, a key is a number. */
+/** Separator of the rank and the key of a row in a cursor; a rank may be any text, a key is a number. */
 const BEFORE_KEY = '\u0000';
 
 /**

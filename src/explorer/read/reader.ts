@@ -140,7 +140,7 @@ export class Reader {
     }
   }
 
-  /** That all connections are in use tells nothing of the database. @throws {PlatformError} ANSWERS_WAITING */
+  /** Takes a connection. A pool without a free one says nothing about the database. @throws {PlatformError} ANSWERS_WAITING */
   async #connect(): Promise<PoolConnection> {
     const { limitMs, connections } = this.#options;
     const late = Promise.withResolvers<never>();

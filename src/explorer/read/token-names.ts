@@ -16,7 +16,7 @@ export interface TokenName {
 export interface NamesAt {
   /** The token of a name in any case. */
   find(tick: string): TokenName | undefined;
-  /** Those whose names are wanted, the oldest first, by ascending ids. @param what tells one condition from all others */
+  /** Returns the wanted names, the oldest first, by ascending ids. @param what tells one condition from all others */
   filter(what: string, isWanted: (name: TokenName) => boolean): readonly TokenName[];
 }
 

@@ -18,7 +18,7 @@ export interface Databases {
   readonly decoder: <T>(work: (query: Query) => Promise<T>) => Promise<T>;
   /** Lengths of the lists of the ledger. */
   readonly totals: Totals;
-  /** By which indexes they are read. */
+  /** Indexes by which they are read. */
   readonly hints: IndexHints;
   readonly cursors: Cursors;
   readonly names: TokenNames;

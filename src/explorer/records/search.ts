@@ -124,7 +124,7 @@ async function findBlocks({ query, databases }: RecordRead, name: string): Promi
 /** Most rows of a page. */
 const MAX_TICKERS = 100;
 
-/** So many tokens whose names begin so in any case, the shortest first. */
+/** Returns tokens whose names begin with a text in any case, the shortest first. */
 async function findTickers(names: ReadNames, name: string, most: number): Promise<string[]> {
   const wanted = name.toLowerCase();
   const found = (await names()).filter(`begin ${wanted}`, ({ lower }) => lower.startsWith(wanted));

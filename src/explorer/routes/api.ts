@@ -30,7 +30,7 @@ export interface ApiDeps {
   readonly limit: Limit;
   /** Bytes of answers that are kept for each network until its next block. */
   readonly cacheBytes: number;
-  /** In which callers take turns. */
+  /** Queue in which callers take turns. */
   readonly reads: FairReads;
   /** The same for calls of the indexer. */
   readonly asks: FairReads;
@@ -61,7 +61,7 @@ interface Reading extends Pick<ApiDeps, 'reads' | 'version'> {
 
 const RuntimeSchema = Type.String({ pattern: '^\\d+ms$', description: 'how long it took' });
 const PingSchema = Type.Object({ status: Type.Literal('success') });
-/** That the service answers. */
+/** Answer of a service that runs. */
 export const PING = { status: 'success' } as const;
 
 /** The part of the documentation with the paths that need no code of a network. */

@@ -78,7 +78,7 @@ const ticker = (name: string): string => name.toUpperCase();
 const PAGE_ROWS = 100;
 
 export interface PriceSettings extends PushSettings {
-  /** Told that a push changed prices, when it is durable. */
+  /** Called when a push has changed prices, once it is durable. */
   readonly onChange: () => void;
   /** Epoch milliseconds by the clock that ages are told by. */
   readonly now: () => number;

@@ -28,7 +28,7 @@ interface JudgedPair {
   readonly status?: 'skipped';
   /** Number of sources whose median it is. */
   readonly sources: number;
-  /** By how many percent of it the source that is furthest off differs; null without a price. */
+  /** Difference of the source that is furthest off, in percent of the price; null without a price. */
   readonly deviation: string | null;
   /** True: it is the bound that what the sources say is beyond. */
   readonly bounded: boolean;

@@ -38,7 +38,7 @@ interface OracleDeps {
   readonly log: Logger;
   /** Sees the machine's changes of state. */
   readonly inspect?: (inspection: InspectionEvent) => void;
-  /** Told each state of the machine, and how the last round ended. */
+  /** Called with each state of the machine, and the result of the last round. */
   readonly onState?: (phase: string, outcome: RoundOutcome) => void;
   /** Keeps a round: durable when it returns. */
   readonly record: (round: FoundRound) => Promise<void>;
@@ -50,11 +50,11 @@ export interface RoundOutcome {
   readonly lastError: string | null;
   /** Sources that gave prices of now in it. */
   readonly answered: number;
-  /** By how many percent of a price a source differs from it, at most. */
+  /** Largest difference of a source from a price, in percent of the price. */
   readonly deviation: number;
   /** When a round was kept last: the process's start and its clock since then, in milliseconds; null: none was. */
   readonly keptAt: number | null;
-  /** By how many milliseconds this machine's clock is behind the one in the middle of the sources' and its own. */
+  /** Milliseconds by which this machine's clock is behind the median of the sources' clocks and its own. */
   readonly clockOffMs: number;
 }
 

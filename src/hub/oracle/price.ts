@@ -63,7 +63,7 @@ export function isPlausible(coin: PricedCoin, price: Price): boolean {
   return price >= least && price <= most;
 }
 
-/** By how many percent of a price the one that is furthest off differs, with 4 places. */
+/** Returns the difference of the price that is furthest off, in percent of a price, with 4 places. */
 export function widestDeviation(said: readonly Price[], price: Price): string {
   const widest = said.reduce((most, each) => {
     const off = each > price ? each - price : price - each;

@@ -317,7 +317,7 @@ function asRefusal(caught: unknown): unknown {
 
 /** MariaDB's numbers for a server that is read-only, which says so to whatever would write. */
 const READ_ONLY = new Set([1290, 1792, 1836]);
-/** And for a full disk and a full table. */
+/** MariaDB's numbers for a failed write: read-only, a full disk, a full table. */
 const NO_WRITES = new Set([...READ_ONLY, 3, 1021, 1114]);
 /** Another writer has what this one waits for. */
 const LOCKED = new Set([1205, 1213]);

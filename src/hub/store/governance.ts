@@ -112,7 +112,7 @@ export async function selectProposal(connection: Connection, proposal_id: string
   throw new PlatformError('RECORD_UNKNOWN', { reason: `no proposal has the id ${proposal_id}` });
 }
 
-/** Those on one proposal, or of one voter; null: on or of any. */
+/** Returns the votes on one proposal, or of one voter; null: on or of any. */
 export const selectVotes = (
   connection: Connection,
   { proposal_id, voter_pubkey, limit }: VotesAsked

@@ -30,7 +30,7 @@ interface ReorgReport extends Pick<Reorg, 'reorg_height' | 'old_hash' | 'new_has
   readonly timestamp: number;
 }
 
-/** Between two reports about one chain. */
+/** Pause between two reports about one chain. */
 const PAUSE_S = 60;
 
 /** The newest ones. @param chain null: of all chains */

@@ -2,9 +2,9 @@ import type { Connection } from '../../db/connection.ts';
 
 /** Days for which rows are kept; 0: for ever. */
 interface Retention {
-  /** Those that callers told who are not trusted. */
+  /** Days for rows that callers pushed who are not trusted. */
   readonly untrustedDays: number;
-  /** Those that say how things were: old rounds, prices that no longer hold, rewards, reports. */
+  /** Days for history: old rounds, prices that no longer hold, rewards, reports. */
   readonly historyDays: number;
 }
 

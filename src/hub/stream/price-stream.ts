@@ -44,12 +44,12 @@ const BACKPRESSURE = 'Backpressure';
 const TOO_MANY_READS = 'too many others read; reconnect later';
 const NO_DATABASE = 'the database does not answer; reconnect';
 
-/** After which id of each part a subscriber goes on; absent: with what comes. */
+/** Id of each part after which a subscriber goes on; absent: with what comes. */
 export type ResumeIds = Partial<StreamMarks>;
 
 /** Parameters of a new connection. */
 interface StreamConnection {
-  /** Under which it is counted. */
+  /** Address under which it is counted. */
   readonly address: string;
   readonly resume: ResumeIds;
   readonly sendBuffer: () => SendBuffer;
@@ -72,7 +72,7 @@ export class PriceStream {
   #sent: StreamMarks = { removals: 0, price_snapshots: 0, oracle_prices: 0 };
   /** Settles when everything before is sent: messages go one after the other. */
   #turn: Promise<void> = Promise.resolve();
-  /** Those who have come since others began: they begin together. */
+  /** Subscribers that have come since others began: they begin together. */
   #arrived: (readonly [StreamSubscriber, StreamConnection])[] = [];
   readonly #timers: NodeJS.Timeout[];
 

@@ -76,7 +76,7 @@ export interface SinceQuery {
   readonly since: number;
   readonly until?: number;
   readonly skipLookups?: boolean;
-  /** With what changed in older blocks; where the source does not know that, with the blocks from here on. */
+  /** Asks also for changes in older blocks; if the source does not know them, for the blocks from this height on. */
   readonly older?: number;
   /** With `older`: of tables without blocks, too, what changed, where the source knows it. */
   readonly parts?: boolean;

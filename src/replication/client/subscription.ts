@@ -28,7 +28,7 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A server pings every 30 seconds; this long without any sign it counts as gone. */
 const SILENCE_LIMIT_MS = 90_000;
 const WATCH_MS = 1_000;
-/** So often it is asked for a sign of life. */
+/** Pause between two pings. */
 const PING_MS = 2_500;
 /** A server sends its status at once. */
 const STATUS_WAIT_MS = 1_000;
@@ -122,7 +122,9 @@ export class Subscription<M extends Heard = ServerMessage> {
     return Subscription.#connect(source, source.streamPath, WHOLE);
   }
 
-  /** To what a source says its blocks are, without their rows. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED */
+  /**
+   * Subscribes to the names of a source's blocks, without their rows. @throws {PlatformError} SOURCE_UNREACHABLE, SOURCE_REFUSED
+   */
   static async listen(source: SourceClient, path: string): Promise<Subscription<Announcement>> {
     return Subscription.#connect(source, path, ENVELOPES);
   }

@@ -48,7 +48,7 @@ export class ReplicaCommitment implements GroupExaminer {
     return this.#tracker.drain();
   }
 
-  /** Between two groups: begins a first tree where there is none. */
+  /** Begins a first tree if there is none; called between two groups. */
   async begin(schema: ReplicaSchema, { height }: ReplicaState): Promise<void> {
     if (!this.#tracker.isWanted || height === null) return;
     if (!stateTables(schema).hasBalances) {

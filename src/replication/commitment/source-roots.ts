@@ -33,7 +33,10 @@ export class SourceRoots {
     return this.#tracker.report;
   }
 
-  /** Between two groups: begins the first tree, from a read of exactly what was broadcast, and applies the groups that waited for it. */
+  /**
+   * Begins the first tree, from a read of exactly what was broadcast, and applies the groups that waited for it; called between two
+   * groups.
+   */
   async rest(memory: SourceMemory): Promise<void> {
     await this.#tracker.drain(DRAIN_MS);
     if (!this.#tracker.isWanted || memory.height === this.#movedAt) return;

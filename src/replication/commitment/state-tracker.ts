@@ -144,7 +144,7 @@ export class StateTracker {
     this.#machine.send({ type: 'tree.discarded' });
   }
 
-  /** There is no tree, for this reason; the database is looked at again after ten minutes. */
+  /** Records the reason for which there is no tree; the database is looked at again after ten minutes. */
   refuse(refusal: TreeRefusal, reason: string): void {
     if (refusal === 'failed') this.#options.log.error(`state roots are not computed: ${reason}`);
     this.#machine.send({ type: 'tree.refused', refusal, reason });

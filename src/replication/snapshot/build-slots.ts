@@ -45,7 +45,7 @@ const LEFT_MS = 30_000;
 /** It does when its callers left at once so often, or when a build gave way because nobody read it. Clients open some only for their heads. */
 const LEAVES_OFTEN = 3;
 const MAX_WAITING_PER_ADDRESS = 4;
-/** That are remembered. */
+/** Most addresses that are remembered. */
 const MAX_ADDRESSES = 10_000;
 
 /**

@@ -13,7 +13,7 @@ interface Read {
 
 /** A caller that waits for an artifact or reads it. */
 export class Reader {
-  /** Under which it is counted. */
+  /** Address under which it is counted. */
   readonly address: string;
   readonly #cut: (() => void) | undefined;
   #tookFirstAt: number | null = null;

@@ -8,7 +8,7 @@ export interface Block {
   release(): void;
 }
 
-/** With what else a connection pins, less than 256 KiB. */
+/** Bytes of a block; a connection pins less than 256 KiB with all else. */
 const BLOCK_BYTES = 224 * 1024;
 /** Blocks of any file that nobody holds stay: read ahead, for readers close behind, and for those of a small file that come later. */
 const MAX_UNHELD = 18;
@@ -79,7 +79,7 @@ export class SharedBlocks {
   }
 }
 
-/** That of the block longest unused, if there are enough blocks. */
+/** Returns the memory of the block longest unused, if there are enough blocks; else new memory. */
 function takeMemory(): Buffer {
   const [oldest] = UNHELD;
   if (!oldest || HELD.size + UNHELD.size < MAX_UNHELD) return Buffer.allocUnsafeSlow(BLOCK_BYTES);

@@ -48,7 +48,7 @@ interface SnapshotBuildOptions {
   readonly onGrown: () => void;
   /** The body is complete. */
   readonly onComplete: (sizeBytes: number) => void;
-  /** There will be no body; when this is fulfilled, its readers know. */
+  /** Called when there will be no body; when its promise is fulfilled, the readers know. */
   readonly onFailed: (error: PlatformError) => Promise<void>;
   /** The body is complete, but gets no further readers. */
   readonly onUnsettled: () => void;

@@ -7,7 +7,7 @@ import { reprintDefault, reprintExpression, reprintMoment, unescapeText } from '
 const NAME = /^[A-Za-z0-9_]{1,64}$/;
 /** Rows and lists by name are objects, in which these mean something else; the driver refuses columns of these names, too. */
 const NAMES_OF_OBJECTS = /^__(proto|defineGetter|defineSetter|lookupGetter|lookupSetter)__$/;
-/** Those that MariaDB has. A name of any other form would be printed as a word of SQL. */
+/** Character sets of MariaDB. A name of any other form would be printed as a word of SQL. */
 const CHARSETS: ReadonlySet<string> = new Set(
   (
     'armscii8 ascii big5 binary cp1250 cp1251 cp1256 cp1257 cp850 cp852 cp866 cp932 dec8 eucjpms euckr gb2312 gbk geostd8 greek hebrew hp8 ' +

@@ -9,13 +9,13 @@ interface ClientLimiterOptions {
   readonly maxPerAddress: number;
   /** Connections of all addresses at once, on all ports. Default: any number. */
   readonly maxConnections?: number;
-  /** Whom a connection counts for; undefined: nobody, as for a proxy of many. Default: its address, IPv6 by /64. */
+  /** Returns the address that a connection counts for; undefined: none, as for a proxy of many. Default: its own, IPv6 by /64. */
   readonly addressOf?: (socket: Socket) => string | undefined;
-  /** Under which address a request is counted. Default: that of its connection. */
+  /** Returns the address that a request counts for. Default: that of its connection. */
   readonly callerOf?: (request: IncomingMessage) => string;
   /** Budget of work for each address. */
   readonly budget?: WorkBudget;
-  /** Told of each connection that was turned away. */
+  /** Called for each connection that was turned away. */
   readonly onTurnedAway?: () => void;
 }
 

@@ -1,13 +1,13 @@
 import { prefixOf } from '../prefix.ts';
 
-/** Whom those who have the most are looked for among: networks, then addresses. */
+/** Groupings in which the largest group is looked for: networks, then addresses. */
 export const CROWD_LEVELS: readonly ((address: string) => string)[] = [
   (address) => prefixOf(address, 48),
   (address) => prefixOf(address, 32),
   (address) => address
 ];
 
-/** Those who have places, by network and address, each in the order in which they came. */
+/** Holders of places, by network and address, each in the order in which they came. */
 export class Crowd<P> {
   readonly #levels = CROWD_LEVELS.map((nameOf) => ({ nameOf, groups: new Map<string, Set<P>>() }));
 

@@ -9,7 +9,7 @@ import type { StreamedResult } from './streamed-result.ts';
 
 /** Caller of a method. */
 export interface RpcCaller {
-  /** Under which its requests and their cost are counted. */
+  /** Address under which its requests and their cost are counted. */
   readonly address: string;
   /** Whether it sent the service's key; true where none is set. */
   readonly hasKey: boolean;

@@ -55,7 +55,7 @@ export class HeldBodies {
   /** Bytes that wait for room, by network. */
   readonly #waiting = new TransientMap<string, number>();
   #waitingBytes = 0;
-  /** Those of networks that hold more than their part, slowest last, as they were at some time. */
+  /** Bodies of networks that hold more than their part, slowest last, as they were at some time. */
   #greedy: { readonly at: number; readonly held: Held[] } = { at: Number.NEGATIVE_INFINITY, held: [] };
   readonly #limits: BodyLimits;
 

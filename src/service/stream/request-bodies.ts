@@ -31,7 +31,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const CALLER_LEFT = 'ECONNRESET';
 
 interface RequestBodiesDeps {
-  /** Whom a body counts for. */
+  /** Returns the address that a body counts for. */
   readonly addressOf: AddressReader;
   /** Bodies of callers with a key are not counted. */
   readonly authenticator: Pick<Authenticator, 'admits'>;

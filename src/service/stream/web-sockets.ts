@@ -7,7 +7,7 @@ import { PlatformError } from '../../errors.ts';
 import { SUBPROTOCOL } from '../auth.ts';
 import { countUpgrade, hangUp } from '../ingress/ingress.ts';
 
-/** Told to who asks for another one. @see RFC 6455, 4.2.2 */
+/** Version that is named to a caller that asks for another one. @see RFC 6455, 4.2.2 */
 const VERSION = '13';
 const MAX_CLIENT_MESSAGE_BYTES = 4096;
 /** Pieces of one message at most: each keeps the whole 64 KiB buffer that it was read into. */

@@ -42,7 +42,7 @@ export interface Subscription {
   readonly infraOnly: boolean;
   /** It takes amendments, and what tells of them. Default false. */
   readonly amends?: boolean;
-  /** Under which it is counted. */
+  /** Address under which it is counted. */
   readonly address: string;
   /** The `Host` that it requested: a name of this server where none is configured. */
   readonly host?: string | undefined;

@@ -96,7 +96,7 @@ export interface SnapshotOrder {
   readonly coordinates: DatabaseCoordinates;
   readonly query: SnapshotQuery;
   readonly localTables: readonly string[];
-  /** Under which the snapshot's state is read; never written down. */
+  /** Key under which the snapshot's state is read; never written down. */
   readonly finderKey: string;
   /** The source's knowledge before the build begins; absent: it knows what it sent. */
   readonly learned?: Learned;

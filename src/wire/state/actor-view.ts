@@ -47,7 +47,7 @@ export interface ActorView<Id extends ActorName = DatabaseId> {
   readonly generation: number;
   readonly restarts: {
     readonly inWindow: number;
-    /** So many in the window are the last. */
+    /** Most starts in the window. */
     readonly budget: number;
     readonly total: number;
     readonly causes: readonly Death[];

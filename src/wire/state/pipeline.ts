@@ -17,7 +17,7 @@ export interface PipelineNode {
   readonly state: PipelineState;
   /** One or two words: `live`, `catching up`. */
   readonly doing: string;
-  /** Since when, in Unix milliseconds; null where that is not known. */
+  /** Time since which it is so, in Unix milliseconds; null where that is not known. */
   readonly since: number | null;
   readonly height: number | null;
   /** Progress of a long piece of work, 0 to 100. */

@@ -84,7 +84,7 @@ function isNeeded(applied: number): (signed: Signed<Message>) => boolean {
   return ({ message }) => !('seq' in message) || message.kind === 'checkpoint' || message.seq > applied;
 }
 
-/** Since when the oldest work waits that the leader could have done; null where there is none. */
+/** Returns the time since which the oldest work waits that the leader could have done; null where there is none. */
 function undecidedSince(turn: Turn): number | null {
   const { pending, advanced, applied, appliedAt, slots } = turn.state;
   let oldest: number | null = null;

@@ -5,7 +5,7 @@ import { GOSSIP_LIMITS, type GossipFault, type GossipLimits } from './intake.ts'
 
 /** Times and counts of a mesh. */
 export interface MeshLimits extends GossipLimits {
-  /** Between two HEARTBEATs; a peer that misses three is cut off. */
+  /** Pause between two HEARTBEATs; a peer that misses three is cut off. */
   readonly heartbeatMs: number;
   readonly handshakeMs: number;
   /** First and longest pause between two dials of an address. */

@@ -15,7 +15,7 @@ export interface OraclePrice extends SqlRow {
   readonly memo: string | null;
   /** Epoch seconds, as the next one. */
   readonly block_time: number;
-  /** From when on it holds. */
+  /** Time from which on it holds. */
   readonly effective_at: number;
   readonly action_index: number;
   readonly push_generation: number;
@@ -169,7 +169,7 @@ export async function retractOraclePrices(connection: Connection, where: string,
   return gone.length;
 }
 
-/** Those of some feeds that have rows. Strangers may have told of thousands that have none now. */
+/** Returns the feeds, among some, that have rows. Strangers may have told of thousands that have none now. */
 async function findLeft(connection: Connection, feeds: readonly Feed[]): Promise<Feed[]> {
   const names = [...new Map(feeds.map((feed) => [JSON.stringify(namesOf(feed)), namesOf(feed)])).values()];
   const left: Feed[] = [];

@@ -67,7 +67,7 @@ export async function lacksRemovals(connection: Connection, id: number): Promise
   return (await rows(connection, following, [id, KEPT_REMOVALS])).length > 0;
 }
 
-/** Those that are kept after an id, up to another one, in their order. */
+/** Returns the removals that are kept after an id, up to another one, in their order. */
 export const removalsAfter = (connection: Connection, id: number, most: number, last: number): Promise<RemovedRows[]> =>
   rows<RemovedRows>(
     connection,

@@ -30,7 +30,7 @@ export interface PriceSnapshot extends SqlRow {
 interface JudgedSnapshot extends PriceSnapshot {
   /** Sources whose prices the round's hub took the median of; null for rounds that validators signed. */
   readonly sources: number | null;
-  /** By how many percent of the price the source that is furthest off differs from it. */
+  /** Difference of the source that is furthest off, in percent of the price. */
   readonly deviation: string | null;
   /** 1: the price is the bound that what the sources said was beyond. */
   readonly bounded: 0 | 1;
@@ -66,7 +66,7 @@ type PriceOrigin = 'hub' | 'validators';
 const VALIDATORS_AHEAD_S = 1_800;
 const SNAPSHOT_COLUMNS = `id, round_number, coin_pair, price, reference_block, reference_chain, block_timestamp,
   validator_count, consensus_round, consensus_proof, status, source_chain, source_action_index, push_generation, created_at`;
-/** From when on a price is as old as it is. */
+/** SQL of the time from which the age of a price counts. */
 const FOUND_AT = 'COALESCE(oldest_at, block_timestamp)';
 const JUDGED_COLUMNS = `${SNAPSHOT_COLUMNS}, sources, deviation, bounded, oldest_at,
   CAST(? AS SIGNED) - CAST(${FOUND_AT} AS SIGNED) AS age_s`;
@@ -74,7 +74,7 @@ const JUDGED_COLUMNS = `${SNAPSHOT_COLUMNS}, sources, deviation, bounded, oldest
 /** The clock that ages are told by, in epoch seconds: that of the machine, corrected by what sources of prices say. */
 export type Now = number;
 
-/** Those that were kept last, the last one first. @param status null: of any @param before ids are less; null: the newest */
+/** Returns the newest prices, the last one first. @param status null: of any @param before ids are less; null: the newest */
 export const newestSnapshots = (
   connection: Connection,
   { now, status, before }: { readonly now: Now; readonly status: string | null; readonly before: number | null },

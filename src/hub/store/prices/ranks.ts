@@ -20,7 +20,7 @@ export interface Known extends SqlRow {
   readonly trusted: number;
 }
 
-/** Told to clients as those in use know it: of a generation that a reorg ended. */
+/** Refusal of a generation that a reorg ended, in the words that existing clients know. */
 const RETRACTED = 'stale (retracted generation)';
 type Judgement = 'duplicate' | 'stale' | typeof RETRACTED;
 

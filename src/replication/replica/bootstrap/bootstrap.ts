@@ -18,7 +18,7 @@ type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | '
 /** Upper bound of a compressed snapshot's size, as a part of the database's size on disk. */
 const COMPRESSED = 0.25;
 
-/** Between two snapshots that fail by themselves: a source counts the snapshots of an hour. */
+/** Longest pause between two snapshots that fail by themselves: a source counts the snapshots of an hour. */
 const MAX_PAUSE_MS = 900_000;
 
 /** Makes a replica from a full snapshot. Until `check` has ended, the marker says that it is not complete. */

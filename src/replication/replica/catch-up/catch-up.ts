@@ -11,11 +11,11 @@ import type { Standing, TipExaminer } from './tip-examiner.ts';
 
 /** Blocks that came while a snapshot was applied are left to the live stream, unless there are more. */
 const LIVE_BLOCKS = 100;
-/** So long after a rollback a block of the new branch is waited for; then a comparison takes the place of its since-snapshot. */
+/** Wait after a rollback for a block of the new branch; then a comparison takes the place of its since-snapshot. */
 const RECONCILE_PATIENCE_MS = 5_000;
 /** Before a source is asked once more whether it left the replica's chain, where only loading the replica again would help. */
 const ASK_AGAIN_MS = 5_000;
-/** Between two looks at a source that has nothing new yet. */
+/** Pause between two looks at a source that has nothing new yet. */
 const IDLE_PAUSE_MS = 500;
 
 const DEEP = 'by its first one, its chain leaves the replica further back than the undo journal leads';

@@ -16,7 +16,7 @@ import { TipExaminer } from './tip-examiner.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
 
-/** Between two since-snapshots that fail by themselves. */
+/** Longest pause between two since-snapshots that fail by themselves. */
 const MAX_PAUSE_MS = 60_000;
 
 /** Brings a replica that was away, or rolled back, to its source's tip; and back below a fork. */

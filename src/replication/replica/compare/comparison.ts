@@ -82,7 +82,7 @@ export interface CompareOptions {
   readonly source?: string;
   /** Called when the replica's snapshot stands: blocks that are applied later are not in it. */
   readonly opened?: () => void;
-  /** Told how many rows of the replica each statement read. */
+  /** Called with the number of the replica's rows that each statement read. */
   readonly onRead?: (rows: number) => void;
   /** Ids count in every table. */
   readonly allIds?: boolean;

@@ -45,7 +45,7 @@ export class ReplicaFollower {
   readonly #indexMap: ReplicaIndexMap;
   readonly #pending: PendingGroups;
   readonly #writer: GroupWriter;
-  /** Since when the last block may be amended, by `performance.now()`; null: it is settled. */
+  /** Time by `performance.now()` since which the last block may be amended; null: it is settled. */
   #settlingSince: number | null = null;
   /** By its last answer the source has blocks that it did not send. */
   #isUnsent = false;

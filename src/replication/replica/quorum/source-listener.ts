@@ -11,7 +11,7 @@ const WAIT_MS = 30_000;
 const ASK_LIMIT_MS = 5_000;
 /** Heights whose hashes are kept; the oldest reports go first. */
 const MAX_HEARD = 10_000;
-/** Between two downloads of rows from a source that tells hashes in no leaner way. */
+/** Pause between two downloads of rows from a source that tells hashes in no leaner way. */
 const ROWS_PAUSE_MS = 60_000;
 
 /** A source's report of a block. */

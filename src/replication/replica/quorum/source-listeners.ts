@@ -12,7 +12,7 @@ type Parts = Pick<Replica, 'data' | 'progress' | 'sources'>;
 export type HashReports = Map<string, string>;
 export type Report = (source: string, hash: string | null) => void;
 
-/** Between two looks at sources that have not reported the awaited block. */
+/** Pause between two looks at sources that have not reported the awaited block. */
 export const LOOK_MS = 500;
 const ASK_LIMIT_MS = 5_000;
 
@@ -67,7 +67,7 @@ export class SourceListeners {
     for (const [{ client }, listener] of this.#listeners) report(client.url, listener.heard(height));
   }
 
-  /** Those that have passed a block, were asked, and cannot name it. */
+  /** Returns the sources that have passed a block, were asked, and cannot name it. */
   mute(height: number, reports: HashReports): string[] {
     const silent = [...this.#listeners].filter(([{ client }]) => !reports.has(client.url));
     return silent.filter(([, listener]) => listener.isMute(height)).map(([{ client }]) => client.url);
@@ -91,7 +91,10 @@ export class SourceListeners {
     await Promise.all([...asked, this.#askFollowed(height, said, report, signal)]);
   }
 
-  /** Those that have not spoken, as far as they can know. @returns whether the source that is followed cannot name the block */
+  /**
+   * Asks the sources that have not reported, as far as they can know. @returns whether the source that is followed cannot name the
+   * block
+   */
   async askSilent(
     height: number,
     reports: HashReports,

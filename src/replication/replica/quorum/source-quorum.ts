@@ -263,7 +263,7 @@ export class SourceQuorum {
     });
   }
 
-  /** Those that were asked again are named at once; others may be on the way through an ordinary reorg. */
+  /** Names the sources that were asked again at once; others may be on the way through an ordinary reorg. */
   #judge(height: number, urls: readonly string[], reports: HashReports, asked: boolean): void {
     const { client: source, others } = this.#replica.sources;
     for (const record of others.filter(({ client }) => urls.includes(client.url))) {

@@ -24,7 +24,7 @@ const COMPARED = [
 interface Anchor {
   readonly checkpoint: Checkpoint;
   readonly source: string;
-  /** Since when the replica is known to differ from it. */
+  /** Time since which the replica is known to differ from it. */
   contradictedAt: number | null;
 }
 

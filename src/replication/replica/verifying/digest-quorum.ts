@@ -108,7 +108,7 @@ export class DigestQuorum {
     return isMajority() ? verdict : { ...verdict, unconfirmed: [...byName.keys()].filter(isTheirs) };
   }
 
-  /** Those that are heard first; which of them comes first changes, so that in time each is asked. */
+  /** Returns the sources, those that are heard first; the first of them changes, so that in time each is asked. */
   #inTurn(): readonly SourceRecord[] {
     const { others } = this.#replica.sources;
     const first = this.#turn++ % others.length;

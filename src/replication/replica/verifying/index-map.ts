@@ -5,8 +5,9 @@ import type { Replica } from '../parts/replica.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'sources'>;
 
-/** Between two comparisons, and while the source has not read its own yet or a difference is to be confirmed. */
+/** Pause between two comparisons. */
 const PAUSE_MS = 60_000;
+/** Pause while the source has not read its own index yet, or a difference is to be confirmed. */
 const SOON_MS = 2_000;
 
 /**

@@ -30,7 +30,7 @@ export interface DigestTip {
   readonly height: number;
   readonly hashes: BlockHashes;
   readonly fingerprint: string;
-  /** Those that were broadcast before it. */
+  /** Reorgs that were broadcast before it. */
   readonly reorgs: number;
   /** Amendments of the block that were broadcast; null: not known. */
   readonly amendments: number | null;

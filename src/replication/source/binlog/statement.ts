@@ -9,7 +9,7 @@ const DEFINITION =
   /^(CREATE|ALTER|DROP|TRUNCATE|RENAME|OPTIMIZE|ANALYZE (LOCAL |NO_WRITE_TO_BINLOG )?TABLE|REPAIR|FLUSH|GRANT|REVOKE|SET (PASSWORD|ROLE|DEFAULT ROLE))\b/i;
 /** A statement within its own settings. In settings with quotes, the end of them is not looked for. */
 const WITH_SETTINGS = /^SET STATEMENT\b([^'"`]*?)\bFOR\b([\s\S]*)$/i;
-/** Those of them that change rows otherwise than the new columns of a table say. */
+/** Definitions that change rows otherwise than the new columns of a table say. */
 const MOVES_ROWS =
   /^(TRUNCATE|RENAME|REPAIR|DROP (TEMPORARY )?TABLE|CREATE (OR REPLACE )(TEMPORARY )?TABLE|ALTER\b[\s\S]*\b(IGNORE|PARTITION|TABLESPACE|RENAME))\b/i;
 const COMMENTS = /\/\*(?!M?!)[\s\S]*?\*\/|\/\*M?!\d*|\*\//g;

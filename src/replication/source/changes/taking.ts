@@ -26,7 +26,7 @@ export interface NamedRows {
   readonly key: readonly string[];
   /** The texts of the keys that were named. */
   readonly named: ReadonlySet<string>;
-  /** Those of them that are there. */
+  /** The rows that are there. */
   readonly read: readonly ReadRow[];
 }
 

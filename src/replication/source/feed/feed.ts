@@ -43,7 +43,7 @@ export interface FeedOptions {
   readonly log: Logger;
   /** Used by nothing else. */
   readonly reader: SerialConnection;
-  /** For what must be read outside of the reader's snapshot. */
+  /** Connection for reads outside of the reader's snapshot. */
   readonly control: SerialConnection;
   /** Opens another connection. */
   readonly open: () => Promise<Connection>;
@@ -322,7 +322,7 @@ export class SourceFeed {
     ]);
   }
 
-  /** Between two polls that found nothing. */
+  /** Uses the time between two polls that found nothing. */
   async rest(): Promise<void> {
     const memory = this.#started();
     await this.#options.roots?.rest(memory);

@@ -482,7 +482,7 @@ test('the environment is read only in src/config', () => {
   );
 });
 
-test('where the program is on disk, or that it is in one file, is known in one place', () => {
+test("the program's place on disk, and that it may be one file, are known in one place", () => {
   const knowing = files.filter(({ source }) => /\bimport\.meta\.|\bnode:sea\b/.test(source)).map(({ file }) => file);
   assert.deepEqual(knowing, ['src/process/program.ts']);
 });

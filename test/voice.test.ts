@@ -28,3 +28,17 @@ test('the beginning of a docstring is found on its first line or the next', () =
   const docstrings = ['/** Who. */', '', '/**\n * Where it is.\n */', '/** Whether it is what. */', '/** By which it is. */'];
   assert.deepEqual(riddles(docstrings.join('\n')), [1, 3, 7]);
 });
+
+/** Titles of tests, each up to its end or its first part that is computed. */
+const TITLE = /^\s*test\(\s*(['"`])(.*?)(?:\1|\$\{)/gm;
+
+test('a title of a test begins with its subject, not with what, who, of, where or whatever', () => {
+  const titles = globSync('{test,lab}/**/*.ts', { exclude: (path) => path.includes('node_modules') })
+    .sort()
+    .flatMap((file) => [...readFileSync(file, 'utf8').matchAll(TITLE)].map(([, , title = '']) => ({ file, title })));
+  assert.ok(titles.length > 2_000, String(titles.length));
+  assert.deepEqual(
+    titles.filter(({ title }) => /^(?:what|who|whose|whom|of|where|how|which|that|those)(?:ever)?\b/.test(title)),
+    []
+  );
+});

@@ -55,7 +55,7 @@ const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[Math.
 
 for (const dbType of dbTypes) {
   for (const size of large ? (['1M', '10M'] as const) : (['1M'] as const)) {
-    test(`what a block costs the source of a ${dbType} of ${size} rows`, async (t) => {
+    test(`cost of a block for the source of a ${dbType} of ${size} rows`, async (t) => {
       const database = await createDatabase('bench');
       const writer = await connect(database);
       const ledger = await createLedger(writer, { dbType, seed: 'bench', size });

@@ -43,7 +43,7 @@ after(() => report('indexer', figures));
 
 if (work === 'worst') test('the most expensive kilobyte that is found stays under the budget of a block', worstBlock);
 else if (work === 'actions')
-  test('what an action costs that meets very much of what others did', async () => {
+  test('cost of an action that meets very much of what others did', async () => {
     const { root } = await startOwnServer(SERVER);
     figures.push(...(await actionCosts((label) => createDatabase(label, root))));
   });

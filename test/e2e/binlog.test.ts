@@ -104,7 +104,7 @@ test('a lookup row that commits long after ids above its own, and one whose text
   }
 });
 
-test('where more rows change in one block than a message carries, the replica is complete only once it has all of them, without a next block', async () => {
+test('a replica is complete only once it has all rows of a block that changed more than a message carries, without a next block', async () => {
   await writer.query('CREATE TABLE many (id INT PRIMARY KEY, n INT NOT NULL)');
   await writer.query('INSERT INTO many SELECT seq, 1 FROM seq_1_to_110000');
   for (const expected of [110_000, 220_000]) {

@@ -75,7 +75,7 @@ async function assertEqual(pair: SyncPair, what: string): Promise<void> {
   assert.ok(verdict.equal, `${what}: ${JSON.stringify(differences(verdict))}`);
 }
 
-test('what a hand changed in a replica is found at the next epoch and repaired, in tables of every class', async (t) => {
+test('rows of a replica changed by hand are found at the next epoch and repaired, in tables of every class', async (t) => {
   const pair = await createPair();
   const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH });
   const status = await verifiedAt(pair, client, await fillEpoch(pair.source));

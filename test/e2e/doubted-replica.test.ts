@@ -70,7 +70,7 @@ test('a comparison that finds what the source has not sent yet leaves the replic
   assert.equal((await pair.status(client))['verification_reason'], null);
 });
 
-test('what changed while the server was away is not passed over: nothing is complete before it has looked', async () => {
+test('changes while the server was away are not passed over: nothing is complete before it has looked', async () => {
   await pair.server.end();
   await writer.query("UPDATE notes SET text = 'while it was away' WHERE id IN (3, 4000)");
   await pair.restartServer();

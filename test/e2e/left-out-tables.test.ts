@@ -65,7 +65,7 @@ test('tables that no replica can make are left out by name on both sides, and co
   assert.equal(client.child.exitCode, null);
 });
 
-test('what only a lax sql_mode allows is stored as it is, by a snapshot and live', async () => {
+test('values that only a lax sql_mode allows are stored as they are, by a snapshot and live', async () => {
   const source = await createDatabase('lax');
   const lax = (...statements: readonly string[]) => sql(source, "SET SESSION sql_mode = ''", ...statements);
   await lax(

@@ -47,7 +47,7 @@ async function verifiedAt(pair: SyncPair, client: SyncProcess, height: number): 
   return status;
 }
 
-test('what no block tells of is sent with the next one: a migration, changes in old blocks and of lookups in place', async (t) => {
+test('changes that no block names are sent with the next one: a migration, changes in old blocks and of lookups in place', async (t) => {
   const source = await createDatabase('schema_e2e');
   await sql(source, ...TABLES);
   const pair = await startPair('decoder', source, { MERKLE_EPOCH_SIZE: EPOCH, SYNC_LOCAL_TABLES: 'system versioned' });

@@ -92,7 +92,7 @@ for (const [what, isCut] of [
   });
 }
 
-test('of three compatible decoders that go on during a bootstrap one is gone: the other two are enough', async () => {
+test('two of three compatible decoders are enough when one is gone during a bootstrap', async () => {
   const { owner, peer, second, startClient, settle } = await followTwo(['http://127.0.0.1:9']);
   const gate = Promise.withResolvers<void>();
   peer.server.gate = gate.promise;

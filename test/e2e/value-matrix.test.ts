@@ -251,7 +251,7 @@ function* keyedChanges(step: number): Generator<string> {
 }
 
 for (const binlog of ['required', 'off'])
-  test(`what MariaDB holds under any sql_mode, in any character set and type, a replica holds to the byte (binary log: ${binlog})`, async () => {
+  test(`a replica holds to the byte what MariaDB holds under any sql_mode, in any character set and type (binary log: ${binlog})`, async () => {
     const mariadb = await startOwnServer([
       '--log-bin=binlog',
       '--binlog-format=ROW',

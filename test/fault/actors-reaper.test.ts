@@ -12,7 +12,7 @@ const PATIENCE_MS = 10_000;
 type Server = Parameters<typeof reap>[0];
 const ENTRY = new URL('../fixtures/sleeping-actor.ts', import.meta.url);
 
-test('what a dead thread left running is ended at once; other generations and databases go on', async () => {
+test('statements that a dead thread left running end at once; other generations and databases go on', async () => {
   const coordinates = await createDatabase('reap');
   const control = await connect(coordinates);
   const sleeping = async () => {

@@ -257,7 +257,7 @@ test('an actor that is stopped while it waits for its restart stays down', async
   assert.equal(generationOf(supervisor), 1);
 });
 
-test('whatever is done to an actor, one of its threads lives afterwards, and none after the end', async () => {
+test('after anything done to an actor one of its threads lives, and none after the end', async () => {
   const operation = fc.record({
     name: fc.constantFrom<'kill' | 'stop' | 'start' | 'restart'>('kill', 'stop', 'start', 'restart'),
     pauseMs: fc.constantFrom(0, 0, 10, 60)

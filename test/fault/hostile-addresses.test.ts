@@ -132,7 +132,7 @@ test('ten thousand addresses of one network leave places to others, and have six
   await app.close();
 });
 
-test('who asks too often waits for the answer, a second at most', (t) => {
+test('a caller that asks too often waits for its answer, a second at most', (t) => {
   let now = 0;
   t.mock.method(performance, 'now', () => now);
   const callers = new ClientLimiter({ maxPerAddress: 1, addressOf: () => 'a' });
@@ -161,7 +161,7 @@ test('a handshake of TLS and an upgrade cost ten tokens each', (t) => {
   assert.equal(callers.upgrade(from('10.0.0.3')), 10);
 });
 
-test('who asks on and on when it is told to come later is answered later and later', async (t) => {
+test('a caller that ignores Retry-After waits longer with each request', async (t) => {
   t.mock.method(performance, 'now', () => 1_000);
   const callers = new ClientLimiter({ maxPerAddress: 1 });
   const request = from('10.0.0.1');

@@ -6,7 +6,7 @@ import { frame, upgradeRequest } from '../support/raw-client.ts';
 import { AT, get, Siege } from '../support/siege.ts';
 import { INDEXER } from '../support/sync/house.ts';
 
-describe('what one connection sends is handed over in slices of 2 KiB, one in a turn of the event loop', () => {
+describe('bytes of one connection are handed over in slices of 2 KiB, one in a turn of the event loop', () => {
   /** Looks at what is handed over of each connection that comes from now on. */
   function watch(siege: Siege): { readonly total: () => number } {
     let total = 0;

@@ -12,7 +12,7 @@ import { hubConfigOf } from '../support/hub-config.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
-describe('who speaks JSON-RPC has the same door', () => {
+describe('callers of JSON-RPC meet the same limits', () => {
   const post = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n';
   const inChunks = `${post}Transfer-Encoding: chunked\r\n\r\n`;
 

@@ -70,7 +70,7 @@ async function followThrough(sources: readonly string[], verifyHashes: boolean, 
   return grown;
 }
 
-test('of a source that is only listened to nothing but the heads of its messages is parsed', async () => {
+test('only the heads of messages are parsed of a source that is listened to for hashes alone', async () => {
   const { url, sent } = await swellingSource(60);
   // The third names no block: without the hashes of the second there is no majority.
   const grown = await followThrough([server.url, url, NOBODY], true);

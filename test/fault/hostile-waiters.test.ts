@@ -70,7 +70,7 @@ describe('ANSWERS_WAITING', () => {
     assert.ok(user + system < 1_000_000, `${Math.round((user + system) / 1_000)} ms`);
   });
 
-  test('what waits for room is bounded over all addresses, and those of whom nothing waits have a part of their own', async () => {
+  test('waiting bodies are bounded over all addresses, and addresses without one have a part of their own', async () => {
     const buffer = new HeldBodies({ mostBytes: 1e6, shareBytes: 1e6, patienceMs: 500 });
     const ask = (address: string) => holdUnread(buffer, address, 'x'.repeat(200_000));
     const greedy = await Promise.all(Array.from({ length: 40 }, (_, n) => ask(`address ${n % 2}`)));
@@ -104,7 +104,7 @@ describe('ANSWERS_WAITING', () => {
     return { openDeaf, fetchAs };
   }
 
-  test('those that stall give way to the same address', async () => {
+  test('stalled bodies give way to others of the same address', async () => {
     const { openDeaf, fetchAs } = await begin({ shareBytes: body.length, graceMs: 0, stallMs: 0 });
     const there = await openDeaf('a');
     assert.equal(await fetchAs('a'), body.length);
@@ -123,7 +123,7 @@ describe('ANSWERS_WAITING', () => {
     assert.deepEqual(held.map(({ destroyed }) => destroyed).sort(), [false, true]);
   });
 
-  test('who holds no more than its part keeps it', async () => {
+  test('an address that holds no more than its part keeps it', async () => {
     const { openDeaf, fetchAs } = await begin({ mostBytes: 2 * body.length, graceMs: 0, stallMs: 0 });
     const [modest, greedy] = [await openDeaf('a'), await openDeaf('b')];
     assert.equal(await fetchAs('b'), body.length);

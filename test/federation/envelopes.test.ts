@@ -25,7 +25,7 @@ test('a verifier in another language takes what is signed here, and nothing else
   assert.deepEqual(here, [true, true, true, false, true, false]);
 });
 
-test('what is signed in another language is genuine here, and the same to the byte', () => {
+test('an envelope signed in another language is genuine here, and the same to the byte', () => {
   const seed = '07'.repeat(32);
   const data: Record<string, unknown>[] = [
     {},
@@ -57,7 +57,7 @@ test('what is signed in another language is genuine here, and the same to the by
   }
 });
 
-test('what a hub sends over its socket is verified by another language', async () => {
+test('envelopes that a hub sends over its socket are verified in another language', async () => {
   const hub = await startHub(KEYS[0]!);
   const peer = await Intruder.dial(hub.mesh.addr);
   await peer.join(KEYS[1]!);

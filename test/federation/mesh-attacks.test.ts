@@ -49,7 +49,7 @@ test('a socket that says nothing is ended, and so is one that sends much before 
   assert.equal(await answerTo(({ socket }) => socket.send('x'.repeat(500_000))), '1006');
 });
 
-test('of the fourth socket without a proved key from one address nothing is read', async () => {
+test('nothing is read from the fourth socket of one address without a proved key', async () => {
   const three = await Promise.all([1, 2, 3].map(() => Intruder.dial(hub.mesh.addr)));
   assert.equal(await answerTo(() => undefined), '1008 too many');
   for (const { socket } of three) socket.terminate();

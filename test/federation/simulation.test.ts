@@ -31,7 +31,7 @@ for (const [place, behaviour] of BEHAVIOURS.entries())
     assert.ok(told > 0, 'it did not lie');
   });
 
-test('where nothing is lost the first leader leads for ever', () => {
+test('the first leader leads for ever while no message is lost', () => {
   const { highestView, checked } = new Simulation({ seed: 6, hubs: 4, steps: STEPS, disturbance: 0 }).run();
   assert.equal(highestView, 0);
   assert.ok(checked > 100, String(checked));

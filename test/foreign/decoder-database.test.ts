@@ -126,7 +126,7 @@ const COLUMNS: readonly (readonly [fact: string, query: string, expected: readon
   ]
 ];
 
-test('what our decoder writes is what stands in databases in use, column by column', async () => {
+test('our decoder writes the rows of databases in use, column by column', async () => {
   const own = await createDatabase('own_decoder');
   await writeOwn(own);
   for (const [fact, query, expected] of COLUMNS) {

@@ -34,7 +34,7 @@ test('a stranger is refused every method that needs the key in use, and no other
   await hub.stop();
 });
 
-test('what a wallet asks a hub of networks counts as a request, and tells a stranger no place of the deployment', async () => {
+test("a wallet's question about networks counts as a request, and tells a stranger no address of the deployment", async () => {
   const hub = await runHub({ HUB_API_KEY: 'k', HUB_RATE_LIMIT_RPM: '3' });
   const statuses: number[] = [];
   let text = '';

@@ -168,7 +168,7 @@ test('stakes that come back are hashed with the block in which they do', async (
   );
 });
 
-test('what a check of single columns needs is told where it is not there, and the other checks go on', async () => {
+test('a missing input of a check of single columns is named, and the other checks go on', async () => {
   await sql(indexer, 'ALTER TABLE fees DROP COLUMN native_coin_amount', 'DROP TABLE prices');
   const { unchecked } = await checkDatabase(indexer);
   for (const name of ['fees.native_coin_amount', 'prices.validation_status'])

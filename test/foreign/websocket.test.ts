@@ -118,7 +118,7 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   await client.until('UNSUBSCRIBED');
 });
 
-test('what becomes of orders and payments is told by frames of their own, which types may choose alone', async (t) => {
+test('later states of orders and payments have frames of their own, which types may choose alone', async (t) => {
   const [all, some] = [await connect(t), await connect(t)];
   all.send({ action: 'subscribe', channels: ['actions'] });
   some.send({ action: 'subscribe', channels: ['actions'], params: { types: ['ORDER_EXPIRED'] } });
@@ -190,7 +190,7 @@ async function newest(table: string): Promise<string> {
   return String(row!['at']);
 }
 
-test('what comes into the mempool and leaves it is told, by the kinds that a client wants', async (t) => {
+test('arrivals in the mempool and departures are told, by the kinds that a client wants', async (t) => {
   const [all, some] = [await connect(t), await connect(t)];
   all.send({ action: 'subscribe', channels: ['mempool'] });
   some.send({ action: 'subscribe', channels: ['mempool'], params: { types: ['MINT'] } });
@@ -224,7 +224,7 @@ test('after a cut a client gets what it missed, and is told when that is all', a
   );
 });
 
-test('what is wrong is an error frame with a code, and the connection stays; an address has five', async (t) => {
+test('a wrong message is answered by an error frame with a code, and the connection stays; an address has five', async (t) => {
   const client = await connect(t);
   await client.until('WELCOME');
   const many = Array.from({ length: 26 }, (_, n) => `A${n}`);

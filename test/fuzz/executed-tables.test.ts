@@ -64,7 +64,7 @@ async function takeStock(connection: Connection): Promise<unknown> {
   };
 }
 
-test('of what hostile texts say a server is sent the printed statements alone, and nothing else is left there', async () => {
+test('a server is sent only the printed statements of hostile texts, and nothing else is left there', async () => {
   // Under this server's own mode quotes and backslashes in the printed texts would mean something else.
   const mode = '--sql-mode=ANSI_QUOTES,NO_BACKSLASH_ESCAPES,PIPES_AS_CONCAT';
   const server = await startOwnServer([mode, '--general-log=1', '--general-log-file=sent.log', '--log-output=FILE']);

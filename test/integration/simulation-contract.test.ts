@@ -164,7 +164,7 @@ test('a failed group leaves nothing, and its connection is of no more use', asyn
   await same(content);
 });
 
-test('what contradicts a unique key is refused as that', async () => {
+test('a row that contradicts a unique key is refused as such', async () => {
   const codes = await same(async (writer) => {
     const copy = {
       ...chain[7]!,
@@ -360,7 +360,7 @@ test('a second writer is refused by the lock, and let in when the first has ende
   for (const index of [0, 1]) await reopen(index);
 });
 
-test('what a connection did not commit is undone with it, and nobody else saw it', async () => {
+test('uncommitted changes of a connection are undone with it, and nobody else saw them', async () => {
   await same(async (writer, to) => {
     const other = await connect(to);
     await writer.query('BEGIN');

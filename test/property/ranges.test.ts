@@ -142,7 +142,7 @@ const textOf = (state: Record<string, Placed[]>) =>
     Object.entries(state).map(([name, list]) => [name, list.map(({ row }) => JSON.stringify(row)).sort()])
   );
 
-test('whatever rows change, move, get a block, lose theirs or wait for a parent: ranges make the replica equal, ids included, and undoing them restores it', async () => {
+test('ranges make the replica equal, ids included, for rows that change, move, get a block, lose theirs or wait for a parent, and undoing them restores it', async () => {
   const to = await createDatabase('ranges');
   const writer = await openWriter(to, { generation: 1 });
   const source = await connect(await createDatabase('ranges_source'));

@@ -60,7 +60,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
   fc.constant<Act>((watch) => watch.trim())
 );
 
-test('what a watch keeps is what a watch keeps that was never asked before', () => {
+test('a watch keeps the same as one that was never asked before', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(act, fc.boolean()), { maxLength: 40 }), (acts) => {
       const asked = newWatch();

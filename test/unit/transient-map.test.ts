@@ -10,7 +10,7 @@ async function growthMb(kind: 'Map' | 'TransientMap'): Promise<number> {
   return mb as number;
 }
 
-test('what has left the map is collected with the young generation, where a Map keeps it', async (t) => {
+test('an entry that has left the map is collected with the young generation, where a Map keeps it', async (t) => {
   const ours = await growthMb('TransientMap');
   assert.ok(ours < 6, `the old generation grew by ${ours.toFixed(1)} MB`);
   const kept = await growthMb('Map');

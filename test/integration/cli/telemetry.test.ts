@@ -131,7 +131,7 @@ test('--no-telemetry is remembered; the variable is not; telemetry on and off ar
   assert.deepEqual(sink.pings, []);
 });
 
-test('what show prints for a service is what its start sends, under the same id', async (t) => {
+test('show prints for a service exactly the ping that its start sends, under the same id', async (t) => {
   const [sink, home] = [await openSink(t), openHome(t)];
   const env = await decoder({ PLATFORM_NODE_TELEMETRY_URL: sink.url });
   const shown = (await run(home, ['telemetry', 'show', 'decoder'], env)).out;

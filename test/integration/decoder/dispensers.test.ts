@@ -139,7 +139,7 @@ test('a key is kept where a row before its transaction named the address', async
   });
 });
 
-test("what a stranger's dispenser costs ends with what a ledger would serve, in any grouping and after rollbacks", async () => {
+test("the cost of a stranger's dispenser ends with what a ledger would serve, in any grouping and after rollbacks", async () => {
   const paying = (height: number) =>
     pay(height, ...Array.from({ length: 700 }, (): [string, string, bigint] => ['buyer', OTHER, 500_000_000n]));
   const chain = [block(1, open(10 ** 12, OTHER)), ...Array.from({ length: 12 }, (_, index) => paying(index + 2))];

@@ -63,7 +63,7 @@ async function look(pass: MempoolPass): Promise<void> {
   }
 }
 
-test('what waits is there with its source, also when its parent waits too; what was mined is gone', async () => {
+test('waiting transactions are there with their source, also when the parent waits too; mined ones are gone', async () => {
   const scanned: string[] = [];
   const pass = passOn((txids) => scanned.push(...txids));
   const paid = [];
@@ -148,7 +148,7 @@ test('a pass that fails rests and looks again', async () => {
   loop.stop();
 });
 
-test('what a block confirms waits no longer from that block on, and a look that began before does not bring it back', async () => {
+test('a transaction waits no longer once a block confirms it, and a look that began before does not bring it back', async () => {
   const fresh = await createDatabase('mempool_confirmed');
   const loop = startLoop({
     database: fresh,

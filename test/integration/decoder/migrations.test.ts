@@ -63,7 +63,7 @@ test('a database from before the ledger keeps its rows and gets one', async () =
   ]);
 });
 
-test('what runs at each start only adds', () => {
+test('statements of each start only add', () => {
   assert.deepEqual([...NAMES].sort(), NAMES);
   for (const { name, mode, isOnce, statements } of MIGRATIONS) {
     assert.match(name, /^\d{4}-\d{2}-\d{2}-[a-z-]+$/);

@@ -109,7 +109,7 @@ test('get_utxos is what scantxoutset finds', async () => {
   assert.equal(coins[0]?.value, '20000000');
 });
 
-test('what is built is signed and sent; the second time it has the same id', async () => {
+test('a built transaction is signed and sent; the second time it has the same id', async () => {
   const { psbt, txid } = await create();
   const hex = signPsbt(psbt, account().privateKey);
   assert.deepEqual(await encoder.call('broadcast_tx', { tx_hex: hex }), { txid });

@@ -360,7 +360,7 @@ test('one action, transaction, token, block, address and what a search finds', a
     await assert.rejects(record(method!, query), (error) => hasCode(error, 'RECORD_UNKNOWN'), method);
 });
 
-test('what the ledger does not have yet is told as such: who waits for a confirmation asks again', async () => {
+test('a transaction that the ledger does not have yet is answered as such, for callers that wait for a confirmation', async () => {
   const { runtime: _, ...nothing } = await askRecord('action', '999999');
   assert.deepEqual(nothing, { credits: null, debits: null, escrows: null, fee: null });
   const { runtime: __, ...none } = await askRecord('transaction', 'f'.repeat(64));

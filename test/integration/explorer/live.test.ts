@@ -71,7 +71,7 @@ test('a subscriber gets each block, the actions of its subject, and a reorg', as
   assert.deepEqual(actionsOf(blocks.messages), []);
 });
 
-test('what is no subscription is refused before the upgrade; who talks or comes too often is cut', async (t) => {
+test('a request without a subscription is refused before the upgrade; a client that talks or comes too often is cut', async (t) => {
   const refused = async (query: string) => {
     const socket = new WebSocket(query.startsWith('ws') ? query : urlOf(query));
     const [, { statusCode }] = (await once(socket, 'unexpected-response')) as [unknown, { statusCode: number }];

@@ -123,7 +123,7 @@ test('on a phone and in the dark nothing is cut off, and contrast comes from the
   assert.deepEqual(faults, []);
 });
 
-test('what a caller writes is text on a page, and what is not there says so with its status', async () => {
+test("a caller's input is text on a page, and a missing page has its status", async () => {
   for (const [path, status] of [
     ['/token/%3Cscript%3Ealert(1)%3C%2Fscript%3E', 404],
     ['/search?q=%3Cimg%20src%3Dx%3E', 200],
@@ -144,7 +144,7 @@ test('what a caller writes is text on a page, and what is not there says so with
   assert.match(await answer.text(), /This is an address that has done nothing yet/);
 });
 
-test('what the ledger has is text on a page: memos, descriptions, names, statuses', async () => {
+test('texts of the ledger are text on a page: memos, descriptions, names, statuses', async () => {
   const markup = '<img src=x onerror=alert(1)>';
   const text = `'${markup}'`;
   const [sent] = await sql(

@@ -239,7 +239,7 @@ async function answerTo(bytes: string): Promise<{ readonly status: number; reado
   return { status: Number(head.split(' ')[1]), body: JSON.parse(body) as Body };
 }
 
-test('what reaches no route is refused with a code too: a URL of 3 MB, a path that cannot be decoded, no HTTP', async () => {
+test('requests that reach no route are refused with a code too: a URL of 3 MB, a path that cannot be decoded, no HTTP', async () => {
   for (const [bytes, status, code] of [
     [`GET /api/token/${'x'.repeat(3_000_000)} HTTP/1.1\r\n`, 431, 'REQUEST_HEADER_FIELDS_TOO_LARGE'],
     [`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'REQUEST_HEADER_FIELDS_TOO_LARGE'],
@@ -332,7 +332,7 @@ test('prices that come between two blocks are in the next answer: network has no
   );
 });
 
-test('what is refused is kept by no cache: 404 and 400 say no-store', async () => {
+test('refusals are kept by no cache: 404 and 400 say no-store', async () => {
   for (const [path, status] of [
     ['/api/token/NOPE', 404],
     ['/nowhere', 404],

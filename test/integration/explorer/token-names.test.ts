@@ -128,7 +128,7 @@ test('a token is found and spelled as its ISSUE has it, whatever a refused actio
   await store.rollBack(height);
 });
 
-test('what a pattern finds comes page after page, with its total', async () => {
+test('names that match a pattern come page after page, with their total', async () => {
   await sql(
     indexer,
     `INSERT INTO index_tickers (id, tick, block_index) SELECT 1000 + seq, CONCAT(IF(seq % 2, 'EVEN.', 'ODD'), seq), 1 FROM seq_1_to_${MANY}`,

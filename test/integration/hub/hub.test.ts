@@ -46,7 +46,7 @@ async function rawPost(port: number, body: unknown, coding: string) {
 const MODULE = { db_host: '127.0.0.1', db_port: 3306, name: 'Platform_BTC_Mainnet_Indexer', user: 'u', pass: 'p ' };
 const tree = (params: object) => ({ config: { bitcoin: { mainnet: { 'x-indexer': params } } } });
 
-test('what updateconfig wrote, getallconfigs returns and a client discovers, also after a restart', async (t) => {
+test('getallconfigs returns what updateconfig wrote, and a client discovers it, also after a restart', async (t) => {
   const database = await createDatabase('hub');
   const first = await runHub(t, database);
   assert.deepEqual((await first.call('getallconfigs')).json.result, { configs: {}, seq: 0, watermark: 0, entries: 0 });

@@ -56,7 +56,7 @@ test('UNAUTHORIZED: with a key set, pushes of callers on other machines need it;
   for (const [method, params] of PUSHES) assert.ok((await open.call(method, params, STRANGER)).json.result, method);
 });
 
-test('what a stranger pushes first does not stay: a trusted indexer takes its place, whatever generation it has', async (t) => {
+test("a stranger's push does not stay: a trusted indexer takes its place, whatever generation it has", async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
   const ask = async (method: string, params: object, headers: Record<string, string>) =>
     (await hub.call(method, params, headers)).json.result;

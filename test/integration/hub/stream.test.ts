@@ -249,7 +249,7 @@ test('a subscriber that was away gets 1,200 removals in their order, and then th
   );
 });
 
-test('what strangers remove pushes out none of the removals by trusted callers, and sends nobody to a snapshot', async (t) => {
+test('removals by strangers push out none by trusted callers, and send nobody to a snapshot', async (t) => {
   const hub = await start(t, { HUB_API_KEY: 'k', HUB_PUSH_AUTH: 'false' });
   const headers = { 'x-forwarded-for': '203.0.113.7' };
   const key = { authorization: 'Bearer k' };

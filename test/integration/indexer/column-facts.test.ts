@@ -215,7 +215,7 @@ const QUERIES: readonly (readonly [fact: string, query: string, expected: readon
   ]
 ];
 
-describe('what columns hold in databases in use', () => {
+describe('columns have the facts of databases in use', () => {
   for (const [fact, query, expected] of QUERIES)
     test(fact, async () => {
       assert.deepEqual(await lines(query), expected);

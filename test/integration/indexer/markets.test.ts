@@ -122,7 +122,7 @@ test('an ownership has no price; the side of the coin is 0; what nobody has paid
   assert.equal(Number(pair!['tick1_id']), 0);
 });
 
-test('what is more than a day old is refreshed, the oldest first, 25 in a block', async () => {
+test('markets more than a day old are refreshed, the oldest first, 25 in a block', async () => {
   const pairs = Array.from(
     { length: 30 },
     (_, at): Action => ['A', `ISSUE|0|TOK${String.fromCharCode(67 + (at % 20))}${at}`]

@@ -49,7 +49,7 @@ test('MIGRATION_CHANGED: rows of an earlier release are brought up to date once:
   await assert.rejects(openAndClose(), (caught) => hasCode(caught, 'MIGRATION_CHANGED'));
 });
 
-test('what decides facts is filled in for a ledger of an earlier release as blocks would have written it', async () => {
+test('columns that decide facts are filled in for a ledger of an earlier release as blocks would have written them', async () => {
   const database = await createDatabase('indexer');
   const run = new ReferenceRun(5);
   while (run.chain.length < 300) run.extend();

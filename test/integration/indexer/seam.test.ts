@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { runSeam } from '../../../lab/seam/run.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
-test('what a ledger would serve, the decoder has stored, and nothing grows for what it never serves', async () => {
+test('the decoder has stored everything that a ledger would serve, and nothing grows for what it never serves', async () => {
   const sums = { dispenses: 0, coinpays: 0, payments: 0, stored: 0 };
   for (const seed of [1, 2, 3]) {
     const figures = await runSeam(seed, 150, await createDatabase('seam'));

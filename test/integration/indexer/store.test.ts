@@ -130,7 +130,7 @@ test('one by one, in one group, with restarts, or prepared ahead: the same rows 
   for (const [way, dump] of others) assert.deepEqual(dump, first, way);
 });
 
-test('what a user writes need not fit a column', async () => {
+test("a user's text need not fit a column", async () => {
   const [store] = stores;
   await store.rollBack(0);
   const long = [

@@ -44,7 +44,7 @@ test('surrogate ids count where the marker says that they are the source’s, an
   }
 });
 
-test('of a truncated replica the rows of its blocks are compared, also where the block may be NULL by definition', async () => {
+test("rows of a truncated replica's blocks are compared, also where the block may be NULL by definition", async () => {
   const setup = [
     'CREATE TABLE blocks (block_index INT NULL, hash INT, KEY (block_index))',
     'CREATE TABLE anchors (action_index INT NOT NULL, block_index INT NULL, KEY (block_index))',
@@ -209,7 +209,7 @@ const BELOW = [
   'INSERT INTO balances VALUES (1, 5)'
 ];
 
-test('of a truncated replica the rows from its floor on are compared, and no others', async () => {
+test('rows of a truncated replica are compared from its floor on, and no others', async () => {
   const truncated = [MARKER, 'INSERT INTO sync_state VALUES (1, 3, 2, 0)'];
   const equal = await compare(CHAIN, BELOW, truncated);
   assert.deepEqual([equal.equal, equal.part], [true, { floor: 2, infraOnly: false, height: 3 }]);
@@ -220,7 +220,7 @@ test('of a truncated replica the rows from its floor on are compared, and no oth
   assert.equal((await compare(CHAIN, BELOW, [])).equal, false, 'a replica that does not say so is a whole one');
 });
 
-test('of an infra-only replica its ten tables are compared, at the height that its marker says', async () => {
+test('the ten tables of an infra-only replica are compared, at the height of its marker', async () => {
   const stakes = ['CREATE TABLE stakes (action_index INT PRIMARY KEY, amount INT NOT NULL)', MARKER];
   const others = CHAIN.filter((statement) => !statement.startsWith('CREATE TABLE stakes'));
   const at = (height: number) => `INSERT INTO sync_state VALUES (1, ${height}, NULL, 1)`;

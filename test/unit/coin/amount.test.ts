@@ -20,7 +20,7 @@ test('amounts are read in every spelling of a JSON number', () => {
   assert.equal(toBaseUnits('0.1230000000000'), 12_300_000n);
 });
 
-test('what is no amount is refused', () => {
+test('a text that is no amount is refused', () => {
   for (const text of ['', '-1', '1.', '.5', '0x10', 'NaN', '1e999', '0.000000001', '1 ', '1,5']) {
     assert.throws(() => toBaseUnits(text), RangeError, text);
   }

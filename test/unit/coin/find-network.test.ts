@@ -91,7 +91,7 @@ test('public codes, ports, delays and database names are those of the specificat
   assert.equal(databaseName(chainNetwork('bitcoin', 'mainnet'), 'Decoder'), 'Platform_BTC_Mainnet_Decoder');
 });
 
-test('what a network writes in front of a script hash, it also accepts; only Dogecoin has no segwit', () => {
+test('a network accepts the version that it writes before a script hash; only Dogecoin has no segwit', () => {
   for (const { chain, addresses, segwitHeight } of CHAIN_NETWORKS) {
     assert.ok(addresses.p2shAccepted.includes(addresses.p2sh));
     assert.equal(segwitHeight === null, chain === 'dogecoin');

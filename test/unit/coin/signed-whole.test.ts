@@ -43,7 +43,7 @@ test('a signature beside an open one does not stand in for it, wherever it is', 
   assert.ok(!signs(TAPROOT, [], [schnorr(), schnorr(0x83), Buffer.alloc(34), Buffer.alloc(33, 0xc0)]));
 });
 
-test('who signs nothing says nothing: a script that asks for no signature is spent by anybody', () => {
+test('a spender without a signature is no source: anybody spends a script that asks for none', () => {
   const preimage = Buffer.alloc(32, 9);
   const locked = Buffer.from([0xa8, ...writePush(preimage), 0x87]);
   assert.ok(!signs(payToScript(locked, 'p2wsh'), [], [preimage, locked]));

@@ -29,7 +29,7 @@ test('the script that a transaction spends first is found by its place in the bl
   ); // the miner's spends nothing
 });
 
-test('of any block the wanted scripts are found, and nothing is a view on the bytes', () => {
+test('the wanted scripts of any block are found, and nothing is a view on the bytes', () => {
   const script = fc.uint8Array({ maxLength: 300 });
   fc.assert(
     fc.property(fc.array(fc.array(script, { maxLength: 3 }), { maxLength: 300 }), fc.nat(), (transactions, any) => {

@@ -67,7 +67,7 @@ test('user and password of the node are required', () => {
   }
 });
 
-test('what nobody sets is as specified', () => {
+test('defaults are as specified', () => {
   const values = load({});
   assert.deepEqual(
     [values.DECODER_API_PORT, values.DECODER_POLL_INTERVAL, values.DECODER_RATE_LIMIT_RPM],

@@ -10,7 +10,7 @@ const DATABASE = {
   ...{ HUB_DB_USER: 'hub', HUB_DB_PASS: 'hub' }
 };
 
-test('what nobody sets of a hub is as specified', () => {
+test('defaults of a hub are as specified', () => {
   const { values } = loadConfig(hubVariables, { env: DATABASE });
   assert.deepEqual([values.HUB_HOST, values.HUB_PORT, values.HUB_RATE_LIMIT_RPM], ['0.0.0.0', 10_000, 100]);
   assert.deepEqual([values.GOV_VOTING_PERIOD, values.PRICE_FETCH_TIMEOUT], [7 * 86_400_000, 10_000]);
@@ -18,7 +18,7 @@ test('what nobody sets of a hub is as specified', () => {
   assert.equal(values.WS_BACKPRESSURE_LIMIT, 50);
 });
 
-test('where its database is, and how to enter it, has to be said', () => {
+test("its database's address and account must be set", () => {
   for (const name of Object.keys(DATABASE)) {
     const { [name]: _, ...env } = DATABASE as Record<string, string>;
     assert.throws(() => loadConfig(hubVariables, { env }), { message: new RegExp(`variable ${name}:`) }, name);

@@ -244,7 +244,7 @@ test('CONFIG_INVALID: a wrong value of the hub is told by its variable, what it 
   assert.equal(values.PASS, ' p ', 'a text of the hub is taken as it is');
 });
 
-test('what variables ask of each other is told with the rest, but not of one that is faulted already', () => {
+test('conditions between variables are reported with the rest, but not about one that is faulted already', () => {
   const findFaults = () => [
     'missing required environment variable SOURCES: needed',
     'missing required environment variable KEY: needed'

@@ -28,7 +28,7 @@ test('both quorums for 1 to 16 validators', () => {
   assert.deepEqual(computed, TABLE);
 });
 
-test('what hubs collect for a checkpoint is the least that its readers accept, and never less than PBFT needs', () => {
+test('hubs collect for a checkpoint the least that its readers accept, and never less than PBFT needs', () => {
   for (const [total] of TABLE) {
     const least = checkpointQuorum(total);
     assert.ok(isQuorum({ signed: least, total }) && !isQuorum({ signed: least - 1, total }), String(total));

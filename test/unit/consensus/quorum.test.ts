@@ -45,7 +45,7 @@ test('SOURCE_INVALID: a record longer than any, of which every check would read 
   assert.throws(() => signedWeight({ ...RECORD, more: 'x'.repeat(16_384) }, [], validators), /longer than 16384 bytes/);
 });
 
-test('what has no canonical form is refused', () => {
+test('a value without a canonical form is refused', () => {
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, undefined, 1n, '\ud800', { a: ['\udc00'] }])
     assert.throws(() => canonicalJson(value), PlatformError);
 });

@@ -143,7 +143,7 @@ test('any sequence of changes leads to the root of what is left, in any order, a
   );
 });
 
-test('what a change returns takes it back', () => {
+test('a change returns the change that takes it back', () => {
   fc.assert(
     fc.property(changes, changes, (before, list) => {
       const tree = treeOf(before);

@@ -17,7 +17,7 @@ test('each job is done once, by whichever connection is free', async () => {
   assert.deepEqual(done.slice(3), ['slow 1']);
 });
 
-test('what a job throws is thrown, and nobody is asked for nothing', async () => {
+test('an error of a job is thrown, and no worker is asked for an empty part', async () => {
   const failing = spread(['one', 'two'], [1, 2, 3], async (_, job) => {
     if (job === 2) throw new RangeError('odd');
   });

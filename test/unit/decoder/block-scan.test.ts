@@ -166,7 +166,7 @@ test('outputs to the fee address, and of a new dispenser to its oracle, are kept
   assert.deepEqual(await vouts('COINPAY|0'), [1, 2, 3]);
 });
 
-test('who pays to a script that is looked for has a row, also without text, with an unknown one, or as nobody', async () => {
+test('a payment to a wanted script has a row, also without text, with an unknown one, or without a source', async () => {
   const till = keyScript('77');
   const bare = transaction({ outputs: [output(Buffer.concat([writePush(KEY), Buffer.from('ac', 'hex')]))] });
   const paid = (txid: string, outputs: TransactionParts['outputs'] = []) =>

@@ -53,7 +53,7 @@ test('an address takes payments while one of its dispensers may be open in a led
   assert.equal(isOpen(book, 'till'), false);
 });
 
-test('who cancels in the first block whose median is above the expiration sells for an hour from that median', () => {
+test('a dispenser cancelled in the first block whose median is above the expiration sells for an hour from that median', () => {
   const book = new DispenserBook();
   book.enter(1, 600);
   book.apply(opening(0, 'till', 1_000));
@@ -130,7 +130,7 @@ test('126 blocks after it ended it is forgotten', () => {
   assert.deepEqual([...book.addresses()], []);
 });
 
-test('what an address asked for is forgotten with its last dispenser, once no rollback takes it back', () => {
+test('prices of an address are forgotten with its last dispenser, once no rollback takes it back', () => {
   const book = new DispenserBook();
   book.enter(1, 600);
   book.apply(opening(0, 'till', 700));
@@ -247,7 +247,7 @@ class Kept {
   }
 }
 
-test('what is open is what a ledger may have open, and a book that is read again goes on alike', () => {
+test('the open dispensers are those that a ledger may have open, and a book that is read again goes on alike', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), fc.nat(60), (steps, cut) => {
       let book = new DispenserBook({}, 0);

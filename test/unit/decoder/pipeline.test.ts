@@ -35,7 +35,7 @@ test('a decoder shows its coin node, itself and its database, with the blocks th
   );
 });
 
-test('what a decoder waits for is marked: a silent node, a database that is away, an operator', () => {
+test("a decoder's wait is shown: a silent node, a database that is away, an operator", () => {
   assert.deepEqual(states({ state: 'parsing.caughtUp', lastProcessedBlock: 100 }), ['well', 'well', 'well']);
   assert.deepEqual(states({ state: 'waitingForNode' }, null, 61_000), ['failed', 'waiting', 'well']);
   assert.deepEqual(states({ state: 'connecting', isDatabaseReachable: false }), ['well', 'waiting', 'failed']);

@@ -45,7 +45,7 @@ test("ids are each caller's own; where all callers together have no room, the ol
   assert.notEqual(await ask('a'), first, 'forgotten');
 });
 
-test('what is forgotten is returned once; another caller cannot forget it', async () => {
+test('a forgotten answer is returned once; another caller cannot forget it', async () => {
   const { requests, ask } = open();
   const first = await ask('a');
   assert.equal(await requests.forget('B', 'a'), undefined);

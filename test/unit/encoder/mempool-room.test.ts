@@ -44,7 +44,7 @@ test('coins of several transactions are counted together; two of one transaction
   assert.deepEqual(findCrowded([coin(1), coin(2), coin(1, 1)], families, { ...one, count: 2 }), [coin(2)]);
 });
 
-test('what the node does not know any more has nothing above it', () => {
+test('a transaction that the node has dropped has nothing above it', () => {
   assert.equal(readFamily(id(1), null, {}).size, 0);
   // One that lists ancestors without their ids.
   for (const above of [null, [], [entry(1)]]) assert.equal(readFamily(id(1), entry(1), above).size, 1);

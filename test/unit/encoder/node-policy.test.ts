@@ -32,7 +32,7 @@ test('an older node relays 83 bytes of data and bare multisig; without estimates
   );
 });
 
-test('who hurries pays no less than who waits', () => {
+test('a faster confirmation costs no less than a slower one', () => {
   const answers = { mempool: { mempoolminfee: '0.00001' }, network: { relayfee: '0.00001' } };
   assert.deepEqual(policyOf(answers, [9_000n, null, 4_000n]).rates, { low: 9_000n, medium: 9_000n, high: 9_000n });
 });

@@ -56,7 +56,7 @@ test('RESERVATIONS_FULL: one caller has no more than its part, until its oldest 
   assert.equal(reservations.count, 4);
 });
 
-test('where all callers together have no room, the oldest reservation ends: nobody fills it for others', () => {
+test('the oldest reservation ends when all callers together have no room: nobody fills it for others', () => {
   const { reservations, holders } = open({ most: 2 });
   for (const [vout, holder] of ['A', 'B', 'C'].entries()) reservations.take([coin(vout)], holder);
   assert.deepEqual(holders(0, 1, 2), [undefined, 'B', 'C']);

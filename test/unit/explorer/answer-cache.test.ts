@@ -56,7 +56,7 @@ test('after an answer of a newer block no older one is given, before it is repor
   assert.equal(cache.mark, 'second');
 });
 
-test('what is kept is bounded, and nothing is while no block is known', async () => {
+test('kept answers are bounded, and none is kept while no block is known', async () => {
   const cache = new AnswerCache(coin, KEPT_BYTES);
   for (let at = 0; at < 100; at++) await cache.read(QUESTION, `key ${at}`);
   await cache.read(QUESTION, 'key 0');

@@ -30,7 +30,7 @@ test('a client that owes for its reads keeps no block from others, and gets what
   assert.ok(told.length <= 2, `${told.length} for three blocks: a state is told as it stands`);
 });
 
-test('what a reorg takes away is told: states anew, and REORG to followers of blocks and actions', async (t) => {
+test('a reorg is told: states anew, and REORG to followers of blocks and actions', async (t) => {
   const chain = new MemoryChain(9);
   const { follow } = await serveChannels(t, chain);
   const payee = await follow('payee', { channels: ['address', 'token'], params: { address: 'A', tick: 'TOKA' } });
@@ -104,7 +104,7 @@ test('messages and frames are paid for; a flood is told once a second, and cut',
   assert.deepEqual([code, String(reason)], [1008, 'more than 100 messages in 10 s']);
 });
 
-test('what has gone follows nothing: its subjects make room for others', async (t) => {
+test('a client that has gone follows nothing: its subjects make room for others', async (t) => {
   const { follow } = await serveChannels(t, new MemoryChain(3));
   const ticks = (name: string) => ({
     channels: ['token'],
@@ -141,7 +141,7 @@ test('CATCH_UP_TOO_OLD, CATCH_UP_IN_PROGRESS: what is sent again is bounded, and
   assert.equal((await client.until('CATCH_UP_COMPLETE', ({ id }) => id === 4)).data['events_replayed'], 0);
 });
 
-test('who follows nothing for five minutes is closed with 4000, all others with 1001 when the service stops', async (t) => {
+test('a client that follows nothing for five minutes is closed with 4000, all others with 1001 when the service stops', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const { follow, stop } = await serveChannels(t, new MemoryChain(3));
   const idle = await follow('idle');

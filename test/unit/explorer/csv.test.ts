@@ -34,7 +34,7 @@ const shown = (text: string) =>
     })
     .join('');
 
-test('what a spreadsheet would run as a formula is a text; numbers stay numbers', () => {
+test('a formula for a spreadsheet is written as a text; numbers stay numbers', () => {
   const written = (value: unknown) => writeCsv(['a'], [{ a: value }]).split('\r\n')[1];
   for (const formula of ['=1+1', '+cmd', '-2+3', '@SUM(A1)', '-', '+1e5', ' =1', '\u200b=1'])
     assert.equal(written(formula), `'${formula}`);

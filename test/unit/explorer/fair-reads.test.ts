@@ -10,7 +10,7 @@ import { otherRoutes } from '../../../src/explorer/routes/others.ts';
 import { createAddressReader } from '../../../src/service/address.ts';
 import { WorkBudget } from '../../../src/service/ingress/work-budget.ts';
 
-test('who owes for what it has read waits before it reads more, also where it asks by messages of one connection', async () => {
+test('a caller in debt for its reads waits before it reads more, also when it asks by messages of one connection', async () => {
   const budget = new WorkBudget();
   const reads = new FairReads({ addressOf: ({ headers }) => String(headers['address']), budget });
   const coin = {} as Coin;

@@ -18,7 +18,7 @@ test('a network of which each address follows one subject gives way to an addres
   assert.equal(followed.whoGivesWay('198.51.100.1', [token('T1')]), 'room', 'it is followed already');
 });
 
-test('of addresses the one that follows the most gives way, to one that follows fewer', () => {
+test('the address that follows the most gives way to one that follows fewer', () => {
   const followed = new Followed(4);
   for (let n = 0; n < 3; n++) followed.add('192.0.2.1', token(`A${n}`));
   followed.add('192.0.2.2', token('B'));

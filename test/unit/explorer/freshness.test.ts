@@ -22,7 +22,7 @@ test('another release, and another newest block, has another ETag for the same a
   assert.equal((await ask('1.0.0', String(etag))).statusCode, 200, 'another block is the newest, whatever it has');
 });
 
-test('how far an answer is behind is told where the decoder knows its block, and not where it does not', async () => {
+test('an answer names its lag if the decoder knows its block, and only then', async () => {
   let tips: { height: number; decoderTip: number | null } | null = null;
   const coin = { network: chainNetwork('bitcoin', 'regtest'), report: () => tips } as unknown as Coin;
   const told = { key: 'blocks', coin, height: 7, mark: 'a'.repeat(16), isSettled: true, isProvisional: false };
@@ -38,7 +38,7 @@ test('how far an answer is behind is told where the decoder knows its block, and
   assert.equal(await lag(6, 6), '0', 'the block came after the last look at the tips');
 });
 
-test('what a hub or validators feed between blocks has no ETag: no answer of it is kept', () => {
+test('answers with rows that a hub or validators feed between blocks have no ETag and are not kept', () => {
   const keyOf = (method: string) => {
     const question = { method, parameters: {}, page: 1, limit: 1, order: 'desc', format: 'json' } as const;
     return questionKey(question);

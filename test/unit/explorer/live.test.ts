@@ -8,7 +8,7 @@ const chain = (texts: readonly string[], from = 1): Row[] =>
   texts.map((_, place) => ({ block_index: from + place, ledger_hash: texts.slice(0, place + 1).join('') })).reverse();
 const anyTexts = fc.array(fc.constantFrom('a', 'b'), { maxLength: 12 });
 
-test('what is told of two chains leads from one to the other', () => {
+test('messages about two chains lead from one to the other', () => {
   fc.assert(
     fc.property(anyTexts, anyTexts, anyTexts, (shared, before, after) => {
       const [known, standing] = [chain([...shared, ...before]), chain([...shared, ...after])];

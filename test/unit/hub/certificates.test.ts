@@ -48,7 +48,7 @@ test('a view begins with what one hub of the quorum has prepared', () => {
   assert.deepEqual(beginningOf(wishes).carried, [FIRST]);
 });
 
-test('of two prepared batches that of the higher view counts, and a committed one before both', () => {
+test('the prepared batch of the higher view counts, and a committed one before both', () => {
   const older = wish(3, preparedBatch(FIRST, 0, 'bc'));
   const newer = wish(3, preparedBatch(OTHER, 1, 'cd'));
   assert.deepEqual(beginningOf([older, newer, wish(3)]).carried, [OTHER]);

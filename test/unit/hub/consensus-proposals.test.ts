@@ -93,7 +93,7 @@ test('a proposal counts from the leader of its view alone, for an open place, un
   assert.equal(hub.state.slots.has(WINDOW + 1), false, 'above the window');
 });
 
-test('of two proposals for one place the first is prepared, and both are evidence', () => {
+test('the first of two proposals for one place is prepared, and both are evidence', () => {
   const { hub, first } = follower();
   const [one, other] = [hub.batch(2, first), hub.batch(2, first, { time: hub.state.now + 9 })];
   hub.receive('a', hub.proposal(0, one));

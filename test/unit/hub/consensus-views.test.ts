@@ -69,7 +69,7 @@ test('a leader of a long view keeps it while batches are decided', () => {
   assert.equal(hub.state.isChanging, true);
 });
 
-test('who asks alone asks for no further view; with a quorum that asks, for the next after twice the time', () => {
+test('a hub that asks alone asks for no further view; with a quorum it asks for the next after twice the time', () => {
   const hub = waiting();
   hub.wait(60);
   assert.equal(hub.state.view, 1);
@@ -202,7 +202,7 @@ test('the time for an answer doubles up to a minute, and is the shortest again a
   assert.equal(hub.state.timeoutMs, 2_000);
 });
 
-test('who is behind is told what began the view', () => {
+test('a hub that is behind is sent the message that began the view', () => {
   const { hub } = inSecondView('c');
   hub.take({ type: 'peer.heard', from: 'd', view: 0, seq: 0 });
   assert.deepEqual(
@@ -233,7 +233,7 @@ test('votes for what is applied are not sent again, nor any while batches are de
   );
 });
 
-test('what was sent is sent again while nothing moves', () => {
+test('messages are sent again while nothing moves', () => {
   const hub = waiting();
   hub.wait(3);
   const again = hub

@@ -43,7 +43,7 @@ test('a change of any signed field is noticed', () => {
     assert.equal(isGenuine({ ...SIGNED, ...changed }), false, JSON.stringify(changed));
 });
 
-test('what is no envelope is named: size, JSON, depth, shape', () => {
+test('a text that is no envelope is refused by name: size, JSON, depth, shape', () => {
   assert.equal(readEnvelope('x'), 'no JSON');
   assert.equal(readEnvelope(`"${'x'.repeat(MOST_ENVELOPE_BYTES)}"`), 'too long');
   assert.equal(readEnvelope(`"${'é'.repeat(MOST_ENVELOPE_BYTES / 2)}"`), 'too long');

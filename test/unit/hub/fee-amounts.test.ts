@@ -23,7 +23,7 @@ test('amounts are rounded up at 8 places', () => {
   assert.deepEqual([gasTokenAmount, feeUsd, nativeCoinAmount], ['0.00000001', '0.00000002', '0.00000001']);
 });
 
-test('what is unknown is absent; a fee of nothing needs no price', () => {
+test('unknown amounts are absent; a fee of nothing needs no price', () => {
   const usd = { feeUsd: '2.50000000' };
   assert.deepEqual(feeAmounts({ ...PARTS, coinUsd: null }), {
     ...{ gasTokenAmount: '1.00000000', gasTokenUsd: '2.50000000', ...usd }

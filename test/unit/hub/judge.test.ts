@@ -135,7 +135,7 @@ test('prices without a time of their own are as old as they are unchanged', () =
   assert.equal(kraken('64001', NOW + HOUR).faults.length, 0);
 });
 
-test('of two clocks that are far apart neither is believed', () => {
+test('neither of two clocks that are far apart is believed', () => {
   for (const off of [1_000_000_000, -1_000_000_000]) {
     const { byPair, faults } = timelyPrices([answer('kraken', '64000', null, NOW + off)], NOW);
     assert.deepEqual([byPair.size, faults.length], [0, 1]);

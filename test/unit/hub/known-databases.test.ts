@@ -10,7 +10,7 @@ const DATABASES = [
   { id: { dbType: 'indexer', chain: 'litecoin', network: 'mainnet' }, coordinates: COORDINATES }
 ] as const;
 
-test('what the hub named is believed by the same mode with one of the same hubs, and by nobody else', async () => {
+test('databases that the hub named count for the same mode with one of the same hubs, and for nobody else', async () => {
   const directory = temporaryDirectory('known');
   const of = (mode: string, ...hubs: string[]) => new KnownDatabases(directory, { mode, hubs });
   await of('server', 'hub1:10000', 'hub2:10000').keep(DATABASES);

@@ -53,7 +53,7 @@ test('a parameter that needs another one beside it counts only with that one', (
   assert.deepEqual(textsOf({ host: 'db' }), {});
 });
 
-test('of a service of several networks the hub has what its modules agree on', async () => {
+test("the hub's settings for a service of several networks are those that its modules agree on", async () => {
   const ask = async (...ports: string[]) => {
     const networks = ['mainnet', 'testnet', 'regtest'];
     const tree = buildTree(

@@ -254,7 +254,7 @@ test('the newest edit of a list in a block keeps all members, earlier ones what 
   assert.deepEqual([...ledger.view.get('list', String(root))!.members].sort(), ['C', 'D']);
 });
 
-test('what a block keeps of lists is bounded: others keep what edits changed, until a later edit', () => {
+test('a block keeps a bounded part of lists: others keep what edits changed, until a later edit', () => {
   const ledger = ledgerWith({ blockListRows: 3 });
   block(ledger, 'A', ['LIST|0|2||B|C']);
   const first = ledger.lastAction;
@@ -600,7 +600,7 @@ test('refused gifts to very many close a block to further gifts, and to nothing 
   assert.ok(!/block limit/.test(String([...statusesOf(filled, 'orders'), ...statusesOf(filled, 'batches')])));
 });
 
-test('what a block lacks is loaded in parts, however many actions lack the same', () => {
+test('missing rows of a block are loaded in parts, however many actions lack the same', () => {
   const transactions = repeat(30_000, (at) => `SEND|0|TICK${at}|1|C${at}`).map((data, at) => {
     return { hash: String(at), source: `S${at}`, fee: null, data };
   });

@@ -27,7 +27,7 @@ const anyTransactions = fc.array(fc.tuple(fc.constantFrom(...SOURCES), fc.oneof(
   maxLength: 12
 });
 
-test('what a block refuses for want of room is what its rows leave no room for, as the document adds them up', () => {
+test('a block refuses for want of room exactly the actions that its rows leave no room for, as the document adds them up', () => {
   const limits = { ...DEFAULT_LIMITS, blockUnits: 100_000 };
   let [refused, blocks] = [0, 0];
   fc.assert(

@@ -433,7 +433,7 @@ test('open offers end in the block whose time is above their expiration, in the 
   assert.deepEqual(named(ledger), ['BROADCAST', 'DISPENSER_EXPIRE']);
 });
 
-test('who the lists of a token bar offers nothing for it that others would look at', () => {
+test("an address that a token's lists bar offers nothing for it that others would look at", () => {
   const ledger = new MemoryLedger();
   ledger.give('REGT', 0, 'A', { A: '10', C: '10' });
   act(ledger, ['A', 'LIST|0|2||A|B|C|M'], ['A', `ISSUE|5|REGT|${ledger.lastAction + 1}`]);

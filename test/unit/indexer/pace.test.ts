@@ -39,7 +39,7 @@ test('blocks that come during a rest make it longer', async () => {
   assert.equal(share, 0.2);
 });
 
-test('what work returns or throws goes to its caller, and the next one runs', async () => {
+test('a result or error of work goes to its caller, and the next one runs', async () => {
   const pace = new Pace({ rests: () => 0, longestMs: 0 });
   await assert.rejects(
     pace.run(async () => {

@@ -124,7 +124,7 @@ const REFUSALS: readonly (readonly [source: string, data: string, status: string
   ['B', 'PRICE|1|BTC|GAS|USD|1||a;b', 'MEMO (semicolon)']
 ];
 
-test('what is no round and no price is refused with its status', () => {
+test('a PRICE that is no round and no price is refused with its status', () => {
   const ledger = votersLedger();
   for (const [source, data, status] of REFUSALS)
     assert.equal(verdict(ledger, source, data), `invalid: ${status}`, data.slice(0, 80));

@@ -17,7 +17,7 @@ test('an address that reports too much loses its own oldest prices, and nobody e
   assert.deepEqual(surplusOf(waiting, 10_000), [3, 4, 5]);
 });
 
-test('where too many wait, the address with the most loses; a round goes only when no price is left', () => {
+test('the address with the most loses when too many wait; a round goes only when no price is left', () => {
   const waiting = queue('pushpriceround', 'a', 'b', 'b', 'b', 'c', 'c', 'pushpricereorg', 'pushpriceround');
   assert.deepEqual(surplusOf(waiting, 9), []);
   assert.deepEqual(surplusOf(waiting, 8), [3]);

@@ -19,7 +19,7 @@ test('at the tip a small ticker is checked with every block', () => {
 });
 
 for (const isGroup of [false, true]) {
-  test(`what checks cost does not grow with the rows of a ticker, ${isGroup ? 'in a catch-up' : 'at the tip'}`, () => {
+  test(`the cost of checks does not grow with the rows of a ticker, ${isGroup ? 'in a catch-up' : 'at the tip'}`, () => {
     const [hundredThousand, million] = [100_000, 1_000_000].map((size) => rowsRead(size, 1_000_000, isGroup)) as [
       number,
       number

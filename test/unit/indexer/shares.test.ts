@@ -134,7 +134,7 @@ const anyBlock = fc.array(
   { minLength: 1, maxLength: 40 }
 );
 
-test('whatever those in front use of their parts, whoever follows has what is kept, and the block its bound', () => {
+test('actions in front may use all of their parts: the next ones have what is kept, and the block its bound', () => {
   fc.assert(
     fc.property(anyBlock, fc.integer({ min: 1, max: 5_000 }), (acts, blockUnits) => {
       const texts = acts.map(({ source, isLimited }) => ({ source, data: isLimited ? 'BATCH|0|x' : 'SEND|0|x' }));

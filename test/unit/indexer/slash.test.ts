@@ -31,7 +31,7 @@ function pass(ledger: MemoryLedger, blocks: number): void {
     ledger.run({ height: ++ledger.height, time: 0, hash: '', transactions: [] });
 }
 
-test('who proves two messages of one slot gets a twentieth of the stake, the pool the rest, the key is barred', () => {
+test('the prover of two messages of one slot gets a twentieth of the stake, the pool the rest, and the key is banned', () => {
   const ledger = stakedLedger();
   assert.equal(verdict(ledger, 'B', slashText()), 'valid');
   assert.deepEqual(
@@ -120,7 +120,7 @@ const REFUSALS: readonly (readonly [data: string, status: string])[] = [
   [slashText([A, [B[0], again(B[1])]]), 'SIG_B (not signed)']
 ];
 
-test('what proves no fault is refused with its status, and leaves nothing but its action', () => {
+test('a proof of no fault is refused with its status, and leaves nothing but its action', () => {
   const ledger = stakedLedger();
   for (const [data, status] of REFUSALS) {
     assert.equal(verdict(ledger, 'B', data), `invalid: ${status}`, data.slice(0, 100));

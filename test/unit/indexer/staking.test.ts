@@ -108,7 +108,7 @@ const REFUSALS: readonly (readonly [source: string, data: string, status: string
   ['A', 'COLLECT|0', 'no unclaimed rewards']
 ];
 
-test('what cannot be staked, ended, delegated or collected is refused with its status', () => {
+test('an action that cannot stake, unstake, delegate or collect is refused with its status', () => {
   const ledger = stakedLedger();
   assert.equal(verdict(ledger, 'A', `DELEGATE|0|${THIRD}`), 'valid');
   for (const [source, data, status] of REFUSALS)

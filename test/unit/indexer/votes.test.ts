@@ -190,7 +190,7 @@ test('a ballot that is split names each option once, and gives it a share', () =
     assert.equal(verdict(ledger, 'A', `VOTE|1|${poll}|${ballot}`), `invalid: BALLOT (${status})`);
 });
 
-test('what is no poll, no ballot and no delegation is refused with its status', () => {
+test('an action that is no poll, ballot or delegation is refused with its status', () => {
   const { ledger, poll } = pollLedger('1|||||2');
   assert.equal(poll, 1);
   for (const [source, data, status] of REFUSALS)

@@ -77,7 +77,7 @@ test('after a rollback the chain is followed again, from the tip as from behind 
   assert.deepEqual(states.slice(2), [behind, atTip, behind, atTip, 'locatingFork', 'rollingBack', behind]);
 });
 
-test('what a first sync gathered is loaded before the next blocks are taken; a lost database is opened for it again', async () => {
+test('coins that a first sync gathered are loaded before the next blocks are taken; a lost database is opened for it again', async () => {
   const opened = (): Script => ({ connect: [OPENED], awaitNode: [undefined] });
   const { states } = await run({ ...opened(), takeBlocks: ['gathered', 'tip'], load: [true] });
   const parsing = ['catchingUp', 'loading', 'catchingUp', 'caughtUp'].map((state) => `parsing.${state}`);
@@ -127,7 +127,7 @@ test('a lost database is opened again after a pause', async () => {
   assert.deepEqual(states.slice(-2), ['connecting', 'waitingForNode']);
 });
 
-test('what no retry mends ends it', async () => {
+test('a fault that no retry mends ends it', async () => {
   const mismatch = new PlatformError('NODE_MISMATCH', { reason: 'another chain' });
   const { actor, states } = await run({ connect: [OPENED], awaitNode: [mismatch] });
   assert.equal(states.at(-1), 'failed');

@@ -98,7 +98,7 @@ test('a reorg above the epoch that is committed leaves the commit alone', async 
   assert.deepEqual([state(), epochs()], ['committed', [1]]);
 });
 
-test('whatever blocks and reorgs come, in the end exactly the full epochs are committed', async () => {
+test('exactly the full epochs are committed in the end, after any blocks and reorgs', async () => {
   const step = fc.oneof(
     fc.integer({ min: 1, max: 25 }).map((blocks) => ({ blocks, fork: 0 })),
     fc.integer({ min: 1, max: 60 }).map((fork) => ({ blocks: 0, fork }))

@@ -115,7 +115,7 @@ test('answers that are on their way at the end of the window decide', () => {
   assert.equal(state(), 'agreed');
 });
 
-test('what is agreed on does not move when a source changes its mind later', () => {
+test('an agreed hash does not move when a source changes its mind later', () => {
   const { actor } = onSimulatedClock(machine, TWO);
   for (const source of ['a', 'b']) actor.send(says(source, 'x'));
   actor.send(says('b', 'y'));
@@ -147,7 +147,7 @@ test('nothing is ever applied that a strict majority of the configured sources d
   );
 });
 
-test('what will never be named is untold, and sources that cannot be asked fail the height', async () => {
+test('a block that will never be named is untold, and sources that cannot be asked fail the height', async () => {
   const ends = (outcome: 'untold' | Error) =>
     onSimulatedClock(machine.provide({ actors: { gather: scripted([outcome]) } }), THREE);
   const [untold, failed] = [ends('untold'), ends(new PlatformError('SOURCE_INVALID', { reason: 'of no use' }))];

@@ -116,7 +116,7 @@ test('ROWS_REFUSED: what MariaDB refuses for its content is no outage; it is tri
   assert.deepEqual(states.slice(-2), ['connecting', 'inspecting']);
 });
 
-test('what no retry mends ends it', async () => {
+test('a fault that no retry mends ends it', async () => {
   for (const code of ['DATABASE_REFUSED', 'DATABASE_UNUSABLE', 'INTERNAL'] as const) {
     const fault = new PlatformError(code, { reason: 'for good' });
     const { actor, states } = await run({ connect: [fault] });

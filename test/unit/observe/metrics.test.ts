@@ -92,7 +92,7 @@ test('a server tells what it sent and to whom; a client how its replicas stand',
   assert.doesNotMatch(client, /sync_subscribers\{/);
 });
 
-test('what happens to actors is counted', async () => {
+test('events of actors are counted', async () => {
   const metrics = open('server');
   const entry = { seq: 1, actor: INDEXER, at: 0 } as const;
   metrics.note({ ...entry, kind: 'death', generation: 1, cause: 'hung', reason: 'x' });
@@ -106,7 +106,7 @@ test('what happens to actors is counted', async () => {
   assert.ok(text.includes(`sync_actor_ask_failures_total{${AT},code="ACTOR_TIMEOUT"} 1`), text);
 });
 
-test('what threads counted is added up, by database', async () => {
+test('counts of threads are added up, by database', async () => {
   const client = open('client');
   const work = [{ name: 'blocks.apply', from: 1_000, to: 1_300 }];
   client.add(INDEXER, {

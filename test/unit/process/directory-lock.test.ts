@@ -51,7 +51,7 @@ test('the lock of a killed process is free at once, also when its process id bel
   lock.release();
 });
 
-test('of processes that begin at once, one has the directory, and so it goes on when that one is killed', async () => {
+test('one of the processes that begin at once has the directory, and another one when that one is killed', async () => {
   const directory = temporaryDirectory('lock');
   for (let round = 0; round < 2; round++) {
     const found = await Promise.all(Array.from({ length: 4 }, () => contend(directory)));

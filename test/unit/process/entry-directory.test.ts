@@ -71,7 +71,7 @@ test('in a shared directory an entry that was changed is written anew; one that 
   assert.equal(readFileSync(path, 'utf8'), CONTENT);
 });
 
-test('what others see of an entry is always whole, and two that place it at the same time leave no drafts', async () => {
+test('an entry is whole for all readers at any time, and two that place it at once leave no drafts', async () => {
   const shared = mkdtempSync(join(place, 'shared-'));
   const bytes = Buffer.alloc(16 * 2 ** 20, 'entry');
   const entry = { sha256: createHash('sha256').update(bytes).digest('hex'), loads: [] };
@@ -106,7 +106,7 @@ test('TEMP_UNUSABLE: a shared directory that others may enter, one that is none,
   assert.throws(wrong, (error) => hasCode(error, 'TEMP_UNUSABLE') && /does not hold/.test(error.message));
 });
 
-test('what was left behind by a killed process is removed a day later, and nothing else', () => {
+test('leftovers of a killed process are removed a day later, and nothing else', () => {
   const left = openDirectory();
   const living = openDirectory();
   const old = new Date(Date.now() - 25 * 3_600_000);

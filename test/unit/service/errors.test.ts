@@ -68,7 +68,7 @@ test('400 for what is no HTTP', async () => {
   assert.deepEqual(JSON.parse(answer.split('\r\n\r\n')[1] ?? ''), { error: 'malformed HTTP request' });
 });
 
-test('where errors always have a code, what no table names has that of its status', async () => {
+test('an error outside of the table has the code of its status in a service whose errors always have one', async () => {
   const app = fastify();
   app.setErrorHandler(errorHandler({ withCode: 'always' }));
   app.post('/', async () => 'taken');

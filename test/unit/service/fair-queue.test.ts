@@ -72,7 +72,7 @@ test('questions that are alike and wait have one answer, and none that was begun
   assert.equal(crowd.asked.length, 2);
 });
 
-test('who has left is passed over, and takes nobody along who asked the same', async () => {
+test('a caller that has left is passed over, and takes nobody along who asked the same', async () => {
   const crowd = new Crowd();
   crowd.ask('a', '0');
   for (let n = 1; n <= 256; n++) crowd.ask('a', `${n % 60}`).leave();

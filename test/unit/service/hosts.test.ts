@@ -125,7 +125,7 @@ test('a request of HTTP 1.0 is that of a proxy: nginx says nothing more of whom 
   }
 });
 
-test('what a service without a key reads of others with theirs is told to this machine alone', async () => {
+test('a service without a key tells only this machine what it reads of others with their keys', async () => {
   const config = { ...FRAME_CONFIG, CONSOLE_SERVICES: ['http://127.0.0.1:9'] };
   const platformOf = async (app: FastifyInstance, from: string) =>
     (await ask(app, {}, '/debug/live', from)).json<{ readonly platform: object | null }>().platform;

@@ -124,7 +124,7 @@ for (const [name, app, methods] of [
   });
 }
 
-test('what each method of the decoder answers is what it says of its result', async () => {
+test('each method of the decoder answers as its result schema says', async () => {
   const { methods }: OpenRpc = (await decoder.inject('/openrpc.json')).json();
   for (const { name: method, result } of methods) {
     const reply = (

@@ -33,7 +33,7 @@ const INDEXER = lookOf('indexer', laneOf('indexer/litecoin/regtest', ['source', 
 const SERVER = lookOf('sync', laneOf('indexer/LTC/regtest', ['database', 4], ['sync server', 4]));
 const HUB = lookOf('hub', { nodes: [boxOf(null, 'hub', 'hub')], edges: [] });
 
-test('what services say of themselves becomes one way of blocks, and a row for each', () => {
+test('reports of services become one path of blocks, and a row for each', () => {
   const { pipeline, rows } = platformView(SERVER, [toldOf(HUB), toldOf(INDEXER), toldOf(DECODER)]);
   assert.deepEqual(
     pipeline.nodes.map(({ role, lane, name }) => [role, lane, name]),

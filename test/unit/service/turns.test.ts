@@ -96,7 +96,7 @@ test('ANSWERS_WAITING: as many wait as may, of one address and together', async 
   await again;
 });
 
-test('what waits for another program has no turn meanwhile, and takes one again afterwards', async () => {
+test('a call that waits for another program has no turn meanwhile, and takes one again afterwards', async () => {
   const turns = new Turns({ atOnce: 1, patienceMs: 50 });
   const other = Promise.withResolvers<string>();
   const done: string[] = [];

@@ -101,7 +101,7 @@ function assertLeft({ made, spent, scripts }: ReducedChanges, expected: ReturnTy
   );
 }
 
-test('what is left of blocks is the same as by a plain map, however they are put into groups and shards', () => {
+test('the net change of blocks is the same as by a plain map, however they are put into groups and shards', () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 20 }), (list, size) => {
       const expected = blocksOf(list);

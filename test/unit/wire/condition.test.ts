@@ -56,7 +56,7 @@ test('a wait is the error that an actor is down with, else what it names', () =>
   ]);
 });
 
-test('whatever an actor says of itself, it has a state, and its reason is bounded', () => {
+test('an actor has a state and a bounded reason, whatever it reports', () => {
   const input = fc.record({
     state: fc.oneof(fc.constant('running'), fc.string()),
     reason: fc.option(fc.record({ message: fc.string({ size: 'large' }) }), { nil: null }),

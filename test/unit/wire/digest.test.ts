@@ -16,7 +16,7 @@ const KEY = 'ab'.repeat(16);
 const HEAD = { block_height: 7, block_hash: 'aa', fingerprint: 'f', algorithm: DIGEST_ALGORITHM, key: KEY };
 const TABLE = { table: 'sends', rows: 3, digest: '18446744073709551616' };
 
-test('what a client asks passes the schema of the route', () => {
+test("a client's parameters pass the schema of the route", () => {
   const isParameters = Compile(DigestParametersSchema);
   const queries: DigestQuery[] = [
     { table: null, range: null, rows: false },

@@ -25,7 +25,7 @@ test('a message that goes on is read as far as its last whole member, and no fur
   assert.deepEqual(read(`{"a":1,"b":"${'x'.repeat(HEAD_BYTES)}"}`), { a: 1 });
 });
 
-test('what is no object makes none, and nothing but JSON.parse judges what is in it', () => {
+test('a text that is no object makes none, and only JSON.parse judges what is in it', () => {
   for (const text of ['', '[1,2]', '"a"', 'x', '{"a":}', '{"a":1,,"b":2', '}{', '{"a" 1}', '7']) {
     let found: unknown;
     try {

@@ -5,7 +5,7 @@ import fc from '../../support/fast-check.ts';
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
-test('what is nested to 100 is read, what is deeper is refused before it is read', () => {
+test('JSON nested to 100 is read, deeper JSON is refused before it is read', () => {
   for (const [open, close] of [
     ['[', ']'],
     ['{"a":', '}']
@@ -34,7 +34,7 @@ test('values that would take more memory than any message of the contract are re
     );
 });
 
-test('what is no UTF-8 is refused', () => {
+test('bytes that are no UTF-8 are refused', () => {
   assert.throws(() => parseJson(Buffer.from('"\xff"', 'latin1')), /no UTF-8/);
 });
 

@@ -42,7 +42,7 @@ test('replaced once the replica has caught up, and again from time to time, with
   await replica.end();
 });
 
-test('what a source answers wrongly, or not at all, leaves them as they are and the replica live', async () => {
+test('wrong or missing answers of a source leave them as they are and the replica live', async () => {
   let answer: object | null = null;
   const liar = await startLyingSource(
     pair.server.url,

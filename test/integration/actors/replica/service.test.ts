@@ -65,7 +65,7 @@ test('a column, a key and a table that the source gains come to the replica whil
   await pair.server.end();
 });
 
-test('what a hand changed is found before the epoch ends, at a tenth block', async () => {
+test('rows changed by hand are found before the epoch ends, at a tenth block', async () => {
   const pair = await createPair();
   const client = await pair.startClient({ MERKLE_EPOCH_SIZE: 100_000 });
   let height = await appendBlocks(pair.source, 2, 'before');

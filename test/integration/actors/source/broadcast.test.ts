@@ -179,7 +179,7 @@ test('a reorg of blocks that were there before the start brings the new branch w
   assert.equal(replica.height, 119);
 });
 
-test('what a snapshot saw between two blocks, and what changed back since, does not stay with its readers', async (t) => {
+test('rows that a snapshot saw between two blocks, and that changed back since, do not stay with its readers', async (t) => {
   const database = await createDatabase('source');
   await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });
   await sql(

@@ -72,7 +72,7 @@ test('many who ask at once have one answer, and a new block another', async (t) 
   assert.notDeepEqual(next.tables, answers[0]!.tables);
 });
 
-test('what changes in place between two blocks is seen once a range of it is asked for', async (t) => {
+test('rows that change in place between two blocks are seen once a range of them is asked for', async (t) => {
   const { database, source } = await open(t);
   const digestOf = ({ tables }: DatabaseDigest) => tables.find(({ table }) => table === 'tokens')?.digest;
   const before = await ask<DatabaseDigest>(source);
@@ -140,7 +140,7 @@ test('the log is left out while it tells of another branch than the blocks', asy
   assert.ok(!tables.some(({ table }) => table === 'sync_meta'));
 });
 
-test('what cannot be answered is refused by name, and the next question is answered', async (t) => {
+test('a question without an answer is refused by name, and the next one is answered', async (t) => {
   const { source } = await open(t);
   const range = { from: 0, to: 10, block: null };
   const refused: Partial<DigestQuery>[] = [

@@ -88,7 +88,7 @@ test('a reorg deeper than anything known starts from the oldest known block', as
 
 const TELLERS = ['the actor that told it', 'a successor', 'a successor for whom it was too much to list'] as const;
 for (const who of TELLERS) {
-  test(`what a group told of an older block is told again when a reorg cuts the group: by ${who}`, async (t) => {
+  test(`changes of an older block are sent again when a reorg cuts their group: by ${who}`, async (t) => {
     const { database, watch } = await startWatched(t, 40, 1_000);
     await sql(database, "UPDATE sends SET amount = '8' ORDER BY action_index LIMIT 1");
     await watch.settle(await appendBacklog(database, 4, 'a'));

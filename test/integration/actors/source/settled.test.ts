@@ -38,7 +38,7 @@ async function createBlocks(name: string) {
   };
 }
 
-test('what a block changed far below it comes as an amendment of it, numbered, then it is settled', async (t) => {
+test('changes that a block made far below it come as a numbered amendment, then it is settled', async (t) => {
   const blocks = await createBlocks('amended');
   t.after(blocks.end);
   const source = SourceThread.start(t, blocks.database, 'decoder');

@@ -140,7 +140,7 @@ test('a log in which an earlier version mixed epochs of two sizes becomes one of
   assert.match(audit, /"epoch":27,.*"old_root":"0000/);
 });
 
-test('what an attempt left in the log that nobody was told of gives way; what it took, and was told, comes back', async () => {
+test('blocks that a failed attempt left in the log give way; broadcast ones that it took come back', async () => {
   const database = await createDatabase('log');
   await createIndexer(database, { seed: 'a', blocks: 30, rows: 300 });
   const line = new SerialConnection(() => connect(database));

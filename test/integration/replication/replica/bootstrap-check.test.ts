@@ -89,7 +89,7 @@ test('a snapshot that holds what it says makes a complete replica, and nothing i
   assert.deepEqual(await bootstrap(GOOD), { outcome: 'complete', complete: true, height: 7, warnings: [] });
 });
 
-test('what an attempt has loaded that never came to its check is emptied by the next one', async () => {
+test('rows of an attempt that never came to its check are emptied by the next one', async () => {
   assert.deepEqual(await bootstrap(GOOD, { again: true }), {
     outcome: 'complete',
     complete: true,

@@ -229,7 +229,7 @@ test('without LOAD DATA the same rows go in by INSERT', async () => {
   await end();
 });
 
-test('whatever the replica server has for defaults: a duplicate takes no row with it, nothing is cut, times are UTC', async () => {
+test("under any defaults of the replica's server a duplicate takes no row with it, nothing is cut, times are UTC", async () => {
   const { root } = await startOwnServer();
   const control = await connect(root);
   for (const setting of ['unique_checks = 0', "sql_mode = ''", 'max_error_count = 0', "time_zone = '+05:00'"])

@@ -173,7 +173,7 @@ test('a group is undone although the tables changed since: columns and keys that
   await writer.end();
 });
 
-test('of a source without groups, balances are derived from credits and debits, not taken as sent', async () => {
+test('balances of a source without groups are derived from credits and debits, not taken as sent', async () => {
   const to = await createDatabase('ungrouped');
   const writer = await openWriter(to, { generation: 1 });
   await openReplicaState(writer, 'indexer');
@@ -355,7 +355,7 @@ test('a since-snapshot may bring a new row before the older block that gives up 
   await writer.end();
 });
 
-test('what a group needs to be undone is forgotten beyond the rollback depth, and not before all of it is beyond', async () => {
+test('undo images of a group are forgotten once all of it is beyond the rollback depth, and not before', async () => {
   const { writer } = await createReplica();
   const group = { first: 6, last: 7 };
   await apply(writer, [FIRST]);
@@ -409,7 +409,7 @@ const BROKEN: readonly [what: string, third: readonly BlockMessage[], code: stri
 ];
 
 for (const [what, third, code] of BROKEN) {
-  test(`of groups in one transaction of which one ${what}, none is applied`, async () => {
+  test(`no group of a transaction is applied when one of them ${what}`, async () => {
     const { to, writer } = await createReplica();
     await assert.rejects(applyTogether(writer, [[FIRST], SECOND, third, [block(5, {})]]), { code });
     const next = await openWriter(to, { generation: 2 });

@@ -213,7 +213,7 @@ test('until bounds the range and leaves the mutable tables for the last one; inc
   assert.equal(beyond.body.block_height, 129);
 });
 
-test('what its reader missed comes as parts of older blocks, without values of its own blocks', async () => {
+test('changes that its reader missed come as parts of older blocks, without values of its own blocks', async () => {
   const coordinates = await indexer();
   const [tip] = await sql(
     coordinates,

@@ -98,7 +98,7 @@ test('status first, then every block in order; infra-only has its own bytes; hea
   assert.equal(house.fanOut.subscribers(INDEXER)[0]?.lastSentBlock, 38);
 });
 
-test('who subscribes while blocks are broadcast sees no gap and no repeat after its status', async () => {
+test('a subscriber that comes while blocks are broadcast sees no gap and no repeat after its status', async () => {
   const house = await openHouse();
   const place = await listen(house);
   const listeners: Listener[] = [];

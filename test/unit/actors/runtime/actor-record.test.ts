@@ -16,7 +16,7 @@ function bornAgain(): ActorRecord {
 
 const waitOf = (record: ActorRecord) => record.view(0, 10).waiting?.on ?? null;
 
-test('what an actor died of is what it waits for, until its next thread gets further than its start', () => {
+test('an actor waits for the cause of its death until its next thread gets further than its start', () => {
   const record = bornAgain();
   assert.equal(waitOf(record), LOCKED);
   record.keepTransition({ machine: 'replica', event: 'xstate.init', from: null, to: 'inspecting', at: 3 });
@@ -25,7 +25,7 @@ test('what an actor died of is what it waits for, until its next thread gets fur
   assert.equal(waitOf(record), null);
 });
 
-test('what a new thread waits for itself is told in place of a death, and stays through its transitions', () => {
+test("a new thread's own wait replaces a death, and stays through its transitions", () => {
   const record = bornAgain();
   record.keepWaiting({ on: 'the lock', since: 3 });
   record.keepTransition({ machine: 'replica', event: 'done', from: 'inspecting', to: 'live', at: 4 });

@@ -64,7 +64,7 @@ test('both ends ask and answer', async () => {
   assert.equal(await ends.right.ask('upper', 'abc'), 'ABC');
 });
 
-test('whatever can be cloned arrives as it was sent, each answer at its own ask', async () => {
+test('any value that can be cloned arrives as it was sent, each answer at its own ask', async () => {
   using ends = open(100);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.jsonValue(), { maxLength: 20 }), async (values) => {

@@ -39,7 +39,7 @@ test('a collection that began before the items says nothing of them; one that th
   assert.equal(held.length, 1);
 });
 
-test('what others left is no reason to refuse items that hold nothing', async () => {
+test('leftovers of others are no reason to refuse items that hold nothing', async () => {
   const { limitBytes, held } = await tooMuch();
   const taken: number[] = [];
   for await (const item of withinHeap(collecting(5), refuse, limitBytes)) {

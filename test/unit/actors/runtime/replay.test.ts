@@ -22,7 +22,7 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 const exported = (transitions: Transition[]): Transition[] => JSON.parse(JSON.stringify(transitions)) as Transition[];
 const isStart = ({ from }: Transition) => from === null;
 
-test('whatever a circuit breaker went through, each transition replays the same', () => {
+test('each transition of a circuit breaker replays the same', () => {
   const call = fc.constantFrom('call.started', 'call.succeeded', 'call.failed', 'wait');
   fc.assert(
     fc.property(fc.array(call, { maxLength: 40 }), (calls) => {

@@ -11,7 +11,7 @@ const RECONNECT_MS = 5_000;
 /** A source gives so many full snapshots an hour. */
 const ALLOWED = 12;
 
-test('what fails by itself is asked for less often than a source allows', () => {
+test('snapshots that fail by themselves are asked for less often than a source allows', () => {
   let attempts = 0;
   for (let at = 0; at < HOUR_MS; at += RECONNECT_MS + pauseAfter(attempts, RECONNECT_MS, MAX_MS)) attempts++;
   assert.ok(attempts > 5 && attempts < ALLOWED, `${attempts} attempts`);

@@ -89,7 +89,7 @@ test('a build that nobody reads gives way at once, also to one that waits alread
   assert.deepEqual(givenUp, ['b']);
 });
 
-test('who leaves its builds makes nobody give way for a while, its own unread ones included', async () => {
+test('an address that leaves its builds makes nobody give way for a while, its own unread ones included', async () => {
   const { givenUp, build } = openSlots();
   await build('a', {}, []);
   await build('a', {}, []);
@@ -119,7 +119,7 @@ test('addresses whose callers leave at once share one place, and others have the
   await waits;
 });
 
-test('who left one build at once still has those give way that nobody reads', async () => {
+test('builds that nobody reads still give way to an address that left one build at once', async () => {
   const { slots, givenUp, build } = openSlots();
   const head = await build('client');
   slots.noteLeft(head);
@@ -130,7 +130,7 @@ test('who left one build at once still has those give way that nobody reads', as
   assert.deepEqual(givenUp, ['b']);
 });
 
-test('of two builds of an address the newer gives way to an address that has none, unless one reads it that has no other', async () => {
+test('the newer build of an address gives way to an address that has none, unless one reads it that has no other', async () => {
   const { givenUp, build } = openSlots();
   await build('a');
   const reader = new Reader('a');
@@ -164,7 +164,7 @@ test('the next place goes to the address with the fewest builds; an address wait
   assert.deepEqual(order, ['c']);
 });
 
-test('who waits for a build that somebody else begins shares it', async () => {
+test('a caller that waits for a build shares the one that another begins', async () => {
   const { slots, build } = openSlots({ patienceMs: 5_000 });
   await build('a');
   await build('b');

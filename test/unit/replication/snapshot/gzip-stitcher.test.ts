@@ -25,7 +25,7 @@ function firstMemberLength(file: Buffer): number {
   return 10 + inflated.engine.bytesWritten + 8;
 }
 
-test('whatever the chunks, the file is one gzip member of exactly their bytes', async () => {
+test('the file is one gzip member of exactly the bytes of any chunks', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 5_000 }), { maxLength: 12 }), async (arrays) => {
       const chunks = arrays.map((bytes) => Buffer.from(bytes));

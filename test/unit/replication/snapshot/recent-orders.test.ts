@@ -17,7 +17,7 @@ function counted() {
   return { state, find };
 }
 
-test('those who ask at once for the same have one answer; another query is another question', async () => {
+test('callers that ask at once for the same have one answer; another query is another question', async () => {
   const { state, find } = counted();
   const revision = 1;
   const found = await Promise.all([find('full', revision), find('full', revision), find('since 5', revision)]);

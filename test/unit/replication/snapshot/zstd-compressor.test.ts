@@ -18,7 +18,7 @@ async function compress(chunks: readonly Buffer[]): Promise<Buffer> {
   return Buffer.concat(written);
 }
 
-test('whatever the chunks, the file is one frame of exactly their bytes', async () => {
+test('the file is one frame of exactly the bytes of any chunks', async () => {
   const chunks = Array.from({ length: 12 }, (_, n) => Buffer.alloc(n % 2 ? 300_000 : 10, `chunk ${n}`));
   const file = await compress(chunks);
   assert.ok(zstdDecompressSync(file).equals(Buffer.concat(chunks)));

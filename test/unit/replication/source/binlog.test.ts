@@ -38,7 +38,7 @@ test('a statement within settings of its own is looked at as it is without them'
     assert.equal(named(sql), 'all', sql);
 });
 
-test('what no list calls harmless may have changed every table', () => {
+test('a statement that no list calls harmless may have changed every table', () => {
   for (const sql of [
     'ANALYZE UPDATE stakes SET v = 1',
     'ANALYZE FORMAT=JSON DELETE FROM stakes',

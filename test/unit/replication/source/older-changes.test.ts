@@ -81,7 +81,7 @@ test('a reader is told what amendments changed of the block that it stands at: t
   assert.equal(missedSince(4, at(5), unlisted), null);
 });
 
-test('what a reader missed is not known where one of the groups is not, or told too much', () => {
+test('missed changes of a reader are not known if one of the groups is not, or sent too much', () => {
   const recent = [told(4), told(5), told(6)];
   const of = (since: number, list: Told['recent'] = recent, head = at(6)) =>
     missedSince(since, head, { ...known, recent: list });
@@ -98,7 +98,7 @@ test('what a reader missed is not known where one of the groups is not, or told 
   assert.equal(of(5, [told(5), told(6, { sends: scattered })]), null);
 });
 
-test('whoever stands on a block that a reorg replaced gets the blocks from the fork on, and what was told since', () => {
+test('a reader on a block that a reorg replaced gets the blocks from the fork on, and what was sent since', () => {
   const recent = [told(3), told(4, { sends: [[1, 1]] }), told(5), told(6)];
   const all = { ...known, recent, forks: [{ fork: 4, height: 5 }] };
   assert.deepEqual(missedSince(5, at(6), all), { from: 4, spans: { sends: [[1, 1]] }, others: {} });
@@ -106,7 +106,7 @@ test('whoever stands on a block that a reorg replaced gets the blocks from the f
   assert.equal(missedSince(3, at(6), all)?.from, 4);
 });
 
-test('whoever undid groups whose older rows nobody knows takes tables without blocks whole', () => {
+test('a reader that undid groups whose older rows nobody knows takes tables without blocks whole', () => {
   const recent = [told(3), told(4), told(5), told(6)];
   const all = { ...known, recent, forks: [{ fork: 4, height: 5, isUnlisted: true }] };
   assert.deepEqual(
@@ -115,7 +115,7 @@ test('whoever undid groups whose older rows nobody knows takes tables without bl
   );
 });
 
-test('whoever stands within a group gets the blocks of the group again: their rows are as of its last one', () => {
+test('a reader within a group gets the blocks of the group again: their rows are as of its last one', () => {
   const inside = (height: number) => ({ height, hashes: hashes(height), lookupsBefore: {}, within: 4 });
   const recent = [told(3), inside(4), inside(5), told(6), told(7)];
   const from = (since: number) => missedSince(since, at(7), { ...known, recent })?.from;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recent } from '../../../../src/replication/source/answers/recent.ts';
 
-test('who asks within the age, or at the same time, shares one read', async () => {
+test('callers within the age, or at the same time, share one read', async () => {
   let reads = 0;
   const read = recent(60_000, async () => ++reads);
   assert.deepEqual(await Promise.all([read(), read()]), [1, 1]);

@@ -33,7 +33,7 @@ test('property: what some spans have without others, in common with them, and a 
   );
 });
 
-test('what two lists of a hundred thousand spans have in common is found at once', { timeout: 5_000 }, () => {
+test('the common parts of two lists of a hundred thousand spans are found at once', { timeout: 5_000 }, () => {
   const spans = Array.from({ length: 100_000 }, (_, at): Span => [2 * at, 2 * at]);
   assert.equal(commonSpans(spans, spans).length, 100_000);
 });

@@ -154,7 +154,7 @@ test('a counted column to which another table refers is no surrogate', () => {
   assert.deepEqual([found?.surrogate, found?.identity], [null, ['id']]);
 });
 
-test('what a table refers to that never travels is a surrogate all the same: the replica does not have that table', () => {
+test('a reference to a table that never travels is a surrogate all the same: the replica does not have that table', () => {
   const tokens = table('tokens', { columns: 'id# tick', keys: ['id', 'tick'] });
   const refersTo = { table: 'tokens', column: 'id' };
   const icons = table('icons', { columns: 'parent_id', refersTo });

@@ -109,7 +109,7 @@ test('missing columns and keys are added in place', () => {
   assert.deepEqual(printAdditions(table(), to), [statement]);
   assert.deepEqual(printChanges(table(), to), [statement]);
 });
-test('how wide an integer is shown is no change, unless zeros fill it', () => {
+test('the display width of an integer is no change, unless zeros fill it', () => {
   const typed = (type: string) => table({ columns: [column({ type })] });
   assert.deepEqual(printChanges(typed('int(11)'), typed('int')), []);
   assert.equal(printChanges(typed('int(5) unsigned zerofill'), typed('int(8) unsigned zerofill')).length, 1);
@@ -137,7 +137,7 @@ test('expressions of one column pass, and come out the same', () => {
     assert.equal(reprintExpression(hostile, columns), null, hostile);
 });
 
-test('whatever a default is, it is refused or prints to one SQL token', () => {
+test('any default is refused or prints to one SQL token', () => {
   const token = /^(NULL|-?[\d.]+(e[+-]?\d+)?|[bx]'[0-9a-f]*'|current_timestamp\(\d?\)|'(?:[^'\\]|\\.)*')$/isu;
   fc.assert(
     fc.property(

@@ -87,7 +87,7 @@ test('an invalid signature is no use of its time; VALIDATOR_PUBKEYS admits its k
   assert.equal(auth.identify(message(NOW_S, OTHER), NOW_S * 1000), null);
 });
 
-test('who fills the list of signatures keeps no validator of another address out', () => {
+test('an address that fills the list of signatures keeps no validator of another address out', () => {
   const auth = new ValidatorAuth(undefined, 3);
   const identify = (ts: number, address: string, key = OTHER) =>
     auth.identify(message(ts, key), NOW_S * 1000, [], address);

@@ -34,7 +34,7 @@ async function openSource() {
   return { ...house, asked, state, answerAll };
 }
 
-test('those who ask for the schema at once are two questions, and its text is sent by the source once', async () => {
+test('many requests for the schema at once are two questions, and the source sends its text once', async () => {
   const { app, asked, answerAll } = await openSource();
   const answers = Array.from({ length: 200 }, () => app.inject(PATH));
   await answerAll(answers);
@@ -46,7 +46,7 @@ test('those who ask for the schema at once are two questions, and its text is se
   assert.deepEqual(asked, [{}, { known: 'one' }]);
 });
 
-test('who asks gets the schema as it was after it asked', async () => {
+test('a caller gets the schema as it was after it asked', async () => {
   const { app, asked, state, answerAll } = await openSource();
   const before = app.inject(PATH).then((answer) => answer);
   while (asked.length === 0) await new Promise((resolve) => setImmediate(resolve));

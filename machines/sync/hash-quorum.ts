@@ -79,7 +79,7 @@ export const hashQuorumMachine = setup({
     events: {} as VerificationEvent,
     tags: {} as 'apply' | 'hold' | 'halt'
   },
-  actors: { gather: effect<'untold'>('gather'), askAgain: effect<void>('askAgain') },
+  actors: { gather: effect<'unnamed'>('gather'), askAgain: effect<void>('askAgain') },
   actions: {
     keepFault: assign({ fault: ({ event }) => (event as unknown as { error: PlatformError }).error }),
     keepReport: assign(({ context, event }) => ({ reports: withReport({ context, event }).reports })),
@@ -114,7 +114,7 @@ export const hashQuorumMachine = setup({
       invoke: {
         id: 'gather',
         src: 'gather',
-        onDone: 'untold',
+        onDone: 'unnamed',
         onError: { target: 'failed', actions: 'keepFault' }
       },
       on: {
@@ -161,7 +161,7 @@ export const hashQuorumMachine = setup({
         }
       }
     },
-    untold: {},
+    unnamed: {},
     unresolved: { tags: 'halt' },
     failed: {}
   }

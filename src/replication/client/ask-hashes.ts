@@ -9,7 +9,7 @@ const MARGIN = 10;
 interface HashAnswer {
   readonly hashes: ReadonlyMap<number, BlockHashes>;
   /** It has passed the block, and answered without naming it: servers of other makes name no single block below their tip. */
-  readonly isMute: boolean;
+  readonly cannotName: boolean;
 }
 
 /**
@@ -30,9 +30,9 @@ export async function askHashes(source: SourceClient, height: number, signal: Ab
   }
   const head = await source.headAt(height, signal);
   if (head?.height === height && head.hashes !== null) return told(new Map([[height, head.hashes]]));
-  return { hashes: new Map(), isMute: head !== null && head.height >= height };
+  return { hashes: new Map(), cannotName: head !== null && head.height >= height };
 }
 
 function told(hashes: ReadonlyMap<number, BlockHashes>): HashAnswer {
-  return { hashes, isMute: false };
+  return { hashes, cannotName: false };
 }

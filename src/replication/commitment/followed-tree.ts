@@ -27,7 +27,7 @@ export interface ClaimedStep extends Step {
  * Position of a tree after a rollback. `there`: at its height. `below`: at the beginning of the group that the height cuts, without
  * the blocks of it that stay. `nowhere`: the history that is kept for undo does not reach that far.
  */
-export type Standing = 'there' | 'below' | 'nowhere';
+export type RollbackPosition = 'there' | 'below' | 'nowhere';
 
 /**
  * One tree and the groups since the block that it was begun at: those that wait for the tree, then those that it can take back.
@@ -73,7 +73,7 @@ export class FollowedTree {
   }
 
   /** Sets the first tree, of the block that this was begun at. */
-  plant(tree: BalanceTree): void {
+  setTree(tree: BalanceTree): void {
     this.#tree = tree;
   }
 
@@ -125,7 +125,7 @@ export class FollowedTree {
   }
 
   /** Undoes the groups that end above a height, each as a whole. */
-  async rollBack(height: number): Promise<Standing> {
+  async rollBack(height: number): Promise<RollbackPosition> {
     if (height < this.#floor) return 'nowhere';
     const undone = this.#queue.filter(({ last }) => last > height);
     this.#queue = this.#queue.filter(({ last }) => last <= height);

@@ -128,9 +128,9 @@ export class StateTracker {
 
   /** Undoes the groups that end above a height; a tree that cannot is rebuilt. */
   async rollBack(height: number): Promise<void> {
-    const standing = (await this.#build?.followed.rollBack(height)) ?? 'there';
-    if (standing === 'nowhere') this.discard('a rollback below what can be taken back');
-    if (standing === 'below' && this.#options.isCutGroupLost) this.discard('a rollback into the middle of a group');
+    const position = (await this.#build?.followed.rollBack(height)) ?? 'there';
+    if (position === 'nowhere') this.discard('a rollback below what can be taken back');
+    if (position === 'below' && this.#options.isCutGroupLost) this.discard('a rollback into the middle of a group');
   }
 
   /** A database that is not where the tree's groups ended went on without it. */
@@ -162,7 +162,7 @@ export class StateTracker {
     const onProgress = (percent: number) => this.#tellProgress(percent);
     log.info({ height }, 'building the balance tree');
     const options = { hashes: this.hashes, names, computeTops, onProgress, signal };
-    followed.plant(await makeFirstTree(connection, options));
+    followed.setTree(await makeFirstTree(connection, options));
     log.info({ height, balances: followed.size }, 'balance tree built');
   }
 

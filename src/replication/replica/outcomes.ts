@@ -43,7 +43,7 @@ export class ReplicaOutcomes {
     await replica.open(() => adopt(replica, signal));
     if (replica.store.isTorn && replica.store.state.height !== null) await markMissing(replica);
     audit.renew();
-    sourceQuorum.attend();
+    sourceQuorum.listen();
     breaker.tell('call.succeeded');
     const { height, phase } = replica.store.state;
     return { halted: replica.halt.current !== null, bootstrapped: height !== null && phase !== 'bootstrapping' };

@@ -8,7 +8,7 @@ import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 import { scripted } from './scripted.ts';
 
 /** Its effects go on for ever. */
-const machine = hashQuorumMachine.provide({ actors: { gather: scripted<'untold'>(), askAgain: scripted<void>() } });
+const machine = hashQuorumMachine.provide({ actors: { gather: scripted<'unnamed'>(), askAgain: scripted<void>() } });
 const THREE = { sources: ['a', 'b', 'c'], confirmTimeoutMs: 10_000 };
 const TWO = { sources: ['a', 'b'], confirmTimeoutMs: 10_000 };
 const says = (source: string, hash: string) => ({ type: 'hash.reported', source, hash }) as const;
@@ -147,12 +147,12 @@ test('nothing is ever applied that a strict majority of the configured sources d
   );
 });
 
-test('a block that will never be named is untold, and sources that cannot be asked fail the height', async () => {
-  const ends = (outcome: 'untold' | Error) =>
+test('a block that will never be named is unnamed, and sources that cannot be asked fail the height', async () => {
+  const ends = (outcome: 'unnamed' | Error) =>
     onSimulatedClock(machine.provide({ actors: { gather: scripted([outcome]) } }), THREE);
-  const [untold, failed] = [ends('untold'), ends(new PlatformError('SOURCE_INVALID', { reason: 'of no use' }))];
+  const [unnamed, failed] = [ends('unnamed'), ends(new PlatformError('SOURCE_INVALID', { reason: 'of no use' }))];
   await new Promise(setImmediate);
-  assert.equal(untold.state(), 'untold');
+  assert.equal(unnamed.state(), 'unnamed');
   assert.equal(failed.state(), 'failed');
   assert.equal(failed.actor.getSnapshot().context.fault?.code, 'SOURCE_INVALID');
 });

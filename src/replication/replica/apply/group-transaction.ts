@@ -188,22 +188,22 @@ export class GroupTransaction {
     for (const { table, surplus } of sorted.toReversed()) await this.#remove(table, surplus);
     for (const { table, missing, unsettled, fresh } of sorted) {
       await this.#add(table, missing);
-      if (unsettled.length > 0) await this.#add(table, await this.#deal(table, unsettled));
+      if (unsettled.length > 0) await this.#add(table, await this.#assignIds(table, unsettled));
       await this.#addFresh(table, fresh);
     }
   }
 
   async #addFresh(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<void> {
     if (list.length === 0) return;
-    if (this.#options.ids.isOwn(table)) await insertRows(this.#connection, table, await this.#deal(table, list));
+    if (this.#options.ids.isOwn(table)) await insertRows(this.#connection, table, await this.#assignIds(table, list));
     else if (this.#insert) await this.#insert.run(table, list);
     else await insertRows(this.#connection, table, list);
   }
 
-  #deal(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<readonly CanonicalRow[]> {
+  #assignIds(table: ReplicaTable, list: readonly CanonicalRow[]): Promise<readonly CanonicalRow[]> {
     // What gets an id here may have another one at the source.
     if (mayOwnIds(table)) this.#options.ids.own(table);
-    return this.#options.ids.deal(this.#connection, table, list);
+    return this.#options.ids.assign(this.#connection, table, list);
   }
 
   /** The rows of the blocks from a height to the group. Which they are the parents say: read those of all tables before any are changed. */

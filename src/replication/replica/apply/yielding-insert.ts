@@ -56,8 +56,8 @@ export class YieldingInsert {
   }
 
   async #insertDealt(table: ReplicaTable, part: readonly CanonicalRow[]): Promise<readonly CanonicalRow[]> {
-    const dealt = await this.#ids.deal(this.#connection, table, part);
-    await insertRows(this.#connection, table, dealt);
-    return dealt;
+    const assigned = await this.#ids.assign(this.#connection, table, part);
+    await insertRows(this.#connection, table, assigned);
+    return assigned;
   }
 }

@@ -130,7 +130,7 @@ export class ReplicaBootstrap {
       await this.#discard();
       throw refusal(`the source's chain no longer has block ${height}`);
     }
-    this.#isSettled = verdict !== 'untold';
+    this.#isSettled = verdict !== 'unnamed';
     return { kind: verdict === 'halted' ? 'halted' : 'done' };
   }
 

@@ -7,7 +7,7 @@ import { canUndo } from '../parts/doubt.ts';
 import type { Replica } from '../parts/replica.ts';
 import type { SourceQuorum } from '../quorum/source-quorum.ts';
 import type { SinceCatchUp } from './since-catch-up.ts';
-import type { Standing, TipExaminer } from './tip-examiner.ts';
+import type { TipExaminer, TipState } from './tip-examiner.ts';
 
 /** Blocks that came while a snapshot was applied are left to the live stream, unless there are more. */
 const LIVE_BLOCKS = 100;
@@ -53,7 +53,7 @@ export class CatchUp {
   /** The replica's tip stands on the source's chain, as far as that can be said. */
   #isExamined = false;
   /** It stands if a majority names the block where the catch-up ends. */
-  #isUntold = false;
+  #isUnnamed = false;
   #isAskedAgain = false;
 
   constructor(parts: CatchUpParts, { reconcile, leftHeight }: Start) {
@@ -77,7 +77,7 @@ export class CatchUp {
         if ((await this.#applySince(status, signal)) === 'halted') return { kind: 'halted' };
       } else if (!this.#isAwaited || this.#endsShorter(status)) break;
       else await this.#awaitBlock(signal);
-      if (this.#isUntold) sourceQuorum.throwIfLeftBehind(status.height ?? -1, performance.now() - this.#tip.since);
+      if (this.#isUnnamed) sourceQuorum.throwIfLeftBehind(status.height ?? -1, performance.now() - this.#tip.since);
     }
     this.#parts.replica.progress.percent = null;
     await this.#follow();
@@ -90,7 +90,7 @@ export class CatchUp {
 
   /** Only a since-snapshot ends this catch-up: blocks of the live stream do not bring what is missing. */
   get #isAwaited(): boolean {
-    return this.#mustReconcile || this.#isUntold;
+    return this.#mustReconcile || this.#isUnnamed;
   }
 
   #missing({ height }: SourceStatus): number {
@@ -126,7 +126,7 @@ export class CatchUp {
     const { replica, examiner } = this.#parts;
     const examined = this.#withWord(await examiner.examine(this.#state, status, signal), status);
     if (typeof examined !== 'object') {
-      this.#isUntold = examined !== 'stands';
+      this.#isUnnamed = examined !== 'stands';
       this.#isExamined = examined !== 'unsettled';
       return null;
     }
@@ -137,7 +137,7 @@ export class CatchUp {
   }
 
   /** Applies the source's message of how far back it left the replica's chain, or how far it stands below its tip. */
-  #withWord(examined: Outcome | Standing, { height }: SourceStatus): Outcome | Standing {
+  #withWord(examined: Outcome | TipState, { height }: SourceStatus): Outcome | TipState {
     const { store } = this.#parts.replica;
     const { toldFork } = store;
     if (typeof examined === 'object' && examined.kind === 'forked')
@@ -177,7 +177,7 @@ export class CatchUp {
     this.#state = await replica.store.reloadState();
     // The source announced blocks that its snapshots lack so far, or it has left their branch.
     if (this.#own === own) await subscription.pause(IDLE_PAUSE_MS, signal);
-    else this.#isUntold = false;
+    else this.#isUnnamed = false;
     if (verdict === 'other') this.#isExamined = false;
     this.#mustReconcile = this.#state.phase === 'reconciling';
     const total = Math.max(1, own + missing - this.#from);
@@ -187,7 +187,7 @@ export class CatchUp {
 
   /** No block of the new branch came for a while: a comparison says what its since-snapshot would have said. */
   #endsShorter(status: SourceStatus): boolean {
-    const isShorter = this.#isExamined && !this.#isUntold && this.#missing(status) === 0 && this.#isCompared;
+    const isShorter = this.#isExamined && !this.#isUnnamed && this.#missing(status) === 0 && this.#isCompared;
     if (!isShorter || performance.now() - this.#tip.since <= RECONCILE_PATIENCE_MS) return false;
     const { log } = this.#parts.replica;
     log.info({ height: this.#own }, 'the chain became shorter: the replica is compared with its source');

@@ -10,7 +10,7 @@ import type { SourceQuorum } from '../quorum/source-quorum.ts';
 type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources'>;
 
 /** Result for a tip that need not be left. */
-export type Standing = 'stands' | 'untold' | 'unsettled';
+export type TipState = 'stands' | 'unnamed' | 'unsettled';
 
 /** Finds out whether a replica that was away still stands on its source's chain. */
 export class TipExaminer {
@@ -26,22 +26,22 @@ export class TipExaminer {
    * Whether the replica's tip stands: on the chain of the source that is followed, and for the majority of all. Where the others
    * have passed it and cannot name it, the chain of the one that is followed counts, if a majority names the block where it ends.
    *
-   * @returns where it leads when it does not stand; `untold`: it does if the block that a catch-up ends at is agreed on;
+   * @returns where it leads when it does not stand; `unnamed`: it does if the block that a catch-up ends at is agreed on;
    *   `unsettled`: the source that is followed has left it, and nobody names where that one stands now
    */
-  async examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | Standing> {
+  async examine(state: ReplicaState, status: SourceStatus, signal: AbortSignal): Promise<Outcome | TipState> {
     const heads = new SourceHeads(this.#replica, (height) => ownHashes(this.#replica, height), status, signal);
     const fork = await this.#findFork(state, status, heads);
-    if (fork === null && !this.#sourceQuorum.isSitting) return 'stands';
+    if (fork === null && !this.#sourceQuorum.isActive) return 'stands';
     const at = fork === null ? state.height! : Math.min(state.height!, status.height!);
     const own = await ownHashes(this.#replica, at);
     if (own === null) return fork === null ? 'stands' : { kind: 'forked', height: fork };
     const followed = { said: status.height === at ? status.hashes : null, hasBlock: fork === null };
     let verdict = await this.#sourceQuorum.confirmOwnBlock(at, own, followed, signal);
-    if (verdict === 'untold') {
-      if (fork === null) return 'untold';
+    if (verdict === 'unnamed') {
+      if (fork === null) return 'unnamed';
       verdict = await this.#sourceQuorum.confirm(status.height!, status.hashes, signal);
-      if (verdict === 'other' || verdict === 'untold') return 'unsettled';
+      if (verdict === 'other' || verdict === 'unnamed') return 'unsettled';
       if (verdict === 'agreed') return { kind: 'forked', height: fork };
     }
     if (verdict === 'halted') return { kind: 'halted' };

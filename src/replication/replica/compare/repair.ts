@@ -90,5 +90,5 @@ async function add(
   const kept = missing.filter((row) => ownOf(row) !== undefined).map((row) => row.with(surrogate, ownOf(row)!));
   await insertRows(connection, table, kept);
   const fresh = missing.filter((row) => ownOf(row) === undefined);
-  if (fresh.length > 0) await insertRows(connection, table, await ids.deal(connection, table, fresh));
+  if (fresh.length > 0) await insertRows(connection, table, await ids.assign(connection, table, fresh));
 }

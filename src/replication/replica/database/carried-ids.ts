@@ -49,20 +49,20 @@ export class CarriedIds {
    * Gives ids to new rows of a table, in the source's order and above all that are there: the source's where that is so, else
    * the next one.
    */
-  async deal(
+  async assign(
     connection: Statements,
     table: ReplicaTable,
     list: readonly CanonicalRow[]
   ): Promise<readonly CanonicalRow[]> {
     const surrogate = table.surrogate!;
     let highest = this.#highest.get(table.name) ?? (await readHighest(connection, table));
-    const dealt = inSourceOrder(table, list).map((row) => {
+    const assigned = inSourceOrder(table, list).map((row) => {
       const given = row[surrogate] === null ? 0n : BigInt(row[surrogate]!);
       highest = given > highest ? given : highest + 1n;
       return row.with(surrogate, String(highest));
     });
     this.#highest.set(table.name, highest);
-    return dealt;
+    return assigned;
   }
 }
 

@@ -234,7 +234,7 @@ export class ReplicaFollower {
     const verdict = own
       ? await this.#sourceQuorum.confirmOwnBlock(height, own, { said: null, hasBlock: false }, signal)
       : 'other';
-    if (verdict === 'untold') return { kind: 'behind' };
+    if (verdict === 'unnamed') return { kind: 'behind' };
     if (verdict === 'agreed') {
       await this.#missRows();
       return null;
@@ -314,7 +314,7 @@ export class ReplicaFollower {
     await this.#writer.write(confirmed, from, signal);
     if (verdict === 'halted') return { kind: 'halted' };
     // No live block is applied that no majority named: a catch-up ends at one that it does name.
-    if (verdict === 'untold') return { kind: 'behind' };
+    if (verdict === 'unnamed') return { kind: 'behind' };
     // What the source sends instead of another block follows; should it not, it is fetched.
     return null;
   }

@@ -40,7 +40,7 @@ export class SourceListener {
   /** Whether its `blocks` rows name their hashes; null before it was asked for them. */
   #rowsTell: boolean | null = null;
   /** Blocks that it has passed and did not name when it was asked, since it was connected. */
-  readonly #mute = new Set<number>();
+  readonly #unnamed = new Set<number>();
   /** Height of the source; null before its first status, and while it is not connected. */
   height: number | null = null;
 
@@ -56,20 +56,20 @@ export class SourceListener {
   }
 
   /** True when it has passed a block, and answered without naming it. No failure counts, and no silence. */
-  isMute(height: number): boolean {
-    return this.height !== null && this.height >= height && this.#mute.has(height) && !this.#heard.has(height);
+  cannotName(height: number): boolean {
+    return this.height !== null && this.height >= height && this.#unnamed.has(height) && !this.#heard.has(height);
   }
 
   /** Asks by REST, unless the source could not answer this height before. @returns null when the source has no such block, or no answer */
   async ask(height: number, signal: AbortSignal): Promise<string | null> {
-    if (this.#mute.has(height)) return this.heard(height);
+    if (this.#unnamed.has(height)) return this.heard(height);
     const { client, identify, maxRowBytes } = this.#options;
     const limit = AbortSignal.any([signal, this.#stopping.signal, AbortSignal.timeout(ASK_LIMIT_MS)]);
     try {
       await identify(limit);
-      const { hashes: told, isMute } = await askHashes(client, height, limit);
+      const { hashes: told, cannotName } = await askHashes(client, height, limit);
       for (const [at, hashes] of told) this.#keep(at, hashes);
-      if (isMute && this.#rowsTell === false) this.#keepMute(height);
+      if (cannotName && this.#rowsTell === false) this.#keepUnnamed(height);
       if (!this.#heard.has(height) && performance.now() - this.#rowsReadAt > ROWS_PAUSE_MS) {
         this.#rowsReadAt = performance.now();
         this.#rowsTell = false;
@@ -80,7 +80,7 @@ export class SourceListener {
           this.#keep(at, hashes);
           this.#rowsTell = true;
         }
-        if (isMute && this.#rowsTell === false) this.#keepMute(height);
+        if (cannotName && this.#rowsTell === false) this.#keepUnnamed(height);
       }
     } catch (caught) {
       signal.throwIfAborted();
@@ -116,7 +116,7 @@ export class SourceListener {
       }
       // Its reports may change while the stream is down.
       this.#heard.clear();
-      this.#mute.clear();
+      this.#unnamed.clear();
       this.height = null;
       const delayMs = reconnectDelayMs * (0.75 + Math.random() / 2);
       await sleep(delayMs, undefined, { signal }).catch(() => undefined);
@@ -127,7 +127,7 @@ export class SourceListener {
     const { dbType } = this.#options.client.id;
     if (message.type === 'reorg') {
       for (const height of this.#heard.keys()) if (height >= message.block_index) this.#heard.delete(height);
-      for (const height of this.#mute) if (height >= message.block_index) this.#mute.delete(height);
+      for (const height of this.#unnamed) if (height >= message.block_index) this.#unnamed.delete(height);
       this.height = message.block_index - 1;
       return;
     }
@@ -137,9 +137,9 @@ export class SourceListener {
     if (hash !== null) this.#options.onReport({ height: this.height, hash });
   }
 
-  #keepMute(height: number): void {
-    this.#mute.add(height);
-    if (this.#mute.size > MAX_HEARD) this.#mute.delete(this.#mute.keys().next().value!);
+  #keepUnnamed(height: number): void {
+    this.#unnamed.add(height);
+    if (this.#unnamed.size > MAX_HEARD) this.#unnamed.delete(this.#unnamed.keys().next().value!);
   }
 
   #keep(height: number, hashes: BlockHashes): string | null {

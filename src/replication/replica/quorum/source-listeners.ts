@@ -30,7 +30,7 @@ export class SourceListeners {
   }
 
   /** Listens to every source except the followed one. */
-  attend(): void {
+  listen(): void {
     const { sources } = this.#replica;
     const { others } = sources;
     const { reconnectDelayMs, maxRowBytes } = this.#replica.data;
@@ -53,7 +53,7 @@ export class SourceListeners {
   }
 
   /** Some have not said yet where they stand. */
-  get isDeaf(): boolean {
+  get lacksHeight(): boolean {
     return [...this.#listeners.values()].some(({ height }) => height === null);
   }
 
@@ -68,9 +68,9 @@ export class SourceListeners {
   }
 
   /** Returns the sources that have passed a block, were asked, and cannot name it. */
-  mute(height: number, reports: HashReports): string[] {
+  unableToName(height: number, reports: HashReports): string[] {
     const silent = [...this.#listeners].filter(([{ client }]) => !reports.has(client.url));
-    return silent.filter(([, listener]) => listener.isMute(height)).map(([{ client }]) => client.url);
+    return silent.filter(([, listener]) => listener.cannotName(height)).map(([{ client }]) => client.url);
   }
 
   /** Whether a majority of the configured sources stands at such a height. */
@@ -98,19 +98,19 @@ export class SourceListeners {
   async askSilent(
     height: number,
     reports: HashReports,
-    isFollowedMute: boolean,
+    followedCannotName: boolean,
     report: Report,
     signal: AbortSignal
   ): Promise<boolean> {
     const asked = [...this.#listeners]
       .filter(([{ client }, { height: at }]) => !reports.has(client.url) && (at === null || at >= height))
       .map(async ([{ client }, listener]) => report(client.url, await listener.ask(height, signal)));
-    const mustAsk = !reports.has(this.#replica.sources.client.url) && !isFollowedMute;
-    const [isMute] = await Promise.all([
-      mustAsk ? this.#askFollowed(height, null, report, signal) : isFollowedMute,
+    const mustAsk = !reports.has(this.#replica.sources.client.url) && !followedCannotName;
+    const [cannotName] = await Promise.all([
+      mustAsk ? this.#askFollowed(height, null, report, signal) : followedCannotName,
       ...asked
     ]);
-    return isMute;
+    return cannotName;
   }
 
   /**
@@ -126,7 +126,7 @@ export class SourceListeners {
     const hashes = answer?.hashes.get(height);
     if (hashes) report(source.url, blockText(hashes));
     else if (answer?.hashes.size === 0) report(source.url, said);
-    return answer?.isMute ?? false;
+    return answer?.cannotName ?? false;
   }
 
   /** Until a listener speaks, or for a while. */

@@ -19,12 +19,12 @@ const MAX_REMEMBERED = 1_000;
 type Observer = (event: InspectionEvent) => void;
 
 /**
- * `other`: the majority names another block, and the source that is followed does not contradict it. `untold`: those that could
+ * `other`: the majority names another block, and the source that is followed does not contradict it. `unnamed`: those that could
  * name the block have passed it and cannot any more, and nobody contradicts; a later block that a majority names settles it.
  */
-export type Verdict = 'agreed' | 'other' | 'untold' | 'halted';
+export type Verdict = 'agreed' | 'other' | 'unnamed' | 'halted';
 
-type Decision = { readonly agreed: string } | 'untold' | 'halted';
+type Decision = { readonly agreed: string } | 'unnamed' | 'halted';
 
 /** The followed source's report of a block of the replica. */
 interface FollowedReport {
@@ -49,7 +49,7 @@ export class SourceQuorum {
   /** Height of the last block that was logged as waiting. */
   #waitsFor: number | null = null;
   /** Height of the last block that was logged as unknown to the sources. */
-  #untold: number | null = null;
+  #unnamed: number | null = null;
 
   /** @param inspect makes an observer that sees the states of a contested height */
   constructor(replica: Parts, inspect: () => Observer) {
@@ -59,14 +59,14 @@ export class SourceQuorum {
     this.#listeners = new SourceListeners(replica, (record, report) => this.#examine(record, report));
   }
 
-  get isSitting(): boolean {
+  get isActive(): boolean {
     const { verifyHashes, sources } = this.#replica.data;
     return verifyHashes && sources.length > 1;
   }
 
   /** Listens to every source except the followed one. */
-  attend(): void {
-    if (this.isSitting) this.#listeners.attend();
+  listen(): void {
+    if (this.isActive) this.#listeners.listen();
   }
 
   close(): void {
@@ -82,8 +82,8 @@ export class SourceQuorum {
    */
   async confirm(height: number, hashes: BlockHashes, signal: AbortSignal): Promise<Verdict> {
     const said = blockText(hashes);
-    if (this.isSitting && said === null) throw this.#refusal(height, 'has no hash');
-    if (!this.isSitting || this.#agreed.get(height) === said) return 'agreed';
+    if (this.isActive && said === null) throw this.#refusal(height, 'has no hash');
+    if (!this.isActive || this.#agreed.get(height) === said) return 'agreed';
     const decision = await this.#decide(height, said, (report) => report === said, signal);
     if (typeof decision === 'string') return decision;
     return decision.agreed === said ? 'agreed' : 'other';
@@ -93,7 +93,7 @@ export class SourceQuorum {
    * Waits until a strict majority says whether a block of the replica stands: a rollback needs the same majority as a block.
    *
    * @param followed what the source that is followed says: its hashes, where they are known, and whether it seems to have the block
-   * @returns `other` when the block is to be undone; `untold` only where nobody contradicts the source that is followed
+   * @returns `other` when the block is to be undone; `unnamed` only where nobody contradicts the source that is followed
    * @throws {PlatformError} as `confirm`
    */
   async confirmOwnBlock(
@@ -102,7 +102,7 @@ export class SourceQuorum {
     followed: FollowedReport,
     signal: AbortSignal
   ): Promise<Verdict> {
-    if (!this.isSitting) return 'other';
+    if (!this.isActive) return 'other';
     const ours = blockText(own);
     const fits = (report: string) => (report === ours) === followed.hasBlock;
     const decision = await this.#decide(height, followed.said && blockText(followed.said), fits, signal);
@@ -137,7 +137,7 @@ export class SourceQuorum {
   }
 
   /**
-   * @param fits whether a report leaves the height `untold`, rather than to wait for a majority
+   * @param fits whether a report leaves the height `unnamed`, rather than to wait for a majority
    * @returns the hash that is agreed on, where there is one
    */
   async #decide(
@@ -184,7 +184,7 @@ export class SourceQuorum {
       this.#listeners.tell(height, report);
       const { value, context } = await waitFor(judge, (now) => !now.hasTag('hold'), { signal });
       if (value === 'failed') throw context.fault;
-      if (value === 'untold') return 'untold';
+      if (value === 'unnamed') return 'unnamed';
       if (context.agreed === null) {
         await this.#halt(height, reports);
         return 'halted';
@@ -202,15 +202,15 @@ export class SourceQuorum {
   /** One look at sources that have not named a block after the other. @returns an effect that ends when no majority ever will */
   #looks(height: number, reports: HashReports, fits: (report: string) => boolean, report: Report) {
     const began = performance.now();
-    let askAt = this.#listeners.isDeaf ? began : began + LOOK_MS;
-    let isFollowedMute = false;
-    return async (left: AbortSignal): Promise<'untold' | null> => {
+    let askAt = this.#listeners.lacksHeight ? began : began + LOOK_MS;
+    let followedCannotName = false;
+    return async (left: AbortSignal): Promise<'unnamed' | null> => {
       if (performance.now() >= askAt) {
-        isFollowedMute = await this.#listeners.askSilent(height, reports, isFollowedMute, report, left);
+        followedCannotName = await this.#listeners.askSilent(height, reports, followedCannotName, report, left);
         left.throwIfAborted(); // what they said has decided
         const waitedMs = performance.now() - began;
-        if ([...reports.values()].every(fits) && this.#isUntold(height, reports, isFollowedMute, waitedMs))
-          return 'untold';
+        if ([...reports.values()].every(fits) && this.#isUnnamed(height, reports, followedCannotName, waitedMs))
+          return 'unnamed';
         this.#checkPatience(height, waitedMs);
         askAt = performance.now() + LOOK_MS;
       }
@@ -224,20 +224,20 @@ export class SourceQuorum {
    * True when no majority will ever name a block: the sources that named it, and those beyond it that cannot name it any more, are a
    * majority together. A source that fails or is silent is waited for and never counts.
    */
-  #isUntold(height: number, reports: HashReports, isFollowedMute: boolean, waitedMs: number): boolean {
+  #isUnnamed(height: number, reports: HashReports, followedCannotName: boolean, waitedMs: number): boolean {
     const { log, data } = this.#replica;
     const { urls, client: source, marksOf } = this.#replica.sources;
-    const mute = this.#listeners.mute(height, reports);
-    if (isFollowedMute && !reports.has(source.url)) mute.push(source.url);
-    const known = new Map([...reports.keys(), ...mute].map((url) => [url, true]));
+    const unable = this.#listeners.unableToName(height, reports);
+    if (followedCannotName && !reports.has(source.url)) unable.push(source.url);
+    const known = new Map([...reports.keys(), ...unable].map((url) => [url, true]));
     const isOver = known.size === urls.length || waitedMs >= data.hashConfirmTimeoutMs;
-    if (mute.length === 0 || !isOver || !majorityOf(known, urls.length, marksOf)) return false;
-    if (this.#untold !== height)
+    if (unable.length === 0 || !isOver || !majorityOf(known, urls.length, marksOf)) return false;
+    if (this.#unnamed !== height)
       log.warn(
-        { block: height, sources: mute },
+        { block: height, sources: unable },
         `sources beyond block ${height} cannot name it any more; the next block that a majority of the sources names decides`
       );
-    this.#untold = height;
+    this.#unnamed = height;
     return true;
   }
 

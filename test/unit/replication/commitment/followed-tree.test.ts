@@ -12,7 +12,7 @@ const leaf = (address: string) => balanceLeaf(hashes, names, { address, tick: 'T
 /** A tree of block 100, and the root after each of two groups: up to 105, and up to 116. */
 async function follow() {
   const tree = new FollowedTree(100, () => undefined);
-  tree.plant(new BalanceTree(hashes));
+  tree.setTree(new BalanceTree(hashes));
   const roots: (string | null)[] = [];
   for (const [base, last] of [
     [100, 105],

@@ -92,7 +92,7 @@ function sit(sources: readonly Source[], hashConfirmTimeoutMs = 5_000) {
     () => undefined
   );
   const sourceQuorum = new SourceQuorum(replica, () => () => undefined);
-  sourceQuorum.attend();
+  sourceQuorum.listen();
   after(async () => {
     sourceQuorum.close();
     await replica.close();
@@ -178,15 +178,15 @@ test('a block that the others have passed and cannot name is left to a later one
   await assert.rejects(sourceQuorum.confirm(7, hashes('x'), brief));
   assert.ok(brief.aborted);
   b.isOfAnotherMake();
-  assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'untold');
-  assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'untold', 'it is not remembered as agreed on');
+  assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'unnamed');
+  assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'unnamed', 'it is not remembered as agreed on');
   assert.equal(
     await sourceQuorum.confirmOwnBlock(7, hashes('x'), { said: hashes('x'), hasBlock: true }, signal),
-    'untold'
+    'unnamed'
   );
   assert.equal(
     await sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: hashes('x'), hasBlock: false }, signal),
-    'untold'
+    'unnamed'
   );
   const told = lines.filter(({ msg }) => msg.startsWith('sources beyond block 7 cannot name it'));
   assert.deepEqual(

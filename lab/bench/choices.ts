@@ -132,7 +132,7 @@ function infra(): Promise<Figure[]> {
   );
 }
 
-/** Of the event loop's turns. @returns milliseconds */
+/** Measures the longest turn of the event loop. @returns milliseconds */
 async function longestTurn(overMs: number): Promise<number> {
   let longest = 0;
   let last = performance.now();
@@ -145,7 +145,7 @@ async function longestTurn(overMs: number): Promise<number> {
   return longest;
 }
 
-/** How long nobody has a turn while 100 connections send 64 KiB of one-byte chunks at once. */
+/** Measures the time without a turn while 100 connections send 64 KiB of one-byte chunks at once. */
 async function slices(): Promise<Figure[]> {
   const said = `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\nx\r\n'.repeat(10_900)}`;
   const stall = async (server: Server) => {

@@ -189,7 +189,7 @@ async function insertAlone(statements: readonly (readonly string[])[], open: Ope
 
 const small: Opener = () => openReplica(false);
 
-/** How long following takes, against putting the same rows in. */
+/** Measures the time of following, against inserting the same rows. */
 async function measureFollowing(texts: readonly Buffer[], open: Opener) {
   const bytes = texts.map(({ length }) => length).toSorted((a, b) => a - b);
   console.error(`a block's message is ${median(bytes)} bytes, ${bytes[0]} to ${bytes.at(-1)}`);

@@ -26,7 +26,7 @@ const FILL_MS = 6_000;
 const FRAME = { reference: 0, unit: 'ms', compare: 'above', most: 8, aim: 4 } as const;
 const CORE = { unit: '%', compare: 'above', most: 2, aim: 1 } as const;
 
-/** What the front door used of a core meanwhile, in percent. */
+/** Returns the share of a core that the front door used meanwhile, in percent. */
 async function coreShare(house: ChildProcess, during: () => Promise<unknown>): Promise<number> {
   const ask = async () => {
     const answer = once(house, 'message') as Promise<[{ cpuMs: number }]>;

@@ -98,7 +98,7 @@ async function startDecoder({ url, user, password }: PrivateLitecoind) {
   };
 }
 
-/** What a decoder's way from its first block to the node's tip takes. */
+/** Cost of a decoder's way from its first block to the node's tip. */
 interface CatchUp {
   readonly ms: number;
   /** CPU of this process, and of the node meanwhile. */
@@ -259,7 +259,7 @@ test('full blocks: catch-up, and one at the tip', async () => {
 const OUTPUTS = 2_500;
 const PER_BLOCK = 12;
 
-/** What a transaction pays, its fee included. */
+/** Payments of a transaction, its fee included. */
 const COST = 10_000_000n;
 
 /** Mines blocks of some 0.9 MB: twelve transactions with 2,500 outputs. */

@@ -59,7 +59,7 @@ async function isAtRest(of: DatabaseCoordinates): Promise<boolean> {
   return (await serverCpuSeconds(of)) - before < 0.1;
 }
 
-/** What a bootstrap would make, in less time. */
+/** Copies a source as a replica, in less time than a bootstrap. */
 async function copyAsReplica(source: DatabaseCoordinates, replica: DatabaseCoordinates): Promise<void> {
   const connection = await connect(source);
   const layout = await readLayout(connection, 'decoder');

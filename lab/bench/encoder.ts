@@ -29,7 +29,7 @@ const { rate, seconds, parallel, json } = readArguments(
   })
 );
 
-/** What is compared with nothing but its bound. */
+/** Figures that are compared with nothing but their bound. */
 const ABSOLUTE = { reference: 0, unit: 'ms', compare: 'above' } as const;
 
 /** Satoshis per 1000 virtual bytes. */
@@ -71,7 +71,7 @@ async function measure(): Promise<Figure[]> {
   }
 }
 
-/** By how much a fee is off the rate of the signed transaction, in percent. */
+/** Returns the difference of a fee from the rate of the signed transaction, in percent. */
 function feeOff({ psbt, fee }: Created, privateKey: Uint8Array): number {
   const { vsize } = Transaction.fromRaw(Buffer.from(signPsbt(psbt, privateKey), 'hex'), { allowUnknownOutputs: true });
   const wanted = (FEE_PER_KB * vsize) / 1_000;

@@ -28,13 +28,16 @@ const MORE_RUNS = 80;
 const DEPTHS = [0, 1_000, 900_000] as const;
 const LIMIT = 20;
 const TOKENS = 300_000;
-/** Of a list that cannot be counted within its limit there is no total to wait for. */
+/** Longest wait for totals; a list that cannot be counted within its limit has none. */
 const TOTALS_MS = 60_000;
 /** As an operator gives a database of this size; the sort buffer makes its keys faster. */
 const SERVER = ['--innodb-buffer-pool-size=4G', '--innodb-log-file-size=1G', '--innodb-sort-buffer-size=64M'];
 const NO_REFERENCE = { reference: 0, unit: 'ms', compare: 'above' } as const;
 
-/** What is asked: lists that are long in the ledger of the bench, what is found by the names of tokens, and empty lists of an address with many actions. */
+/**
+ * Paths to ask: lists that are long in the ledger of the bench, tokens found by their names, and empty lists of an address with
+ * many actions.
+ */
 const PATHS = [
   ...['blocks', 'actions', 'history/a1/address', 'history/TOKA/token', 'history/all/recent', 'sends/a1/address'],
   ...['sends/a1/destination', 'sends/TOKA/token', 'sends/a77/source', 'sends/5/block', 'credits/a1/address'],
@@ -81,7 +84,7 @@ await runProgram(async () => {
   const tip = tipIn(await rows(reader, NEWEST_BLOCK))!;
   reader.destroy();
   const ofAll = (depth: number) => size.actions - depth;
-  /** Of the address that has so many. */
+  /** Returns the action of the busy address at a depth. */
   const ofBusy = (depth: number) => (size.busy - depth) * Math.max(1, Math.floor(size.actions / size.busy));
   /** The keys that stand at a depth of the long lists. */
   const KEYS: Readonly<Record<string, (depth: number) => number>> = {

@@ -151,7 +151,7 @@ async function worstBlock(): Promise<void> {
   }
 }
 
-/** What an indexer takes that has no block to do. */
+/** Returns the memory of an indexer that has no block to do. */
 async function idleBytes(decoder: DatabaseCoordinates, indexer: DatabaseCoordinates): Promise<number> {
   const store = await openDecoderStore(decoder);
   const service = await startIndexer(decoder, indexer);

@@ -186,7 +186,7 @@ async function cpuPerMessage(): Promise<Figure[]> {
   return [{ what, ...found, unit: 'us', compare: 'times', most: 1.3, aim: 1.1 }];
 }
 
-/** What 200 subscribers that read nothing cost the other 4800, in turns with these alone. */
+/** Measures the cost of 200 subscribers that read nothing for the other 4800, in turns with these alone. */
 async function stalledOnes(): Promise<Figure[]> {
   const good = MANY - STALLED;
   const { ingress, crowd, at } = await openIngress(good);

@@ -24,10 +24,10 @@ import { chooseParts, type DatasetSize, readRows, sizeText } from './support/par
 import { type Read, readFast } from './support/reader.ts';
 
 const RUNS = 3;
-/** Of what takes a few milliseconds, of which a single pause of the machine would be most. */
+/** Runs of work that takes a few milliseconds, of which a single pause of the machine would be most. */
 const SHORT_RUNS = 101;
 const READERS = 32;
-/** Of many readers at once: what a start leaves to be compiled is in the first of them, and a pause of the machine in some. */
+/** Runs of many readers at once: the first one has the compiling after a start, and some have a pause of the machine. */
 const CROWD_RUNS = 9;
 /** After its body has been sent, a build reads checksums for this long at most: they belong to its rows. */
 const CHECKSUMS_MS = 100;

@@ -29,7 +29,7 @@ const timed = async (work: () => unknown): Promise<number> => {
   return performance.now() - began;
 };
 
-/** What 256 hashes a touched key cost: each over the one before it. */
+/** Measures 256 hashes for each touched key, each over the one before it. */
 function reference(): number {
   const node = Buffer.alloc(65, 1);
   const began = performance.now();

@@ -36,7 +36,7 @@ const OWNERS = 5_000;
 const PASSES = 3;
 const ABSOLUTE = { reference: 0, compare: 'above' } as const;
 
-/** What is known of outputs that later blocks spend. */
+/** Known facts of outputs that later blocks spend. */
 interface Place {
   readonly txid: string;
   readonly vout: number;

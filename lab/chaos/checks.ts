@@ -9,7 +9,7 @@ import type { Service } from './service.ts';
 import { EPOCH, type Indexed, isIndexed, type System } from './system.ts';
 
 const SETTLE_DEADLINE_MS = 120_000;
-/** What a process may have more than it began with: pools and caches fill. */
+/** Growth that a process may have: pools and caches fill. */
 const MORE_MEMORY_MB = 200;
 const MORE_FILES = 60;
 const MORE_THREADS = 8;
@@ -23,7 +23,7 @@ interface Footprint {
   readonly files: number;
 }
 
-/** What each service takes now. */
+/** Returns the present footprint of each service. */
 export function measure({ services }: System): ReadonlyMap<Service, Footprint> {
   return new Map(services.flatMap((service) => (service.pid === null ? [] : [[service, footprint(service.pid)]])));
 }

@@ -19,13 +19,13 @@ const DEATH_DEADLINE_MS = 60_000;
 const CROWD = 500;
 /** A guardian waits longer and longer for a service that ends again and again; after so long it begins anew. */
 const STEADY_MS = 65_000;
-/** What MariaDB is given to be well again. */
+/** Time for MariaDB to be well again. */
 const MARIADB_REST_MS = 15_000;
 
 /** A client has tried all its sources by then. */
 const FOLLOWED_AFTER_MS = 3_000;
 
-/** What runs in a thread to end it, or its process. */
+/** Scripts that run in a thread to end it, or its process. */
 const SCRIPTS: Readonly<Partial<Record<FaultKind, string>>> = {
   hang: 'for (;;);',
   heapArray: 'const kept = []; for (;;) kept.push({ at: kept.length, text: String(Math.random()) });',
@@ -50,7 +50,7 @@ const clockScript = (aheadMs: number) => `
 /** Does to the system what a schedule says. */
 export class Faults {
   readonly #system: System;
-  /** How long MariaDB stands still when it does. */
+  /** Time for which MariaDB stands still. */
   readonly #standstillMs: number;
   readonly #deaths = new Map<Service, number[]>();
   /** When the process of a service was killed last. */
@@ -248,7 +248,7 @@ export class Faults {
     await connection.end();
   }
 
-  /** Of a client that only hears this source, or follows it, as it does when it reaches no other. */
+  /** Makes a source hostile to a client that only listens to it, or follows it, as it does when it reaches no other. */
   async #turnHostile(random: Random): Promise<void> {
     const { source, others } = random.pick(this.#system.hostile as [System['hostile'][0]]);
     const [vice, ms, isFollowed] = [random.pick(VICES), random.between(1_000, 6_000), random.pick([true, false])];
@@ -278,7 +278,7 @@ export class Faults {
   }
 }
 
-/** Which process and which thread of it there are now. */
+/** Returns the present process and threads of a service. */
 async function lives(service: Service): Promise<string> {
   const { pid } = service;
   const seen = (await service.get('/debug/actors')) as readonly { generation: number }[] | null;

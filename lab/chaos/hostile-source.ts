@@ -7,12 +7,12 @@ import { gzipSync } from 'node:zlib';
 import WebSocket, { WebSocketServer } from 'ws';
 import { atEnd } from '../../test/support/cleanup.ts';
 
-/** How a source may break the contract; none: it is a way to a server, and nothing else. */
+/** Ways in which a source breaks the contract; without one it only leads to a server. */
 export const VICES = ['oversized', 'endless', 'lying', 'stuttering'] as const;
 type Vice = (typeof VICES)[number];
 
 const MEBIBYTE = 2 ** 20;
-/** What a parser makes twenty times as much of. */
+/** Bytes of which a parser makes twenty times as much. */
 const EMPTY_ROWS = Buffer.alloc(40 * MEBIBYTE, '{},');
 const HUGE_MESSAGE = Buffer.alloc(120 * MEBIBYTE, '[],');
 const STUTTER_MS = 200;
@@ -126,7 +126,7 @@ export class HostileSource {
   }
 }
 
-/** What a source sends in place of a message. */
+/** Sends something else in place of a source's message. */
 function speakWith(vice: Vice, client: WebSocket, message: Record<string, unknown>, data: Buffer): void {
   const { data: _, ...head } = message;
   const open = Buffer.from(`${JSON.stringify(head).slice(0, -1)},"data":{"blocks":[`);

@@ -12,16 +12,16 @@ const LAG = 3;
 
 export interface Recovery {
   readonly ms: number;
-  /** Who was not well in time. */
+  /** Services that were not well in time. */
   readonly late: readonly Service[];
 }
 
-/** What a service was when it was looked at; told when it changes. */
+/** Called with a service's state when it changes. */
 type Tell = (line: string) => void;
 
 const LINES = 40;
 
-/** What a service wrote last, without what its callers asked. */
+/** Returns the last lines of a service, without its callers' requests. */
 function lastLines(service: Service): string {
   const lines = service.log().trimEnd().split('\n');
   return lines

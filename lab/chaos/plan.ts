@@ -35,7 +35,7 @@ const WEIGHTS = {
 export type FaultKind = keyof typeof WEIGHTS;
 export const FAULT_KINDS = Object.keys(WEIGHTS) as FaultKind[];
 
-/** What befalls the indexer alone. */
+/** Faults of the indexer alone. */
 export const INDEXER_FAULTS: readonly FaultKind[] = ['killIndexer', 'killIndexerService', 'stallIndexer', 'lockLedger'];
 
 /** One fault of a schedule. */
@@ -48,7 +48,7 @@ export interface Planned {
   readonly random: Random;
 }
 
-/** What the source does: mostly a block, at times a burst or a reorg. */
+/** Act of a source: mostly a block, at times a burst or a reorg. */
 type Writing =
   | { readonly kind: 'blocks'; readonly count: number }
   | { readonly kind: 'reorg'; readonly depth: number; readonly count: number };
@@ -62,7 +62,7 @@ export function* planFaults(seed: string, kinds: readonly FaultKind[]): Generato
   }
 }
 
-/** What one source writes, without an end. */
+/** Returns the acts of one source, without an end. */
 export function* planWriting(seed: string, source: string): Generator<Writing & { readonly pauseMs: number }> {
   for (let number = 1; ; number += 1) {
     const random = createRandom(`chaos ${seed} ${source} ${number}`);

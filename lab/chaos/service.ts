@@ -26,7 +26,7 @@ export class Service {
   readonly #key: string;
   #guardian: ChildProcess | null = null;
   #ending = false;
-  /** What is done before the next start. */
+  /** Work to do before the next start. */
   #meanwhile: (() => Promise<void>) | null = null;
   #life: Promise<void> = Promise.resolve();
   /** Promises that were broken, in sentences. */

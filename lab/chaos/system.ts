@@ -30,7 +30,7 @@ export const EPOCH = 100;
 const FIRST = { seed: 'chaos', blocks: 40, rows: 4_000 };
 const START_DEADLINE_MS = 60_000;
 
-/** Of one database, the fields that count here. */
+/** Fields of one database's status that count here. */
 interface Status {
   readonly block_height?: number | null;
   readonly phase?: string;

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { faultsOf, OWN_FRAMES, readFacts } from '../../test/support/shape.ts';
 
-/** What clients in use read of frames: of all, and of the data of each type. */
+/** Fields that existing clients read of frames: of all, and of the data of each type. */
 const { every: EVERY, frames } = readFacts<{
   readonly every: string;
   readonly frames: Readonly<Record<string, string>>;
 }>('websocket');
 const FRAMES: typeof frames = { ...frames, ...OWN_FRAMES };
-/** How long a connection is kept before the client cuts it and comes again. */
+/** Time for which a connection is kept before the client cuts it and comes again. */
 const CUT_MS = 7_000;
 
 interface Frame {
@@ -17,7 +17,7 @@ interface Frame {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What a client met. */
+/** Results of a client. */
 export interface Followed {
   readonly frames: number;
   readonly cuts: number;
@@ -27,7 +27,10 @@ export interface Followed {
   readonly faults: readonly string[];
 }
 
-/** What a client follows: each channel about something. @param since the newest action that it knows; null: it has just begun */
+/**
+ * Returns a client's subscriptions: each channel about something. @param since the newest action that it knows; null: it has just
+ * begun
+ */
 const subscriptions = (since: number | null): object[] => [
   {
     channels: ['blocks', 'actions', 'mempool', 'network', 'attestation'],

@@ -35,7 +35,7 @@ await runProgram(async () => {
   const explored = await createExplored();
   const explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000000', LOG_LEVEL: 'error' });
   let reorgs = 0;
-  /** Of the walks before the first reorg. */
+  /** Duration of the slowest walk before the first reorg. */
   let slowestMs = 0;
   const newest = explored.blocks.slice(-CHURN_BLOCKS);
   const churn = async () => {
@@ -53,7 +53,7 @@ await runProgram(async () => {
   );
   const isOld = (row: Readonly<Record<string, unknown>>) =>
     Number(row['block_index'] ?? 0) <= height && Number(row['action_index'] ?? 0) <= Number(last?.['action']);
-  /** What later blocks leave as it is. */
+  /** Returns the part of a row that later blocks leave as it is. */
   const keyOf = (path: string, row: Readonly<Record<string, unknown>>) =>
     JSON.stringify(
       path.includes('height=') ? row : [row['block_hash'], row['action_index'], row['tick'], row['address']]

@@ -1,6 +1,6 @@
 import { LISTS } from '../../src/explorer/lists/lists.ts';
 
-/** What is asked of each kind of subject. */
+/** Questions about each kind of subject. */
 const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   address: ['A', 'B', 'C'],
   ticker: ['TOKA', 'TOKB'],

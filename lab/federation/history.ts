@@ -11,7 +11,7 @@ interface Write {
   place: number;
 }
 
-/** What callers of honest hubs have seen, and whether one order of all writes explains it. */
+/** Observations by callers of honest hubs, and a check whether one order of all writes explains them. */
 export class History {
   readonly #writes = new Map<string, Write>();
   /** By place of the log, the tables after it. */

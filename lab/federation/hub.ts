@@ -20,7 +20,7 @@ import type { Keys } from './keys.ts';
 import type { SeededRandom } from './random.ts';
 import { Violation } from './violation.ts';
 
-/** What hubs send one another. */
+/** Messages between hubs. */
 export type Sent =
   | { readonly kind: 'signed'; readonly signed: Signed<Message> }
   | { readonly kind: 'operation'; readonly operation: Operation }
@@ -87,7 +87,7 @@ export class Hub {
   /** Clock of the machine, against that of the world. */
   skewMs = 0;
   #state: ConsensusState | null = null;
-  /** Of the process: what an earlier one had under way is lost. */
+  /** Number of the process: work of an earlier one is lost. */
   #life = 0;
   #numbers = 0;
 

@@ -4,7 +4,7 @@ import { MOST_SKEW_MS } from '../../src/hub/federation/consensus/rules.ts';
 import { Hub, type Sent, type World } from './hub.ts';
 import { Keys } from './keys.ts';
 
-/** What a lying hub does otherwise than the core. */
+/** Behaviours of a lying hub. */
 export const BEHAVIOURS = [
   'equivocates',
   'withholds votes',

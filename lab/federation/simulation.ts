@@ -11,7 +11,7 @@ import { Violation } from './violation.ts';
 interface SimulationOptions {
   readonly seed: number;
   readonly hubs: number;
-  /** Of one hub; absent: all are honest. */
+  /** Behaviour of one hub; absent: all are honest. */
   readonly behaviour?: Behaviour;
   /** Events of the disturbed part. */
   readonly steps: number;
@@ -23,7 +23,7 @@ interface SimulationOptions {
   readonly watch?: (before: ConsensusState, after: ConsensusState, rules: Rules) => void;
 }
 
-/** What a run has shown. */
+/** Results of a run. */
 interface SimulationResult {
   readonly steps: number;
   readonly batches: number;
@@ -33,7 +33,7 @@ interface SimulationResult {
   readonly highestView: number;
   /** Answered writes and reads whose order was checked. */
   readonly checked: number;
-  /** What the lying hub did otherwise than an honest one. */
+  /** Number of times that the lying hub differed from an honest one. */
   readonly lies: number;
   /** Databases that were replaced by the state of another hub. */
   readonly replaced: number;

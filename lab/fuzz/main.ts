@@ -38,7 +38,7 @@ const { seconds, firstSeed, chosen } = readArguments(
 const HANG_MS = 120_000;
 const MAX_GROWN_BYTES = 1_024 * 2 ** 20;
 
-/** What the thread that parses tells the one that watches it. */
+/** Notice from the thread that parses to the one that watches it. */
 type Notice = { readonly begun: string; readonly again: string } | { readonly failed: true };
 
 const again = ({ name }: Target, seed: number) => `npm run fuzz -- --seconds 0 --seed ${seed} --target ${name}`;

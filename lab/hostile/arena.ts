@@ -88,7 +88,7 @@ export class Arena {
     return first.action_index;
   }
 
-  /** What an address holds of a token, a decimal. */
+  /** Returns an address's balance of a token, a decimal. */
   async balance(address: string, tick: string): Promise<string> {
     type Row = { readonly tick: string; readonly amount: string };
     const rows = (await this.#ask<{ readonly data: readonly Row[] }>(`balances/${address}`))?.data ?? [];

@@ -10,7 +10,7 @@ import type { DbType } from '../../src/wire/data/database.ts';
 
 const PREFIX = 'fresh_';
 const DEADLINE_MS = 120_000;
-/** What the services lived through, and what a sync server adds. */
+/** Tables of the services' own life, and those that a sync server adds. */
 const OF_THEIR_LIFE: ReadonlySet<string> = new Set([
   'events',
   'mempool',

@@ -43,7 +43,7 @@ interface Asked {
   readonly payments: readonly number[];
 }
 
-/** Whom fees of the protocol, and payments beside an action, are paid to: nobody has their keys. */
+/** Addresses of the protocol's fees, and of payments beside an action: nobody has their keys. */
 const [FEE_ADDRESS, PAYEE] = [7, 9].map((byte) =>
   addressOf(payTo({ kind: 'witnessKeyHash', bytes: Buffer.alloc(20, byte) }), LOOP_NETWORK.addresses)
 ) as [string, string];
@@ -182,7 +182,7 @@ class Loop {
   }
 }
 
-/** Of any length that the encoding can carry, some with raw data. */
+/** Returns an action of any length that the encoding can carry, some with raw data. */
 function actionOf(number: number, encoding: Encoding): { readonly data: string; readonly rawData: string | undefined } {
   const most = encoding === 'OP_RETURN' ? 40 : 20 + ((number * 397) % 2_000);
   const data = `BROADCAST|0|${number} ${'päivää '.repeat(300)}`.slice(0, 12 + (most >> 1)).trimEnd();

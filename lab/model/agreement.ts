@@ -190,7 +190,7 @@ function* commits(state: State, model: Model, hub: HubState, put: Put): Generato
   }
 }
 
-/** What a hub says that it has committed, of each place in the highest view, as far as there is no gap. */
+/** Returns a hub's statement of its commits, of each place in the highest view, as far as there is no gap. */
 function wishFor(hub: HubState, view: number, model: Model): Partial<HubState> {
   const said: string[] = [];
   for (let place = 1; place <= model.places; place++) {
@@ -219,7 +219,7 @@ function* beginnings(state: State, model: Model, index: number, hub: HubState, p
   for (const carried of found) yield put({ isIn: true, carried: JSON.parse(carried) as string[] });
 }
 
-/** What the liar can prove: nothing, or any chain of prepared batches. */
+/** Returns the claims that the liar can prove: none, or any chain of prepared batches. */
 function liesOf(state: State, model: Model, view: number): string[][] {
   let chains: string[][] = [[]];
   const all: string[][] = [[]];

@@ -32,15 +32,15 @@ export const GAS_RULES: Rules = {
   }
 };
 
-/** Where a branch begins. */
+/** Beginning of a branch. */
 interface BranchPoint {
-  /** Of its first block. */
+  /** Height of its first block. */
   readonly height: number;
   readonly recent: readonly RecentAction[];
 }
 
 const SEASON_BLOCKS = 120;
-/** Of a season; by then the last stakes of the season before count, so that they can end. */
+/** Block of a season by which the last stakes of the season before count, so that they can end. */
 const CLOSING_BLOCK = 6;
 const BLOCK_SECONDS = 600;
 const FIRST_TIME = 1_700_000_000;
@@ -81,7 +81,7 @@ export class ChainMaker {
     return [...this.#prices(scene), ...this.#texts(scene)];
   }
 
-  /** What the coin and the gas token cost, now and then; some rounds are told late. */
+  /** Returns prices of the coin and the gas token, now and then; some rounds come late. */
   #prices({ season, height, time }: Scene): readonly (readonly [source: string, text: string])[] {
     if (this.#random.below(3) > 0) return [];
     const pairs: (readonly [pair: string, price: string])[] = [
@@ -120,7 +120,7 @@ export class ChainMaker {
   }
 }
 
-/** What the actions of a season begin with. */
+/** Returns the actions with which a season begins. */
 function opening(season: number): (readonly [source: string, text: string])[] {
   const [a, b, , , e] = addressesOf(season);
   const gas = [

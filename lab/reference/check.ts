@@ -9,7 +9,7 @@ import { ReferenceRun } from './run.ts';
 
 interface CheckOptions {
   readonly seed: number;
-  /** Of the final chain. */
+  /** Blocks of the final chain. */
   readonly blocks: number;
   /** Branches that are indexed and taken back. */
   readonly forks: number;
@@ -24,7 +24,7 @@ interface CheckResult {
   readonly lostBlocks: number;
   /** Rows compared, of all tables. */
   readonly rows: number;
-  /** How often each status was written, by table and text. */
+  /** Number of times that each status was written, by table and text. */
   readonly statuses: ReadonlyMap<string, number>;
 }
 

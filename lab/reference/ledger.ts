@@ -36,9 +36,9 @@ interface ReferenceRules {
   /** The address of the role REWARD. */
   readonly rewardPool: string | undefined;
   readonly fees: {
-    /** By what costs it. */
+    /** Gas by the thing that costs it. */
     readonly gas: Readonly<Record<string, number>>;
-    /** Of one gas, in the gas token. */
+    /** Price of one gas, in the gas token. */
     readonly price: string;
     /** The addresses of the roles FEE_DESTINATION and DONATE1. */
     readonly destination: string | undefined;
@@ -46,7 +46,7 @@ interface ReferenceRules {
   };
 }
 
-/** What an action has paid for gas. */
+/** Payment of an action for gas. */
 interface Fee {
   gas: number;
   amount: bigint;
@@ -121,7 +121,7 @@ interface Dispenser {
   give: Side;
   getToken: Token | null;
   getAmount: bigint;
-  /** What a fill costs in a currency. */
+  /** Price of a fill in a currency. */
   fiat: { code: string; amount: bigint } | null;
   getAddress: string;
   left: bigint;
@@ -166,7 +166,7 @@ interface Poll {
   deposit: bigint;
   isOpen: boolean;
   ballots: Map<string, { option: number; share: number }[]>;
-  /** Of the newest ballot. */
+  /** Block of the newest ballot. */
   block: number;
 }
 interface Row {
@@ -186,7 +186,7 @@ interface Doing {
   /** The commands of its BATCH. */
   siblings?: readonly string[];
   fee?: Fee;
-  /** What follows directly. */
+  /** Work that follows directly. */
   next: (() => void)[];
 }
 type Movement = 'debits' | 'credits' | 'escrows';
@@ -450,7 +450,7 @@ export class ReferenceLedger {
   readonly #owed: Owed[] = [];
   readonly #stakes: Stake[] = [];
   readonly #delegations: Omit<Stake, 'amount'>[] = [];
-  /** From which block on a stake's own key signs no more. */
+  /** Block from which on a stake's own key signs no more. */
   readonly #revoked = new Map<string, number>();
   readonly #barred = new Set<string>();
   /** The least holding that opens a file of a token. */
@@ -460,15 +460,15 @@ export class ReferenceLedger {
   /** Valid rounds, the one with the highest number first. */
   readonly #prices: { round: number; timestamp: number; prices: Map<string, string> }[] = [];
   readonly #polls: Poll[] = [];
-  /** Who votes for a holder, by token. */
+  /** Proxies of holders in votes, by token. */
   readonly #proxies = new Map<Token, Map<string, string>>();
-  /** What was earned and not claimed. */
+  /** Earnings that were not claimed. */
   readonly #unclaimed = new Map<string, bigint>();
   readonly #spent = new Map<string, bigint>();
   readonly #times: number[] = [];
   #lastAction = 0;
   #lastTransaction = 0;
-  /** How many addresses earlier blocks met. */
+  /** Number of addresses that earlier blocks met. */
   #knownAddresses = 0;
   #previous: ReferenceOutput | null = null;
   // Of the block in work.
@@ -521,7 +521,7 @@ export class ReferenceLedger {
     return this.#previous;
   }
 
-  /** What an address holds. */
+  /** Returns an address's holding. */
   held(tick: string, address: string): bigint {
     return this.#balance(this.#token(tick), address);
   }
@@ -1242,7 +1242,7 @@ export class ReferenceLedger {
       if (['AIRDROP', 'DIVIDEND'].includes(name)) return 25;
       return name === 'EXECUTE' || (name === 'DEPLOY' && format !== 4) ? 30 : 1;
     };
-    /** What a command costs at least; 0 for what depends on the ledger. */
+    /** Returns the least gas of a command; 0 if it depends on the ledger. */
     const leastGas = (command: string): number => {
       const { name, fields } = parse(command);
       const { gas } = this.#rules.fees;
@@ -2125,7 +2125,10 @@ export class ReferenceLedger {
     this.#note(doing.index, 'dispenser_statuses', status);
   }
 
-  /** How many fills a payment pays for, and what some of them cost; null where the coin has no price in the currency. */
+  /**
+   * Returns the number of fills that a payment buys, and the cost of some of them; null where the coin has no price in the
+   * currency.
+   */
   #bought(one: Dispenser, paid: bigint): { fills: bigint; cost: (fills: bigint) => bigint } | null {
     const { fiat, getAmount } = one;
     if (fiat === null) return { fills: paid / getAmount, cost: (fills) => fills * getAmount };
@@ -2257,7 +2260,7 @@ export class ReferenceLedger {
     return this.#stakedBy(source) > 0n;
   }
 
-  /** Who stands behind a key in a block, and with how much; null where nobody does. */
+  /** Returns the staker behind a key in a block, with the weight; null where there is none. */
   #behind(key: string, height: number): { key: string; source: string; weight: bigint } | null {
     if (this.#barred.has(key)) return null;
     const delegation = this.#delegations.find((one) => one.key === key && this.#counts(one, height));

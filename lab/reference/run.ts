@@ -12,9 +12,9 @@ const RECENT_ACTIONS = 150;
 export class ReferenceRun {
   readonly chain: ChainBlock[] = [];
   readonly hashes: BlockHashes[] = [];
-  /** How often each status was written, by table and text. */
+  /** Number of times that each status was written, by table and text. */
   readonly statuses = new Map<string, number>();
-  /** How many fees were paid in the chain's coin. */
+  /** Number of fees that were paid in the chain's coin. */
   feesInCoins = 0;
   readonly #maker: ChainMaker;
   readonly #memory: MemoryLedger;

@@ -4,7 +4,7 @@ import { createPublicKey, verify } from 'node:crypto';
  * What validators sign, as docs/actions.md tells it. It shares no code with the indexer.
  */
 
-/** How an Ed25519 key begins in DER. */
+/** Beginning of an Ed25519 key in DER. */
 const KEY_HEAD = Buffer.from('302a300506032b6570032100', 'hex');
 
 /** Whether a key, 64 hex digits, signed a message. */

@@ -8,7 +8,7 @@ export interface RecentAction {
   readonly source: string;
 }
 
-/** What a text may name. Each season has addresses, tokens and keys of its own, so that no chain runs dry. */
+/** Names that a text may use. Each season has addresses, tokens and keys of its own, so that no chain runs dry. */
 export interface Scene {
   readonly random: Random;
   readonly season: number;

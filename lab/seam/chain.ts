@@ -17,7 +17,7 @@ import type { Random } from '../reference/random.ts';
 export const NETWORK = chainNetwork('litecoin', 'regtest');
 export const MAGIC = 'SEAM';
 
-/** Who may own coins. */
+/** Owner of coins. */
 export interface Party {
   readonly script: Buffer;
   /** As decoders write it; undefined: no address stands for the script. */
@@ -71,7 +71,7 @@ const REWARD = 10_000n;
 const PAYOUT_FLAG = 8;
 const OP_8 = Buffer.from('5820'.padEnd(68, '0'), 'hex');
 
-/** What the branches of a chain have in common. */
+/** Parts that the branches of a chain share. */
 interface Shared {
   readonly transactions: Map<string, Buffer>;
   /** Rewards so far: no two are one transaction. */
@@ -82,7 +82,7 @@ interface Shared {
 export class RawChainMaker {
   readonly blocks: ChainBlockBytes[];
   readonly #random: Random;
-  /** Of all branches. */
+  /** Transactions of all branches. */
   readonly #transactions: Map<string, Buffer>;
   readonly #rewards: { count: number };
 

@@ -28,7 +28,7 @@ import { PRICES, SeamTexts } from './texts.ts';
 
 const PROFILE = { ...DEFAULT_PROFILE, activations: { ...DEFAULT_PROFILE.activations, FIAT_DISPENSERS: 0 } };
 const LEDGER_RULES = rulesOf(PROFILE, NETWORK, 'SEAM');
-/** What the coin costs in all blocks, so that cents are what is paid. */
+/** Price of the coin in all blocks, so that payments are cents. */
 const PRICED: SettledPrices = {
   at: null,
   rounds: [{ round: 1, timestamp: 4_000_000_000, pairs: [{ pair: 'LTC/USD', price: '1000' }] }]
@@ -40,7 +40,7 @@ const START = 1_750_000_000;
 const HOUR_S = 3_600;
 const AMOUNTS = [...PRICES.map(toBaseUnits), 999n, 2_000n, 50_000n];
 
-/** What a run came to. */
+/** Figures of a run. */
 interface SeamFigures {
   readonly actions: number;
   readonly dispenses: number;

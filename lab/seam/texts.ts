@@ -3,7 +3,7 @@ import type { Random } from '../reference/random.ts';
 import { OWNERS } from './chain.ts';
 
 const COIN = 'LTC';
-/** What one fill costs. */
+/** Prices of one fill. */
 export const PRICES = ['0.00001', '0.00002', '0.0000700'];
 const HOUR_S = 3_600;
 

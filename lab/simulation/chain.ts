@@ -83,7 +83,7 @@ export function extend(parent: Block | null, random: Random, kind: Kind, like?: 
   return { height, parent, kind, time, hashes, transfers, amended, addresses, addressCount, tokens };
 }
 
-/** What a source may say that lies about rows under an honest block's hashes: those of any table, which no hash covers. */
+/** Returns a block with false rows of any table under its honest hashes, which cover no rows. */
 export function falsify(block: Block, random: Random): Block {
   const { time, transfers, addresses } = block;
   const other = { ...block, kind: 'false' } as const;

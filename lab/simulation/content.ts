@@ -18,7 +18,7 @@ const TEXTS: Readonly<Record<string, string>> = {
 /** The ids of rows that nothing else names: a replica's are its source's. */
 const IDS = { 'transfers by id': "id || ' ' || block_index" };
 
-/** What is committed; there must be no transaction under way. @param withIds the database is a replica */
+/** Reads the committed content; there must be no transaction under way. @param withIds the database is a replica */
 export function readContent(server: MemoryServer, withIds = false): Content {
   const read = (table: string, text: string) =>
     server.read<{ text: string }>(`SELECT ${text} AS text FROM ${table}`).map((row) => row.text);
@@ -27,7 +27,9 @@ export function readContent(server: MemoryServer, withIds = false): Content {
   return Object.fromEntries(withIds ? [...texts, ...ids] : texts);
 }
 
-/** What a database holds at a block: its transparency log is its blocks, and each full epoch has the root of its leaves. */
+/**
+ * Returns the content of a database at a block: its transparency log is its blocks, and each full epoch has the root of its leaves.
+ */
 export function contentOf(tip: Block, epochSize: number): Content {
   const blocks = above(tip, 0);
   const transfers = blocks.flatMap((block) => transfersOf(tip, block));
@@ -44,7 +46,7 @@ export function contentOf(tip: Block, epochSize: number): Content {
   };
 }
 
-/** What the transparency log says of a block. */
+/** Returns the transparency log's line of a block. */
 export const logText = ({ height, time, hashes }: Block): string => `${height} ${time} ${nameOf(hashes)}`;
 
 /** The rows that only one of two has, each with its table, of the tables that the first has. */
@@ -58,7 +60,7 @@ export function differences(here: Content, there: Content): string[] {
   });
 }
 
-/** Of equal rows each counts. */
+/** Returns the surplus rows; each of several equal rows counts. */
 function surplus(some: readonly string[], others: readonly string[]): string[] {
   const counts = new Map<string, number>();
   for (const text of others) counts.set(text, (counts.get(text) ?? 0) + 1);

@@ -4,11 +4,11 @@ import type { TableClass } from '../../src/wire/data/schema.ts';
 import { above, type Block, blockRow, transfersOf } from './chain.ts';
 import { position as positionOf, word } from './database/checksums.ts';
 
-/** How a source lies of one table: its sums are not those of its rows, or differ each time, or its rows are other ones. */
+/** A source's lie about one table: its sums are not those of its rows, or differ each time, or its rows are other ones. */
 export interface DigestLie {
   readonly table: string;
   readonly kind: 'sum' | 'mood' | 'row';
-  /** What is added to a sum. */
+  /** Returns a number that is added to a sum. */
   readonly noise: () => number;
 }
 
@@ -19,7 +19,7 @@ interface ComparedTable {
   readonly columns: readonly string[];
   /** The column whose values are the source's own; null: there is none. */
   readonly surrogate: string | null;
-  /** What tells where a row is that no block has. */
+  /** Columns that give the position of a row without a block. */
   readonly identity: readonly string[];
   /** A value that a lie may have another of. */
   readonly figure: string;
@@ -85,7 +85,7 @@ const COMPARED: readonly ComparedTable[] = [
 /** The names of the tables that digests tell of. */
 export const COMPARED_TABLES: readonly string[] = COMPARED.map(({ name }) => name);
 
-/** What a source at a tip answers. @returns null where it has no such table */
+/** Returns a source's answer at a tip. @returns null where it has no such table */
 export function answerDigest(tip: Block, query: DigestQuery, key: string, lie: DigestLie | null): object | null {
   if (query.table === null) {
     const tables = COMPARED.map((table) => {
@@ -112,7 +112,7 @@ function withoutIds(table: ComparedTable): ComparedTable {
   return { ...table, columns, identity: table.identity.includes(table.surrogate ?? '') ? columns : table.identity };
 }
 
-/** Of a log there is nothing ahead of the tip. */
+/** Returns the whole range of a table; a log has nothing ahead of the tip. */
 const whole = ({ name, class: kind }: ComparedTable, { height }: Block): Range =>
   kind === 'scoped'
     ? { from: -1, to: name === 'sync_meta' ? height : height + 1, block: null }

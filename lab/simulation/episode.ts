@@ -1,11 +1,11 @@
-/** What one episode was. */
+/** Report of one episode. */
 export interface EpisodeReport {
   readonly seed: string;
   readonly steps: number;
   readonly simulatedMs: number;
   readonly trace: string;
   readonly faults: Readonly<Record<string, number>>;
-  /** What was looked at. */
+  /** Figures of the observations. */
   readonly figures: Readonly<Record<string, number>>;
   readonly violation: string | null;
 }

@@ -23,7 +23,7 @@ function replaces({ ranges = {}, group }: BlockMessage, table: string, row: Wire
   );
 }
 
-/** What one message says beside what was held. @see src/wire/messages.ts */
+/** Applies one message to the rows that were held. @see src/wire/messages.ts */
 export function applied(held: Held, message: BlockMessage): Held {
   const { block_index, data, updated_rows = {}, deleted_rows = {}, ranges = {} } = message;
   const next = Object.fromEntries(
@@ -54,7 +54,7 @@ export function applied(held: Held, message: BlockMessage): Held {
   return { ...next, transfers } as unknown as Held;
 }
 
-/** What a snapshot at a block holds. */
+/** Returns the rows of a snapshot at a block. */
 export function heldAt(tip: Block): Held {
   const [addresses, blocks, log, transfers] = [new Map(), new Map(), new Map(), new Map<number, readonly WireRow[]>()];
   for (let block: Block | null = tip; block !== null; block = block.parent) {

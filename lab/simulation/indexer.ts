@@ -20,12 +20,12 @@ interface Part {
   readonly isWhole: boolean;
 }
 
-/** Who writes a source's database: blocks come and are undone, each at once or in two transactions. */
+/** Writer of a source's database: blocks come and are undone, each at once or in two transactions. */
 export class Indexer {
   readonly #server: MemoryServer;
   readonly #scheduler: Scheduler;
   readonly #isCalm: () => boolean;
-  /** What the database holds. */
+  /** Newest block in the database. */
   tip: Block;
   #target: Block;
   #isBusy = false;

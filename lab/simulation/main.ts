@@ -25,7 +25,7 @@ const options = readArguments(
   })
 );
 const EPISODE_STEPS = 2_000;
-/** Of so many episodes one is a source's, the others a replica's. */
+/** Episodes for each one of a source; the others are of a replica. */
 const SOURCE_EVERY = 3;
 
 installDoubles();

@@ -195,7 +195,7 @@ export class ReplicaEpisode implements Episode {
     );
   }
 
-  /** What an operator does in peace: clears halts whose reason is a known one, and starts again what has failed. */
+  /** Acts as an operator in peace: clears halts whose reason is a known one, and starts again what has failed. */
   #tend(): void {
     const { server, supervisor } = this.#world;
     const [halt] = server.isInTransaction ? [] : server.read<{ reason: string }>('SELECT reason FROM sync_halt');

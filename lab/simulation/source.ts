@@ -8,7 +8,7 @@ import type { Peer, Reply, ServerSocket } from './host/network.ts';
 import type { Scheduler } from './host/scheduler.ts';
 import { ID } from './world.ts';
 
-/** Of the one schema that all sources have. */
+/** Fingerprint of the one schema that all sources have. */
 const FINGERPRINT = 'f'.repeat(64);
 const STATUS_MS = 60_000;
 
@@ -21,12 +21,12 @@ export interface Listener {
   deceived(): void;
 }
 
-/** How often a reorg is over before the source looks: then it sees that of it which hashes tell. */
+/** Probability that a reorg is over before the source looks: then it sees the part that hashes show. */
 const LATE = 0.5;
-/** How often it is asked for digests while a table is not what was broadcast of it, or a server that is a block behind answers. */
+/** Probability that it is asked for digests while a table is not as broadcast, or a server that is a block behind answers. */
 const RESTLESS = { unsettled: 0.05, behind: 0.1 };
 
-/** How often it does not know what a client has missed. */
+/** Probability that it does not know what a client has missed. */
 const UNKNOWN = 0.3;
 
 const json = (status: number, value: unknown, arrived?: () => void): Reply => ({
@@ -41,7 +41,7 @@ export class SimulatedSource implements Peer {
   readonly url: string;
   isUp = true;
   tip: Block;
-  /** What it says on some requests, while its stream says another thing; null: it says the same everywhere. */
+  /** Tip of its answers to some requests, while its stream has another; null: the same everywhere. */
   otherTip: Block | null = null;
   /** Messages of its stream are left out or come twice, or none comes at all. */
   stutters: 'no' | 'some' | 'all' = 'no';
@@ -277,7 +277,7 @@ const ofBlocks = (blocks: readonly Block[], rows: readonly WireRow[]) => ({
   rows
 });
 
-/** What the last block of a group tells of tokens and of older blocks. */
+/** Returns the changes of tokens and of older blocks that the last block of a group reports. */
 function changesBetween(bases: readonly Block[], tip: Block) {
   const { tokens } = tip;
   const isElsewhere = (row: WireRow) =>

@@ -8,7 +8,7 @@ interface SourcesOptions {
   readonly offersDigests: boolean;
   /** Sources are compared with each other: then one of them may lie of blocks. */
   readonly verifies: boolean;
-  /** Between two blocks, on an average. */
+  /** Mean time between two blocks. */
   readonly blockMs: number;
   /** Sees each block before anyone is told of it. */
   readonly learn: (block: Block) => void;
@@ -20,7 +20,7 @@ export class Sources {
   readonly #world: World;
   readonly #options: SourcesOptions;
   readonly #all: SimulatedSource[];
-  /** Of the honest chain. */
+  /** Tip of the honest chain. */
   tip: Block;
 
   /** They begin with some blocks. */
@@ -81,7 +81,7 @@ export class Sources {
     if (source.otherTip) source.otherTip = this.tip;
   }
 
-  /** What may happen to one of them. */
+  /** Faults that may happen to one of them. */
   get plagues(): Plague[] {
     const { scheduler, network } = this.#world;
     const source = scheduler.random.pick(this.#all as [SimulatedSource, ...SimulatedSource[]]);
@@ -136,7 +136,7 @@ export class Sources {
     });
   }
 
-  /** Where sources are compared at most one of three lies, or one of two; alone, a source is believed. */
+  /** Whether one lies: where sources are compared at most one of three lies, or one of two; a single source is believed. */
   get #hasLiar(): boolean {
     return this.#all.some(({ tip, digestLie }) => tip.kind === 'lie' || tip.kind === 'false' || digestLie !== null);
   }
@@ -167,7 +167,7 @@ export class Sources {
     scheduler.after(scheduler.delay(5_000, 300_000), () => this.#repent(source));
   }
 
-  /** Where sources are not compared, who is followed is believed, or found to contradict itself. */
+  /** Makes a source lie in digests: where sources are not compared, the followed one is believed, or found to contradict itself. */
   #lieInDigests(source: SimulatedSource): void {
     if (this.#options.verifies && this.#hasLiar) return;
     const { scheduler } = this.#world;

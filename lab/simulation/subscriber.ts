@@ -42,7 +42,7 @@ interface State {
   /** The one of its name whose rows are held. */
   readonly block: Block;
   readonly held: Held;
-  /** What led to it from the state before; empty after a snapshot. */
+  /** Messages that led to it from the state before; empty after a snapshot. */
   readonly messages: readonly BlockMessage[];
 }
 
@@ -77,7 +77,7 @@ export class GoodSubscriber {
     return this.#tip;
   }
 
-  /** What it holds is not what its source knows of: it takes a snapshot. */
+  /** Drops its state, which its source does not know: it takes a snapshot. */
   forget(): void {
     this.#states = [];
   }
@@ -92,7 +92,7 @@ export class GoodSubscriber {
     });
   }
 
-  /** Where that may be another block than its own, it takes a snapshot, which may be of a later one. */
+  /** Begins with a status; if that may be another block than its own, it takes a snapshot, which may be of a later one. */
   #begin(status: StatusMessage): void {
     if (status.type !== 'status') throw new Violation(`the first message of a connection is a ${status.type}`);
     this.#group = [];
@@ -164,8 +164,8 @@ export class GoodSubscriber {
   }
 
   /**
-   * What the orphaned groups brought is undone. Of one that is left in its middle, the blocks that stand come again; one that was
-   * there before leaves a snapshot to be taken.
+   * Undoes the orphaned groups. Of one that is left in its middle, the blocks that stand come again; one that was there before
+   * leaves a snapshot to be taken.
    */
   #leave(first: number): void {
     const tip = this.#tip;

@@ -1,2 +1,2 @@
-/** What must never happen has happened. */
+/** Something happened that must never happen. */
 export class Violation extends Error {}

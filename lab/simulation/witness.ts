@@ -7,7 +7,7 @@ import type { MemoryServer } from './database/memory-server.ts';
 import type { SimulatedThread } from './host/threads.ts';
 import { Violation } from './violation.ts';
 
-/** What one thread has done and been told. */
+/** Acts and news of one thread. */
 interface Biography {
   /** Sources that told it of a block, by the block's name. */
   readonly told: Map<string, Set<string>>;
@@ -31,7 +31,7 @@ interface WitnessOptions {
   readonly haltFiles: () => number;
 }
 
-/** What is committed in the replica. */
+/** Committed progress of the replica. */
 interface Progress {
   readonly height: number | null;
   readonly block_time: number | null;
@@ -67,7 +67,7 @@ export class Witness {
   #isHalted = false;
   /** The block whose rows the replica holds, of those that have its name; null before the first. */
   #held: Block | null = null;
-  /** How the replica differs from it by the doing of others, and since which look or change. */
+  /** Differences of the replica that others caused, each with the look or change since which it stands. */
   #blemishes = new Map<string, number>();
   /** Rollbacks may bring back what others did: it may be in the undo journal. */
   #isTainted = false;
@@ -77,7 +77,7 @@ export class Witness {
   clearings = 0;
   commits = 0;
   halts = 0;
-  /** How often a replica went on from rows of another block with the hashes of its own. */
+  /** Number of times that a replica went on from rows of another block with the hashes of its own. */
   unseen = 0;
 
   constructor(options: WitnessOptions) {
@@ -97,7 +97,7 @@ export class Witness {
     return this.#isHalted;
   }
 
-  /** How the replica differs from a block. */
+  /** Returns the differences of the replica from a block. */
   blemishes(block: Block): readonly string[] {
     const { server, epochSize } = this.#options;
     return server.isInTransaction
@@ -156,7 +156,7 @@ export class Witness {
       throw new Violation(`a thread that has halted goes on: ${to}`);
   }
 
-  /** What a thread says of its replica to those who ask for its status. */
+  /** Checks a thread's report about its replica. */
   reported({ verification, verifiedHeight }: NonNullable<DatabaseReport['replica']>): void {
     if (verification === 'verified' && verifiedHeight === null)
       throw new Violation('a replica is said to be verified, and after a rollback it was not compared yet');
@@ -257,7 +257,10 @@ export class Witness {
     this.#held = tip;
   }
 
-  /** What hashes cannot tell: how the rows of blocks of one name differ, and those of the blocks that both stand on. */
+  /**
+   * Returns differences that hashes cannot show: between the rows of blocks of one name, and those of the blocks that both stand
+   * on.
+   */
   #unseen(tips: readonly Block[], tip: Block): ReadonlySet<string> {
     const here = this.#contentOf(tip);
     const ofTwins = tips.flatMap((twin) => differences(this.#contentOf(twin), here));
@@ -323,7 +326,7 @@ export class Witness {
       );
   }
 
-  /** What the source keeps of blocks that it took back is not known before the replica is reconciled. */
+  /** Notes a rollback: the rows that the source keeps of orphaned blocks are not known before the replica is reconciled. */
   #mayRollBack(): void {
     if (this.#isHalted) throw new Violation('blocks were undone while a halt stands');
     const { complete, phase } = this.#progress;

@@ -14,7 +14,7 @@ import type { SimulatedThread } from './host/threads.ts';
 import { Violation } from './violation.ts';
 
 export const ID: DatabaseId = { dbType: 'indexer', chain: 'litecoin', network: 'regtest' };
-/** What the actor of every episode is told. */
+/** Data of the actor of every episode. */
 export const ACTOR = {
   stateDomain: null,
   localTables: [],
@@ -25,7 +25,7 @@ export const ACTOR = {
 } as const;
 const CALM: NetworkFaults = { refused: 0, reset: 0, stalled: 0, busy: 0, cut: 0, slow: 0 };
 const TROUBLE: NetworkFaults = { refused: 0.02, reset: 0.01, stalled: 0.002, busy: 0.01, cut: 0.01, slow: 0.05 };
-/** Between two faults, on an average. */
+/** Mean time between two faults. */
 const WORRY_MS = 20_000;
 /** After the last fault, so much of the simulated time is enough to be whole again. */
 const RECOVERY_MS = 20 * 60_000;
@@ -44,7 +44,7 @@ interface Watch {
   filesChanged(): void;
 }
 
-/** What is played: a service with the actor of one database. */
+/** A service with the actor of one database. */
 interface Play {
   readonly watch: Watch;
   /** Starts the service in a new process, with its actor. @param firstGeneration of that */
@@ -64,7 +64,7 @@ export class World {
   readonly #seed: string;
   readonly #logLevel: string;
   readonly #play: Play;
-  /** Whose each connection is. */
+  /** Owners of the connections. */
   readonly #owners = new Map<MemoryConnection, Life>();
   readonly #threads = new Set<SimulatedThread>();
   #process: Life = { isAlive: true };
@@ -126,7 +126,7 @@ export class World {
     });
   }
 
-  /** What went wrong, also outside of what is watched, such as a rejection that nobody handles. */
+  /** Records a violation, also outside of what is watched, such as a rejection that nobody handles. */
   accuse(reason: string): void {
     this.violation ??= reason;
   }
@@ -251,13 +251,13 @@ export class World {
     }
   }
 
-  /** How long a statement takes; some are slow, and go on when whoever sent them is dead. */
+  /** Returns the duration of a statement; some are slow, and go on when their sender is dead. */
   #patience(): number {
     const { scheduler } = this;
     return scheduler.chance(this.#slowStatements) ? scheduler.delay(500, 6_000) : scheduler.delay(0.2, 4);
   }
 
-  /** What a dead one was connected to is left alone: its statements go on. */
+  /** Abandons a dead life's connections: their statements go on. */
   #abandon(life: Life): void {
     for (const [connection, owner] of this.#owners) if (owner === life) connection.abandon();
   }

@@ -59,7 +59,7 @@ export class InUseWriter implements CaseWriter {
     if (step.kind === 'blocks' && step.how === 'late') await this.#ledger.writeNodeRows();
   }
 
-  /** What a start does that reconciles a database with newer definitions, and what a release adds. */
+  /** Alters the tables as a start does that reconciles a database with newer definitions, or as a release does. */
   async #alter(what: 'column' | 'table' | 'key'): Promise<void> {
     this.isLate = true;
     this.#altered += 1;

@@ -82,7 +82,7 @@ function* cases(): Generator<Case> {
   }
 }
 
-/** Of the case with this number. A decoder database has no ledger. */
+/** Returns the schema of the case with this number. A decoder database has no ledger. */
 function schemaOf(index: number, isDecoder: boolean): Case['schema'] {
   const { tables } = options;
   const isLedger = tables === 'ledger' || (tables === 'all' && index % 4 === 3);

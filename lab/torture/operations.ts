@@ -10,7 +10,7 @@ export interface Place {
   readonly height: number;
 }
 
-/** How often, in 100 blocks, an operation falls on a table. */
+/** Frequency of an operation on a table, in 100 blocks. */
 const CHANCE: Readonly<Record<Operation, number>> = {
   insert: 45,
   flood: 1,

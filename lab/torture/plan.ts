@@ -4,7 +4,7 @@ import type { DbType } from '../../src/wire/data/database.ts';
 export const DISTURBANCES = ['killSource', 'killReplica', 'killServer', 'killClient', 'cutLink', 'holdLink'] as const;
 export type Disturbance = (typeof DISTURBANCES)[number];
 
-/** What is done to the rows of one table in one block. */
+/** Operations on the rows of one table in one block. */
 export const OPERATIONS = [
   'insert',
   'flood',

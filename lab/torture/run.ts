@@ -18,7 +18,7 @@ const EQUAL_DEADLINE_MS = 15_000;
 const KILLS_AT_MOST = 6;
 const KILL_WINDOW_MS = 300_000;
 const LOG_TAIL = Number(process.env['TORTURE_TAIL'] ?? 6_000);
-/** What a client logs when it repairs, or gives itself up: nothing that a source writes may lead to that. */
+/** Lines of a client's log when it repairs, or gives itself up: nothing that a source writes may lead to that. */
 const MENDED = /differed from its source: repaired|the replica contradicts its source/;
 
 const WRITERS = { invented: InventedWriter, 'in-use': InUseWriter, ledger: LedgerWriter } as const;
@@ -36,7 +36,7 @@ export interface Outcome {
 export interface Failure {
   readonly step: number;
   readonly reason: string;
-  /** What differs, or what the processes said last. */
+  /** Differences, or the last words of the processes. */
   readonly detail: string;
   readonly databases: { readonly source: DatabaseCoordinates; readonly replica: DatabaseCoordinates };
 }
@@ -102,9 +102,9 @@ class Stage {
   readonly #random;
   readonly #status: string;
   #client: SyncProcess;
-  /** What clients said that were killed. */
+  /** Output of clients that were killed. */
   #said = '';
-  /** What a disturbance is still about: a process that starts again. */
+  /** Settles when a disturbance is over: a process that starts again. */
   #recovery: Promise<void> = Promise.resolve();
 
   private constructor(of: Case, pair: SyncPair, link: Link, client: SyncProcess, clientEnv: Record<string, string>) {

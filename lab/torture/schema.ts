@@ -1,7 +1,7 @@
 import type { Random } from '../../src/devnet/random.ts';
 import { COLUMN_KINDS, type ColumnKind, KEY_KINDS } from './values.ts';
 
-/** What ties the rows of a table to a block, if anything does. */
+/** Column that ties the rows of a table to a block, if any does. */
 export type Anchor = 'block_index' | 'tx_index' | 'action_index' | null;
 
 export interface InventedColumn {

@@ -3,7 +3,7 @@ import type { Random } from '../../src/devnet/random.ts';
 /** A type of column, and the SQL literals of the values that it is tried with. */
 export interface ColumnKind {
   readonly type: string;
-  /** What a generated column may compute from a column of this kind; null: nothing. */
+  /** Expressions of a generated column over a column of this kind; null: none. */
   readonly derived: readonly string[] | null;
   literal(random: Random): string;
 }

@@ -16,7 +16,7 @@ const BUILD_DEADLINE_MS = 120_000;
 const DEVNET_DEADLINE_MS = 180_000;
 const DEADLINE_MS = 20_000;
 
-/** What the Dockerfile makes the image of, in a plain directory. */
+/** Directory with the files from which the Dockerfile makes the image. */
 const image = temporaryDirectory('image');
 const PROGRAM = '/opt/platform-node/platform-node';
 const program = join(image, PROGRAM);

@@ -13,7 +13,7 @@ const BLOCK_MS = 300;
 /** Longer than blocks ever waited for a comparison. */
 const PASS_MS = 12_000;
 const SHORT_PASS_MS = 1_000;
-/** Of a table that is compared by itself. */
+/** Rows of a table that is compared by itself. */
 const LARGE_ROWS = 240_000;
 const APPLIED_MS = 5_000;
 

@@ -173,11 +173,11 @@ const FOCUSED = `(() => {
   const label = element.labels?.[0]?.textContent.trim();
   return element.tagName.toLowerCase() + ': ' + (element.ariaLabel || label || element.textContent.trim());
 })()`;
-/** What a reader of the page by ear could not tell. */
+/** Selects the elements that have no name for a screen reader. */
 const UNNAMED = `[...document.querySelectorAll('main table, main svg, main canvas')]
   .filter((each) => !each.ariaLabel).map((each) => each.outerHTML.slice(0, 80))`;
 
-/** What the keyboard reaches, one Tab after the other. */
+/** Returns the elements that the keyboard reaches, one Tab after the other. */
 async function reachedByKeyboard(page: Page): Promise<string[]> {
   await page.evaluate("document.querySelector('#views a').focus()");
   const reached = [await page.evaluate<string>(FOCUSED)];

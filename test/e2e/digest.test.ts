@@ -12,7 +12,7 @@ import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 const KEY = 'key-of-the-pair';
 const EPOCH = 5;
 
-/** What a hand changes in a replica, by the class of the table. */
+/** Changes of a replica by hand, by the class of the table. */
 const BY_HAND: readonly [what: string, ...statements: string[]][] = [
   [
     'scoped: a changed, a missing and a doubled row',

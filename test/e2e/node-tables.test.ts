@@ -22,7 +22,7 @@ const OWN_TABLES: Readonly<Record<DbType, readonly string[]>> = {
   indexer: NODE_TABLES,
   decoder: ['mempool_transactions', 'schema_migrations', 'dispenser_extension_undo']
 };
-/** What a hand changes, so that a repair is needed. */
+/** Changes by hand that need a repair. */
 const BY_HAND: Readonly<Record<DbType, string>> = {
   indexer: 'DELETE FROM credits ORDER BY action_index LIMIT 3',
   decoder: 'DELETE FROM transaction_outputs ORDER BY tx_index LIMIT 3'

@@ -24,7 +24,7 @@ const DEADLINE_MS = 30_000;
 /** Disk that is enough for snapshots, and then is not. */
 const [AMPLE, SHORT] = ['1200m', '16m'];
 
-/** Where nothing may be mounted, no disk can be made small: two of the alerts are not shown there. */
+/** Whether a small disk can be mounted; without one, two of the alerts are not shown. */
 const MAY_MOUNT = spawnSync('unshare', ['-rm', 'mount', '-t', 'tmpfs', 'disk', '/mnt']).status === 0;
 
 /** Server and client as processes, with a link before the server's database, and one between them. */

@@ -19,7 +19,7 @@ const SOCKETS: Readonly<Record<string, string>> = {
   replica: '/subscribe/indexer/litecoin/regtest'
 };
 
-/** What a page of a stranger tries with a service: everything that a page can. */
+/** Attempts of a stranger's page on a service: everything that a page can do. */
 const ATTACK = `async ([base, socketPath]) => {
   const got = [];
   const calls = ['getallconfigs', 'health', 'mine', 'create_tx'].map((method, id) => ({ jsonrpc: '2.0', id, method, params: {} }));

@@ -26,7 +26,7 @@ const TABLES = [
   "INSERT INTO kept VALUES (1, 'one')"
 ];
 
-/** What a migration does between two blocks: rows of all blocks get values that no block tells of. */
+/** A migration between two blocks: rows of all blocks get values that no block names. */
 const MIGRATION = [
   'ALTER TABLE notes ADD COLUMN size INT NOT NULL DEFAULT 0, RENAME COLUMN text TO body',
   'UPDATE notes SET size = id * 3',

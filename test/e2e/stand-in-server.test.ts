@@ -87,7 +87,7 @@ for (const dbType of ['indexer', 'decoder'] as const satisfies DbType[]) {
   }
 }
 
-/** What a hand may do to the tip of a decoder's replica. */
+/** Changes by hand at the tip of a decoder's replica. */
 const HANDS = {
   'names another hash': (height: number) =>
     `UPDATE blocks SET block_hash_id = (SELECT block_hash_id FROM (SELECT * FROM blocks) b WHERE block_index = ${height - 1}) WHERE block_index = ${height}`,

@@ -163,7 +163,7 @@ test('with its log and resume point, a server knows what it sent: the row comes,
   assert.equal((await pair.status(client))['repairs'], repairs);
 });
 
-/** What the server says in a snapshot's head that it learned; null: nothing. */
+/** Returns `learned` in the head of a snapshot by the server; null: nothing. */
 async function wordOf({ server }: SyncPair): Promise<string | null> {
   const response = await fetch(`${server.url}/snapshot/indexer/litecoin/regtest`, {
     headers: { authorization: `Bearer ${PAIR_KEY}` }

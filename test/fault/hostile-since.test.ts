@@ -39,7 +39,7 @@ before(async () => {
   await thread.end();
 });
 
-/** What is sent in place of a since-snapshot: bytes that were not asked for yet are not made. */
+/** Forged body of a since-snapshot: its bytes are made when they are asked for. */
 type Forge = (body: Body, headers: Record<string, string>) => AsyncIterable<Buffer>;
 
 async function* bytesOf(text: string): AsyncGenerator<Buffer> {

@@ -41,7 +41,7 @@ before(async () => {
 
 const ask = (path: string) => fetch(`${pair.server.url}${path}`, { headers: { authorization: `Bearer ${PAIR_KEY}` } });
 
-/** What is changed in a schema, in the rows of a snapshot, or in the text of one. */
+/** Forged change of a schema, of the rows of a snapshot, or of the text of one. */
 interface Forgery {
   readonly schema?: (schema: Schema) => unknown;
   readonly snapshot?: (body: Body) => unknown;

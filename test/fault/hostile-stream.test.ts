@@ -10,7 +10,7 @@ import { differences, startPair } from '../support/sync/sync-pair.ts';
 type Body = Record<string, unknown>;
 
 const MEGABYTE = 2 ** 20;
-/** What messages of 60 MB take on their way, without being parsed. */
+/** Memory of messages of 60 MB on their way, without being parsed. */
 const MOST_GROWN_BYTES = 600 * MEGABYTE;
 const NOBODY = 'http://127.0.0.1:9';
 
@@ -40,7 +40,7 @@ async function swellingSource(megabytes: number, count = Number.POSITIVE_INFINIT
   return { url, sent };
 }
 
-/** How much memory the process took at most, beyond what it had at first. */
+/** Watches the most memory that the process takes beyond what it had at first. */
 function watchMemory() {
   const before = process.memoryUsage().rss;
   let most = before;

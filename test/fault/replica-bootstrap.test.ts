@@ -18,7 +18,7 @@ const FAULTS: readonly Fault[] = [
   { when: 'after', errno: 1317 }
 ];
 const MOST_STATEMENTS = 1_000;
-/** What an attempt finds done it leaves out, so that the places move on between attempts too. */
+/** Distance of the places of faults: an attempt leaves out what it finds done, so that the places move on between attempts too. */
 const STRIDE = 2;
 async function createPair(rowCount: number): Promise<SyncPair> {
   const source = await createDatabase('bootstrap');

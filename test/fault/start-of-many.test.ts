@@ -20,7 +20,7 @@ const KINDS = ['decoder', 'indexer'];
 const DATABASES = CHAINS.length * NETWORKS.length * KINDS.length;
 const QUIET_MS = 10_000;
 const LOADED_MS = 60_000;
-/** Of the machine, by processes that compute beside it. */
+/** Load of the machine, by processes that compute beside the service. */
 const LOAD = 15;
 const SPIN = 'for (const end = Date.now() + 90_000; Date.now() < end; );';
 

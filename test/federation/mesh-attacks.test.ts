@@ -18,7 +18,7 @@ before(async () => {
 });
 after(() => Promise.all([hub.mesh.stop(), friend.mesh.stop()]));
 
-/** What a hub answers to the first message of a socket. */
+/** Returns a hub's answer to the first message of a socket. */
 async function answerTo(send: (intruder: Intruder) => void): Promise<string> {
   const intruder = await Intruder.dial(hub.mesh.addr);
   send(intruder);

@@ -104,7 +104,7 @@ export class Intruder {
   }
 }
 
-/** What an intruder says of itself: its address leads nowhere. */
+/** Statement of an intruder about itself: its address leads nowhere. */
 export function standingOf() {
   return { version: '1', set: SET, view: 0, seq: 0, addr: 'ws://127.0.0.1:9' };
 }

@@ -16,7 +16,7 @@ import {
 } from '../../src/hub/federation/consensus/state.ts';
 import { step } from '../../src/hub/federation/consensus/step.ts';
 
-/** Of all hubs of a test file: what one signs, another one checks. */
+/** Keys of all hubs of a test file: one hub's signature is checked by another. */
 const KEYS = new Keys(4);
 
 /** One honest hub of four, `a` to `d`, whose every event a test chooses. It stores its votes at once. */

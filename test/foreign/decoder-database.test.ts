@@ -15,7 +15,7 @@ import { copyToOthers } from './made-elsewhere.ts';
 
 const NETWORK = findNetwork('bitcoin-regtest')!;
 const TIME = 1_700_000_000;
-/** Of one block each: who acts, what, and who is paid how many satoshis. */
+/** Actions of one block each: their source, their text, and the payments in satoshis. */
 const BLOCKS: readonly (readonly (readonly [source: string, data: string, paid?: readonly [string, bigint]])[])[] = [
   [['A', 'ISSUE|0|TOKA|||2||1000']],
   [
@@ -81,7 +81,7 @@ test('a decoder database that was made elsewhere gives the ledger that our own g
   assert.equal(paid!['amount'], '0.40000000');
 });
 
-/** What a query finds in a database of our decoder: what stands in those in use. */
+/** Queries of a database of our decoder, with the results in databases in use. */
 const COLUMNS: readonly (readonly [fact: string, query: string, expected: readonly string[]])[] = [
   [
     'transactions: fee 0, amount NULL without payment, destination the empty address',

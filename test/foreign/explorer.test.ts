@@ -15,7 +15,7 @@ interface PathFacts {
   readonly answer: 'list' | 'bare' | 'bytes';
   /** Words of `{TYPE}`. */
   readonly types?: string;
-  /** Of a row of a list, else of the answer. */
+  /** Fields of a row of a list, else of the answer. */
   readonly fields?: string;
   /** Beside the rows of a list. */
   readonly top?: string;
@@ -25,7 +25,7 @@ interface PathFacts {
   readonly most?: number;
   /** Rows of a page without `limit`, where they are fewer. */
   readonly usual?: number;
-  /** Of a row by the word of `{TYPE}`. */
+  /** Fields of a row by the word of `{TYPE}`. */
   readonly rows?: Readonly<Record<string, string>>;
   /** It is a list without `{QUERY}/{TYPE}` too. */
   readonly whole?: true;
@@ -236,7 +236,7 @@ test('/file/{ACTION_INDEX}/raw: the bytes, inflated where the chain has them def
   const kinds = ['image/png', 'text/html', 'image/png', '', 'image/png', 'image/png', 'image/png'];
   const whole = Buffer.from('whole '.repeat(50));
   const deflated = deflateRawSync(whole).toString('hex');
-  /** What the actions say, and the bytes beside them, where they are not those of the others. */
+  /** Texts and bytes of the actions that differ from the others. */
   const stored: Readonly<Record<number, readonly [data: string, hex: string]>> = {
     4: ['FILE|0|name|image/png|title||||||1', deflated],
     5: ['BATCH|0|SEND|0|TOKA|1|B;FILE|0|name||||||||1', deflateRawSync(Buffer.alloc(200_000)).toString('hex')],

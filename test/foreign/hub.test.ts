@@ -12,7 +12,7 @@ const STRANGER = { 'x-forwarded-for': '203.0.113.7' };
 const SECRET = 'a-password-of-a-database';
 const METHODS = readFacts<Readonly<Record<string, { readonly params?: object; readonly key?: true }>>>('hub');
 
-/** Of rows by their tables, of frames by their types. */
+/** Fields of rows by their tables, and of frames by their types. */
 const ROWS = readFacts<{
   readonly tables: Readonly<Record<string, string>>;
   readonly frames: Readonly<Record<string, string>>;

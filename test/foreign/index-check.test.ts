@@ -59,7 +59,7 @@ test('a ledger in tables in use is right in forms, references, counters, mapping
   );
 });
 
-/** What is made wrong, how it becomes right again, and what is then told. */
+/** Faults to make, each with its repair and the expected report. */
 const WRONG: Readonly<Record<string, readonly [wrong: string, right: string, told: RegExp]>> = {
   'types of mappings': [
     'UPDATE mappings_actions SET type_id = 3 - type_id',

@@ -20,7 +20,7 @@ import { eventually } from '../support/sync/sync-process.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const START_MS = 180_000;
-/** How litecoin's regtest writes addresses. */
+/** Address versions of litecoin's regtest. */
 const NETWORK = { bech32: 'rltc', pubKeyHash: 0x6f, scriptHash: 0x3a, wif: 0xef };
 const FORMS = {
   p2pkh,
@@ -133,7 +133,7 @@ async function send(key: Uint8Array, address: string, data: string, encoding: st
   return String((await call('encoder', 'broadcast_tx', { tx_hex: signPsbt(String(reveal), key) }))['txid']);
 }
 
-/** What a client is told of what it subscribed to. */
+/** Collects the frames about a client's subscription. */
 async function follow(t: TestContext, message: object) {
   const socket = new WebSocket(`${devnet.services['explorer']!.replace('http', 'ws')}/api/websocket`);
   const frames: { readonly type: string; readonly data: Json }[] = [];

@@ -4,7 +4,7 @@ import { createDatabase } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
 import { createTables } from '../support/tables-in-use/create-tables.ts';
 
-/** What stands in databases in use where ours has it otherwise. */
+/** Definitions in databases in use where ours differ. */
 const AS_IN_USE: Readonly<Record<DbType, readonly string[]>> = {
   decoder: ["UPDATE transactions SET data = NULL WHERE data = ''"],
   indexer: ['UPDATE blocks SET state_hash_id = NULL']

@@ -71,7 +71,7 @@ export async function startOverOthers(): Promise<Target & { readonly indexer: Da
   return { url, subjects, named, indexer };
 }
 
-/** What the orders of `addTrades` give. */
+/** Remaining amount of the orders of `addTrades`. */
 const LEFT = '7.5';
 
 /**

@@ -15,7 +15,7 @@ interface Frame {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What clients in use read of frames: of all, and of the data of each type. */
+/** Fields that existing clients read of frames: of all, and of the data of each type. */
 const {
   every: EVERY,
   frames,
@@ -23,7 +23,7 @@ const {
 } = readFacts<{
   readonly every: string;
   readonly frames: Readonly<Record<string, string>>;
-  /** Of SNAPSHOT by its channel. */
+  /** Fields of SNAPSHOT by its channel. */
   readonly snapshots: Readonly<Record<string, string>>;
 }>('websocket');
 const MARKET = readFacts<{ readonly paths: Readonly<Record<string, { readonly fields: string }>> }>('explorer').paths[

@@ -11,12 +11,12 @@ import { startOwnServer } from '../support/mariadb.ts';
 const SEED = 20_250;
 const STATEMENTS = 2_500;
 const EXECUTED = 300;
-/** Of these, tables to MariaDB too: it knows more reasons to refuse one. */
+/** Number of these tables that MariaDB gets too: it knows more reasons to refuse one. */
 const MADE = 80;
 const PARENT_TEXT = 'CREATE TABLE `p` (`id` int(11) NOT NULL, PRIMARY KEY (`id`)) ENGINE=InnoDB';
 const DATABASE = 'replica';
 
-/** What a client makes of a source's texts; null where it refuses them. */
+/** Returns a client's plan of a source's texts; null where it refuses them. */
 function planOf(text: string): SchemaPlan | null {
   const tables = { [TABLE]: text, [PARENT]: PARENT_TEXT };
   try {

@@ -31,7 +31,7 @@ let tip = 124;
 const as = (user: string, name: string): DatabaseCoordinates => ({ ...mariadb.root, user, pass: PASSWORD, name });
 const asRoot = (name: string): DatabaseCoordinates => ({ ...mariadb.root, name });
 
-/** What an account has sent so far that would write. */
+/** Returns the writing statements that an account has sent so far. */
 async function writesOf(user: string): Promise<string[]> {
   const found = await sql(
     asRoot('mysql'),

@@ -49,7 +49,7 @@ async function transported(list: readonly WireRow[]): Promise<WireRow[]> {
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-/** What MariaDB holds, as it tells by its own function. */
+/** Returns the hash of a stored value by MariaDB's own function. */
 async function storedHash(connection: Connection, column: Column): Promise<string> {
   const bytes = column === 'latin' ? `CONVERT(${column} USING utf8mb4)` : column;
   const [row] = await rows<{ hash: string }>(connection, `SELECT SHA2(${bytes}, 256) AS hash FROM long_rows`);

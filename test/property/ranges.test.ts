@@ -114,7 +114,7 @@ interface Placed {
 const isIn = (spans: TableSpans['spans'], place: number | null) =>
   spans.some((span) => (span === null ? place === null : place !== null && place >= span[0] && place <= span[1]));
 
-/** What a source that went from one state to the other says: all that changed, and more. */
+/** Returns the ranges of a source that went from one state to the other: everything that changed, and more. */
 function rangesOf(
   before: Record<string, Placed[]>,
   after: Record<string, Placed[]>,

@@ -23,7 +23,7 @@ let height = 800_000;
 let number = 0;
 const context = { height, tip: height, errors: 0, backoffMs: 250, lastGroup: { first: 1, last: 2 } };
 
-/** What happens next: two changes of state, a message, and a block, by turns. */
+/** Returns the next event: two changes of state, a message, and a block, by turns. */
 function nextHappening(): TimelineEvent {
   const at = Date.now();
   const turn = number % 4;

@@ -1,10 +1,10 @@
 import { workerData } from 'node:worker_threads';
 import { type Entry, EntryDirectory } from '../../src/process/entry-directory.ts';
 
-/** What a thread places in the directory that its environment names. */
+/** Entries that a thread places in the directory that its environment names. */
 export interface Placing {
   readonly entries: Readonly<Record<string, Entry>>;
-  /** Of each entry. */
+  /** Content of each entry. */
   readonly bytes: Uint8Array;
 }
 

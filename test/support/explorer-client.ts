@@ -4,7 +4,7 @@ import type { JsonSchema, OpenApi, Operation, Parameter } from '../../src/servic
 import fc from './fast-check.ts';
 import { undescribed } from './published-paths.ts';
 
-/** What the ledger knows, numbers about its size, and anything. */
+/** Words to ask for: names that the ledger knows, numbers about its size, and any text. */
 const word = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('A', 'B', 'C', 'TOKA', 'TOKB', 'GAS', 'toka', 'TOK*', '1', '2', '7', '12') },
   { weight: 1, arbitrary: fc.constant('1f0'.padStart(64, 'c')) }, // a transaction of the first block
@@ -65,12 +65,12 @@ const OF_INDEXER = /\/(?:feequote|feeschedule|oraclefeequote|preflight)$/;
 const REFUSED =
   /\/(?:proof\/.*|verify|range|(?:contract|bet_feed|xcall|attestation|anchor|checkpoint|validator|poll)\/\{query\})$/;
 
-/** What a check has done. */
+/** Results of a check. */
 interface Checked {
   /** Operations that had no answer of status 200. */
   readonly unanswered: ReadonlySet<string>;
   readonly requests: number;
-  /** How many answers had each status. */
+  /** Number of answers by status. */
   readonly statuses: ReadonlyMap<number, number>;
 }
 

@@ -27,7 +27,10 @@ function manyBlocks(): ChainBlock[] {
     }));
 }
 
-/** What an explorer reads, written by a real indexer; `blocks` are those that it was given. The decoder is two blocks ahead. */
+/**
+ * Makes the databases that an explorer reads, by a real indexer; `blocks` are those that it was given. The decoder is two blocks
+ * ahead.
+ */
 export async function createExplored(): Promise<{
   readonly indexer: DatabaseCoordinates;
   readonly decoder: DatabaseCoordinates;

@@ -6,12 +6,12 @@ const COM_QUERY = 3;
 const HEADER_BYTES = 4;
 const ERROR_MARK = 0xff;
 const INFILE_MARK = 0xfb;
-/** Those of one message each begin with the tag of their connection. */
+/** Separator of statements in one message: each begins with the tag of its connection. */
 const BETWEEN_STATEMENTS = /;\n(?=\/\* platform )/;
 /** After this error the transaction is gone at the server; after the others only the statement is. */
 const DEADLOCK = 1213;
 
-/** What happens to one statement. */
+/** Fate of one statement. */
 export interface Fault {
   /** Not sent at all, or carried out by the server before its answer is lost. */
   readonly when: 'before' | 'after';

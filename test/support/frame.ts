@@ -7,7 +7,7 @@ import { createFrame, type ServiceDefinition } from '../../src/service/frame.ts'
 import { NO_ACTORS } from '../../src/service/no-actors.ts';
 import type { RpcOptions } from '../../src/service/rpc/json-rpc.ts';
 
-/** What the frame of any service reads, as it is without a setting. */
+/** Configuration of a frame without any setting. */
 export const FRAME_CONFIG = loadConfig(frameVariables, { env: {} }).values;
 
 /** A service of which nothing is to be said but what the options say. */

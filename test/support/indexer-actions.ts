@@ -14,7 +14,7 @@ const index = fc.oneof(fc.constantFrom('4', '5'), fc.nat({ max: 60 }).map(String
 const flag = fc.constantFrom('', '0', '1', 'x');
 const block = fc.constantFrom('', '0', '3', '20', '-1', 'soon');
 
-/** Of a block soon, of none, or gone by. */
+/** Expirations: in a near block, none, or passed. */
 const expiration = fc.constantFrom('', '', '', '1700004000', '1700008000', '5', 'soon');
 const offered = fc.constantFrom('TOKA', 'TOKA', 'TOKB', '', 'NOPE');
 const price = fc.constantFrom('1', '2', '3.5', '4', '10', '', '0');
@@ -173,7 +173,7 @@ const anyTransaction = fc.tuple(
   )
 );
 
-/** What most chains begin with, so that later actions have something to move. */
+/** Actions with which most chains begin, so that later ones have something to move. */
 const OPENING = [
   ['A', 'ISSUE|0|TOKA|100000|0|2||500'],
   ['B', 'ISSUE|0|TOKB|0|0|0||500'],

@@ -18,7 +18,7 @@ const TEXT_OF: Readonly<Record<string, string>> = {
   contract_hash_id: 'index_transactions.hash',
   state_hash_id: 'index_transactions.hash'
 };
-/** What tells how a database came about, and what one node has for itself. */
+/** Tables that show how a database came about, or that one node has for itself. */
 const HISTORY: ReadonlySet<string> = new Set([
   ...['events', 'push_generations', 'pending_hub_pushes', 'schema_migrations', 'state_tree_roots']
 ]);
@@ -35,7 +35,7 @@ export async function dumpTexts(from: DatabaseCoordinates): Promise<Dump> {
   return await collect(dumpTables(from, textsOf));
 }
 
-/** What `dumpIndexer` returns, one table after the other. @param columnsOf what is selected of a table */
+/** Returns what `dumpIndexer` returns, one table after the other. @param columnsOf the columns to select of a table */
 export async function* dumpTables(
   from: DatabaseCoordinates,
   columnsOf: (table: string) => string = () => '*'

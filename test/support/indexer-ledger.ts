@@ -37,7 +37,7 @@ export class MemoryLedger {
   readonly #rules: Rules;
   #height: number;
   readonly times: number[] = [];
-  /** Of the next blocks, in epoch seconds. */
+  /** Time of the next blocks, in epoch seconds. */
   time = 0;
 
   constructor(height = 100, rules = TEST_RULES) {

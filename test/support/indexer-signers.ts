@@ -23,7 +23,7 @@ export function testSigner(name: string): TestSigner {
 /** When rounds are of that name no time, in epoch seconds. */
 const FIRST_TIME = 1_700_000_000;
 
-/** What a round of prices says. */
+/** Content of a round of prices. */
 interface TestRound {
   readonly round: number;
   readonly height: number;

@@ -43,7 +43,7 @@ export class RawClient {
     return this;
   }
 
-  /** What was heard and not taken, when it is enough. */
+  /** Takes the bytes that were heard and not taken, once there are enough. */
   async hear<T>(what: string, take: (heard: Buffer) => T | undefined): Promise<T> {
     const late = AbortSignal.timeout(PATIENCE_MS);
     for (;;) {

@@ -13,7 +13,7 @@ import { atEnd } from './cleanup.ts';
  * secret may stand in any of it (test/secrets-in-records.ts). Files that run alone keep nothing.
  */
 
-/** Where a run keeps them: `*.log`, and `secrets` with one JSON string a line. */
+/** Directory in which a run keeps them: `*.log`, and `secrets` with one JSON string a line. */
 export const RECORDS = process.env['PLATFORM_TEST_RECORDS'];
 /** Shorter words stand in every log. */
 const SHORTEST_SECRET = 8;

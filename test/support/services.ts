@@ -8,7 +8,7 @@ import { eventually, temporaryDirectory } from './sync/sync-process.ts';
 
 type Environment = Readonly<Record<string, string>>;
 
-/** What is particular to a service; all else is the same in each. */
+/** Particulars of a service; all else is the same in each. */
 interface ServiceRow {
   readonly name: string;
   /** The command that runs it. */
@@ -16,7 +16,7 @@ interface ServiceRow {
   /** Its variables are `<prefix>_HOST`, `<prefix>_PORT`. */
   readonly prefix: string;
   readonly keyVariable: string;
-  /** Where its console page is. */
+  /** Path of its console page. */
   readonly console: string;
   /** Whether it answers JSON-RPC. */
   readonly hasMethods: boolean;
@@ -82,7 +82,7 @@ export interface RunningService extends ServiceRow {
   readonly child: ChildProcess;
 }
 
-/** What a platform of every service runs on. */
+/** Base of a platform with every service. */
 export interface Platform {
   readonly services: readonly RunningService[];
   readonly node: TestLitecoind['node'];

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * What clients in use read of each service, by its name: facts about paths, methods, fields and types in `apis.json`.
+ * Reads the facts of a service that existing clients rely on: facts about paths, methods, fields and types in `apis.json`.
  *
- * Fields are one text: `tick:text legs:list legs[].amount:decimal info.tick_id:int`. A value may be null, but for those that end in `!`.
+ * Fields are one text: `tick:text legs:list legs[].amount:decimal info.tick_id:int`. A value may be null, but for those that end in
+ * `!`.
  */
 export function readFacts<T>(service: string): T {
   const all = JSON.parse(readFileSync(new URL('../foreign/apis.json', import.meta.url), 'utf8')) as Record<string, T>;
@@ -26,7 +27,7 @@ const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   object: (value) => typeof value === 'object' && !Array.isArray(value)
 };
 
-/** How a value differs from its fields; empty: it has them all, of their types. */
+/** Returns the differences of a value from its fields; empty: it has them all, of their types. */
 export function faultsOf(value: unknown, fields: string): string[] {
   return fields
     .split(' ')

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 
-/** How a stranger treats what it is answered: it takes it, takes it slowly, or takes nothing. */
+/** A stranger's treatment of answers: it takes them, takes them slowly, or takes nothing. */
 type Taking = 'at once' | 'slowly' | 'never';
 
-/** What a stranger says on each connection, and does with the answers. */
+/** A stranger's request on each connection, and its treatment of the answers. */
 export interface Crowd {
   readonly connections: number;
   /** Addresses that they come from, one after the other; default 1. */

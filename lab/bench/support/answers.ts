@@ -21,7 +21,7 @@ function post(content: unknown): string {
   return `POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
-/** What one stranger who asks a hub for as much as it gives costs another caller, and the hub's memory. */
+/** Measures the cost of one stranger who asks a hub for as much as it gives: for another caller, and for the hub's memory. */
 export async function measureAnswers(): Promise<Figure[]> {
   const database = await createDatabase('answers');
   const hub = new Helper<HubAsk>('hub-process.ts', memoryVariables(makesAnswers('hub')));

@@ -1,6 +1,6 @@
 import { frame } from '../../../test/support/raw-client.ts';
 
-/** What one hostile connection does. */
+/** Behaviour of one hostile connection. */
 export interface Attack {
   readonly name: string;
   /** `stay`: so many connections are there at once; `return`: so many a second come, and go when the server ends them. */
@@ -15,7 +15,7 @@ export interface Attack {
   readonly deaf?: true;
   /** It is looked at how long it is let stay; `stopped`: while its process stands still. */
   readonly ends?: 'slow' | 'stopped';
-  /** What it takes is for all connections together, however many they are. */
+  /** Its cost is for all connections together, however many they are. */
   readonly inAll?: true;
   /** Connections, or connections a second; default: those of the run. */
   readonly count?: number;

@@ -1,13 +1,13 @@
 import { Agent, get } from 'node:http';
 
-/** Where a script's coins are to be paged through. */
+/** Order to page through a script's coins. */
 export interface PagerAsk {
   readonly type: 'page';
-  /** Of its first page. */
+  /** Address of its first page. */
   readonly url: string;
 }
 
-/** How many coins the pages had, and how long they took. */
+/** Number of coins on the pages, and the time. */
 export interface Paged {
   readonly coins: number;
   readonly wallMs: number;

@@ -9,7 +9,7 @@ import { withoutKeys } from './without-keys.ts';
 interface LedgerSize {
   /** SENDs in all. */
   readonly actions: number;
-  /** Of them, those to the busiest address; where they are not all, it makes as many. */
+  /** SENDs to the busiest address; if those are not all, it makes as many. */
   readonly busy: number;
   /** Tokens besides the one that is sent. Default: none. */
   readonly tokens?: number;

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What was measured beside what it is measured against, in the same run. */
+/** A measurement beside its reference, in the same run. */
 export interface Figure {
   readonly what: string;
   readonly measured: number;

@@ -20,7 +20,7 @@ interface TraceEvent {
   readonly args?: { readonly name?: string };
 }
 
-/** What the renderer's main thread did in frames of a sixtieth of a second that had something to do. Milliseconds. */
+/** Work of the renderer's main thread in frames of a sixtieth of a second that had something to do. Milliseconds. */
 export interface FrameWork {
   readonly count: number;
   readonly p95: number;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** Where, what, over how many connections, how often in all. */
+/** Load: address, request, connections, and number of requests in all. */
 export interface HttpLoadAsk {
   readonly type: 'load';
   readonly port: number;
@@ -9,11 +9,11 @@ export interface HttpLoadAsk {
   readonly requests: readonly string[];
   readonly connections: number;
   readonly count: number;
-  /** What each answer must be; default: 200. */
+  /** Status that each answer must have; default: 200. */
   readonly status?: 200 | 304;
 }
 
-/** How many milliseconds all requests took together, and each of them. */
+/** Milliseconds of all requests together, and of each. */
 export interface HttpLoad {
   readonly wallMs: number;
   readonly eachMs: Float64Array;
@@ -25,7 +25,7 @@ const HEAD_END = '\r\n\r\n';
 class Asker {
   readonly #socket: Socket;
   #head = '';
-  /** Of the body; -1: its head is not read yet. */
+  /** Bytes of the body that are left; -1: its head is not read yet. */
   #left = -1;
   #answered: () => void = () => undefined;
   readonly #status: number;

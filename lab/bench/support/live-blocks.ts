@@ -15,7 +15,7 @@ import { ROWS_PER_BLOCK } from './dataset.ts';
 
 /** Above every index of the dataset. */
 const FIRST_INDEX = 10_000_000;
-/** Of a block of the tables in use. */
+/** Actions in a block of the tables in use. */
 const ACTIONS = 8;
 /** Tables of which a block brings rows that are there already. */
 const DERIVED: ReadonlySet<string> = new Set(['balances', 'sync_meta']);

@@ -4,7 +4,7 @@ import type { DigestKey } from '../../../src/wire/data/digest.ts';
 
 export const BASE = 'indexer/litecoin/regtest';
 
-/** What callers do who are no concern of others. */
+/** Behaviour of callers that should be no concern of others. */
 export type Neighbours = 'questions' | 'digests' | 'slow readers' | 'leavers';
 
 export type NeighbourCrowdAsk =
@@ -16,7 +16,7 @@ const QUESTIONS = 200;
 const DIGESTS = 256;
 const READERS = 50;
 const LEAVERS_PER_S = 25;
-/** Of the questions one, of the others a few. */
+/** Addresses of each kind: of the questions one, of the others a few. */
 const ADDRESSES: Readonly<Record<Neighbours, number>> = { questions: 1, digests: 4, 'slow readers': 4, leavers: 4 };
 
 /** ClientLimiter of a few addresses, in a process of their own. */
@@ -56,7 +56,7 @@ class NeighbourCrowd {
     return this.#statuses;
   }
 
-  /** That of the newest tip, as who is really to be answered would have it. */
+  /** Keeps the key of the newest tip, as a real caller would have it. */
   async #keepKey(): Promise<void> {
     for (; !this.#ended; await sleep(100)) {
       const answer = await fetch(`http://127.0.0.1:${this.#port}/digest/${BASE}/key`).catch(() => undefined);

@@ -20,9 +20,9 @@ const CACHE_BYTES = 2 ** 20;
 const BLOCK_EVERY_MS = 400;
 /** 120 blocks: the p99 is the second longest of them. */
 const LOOK_MS = 48_000;
-/** Between two questions of the caller who is to be answered. */
+/** Pause between two questions of the caller that must be answered. */
 const PAUSE_MS = 2_000;
-/** In which a caller who comes again when it is told to must have its answer. */
+/** Time within which a caller that comes again when it is told to must have its answer. */
 const PATIENCE_MS = 15_000;
 
 const now = () => performance.timeOrigin + performance.now();
@@ -32,12 +32,12 @@ interface Look {
   /** Milliseconds until one caller of another address had its whole answer, each. */
   readonly snapshots: number[];
   readonly digests: number[];
-  /** What came instead of each answer that was not there in time. */
+  /** Results instead of each answer that was not there in time. */
   readonly refused: readonly string[];
   readonly heldBytes: number;
 }
 
-/** What callers of a few addresses cost one of another, with the limits that a server has by itself. */
+/** Measures the cost of callers of a few addresses for one of another, with the limits that a server has by itself. */
 export async function measureNeighbours(): Promise<Figure[]> {
   const source = await createDatabase('neighbours');
   await createIndexer(source, { seed: 'neighbours', blocks: BLOCKS, rows: 3_000 });

@@ -21,6 +21,6 @@ export const readRows = (text: string): DatasetSize[] =>
     .split(',')
     .map((rows) => (rows === '1M' || rows === '10M' ? rows : readNumber('--rows', rows, 1_000, 100_000_000)));
 
-/** How a size is called in a figure. */
+/** Returns the name of a size in a figure. */
 export const sizeText = (size: DatasetSize): string =>
   typeof size === 'number' ? `${size / 1000}k rows` : `tables in use, ${size}`;

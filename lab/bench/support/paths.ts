@@ -11,7 +11,7 @@ import { measureGreed } from './greed.ts';
 const SIZE = { actions: 300_000, busy: 100_000, tokens: 5_000 } as const;
 const CONNECTIONS = 200;
 const FOLLOWED = 25;
-/** What stands in a path by the name or the type of what is asked for. */
+/** Words of a path, by the name or the type of its subject, that stand for an address. */
 const ADDRESS_WORDS = /address|source|destination|oracle|delegat|ADDRESS|balances|staking/;
 const TOKEN_WORDS = /tick|token|TICK|holders/i;
 
@@ -31,7 +31,10 @@ const FOLLOW = [
 ].map((asked) => say({ action: 'subscribe', ...asked }));
 const LEAVE = say({ action: 'unsubscribe', channels: ['address'], params: { addresses } });
 
-/** What one stranger who asks an explorer for all that clients in use ask for costs another caller, and its memory. */
+/**
+ * Measures the cost of one stranger who asks an explorer for all that existing clients ask for: for another caller, and for its
+ * memory.
+ */
 export async function measurePaths(): Promise<Figure[]> {
   const [indexer, decoder] = [await createDatabase('indexer'), await createDatabase('decoder')];
   await writeDecoderTip(decoder, SIZE);

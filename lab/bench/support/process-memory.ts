@@ -6,7 +6,7 @@ import { eventually } from '../../../test/support/sync/sync-process.ts';
 const LISTENING = /Debugger listening on (ws:\/\/\S+)/;
 const PATIENCE_MS = 10_000;
 
-/** What a process holds after a garbage collection. */
+/** Memory of a process after a garbage collection. */
 export interface Held {
   /** V8's heap and what its objects hold outside of it. */
   readonly heapBytes: number;

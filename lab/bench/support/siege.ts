@@ -12,7 +12,7 @@ const GONE_DEADLINE_MS = 15_000;
 const LONGEST_MS = 70_000;
 const LIVES = 50;
 
-/** What one attack did to the server, and what the good clients saw meanwhile. */
+/** Effect of one attack on the server, and on the good clients meanwhile. */
 export interface Outcome {
   readonly attack: Attack;
   readonly made: number;
@@ -23,7 +23,7 @@ export interface Outcome {
   readonly seen: Delays;
 }
 
-/** What good clients waited, in milliseconds, and what went wrong. */
+/** Waits of good clients, in milliseconds, and their errors. */
 export interface Delays {
   readonly status: number[];
   readonly download: number[];
@@ -57,7 +57,7 @@ export class Siege {
     return this.#memory.read();
   }
 
-  /** What the good clients see in a while. */
+  /** Returns the waits of the good clients during a while. */
   async look(ms = LOOK_MS): Promise<Delays> {
     await this.#good.ask({ type: 'collect' });
     await sleep(ms);
@@ -90,7 +90,9 @@ export class Siege {
   }
 }
 
-/** How long those that stay are let stay; a subscriber's process stands still. @returns seconds by attack */
+/**
+ * Measures the time for which connections that stay are let stay; a subscriber's process stands still. @returns seconds by attack
+ */
 export async function lifetimes(port: number): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   const crowds = ATTACKS.filter(({ ends }) => ends).map((attack) => ({

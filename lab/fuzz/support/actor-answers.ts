@@ -8,7 +8,7 @@ const isWhole = (value: unknown) => Number.isSafeInteger(value) && (value as num
 const isName = (name: string) => /^[A-Za-z0-9_]{1,64}$/.test(name);
 const isPosition = (value: number) => isWhole(value) || value === -1;
 
-/** What an actor is asked has been checked by then, whatever the request said. */
+/** Answers of an actor, whose requests have been checked by then. */
 export const ANSWERS = {
   'schema.read': () => ({ body: '{}', fingerprint: 'ff' }),
   'index-map.read': () => null,

@@ -9,7 +9,7 @@ const TRIES = 3;
 /** Four times the length: 4 where time is proportional, 16 where it is squared. */
 const MAX_RATIO = 9;
 
-/** What takes more than proportionally longer the longer it is. @returns null when nothing does */
+/** Finds an input whose time grows more than proportionally with its length. @returns null when there is none */
 export async function findGrowth({ check, growing = {} }: Target): Promise<string | null> {
   for (const [what, build] of Object.entries(growing)) {
     const times: number[] = [];

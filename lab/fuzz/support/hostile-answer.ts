@@ -29,7 +29,7 @@ const field = fc.oneof(
     'bytes 0-1/2'
   )
 );
-/** What no server's library would send as a field's value. */
+/** Returns a field's value without characters that no server's library would send. */
 const plain = (text: string) => text.replaceAll(/[\r\n\0]/g, ' ').slice(0, 2_000);
 
 /** An HTTP answer, byte by byte: a body nearly as it should be under a head that may say anything of it. */

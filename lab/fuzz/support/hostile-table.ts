@@ -22,11 +22,11 @@ import {
 } from './table-pieces.ts';
 import { type Dice, TextArbitrary } from './text-arbitrary.ts';
 
-/** What the hostile statements are about: a table of this name is expected, and a parent of the second is there. */
+/** Tables of the hostile statements: a table of this name is expected, and a parent of the second is there. */
 export const TABLE = 't';
 export const PARENT = 'p';
 
-/** Of what a server prints mostly, else of what it never would. */
+/** Returns mostly what a server prints, else what it never would. */
 const mostly = (dice: Dice, usual: readonly string[], odd: readonly string[], times = 25) =>
   dice.pick(dice.oneIn(times) ? odd : usual);
 const several = (dice: Dice, most: number, write: () => string, between: string) =>

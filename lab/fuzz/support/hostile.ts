@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What parsers stumble over. */
+/** Texts over which parsers stumble. */
 export const ODD_TEXTS = [
   ...[
     '',
@@ -98,7 +98,7 @@ export const mutated = (specimens: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Buffe
 export const mutatedText = (specimens: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   mutated(specimens.map((text) => Buffer.from(text))).map((bytes) => bytes.toString('utf8'));
 
-/** Where, in ten-thousandths of the length. */
+/** Place in a text, in ten-thousandths of its length. */
 const place = fc.integer({ min: 0, max: 9_999 });
 const count = fc.constantFrom(1, 1, 2, 3, 7, 20, 100);
 const splice = (bytes: Buffer, where: number, cut: number, put: Uint8Array): Buffer => {

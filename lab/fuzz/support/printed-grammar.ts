@@ -43,7 +43,7 @@ const STATEMENT = new RegExp(
 );
 const QUOTED = new RegExp(`${TEXT}|${NAME}`, 'gs');
 
-/** What a printed statement holds beyond what may be executed to make that table; null when that is nothing. */
+/** Returns the part of a printed statement beyond the grammar that may be executed to make that table; null when there is none. */
 export function beyondGrammar(table: string, statement: string): string | null {
   const [, made, changed] = STATEMENT.exec(statement) ?? [];
   if ((made ?? changed) !== `\`${table}\``) return `no part of the grammar: ${statement}`;

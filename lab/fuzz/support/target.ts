@@ -5,7 +5,7 @@ import { type ErrorCode, PlatformError } from '../../../src/errors.ts';
 /** A parser of outside input: how hostile input for it is made, and what must hold of each. */
 export interface Target<Input = unknown> {
   readonly name: string;
-  /** What holds of every input, in a sentence. */
+  /** Sentence that holds of every input. */
   readonly promise: string;
   /** Inputs of one round of `npm run fuzz`, and of the short run in `npm test`. */
   readonly runs: number;
@@ -22,13 +22,13 @@ export interface Target<Input = unknown> {
 /** A target whose kind of input nobody else needs to know. */
 export const target = <Input>(row: Target<Input>): Target => row as unknown as Target;
 
-/** What a round found: the smallest input that breaks the promise. */
+/** Finding of a round: the smallest input that breaks the promise. */
 export interface Finding {
   readonly input: string;
   readonly reason: string;
 }
 
-/** What nobody's input may change. */
+/** Objects that no input may change. */
 const SHARED = [Object, Array, Function, String, Number, Map, Promise, Error].flatMap((made) => [made, made.prototype]);
 const shape = () => SHARED.map((each) => Reflect.ownKeys(each).length).join();
 const UNTOUCHED = shape();
@@ -58,7 +58,7 @@ function shown(input: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}… (${text.length} characters)` : text;
 }
 
-/** What a parser made of an input: a value, or one of the refusals that it is allowed, in so many characters. @throws any other error */
+/** Returns the outcome of a parser: a value, or one of its allowed refusals, in so many characters. @throws any other error */
 export async function outcome<T>(
   parse: () => T | Promise<T>,
   refusals: readonly ErrorCode[],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** What a generator of texts decides by. */
+/** Source of decisions for a generator of texts. */
 export interface Dice {
   /** Both bounds included. */
   between(min: number, max: number): number;

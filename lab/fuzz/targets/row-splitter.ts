@@ -24,7 +24,7 @@ const SPECIMEN = {
 
 interface Body {
   readonly bytes: Uint8Array;
-  /** How long the pieces are that it comes in, over and over. */
+  /** Lengths of the pieces that it comes in, over and over. */
   readonly pieces: readonly number[];
   /** As a server writes it: it must not be refused. */
   readonly sound?: boolean;

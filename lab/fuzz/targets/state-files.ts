@@ -105,7 +105,7 @@ interface Left {
   readonly bytes: Uint8Array;
 }
 
-/** What a disk, a hand or an earlier version left. */
+/** Content that a disk, a hand or an earlier version left. */
 const left = fc.constantFrom(...Object.keys(FILES)).chain((kind) => {
   const specimen = fc.constant(FILES[kind]!.specimen);
   const text = specimen.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));

@@ -17,7 +17,7 @@ import { issue } from './texts.ts';
 
 const HELD = 500_000n;
 const FEE = 50_000n;
-/** What the thief pays for the offered coin. */
+/** Amount that the thief pays for the offered coin. */
 const PREMIUM = 20_000n;
 
 /** An action in scripts of the thief's, which the victim pays as it would pay anybody. @returns the id of what reveals it */
@@ -112,5 +112,5 @@ const FORGED: readonly Attack[] = (['P2WSH', 'P2SH'] as const).map((encoding) =>
   }
 }));
 
-/** Who is paid, or who completes a transaction, acts in the name of who paid or signed. */
+/** Attacks on authority: a payee, or a party that completes a transaction, acts in the name of the payer or signer. */
 export const AUTHORITY_ATTACKS: readonly Attack[] = [...FORGED, ...COMPLETED];

@@ -3,7 +3,7 @@ import type { Attack } from '../attack.ts';
 
 const ROUNDS = 12;
 
-/** What strangers ask of the services while blocks come. */
+/** Requests of strangers to the services while blocks come. */
 export const DOOR_ATTACKS: readonly Attack[] = [
   {
     name: 'anybody pays himself the reward pool, or writes configuration',

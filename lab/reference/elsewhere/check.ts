@@ -13,7 +13,7 @@ export interface Checked {
   readonly faults: readonly string[];
 }
 
-/** What was checked in a database, and what could not be, with the reason. */
+/** Checks of a database that were made, and those that could not be, with the reason. */
 export interface DatabaseReport {
   readonly dbType: 'indexer' | 'decoder';
   readonly checked: readonly Checked[];

@@ -34,7 +34,7 @@ const ESCROWS: ColumnCheck = {
 /** Sums that a ledger's tables must agree on. */
 export const SUM_CHECKS: readonly ColumnCheck[] = [BALANCES, SUPPLIES, ESCROWS];
 
-/** What a payment of coins was owed for has the same amount in the tables of both. */
+/** Checks that an obligation and its payment of coins have the same amount in the tables of both. */
 export const PAYMENT_CHECKS: readonly ColumnCheck[] = [
   {
     what: 'coinpays.coin_amount covers what coinpay_obligations.coin_amount says, in one unit',

@@ -4,7 +4,7 @@ const TEXT = /'(?:[^'\\]|\\.|'')*'/gs;
 const TAG = /^\/\* platform .*? \*\/ /;
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', 0: '\0', b: '\b', Z: '\x1a' };
 
-/** What stands for `@platform_key`: nobody here writes rows that depend on it. */
+/** Value of `@platform_key`: no row here depends on it. */
 export const SIMULATED_KEY = 'a5'.repeat(16);
 
 /** NULL where any part is. */

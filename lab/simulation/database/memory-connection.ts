@@ -3,7 +3,7 @@ import { format, type SqlValue } from 'mysql2';
 import { statementsOf } from './dialect.ts';
 import type { MemoryServer } from './memory-server.ts';
 
-/** Told once: the rows, or why there are none. */
+/** Called once: with the rows, or with the reason why there are none. */
 export type Answer = (fault: Error | null, result?: unknown) => void;
 
 /** The fault of a connection that is gone. */
@@ -12,10 +12,10 @@ export const lost = (why: string): Error =>
 
 type Statement = string | { readonly sql: string; readonly values?: readonly unknown[] | null };
 
-/** What the driver gives for a connection, as far as it is used. */
+/** A connection of the driver, as far as it is used. */
 export class MemoryConnection extends EventEmitter {
   readonly id: number;
-  /** What is being run for it, tag included. */
+  /** The statement that is being run for it, tag included. */
   statement: string | null = null;
   readonly #server: MemoryServer;
   #answer: Answer | null = null;

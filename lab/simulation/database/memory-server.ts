@@ -3,7 +3,7 @@ import { withoutTag } from './dialect.ts';
 import { type Answer, lost, MemoryConnection } from './memory-connection.ts';
 import { type MemoryResult, type MemoryRow, MemoryTables } from './memory-tables.ts';
 
-/** How a connection's statements fare. */
+/** Fate of a connection's statements. */
 interface Weather {
   /** Does something some time later, also when the thread that asked for it is dead by then. */
   later(work: () => void): void;
@@ -34,7 +34,7 @@ const CALM: Weather = {
   committed: () => undefined
 };
 const MAX_PACKET = 16_777_216;
-/** What is asked of the server's settings. */
+/** Settings of the server that are asked for. */
 const VARIABLES: Readonly<Record<string, number>> = {
   innodb_flush_log_at_trx_commit: 1,
   max_allowed_packet: MAX_PACKET
@@ -75,7 +75,7 @@ export class MemoryServer {
     servers.set(host, this);
   }
 
-  /** What is committed, for whoever looks on; there must be no transaction under way. */
+  /** Returns committed rows, for an observer; there must be no transaction under way. */
   read<T = MemoryRow>(sql: string): T[] {
     return this.#tables.read<T>(sql);
   }
@@ -226,7 +226,7 @@ export class MemoryServer {
     return result;
   }
 
-  /** What was open before ends with it, as MariaDB has it. */
+  /** Begins a transaction; an open one ends with it, as in MariaDB. */
   #begin(connection: MemoryConnection, sql: string): MemoryResult {
     this.#snapshots.delete(connection);
     if (sql.includes('CONSISTENT SNAPSHOT')) {

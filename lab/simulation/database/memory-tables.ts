@@ -7,7 +7,7 @@ export type MemoryRow = Record<string, unknown>;
 /** Result of a statement: rows, or how many it changed, which MariaDB words in `info`. */
 export type MemoryResult = MemoryRow[] | { readonly affectedRows: number; readonly info?: string };
 
-/** What these tables of information_schema hold is what CREATE TABLE said. */
+/** Tables of information_schema that hold the parts of CREATE TABLE. */
 const INFORMATION = [
   'COLUMNS (TABLE_SCHEMA, TABLE_NAME, COLUMN_NAME, ORDINAL_POSITION, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA, GENERATION_EXPRESSION)',
   'TABLES (TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, ENGINE, TABLE_ROWS, UPDATE_TIME, CREATE_TIME, AUTO_INCREMENT, TABLE_COMMENT)',
@@ -62,7 +62,7 @@ export class MemoryTables {
     return tables;
   }
 
-  /** What is here now, whatever becomes of it. There must be no transaction under way. */
+  /** Copies the present content, whatever becomes of it. There must be no transaction under way. */
   copy(): MemoryTables {
     const copy = new MemoryTables(this.#database, this.#now);
     copy.#sqlite.deserialize(this.#sqlite.serialize());

@@ -3,7 +3,7 @@ import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = new URL('../../../', import.meta.url).href;
-/** What leads out of the process, or to its clock, and what stands in its place; optionally for one file alone. */
+/** Modules that lead out of the process, or to its clock, with their doubles; some for one file alone. */
 const DOUBLES: readonly (readonly [specifier: string, double: string, importer?: string])[] = [
   ['mysql2/promise', './mysql2.ts'],
   ['undici', './undici.ts'],

@@ -5,7 +5,7 @@ export const isMainThread = false;
 export const threadId = 1;
 export const resourceLimits = {};
 
-/** Of the thread that is being started: an entry reads it at once. */
+/** Data of the thread that is being started: an entry reads it at once. */
 export let workerData: unknown;
 
 /** `node:worker_threads`: threads that the scheduler runs. */

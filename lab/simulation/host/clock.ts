@@ -1,6 +1,6 @@
 import { type Appointment, current, type Scheduler } from './scheduler.ts';
 
-/** What `setTimeout` gives, in simulated time. */
+/** Timer of `setTimeout`, in simulated time. */
 class SimulatedTimer {
   readonly #scheduler: Scheduler;
   readonly #work: () => void;

@@ -12,7 +12,7 @@ interface Handle {
 export class MemoryFiles {
   readonly #scheduler: Scheduler;
   readonly #changed: () => void;
-  /** How often there is no space, from 0 to 1. */
+  /** Probability that there is no space, from 0 to 1. */
   full = 0;
   /** Paths that could not be written the last time. */
   readonly refused = new Set<string>();
@@ -74,7 +74,7 @@ export class MemoryFiles {
     });
   }
 
-  /** What is written is there at once; until it is synced a crash of the machine could take it, which is not simulated. */
+  /** Opens a file. Writes are there at once; until a sync a crash of the machine could take them, which is not simulated. */
   async open(path: string): Promise<Handle> {
     await this.#later(() => undefined);
     return {

@@ -6,7 +6,7 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | null;
 }
 
-/** What a server answers. */
+/** Answer of a server. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export interface Reply {
   readonly arrived?: () => void;
 }
 
-/** What `undici` gives for it. */
+/** The same as `undici` gives it. */
 export interface Response {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ export interface Peer {
   left(socket: ServerSocket): void;
 }
 
-/** How often what goes wrong; each from 0 to 1. */
+/** Probabilities of faults, each from 0 to 1. */
 export interface NetworkFaults {
   readonly refused: number;
   readonly reset: number;

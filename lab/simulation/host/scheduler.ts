@@ -27,7 +27,7 @@ export interface Appointment {
  */
 export class Scheduler {
   readonly random: Random;
-  /** What a clock on the wall is ahead of the beginning; it may jump. */
+  /** Offset of the wall clock from the beginning; it may jump. */
   wallOffsetMs = Date.UTC(2026, 0, 1);
   steps = 0;
   #now = 0;

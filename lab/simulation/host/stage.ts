@@ -3,7 +3,7 @@ import type { Network } from './network.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { ThreadWatch } from './threads.ts';
 
-/** What the doubles of one episode stand on. */
+/** Base of the doubles of one episode. */
 export interface Stage {
   scheduler: Scheduler;
   network: Network;

@@ -6,7 +6,7 @@ import type { SizedTable } from './tables.ts';
 /** A large table is looked through in so many blocks, a stretch of it with each. */
 const STRETCHES = 16;
 
-/** What of one table is compared. */
+/** Part of one table that is compared. */
 interface Look {
   readonly table: string;
   readonly where: string;

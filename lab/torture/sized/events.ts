@@ -1,6 +1,6 @@
 import type { Random } from '../../../src/devnet/random.ts';
 
-/** What befalls a block beside its ordinary changes, with how often each comes. */
+/** Events of a block beside its ordinary changes, with their frequencies. */
 const WEIGHTS = {
   none: 60,
   whole: 3,

@@ -4,7 +4,7 @@ import { startLyingSource } from '../../../test/support/sync/lying-source.ts';
 type Body = Record<string, unknown>;
 type Tables = Record<string, unknown>[];
 
-/** What a liar says of the schema. */
+/** A liar's changes of the schema. */
 const SCHEMAS: Readonly<Record<string, (tables: Tables) => Tables>> = {
   dropped: (tables) => tables.filter(({ name }) => name !== 'drafts'),
   empty: () => [],

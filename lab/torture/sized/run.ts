@@ -226,7 +226,7 @@ class SizedStage {
     this.#checkRepairs(what);
   }
 
-  /** What the replica mended by itself so far. */
+  /** Lines about mending by the replica itself so far. */
   get #mended(): string[] {
     return `${this.#said}${this.#client.log()}`.split('\n').filter((line) => MENDED.test(line));
   }

@@ -18,7 +18,7 @@ const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const ping = Compile(PingSchema);
 const CANARY = 'canary-of-the-privacy-test';
 
-/** What takes pings; anything beside the list of fields fails the test. */
+/** Opens a receiver of pings; a field beside those of the list fails the test. */
 async function openSink(t: TestContext) {
   const pings: Ping[] = [];
   const texts: string[] = [];

@@ -44,7 +44,7 @@ test('STATEMENT_REFUSED, TABLE_LACKING: a fault of our own in a query is no outa
   await connection.end();
 });
 
-/** What an operator may have set for other programs, and what it would do to us. */
+/** Settings that an operator may have made for other programs, with the values that we need. */
 const ODD_SETTINGS: readonly [name: string, odd: string, needed: string | number][] = [
   [
     'sql_mode',

@@ -29,7 +29,7 @@ const SEGWIT_HEIGHT = 432;
 const COIN = 1_000_000n;
 const CARRIER = 20_000n;
 const FEE = 10_000n;
-/** Whose key nobody has. */
+/** Script that nobody has the key of. */
 const ELSEWHERE = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 1) });
 
 interface Coin {
@@ -160,7 +160,7 @@ test('four lanes on a Bitcoin node are read back, through a reorg too', async ()
   await assertEqualRows(live.database, fresh.database);
 });
 
-/** What the node prints of a transaction. */
+/** A transaction as the node prints it. */
 interface PrintedTransaction {
   readonly txid: string;
   readonly vin: readonly { readonly txid?: string; readonly vout?: number; readonly txinwitness?: readonly string[] }[];

@@ -82,7 +82,7 @@ async function fund(chain: Chain, { paid }: Form): Promise<readonly [own: Place,
   return [{ txid, vout: 0 }, { txid, vout: 1 }, payment];
 }
 
-/** What unlocks the first input when each key signs these inputs and outputs by its own type. */
+/** Returns the unlocking of the first input, in which each key signs these inputs and outputs by its own type. */
 function unlock(
   { paid, keys }: Form,
   types: readonly number[],
@@ -128,7 +128,7 @@ function unlock(
 const isSegwit = ({ script, redeemScript }: Paid) =>
   [script, redeemScript].some((each) => each?.[0] === 0 || each?.[0] === 0x51);
 
-/** What a PSBT takes of a form. */
+/** Returns the fields of a form that a PSBT takes. */
 function pick({ redeemScript, witnessScript, tapInternalKey, tapLeafScript, tapMerkleRoot }: Omit<Paid, 'script'>) {
   return {
     ...(redeemScript && { redeemScript }),

@@ -9,7 +9,7 @@ import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.t
 const ACTIVATION = 432;
 const BLOCKS = 1_000;
 
-/** What a node prints of a block with verbosity 2. */
+/** A block as a node prints it with verbosity 2. */
 interface PrintedBlock {
   readonly height: number;
   readonly time: number;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { startLitecoind } from '../../../src/devnet/processes/litecoin.ts';
 import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
-/** Where a Berkeley database has the number that tells it from others, and the number. */
+/** Place and value of the number by which a Berkeley database is known. */
 const MAGIC = { at: 12, value: 0x00053162 };
 
 /** Processes whose command line names a directory. */

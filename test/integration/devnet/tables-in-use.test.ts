@@ -5,7 +5,7 @@ import type { TableDefinition } from '../../../src/indexer/definitions/definitio
 import { createDatabase } from '../../support/mariadb.ts';
 import { createTables, definitionsOf, type TableOptions } from '../../support/tables-in-use/create-tables.ts';
 
-/** What MariaDB says of the tables, in the form of their definitions. */
+/** Returns the tables as MariaDB shows them, in the form of their definitions. */
 async function shown(connection: Connection): Promise<Record<string, unknown>> {
   const columns = await rows<Record<string, string | null> & { t: string }>(
     connection,

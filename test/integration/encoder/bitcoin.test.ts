@@ -20,7 +20,7 @@ const PUBLIC_KEY = publicKeyOf(KEY);
 const FORMS = { legacy: 'keyHash', segwit: 'witnessKeyHash' } as const;
 /** Witnesses are mined from here on, rewards are spent after a hundred blocks. */
 const BLOCKS = 540;
-/** Whose key nobody has. */
+/** Script that nobody has the key of. */
 const ELSEWHERE = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 1) });
 
 let node: TestBcoin;

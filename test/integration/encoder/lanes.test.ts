@@ -39,7 +39,7 @@ async function send({ psbt, revealPsbt }: Created, key: Uint8Array): Promise<str
 }
 
 const minedRows = async () => await decodeBlock(node, (await node.mine(1))[0]!);
-/** Of so many bytes when it is compiled, which takes three of them. */
+/** Returns an action with a number of bytes when it is compiled, three of which the compiling takes. */
 const actionOf = (compiledBytes: number) => `FILE|${'ä'.repeat(20)}${'x'.repeat(compiledBytes - 48)}`;
 
 for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'])

@@ -18,7 +18,7 @@ const CLOSED = { refuses: false, tell: () => undefined };
 
 let indexer: Awaited<ReturnType<typeof createDatabase>>;
 const readers: Reader[] = [];
-/** Of one connection, so that what it read is told by its session. */
+/** Returns a reader with one connection, whose session counts the rows that it read. */
 const readerOf = (opening: string) => {
   const reader = new Reader({ database: indexer, connections: 1, limitMs: 20_000, breaker: CLOSED, opening });
   readers.push(reader);
@@ -30,7 +30,7 @@ before(async () => {
 });
 after(() => Promise.all(readers.map((reader) => reader.close())));
 
-/** How many rows the session of a reader has read. */
+/** Returns the rows that the session of a reader has read. */
 async function rowsRead(reader: Reader): Promise<number> {
   const counted = await reader.read((query) => query<{ Value: string }>("SHOW SESSION STATUS LIKE 'Handler_read%'"));
   return counted.reduce((sum, { Value }) => sum + Number(Value), 0);

@@ -89,7 +89,7 @@ const tick = (id = 'tick_id') => name('index_tickers', 'tick', id);
 const at = (id: string) => name('index_addresses', 'address', id);
 const coin = (side: string) => `${name('index_coins', 'coin', `${side}_coin_id`)} ${side}_coin`;
 const number = (column: string) => `CAST(t.${column} AS CHAR) ${column}`;
-/** What orders, swaps and dispensers offer. */
+/** Columns that orders, swaps and dispensers offer. */
 const OFFER = `${coin('give')}, ${tick('give_tick_id')} give_tick, t.give_amount, t.give_ownership, ${coin('get')},
   ${tick('get_tick_id')} get_tick, t.get_amount, ${at('get_address_id')} get_address, ${number('expiration')},
   ${number('allow_list')}, ${number('block_list')}`;
@@ -102,7 +102,7 @@ const newest = (
 ) => `(SELECT i.status FROM ${kind}_statuses z JOIN index_statuses i ON i.id = z.status_id WHERE z.${kind}_action_index = t.action_index
   AND z.action_index = (SELECT MAX(y.action_index) FROM ${kind}_statuses y WHERE y.${kind}_action_index = t.action_index))`;
 const exact = (column: string) => `CAST(COALESCE(NULLIF(${column}, ''), '0') AS DECIMAL(40,18))`;
-/** What a dispenser was given, less what it gave. */
+/** SQL of the amount that a dispenser was given, less the amount that it gave. */
 const LEFT = `IF(${name('index_statuses', 'status', 'status_id')} = 'valid', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM CAST(${exact('t.give_escrow')}
   + COALESCE((SELECT SUM(${exact('e.give_escrow')}) FROM dispenser_edits e JOIN index_statuses i ON i.id = e.status_id
       WHERE e.dispenser_action_index = t.action_index AND i.status = 'valid'), 0)
@@ -208,12 +208,12 @@ const PLAIN: Readonly<Record<string, { rows: string; types: Readonly<Record<stri
     }
   }
 };
-/** What a history tells of its kinds of actions, which their own lists have. */
+/** Fields of a history about its kinds of actions, which their own lists have. */
 const MADE = new Set(['status', 'details']);
 
 const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-/** What to ask each type for. */
+/** Returns subjects to ask each type for. */
 function subjectsOf(type: string): string[] {
   if (type === 'token') return ['TOKA', 'TOKB', 'GAS'];
   if (type === 'recent') return ['all'];

@@ -40,7 +40,7 @@ const priceOf = async (hub: RunningHub, pair: string) => {
   const { result } = (await hub.call('getprice', { pair })).json;
   return result?.error ? undefined : result;
 };
-/** What the console tells of the last round of prices. */
+/** Returns the console's facts about the last round of prices. */
 const told = async (hub: RunningHub) => {
   const { databases } = (await (await fetch(`${hub.url}/debug/live`)).json()) as {
     readonly databases: readonly Shown[];

@@ -99,7 +99,7 @@ const CASES: readonly { readonly fact: FactKey; readonly texts: readonly Text[] 
   { fact: { kind: 'addressId', key: 'A' }, texts: [['A', 'BROADCAST|0|x']] }
 ];
 
-/** How often each text is in the ledger at the first count and at the second. */
+/** Number of times that each text is in the ledger at the first count, and at the second. */
 const [FEW, MANY] = [50, 250];
 
 async function open() {

@@ -20,7 +20,7 @@ const RULES = {
   fees: { ...TEST_RULES.fees, gas: { ...DEFAULT_PROFILE.gas, sweep: 5_000 }, donation: 'D' }
 };
 
-/** Of one block; each action has the number of its place. */
+/** Texts of one block; the number of an action is its place. */
 const TEXTS = [
   'ISSUE|0|TOKA|1000.50||2|A text, verbatim',
   'ISSUE|0|NEWA|x|||||||||||||NEWB',
@@ -55,7 +55,7 @@ const TEXTS = [
   'MINT|0|NEWM|5|B',
   'MINT|0|TOKA|5|^2'
 ] as const;
-/** Of the block above, by somebody else: it takes a part of what action 27 gives. */
+/** An action of the block above by another address: it takes a part of what action 27 gives. */
 const TAKER = 'ORDER|0|BTC|TOKC|4|0|BTC|TOKB|2';
 
 let database: DatabaseCoordinates;
@@ -261,7 +261,7 @@ test('expirations: swaps, dispensers and orders together in the order of their a
   );
 });
 
-/** Where an example shows a fact. */
+/** Examples that show a fact. */
 const EXAMPLES: Readonly<Record<string, readonly (readonly [file: string, example: string])[]>> = {
   'an empty AMOUNT and an empty DESTINATION': [
     ['mint', 'an empty amount makes nothing'],
@@ -346,7 +346,7 @@ test('each fact that an example shows is shown by one that is there', () => {
   }
 });
 
-/** What no ledger here writes, with the tables that stay empty for it. */
+/** Facts that no ledger writes here, with the tables that stay empty for them. */
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   'keys of addresses, which the decoder keeps': ['pubkeys'],
   'pictures, which each node fetches for itself': ['icons'],

@@ -86,7 +86,7 @@ const TEXTS = PAIR_NAMES.flatMap((name) => PAIRS[name]);
 /** Pairs of more than 64 characters. */
 const LONG: readonly PairName[] = ['last', 'last behind emoji', 'length'];
 
-/** Where a text of an action is written. */
+/** Column of a text of an action. */
 interface Place {
   /** @param offer number of an offer that no other command names */
   readonly command: (text: string, offer: number) => string;

@@ -12,7 +12,7 @@ import { eventually } from '../../support/sync/sync-process.ts';
 
 const DEADLINE_MS = 60_000;
 
-/** What an address says of a token, as an indexer queues it. */
+/** Returns an address's price of a token, as an indexer queues it. */
 const priceOf = (actionIndex: number) =>
   ({
     method: 'pushoracleprice',

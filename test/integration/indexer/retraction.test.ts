@@ -10,7 +10,7 @@ import { eventually } from '../../support/sync/sync-process.ts';
 const DEADLINE_MS = 60_000;
 const PRICE = (value: string) => `PRICE|1|LTC|TOKA|USD|${value}`;
 
-/** What a hub has of prices, without what counts its own writes. */
+/** Returns a hub's prices, without the columns that count its own writes. */
 async function pricesOf(hub: RecordingHub) {
   const { rows } = (await hub.page('oracle_prices')) as { rows: Record<string, unknown>[] };
   return rows.map(({ action_index, value, block_time, effective_at }) => ({

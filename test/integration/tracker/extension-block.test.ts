@@ -40,7 +40,7 @@ async function sendHidden(address: string, amount: number): Promise<void> {
   await call('lockunspent', true);
 }
 
-/** What the newest block's last transaction pays out of the extension block. */
+/** Returns the amount that the newest block's last transaction pays out of the extension block. */
 async function paidOut(): Promise<number> {
   const { tx } = (await call('getblock', await call('getbestblockhash'), 2)) as PrintedBlock;
   const [first, ...others] = tx.at(-1)!.vout;

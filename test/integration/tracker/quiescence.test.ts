@@ -48,7 +48,10 @@ async function settle(): Promise<void> {
   }
 }
 
-/** What an address has, each time that the tracker says before and after that this is all, until it has said so of the tip for a while. */
+/**
+ * Returns an address's amounts at each time that the tracker says before and after that this is all, until it has said so of the
+ * tip for a while.
+ */
 async function totals(address: string): Promise<readonly number[]> {
   const seen: number[] = [];
   const height = await coin.node.height();

@@ -25,7 +25,7 @@ interface Told {
   readonly scriptPubKey: string;
 }
 
-/** What its answers may hold, each of them a part. */
+/** Fields that its answers may have. */
 interface Body {
   readonly utxos: readonly Told[];
   readonly nextCursor?: string;

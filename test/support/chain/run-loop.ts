@@ -8,7 +8,7 @@ import { atEnd } from '../cleanup.ts';
 interface TestRun extends Pick<ChainLoopOptions, 'machine' | 'work'> {
   readonly rpc: NodeRpc;
   readonly feed: { readonly errorCount: number };
-  /** What the database has as its last block, as text; compared with what is awaited. */
+  /** Returns the last block of the database as text, for comparison with the awaited one. */
   readonly readTip: () => Promise<string>;
 }
 

@@ -5,7 +5,7 @@ import { writePush } from '../../../src/coin/script/script.ts';
 import { writeTransaction } from './raw-writer.ts';
 
 interface Spending {
-  /** What the first input spends from, unless `inputs` says. */
+  /** Transaction that the first input spends from, unless `inputs` names others. */
   readonly txid?: string;
   readonly inputs?: readonly RawInput[];
   readonly witnesses?: readonly (readonly Buffer[])[];
@@ -21,7 +21,7 @@ export function carry(scripts: readonly Uint8Array[], spending: Spending = {}): 
   return readRawTransaction(writeTransaction({ inputs, outputs, witnesses }).bytes);
 }
 
-/** What a transaction says, whatever its lane. */
+/** Returns the payload of a transaction, whatever its lane. */
 export function payloadOf(transaction: RawTransaction, magic = 'PNOD', isEnvelopeActive = true): Payload | undefined {
   const carried = findCarried(transaction, { magic, isEnvelopeActive });
   return carried && readFrame(carried.frame);

@@ -3,7 +3,7 @@ import { hashId } from '../../../src/coin/raw/hash-id.ts';
 import type { RawInput, RawOutput } from '../../../src/coin/raw/raw-transaction.ts';
 import fc from '../fast-check.ts';
 
-/** What a test writes as a transaction. */
+/** Parts of a transaction that a test writes. */
 export interface TransactionParts {
   readonly inputs: readonly RawInput[];
   readonly outputs: readonly RawOutput[];
@@ -19,7 +19,7 @@ export interface BlockParts {
   readonly isMergeMined?: boolean;
 }
 
-/** What unlocks an input as far as a decoder looks: a push in the form of a signature that covers the whole transaction. */
+/** Unlocking of an input as far as a decoder looks: a push in the form of a signature that covers the whole transaction. */
 export const SIGNED = Buffer.from([71, 0x30, 68, ...Buffer.alloc(68, 2), 1]);
 /** The same as the witness of a taproot output. */
 export const SIGNED_TAPROOT = [Buffer.alloc(64, 3)];

@@ -17,7 +17,7 @@ interface Call {
 export interface RecordedNodeOptions {
   /** Blocks that the node refuses now. */
   readonly isRefused?: (hash: string) => boolean;
-  /** How far it says that it has verified its chain, default 1. */
+  /** Part of its chain that it has verified, as it states; default 1. */
   readonly progress?: () => number;
   /** Height of the headers that it says to have, default: of its tip. */
   readonly headers?: () => number;

@@ -11,7 +11,7 @@ interface PrintedTransaction {
   readonly vout: readonly { readonly value: string; readonly scriptPubKey: { readonly hex: string } }[];
 }
 
-/** What a real node would answer, with one route more. */
+/** A node that answers as a real one, with one route more. */
 interface SpentOutputsNode {
   readonly url: string;
   /** Ids of the transactions that were asked for one by one. */

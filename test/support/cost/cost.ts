@@ -4,9 +4,9 @@ import { PIECES, type Piece } from './pieces.ts';
 import { ATTACKER, blockOf, type Prepared, prepare, transactionOf } from './prepared.ts';
 import type { Scale } from './scale.ts';
 
-/** Of the smallest transaction around a payload. */
+/** Size of the smallest transaction around a payload. */
 const TRANSACTION_BYTES = 100;
-/** Of the texts that a block repeats. */
+/** Size of the texts that a block repeats. */
 const PATTERN_BYTES = 1_000;
 const MOST_WEIGHT = 250;
 
@@ -17,7 +17,7 @@ export interface Shape {
   readonly isBatched: boolean;
 }
 
-/** What a block costs. */
+/** Cost of a block. */
 export interface Cost extends Shape {
   readonly name: string;
   readonly rows: number;

@@ -4,7 +4,7 @@ import { MemoryLedger } from '../indexer-ledger.ts';
 import { testSigner } from '../indexer-signers.ts';
 import { addressOf, rulesOfScale, type Scale } from './scale.ts';
 
-/** Who makes the block that costs. */
+/** Address that makes the block whose cost is measured. */
 export const ATTACKER = addressOf('A', 1);
 const MAKER = addressOf('B', 1);
 const FIRST_TIME = 1_700_000_000;
@@ -25,7 +25,7 @@ export interface Prepared {
   readonly files: readonly number[];
 }
 
-/** What earlier blocks hold, and their ledger. */
+/** Content of earlier blocks, with their ledger. */
 interface Preparation {
   readonly blocks: readonly ChainBlock[];
   readonly prepared: Prepared;
@@ -37,7 +37,10 @@ type Text = readonly [source: string, data: string];
 export const repeat = (count: number, text: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => text(at));
 
-/** What the attacker and others have paid for: tokens, holders, lists, offers, polls with voters; and what ends with the next block. */
+/**
+ * Prepares what the attacker and others have paid for: tokens, holders, lists, offers, polls with voters; and what ends with the
+ * next block.
+ */
 export function prepare(scale: Scale): Preparation {
   const ledger = new MemoryLedger(0, rulesOfScale(scale));
   const blocks: ChainBlock[] = [];

@@ -2,9 +2,9 @@ import { DEFAULT_LIMITS, LIMITS, type Limits } from '../../../src/coin/limits.ts
 import type { Rules } from '../../../src/indexer/profile/rules.ts';
 import { TEST_RULES } from '../indexer-ledger.ts';
 
-/** How much of everything a ledger has, its limits included: what a block of it costs, a full one costs so many times. */
+/** Size of a ledger, its limits included, relative to a full one: a full block costs as many times more. */
 export interface Scale {
-  /** Of raw chain. */
+  /** Most bytes of a raw block. */
   readonly blockBytes: number;
   /** Addresses that hold a token, stand in a list, have voted. */
   readonly members: number;

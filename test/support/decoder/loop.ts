@@ -23,7 +23,7 @@ interface TestLoopOptions {
 const TIP =
   'SELECT block_index, hash FROM blocks JOIN index_transactions ON id = block_hash_id ORDER BY block_index DESC LIMIT 1';
 
-/** How a test's decoder reads blocks: payloads in taproot scripts count from the first block on. */
+/** Returns the rules by which a test's decoder reads blocks: payloads in taproot scripts count from the first block on. */
 export function scanRules({ addresses, chain, ticker, code }: ChainNetwork, magic: string): ScanRules {
   return {
     magic,

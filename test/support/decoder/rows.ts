@@ -39,7 +39,7 @@ export async function assertEqualRows(one: DatabaseCoordinates, other: DatabaseC
   assert.deepEqual(await rowsOf(one), await rowsOf(other));
 }
 
-/** What a decoder holds of the blocks up to a height is what the other one, given by its rows, holds of them. */
+/** Checks that a decoder holds of the blocks up to a height what another one, given by its rows, holds of them. */
 export async function assertPrefix(database: DatabaseCoordinates, whole: DecoderRows, height: number): Promise<void> {
   const found = await rowsOf(database);
   assert.equal(found['blocks']!.length, height + 1);

@@ -76,7 +76,7 @@ export async function startChains(): Promise<ReadonlyMap<string, Chain>> {
   return chains;
 }
 
-/** Who signs with a secret key. */
+/** Returns the address that signs with a secret key. */
 export const senderOf = (key: Buffer, network: ChainNetwork) =>
   readSender(publicKeyOf(key).toString('hex'), undefined, network);
 
@@ -95,7 +95,7 @@ export async function pay({ network, send, coin }: Chain, outputs: readonly Form
   return Buffer.from(hex, 'hex');
 }
 
-/** What a decoder reads of a transaction: while it waits, then in its block. */
+/** Returns a decoder's reading of a transaction: while it waits, then in its block. */
 export async function decode(chain: Chain, txid: string, more: Partial<ScanRules> = {}) {
   const rules = { ...scanRules(chain.network, MAGIC), ...more };
   const { transactions: waits } = await scanMempool({ node: chain.node, txids: [txid], height: 1, rules });

@@ -2,7 +2,7 @@ import { encodePayload } from '../../../src/coin/payload/payload.ts';
 import { returnScript } from '../coin/carriers.ts';
 import { SIGNED, type TransactionParts, writeBlock, writeTransaction } from '../coin/raw-writer.ts';
 
-/** What a transaction says and pays. */
+/** Text and payments of a transaction. */
 export interface RawStep {
   /** Script of the coin that it spends: its source. */
   readonly script: Buffer;

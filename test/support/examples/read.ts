@@ -9,15 +9,15 @@ export interface Step {
   /** Empty: it only pays. */
   readonly text: string;
   readonly pays: readonly { readonly to: string; readonly coins: string }[];
-  /** Of every row that it makes, in order; null: all are valid. */
+  /** Statuses of all rows that it makes, in order; null: all are valid. */
   readonly verdicts: string | null;
-  /** What they are today where that differs: a known deviation. */
+  /** Their present values where they differ: a known deviation. */
   readonly now: string | null;
   /** Names for its actions in later lines. */
   readonly labels: readonly string[];
 }
 
-/** What a database must hold after a block. */
+/** Content that a database must have after a block. */
 export interface Check {
   readonly kind: 'check';
   readonly line: number;

@@ -19,7 +19,7 @@ interface Placed<T> {
 
 /** Runs examples side by side on one ledger: what they have in one block, they have in the same block. */
 export class ExampleRun {
-  /** What differs from what an example says. */
+  /** Differences from an example. */
   readonly faults = new Map<Example, string[]>();
   readonly #ledger: ExampleLedger;
   readonly #reader: DatabaseReader;
@@ -113,7 +113,7 @@ export class ExampleRun {
     }
   }
 
-  /** What is there, where it is not what is expected. */
+  /** Returns the answer to a check if it is not the expected one. */
   async #answer({ line, names }: Placed<Check>, expected: string): Promise<string | null> {
     const [table = '', how, ...rest] = line.subject.split(' ');
     if (how === undefined) return await this.#holdings(await this.#fill(names.write(table), names), names, expected);

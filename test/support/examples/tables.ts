@@ -48,7 +48,7 @@ export function tableOf(action: string, format: number | null): string | undefin
   return action === 'VOTE' ? (VOTE_TABLES[format ?? 0] ?? 'polls') : TABLES[action];
 }
 
-/** How the rows of one action are ordered where the order in which they were written is not the one. */
+/** Order of the rows of one action, for tables whose order of writing is not the one. */
 export const ORDER_OF_ROWS: Readonly<Record<string, string>> = {
   sends: 'leg_ordinal',
   destroys: 'leg_ordinal',
@@ -58,7 +58,7 @@ export const ORDER_OF_ROWS: Readonly<Record<string, string>> = {
 
 const ADDRESS = 'index_addresses.address';
 const TICK = 'index_tickers.tick';
-/** Where the text of an id stands, by the end of the column's name. */
+/** Table and column of an id's text, by the end of the column's name. */
 const TEXTS: readonly (readonly [end: RegExp, text: string])[] = [
   [/tick_id$|tick[12]_id$/, TICK],
   [/coin\d?_id$/, 'index_coins.coin'],

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 type Value = string | number | bigint | readonly Value[] | { readonly [name: string]: Value };
 
 const RECORD_BYTES = 4;
-/** Between the tree and the data. */
+/** Separator of the tree and the data. */
 const SEPARATOR = Buffer.alloc(16);
 const METADATA = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
 const TEXT = 2;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { FIATS } from '../../../src/hub/oracle/pairs.ts';
 import { atEnd } from '../cleanup.ts';
 
-/** What a source is asked. */
+/** Request to a source. */
 interface PriceRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
@@ -27,13 +27,13 @@ export async function startPriceService(answer: (request: PriceRequest, response
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests };
 }
 
-/** What CoinGecko answers where one bitcoin has this price in each fiat. */
+/** Returns CoinGecko's answer for one price of a bitcoin in each fiat. */
 export const coingeckoAnswer = (bitcoin: number) => ({
   bitcoin: Object.fromEntries(FIATS.map((fiat) => [fiat.toLowerCase(), bitcoin]))
 });
 
-/** What Kraken answers where one bitcoin has this price in dollars. */
+/** Returns Kraken's answer for one price of a bitcoin in dollars. */
 export const krakenAnswer = (bitcoin: number) => ({ error: [], result: { XXBTZUSD: { c: [String(bitcoin), '0.1'] } } });
 
-/** What CoinMarketCap answers where one bitcoin has this price in dollars. */
+/** Returns CoinMarketCap's answer for one price of a bitcoin in dollars. */
 export const coinmarketcapAnswer = (bitcoin: number) => ({ data: { BTC: [{ quote: { USD: { price: bitcoin } } }] } });

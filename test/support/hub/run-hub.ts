@@ -5,7 +5,7 @@ import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { hubConfigOf } from '../hub-config.ts';
 import { createDatabase } from '../mariadb.ts';
 
-/** What a hub answered to one HTTP request. */
+/** A hub's answer to one HTTP request. */
 interface HubAnswer {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: each test says what it expects

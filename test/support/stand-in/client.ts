@@ -39,7 +39,7 @@ export class StandInClient {
   readonly #database: ReplicaDatabase;
   /** Live messages as they came. */
   readonly messages: string[] = [];
-  /** What it refused, or could not apply. */
+  /** Errors about messages that it refused, or could not apply. */
   readonly faults: Error[] = [];
   /** Heights of live blocks that it dropped. */
   readonly dropped: number[] = [];

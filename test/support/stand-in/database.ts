@@ -1,6 +1,6 @@
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 
-/** Where a database is. */
+/** Address of a database. */
 export interface Place {
   readonly host: string;
   readonly port: number;

@@ -33,12 +33,12 @@ const COLUMN_OF_BLOCK: Readonly<Record<string, string>> = {
   rollcall_absences: 'close_block',
   rollcall_gates: 'close_block'
 };
-/** Whose `block_index` is not the block that they are of. */
+/** Tables whose `block_index` is not the block of their rows. */
 const BY_ACTION = new Set(['anchor_actions']);
 const FIRST = ['blocks', 'transactions', 'actions'];
 const LAST = ['balances', 'sync_meta', 'pubkeys'];
 
-/** How a server of another make sends one table. */
+/** Manner in which a server of another make sends one table. */
 type Manner = 'never' | 'full only' | 'lookup' | 'block' | 'balances' | 'in place';
 
 export function mannerOf(kind: Kind, table: Table): Manner {

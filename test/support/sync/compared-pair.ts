@@ -23,9 +23,9 @@ function digestsOf(database: DatabaseCoordinates) {
   });
   atEnd(async () => digests.destroy());
   let asked = 0;
-  /** What happens at the source before it is asked for rows. */
+  /** Work at the source before it is asked for rows. */
   let beforeRows = async () => undefined as unknown;
-  /** What its answers with rows state otherwise than it is. */
+  /** False parts of its answers with rows. */
   let stated: Partial<RangeRows> = {};
   const ask = async (query: Partial<DigestQuery>) => {
     asked += 1;

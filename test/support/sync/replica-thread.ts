@@ -66,7 +66,7 @@ export class ReplicaThread {
     atEnd(() => this.handle.terminate());
   }
 
-  /** What it says of a source. */
+  /** Returns its report of a source. */
   source(url: string) {
     return this.report?.replica?.sources.find((source) => source.url === url);
   }

@@ -83,7 +83,7 @@ export async function applyTogether(writer: Connection, groups: readonly (readon
   assert.deepEqual(state, await readReplicaState(writer));
 }
 
-/** What is read before the group is read; the group itself begins with the call. */
+/** Reads what a group needs before it is read; the group itself begins with the call. */
 export async function readyToApply(
   writer: Connection,
   messages: BlockMessage[],
@@ -220,7 +220,7 @@ export const batch = (table: string, list: WireRow[], section: SnapshotBatch['se
   last: true
 });
 
-/** What a source holds at block 3 after ids were dealt again and older blocks changed. */
+/** Returns the content of a source at block 3 after ids were assigned again and older blocks changed. */
 export async function* laterSource(): AsyncGenerator<SnapshotBatch> {
   yield batch('index_names', [
     { id: 5, name: 'six' },

@@ -26,7 +26,7 @@ export const TEST_KEY = '0123456789abcdef0123456789abcdef';
 export class SourceThread {
   readonly handle: ActorHandle<SourceAsks, MainAsks, ActorNotices>;
   readonly messages: (BlockMessage | ReorgMessage)[] = [];
-  /** What it sent after a block, to subscribers that ask for it. */
+  /** Messages that it sent after a block, to subscribers that ask for them. */
   readonly after: (AmendmentMessage | SettledMessage)[] = [];
   readonly infra: (BlockMessage | ReorgMessage)[] = [];
   readonly states: string[] = [];

@@ -146,7 +146,7 @@ export async function startPair(
   };
 }
 
-/** What differs, for an assertion's message. */
+/** Returns the differences, for an assertion's message. */
 export function differences(verdict: Verdict): unknown {
   return verdict.tables
     .filter(({ equal }) => !equal)

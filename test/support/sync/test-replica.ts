@@ -9,7 +9,7 @@ interface SessionOptions {
   readonly stateDirectory?: string;
 }
 
-/** What the actor of one decoder replica works with, without the actor. */
+/** Returns the parts of one decoder replica, without the actor. */
 export function testReplica(
   coordinates: DatabaseCoordinates,
   url: string,

@@ -6,7 +6,7 @@ import type { ServerMessage, WireRows } from '../../../src/wire/data/messages.ts
 import type { TypedTable } from '../../../src/wire/data/schema.ts';
 import { atEnd } from '../cleanup.ts';
 
-/** What a source says, as a test may change it at any time. */
+/** Answers of a source, which a test may change at any time. */
 export interface Told {
   typed: readonly TypedTable[];
   /** Null: as a server that says nothing of it. */
@@ -14,7 +14,7 @@ export interface Told {
   height: number;
   /** Null: its snapshots do not name their block. */
   blockHash: string | null;
-  /** What its status says; absent: it has none. */
+  /** Content of its status; absent: it has none. */
   status?: { readonly block_height: number; readonly block_hash: string };
   tables: WireRows;
 }

@@ -22,7 +22,7 @@ export async function addActionRows(context: BlockContext, action: ActionShape):
   }
 }
 
-/** What the block of a row decides in columns that a later block changes, or that tell rows apart. */
+/** Returns the values of a row that its block decides in columns that a later block changes, or that tell rows apart. */
 export async function givenOf(context: BlockContext, table: string, ordinal: number): Promise<Row> {
   const { random, height, actionIndex, setting } = context;
   const { delay, cooldown } = CHAINS[setting.chain];
@@ -108,7 +108,7 @@ function anchorRow({ random, height }: BlockContext, ordinal: number): Row {
   };
 }
 
-/** What an action moves, by its shape. */
+/** Adds the movements of an action, by its shape. */
 export async function addMovements(context: BlockContext, { moves }: ActionShape, sourceId: number): Promise<void> {
   const { movements, actionIndex, random } = context;
   const amount = (BigInt(random.between(1, 10 ** 9)) * UNIT) / BigInt(random.pick([1, 2, 1000, 10 ** 9]));

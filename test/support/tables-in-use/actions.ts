@@ -1,10 +1,10 @@
-/** What an action moves: nothing, or tokens in one of these ways. */
+/** Movement of an action: none, or tokens in one of these ways. */
 export type Moves = 'issue' | 'mint' | 'send' | 'burn' | 'lock' | 'release' | null;
 
 /** One kind of action of an indexer: its rows, how many of each table, and what it moves. */
 export interface ActionShape {
   readonly name: string;
-  /** How often it occurs among all. */
+  /** Frequency among all actions. */
   readonly weight: number;
   readonly moves: Moves;
   /** The system makes it: no transaction of its own. */

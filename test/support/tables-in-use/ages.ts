@@ -1,7 +1,7 @@
 import type { ColumnDefinition, KeyDefinition, TableDefinition } from '../../../src/indexer/definitions/definition.ts';
 import { sqlTypeOf } from '../../../src/indexer/definitions/statement.ts';
 
-/** What MyISAM takes in one key. */
+/** Most bytes of one key in MyISAM. */
 const MYISAM_KEY_BYTES = 1000;
 const BYTES_PER_CHARACTER: Readonly<Record<string, number>> = { utf8mb4: 4, utf8mb3: 3, ascii: 1, latin1: 1 };
 

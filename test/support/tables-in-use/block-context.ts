@@ -15,7 +15,7 @@ export const CHAINS = {
 } as const;
 export type ChainName = keyof typeof CHAINS;
 
-/** What holds for all blocks of one database. */
+/** Facts that hold for all blocks of one database. */
 export interface Setting {
   readonly connection: Connection;
   readonly tables: ReadonlyMap<string, TableDefinition>;
@@ -47,7 +47,7 @@ export class BlockContext implements Place {
   readonly movements: Movements;
   readonly pools: Pools;
   actionIndex = 0;
-  /** What the block's hashes tell of: a block without it has the same ones on every branch. */
+  /** Whether the block's hashes depend on its content: without actions they are the same on every branch. */
   hasActions = false;
   hasContracts = false;
   #serial = 0;

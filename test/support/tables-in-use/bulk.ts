@@ -49,7 +49,7 @@ function secondaryKeys({ keys, columns }: TableDefinition): KeyDefinition[] {
   return keys.filter((key) => key !== clustered && key.kind !== 'fulltext' && key.columns[0] !== auto);
 }
 
-/** So many hexadecimal digits of a hash over a text that SQL gives. */
+/** Returns SQL of a hash over a text that SQL gives, with some hexadecimal digits. */
 export function sqlHash(seed: string, expression: string, digits = 64): string {
   const hash = `SHA2(CONCAT('${seed.replaceAll("'", "''")} ', ${expression}), 256)`;
   return digits === 64 ? hash : `LEFT(${hash}, ${digits})`;

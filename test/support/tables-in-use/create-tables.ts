@@ -4,7 +4,7 @@ import { createStatement } from '../../../src/indexer/definitions/statement.ts';
 import type { DbType } from '../../../src/wire/data/database.ts';
 import { asMyIsam, asOld } from './ages.ts';
 
-/** Which variant of the definitions a database has. */
+/** Variant of the definitions of a database. */
 export interface TableOptions {
   readonly dbType: DbType;
   /** `old`: as databases of before mid-2026 that were never reindexed. Default `new`. */

@@ -4,12 +4,12 @@ import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/databas
 import type { RowsAndBlocks } from './history.ts';
 import { createLedger, type Ledger, openLedger } from './ledger.ts';
 
-/** What a generated database holds at first. */
+/** Initial content of a generated database. */
 export interface GeneratedSize extends RowsAndBlocks {
   readonly seed: string;
 }
 
-/** How tests make a database of one kind and let it grow, each call over a connection of its own. */
+/** Functions by which tests make a database of one kind and let it grow, each call over a connection of its own. */
 export interface Growth {
   /** Fills a database with blocks from 100 on. */
   create(to: DatabaseCoordinates, size: GeneratedSize): Promise<void>;

@@ -4,15 +4,15 @@ import { addDecoderHistory, type DecoderSize } from './decoder-history.ts';
 import { addIndexerHistory, type IndexerSize } from './indexer-history.ts';
 
 /**
- * What a database holds before its first block is written here. `none`: no block. `short`: 500 blocks, for what happens near the tip
- * alone; a comparison of it takes a fifth of one of `small`. `small`: 12,000 blocks of an indexer, so that rows are
- * 10,080 blocks deep, 3,000 of a decoder; 20,000 credits, or transactions. `1M` and `10M`: 50,000 blocks; a tenth of, or all of, 5M
+ * Content of a database before its first block is written here. `none`: no block. `short`: 500 blocks, for what happens near the
+ * tip alone; a comparison of it takes a fifth of one of `small`. `small`: 12,000 blocks of an indexer, so that rows are 10,080
+ * blocks deep, 3,000 of a decoder; 20,000 credits, or transactions. `1M` and `10M`: 50,000 blocks; a tenth of, or all of, 5M
  * credits, 1M actions, 1M balances and 100k tokens of an indexer; 10M transactions and 10M outputs of a decoder.
  */
 export type Size = 'none' | NamedSize | RowsAndBlocks;
 type NamedSize = 'short' | 'small' | '1M' | '10M';
 
-/** So many blocks, with so many rows over all tables, roughly. */
+/** Number of blocks, and of rows over all tables, roughly. */
 export interface RowsAndBlocks {
   readonly blocks: number;
   readonly rows: number;

@@ -25,7 +25,7 @@ const STRIDE = 7_919;
 const SAMPLED_BLOCKS = 150;
 const SAMPLED_DEPTHS = [0, 1, 2, 5, 10, 20, 40, 60] as const;
 const LONG_HISTORY = 1_000;
-/** So many blocks deep unstakes lie whose cooldown ends in each of the next blocks: when one is asked for, it is refunded. */
+/** Depths, in blocks, of unstakes whose cooldown ends in each of the next blocks: when one is asked for, it is refunded. */
 const PLANNED_DEPTHS = { unstakes: [1_000, 4_032, 10_080], contract_unstakes: [7, 144, 2_500, 9_000] } as const;
 const PLANNED_BLOCKS = 512;
 /** Ids that `addFirstValues` dealt. */

@@ -15,16 +15,16 @@ export interface Change {
   readonly block: number | null;
 }
 
-/** What happens to rows that are there already: the row's columns, or null where the row goes. */
+/** Change of a row that is there already: returns the row's columns, or null where the row goes. */
 type Edit = (context: BlockContext, row: Readonly<Record<string, Value>>) => Promise<Row> | Row;
 type Beside = (context: BlockContext, row: Readonly<Record<string, Value>>) => Promise<void> | void;
 
 interface InPlace {
   readonly table: string;
-  /** Which rows are candidates; `:height` stands for the block's. */
+  /** Condition of the candidate rows; `:height` stands for the block's. */
   readonly where: string;
   readonly edit: Edit;
-  /** What else the block writes because of it. */
+  /** Further rows that the block writes because of it. */
   readonly beside?: Beside;
 }
 

@@ -17,13 +17,13 @@ export const GENESIS_TIME = 1_700_000_000;
 export interface LedgerOptions extends TableOptions {
   /** Decides every row but surrogate ids that AUTO_INCREMENT deals. */
   readonly seed: string;
-  /** What is there before the first block is written here: see `Size`. Default `none`. */
+  /** Content before the first block is written here: see `Size`. Default `none`. */
   readonly size?: Size;
   /** Default `bitcoin`. */
   readonly chain?: ChainName;
 }
 
-/** What the next block shall hold. */
+/** Content of the next block. */
 export interface BlockRequest {
   /** Actions of an indexer, transactions of a decoder; `each`: one of each kind; or the kinds by name or shape. Default: some, or none. */
   readonly actions?: number | 'each' | readonly (string | ActionShape)[];
@@ -71,7 +71,7 @@ export interface Ledger {
   reorg(depth: number, request?: ReorgRequest): Promise<WrittenBlock[]>;
   /** Takes back the newest blocks. */
   undo(depth: number): Promise<void>;
-  /** What the node's own subscriptions and queues write between blocks. */
+  /** Writes the rows of the node's own subscriptions and queues between blocks. */
   writeNodeRows(): Promise<void>;
 }
 

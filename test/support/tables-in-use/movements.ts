@@ -9,7 +9,9 @@ export interface Holding {
   readonly amount: bigint;
 }
 
-/** What one block moves: rows of `credits`, `debits`, `escrows`, and at its end the balances and supplies that follow from them. */
+/**
+ * Movements of one block: rows of `credits`, `debits`, `escrows`, and at its end the balances and supplies that follow from them.
+ */
 export class Movements {
   readonly #connection: Connection;
   readonly #rows: RowBuffer;
@@ -51,7 +53,7 @@ export class Movements {
     this.#supplies.set(tickId, (this.#supplies.get(tickId) ?? 0n) + supply);
   }
 
-  /** What a pair holds, this block's movements included. */
+  /** Returns the holding of a pair, this block's movements included. */
   async held(addressId: number, tickId: number): Promise<bigint> {
     const [row] = await rows<{ amount: string }>(
       this.#connection,

@@ -17,7 +17,7 @@ export interface Pools {
   readonly action: () => number;
 }
 
-/** Where a row is written. */
+/** Place at which a row is written. */
 export interface Place {
   readonly random: Random;
   readonly pools: Pools;
@@ -129,7 +129,7 @@ function textOf(name: string, sqlType: string, table: TableDefinition, place: Pl
   return [...longer].slice(0, Math.floor(length / 2)).join('');
 }
 
-/** So many hexadecimal digits that follow from a text; at most 128. */
+/** Returns some hexadecimal digits that follow from a text; at most 128. */
 export function hex(text: string, digits = 64): string {
   return createHash('sha512').update(text).digest('hex').slice(0, digits);
 }

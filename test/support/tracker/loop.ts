@@ -50,7 +50,7 @@ export function startTracker(database: DatabaseCoordinates, { url, user, passwor
     loop,
     stop,
     states,
-    /** How many blocks were written at once, one number for each time. */
+    /** Numbers of blocks that were written at once. */
     groups,
     /** Waits until the node's block is the last one that was written. */
     reach: (hash: unknown) => reachTip(String(hash))

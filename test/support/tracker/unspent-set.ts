@@ -13,7 +13,7 @@ interface PrintedTransaction {
   }[];
 }
 
-/** What a node prints of a block with verbosity 2, as far as it is used here. */
+/** A block as a node prints it with verbosity 2, as far as it is used here. */
 export interface PrintedBlock {
   readonly previousblockhash?: string;
   readonly tx: readonly PrintedTransaction[];
@@ -23,7 +23,7 @@ interface Scan {
   readonly unspents: readonly { txid: string; vout: number; scriptPubKey: string; amount: string; height: number }[];
 }
 
-/** Of Litecoin's nodes. */
+/** Maturity of rewards at Litecoin's nodes. */
 const REWARD_MATURITY = 100;
 const EXTENSION_MATURITY = 6;
 

@@ -33,7 +33,7 @@ function invent(): TransactionParts {
   return { inputs, outputs, witnesses };
 }
 
-/** What is read, in the words of both readers. */
+/** Returns the parts of a transaction in the words of both readers. */
 const read = ({ txid, inputs, outputs, witnesses }: RawTransaction) => ({
   txid,
   inputs: inputs.map((input) => `${input.txid} ${input.vout} ${input.script.toString('hex')}`),

@@ -42,7 +42,7 @@ const keyScript = (byte: string) => Buffer.from(`0014${byte.repeat(20)}`, 'hex')
 const output = (script: Buffer, amount = 1_000n) => ({ amount, script });
 const NO_SCRIPT = Buffer.alloc(0);
 
-/** Whose coins the sender had, what was funded with them, and the ids of both. */
+/** Transaction with the sender's coins; the next ones spend it. */
 const wallet = transaction({ outputs: [output(OWN)] });
 function funded(...scripts: readonly Buffer[]) {
   const outputs = [keyScript('bb'), ...scripts].map((script) => output(script));

@@ -224,7 +224,7 @@ const step = fc.record({
   kind: fc.constantFrom('open', 'extend', 'block', 'pay')
 });
 
-/** What the tables of a decoder keep of a book. */
+/** The part of a book that the tables of a decoder keep. */
 class Kept {
   readonly rows = new Map<string, Dispenser>();
   readonly extensions: Extension[] = [];

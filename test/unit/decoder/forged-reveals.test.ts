@@ -22,7 +22,7 @@ const [VICTIM_SECRET, THIEF_SECRET] = ['a victim', 'a thief'].map((name) => hash
 const [VICTIM, THIEF] = [publicKeyOf(VICTIM_SECRET!), publicKeyOf(THIEF_SECRET!)];
 const UNCOMPRESSED = Buffer.from(secp256k1.getPublicKey(VICTIM_SECRET!, false));
 const NO_BYTES = Buffer.alloc(0);
-/** Of the form that nodes take; what it covers. */
+/** Returns a signature in the form that nodes take. @param type the parts that it covers */
 const signature = (type = 1) => Buffer.from([0x30, 68, ...Buffer.alloc(68), type]);
 const segwit = (key: Buffer) => payTo({ kind: 'witnessKeyHash', bytes: hash160(key) });
 const plain = (key: Buffer) => payTo({ kind: 'keyHash', bytes: hash160(key) });
@@ -41,7 +41,7 @@ interface Spend {
 const ACTION = 'SEND|0|VICTIM|100|thief';
 const FRAME = writeFrame(ACTION);
 
-/** What a decoder takes a transaction for that spends these, all paid by the first script. */
+/** Returns a decoder's reading of a transaction that spends these, all paid by the first script. */
 async function decode(payer: Uint8Array, spends: readonly Spend[], markers: readonly ('p2sh' | 'p2wsh')[] = ['p2wsh']) {
   const wallet = transaction([{ txid: 'ab'.repeat(32), vout: 0, script: NO_BYTES }], [payer]);
   const payments = [1, 2].map((vout) =>

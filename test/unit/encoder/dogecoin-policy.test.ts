@@ -16,7 +16,7 @@ const NETWORK = chainNetwork('dogecoin', 'mainnet');
 const KEY = publicKeyOf(hash('sha256', 'a key on Dogecoin', 'buffer'));
 const SENDER = readSender(KEY.toString('hex'), undefined, NETWORK);
 const PAYEE = payTo({ kind: 'keyHash', bytes: hash160(Buffer.alloc(33, 5)) });
-/** What a node with the defaults of 1.14.9 answers: it does not know what miners take. */
+/** Policy of a node with the defaults of 1.14.9: it does not know what miners take. */
 const POLICY = policyOf(
   { mempool: { mempoolminfee: '0' }, network: { relayfee: '0.00100000' } },
   [null, null, null],

@@ -25,7 +25,7 @@ after(() => server.close());
 
 const CAUSE = 'one of the two nodes is stuck, or they are of different chains';
 
-/** What a caller reads. */
+/** Returns the code and the text that a caller reads. */
 async function failureFor(given: typeof answer, at = url): Promise<readonly [ErrorCode, string]> {
   answer = given;
   const fault = await readTrackedCoins(at, '51', NODE).then(

@@ -10,7 +10,7 @@ const token = (query: string): Subject => ({ type: 'token', query });
 const known: readonly Row[] = [{ block_index: 1, block_hash: 'a' }];
 const ACTION = { block_index: '2', action_index: '7' };
 
-/** What is new of a chain of two blocks, of which one is known. */
+/** Returns the news of a chain of two blocks, of which one is known. */
 async function readNew(
   subjects: readonly Subject[],
   history: (query: string) => Promise<Partial<Reply>>,

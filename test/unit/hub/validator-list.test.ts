@@ -7,7 +7,7 @@ import type { RpcCaller } from '../../../src/service/rpc/method.ts';
 import { StreamedResult } from '../../../src/service/rpc/streamed-result.ts';
 import { openRpc } from '../../support/frame.ts';
 
-/** Who is charged for rows. */
+/** Returns a caller that is charged for rows. */
 const callerOf = (charged: number[]) =>
   ({ charge: ({ rows = 0 }: Cost) => void charged.push(rows) }) as unknown as RpcCaller;
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
-/** What compatible ledgers do with texts of the field: one verdict and row each. */
+/** Returns the verdict and row by which compatible ledgers take texts of the field. */
 
 const namedIn = (ledger: MemoryLedger) =>
   ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => (table === 'actions' ? [columns['action_id']] : []));

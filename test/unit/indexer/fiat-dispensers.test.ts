@@ -30,7 +30,7 @@ function setRounds(ledger: MemoryLedger, rounds: readonly PriceRound[]): void {
 const open = (ledger: MemoryLedger, fiatAmount: string, { give = '1', escrow = '10', least = '0.00000001' } = {}) =>
   ledger.act(['A', `DISPENSER|0|BTC|TOKA|${give}|0|${escrow}|BTC||${least}||USD|${fiatAmount}`])[0];
 
-/** What comes of payments to A: `fills paid status` of each dispense. */
+/** Returns the results of payments to A: `fills paid status` of each dispense. */
 function pay(ledger: MemoryLedger, amounts: readonly string[], prices?: SettledPrices): string[] {
   const outputs = amounts.map((amount, vout) => ({ vout, address: 'A', amount: parseAmount(amount)! }));
   const hash = String(ledger.blocks.length).padStart(64, 'c');

@@ -7,7 +7,7 @@ import type { TickSums } from '../../../src/indexer/state/movements.ts';
 import { checkChanges } from '../../../src/indexer/store/sanity.ts';
 import { MemoryLedger } from '../../support/indexer-ledger.ts';
 
-/** What a ledger changed by some actions of A, who holds ten units of a token. */
+/** Returns the changes of a ledger by some actions of A, who holds ten units of a token. */
 function afterActions(...texts: readonly string[]) {
   const ledger = new MemoryLedger();
   ledger.give('TOKA', 0, 'A', { A: '10' });

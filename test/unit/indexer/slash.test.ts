@@ -11,7 +11,7 @@ const TWICE = [slotMessage(BAD, { ...HEIGHT, digest: 1 }), slotMessage(BAD, { ..
 const slashText = (messages: readonly (readonly string[])[] = TWICE, key = BAD.pubkey, capability = 'price') =>
   `SLASH|0|${capability}|${key}|${messages.flat().join('|')}`;
 
-/** What a SLASH came to, of which no row tells when it is refused. */
+/** Returns the status of a SLASH; no row has it when it is refused. */
 function verdict(ledger: MemoryLedger, source: string, data: string): string | undefined {
   const [[status] = []] = ledger.act([source, data]);
   return ledger.blocks.at(-1)!.refusals[0]?.status ?? status;

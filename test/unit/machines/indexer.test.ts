@@ -10,7 +10,7 @@ import { PlatformError } from '../../../src/errors.ts';
 import { everyState } from './reach.ts';
 import { scripted } from './scripted.ts';
 
-/** What the effects of these names end with, one after the other; then they never end. */
+/** Results of the effects of these names, one after the other; then they never end. */
 interface Script {
   readonly connect?: (Opened | PlatformError)[];
   readonly inspect?: (Found | PlatformError)[];

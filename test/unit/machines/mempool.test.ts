@@ -7,7 +7,7 @@ import { everyState, onSimulatedClock, reachedStates } from './reach.ts';
 const input = { restMs: 60_000 };
 const synced: MempoolEvent = { type: 'lag.changed', isSynced: true };
 const behind: MempoolEvent = { type: 'lag.changed', isSynced: false };
-/** How the effect of a state ends, as XState tells it. @param output transactions that wait for a batch */
+/** Returns the end of a state's effect, as XState tells it. @param output transactions that wait for a batch */
 const ends = (state: string, output?: number) => ({ type: `xstate.done.actor.0.mempool.${state}`, output });
 const fails = (state: string) => ({
   type: `xstate.error.actor.0.mempool.${state}`,

@@ -6,7 +6,7 @@ import { PlatformError } from '../../../src/errors.ts';
 
 interface Script {
   readonly inspect?: Inspection;
-  /** What the effects of these names end with, one after the other; then they never end. */
+  /** Results of the effects of these names, one after the other; then they never end. */
   readonly catchUp?: (Outcome | PlatformError)[];
   readonly follow?: (Outcome | PlatformError)[];
   readonly rollBack?: Outcome[];

@@ -8,7 +8,7 @@ import { PlatformError } from '../../../src/errors.ts';
 import { everyState } from './reach.ts';
 
 interface Script {
-  /** What polls find, one after the other; then they never end. */
+  /** Results of polls, one after the other; then they never end. */
   readonly poll?: Found[];
   readonly start?: () => Promise<void>;
   readonly broadcastReorg?: () => Promise<void>;

@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '../../..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 const known = new Set(Object.keys(syncVariables));
 
-/** What a service would be started with, a secret or an operator's own value filled in. */
+/** Checks the variables by which a service would be started, with secrets and an operator's own values filled in. */
 function startsWith(env: Readonly<Record<string, string>>): void {
   for (const name of Object.keys(env)) assert.ok(known.has(name), `${name} is no variable`);
   loadConfig(syncVariables, { env, findFaults: findSyncFaults });

@@ -21,7 +21,7 @@ const network = chainNetwork('litecoin', 'regtest');
 const turn = new AsyncLocalStorage<true>();
 /** The route or method that is asked; what nobody asked for is read whenever its service likes. */
 const asked = new AsyncLocalStorage<string>();
-/** How routes and methods read. */
+/** Manner of reading of routes and methods. */
 const reads = new Map<string, 'in turn' | 'free'>();
 const note = () => {
   const what = asked.getStore();

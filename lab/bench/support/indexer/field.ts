@@ -13,7 +13,7 @@ import { withoutKeys } from '../without-keys.ts';
 
 export const NETWORK = chainNetwork('litecoin', 'regtest');
 const RULES = rulesOf(DEFAULT_PROFILE, NETWORK, 'PLATFORM');
-/** Of ten addresses one acts; the others only hold. */
+/** Addresses for each one that acts; the others only hold. */
 const PER_ACTIVE = 10;
 const PER_TICKER = 10;
 /** Holdings in all, for each address: some, once the holders of all tickers are added up. */

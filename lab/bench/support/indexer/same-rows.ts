@@ -129,7 +129,7 @@ export class SameRows {
   }
 }
 
-/** What tells whether two tables are equal: the sum over their rows, and their definition without the next id. */
+/** Returns facts by which two tables are compared: the sum over their rows, and their definition without the next id. */
 async function tableFacts(connection: Connection, name: string): Promise<unknown> {
   const [sum] = await rows(connection, `CHECKSUM TABLE ${quoteName(name)}`);
   const [made] = await rows<Record<string, string>>(connection, `SHOW CREATE TABLE ${quoteName(name)}`);

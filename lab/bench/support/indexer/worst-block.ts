@@ -16,15 +16,15 @@ const BYTES_PER_MEBIBYTE = 2 ** 20;
 const FORGET_PEAK = '5';
 const FULL = scaledBy(1);
 
-/** What a block costs an indexer with its database. */
+/** Cost of a block for an indexer with its database. */
 export interface Written {
   readonly seconds: number;
   readonly mebibytes: number;
-  /** By how much the files of its tables grow. */
+  /** Growth of the files of its tables. */
   readonly storedMebibytes: number;
 }
 
-/** What the process is told that writes the block. */
+/** Task of the process that writes the block. */
 interface Task {
   readonly database: DatabaseCoordinates;
   readonly height: number;

@@ -54,7 +54,7 @@ const comparable = (tables: readonly TypedTable[]) =>
     }))
   }));
 
-/** What a source without typed descriptions answers to `/schema`. */
+/** Returns the answer to `/schema` of a source without typed descriptions. */
 async function readTexts(connection: Connection, dbType: DbType): Promise<SchemaRecord> {
   const tables = await readCreateTableTexts(connection, await readLayout(connection, dbType));
   return { chain: 'litecoin', network: 'regtest', dbType, tables };

@@ -30,7 +30,7 @@ const ODD = `CREATE TABLE odd (
 const CHILD = `CREATE TABLE odd_child (a INT UNSIGNED NOT NULL, b INT NOT NULL, KEY a (a),
   CONSTRAINT to_parent FOREIGN KEY (b) REFERENCES odd_parent (b) ON DELETE CASCADE ON UPDATE NO ACTION) ENGINE=InnoDB`;
 
-/** What a replica must share with its source: everything but the engine, and the word for a rule that restricts. */
+/** Returns the facts that a replica must share with its source: all but the engine, and the word for a rule that restricts. */
 const comparable = (tables: readonly TypedTable[], names: ReadonlySet<string>) =>
   tables
     .filter(({ name }) => names.has(name))
@@ -82,7 +82,7 @@ test('a replica made from a typed schema describes itself as its source does, an
   await replica.end();
 });
 
-/** What may happen to tables between two blocks; rows that stay keep their values. */
+/** Tables before a change between two blocks; rows that stay keep their values. */
 const BEFORE = [
   'CREATE TABLE plain (a INT NOT NULL, b INT NOT NULL, c VARCHAR(10) NULL, PRIMARY KEY (a), KEY c (c))',
   'INSERT INTO plain VALUES (1, 2, NULL), (3, 4, NULL)',

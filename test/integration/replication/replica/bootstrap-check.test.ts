@@ -30,12 +30,12 @@ const GOOD: WireRows = {
 };
 
 interface Attempt {
-  /** What the headers name; null: nothing. */
+  /** Hash in the headers; null: none. */
   readonly blockHash?: string | null;
   readonly again?: boolean;
-  /** What a hand does between loading and checking. */
+  /** Changes by hand between loading and checking. */
   readonly meddle?: (own: Connection) => Promise<unknown>;
-  /** Where the source stands while the rows are loaded, and when they are checked. */
+  /** Status of the source while the rows are loaded, and when they are checked. */
   readonly stands?: readonly [Told['status'], Told['status']];
 }
 

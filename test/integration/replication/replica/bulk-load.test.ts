@@ -40,7 +40,7 @@ const TIGHT = `CREATE TABLE tight (id INT PRIMARY KEY, word VARCHAR(3) NOT NULL,
   amount DECIMAL(4,1) NULL, kind ENUM('a','b') NULL, day DATE NULL, code VARCHAR(9) NULL, UNIQUE KEY code (code)) ENGINE=InnoDB CHARSET=utf8mb4`;
 const GOOD = { id: 1, word: 'abc', raw: null, small: 1, amount: '1.0', kind: 'a', day: '2026-01-01', code: 'one' };
 
-/** What LOAD DATA would take with a warning at most, and the number of the error that names it. */
+/** Rows that LOAD DATA would take with a warning at most, with the number of the error that names them. */
 const TRAPS: readonly (readonly [string, WireRow, number])[] = [
   ['a text that is too long would be cut', { ...GOOD, id: 2, code: 'two', word: 'abcd' }, 1406],
   ['bytes that are too many would be cut', { ...GOOD, id: 2, code: 'two', raw: { __xbin__: 'AAAA' } }, 1406],

@@ -80,7 +80,9 @@ async function alter(writer: Connection, change: string): Promise<void> {
   await writer.query(`SET STATEMENT sql_mode = '' FOR ${change.replace('ALTER TABLE', 'ALTER IGNORE TABLE')}`);
 }
 
-/** By what such a change leaves of a row in a table without a key no row is found: the comparison that follows ends what is too much. */
+/**
+ * Tables without a key in which the change leaves too little of a row to find it: the comparison that follows removes the surplus.
+ */
 const CUT: readonly string[] = [
   'ALTER TABLE sends MODIFY memo INT NULL',
   'ALTER TABLE sends MODIFY memo VARCHAR(2) NULL',

@@ -35,7 +35,7 @@ test('ROW_CONTRADICTION: what is kept of a group does not fit the rows that are 
   await look.end();
 });
 
-/** What must be refused, and leave the replica as it was. */
+/** Checks that a message is refused, and leaves the replica as it was. */
 async function refused(
   code: string,
   message: BlockMessage,

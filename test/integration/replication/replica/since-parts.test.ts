@@ -16,7 +16,7 @@ async function* of(...batches: readonly SnapshotBatch[]): AsyncGenerator<Snapsho
   yield* batches;
 }
 
-/** What the blocks of `FIRST` hold, as a since-snapshot says it again. */
+/** Returns the rows of the blocks of `FIRST`, as a since-snapshot repeats them. */
 async function standing() {
   const { to, writer } = await createReplica();
   await apply(writer, [FIRST]);

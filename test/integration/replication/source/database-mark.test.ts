@@ -17,7 +17,7 @@ import { SourceThread } from '../../../support/sync/source-thread.ts';
 
 const SIZE = { blocks: 40, rows: 800 };
 
-/** Where the broadcasts of a database ended, with a reorg and some blocks that were told. */
+/** Returns the end of a database's broadcasts, with a reorg and some blocks that were sent. */
 async function broadcastsOf(t: TestContext, database: DatabaseCoordinates): Promise<ResumePoint> {
   const source = SourceThread.start(t, database, 'indexer');
   await source.reaches(139);
@@ -27,7 +27,7 @@ async function broadcastsOf(t: TestContext, database: DatabaseCoordinates): Prom
   return source.resume;
 }
 
-/** What a source says that starts with this resume point. */
+/** Returns the messages of a source that starts with this resume point. */
 async function startAt(t: TestContext, database: DatabaseCoordinates, resume: ResumePoint | null, height: number) {
   const source = SourceThread.start(t, database, 'indexer', { resume, generation: 2 });
   await source.reaches(height);

@@ -23,7 +23,7 @@ async function validators(house: House): Promise<Record<string, { applied_height
   return (await house.app.inject('/validator-status/indexer/bitcoin/regtest')).json().validators;
 }
 
-/** What the book says when it holds this height. */
+/** Returns the book's answer once it holds this height. */
 async function heardOf(house: House, height: number): Promise<string> {
   const find = () => house.fanOut.validators.list(INDEXER).find(([, { appliedHeight }]) => appliedHeight === height);
   await until(() => find() !== undefined, `a heartbeat of ${height}`);

@@ -19,7 +19,7 @@ async function* collecting(count: number): AsyncGenerator<number> {
   }
 }
 
-/** What the thread holds now and 32 MiB, and 64 MiB that are held. */
+/** Asks for 32 MiB beyond what the thread holds now, with 64 MiB that are held. */
 async function tooMuch(): Promise<{ limitBytes: number; held: number[][] }> {
   collect();
   const limitBytes = getHeapStatistics().used_heap_size + 32 * MEBIBYTE;

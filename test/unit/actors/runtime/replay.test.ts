@@ -18,7 +18,7 @@ import { eventually } from '../../../support/sync/sync-process.ts';
 const directory = mkdtempSync(join(tmpdir(), 'platform-replay-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-/** What survives an export: JSON text and back. */
+/** Returns transitions after an export: JSON text and back. */
 const exported = (transitions: Transition[]): Transition[] => JSON.parse(JSON.stringify(transitions)) as Transition[];
 const isStart = ({ from }: Transition) => from === null;
 

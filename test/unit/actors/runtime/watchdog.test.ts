@@ -5,7 +5,7 @@ import { Watchdog } from '../../../../actors/runtime/supervision/watchdog.ts';
 import { until } from '../../../support/listener.ts';
 
 const TIMEOUT_MS = 100;
-/** Of a thread that the test does not expect to be found hung. */
+/** Timeout of a thread that the test does not expect to hang. */
 const LONG_MS = 450;
 
 interface Thread {

@@ -8,7 +8,7 @@ import {
 const KEPT = ['tokens', 'sends', 'sync_meta'];
 const keeps = (table: string) => KEPT.includes(table);
 const report = (equal: readonly string[], different: readonly string[] = []): DigestReport => ({ equal, different });
-/** Of sources that are named by their places. */
+/** Counts reports of sources that are named by their places. */
 const countReports = (
   reports: readonly DigestReport[],
   ...rest: [number, typeof keeps, ((source: string) => readonly string[])?]

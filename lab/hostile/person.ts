@@ -6,7 +6,7 @@ import { DEFAULT_PROFILE } from '../../src/coin/profile.ts';
 import { readRawTransaction } from '../../src/coin/raw/raw-transaction.ts';
 import type { FormOutput } from '../../src/coin/raw/transaction-form.ts';
 import { DEVNET } from '../../src/devnet/settings.ts';
-import { firstSpent } from '../../src/encoder/spent.ts';
+import { firstSpent } from '../../src/encoder/coins/spent.ts';
 import { writePsbt } from '../../src/encoder/transaction/psbt.ts';
 import { readSender, type Sender } from '../../src/encoder/transaction/sender.ts';
 import { publicKeyOf, signPsbt } from '../../test/support/encoder/signer.ts';

@@ -8,14 +8,14 @@ import { type RpcCaller, type RpcMethod, rpcMethod } from '../service/rpc/method
 import { AlarmSchema, toldAlarm } from '../wire/state/alarm.ts';
 import { AnsweredRequests } from './answered-requests.ts';
 import { broadcast } from './broadcast.ts';
-import { type Bumped, BumpParams, bumpTransaction } from './bump-transaction.ts';
-import { CancelledSchema, CancelParams, cancelEnvelope } from './cancel-envelope.ts';
-import { type Created, createTransaction, type EncoderDeps } from './create-transaction.ts';
-import { FEE_TARGETS, type NodePolicy } from './node-policy.ts';
+import { type Bumped, BumpParams, bumpTransaction } from './creation/bump-transaction.ts';
+import { CancelledSchema, CancelParams, cancelEnvelope } from './creation/cancel-envelope.ts';
+import { type Created, createTransaction, type EncoderDeps } from './creation/create-transaction.ts';
+import { FEE_TARGETS, type NodePolicy } from './creation/node-policy.ts';
+import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './creation/request.ts';
 import { operationalData } from './operational.ts';
-import { CreateParams, REQUEST_ID, TRANSACTION_HEX, TXID } from './request.ts';
-import { TRACKER_ERRORS } from './tracker-fault.ts';
-import { type TrackerHealth, TrackerHealthSchema } from './tracker-health.ts';
+import { TRACKER_ERRORS } from './tracker/tracker-fault.ts';
+import { type TrackerHealth, TrackerHealthSchema } from './tracker/tracker-health.ts';
 import { ENCODINGS } from './transaction/encodings.ts';
 
 /** Parts of the methods. */

@@ -6,12 +6,12 @@ import type { EncoderConfig } from '../config/services/encoder.ts';
 import { startAtNode } from '../service/at-node.ts';
 import type { RunningService, Start } from '../service/define.ts';
 import { createEncoderApp } from './app.ts';
-import { type CoinTracker, NodeCoins } from './coins.ts';
-import { NodePolicyReader } from './node-policy.ts';
-import { Reservations } from './reservations.ts';
-import { readTrackedCoins } from './tracker-coins.ts';
-import type { OwnNode } from './tracker-fault.ts';
-import { TrackerWatch } from './tracker-watch.ts';
+import { type CoinTracker, NodeCoins } from './coins/coins.ts';
+import { Reservations } from './coins/reservations.ts';
+import { NodePolicyReader } from './creation/node-policy.ts';
+import { readTrackedCoins } from './tracker/tracker-coins.ts';
+import type { OwnNode } from './tracker/tracker-fault.ts';
+import { TrackerWatch } from './tracker/tracker-watch.ts';
 
 /** Most reserved coins of one caller without a key. */
 const MOST_OPEN_RESERVATIONS = 2_000;

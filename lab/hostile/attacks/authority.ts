@@ -5,7 +5,7 @@ import { writeFrame } from '../../../src/coin/payload/payload.ts';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { DEVNET } from '../../../src/devnet/settings.ts';
-import { revealSpent } from '../../../src/encoder/spent.ts';
+import { revealSpent } from '../../../src/encoder/coins/spent.ts';
 import { composeReveal, type Order, orderLocks } from '../../../src/encoder/transaction/compose.ts';
 import type { TwoStepEncoding } from '../../../src/encoder/transaction/locks.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';

@@ -4,7 +4,7 @@ import { writeFrame } from '../../../src/coin/payload/payload.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
-import { revealSpent } from '../../../src/encoder/spent.ts';
+import { revealSpent } from '../../../src/encoder/coins/spent.ts';
 import { composeReveal, type Order, orderLocks } from '../../../src/encoder/transaction/compose.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
 import {

@@ -5,7 +5,7 @@ import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { RawChain } from '../../../src/coin/node/raw-chain.ts';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { addressScript } from '../../../src/coin/script/address-script.ts';
-import { NodeCoins } from '../../../src/encoder/coins.ts';
+import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
 import { TrackerAnswers } from '../../../src/tracker/answers.ts';
 import { scriptHashOf } from '../../../src/tracker/coins/changes.ts';
 import { MempoolCoins } from '../../../src/tracker/mempool-coins.ts';

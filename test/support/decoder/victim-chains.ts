@@ -6,7 +6,7 @@ import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import type { FormOutput } from '../../../src/coin/raw/transaction-form.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
 import type { ScannedBlock, ScanRules } from '../../../src/decoder/block-scan.ts';
-import { firstSpent } from '../../../src/encoder/spent.ts';
+import { firstSpent } from '../../../src/encoder/coins/spent.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
 import { readSender } from '../../../src/encoder/transaction/sender.ts';
 import scanBlocks from '../../../workers/decoder/scan-blocks.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
-import { NodeCoins } from '../../../src/encoder/coins.ts';
-import { NodePolicyReader } from '../../../src/encoder/node-policy.ts';
+import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
+import { NodePolicyReader } from '../../../src/encoder/creation/node-policy.ts';
 
 const ODD = [null, undefined, '', 'many', -1, 1.5, {}, [], 'f'.repeat(63), 10 ** 10];
 

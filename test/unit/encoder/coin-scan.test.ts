@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
-import { CoinScan } from '../../../src/encoder/coin-scan.ts';
+import { CoinScan } from '../../../src/encoder/coins/coin-scan.ts';
 import { PlatformError } from '../../../src/errors.ts';
 
 const SCRIPTS = ['00', '01', '02'].map((end) => `0014${'ab'.repeat(19)}${end}`) as [string, string, string];

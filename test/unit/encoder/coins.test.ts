@@ -4,7 +4,7 @@ import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
-import { NodeCoins } from '../../../src/encoder/coins.ts';
+import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
 import type { Cost } from '../../../src/service/ingress/work-budget.ts';
 
 const OWN = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 7) });

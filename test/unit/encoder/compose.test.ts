@@ -10,8 +10,8 @@ import { longestVirtualSize, virtualSize, writeTransaction } from '../../../src/
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { writePush } from '../../../src/coin/script/script.ts';
-import { selfCheck } from '../../../src/encoder/self-check.ts';
-import { firstSpent, MOST_PSBT_SOURCE_BYTES, revealSpent, tooLongForPsbt } from '../../../src/encoder/spent.ts';
+import { firstSpent, MOST_PSBT_SOURCE_BYTES, revealSpent, tooLongForPsbt } from '../../../src/encoder/coins/spent.ts';
+import { selfCheck } from '../../../src/encoder/creation/self-check.ts';
 import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
 import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
 import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';

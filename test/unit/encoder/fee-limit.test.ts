@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeTransaction } from '../../../src/coin/raw/transaction-form.ts';
-import { readFeeLimit } from '../../../src/encoder/request.ts';
+import { readFeeLimit } from '../../../src/encoder/creation/request.ts';
 
 const FORM = {
   inputs: [{ txid: 'ab'.repeat(32), vout: 0, sequence: 0, unlock: { script: Buffer.alloc(0), witness: [] } }],

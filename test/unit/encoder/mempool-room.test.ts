@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findCrowded, readFamily } from '../../../src/encoder/mempool-room.ts';
+import { findCrowded, readFamily } from '../../../src/encoder/coins/mempool-room.ts';
 
 const id = (number: number) => number.toString(16).padStart(64, '0');
 const coin = (number: number, vout = 0) => ({ txid: id(number), vout });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NodePolicyReader, policyOf } from '../../../src/encoder/node-policy.ts';
+import { NodePolicyReader, policyOf } from '../../../src/encoder/creation/node-policy.ts';
 
 test('a node that says what it relays is believed; estimates are no lower than its least rate', () => {
   const mempool = {

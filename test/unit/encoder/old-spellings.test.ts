@@ -7,9 +7,9 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { activationHeight, DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { addressOf } from '../../../src/coin/script/address.ts';
 import { payTo } from '../../../src/coin/script/pay-scripts.ts';
-import { createTransaction, type EncoderDeps } from '../../../src/encoder/create-transaction.ts';
-import { refuseOldSpellings } from '../../../src/encoder/old-spellings.ts';
-import type { CreateRequest } from '../../../src/encoder/request.ts';
+import { createTransaction, type EncoderDeps } from '../../../src/encoder/creation/create-transaction.ts';
+import { refuseOldSpellings } from '../../../src/encoder/creation/old-spellings.ts';
+import type { CreateRequest } from '../../../src/encoder/creation/request.ts';
 import type { PlatformError } from '../../../src/errors.ts';
 import { HANDLERS } from '../../../src/indexer/actions/handlers.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encoderVariables } from '../../../src/config/services/encoder.ts';
-import { Reservations } from '../../../src/encoder/reservations.ts';
+import { Reservations } from '../../../src/encoder/coins/reservations.ts';
 
 const coin = (vout: number) => ({ txid: 'ab'.repeat(32), vout });
 const open = (limits: Partial<ConstructorParameters<typeof Reservations>[0]> = {}) => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { readTrackedCoins } from '../../../src/encoder/tracker-coins.ts';
-import { readTrackerHealth } from '../../../src/encoder/tracker-health.ts';
+import { readTrackedCoins } from '../../../src/encoder/tracker/tracker-coins.ts';
+import { readTrackerHealth } from '../../../src/encoder/tracker/tracker-health.ts';
 import type { ErrorCode, PlatformError } from '../../../src/errors.ts';
 import { publicFailure } from '../../../src/service/errors.ts';
 

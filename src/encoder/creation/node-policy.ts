@@ -1,9 +1,9 @@
 import Type from 'typebox';
-import type { ChainNetwork } from '../coin/chains.ts';
-import { malformed, readNodeAmount, readNodeHeight } from '../coin/node/node-answer.ts';
-import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { hasCode, PlatformError } from '../errors.ts';
-import { shapeOf } from '../wire/data/shape.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { malformed, readNodeAmount, readNodeHeight } from '../../coin/node/node-answer.ts';
+import type { NodeRpc } from '../../coin/node/node-rpc.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 
 /** Blocks within which a transaction should confirm, by urgency. */
 export const FEE_TARGETS = { low: 6, medium: 3, high: 1 } as const;

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
-import { parseCommand } from '../coin/action/command.ts';
-import { COMPRESSION_PLACE, DEFLATED, FILE_FORMAT, MOST_INFLATION } from '../coin/action/file.ts';
+import { parseCommand } from '../../coin/action/command.ts';
+import { COMPRESSION_PLACE, DEFLATED, FILE_FORMAT, MOST_INFLATION } from '../../coin/action/file.ts';
 import type { CreateRequest } from './request.ts';
 
 /** The form in which the bytes beside an action are stored. */

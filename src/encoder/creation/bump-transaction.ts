@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { findCarried, type LaneRules } from '../coin/payload/lanes.ts';
-import { activationHeight } from '../coin/profile.ts';
-import { hashId } from '../coin/raw/hash-id.ts';
-import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
+import { findCarried, type LaneRules } from '../../coin/payload/lanes.ts';
+import { activationHeight } from '../../coin/profile.ts';
+import { hashId } from '../../coin/raw/hash-id.ts';
+import { type RawTransaction, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
 import {
   type FormInput,
   longestVirtualSize,
@@ -10,21 +10,21 @@ import {
   virtualSize,
   writeBase,
   writeTransaction
-} from '../coin/raw/transaction-form.ts';
-import { addressOf } from '../coin/script/address.ts';
-import { isWitnessProgram } from '../coin/script/pay-scripts.ts';
-import { PlatformError } from '../errors.ts';
-import { shapeOf } from '../wire/data/shape.ts';
+} from '../../coin/raw/transaction-form.ts';
+import { addressOf } from '../../coin/script/address.ts';
+import { isWitnessProgram } from '../../coin/script/pay-scripts.ts';
+import { PlatformError } from '../../errors.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
+import { firstSpent, type SourcedCoin } from '../coins/spent.ts';
+import { dustFee, freeAmount } from '../transaction/dust.ts';
+import { writePsbt } from '../transaction/psbt.ts';
+import { type Settled, settle } from '../transaction/select-coins.ts';
+import { readSender, type Sender } from '../transaction/sender.ts';
+import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import type { EncoderDeps } from './create-transaction.ts';
 import type { NodePolicy } from './node-policy.ts';
 import { type ReplacedTransaction, readReplaced } from './replaced-transaction.ts';
 import { ADDRESS, RATE, REPLACEABLE, REQUEST_ID, raisesRate, readFee, TRANSACTION_HEX } from './request.ts';
-import { firstSpent, type SourcedCoin } from './spent.ts';
-import { dustFee, freeAmount } from './transaction/dust.ts';
-import { writePsbt } from './transaction/psbt.ts';
-import { type Settled, settle } from './transaction/select-coins.ts';
-import { readSender, type Sender } from './transaction/sender.ts';
-import { readTransactionHex } from './transaction/transaction-hex.ts';
 import { type Warning, warn } from './warnings.ts';
 
 /** The parameters of `bump_tx`. */

@@ -1,18 +1,18 @@
 import { LRUCache } from 'lru-cache';
 import Type from 'typebox';
-import { malformed, readNodeHash, readNodeHeight } from '../coin/node/node-answer.ts';
-import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { EXTENSION_MATURITY, readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import { hasCode, PlatformError } from '../errors.ts';
-import type { Cost } from '../service/ingress/work-budget.ts';
-import type { RpcCaller } from '../service/rpc/method.ts';
-import { Turns } from '../service/turns.ts';
-import { shapeOf } from '../wire/data/shape.ts';
+import { malformed, readNodeHash, readNodeHeight } from '../../coin/node/node-answer.ts';
+import type { NodeRpc } from '../../coin/node/node-rpc.ts';
+import { EXTENSION_MATURITY, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import type { Cost } from '../../service/ingress/work-budget.ts';
+import type { RpcCaller } from '../../service/rpc/method.ts';
+import { Turns } from '../../service/turns.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
+import type { Coin } from '../transaction/select-coins.ts';
 import { CoinScan } from './coin-scan.ts';
 import { type Added, findCrowded, readFamily } from './mempool-room.ts';
 import { keyOf, type Outpoint } from './reservations.ts';
 import type { SourcedCoin } from './spent.ts';
-import type { Coin } from './transaction/select-coins.ts';
 
 /** A coin of a block or of the mempool. */
 export interface ChainCoin extends SourcedCoin {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
-import { PlatformError } from '../errors.ts';
-import { readBounded } from '../wire/bounded.ts';
-import { shapeOf } from '../wire/data/shape.ts';
-import { parseJson } from '../wire/json.ts';
-import type { ChainCoin, Charge } from './coins.ts';
+import { PlatformError } from '../../errors.ts';
+import { readBounded } from '../../wire/bounded.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
+import { parseJson } from '../../wire/json.ts';
+import type { ChainCoin, Charge } from '../coins/coins.ts';
 import { findTrackerFault, type OwnNode, type TRACKER_ERRORS, TrackerSyncSchema } from './tracker-fault.ts';
 
 const PageSchema = shapeOf(

@@ -1,10 +1,10 @@
-import { type Carried, feeIsFunded, findCarried, type LaneRules } from '../coin/payload/lanes.ts';
-import { type Payload, readFrame } from '../coin/payload/payload.ts';
-import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import { type FormOutput, type TransactionForm, writeTransaction } from '../coin/raw/transaction-form.ts';
-import { isAddressOfKey } from '../coin/script/key-address.ts';
-import { PlatformError } from '../errors.ts';
-import type { Sender } from './transaction/sender.ts';
+import { type Carried, feeIsFunded, findCarried, type LaneRules } from '../../coin/payload/lanes.ts';
+import { type Payload, readFrame } from '../../coin/payload/payload.ts';
+import { readRawTransaction } from '../../coin/raw/raw-transaction.ts';
+import { type FormOutput, type TransactionForm, writeTransaction } from '../../coin/raw/transaction-form.ts';
+import { isAddressOfKey } from '../../coin/script/key-address.ts';
+import { PlatformError } from '../../errors.ts';
+import type { Sender } from '../transaction/sender.ts';
 
 const NO_BYTES = new Uint8Array();
 const NOTHING: Pick<Carried, 'lane' | 'proof'> = { lane: 'outputs' };

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../../errors.ts';
 
 /** Reasons why a tracker's coins cannot be used. */
 export const TRACKER_ERRORS = [

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
-import { malformed, readNodeAmount } from '../coin/node/node-answer.ts';
-import type { NodeRpc } from '../coin/node/node-rpc.ts';
-import { hasCode, PlatformError } from '../errors.ts';
-import { placeFor } from '../service/stream/place-for.ts';
-import { shapeOf } from '../wire/data/shape.ts';
+import { malformed, readNodeAmount } from '../../coin/node/node-answer.ts';
+import type { NodeRpc } from '../../coin/node/node-rpc.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { placeFor } from '../../service/stream/place-for.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 
 /** A confirmed coin. `amount` is in satoshis. */
 interface ScannedCoin {

@@ -1,11 +1,28 @@
-import type { ChainNetwork } from '../coin/chains.ts';
-import { activationHeight, type Profile } from '../coin/profile.ts';
-import { hashId } from '../coin/raw/hash-id.ts';
-import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import { type FormOutput, virtualSize, writeBase } from '../coin/raw/transaction-form.ts';
-import { addressOf } from '../coin/script/address.ts';
-import { PlatformError } from '../errors.ts';
-import { type NodeCoins, unusable } from './coins.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { activationHeight, type Profile } from '../../coin/profile.ts';
+import { hashId } from '../../coin/raw/hash-id.ts';
+import { type RawTransaction, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
+import { type FormOutput, virtualSize, writeBase } from '../../coin/raw/transaction-form.ts';
+import { addressOf } from '../../coin/script/address.ts';
+import { PlatformError } from '../../errors.ts';
+import { type NodeCoins, unusable } from '../coins/coins.ts';
+import type { Reservations } from '../coins/reservations.ts';
+import { firstSpent, revealSpent, type SourcedCoin } from '../coins/spent.ts';
+import {
+  type Composed,
+  composeReveal,
+  type Funding,
+  fundedOutputs,
+  type Order,
+  orderLocks,
+  type Reveal
+} from '../transaction/compose.ts';
+import { freeAmount } from '../transaction/dust.ts';
+import { chooseEncoding, type Encoding, type EncodingFacts } from '../transaction/encodings.ts';
+import type { TwoStepEncoding } from '../transaction/locks.ts';
+import { writePsbt } from '../transaction/psbt.ts';
+import { readSender, type Sender } from '../transaction/sender.ts';
+import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
 import { compressFile, type FileCompression } from './file-compression.ts';
 import type { NodePolicy, NodePolicyReader } from './node-policy.ts';
@@ -24,24 +41,7 @@ import {
   readPlaces,
   unknownParams
 } from './request.ts';
-import type { Reservations } from './reservations.ts';
 import { type ActionContent, selfCheck } from './self-check.ts';
-import { firstSpent, revealSpent, type SourcedCoin } from './spent.ts';
-import {
-  type Composed,
-  composeReveal,
-  type Funding,
-  fundedOutputs,
-  type Order,
-  orderLocks,
-  type Reveal
-} from './transaction/compose.ts';
-import { freeAmount } from './transaction/dust.ts';
-import { chooseEncoding, type Encoding, type EncodingFacts } from './transaction/encodings.ts';
-import type { TwoStepEncoding } from './transaction/locks.ts';
-import { writePsbt } from './transaction/psbt.ts';
-import { readSender, type Sender } from './transaction/sender.ts';
-import { readTransactionHex } from './transaction/transaction-hex.ts';
 import { type Warning, warn } from './warnings.ts';
 
 /** Parts and settings for building transactions. */

@@ -1,18 +1,18 @@
 import Type, { type Static } from 'typebox';
-import { readName } from '../coin/action/names.ts';
-import type { ChainNetwork } from '../coin/chains.ts';
-import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../coin/payload/payload.ts';
-import { type FormOutput, longestVirtualSize, virtualSize } from '../coin/raw/transaction-form.ts';
-import { addressScript } from '../coin/script/address-script.ts';
-import { readProgram } from '../coin/script/pay-scripts.ts';
-import { isKey } from '../coin/script/taproot.ts';
-import { PlatformError } from '../errors.ts';
+import { readName } from '../../coin/action/names.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { MAX_ACTION_DATA_LENGTH, writeFrame } from '../../coin/payload/payload.ts';
+import { type FormOutput, longestVirtualSize, virtualSize } from '../../coin/raw/transaction-form.ts';
+import { addressScript } from '../../coin/script/address-script.ts';
+import { readProgram } from '../../coin/script/pay-scripts.ts';
+import { isKey } from '../../coin/script/taproot.ts';
+import { PlatformError } from '../../errors.ts';
+import { keyOf, type Outpoint } from '../coins/reservations.ts';
+import { dustFee } from '../transaction/dust.ts';
+import { ENCODINGS } from '../transaction/encodings.ts';
+import { type FeeLimit, type FeeRule, MAX_INPUTS } from '../transaction/select-coins.ts';
 import type { NodePolicy } from './node-policy.ts';
-import { keyOf, type Outpoint } from './reservations.ts';
 import type { ActionContent } from './self-check.ts';
-import { dustFee } from './transaction/dust.ts';
-import { ENCODINGS } from './transaction/encodings.ts';
-import { type FeeLimit, type FeeRule, MAX_INPUTS } from './transaction/select-coins.ts';
 
 /** Greatest `dust`, a tenth of a coin: a change below `dust` may go to the miner. */
 const MAX_DUST = 10_000_000;

@@ -1,4 +1,4 @@
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../../errors.ts';
 
 /** An output of a transaction. */
 export interface Outpoint {

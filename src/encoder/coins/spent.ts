@@ -1,8 +1,8 @@
-import { readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import type { Funding } from './transaction/compose.ts';
-import type { Spent } from './transaction/psbt.ts';
-import type { Coin } from './transaction/select-coins.ts';
-import type { Sender } from './transaction/sender.ts';
+import { readRawTransaction } from '../../coin/raw/raw-transaction.ts';
+import type { Funding } from '../transaction/compose.ts';
+import type { Spent } from '../transaction/psbt.ts';
+import type { Coin } from '../transaction/select-coins.ts';
+import type { Sender } from '../transaction/sender.ts';
 
 /** A coin with the transaction that created it; null when that is not known. */
 export interface SourcedCoin extends Coin {

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { callMethod } from '../service/rpc/call-method.ts';
-import { shapeOf } from '../wire/data/shape.ts';
+import { callMethod } from '../../service/rpc/call-method.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 import { findTrackerFault, type OwnNode, type TrackerFault, TrackerSyncSchema } from './tracker-fault.ts';
 
 /** Fields of `health` about the tracker. */

@@ -1,7 +1,7 @@
 import Type from 'typebox';
-import { malformed } from '../coin/node/node-answer.ts';
-import { ByName } from '../wire/by-name.ts';
-import { shapeOf } from '../wire/data/shape.ts';
+import { malformed } from '../../coin/node/node-answer.ts';
+import { ByName } from '../../wire/by-name.ts';
+import { shapeOf } from '../../wire/data/shape.ts';
 import type { Outpoint } from './reservations.ts';
 
 /** Transactions that are about to enter the mempool. */

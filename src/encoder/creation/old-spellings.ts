@@ -1,8 +1,8 @@
-import { addressFields } from '../coin/action/address-fields.ts';
-import { commandsIn } from '../coin/action/command.ts';
-import type { ChainNetwork } from '../coin/chains.ts';
-import { canonicalAddress, isAddress } from '../coin/script/address.ts';
-import { PlatformError } from '../errors.ts';
+import { addressFields } from '../../coin/action/address-fields.ts';
+import { commandsIn } from '../../coin/action/command.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { canonicalAddress, isAddress } from '../../coin/script/address.ts';
+import { PlatformError } from '../../errors.ts';
 import type { CreateRequest } from './request.ts';
 
 /** Rule by which ledgers know one address by all its spellings. */

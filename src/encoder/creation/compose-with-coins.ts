@@ -1,12 +1,12 @@
-import { virtualSize } from '../coin/raw/transaction-form.ts';
-import { hasCode, PlatformError } from '../errors.ts';
-import { type NodeCoins, unusable } from './coins.ts';
-import type { Added } from './mempool-room.ts';
-import { keyOf, type Outpoint, type Reservations } from './reservations.ts';
-import { MOST_PSBT_SOURCE_BYTES, mostSourceBytes, type SourcedCoin, tooLongForPsbt } from './spent.ts';
-import { type Composed, compose, type Order } from './transaction/compose.ts';
-import { MAX_INPUTS } from './transaction/select-coins.ts';
-import type { Sender } from './transaction/sender.ts';
+import { virtualSize } from '../../coin/raw/transaction-form.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
+import { type NodeCoins, unusable } from '../coins/coins.ts';
+import type { Added } from '../coins/mempool-room.ts';
+import { keyOf, type Outpoint, type Reservations } from '../coins/reservations.ts';
+import { MOST_PSBT_SOURCE_BYTES, mostSourceBytes, type SourcedCoin, tooLongForPsbt } from '../coins/spent.ts';
+import { type Composed, compose, type Order } from '../transaction/compose.ts';
+import { MAX_INPUTS } from '../transaction/select-coins.ts';
+import type { Sender } from '../transaction/sender.ts';
 
 /** Coins that a caller lets a transaction spend. */
 interface WantedCoins {

@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox';
-import { payToTree } from '../coin/script/taproot.ts';
-import { PlatformError } from '../errors.ts';
-import { unusable } from './coins.ts';
+import { payToTree } from '../../coin/script/taproot.ts';
+import { PlatformError } from '../../errors.ts';
+import { unusable } from '../coins/coins.ts';
+import { dustAmount } from '../transaction/dust.ts';
+import { writePsbt } from '../transaction/psbt.ts';
+import { TAPROOT_SIGNATURE } from '../transaction/sender.ts';
 import type { EncoderDeps } from './create-transaction.ts';
 import { ADDRESS, FINAL, paidScript, RATE, REPLACEABLE, readFee, SATOSHIS, TXID, VOUT } from './request.ts';
-import { dustAmount } from './transaction/dust.ts';
-import { writePsbt } from './transaction/psbt.ts';
-import { TAPROOT_SIGNATURE } from './transaction/sender.ts';
 
 /** The parameters of `create_envelope_cancel_tx`. */
 export const CancelParams = Type.Object({

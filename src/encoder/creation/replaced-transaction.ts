@@ -1,17 +1,17 @@
 import { TaprootControlBlock } from '@scure/btc-signer/psbt.js';
-import type { ChainNetwork } from '../coin/chains.ts';
-import { type Carried, findCarried, type LaneRules } from '../coin/payload/lanes.ts';
-import { type RawTransaction, readRawTransaction } from '../coin/raw/raw-transaction.ts';
-import { type FormInput, type FormOutput, virtualSize } from '../coin/raw/transaction-form.ts';
-import { readProgram } from '../coin/script/pay-scripts.ts';
-import { readScript } from '../coin/script/script.ts';
-import { PlatformError } from '../errors.ts';
-import type { NodeCoins, PlacedCoin } from './coins.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { type Carried, findCarried, type LaneRules } from '../../coin/payload/lanes.ts';
+import { type RawTransaction, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
+import { type FormInput, type FormOutput, virtualSize } from '../../coin/raw/transaction-form.ts';
+import { readProgram } from '../../coin/script/pay-scripts.ts';
+import { readScript } from '../../coin/script/script.ts';
+import { PlatformError } from '../../errors.ts';
+import type { NodeCoins, PlacedCoin } from '../coins/coins.ts';
+import { MOST_PSBT_SOURCE_BYTES } from '../coins/spent.ts';
+import type { Spent } from '../transaction/psbt.ts';
+import { MAX_INPUTS } from '../transaction/select-coins.ts';
+import { SPARE_WEIGHT } from '../transaction/sender.ts';
 import { paidScript, REPLACEABLE } from './request.ts';
-import { MOST_PSBT_SOURCE_BYTES } from './spent.ts';
-import type { Spent } from './transaction/psbt.ts';
-import { MAX_INPUTS } from './transaction/select-coins.ts';
-import { SPARE_WEIGHT } from './transaction/sender.ts';
 
 /** An unconfirmed transaction with the facts that its replacement needs. */
 export interface ReplacedTransaction {

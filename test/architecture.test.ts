@@ -77,9 +77,18 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     ...['node:', 'xstate', 'machines/hub/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'src/encoder/': [
-    ...['node:', '@scure/btc-signer/', '@noble/curves/', ...FASTIFY, 'lru-cache', 'src/coin/', 'src/service/'],
-    ...['type src/config/', ...BASICS]
+    ...['node:', ...FASTIFY, 'lru-cache', 'src/encoder/creation/', 'src/encoder/tracker/', 'src/encoder/coins/'],
+    ...['src/encoder/transaction/', 'src/coin/', 'src/service/', 'type src/config/', ...BASICS]
   ],
+  'src/encoder/tracker/': ['node:', 'typebox', 'type src/encoder/coins/', 'src/service/', ...BASICS],
+  'src/encoder/creation/': [
+    ...['node:', 'typebox', '@scure/btc-signer/', 'src/encoder/coins/', 'src/encoder/transaction/', 'src/coin/'],
+    ...BASICS
+  ],
+  'src/encoder/coins/': [
+    ...['node:', 'typebox', 'lru-cache', 'type src/encoder/transaction/', 'src/coin/', 'src/service/', ...BASICS]
+  ],
+  'src/encoder/transaction/': ['@scure/btc-signer/', '@noble/curves/', 'src/coin/', 'src/errors.ts'],
   'src/miner/': [
     ...['node:', ...FASTIFY, 'src/coin/', 'src/service/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],

@@ -7,7 +7,7 @@ import { readNumber } from '../../src/cli/options.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import { readArguments } from '../../test/support/arguments.ts';
 import { median } from './support/figures.ts';
-import { cpuMs } from './support/helper.ts';
+import { cpuMs } from './support/processes/helper.ts';
 
 const BINARY = 'dist/platform-node';
 const SOURCE = 'scripts/platform-node';

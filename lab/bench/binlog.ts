@@ -11,8 +11,8 @@ import { eventually, replicasAt, type SyncProcess } from '../../test/support/syn
 import { PLAIN_SEND } from '../../test/support/tables-in-use/actions.ts';
 import { createLedger, type Ledger } from '../../test/support/tables-in-use/ledger.ts';
 import { type Figure, median, report } from './support/figures.ts';
-import { cpuMs } from './support/helper.ts';
 import { chooseParts } from './support/parts.ts';
+import { cpuMs } from './support/processes/helper.ts';
 
 /*
  * Costs and times of exactness. `cost`: what a block costs a source that reads the binary log. `late`: a change of an old row of a

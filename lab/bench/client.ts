@@ -24,9 +24,9 @@ import { type SyncPair, startPair } from '../../test/support/sync/sync-pair.ts';
 import { eventually, type SyncProcess } from '../../test/support/sync/sync-process.ts';
 import { createDataset, createSource } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
-import { memoryMb } from './support/helper.ts';
 import { insertsOf, inventBlocks, recordBlocks } from './support/live-blocks.ts';
 import { chooseParts, type DatasetSize, readRows, sizeText } from './support/parts.ts';
+import { memoryMb } from './support/processes/helper.ts';
 
 const SOURCE = 'http://bench';
 const HOT_ROWS = 500_000;

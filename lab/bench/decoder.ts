@@ -27,7 +27,7 @@ import { query, scanRules } from '../../test/support/decoder/loop.ts';
 import { createDatabase } from '../../test/support/mariadb.ts';
 import type { DecoderTasks } from '../../workers/decoder/tasks.ts';
 import { alternate, type Figure, median, report } from './support/figures.ts';
-import { cpuMs } from './support/helper.ts';
+import { cpuMs } from './support/processes/helper.ts';
 
 const { runs, emptyBlocks, fullBlocks } = readArguments(
   'npm run bench -- decoder [--short]',

@@ -12,8 +12,8 @@ import { createDatabase, startOwnServer } from '../../test/support/mariadb.ts';
 import { runProgram } from '../../test/support/program.ts';
 import { writeDecoderTip, writeLedger } from './support/explorer-ledger.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
-import { Helper, memoryMb } from './support/helper.ts';
-import type { HttpLoad, HttpLoadAsk } from './support/http-load.ts';
+import { Helper, memoryMb } from './support/processes/helper.ts';
+import type { HttpLoad, HttpLoadAsk } from './support/processes/http-load.ts';
 
 const typed = (value: string | number) => (typeof value === 'number' ? mysql.TypedParameter.BIGINT(value) : value);
 const LOOKS = 300;

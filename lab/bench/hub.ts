@@ -11,11 +11,11 @@ import { readArguments } from '../../test/support/arguments.ts';
 import { createDatabase } from '../../test/support/mariadb.ts';
 import { runProgram } from '../../test/support/program.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
-import { cpuMs, Helper } from './support/helper.ts';
-import type { HttpLoad, HttpLoadAsk } from './support/http-load.ts';
-import type { HubAsk } from './support/hub-process.ts';
 import { chooseParts } from './support/parts.ts';
-import type { SubscribersAsk } from './support/subscribers.ts';
+import { cpuMs, Helper } from './support/processes/helper.ts';
+import type { HttpLoad, HttpLoadAsk } from './support/processes/http-load.ts';
+import type { HubAsk } from './support/processes/hub-process.ts';
+import type { SubscribersAsk } from './support/processes/subscribers.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const RUNS = 9;

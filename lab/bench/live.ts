@@ -13,10 +13,10 @@ import { eventually } from '../../test/support/sync/sync-process.ts';
 import { PLAIN_SEND } from '../../test/support/tables-in-use/actions.ts';
 import { createLedger } from '../../test/support/tables-in-use/ledger.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
-import { cpuMs, Helper } from './support/helper.ts';
-import type { IngressAsk, Sent } from './support/ingress.ts';
 import { chooseParts } from './support/parts.ts';
-import type { SubscribersAsk } from './support/subscribers.ts';
+import { cpuMs, Helper } from './support/processes/helper.ts';
+import type { IngressAsk, Sent } from './support/processes/ingress.ts';
+import type { SubscribersAsk } from './support/processes/subscribers.ts';
 
 const SUBSCRIBERS = 1_000;
 const MANY = 5_000;

@@ -19,9 +19,9 @@ import { PAIR_KEY, startPair } from '../../test/support/sync/sync-pair.ts';
 import { eventually, type SyncProcess, temporaryDirectory } from '../../test/support/sync/sync-process.ts';
 import { createSource } from './support/dataset.ts';
 import { alternate, type Figure, median, p99, report } from './support/figures.ts';
-import { memoryMb } from './support/helper.ts';
 import { chooseParts, type DatasetSize, readRows, sizeText } from './support/parts.ts';
-import { type Read, readFast } from './support/reader.ts';
+import { memoryMb } from './support/processes/helper.ts';
+import { type Read, readFast } from './support/processes/reader.ts';
 
 const RUNS = 3;
 /** Runs of work that takes a few milliseconds, of which a single pause of the machine would be most. */
@@ -118,7 +118,9 @@ async function measureCold(site: Site): Promise<Figure[]> {
 async function measureAgain(site: Site): Promise<Figure[]> {
   await readFast(`${site.server.url}${SNAPSHOT}`, GZIP);
   await isQuiet(site); // what follows a build is no part of this
-  const fileServer = fork(fileURLToPath(new URL('./support/file-server.ts', import.meta.url)), [newestArtifact(site)]);
+  const fileServer = fork(fileURLToPath(new URL('./support/processes/file-server.ts', import.meta.url)), [
+    newestArtifact(site)
+  ]);
   const [port] = await once(fileServer, 'message');
   const both = await alternate(
     SHORT_RUNS,
@@ -137,7 +139,7 @@ async function rowsRead({ source }: Site): Promise<number> {
 
 /** Latencies of `/status` while something runs. */
 async function probe<T>(site: Site, work: () => Promise<T>): Promise<{ readonly times: number[]; readonly result: T }> {
-  const worker = new Worker(new URL('./support/latency-probe.ts', import.meta.url), {
+  const worker = new Worker(new URL('./support/processes/latency-probe.ts', import.meta.url), {
     workerData: { url: `${site.server.url}/status`, headers: KEY, pauseMs: 2 }
   });
   const result = await work();

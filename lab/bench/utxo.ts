@@ -16,10 +16,10 @@ import { type TransactionParts, writeBlock, writeTransaction } from '../../test/
 import { FRAME_CONFIG } from '../../test/support/frame.ts';
 import { createDatabase } from '../../test/support/mariadb.ts';
 import { runProgram } from '../../test/support/program.ts';
-import type { Paged, PagerAsk } from './support/coin-pager.ts';
 import { type Figure, median, p99, report } from './support/figures.ts';
-import { Helper, memoryMb } from './support/helper.ts';
-import type { HttpLoad, HttpLoadAsk } from './support/http-load.ts';
+import type { Paged, PagerAsk } from './support/processes/coin-pager.ts';
+import { Helper, memoryMb } from './support/processes/helper.ts';
+import type { HttpLoad, HttpLoadAsk } from './support/processes/http-load.ts';
 
 const { blocks, coins, calls } = readArguments(
   'npm run bench -- utxo [--short]',

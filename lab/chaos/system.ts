@@ -14,7 +14,7 @@ import { makeServerDirectory } from '../../test/support/mariadb.ts';
 import { databaseEnv } from '../../test/support/service-process.ts';
 import { createIndexer } from '../../test/support/sync/generated-indexer.ts';
 import { eventually, temporaryDirectory } from '../../test/support/sync/sync-process.ts';
-import type { SubscribersAsk } from '../bench/support/subscribers.ts';
+import type { SubscribersAsk } from '../bench/support/processes/subscribers.ts';
 import { HostileSource } from './hostile-source.ts';
 import { INDEXED, WrittenDecoder } from './indexed.ts';
 import { MARK, Service } from './service.ts';
@@ -282,7 +282,7 @@ export class System {
   /** Subscribers that read nothing, until they are told to leave. */
   async crowdIn(count: number, url: string): Promise<void> {
     await this.crowdOut();
-    this.#crowd = fork(new URL('../bench/support/subscribers.ts', import.meta.url), { silent: true });
+    this.#crowd = fork(new URL('../bench/support/processes/subscribers.ts', import.meta.url), { silent: true });
     const crowd = this.#crowd;
     const ask: SubscribersAsk = {
       type: 'stall',

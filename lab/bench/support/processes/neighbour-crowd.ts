@@ -1,6 +1,6 @@
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DigestKey } from '../../../src/wire/data/digest.ts';
+import type { DigestKey } from '../../../../src/wire/data/digest.ts';
 
 export const BASE = 'indexer/litecoin/regtest';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/connection.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import { connect } from '../../../../src/db/connection.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 
 /** Blocks of the database as it is made, from 100 on. */
 export const FIRST_BLOCKS = 1_300;

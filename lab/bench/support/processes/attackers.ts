@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ATTACKS, type Attack, addressOf } from './attacks.ts';
+import { ATTACKS, type Attack, addressOf } from '../attack/attacks.ts';
 
 /** Connections that are opened at once. */
 const CROWD = 50;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { WebSocket } from 'ws';
-import { eventually } from '../../../test/support/sync/sync-process.ts';
+import { eventually } from '../../../../test/support/sync/sync-process.ts';
 
 const LISTENING = /Debugger listening on (ws:\/\/\S+)/;
 const PATIENCE_MS = 10_000;

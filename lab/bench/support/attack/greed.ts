@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AnswerCrowdAsk, Crowd } from './answer-crowd.ts';
-import { type Figure, median, p99 } from './figures.ts';
-import { Helper, memoryMb } from './helper.ts';
+import { type Figure, median, p99 } from '../figures.ts';
+import type { AnswerCrowdAsk, Crowd } from '../processes/answer-crowd.ts';
+import { Helper, memoryMb } from '../processes/helper.ts';
 
 const LOOK_MS = 20_000;
 const PAUSE_MS = 20;

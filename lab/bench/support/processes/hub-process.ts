@@ -1,7 +1,7 @@
-import { silentLogger } from '../../../src/log.ts';
-import { boundGarbage } from '../../../src/process/garbage.ts';
-import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
-import { runHub } from '../../../test/support/hub/run-hub.ts';
+import { silentLogger } from '../../../../src/log.ts';
+import { boundGarbage } from '../../../../src/process/garbage.ts';
+import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
+import { runHub } from '../../../../test/support/hub/run-hub.ts';
 
 /** The database, made already, and settings as an operator has them. */
 export interface HubAsk {

@@ -1,11 +1,11 @@
-import { memoryVariables } from '../../../src/process/guardian.ts';
-import { makesAnswers } from '../../../src/services.ts';
-import { createDatabase } from '../../../test/support/mariadb.ts';
-import { sql } from '../../../test/support/sql.ts';
-import type { Figure } from './figures.ts';
+import { memoryVariables } from '../../../../src/process/guardian.ts';
+import { makesAnswers } from '../../../../src/services.ts';
+import { createDatabase } from '../../../../test/support/mariadb.ts';
+import { sql } from '../../../../test/support/sql.ts';
+import type { Figure } from '../figures.ts';
+import { Helper } from '../processes/helper.ts';
+import type { HubAsk } from '../processes/hub-process.ts';
 import { measureGreed } from './greed.ts';
-import { Helper } from './helper.ts';
-import type { HubAsk } from './hub-process.ts';
 
 const ROWS = 1_500;
 const PROOF_BYTES = 20_000;

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { atEnd } from '../../../test/support/cleanup.ts';
+import { atEnd } from '../../../../test/support/cleanup.ts';
 
 const ANSWER_DEADLINE_MS = 60_000;
 

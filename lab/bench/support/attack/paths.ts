@@ -1,11 +1,11 @@
-import { memoryVariables } from '../../../src/process/guardian.ts';
-import { makesAnswers } from '../../../src/services.ts';
-import { startExplorer } from '../../../test/support/explorer-process.ts';
-import { createDatabase } from '../../../test/support/mariadb.ts';
-import { publishedPaths } from '../../../test/support/published-paths.ts';
-import { frame } from '../../../test/support/raw-client.ts';
-import { writeDecoderTip, writeLedger } from './explorer-ledger.ts';
-import type { Figure } from './figures.ts';
+import { memoryVariables } from '../../../../src/process/guardian.ts';
+import { makesAnswers } from '../../../../src/services.ts';
+import { startExplorer } from '../../../../test/support/explorer-process.ts';
+import { createDatabase } from '../../../../test/support/mariadb.ts';
+import { publishedPaths } from '../../../../test/support/published-paths.ts';
+import { frame } from '../../../../test/support/raw-client.ts';
+import { writeDecoderTip, writeLedger } from '../explorer-ledger.ts';
+import type { Figure } from '../figures.ts';
 import { measureGreed } from './greed.ts';
 
 const SIZE = { actions: 300_000, busy: 100_000, tokens: 5_000 } as const;

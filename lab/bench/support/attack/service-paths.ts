@@ -1,17 +1,17 @@
-import { freePort } from '../../../src/devnet/processes/free-port.ts';
-import { startTestLitecoind } from '../../../test/support/litecoin.ts';
-import { createDatabase } from '../../../test/support/mariadb.ts';
+import { freePort } from '../../../../src/devnet/processes/free-port.ts';
+import { startTestLitecoind } from '../../../../test/support/litecoin.ts';
+import { createDatabase } from '../../../../test/support/mariadb.ts';
 import {
   databaseEnv,
   nodeEnv,
   type StartedProcess,
   startServiceProcess
-} from '../../../test/support/service-process.ts';
-import { readFacts } from '../../../test/support/shape.ts';
-import { sql } from '../../../test/support/sql.ts';
-import { eventually } from '../../../test/support/sync/sync-process.ts';
-import { openAccounts } from '../../loop/wallet.ts';
-import type { Figure } from './figures.ts';
+} from '../../../../test/support/service-process.ts';
+import { readFacts } from '../../../../test/support/shape.ts';
+import { sql } from '../../../../test/support/sql.ts';
+import { eventually } from '../../../../test/support/sync/sync-process.ts';
+import { openAccounts } from '../../../loop/wallet.ts';
+import type { Figure } from '../figures.ts';
 import { measureGreed } from './greed.ts';
 
 const CONNECTIONS = 200;

@@ -1,4 +1,4 @@
-import { frame } from '../../../test/support/raw-client.ts';
+import { frame } from '../../../../test/support/raw-client.ts';
 
 /** Behaviour of one hostile connection. */
 export interface Attack {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, type SyncProcess } from '../../../test/support/sync/sync-process.ts';
-import type { AttackersAsk } from './attackers.ts';
+import { eventually, type SyncProcess } from '../../../../test/support/sync/sync-process.ts';
+import type { AttackersAsk } from '../processes/attackers.ts';
+import type { GoodClientsAsk, Seen } from '../processes/good-clients.ts';
+import { cpuMs, Helper } from '../processes/helper.ts';
 import { ATTACKS, type Attack, addressOf } from './attacks.ts';
 import type { BlockWriter } from './block-writer.ts';
-import type { GoodClientsAsk, Seen } from './good-clients.ts';
-import { cpuMs, Helper } from './helper.ts';
 import { connectionsOf, type Held, type ProcessMemory } from './process-memory.ts';
 
 export const LOOK_MS = 2_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import { INDEXER, INDEXER_HASHES, openHouse } from '../../../test/support/sync/house.ts';
+import { INDEXER, INDEXER_HASHES, openHouse } from '../../../../test/support/sync/house.ts';
 
 const MEBIBYTE = 2 ** 20;
 

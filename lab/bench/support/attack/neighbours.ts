@@ -2,15 +2,15 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
-import type { DigestKey } from '../../../src/wire/data/digest.ts';
-import { createDatabase } from '../../../test/support/mariadb.ts';
-import { addEmptyBlock, sql } from '../../../test/support/sql.ts';
-import { createIndexer } from '../../../test/support/sync/generated-indexer.ts';
-import { startPair } from '../../../test/support/sync/sync-pair.ts';
-import { eventually, temporaryDirectory } from '../../../test/support/sync/sync-process.ts';
-import { type Figure, median, p99 } from './figures.ts';
-import { Helper } from './helper.ts';
-import { BASE, type NeighbourCrowdAsk, type Neighbours } from './neighbour-crowd.ts';
+import type { DigestKey } from '../../../../src/wire/data/digest.ts';
+import { createDatabase } from '../../../../test/support/mariadb.ts';
+import { addEmptyBlock, sql } from '../../../../test/support/sql.ts';
+import { createIndexer } from '../../../../test/support/sync/generated-indexer.ts';
+import { startPair } from '../../../../test/support/sync/sync-pair.ts';
+import { eventually, temporaryDirectory } from '../../../../test/support/sync/sync-process.ts';
+import { type Figure, median, p99 } from '../figures.ts';
+import { Helper } from '../processes/helper.ts';
+import { BASE, type NeighbourCrowdAsk, type Neighbours } from '../processes/neighbour-crowd.ts';
 
 const FIRST_HEIGHT = 100;
 /** More than a source watches for changes. */

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { connect, rows } from '../../../src/db/connection.ts';
 import { Halts } from '../../../src/db/halts.ts';
+import { openDecoderStore } from '../../../src/decoder/store.ts';
+import { IndexerStore } from '../../../src/indexer/store/store.ts';
+import { openTrackerStore } from '../../../src/tracker/store.ts';
+import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
+import { TEST_RULES } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { sql } from '../../support/sql.ts';
 
 async function openHalts(t: TestContext) {
   const connection = await connect(await createDatabase());
@@ -53,3 +59,32 @@ test('halts of earlier releases stand: those of decoder and tracker without a co
   await note('HALT_CLEARED', '{"code":"ROLLBACK_TOO_DEEP"}');
   assert.equal(await halts.isRollbackAllowed(700), true);
 });
+
+/** Opens the database of each writer, as its start does. */
+const WRITERS: Readonly<
+  Record<string, (to: DatabaseCoordinates) => Promise<{ readonly halts: Halts; close(): Promise<void> | void }>>
+> = {
+  decoder: async (to) => (await openDecoderStore(to)).database,
+  tracker: async (to) => (await openTrackerStore(to, { undoDepth: 126, nodeHeight: () => null })).database,
+  indexer: (to) => IndexerStore.open(to, TEST_RULES, 30)
+};
+
+/** Halts as earlier releases of each writer wrote them. */
+const EARLIER: Readonly<Record<string, string>> = {
+  decoder: '[{"reason":"too deep","block_index":700}]',
+  tracker: '[{"reason":"too deep","block_index":700}]',
+  indexer: '{"code":"LEDGER_INSANE","reason":"too deep"}'
+};
+
+for (const [writer, open] of Object.entries(WRITERS)) {
+  test(`a database that an earlier ${writer} left halted is opened with its halt, which an operator clears`, async () => {
+    const database = await createDatabase();
+    await (await open(database)).close();
+    await sql(database, `INSERT INTO events (time, code, data) VALUES (20260101, 'HALT', '${EARLIER[writer]}')`);
+    const opened = await open(database);
+    assert.equal((await opened.halts.read())?.reason, 'too deep');
+    await opened.halts.clear();
+    assert.equal(await opened.halts.read(), null);
+    await opened.close();
+  });
+}

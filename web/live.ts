@@ -27,7 +27,7 @@ export interface Live {
   readonly mode: 'server' | 'client' | null;
   /** The answer of `GET /readyz`. */
   readonly readiness: string;
-  /** The key is an operator's, who has buttons. */
+  /** The key is an operator's, so buttons are shown. */
   readonly operated: boolean;
   readonly seq: number;
   readonly databases: readonly LiveDatabase[];

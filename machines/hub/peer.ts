@@ -9,7 +9,7 @@ interface PeerInput {
   readonly denyMs: number;
   /** Longest time of a handshake, in milliseconds. */
   readonly handshakeMs: number;
-  /** Returns a number from 0 up to 1, of which a quarter is added to a pause. */
+  /** Returns a random number from 0 up to 1; a pause is lengthened by a quarter of it. */
   readonly draw: () => number;
 }
 

@@ -20,7 +20,8 @@ const NEXT_VIEW = [{ guard: 'leads', target: 'leading' }, { target: 'following' 
 /**
  * A hub as a validator: it follows or leads a view, asks for the next one, or catches up with the others.
  *
- * A hub leads only a view that it asked for, the first one aside. `halted` is final: who comes back from it takes the state of the others.
+ * A hub leads only a view that it asked for, the first one aside. `halted` is final: a hub that comes back from it takes the state
+ * of the others.
  *
  * @see docs/decisions/0027-one-log-for-a-set-of-hubs.md
  */

@@ -29,7 +29,7 @@ export function hasTwoEmpty({ type }: Pick<Text, 'type'>): boolean {
 
 /** Each value of these sets is characters that utf8mb4 has. */
 const WHOLE = /^(latin1|utf16|utf16le)$/;
-/** The bytes of these sets arrive as they are: whoever gets bytes sees which of them are no text. */
+/** Character sets whose bytes arrive unchanged; the reader sees which of them are no text. */
 const ARRIVES_AS_IT_IS = /^utf8/;
 
 /** True for columns of which MariaDB must say whether a value is text: what it sends of others is a question mark. */

@@ -48,7 +48,7 @@ export interface DevnetSettings {
   readonly apiKey: string;
   /** Path of PLATFORM_PROFILE for every service; absent for the default profile. */
   readonly profile?: string | undefined;
-  /** The caller's environment, of which services get PATH and the like but none of their own variables. */
+  /** The caller's environment. Services get PATH and the like of it, but none of their own variables. */
   readonly shell: Environment;
   /** Command that starts a service; default: this program. */
   readonly program?: readonly [string, ...string[]];

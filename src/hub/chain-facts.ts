@@ -11,7 +11,10 @@ import type { HubDatabase } from './store/database.ts';
 
 /** Answers of the services that this hub's configuration names; null if none is named, or it does not answer. */
 export interface ChainFacts {
-  /** Counts the blocks from an action of a chain to the newest; 0: there is no such action. @param address of who asks: networks take turns */
+  /**
+   * Counts the blocks from an action of a chain to the newest; 0: there is no such action. @param address of the asker: networks
+   * take turns
+   */
   confirmationsOf(chain: string, actionIndex: number, address: string): Promise<number | null>;
   /** Whether the coin node has this block at this height. @param address as above */
   hasBlock(chain: string, height: number, hash: string, address: string): Promise<boolean | null>;

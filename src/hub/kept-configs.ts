@@ -8,7 +8,9 @@ import type { HubDatabase } from './store/database.ts';
 /** Answers that are kept; services ask with the few watermarks that they saw last. */
 const MOST_ANSWERS = 16;
 
-/** Services give a hub five seconds: who waits for the next look fails before, although that begins after the one under way. */
+/**
+ * Longest wait for the next look, which begins after the one under way. Services give a hub five seconds, so it ends before them.
+ */
 const PATIENCE_MS = 4_500;
 
 /** A removal by hand moves neither `seq` nor the watermark: entries are counted again after so long. */

@@ -69,7 +69,7 @@ export interface ReplicaActorData {
   readonly verifyHashes: boolean;
   /** Time for asking sources that disagree again, in milliseconds. */
   readonly hashConfirmTimeoutMs: number;
-  /** As whom this process sends heartbeats to its sources; without it, it sends none. */
+  /** Identity under which this process sends heartbeats to its sources; without it, it sends none. */
   readonly validator?: ValidatorIdentity | null;
   /** INDEX_MAP_PARITY_CHECK. */
   readonly checksIndexMap?: boolean;

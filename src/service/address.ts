@@ -56,7 +56,7 @@ export function isNear(request: IncomingMessage, within: 'loopback' | 'network')
   return (within === 'loopback' ? LOOPBACK : NEAR)(plain(request.socket.remoteAddress ?? ''));
 }
 
-/** Names of header fields by which proxies tell whom they speak for, or begin with these. */
+/** Beginnings of the names of header fields by which proxies name their callers. */
 const OF_PROXIES =
   /^(?:forwarded$|via$|x-forwarded|x-real-ip|x-client-ip|x-cluster-client|x-original|x-envoy|x-amzn|x-azure|cf-|true-client-ip|fastly-|fly-)/;
 

@@ -6,7 +6,7 @@ import Type, { type Static } from 'typebox';
 import { shapeOf } from '../wire/data/shape.ts';
 
 const FILE = 'telemetry.json';
-/** A change takes milliseconds: whoever holds the lock for longer is dead. */
+/** Longest wait for the lock: a change takes milliseconds, so a process that holds it for longer is dead. */
 const LOCK_WAIT_MS = 2_000;
 const LOCK_LOOK_MS = 10;
 

@@ -180,7 +180,7 @@ describe('bodies of strangers in memory', () => {
     for (let n = 0; n < 50; n++) await bodies.take('c', holder(), shared);
   });
 
-  test('who leaves while its body waits for room holds none when there is room', async () => {
+  test('a caller that leaves while its body waits for room holds none when there is room', async () => {
     const bodies = new HeldBodies({ mostBytes: 1e6, shareBytes: 1e6, patienceMs: 2_000 });
     const holder = () => ({ destroyed: false, destroy: () => undefined });
     const first = await bodies.take('a', holder(), { length: 900_000 });

@@ -16,8 +16,7 @@ import { encryptPayload } from './payload.ts';
 /** Bytes of a frame in one multisig output, after the magic. */
 const MULTISIG_BYTES = 60;
 /**
- * Bytes of a frame in one chunk. A push, and so the script behind a hash, holds at most 520 bytes, of which the key
- * check takes 44.
+ * Bytes of a frame in one chunk. A push, and so the script behind a hash, holds at most 520 bytes; the key check takes 44 of them.
  */
 const CHUNK_BYTES = 476;
 /** Most bytes of one push. */

@@ -115,7 +115,7 @@ export class RawTransaction {
     return hashTwice(this.baseBytes);
   }
 
-  /** The transaction without witnesses and extension, of which its id is the hash. May be a view. */
+  /** The transaction without witnesses and extension; its id is the hash of this. May be a view. */
   get baseBytes(): Buffer {
     const { bytes } = this.#cursor;
     if (this.#flags === 0) return bytes.subarray(this.#start, this.#end);

@@ -64,7 +64,7 @@ export class ChannelClient {
     return this.#subscriptions;
   }
 
-  /** Follows a channel from now on, or by other filters. Who has gone follows nothing. */
+  /** Follows a channel from now on, or by other filters. A client that has gone follows nothing. */
   follow(subscription: Subscription): void {
     const { socket, address } = this.subscriber;
     if (socket.readyState !== socket.OPEN) return;

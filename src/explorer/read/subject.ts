@@ -24,8 +24,8 @@ export const ADDRESS_ID = '(SELECT id FROM index_addresses WHERE address = ?)';
 export type ReadNames = () => Promise<NamesAt>;
 
 /**
- * The value by which a list's index finds what `{query}` names; null for what no database knows. An address stays a text, of
- * which statements find the id.
+ * Returns the value by which a list's index finds the thing that `{query}` names; null if no database knows it. An address stays a
+ * text; statements find its id.
  *
  * @throws {PlatformError} BLOCK_INDEX_INVALID, ACTION_INDEX_INVALID
  */

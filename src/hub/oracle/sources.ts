@@ -27,7 +27,7 @@ export interface PriceSource {
   /** Paths below the base URL that a round asks; the next one if an account may not ask for this one (HTTP 400). */
   readonly paths: readonly [string, ...string[]];
   readonly headers: (key: string | undefined) => Readonly<Record<string, string>>;
-  /** The pairs of an answer, of which nothing is sure. @throws nothing: what it does not understand is no price */
+  /** Returns the pairs of an answer, which may have any form. @throws nothing: anything that it does not understand is no price */
   readonly read: (answer: unknown) => SourceAnswer['said'];
 }
 

@@ -31,7 +31,7 @@ export async function selectTips(connection: Connection): Promise<KnownTip[]> {
   return found.map((tip) => ({ ...tip, age_s: Number(tip.age_s), trusted: Boolean(tip.trusted) }));
 }
 
-/** The height of Bitcoin by somebody who is trusted; null where it is not known. */
+/** Returns the height of Bitcoin as a trusted caller pushed it; null where it is not known. */
 export async function selectBitcoinHeight(connection: Connection): Promise<number | null> {
   const [tip] = await rows<{ height: number }>(
     connection,

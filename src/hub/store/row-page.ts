@@ -1,6 +1,6 @@
 import type { ArgumentsOf, StatementName, Statements } from './statements.ts';
 
-/** Some rows as JSON: the thread that read them wrote it, and the bytes move to whoever asked. */
+/** Some rows as JSON: the thread that read them wrote it, and the bytes move to the asking thread. */
 export interface RowPage {
   /** The rows, each with a comma before it. */
   readonly json: Uint8Array<ArrayBuffer>;

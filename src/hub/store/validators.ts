@@ -39,7 +39,7 @@ interface EarnedReward extends SqlRow {
   readonly reward_type: string;
   readonly amount: string;
   readonly block_index: number;
-  /** Whether a caller told it who is trusted. */
+  /** Whether a trusted caller pushed it. */
   readonly trusted: boolean;
 }
 

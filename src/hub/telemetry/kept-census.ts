@@ -13,7 +13,7 @@ interface Kept {
   until: number;
 }
 
-/** Keeps the census of each window for a minute, so that its cost does not depend on who asks, nor how often. */
+/** Keeps the census of each window for a minute, so that its cost does not grow with the questions. */
 export class KeptCensus {
   readonly #take: (window: Window) => Promise<Census>;
   readonly #kept = new Map<Window, Kept>();

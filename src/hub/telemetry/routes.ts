@@ -32,7 +32,10 @@ const BODY_LIMIT_BYTES = 8_192;
 const PER_MINUTE = 10;
 /** An installation sends one. */
 const PINGS_PER_DAY = 50;
-/** One is stored at a time: each locks what all writers wait for. Whoever must wait behind more is refused, and nobody else. */
+/**
+ * Limits of pings: one is stored at a time, since each locks what all writers wait for. A sender with too many waiting is refused,
+ * and no other.
+ */
 const PING_TURNS = { atOnce: 1, patienceMs: 5_000, mostOfOne: 16, mostWaiting: 128 };
 const PAGE_ROWS = 100;
 const DEFAULT_DAYS = 30;

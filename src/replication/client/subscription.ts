@@ -318,7 +318,7 @@ export class Subscription<M extends Heard = ServerMessage> {
   }
 }
 
-/** Whether a status fits its schema is told to whoever takes it. */
+/** Reads a status; null if it does not fit its schema, which its taker reports. */
 function statusOf(status: Buffer): StatusMessage | null {
   try {
     const message: unknown = parseJson(status);

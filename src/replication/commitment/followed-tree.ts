@@ -27,7 +27,7 @@ export interface ClaimedStep extends Step {
  * Position of a tree after a rollback. `there`: at its height. `below`: at the beginning of the group that the height cuts, without
  * the blocks of it that stay. `nowhere`: the history that is kept for undo does not reach that far.
  */
-export type RollbackPosition = 'there' | 'below' | 'nowhere';
+type RollbackPosition = 'there' | 'below' | 'nowhere';
 
 /**
  * One tree and the groups since the block that it was begun at: those that wait for the tree, then those that it can take back.

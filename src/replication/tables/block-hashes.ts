@@ -115,7 +115,7 @@ export async function readBlockHeads(
   return distinctHeads(found, layout.dbType);
 }
 
-/** The heads of a page of heights, of which some may be missing. */
+/** The heads of a page of heights; some may be missing. */
 interface HeadPage {
   readonly from: number;
   readonly to: number;

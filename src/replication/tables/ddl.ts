@@ -140,7 +140,7 @@ function differing<T>(from: readonly T[], to: readonly T[], facts: (item: T) => 
   return [without(from, to), without(to, from)];
 }
 
-/** Kinds of storage aside, of which the replica has its own. */
+/** Returns the facts of a key that a replica shares; kinds of storage are its own. */
 function keyFacts({ name, unique, kind, columns }: TypedKey): string {
   const isFullText = /^FULLTEXT$/i.test(kind);
   return JSON.stringify([name, unique, isFullText, isFullText ? columns.map((column) => column.name) : columns]);

@@ -60,7 +60,7 @@ function logPlan(plan: TablePlan): TablePlan {
 
 /** Observes, and may delay, the statements that read ranges. */
 interface Reading {
-  /** Told how many rows each statement read. */
+  /** Called with the number of rows that each statement read. */
   readonly onRead?: ((rows: number) => void) | undefined;
   /** Begins a statement when others that share MariaDB's time have had theirs. Default: at once. */
   readonly inTurn?: <T>(statement: () => Promise<T>) => Promise<T>;

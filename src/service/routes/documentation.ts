@@ -22,7 +22,7 @@ export const documentationRoutes: FastifyPluginAsync<DocumentationDeps> = async 
   { document, methods, addressOf }
 ) => {
   const limit = limitDocuments(app, addressOf);
-  /** Bytes that all callers share: whoever reads them slowly takes no memory. */
+  /** Bytes that all callers share: a slow reader takes no memory. */
   let pages: { readonly json: Buffer; readonly docs: Page; readonly html: Buffer } | undefined;
   const made = () => {
     if (!pages) {

@@ -12,8 +12,8 @@ const SLICE_BYTES = 16 * 1024;
 
 /**
  * Sends pieces of JSON as they are made: a short answer whole, a long one at the pace of its reader. In memory are one piece and a
- * slice of it, whoever reads slowly: the next piece is asked for when the kernel has taken the one before. A reader that leaves ends
- * the making.
+ * slice of it, however slow the reader is: the next piece is asked for when the kernel has taken the one before. A reader that
+ * leaves ends the making.
  *
  * @param pieces each may be overwritten once the next is asked for
  * @param pay counts bytes, and waits where its caller owes too much

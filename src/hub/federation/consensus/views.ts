@@ -135,7 +135,7 @@ export function beginView(turn: Turn): void {
   castVote(turn, { kind: 'newView', view: state.view, changes });
 }
 
-/** Returns who asks for a view. */
+/** Returns the wishes for a view. */
 function wishesFor(turn: Turn, view: number): readonly Signed<ViewChange>[] {
   return [...turn.state.changes.values()].filter(({ message }) => message.view === view);
 }

@@ -4,7 +4,7 @@ import { isSigned } from '../../../consensus/ed25519.ts';
 import type { Envelope } from './envelope.ts';
 
 /** A hub's statement about itself in each HEARTBEAT. */
-export interface Standing {
+interface Standing {
   /** Version of its program. */
   readonly version: string;
   /** Id of its set, 64 hex digits. */

@@ -41,7 +41,7 @@ type PushedPrice = Pick<
 /** Rows of `oracle_prices` that callers told who are not trusted. */
 const MOST_BY_STRANGERS = 10_000;
 
-/** An update of a price that is known takes effect a day later: whoever relies on it can leave. */
+/** Delay of an update of a price that is known: users of the old one can leave within a day. */
 const UPDATE_DELAY_S = 86_400;
 
 /** Columns of `oracle_prices` that hold the content of a PRICE. */
@@ -74,7 +74,7 @@ const OF_FEED = FEED.map((name) => `${name} = ?`).join(' AND ');
 const namesOf = (feed: Feed): string[] => FEED.map((name) => feed[name]);
 
 /**
- * Keeps what an address says. @see judge for what it takes the place of
+ * Keeps a price of an address. @see judge for the rows that it replaces
  *
  * What a stranger says goes when somebody says it who is trusted, and nothing of a stranger's is taken where that has been.
  */
@@ -108,7 +108,7 @@ export async function insertOraclePrice(
   return { refused: null };
 }
 
-/** Whether somebody tells prices of a feed who is trusted. */
+/** Returns whether a trusted caller pushes prices of a feed. */
 async function isTold(connection: Connection, feed: Feed): Promise<boolean> {
   const found = await rows(
     connection,

@@ -19,7 +19,7 @@ export interface RemovedRows extends SqlRow {
 /** Number of removals that are kept: the newest by trusted callers, and as many by strangers. */
 export const KEPT_REMOVALS = 10_000;
 
-/** Writes down what the transaction removes. @param trusted whether the caller is, by whom it is removed */
+/** Writes down the rows that the transaction removes. @param trusted whether the caller that removes them is trusted */
 export async function insertRemoval(
   connection: Connection,
   { table, ...place }: Omit<RemovedRows, 'id'>,

@@ -16,7 +16,7 @@ export interface Known extends SqlRow {
   readonly generation: number;
   readonly chain: string | null;
   readonly actionIndex: number | null;
-  /** Whether somebody told it who has the key or is on this machine. */
+  /** Whether a caller pushed it that has the key or is on this machine. */
   readonly trusted: number;
 }
 

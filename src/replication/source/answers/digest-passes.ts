@@ -17,8 +17,8 @@ const MOST_HELD = 4;
 /** Passes that are made at the same time: blocks may come faster than passes end. */
 const TOGETHER = 2;
 /**
- * For so long after its last use the snapshot of a pass stays open: a client that found a difference asks for its rows. Whoever alters a
- * table waits for it.
+ * Time after its last use for which the snapshot of a pass stays open: a client that found a difference asks for its rows. A change
+ * of a table waits for it.
  */
 const HELD_MS = 30_000;
 const KEY_BYTES = 16;

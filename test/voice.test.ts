@@ -44,7 +44,9 @@ test('a title of a test begins with its subject, not with what, who, of, where o
     .flatMap((file) => [...readFileSync(file, 'utf8').matchAll(TITLE)].map(([, , title = '']) => ({ file, title })));
   assert.ok(titles.length > 2_000, String(titles.length));
   assert.deepEqual(
-    titles.filter(({ title }) => /^(?:what|whatever|who|whoever|whose|whom|of|where|how|which|that|those)\b/.test(title)),
+    titles.filter(({ title }) =>
+      /^(?:what|whatever|who|whoever|whose|whom|of|where|how|which|that|those)\b/.test(title)
+    ),
     []
   );
 });

@@ -16,7 +16,7 @@ const MOST_NAMES = 5_000;
  * the plugin's own store takes, a window of a minute lasts an hour longer when that is set back by an hour.
  */
 export class RequestWindows implements FastifyRateLimitStore {
-  /** Those that asked last come last. */
+  /** Windows by caller; the one that asked last comes last. */
   readonly #windows = new Map<string, Window>();
 
   /** Returns the windows of another limit. */

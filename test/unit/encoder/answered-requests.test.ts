@@ -77,7 +77,7 @@ test('calls at once have one answer; what fails is not kept, and the time begins
   assert.match(await ask('c'), /answer/);
 });
 
-test('who waits for the answer that another call makes has no turn meanwhile', async () => {
+test('a call that waits for the answer of another one has no turn meanwhile', async () => {
   const { requests } = open();
   const turns = new Turns({ atOnce: 2, patienceMs: 50 });
   const { promise, resolve } = Promise.withResolvers<string>();

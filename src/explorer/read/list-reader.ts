@@ -57,20 +57,23 @@ export interface Statement {
 export function pageStatement(list: List, page: Page): Statement {
   const { filter, value, limit, offset, cursor, isDescending } = page;
   const direction = isDescending ? 'DESC' : 'ASC';
-  // Where each key has one row, the rows before the page are skipped in the index alone.
-  const skipsKeys = list.within.length === 0 && filter.ways.length === 1;
-  const keys = limit + (cursor ? 2 : 1) + (skipsKeys ? 0 : offset);
-  const skipped = cursor ? cursor.given : skipsKeys ? 0 : offset;
+  // Where each key has one row, the rows before the page are skipped in the index alone, and a page begins behind the
+  // key of its cursor: the row of that key may have left the list since, as a transaction leaves the mempool.
+  const isSingle = list.within.length === 0;
+  const skipsKeys = isSingle && filter.ways.length === 1;
+  const given = cursor && !isSingle ? cursor.given : 0;
+  const keys = limit + (given > 0 ? 2 : 1) + (skipsKeys ? 0 : offset);
+  const after = cursor && { key: keyValue(cursor.key), isGiven: isSingle };
   const ways = boundWays(filter);
-  const arms = ways.map((way) => keysOf(way, page, { direction, keys, offset: skipsKeys ? offset : 0 }));
+  const arms = ways.map((way) => keysOf(way, { value, after, isDescending, keys, offset: skipsKeys ? offset : 0 }));
   const found = unionOf(arms, direction, keys);
-  const place =
-    list.within.length === 0 ? '1' : `ROW_NUMBER() OVER (PARTITION BY k.k ORDER BY ${list.within.join(', ')})`;
+  const place = isSingle ? '1' : `ROW_NUMBER() OVER (PARTITION BY k.k ORDER BY ${list.within.join(', ')})`;
   const rows = ways.map((way) => `(${way.rows})`).join(' OR ');
   const sql = `SELECT ${selectList(list.columns)}, k.k AS row_key, ${place} AS row_place
     FROM (${found.sql}) k ${list.joins}
     WHERE ${rows} ORDER BY k.k ${direction}${list.within.map((column) => `, ${column}`).join('')}
     LIMIT ? OFFSET ?`;
+  const skipped = given + (skipsKeys ? 0 : offset);
   return { sql, values: [...found.values, ...ways.flatMap((way) => fill(way.rows, value)), limit + 1, skipped] };
 }
 
@@ -83,16 +86,22 @@ function unionOf(arms: readonly Statement[], direction: string, keys: number): S
   };
 }
 
-function keysOf(
-  way: Way,
-  { value, cursor, isDescending }: Page,
-  { direction, keys, offset }: { readonly direction: string; readonly keys: number; readonly offset: number }
-): Statement {
+/** Range of the keys of a way. */
+interface KeyRange {
+  readonly value: Value;
+  /** The key at which the page before ended, and whether all its rows were given. */
+  readonly after: { readonly key: Value; readonly isGiven: boolean } | null;
+  readonly isDescending: boolean;
+  readonly keys: number;
+  readonly offset: number;
+}
+
+function keysOf(way: Way, { value, after, isDescending, keys, offset }: KeyRange): Statement {
   const { key, where } = way;
-  const after = cursor ? ` AND ${key} ${isDescending ? '<=' : '>='} ?` : '';
+  const onward = after ? ` AND ${key} ${isDescending ? '<' : '>'}${after.isGiven ? '' : '='} ?` : '';
   return {
-    sql: `${selectKeys(way)}${after} ORDER BY ${key} ${direction} LIMIT ? OFFSET ?`,
-    values: [...fill(where, value), ...(cursor ? [keyValue(cursor.key)] : []), keys, offset]
+    sql: `${selectKeys(way)}${onward} ORDER BY ${key} ${isDescending ? 'DESC' : 'ASC'} LIMIT ? OFFSET ?`,
+    values: [...fill(where, value), ...(after ? [after.key] : []), keys, offset]
   };
 }
 

@@ -470,6 +470,50 @@ test('balances of a past block: what an indexer had that stopped there', async (
     );
 });
 
+test('a walk meets each row once that stays in its list, whatever leaves it: waiting transactions, tokens of an owner', async () => {
+  /** Walks row by row; each row leaves its list as soon as it was given, and its place in the order may be the cursor's. */
+  const met = async (asked: Parameters<typeof ask>[0], key: string, remove: (found: string) => Promise<unknown>) => {
+    const keys: string[] = [];
+    let next: string | null = '';
+    while (next !== null) {
+      const answer: Answer = await ask({ ...asked, limit: 1, ...(next === '' ? {} : { cursor: next }) });
+      for (const row of answer.data) {
+        keys.push(String(row[key]));
+        await remove(keys.at(-1)!);
+      }
+      next = answer.next;
+    }
+    return keys;
+  };
+  const waiting = Array.from({ length: 5 }, (_, at) => `${at}`.padStart(64, 'e'));
+  const { indexer, decoder } = explored;
+  for (const order of ['asc', 'desc'] as const) {
+    const rows = waiting.map((hash) => `('${hash}', 'walker', 'SEND|0|TOKA|1|B')`);
+    await sql(decoder, `INSERT INTO mempool_transactions (tx_hash, source, data) VALUES ${rows.join()}`);
+    const asked = { method: 'mempool', query: 'walker', type: 'address', order };
+    const found = await met(asked, 'tx_hash', (hash) =>
+      sql(decoder, `DELETE FROM mempool_transactions WHERE tx_hash = '${hash}'`)
+    );
+    assert.deepEqual(found, order === 'asc' ? waiting : waiting.toReversed());
+  }
+  const owned = await sql(
+    indexer,
+    `SELECT t.id, t.owner_id, a.address FROM tokens t JOIN index_addresses a ON a.id = t.owner_id
+     WHERE t.owner_id = (SELECT owner_id FROM tokens GROUP BY owner_id ORDER BY COUNT(*) DESC LIMIT 1) ORDER BY t.id`
+  );
+  assert.ok(owned.length > 2, `${owned.length} tokens of one owner`);
+  const give = (id: unknown, to: unknown) => sql(indexer, `UPDATE tokens SET owner_id = ${to} WHERE id = ${id}`);
+  try {
+    const asked = { method: 'tokens', query: String(owned[0]!['address']), type: 'address', order: 'asc' } as const;
+    assert.deepEqual(
+      await met(asked, 'id', (id) => give(id, 0)),
+      owned.map(({ id }) => String(id))
+    );
+  } finally {
+    for (const { id, owner_id: owner } of owned) await give(id, owner);
+  }
+});
+
 test('a credit that comes late to an old action is in each of its lists at once; what cannot change is told as settled', async () => {
   const usual = databases;
   databases = openDatabases({ ...usual.network, undoDepth: 1 }, readers, cursors);

@@ -19,9 +19,12 @@ interface Frame {
 const {
   every: EVERY,
   frames,
-  snapshots: SNAPSHOTS
+  snapshots: SNAPSHOTS,
+  welcome: KNOWN
 } = readFacts<{
   readonly every: string;
+  /** Members of WELCOME that are the same everywhere. */
+  readonly welcome: Readonly<Record<string, unknown>>;
   readonly frames: Readonly<Record<string, string>>;
   /** Fields of SNAPSHOT by its channel. */
   readonly snapshots: Readonly<Record<string, string>>;
@@ -68,6 +71,7 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   const welcome = await client.until('WELCOME');
   assert.equal(client.frames[0], welcome);
   assert.deepEqual(faultsOf(welcome, 'chain:text! network:text!'), []);
+  for (const [name, value] of Object.entries(KNOWN)) assert.deepEqual(welcome.data[name], value, name);
   client.send({ action: 'ping', id: 1 });
   assert.equal((await client.until('pong')).id, 1);
   const whole = ['blocks', 'actions', 'mempool', 'network', 'attestation'];
@@ -86,19 +90,22 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   const brief = await connect(t, 'some');
   brief.send({ action: 'subscribe', channels: ['blocks'], params: { once: true, fields: ['block_index'] } });
   await brief.until('SUBSCRIBED');
-  client.send({ action: 'subscribe', id: 3, channels: ['address'], params: { addresses: ['A', 'B'], snapshot: true } });
+  const unused = { address: null, tick1: null, tick2: null, action_index: null, fields: null, once: null };
+  const addresses = { ...unused, addresses: ['A', 'B'], since_action_index: null, snapshot: true };
+  client.send({ action: 'subscribe', id: 3, channels: ['address'], params: addresses });
   client.send({ action: 'subscribe', channels: ['token'], params: { tick: 'TOKA' } });
-  client.send({ action: 'subscribe', channels: ['market'], params: { pairs: [['TOKA', 'TOKB']], snapshot: true } });
+  const pairs = [['TOKA', 'TOKB'], { tick1: 'TOKA', tick2: 'GAS' }];
+  client.send({ action: 'subscribe', channels: ['market'], params: { ...unused, pairs, snapshot: true } });
   const [oldest] = await sql(explored.indexer, 'SELECT MIN(dispenser_action_index) AS at FROM dispenser_statuses');
   client.send({
     action: 'subscribe',
     channels: ['dispenser', 'bet_feed'],
-    params: { action_index: String(oldest!['at']) }
+    params: { ...unused, action_indexes: [String(oldest!['at'])], statuses: ['open'] }
   });
-  await client.until('SNAPSHOT', ({ data }) => data['channel'] === 'market');
+  for (const tick2 of ['TOKB', 'GAS']) await client.until('SNAPSHOT', ({ data }) => data['tick2'] === tick2);
   client.send({ action: 'list_subscriptions', id: 'x' });
   const list = await client.until('SUBSCRIPTION_LIST');
-  assert.deepEqual([list.id, list.data['count'], list.data['limit']], ['x', 11, 25]);
+  assert.deepEqual([list.id, list.data['count'], list.data['limit']], ['x', 12, 25]);
   const held = await client.until('SNAPSHOT', ({ data }) => data['address'] === 'A');
   assert.ok((held.data['balances'] as unknown[]).length > 0);
 
@@ -110,7 +117,7 @@ test('WELCOME first, then what the client subscribes to, each with its id', asyn
   assert.deepEqual(faultsOf(block.data, 'block_hash:text! block_time:int!'), []);
   await client.until('NEW_ACTION', ({ data }) => data['block_index'] === String(tip));
   await client.until('NETWORK_STATS');
-  const market = await client.until('MARKET_UPDATE');
+  const market = await client.until('MARKET_UPDATE', ({ data }) => data['tick2'] === 'TOKB');
   assert.deepEqual(faultsOf(market.data, MARKET), []);
   assert.deepEqual(Object.keys((await brief.until('NEW_BLOCK')).data), ['block_index']);
   assert.equal((await brief.until('UNSUBSCRIBED')).data['reason'], 'once');
@@ -239,6 +246,8 @@ test('a wrong message is answered by an error frame with a code, and the connect
     client.send({ ...message, id: code });
     assert.equal((await client.until('error', ({ id, data }) => id === code && data['code'] === code)).id, code);
   }
+  client.send({ action: 'ping', id: 'x'.repeat(1_024) });
+  await client.until('error', ({ data }) => /at most 1024 bytes/.test(String(data['message'])));
   for (let n = 0; n < 30; n++) client.send({ action: 'ping' });
   await client.until('error', ({ data }) => data['code'] === 'RATE_LIMITED');
   client.socket.send('{');

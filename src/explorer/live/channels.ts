@@ -135,7 +135,7 @@ function subjectsOf(channel: string, params: Params): readonly Readonly<Record<s
 }
 
 function pairsOf({ tick1, tick2, pairs = [] }: Params): readonly Readonly<Record<string, string>>[] {
-  const named = tick1 === undefined ? [] : [[tick1, tick2]];
+  const named = (tick1 ?? null) === null ? [] : [[tick1, tick2]];
   const found = [...named, ...(Array.isArray(pairs) ? (pairs as unknown[]) : [])].map((pair) => {
     const [a, b] = Array.isArray(pair)
       ? (pair as unknown[])

@@ -11,9 +11,13 @@ const ActionSubject = {
   action: Type.String({ minLength: 1, maxLength: 32, description: 'name in any case, or an alias' }),
   params: Type.Optional(
     Type.Union(
-      [Type.String({ maxLength: MOST_ACTION_LETTERS }), Type.Array(Type.String(), { maxItems: MOST_ACTION_LETTERS })],
+      [
+        Type.String({ maxLength: MOST_ACTION_LETTERS }),
+        Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: MOST_ACTION_LETTERS })
+      ],
       {
-        description: 'text after the name on the wire, the version first: `0|TOK|5|…`, or its fields as a list'
+        description:
+          'text after the name on the wire, the version first: `0|TOK|5|…`, or its fields as a list, in which null is an empty one'
       }
     )
   ),

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { RouteDoc } from '../../service/route-doc.ts';
-import { withoutNulls } from '../../service/rpc/calls.ts';
+import { readPlainly } from '../../service/rpc/plain-values.ts';
 import { FEE_QUESTIONS, MOST_ACTION_LETTERS } from '../../wire/fee-questions.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
@@ -31,9 +31,6 @@ interface Deps {
   /** Turns of callers at the indexer. */
   readonly asks: FairReads;
 }
-
-const isRecord = (body: unknown): body is Record<string, unknown> =>
-  typeof body === 'object' && body !== null && !Array.isArray(body);
 
 /** Paths that the network's indexer answers. */
 export function feeRoutes(app: FastifyInstance, { coins, asks }: Deps): void {
@@ -76,7 +73,7 @@ export function feeRoutes(app: FastifyInstance, { coins, asks }: Deps): void {
         config: { open: true, ...docOf('preflight') },
         schema: { params: Type.Object(coin), body: FEE_QUESTIONS.preflight, response: { 200: AnswerSchema } },
         preValidation: async (request) => {
-          if (isRecord(request.body)) request.body = withoutNulls(request.body);
+          request.body = readPlainly(request.body, FEE_QUESTIONS.preflight as Type.TObject);
         }
       },
       async (request, reply) => {

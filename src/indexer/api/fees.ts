@@ -267,6 +267,6 @@ function refuseLong(text: string): void {
 
 interface Asked {
   readonly action: string;
-  readonly params?: string | readonly string[] | undefined;
+  readonly params?: string | readonly (string | null)[] | undefined;
   readonly source?: string | undefined;
 }

@@ -8,7 +8,7 @@ import { isExactNumber } from './exact-body.ts';
 import { JsonResult } from './json-result.ts';
 import { KeptResult } from './kept-result.ts';
 import { needsKey, RpcAnswer, type RpcCaller, type RpcMethod } from './method.ts';
-import { readPlainly } from './plain-values.ts';
+import { readPlainly, takesNull } from './plain-values.ts';
 import { failure, failureOf, type Id, type Reply } from './replies.ts';
 import { type Piece, StreamedResult } from './streamed-result.ts';
 
@@ -114,26 +114,11 @@ function tellFailure(log: FastifyBaseLogger, method: string, caught: unknown): v
 }
 
 function nullableParams({ properties = {} }: Partial<TObject> = {}): ReadonlySet<string> {
-  return new Set(Object.keys(properties).filter((name) => takesNull(properties[name] as Schema)));
-}
-
-interface Schema {
-  readonly type?: string;
-  readonly anyOf?: readonly Schema[];
-  readonly const?: unknown;
-}
-
-/** Whether null is a value by a schema; compiling each of them would take a service's start a second. */
-function takesNull({ type, anyOf, const: only }: Schema): boolean {
-  if (anyOf) return anyOf.some(takesNull);
-  return only === undefined ? type === undefined || type === 'null' : only === null;
+  return new Set(Object.keys(properties).filter((name) => takesNull(properties[name]!)));
 }
 
 /** Leaves out what is null: many clients send that for what they do not use. @param nullable names whose null is a value */
-export function withoutNulls(
-  params: Record<string, unknown>,
-  nullable: ReadonlySet<string> = new Set()
-): Record<string, unknown> {
+function withoutNulls(params: Record<string, unknown>, nullable: ReadonlySet<string>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => value !== null || nullable.has(name)));
 }
 

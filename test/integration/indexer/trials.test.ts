@@ -45,7 +45,7 @@ test('preflight and feequote judge an action as the next block would, and leave 
     ...{ xchainFee: '0.00000000', blockIndex: 1, blockTime: 1_700_000_001, feeMode: 'xchain', feeTick: 'GAS' },
     ...{ feeTokenBalance: '1.00000000', feeAffordable: true, subCommands: [], oracleFeesOwed: {} }
   });
-  const refused = await preflight('SEND', ['0', 'TOKA', '100.01', BOB]);
+  const refused = await preflight('SEND', [0, 'TOKA', 100.01, BOB, null]);
   assert.deepEqual([refused['valid'], refused['status']], [false, 'invalid: insufficient funds']);
   assert.equal((await preflight('SEND', `0|NONE|1|${BOB}`))['status'], 'invalid: TICK (unknown)');
   const batch = await preflight('BATCH', `0|SEND|0|TOKA|90|${BOB};SEND|0|TOKA|20|${BOB}`);

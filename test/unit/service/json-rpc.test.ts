@@ -215,14 +215,24 @@ test('-32602: params that break the schema, or that the method refuses', async (
   assert.deepEqual(called, []);
 });
 
-test('texts of numbers are numbers and numbers are texts where the schema says so; nothing else is guessed', async () => {
+test('texts of numbers are numbers, numbers are texts, and null is absent where the schema says so; nothing else is guessed', async () => {
   const called: unknown[] = [];
   const params = Type.Object({
     count: Type.Optional(Type.Integer()),
     id: Type.Optional(Type.String({ pattern: '^[0-9]+$' })),
     isOn: Type.Optional(Type.Boolean()),
     either: Type.Optional(Type.Union([Type.Integer(), Type.String()])),
-    coins: Type.Optional(Type.Array(Type.Object({ vout: Type.Integer() })))
+    coins: Type.Optional(Type.Array(Type.Object({ vout: Type.Integer() }))),
+    fields: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Union([Type.String(), Type.Null()]))])),
+    options: Type.Optional(
+      Type.Object(
+        {
+          isFast: Type.Optional(Type.Boolean()),
+          most: Type.Union([Type.Integer(), Type.Null()])
+        },
+        { additionalProperties: false }
+      )
+    )
   });
   const note = rpcMethod({
     ...{ summary: 'Notes', params, result: Type.Null(), write: false },
@@ -237,10 +247,19 @@ test('texts of numbers are numbers and numbers are texts where the schema says s
   assert.deepEqual(called, [
     { count: -7, id: '12', isOn: true, either: '7', coins: [{ vout: 1, more: '2' }], other: '3' }
   ]);
+  await ask({ options: { isFast: null, most: null, unknown: null }, id: null, fields: [0, 'T', 1.5, null] });
+  assert.deepEqual(called.pop(), { options: { most: null }, fields: ['0', 'T', '1.5', null] });
   for (const given of [
     ...['', '1e3', '0x1', ' 1', '01', '1.5', '9007199254740993'].map((count) => ({ count })),
     ...[1e21, -1, true, [1]].map((id) => ({ id })),
-    ...[{ isOn: 1 }, { isOn: 'yes' }, { coins: { vout: 1 } }, { count: {} }]
+    ...[
+      { isOn: 1 },
+      { isOn: 'yes' },
+      { coins: { vout: 1 } },
+      { count: {} },
+      { coins: [{ vout: null }] },
+      { coins: [null] }
+    ]
   ])
     assert.equal((await ask(given)).error?.code, -32602, JSON.stringify(given));
 });

@@ -5,6 +5,7 @@ import nacl from 'tweetnacl';
 import { WebSocket } from 'ws';
 import { runHub } from '../support/hub/run-hub.ts';
 import { faultsOf, readFacts } from '../support/shape.ts';
+import { sql } from '../support/sql.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
 /** A caller on another machine: what a proxy on this one passes on. */
@@ -88,10 +89,14 @@ test('each row that a hub has is as clients in use read it: of methods, of snaps
   await result('initiateswap', METHODS['initiateswap']!.params);
   await result('reportreorg', METHODS['reportreorg']!.params);
 
+  await sql(
+    hub.database,
+    `INSERT INTO validator_capabilities VALUES ('${pubkey}', 'price', 1, 1, 1, CURRENT_TIMESTAMP, 'passed', 800000)`
+  );
   for (const [method, table] of Object.entries({
     ...{ getvalidators: 'validators', getpricesnapshots: 'price_snapshots', getproposals: 'governance_proposals' },
     ...{ getvotes: 'governance_votes', getattestations: 'attestations', getswaps: 'swap_records' },
-    getreorghistory: 'reorg_attestations'
+    ...{ getreorghistory: 'reorg_attestations', getvalidatorcapabilities: 'validator_capabilities' }
   })) {
     const rows = (await result(method, { limit: 5 })) as readonly object[];
     assert.ok(rows.length > 0, method);

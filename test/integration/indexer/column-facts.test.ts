@@ -53,7 +53,8 @@ const TEXTS = [
   'SEND|0|TOKC|10|K',
   'ISSUE|0|NEWX|5||0||5|Y|X|||||||NEWZ',
   'MINT|0|NEWM|5|B',
-  'MINT|0|TOKA|5|^2'
+  'MINT|0|TOKA|5|^2',
+  `PRICE|0|7|${TIME}|1|1|BTC/USD|65000.5|1|${'a'.repeat(64)}|${'b'.repeat(128)}`
 ] as const;
 /** An action of the block above by another address: it takes a part of what action 27 gives. */
 const TAKER = 'ORDER|0|BTC|TOKC|4|0|BTC|TOKB|2';
@@ -158,6 +159,12 @@ const QUERIES: readonly (readonly [fact: string, query: string, expected: readon
     ['BTC USD A 1 1.50000000 0.010 valid', 'BTC USD A 1 x 0 invalid']
   ],
   [
+    'prices of a round: version 0, its number, time, pairs and signatures; nothing of a batch or a token',
+    `SELECT version, round_number, round_timestamp, pair_count, pairs_json, sig_count, sigs_json IS NULL, batch_first_round,
+       batch_last_round, round_count, rounds_json, tick_id, value, validation_status FROM prices WHERE action_index = 33`,
+    [`0 7 ${TIME} 1 [{"pair":"BTC/USD","price":"65000.5"}] 1 0 null null null null null null invalid`]
+  ],
+  [
     'dispensers: fiat_id, fiat_amount and oracle NULL without, give_ownership 0, 90 days without EXPIRATION',
     'SELECT fiat_id, fiat_amount, oracle_address_id, give_ownership, expiration FROM dispensers WHERE action_index = 18',
     [`null null null 0 ${TIME + 90 * 86_400}`]
@@ -234,30 +241,40 @@ test('mappings_actions and markets are in no hash', async () => {
   assert.deepEqual(await sql(other, hashes), await sql(database, hashes));
 });
 
-test('expirations: swaps, dispensers and orders together in the order of their actions, then what is owed', async () => {
+test('the end of a block: swaps, dispensers and orders expire in the order of their actions, then what is owed; cancelled dispensers close, polls, stakes', async () => {
   const other = await createDatabase('indexer');
-  const expiring = await IndexerStore.open(other, RULES, 30);
-  const end = TIME + 7_200;
+  const ending = await IndexerStore.open(other, RULES, 30);
+  const [end, height, key] = [TIME + 7_200, 6, 'a'.repeat(64)];
   const texts = [
     ...['ISSUE|0|OFFA|||0||100', 'ISSUE|0|OFFB|||0||100'],
     ...['ORDER|0|BTC|OFFB|1|0|BTC||0.1', 'ORDER|0|BTC||0.1|0|BTC|OFFB|1'],
     ...[`SWAP|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`, `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.7|||||${end}`],
-    ...[`ORDER|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`, `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.8|||||${end}`]
-  ].map((data, place) => ({
-    ...{ hash: String(place + 1).padStart(64, 'c'), source: data.includes('0.1|0') ? 'B' : 'A', fee: 10, data }
-  }));
-  await expiring.addBlocks([{ height: 1, time: TIME, hash: 'a'.repeat(64), transactions: texts }]);
-  // Times are medians.
-  for (let height = 2; height < 8; height++)
-    await expiring.addBlocks([{ height, time: end + 1, hash: `${height}`.repeat(64), transactions: [] }]);
-  expiring.close();
+    ...[`ORDER|0|BTC|OFFA|1|0|BTC|OFFB|9|||${end}`, `DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.8|||||${end}`],
+    ...['DISPENSER|0|BTC|OFFA|1|0|1|BTC||0.9', 'DISPENSER|1|10', `VOTE|0|OFFA|${height}|yes,no`],
+    ...['ISSUE|0|GAS|5000||8', 'MINT|0|GAS|5000', `STAKE|1|1000|${key}`]
+  ];
+  const acts = (at: number, ...told: readonly string[]) =>
+    told.map((data, place) => ({
+      ...{ hash: `${at}${place}`.padStart(64, 'c'), source: data.includes('0.1|0') ? 'B' : 'A', fee: 10, data }
+    }));
+  const unstake = height - RULES.unstakeCooldown;
+  // Times are medians: that of this block is the first one beyond the end.
+  for (let at = 1; at <= height; at++) {
+    const transactions = at === 1 ? acts(at, ...texts) : at === unstake ? acts(at, `UNSTAKE|0|${key}`) : [];
+    await ending.addBlocks([{ height: at, time: at > 3 ? end + 1 : TIME, hash: `${at}`.repeat(64), transactions }]);
+  }
+  ending.close();
   const ended = await sql(
     other,
-    `SELECT n.action FROM actions a JOIN index_actions n ON n.id = a.action_id WHERE a.block_index > 1 ORDER BY a.action_index`
+    `SELECT a.block_index AS height, n.action FROM actions a JOIN index_actions n ON n.id = a.action_id
+     WHERE a.block_index > 1 AND a.tx_index IS NULL ORDER BY a.action_index`
   );
   assert.deepEqual(
-    ended.map(({ action }) => action),
-    ['SWAP_EXPIRE', 'DISPENSER_EXPIRE', 'ORDER_EXPIRE', 'DISPENSER_EXPIRE', 'COINPAY_EXPIRE']
+    ended.map((row) => `${row['height']} ${row['action']}`),
+    [
+      ...['SWAP_EXPIRE', 'DISPENSER_EXPIRE', 'ORDER_EXPIRE', 'DISPENSER_EXPIRE', 'COINPAY_EXPIRE', 'DISPENSER_CLOSE'],
+      ...['VOTE', 'UNSTAKE_RELEASE']
+    ].map((name) => `${height} ${name}`)
   );
 });
 

@@ -10,6 +10,7 @@ import {
   signEnvelope
 } from '../../../src/hub/federation/gossip/envelope.ts';
 import fc from '../../support/fast-check.ts';
+import { secondForm } from '../../support/second-signature.ts';
 
 const KEY = signingKey('07'.repeat(32));
 const FIELDS = {
@@ -32,13 +33,14 @@ test('an envelope is read as it was signed, whatever the order of its fields and
   assert.ok(isGenuine(read));
 });
 
-test('a change of any signed field is noticed', () => {
+test('a change of any signed field is noticed, and of the form of the signature', () => {
   for (const changed of [
     { type: 'OTHER' },
     { id: 'a2' },
     { timestamp: 1 },
     { data: {} },
-    { sender: signingKey('08'.repeat(32)).pubkey }
+    { sender: signingKey('08'.repeat(32)).pubkey },
+    { sig: secondForm(Buffer.from(SIGNED.sig, 'hex')).toString('hex') }
   ])
     assert.equal(isGenuine({ ...SIGNED, ...changed }), false, JSON.stringify(changed));
 });

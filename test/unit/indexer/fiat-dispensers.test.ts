@@ -114,6 +114,8 @@ test('DISPENSER_LIMITS: payments that are too small count, as decoders count the
   );
   assert.equal(ledger.offers.length, 1);
   pay(ledger, ['0.0001']);
+  const ended = ledger.blocks.at(-1)!.rows.findLast(({ table }) => table === 'dispenser_statuses')!;
+  assert.equal(ended.columns['status_id'], 'max_dispenses_reached');
   assert.deepEqual(ledger.offers, []);
   assert.deepEqual([ledger.balance('TOKA', 'B'), ledger.balance('TOKA', 'A')], ['1', '999999']);
 });

@@ -1,11 +1,20 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { HANDLERS, UNBUILT_FORMATS } from '../../src/indexer/actions/handlers.ts';
+import { ACTIONS } from '../../src/coin/action/names.ts';
+import { HANDLERS, isBuilt, UNBUILT_FORMATS } from '../../src/indexer/actions/handlers.ts';
 import { ROOT } from '../root.ts';
 import { conditionOf } from './action-conditions.ts';
 import { wrapDoc } from './wrap.ts';
 
 export const ACTIONS_FILE = join(ROOT, 'docs', 'actions.md');
+
+/** Returns the actions that are not built, by name. */
+function unbuiltActions(): string {
+  return [...ACTIONS]
+    .filter((action) => !isBuilt(action))
+    .sort()
+    .join(', ');
+}
 
 /** Returns the formats that are not built: `LIST 2, 4, 5; …`. */
 function unbuiltFormats(): string {
@@ -94,7 +103,7 @@ Shares of an amount are cut down to the places of its token. Text that is longer
 
 ### Actions that are not active
 
-An action that the profile has not activated, or that is built later, has the status \`invalid: ACTION is not yet activated\`. An action that is not built has only its row in \`actions\`. These formats have that status in every profile: ${unbuiltFormats()}.
+An action that the profile has not activated, or that is built later, has the status \`invalid: ACTION is not yet activated\`. An action that is not built has only its row in \`actions\`: ${unbuiltActions()}. These formats have that status in every profile: ${unbuiltFormats()}.
 
 ## Choices
 

@@ -53,7 +53,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/verify/': ['mysql2/promise', 'src/errors.ts'],
   'src/sync/': ['node:', 'fastify', BELOW],
   'src/hub/': [
-    ...['node:', ...FASTIFY, 'maxmind', 'type ws', 'src/hub/store/', 'src/config/', 'src/coin/'],
+    ...['node:', ...FASTIFY, 'maxmind', 'type ws', 'src/hub/store/', 'src/config/', 'src/config/nearest.ts'],
+    'src/coin/',
     ...['src/service/', 'type src/log.ts', ...BASICS]
   ],
   'actors/hub/': [...['node:', 'src/hub/store/', 'type machines/runtime/', ...THREAD, 'src/log.ts', ...BASICS]],

@@ -8,6 +8,10 @@ type DatabaseVariables<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' 
   Settings<P, 'PORT', Variable<number>> &
   Settings<P, 'CA', Variable<string | undefined>>;
 
+/** Services that may have an account of their own in a module of the hub's configuration. */
+export const ACCOUNT_ROLES = ['decoder', 'indexer', 'explorer', 'tracker', 'sync'] as const;
+type AccountRole = (typeof ACCOUNT_ROLES)[number];
+
 type DatabaseConfig<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | 'PASS', string> &
   Settings<P, 'PORT', number> &
   Settings<P, 'CA', string | undefined>;
@@ -20,6 +24,7 @@ type DatabaseConfig<P extends string> = Settings<P, 'HOST' | 'NAME' | 'USER' | '
  * @param name an example of the database's name
  * @param optional whether the service can do without the database
  * @param service the service whose module of the hub's configuration has the values; absent when the hub has none
+ * @param role the service that reads them: `user_<role>` and `pass_<role>` of the module go before `user` and `pass`
  */
 export function databaseVariables<P extends string>(
   prefix: P,
@@ -27,8 +32,12 @@ export function databaseVariables<P extends string>(
     of,
     name,
     service,
+    role,
     optional = false
-  }: { readonly of: string; readonly name: string; readonly service?: string; readonly optional?: boolean }
+  }: { readonly of: string; readonly name: string; readonly optional?: boolean } & (
+    | { readonly service: string; readonly role: AccountRole }
+    | { readonly service?: never; readonly role?: never }
+  )
 ): DatabaseVariables<P> {
   const at = (...params: string[]): { hub?: HubPlace } => (service ? { hub: { service, params } } : {});
   const accountAt = (...params: string[]): { hub?: HubPlace } =>
@@ -51,9 +60,14 @@ export function databaseVariables<P extends string>(
       required: true,
       doc: 'its user',
       example: prefix.toLowerCase(),
-      ...accountAt('user')
+      ...accountAt(`user_${role}`, 'user')
     }),
-    [`${prefix}_DB_PASS`]: text({ required: true, doc: 'its password', secret: true, ...accountAt('pass') }),
+    [`${prefix}_DB_PASS`]: text({
+      required: true,
+      doc: 'its password',
+      secret: true,
+      ...accountAt(`pass_${role}`, 'pass')
+    }),
     [`${prefix}_DB_CA`]: parsed(readAuthorities, {
       doc: 'PEM file of CA certificates for its server: encrypts the connection, and refuses a certificate of another authority or name',
       example: '/etc/ssl/mariadb-ca.pem'

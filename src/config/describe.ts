@@ -10,9 +10,9 @@ export function variableRows(variables: Variables): (readonly [name: string, sta
   });
 }
 
-const placeText = ({ service, params: [param], beside, present }: HubPlace) =>
+const placeText = ({ service, params, beside, present }: HubPlace) =>
   present === undefined
-    ? `${param} of <prefix>-${service}${beside === undefined ? '' : `, if that also has ${beside}`}`
+    ? `${params.join(' or ')} of <prefix>-${service}${beside === undefined ? '' : `, if that also has ${beside}`}`
     : `${present}, if it names a <prefix>-${service}`;
 
 /** Returns the table of variables for --help. */

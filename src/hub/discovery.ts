@@ -61,7 +61,8 @@ function readDatabase(
   needsCoordinates: boolean
 ): DiscoveredDatabase | string {
   if (!NAME.test(id.chain) || !NAME.test(id.network)) return 'coin and network must be 1 to 32 letters, digits, _ or -';
-  const { name, user, pass } = params;
+  const { name } = params;
+  const [user, pass] = [params['user_sync'] || params['user'], params['pass_sync'] ?? params['pass']];
   const host = params['db_host'] || params['host'];
   const port = params['db_port'] || params['port'];
   const needed = { 'db_host or host': host, 'db_port or port': port, name, user };

@@ -1,7 +1,7 @@
 import { PlatformError } from '../errors.ts';
 import { KeptResult } from '../service/rpc/kept-result.ts';
 import { SharedReads } from '../service/shared-reads.ts';
-import { buildTree, MASK } from './store/config-tree.ts';
+import { buildTree, isPassword, MASK } from './store/config-tree.ts';
 import type { ConfigEnvelope, ConfigState } from './store/configs.ts';
 import type { HubDatabase } from './store/database.ts';
 
@@ -50,7 +50,7 @@ export class KeptConfigs {
     if (kept) return kept;
     const changed = entries.filter(({ changedAt }) => changedAt >= since);
     const told = masked
-      ? changed.map((entry) => (entry.param === 'pass' ? { ...entry, value: MASK } : entry))
+      ? changed.map((entry) => (isPassword(entry.param) ? { ...entry, value: MASK } : entry))
       : changed;
     const answer = new KeptResult({ configs: buildTree(told), ...head });
     if (answers.size === MOST_ANSWERS) answers.delete(answers.keys().next().value ?? name);

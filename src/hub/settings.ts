@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CHAIN_NETWORKS, type ChainNetwork } from '../coin/chains.ts';
 import { sameNetwork } from '../coin/find-network.ts';
 import type { NetworkFromHub } from '../config/load.ts';
+import { nearestWithin } from '../config/nearest.ts';
 import type { HubPlace } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import type { HubClient } from './client.ts';
@@ -37,6 +38,8 @@ export interface HubQuestion {
 
 const FIRST_RETRY_MS = 1_000;
 const LONGEST_RETRY_MS = 15_000;
+/** Edits of a service's name that was probably meant. */
+const MOST_EDITS = 1;
 /** Our own hub takes no longer value. */
 const MAX_TEXT_LENGTH = 1024;
 
@@ -120,7 +123,11 @@ export function pickSettings(
   for (const service of new Set(Object.values(places).map((place) => place.service))) {
     const [first, ...others] = modules.filter(isOf(service));
     const isMissed = needed.some((variable) => places[variable]?.service === service);
-    if (!first && isMissed) problems.push(`the hub names no module <prefix>-${service} of ${network.name}`);
+    if (!first && isMissed) {
+      const meant = modules.find(([module]) => nearestWithin(service, [suffixOf(module)], MOST_EDITS))?.[0];
+      const other = meant === undefined ? '' : `; its module ${printable(meant)} may be misspelt`;
+      problems.push(`the hub names no module <prefix>-${service} of ${network.name}${other}`);
+    }
     if (first && others.length > 0)
       problems.push(
         `the hub names ${others.length + 1} modules <prefix>-${service} of ${network.name}: ${printable(first[0])} counts`
@@ -141,6 +148,9 @@ const isOf =
   (service: string) =>
   ([module]: readonly [string, ModuleParams]): boolean =>
     module.endsWith(`-${service}`);
+
+/** A module's name without its prefix. */
+const suffixOf = (module: string) => module.slice(module.indexOf('-') + 1);
 
 /** Fit for one line. */
 function isUsable(text: string): boolean {

@@ -11,7 +11,8 @@ export const decoderVariables = {
   ...databaseVariables('DECODER', {
     of: 'of the decoder; a missing database is created',
     name: 'Platform_LTC_Regtest_Decoder',
-    service: 'decoder'
+    service: 'decoder',
+    role: 'decoder'
   }),
   DB_QUERY_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one statement may take' }),
   ...serviceVariables('DECODER', { service: 'decoder', usualPort: 3002 }),

@@ -24,12 +24,14 @@ export const explorerVariables = {
   ...databaseVariables('INDEXER', {
     of: 'of the indexer; only read',
     name: 'Platform_LTC_Regtest_Indexer',
-    service: 'indexer'
+    service: 'indexer',
+    role: 'explorer'
   }),
   ...databaseVariables('DECODER', {
     of: 'of the decoder; only read',
     name: 'Platform_LTC_Regtest_Decoder',
-    service: 'decoder'
+    service: 'decoder',
+    role: 'explorer'
   }),
   ...placeVariables('INDEXER', {
     of: 'the indexer of the network, which answers feequote, feeschedule, oraclefeequote and preflight; unset: those are 501',

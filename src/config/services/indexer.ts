@@ -18,12 +18,14 @@ export const indexerVariables = {
   ...databaseVariables('DECODER', {
     of: 'of the decoder; only read',
     name: 'Platform_LTC_Regtest_Decoder',
-    service: 'decoder'
+    service: 'decoder',
+    role: 'indexer'
   }),
   ...databaseVariables('INDEXER', {
     of: 'of the indexer; a missing database is created',
     name: 'Platform_LTC_Regtest_Indexer',
-    service: 'indexer'
+    service: 'indexer',
+    role: 'indexer'
   }),
   ...databaseVariables('PRICES', {
     of: 'of the Bitcoin indexer; only read; needed for its prices where Litecoin or Dogecoin charge gas or have FIAT_DISPENSERS',

@@ -10,7 +10,8 @@ export const trackerVariables = {
   ...databaseVariables('UTXO', {
     of: 'of the tracker; a missing database is created',
     name: 'Platform_LTC_Regtest_Tracker',
-    service: 'utxo-tracker'
+    service: 'utxo-tracker',
+    role: 'tracker'
   }),
   DB_QUERY_TIMEOUT: integer({ default: 30_000, min: 100, max: 600_000, doc: 'ms that one statement may take' }),
   ...serviceVariables('UTXO_TRACKER', { service: 'utxo-tracker', usualPort: 3001 }),

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import Type, { type TSchema } from 'typebox';
+import { ACCOUNT_ROLES } from '../../config/database.ts';
 import { PlatformError } from '../../errors.ts';
 import { type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { ByName } from '../../wire/by-name.ts';
@@ -9,7 +10,10 @@ import type { HubDatabase } from '../store/database.ts';
 import { DATABASE_ERRORS, Success, success } from './common.ts';
 
 /** Parameters of a module in a configuration. @see the section "Hub configuration store" of the specification */
-const PARAM_NAMES = ['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass'];
+const PARAM_NAMES = [
+  ...['host', 'port', 'service_port', 'db_host', 'db_port', 'name', 'user', 'pass'],
+  ...ACCOUNT_ROLES.flatMap((role) => [`user_${role}`, `pass_${role}`])
+];
 /** Grammar of the parameters that readers must parse. User and password may be any text. */
 const GRAMMAR: Readonly<Record<string, { readonly is: (text: string) => boolean; readonly rule: string }>> = {
   ...Object.fromEntries(['host', 'db_host'].map((name) => [name, { is: isHost, rule: 'a host name or an address' }])),

@@ -29,6 +29,9 @@ export interface ConfigAnswer {
 /** Stands for a password where a hub tells it to a caller without its key. */
 export const MASK = '<needs HUB_API_KEY>';
 
+/** Whether a parameter is a password: `pass`, or that of one role, such as `pass_indexer`. */
+export const isPassword = (param: string): boolean => param === 'pass' || param.startsWith('pass_');
+
 /** Far above any deployment; keeps a hostile hub from growing a tree for ever. */
 const MAX_ENTRIES = 100_000;
 

@@ -249,13 +249,14 @@ test('with HUB_API_KEY passwords are masked for callers without it; HUB_SENSITIV
     params: object = {}
   ) => (await hub.call('getallconfigs', params, headers)).json.result.configs.bitcoin?.mainnet['x-indexer'];
   const hub = await runHub(t, database, { HUB_API_KEY: 'k' });
-  const module = { ...MODULE, pass: 'secret' };
+  const module = { ...MODULE, pass: 'secret', user_indexer: 'i', pass_indexer: 'secret' };
   await hub.call('updateconfig', tree(module), { 'x-api-key': 'k' });
-  const shown = { ...MODULE, db_port: '3306' };
+  const shown = { ...MODULE, db_port: '3306', user_indexer: 'i' };
+  const passes = (pass: string) => ({ pass, pass_indexer: pass });
   for (const params of [{}, { since_updated_at: 1 }]) {
-    assert.deepEqual(await passOf(hub, {}, params), { ...shown, pass: '<needs HUB_API_KEY>' });
+    assert.deepEqual(await passOf(hub, {}, params), { ...shown, ...passes('<needs HUB_API_KEY>') });
     assert.equal((await passOf(hub, { 'x-api-key': 'wrong' }, params)).pass, '<needs HUB_API_KEY>');
-    assert.deepEqual(await passOf(hub, { 'x-api-key': 'k' }, params), { ...shown, pass: 'secret' });
+    assert.deepEqual(await passOf(hub, { 'x-api-key': 'k' }, params), { ...shown, ...passes('secret') });
   }
   const { problems } = discoverDatabases((await hub.call('getallconfigs')).json.result.configs);
   assert.equal(problems.length, 1);

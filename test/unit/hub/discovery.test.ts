@@ -36,6 +36,14 @@ test('a module is known by its suffix, whatever the prefix; db_host and db_port 
   ]);
 });
 
+test('the sync service takes its own account where a module has one', () => {
+  const { databases } = discover({
+    bitcoin: { mainnet: { 'x-indexer': { ...PARAMS, user_sync: 's', pass_sync: 'sp', user_indexer: 'i' } } }
+  });
+  const { user, pass } = databases[0]!.coordinates;
+  assert.deepEqual([user, pass], ['s', 'sp']);
+});
+
 test('an entry that cannot be used is a problem with its place and reason', () => {
   const cases: [params: object, problem: RegExp][] = [
     [{ ...PARAMS, name: '', pass: null }, /^bitcoin\/mainnet\/x-indexer: missing name, pass$/],

@@ -45,6 +45,16 @@ test('a module is found by its suffix and its network, however the hub spells bo
   }
 });
 
+test('an account of the service that reads goes before that of all readers; a module that is misspelt is named', () => {
+  const own = { ...DATABASE, user_decoder: 'd', pass_decoder: 'dp', user_indexer: 'i', pass_indexer: 'ip' };
+  const { texts } = pickSettings(buildTree(entries('litecoin', 'regtest', 'x-decoder', own)), RLTC, PLACES);
+  assert.deepEqual([texts['DECODER_DB_USER'], texts['DECODER_DB_PASS']], ['d', 'dp']);
+  const { problems } = pickSettings(buildTree(entries('litecoin', 'regtest', 'x-decodr', own)), RLTC, PLACES);
+  assert.deepEqual(problems, [
+    'the hub names no module <prefix>-decoder of litecoin-regtest; its module x-decodr may be misspelt'
+  ]);
+});
+
 test('a parameter that needs another one beside it counts only with that one', () => {
   const places = { URL: { service: 'utxo-tracker', params: ['host'], beside: 'db_host' } };
   const textsOf = (params: Readonly<Record<string, string>>) =>

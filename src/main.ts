@@ -1,9 +1,12 @@
 import type { Command } from './cli/command.ts';
 import { loadCommand } from './cli/commands.ts';
+import { findUnknownNames } from './cli/config-names.ts';
+import { takeConfigOption } from './cli/config-option.ts';
 import { exitCodeOf } from './cli/exit-codes.ts';
 import { commandHelp, overallHelp } from './cli/help.ts';
 import { describeConfig } from './config/describe.ts';
 import { environment } from './config/environment.ts';
+import { readLocal } from './config/load.ts';
 import type { Environment } from './config/variables.ts';
 import { PlatformError } from './errors.ts';
 import { logToTerminal } from './log.ts';
@@ -20,9 +23,10 @@ const REPORT_AFTER_MS = 2_000;
 const UNGUARDED = [NO_GUARDIAN, '--help', '-h', '--check-config'];
 
 /** `platform-node <command>`. @returns the exit code */
-async function runCommandLine([name, ...argv]: readonly string[], env: Environment): Promise<number> {
+async function runCommandLine([name, ...given]: readonly string[], shell: Environment): Promise<number> {
   let command: Command | undefined;
   try {
+    const { argv, env } = takeConfigOption(given, shell);
     if (process.stdout.isTTY) await logToTerminal();
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
@@ -33,7 +37,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     // Before the command is loaded: a guardian needs nothing of it.
     if (isService && !UNGUARDED.some((option) => argv.includes(option))) {
       if (reports) tellStart(name, env);
-      const guarded = [name, ...argv.filter((option) => option !== NO_TELEMETRY)];
+      const guarded = [name, ...given.filter((option) => option !== NO_TELEMETRY)];
       return await runGuarded(guarded, undefined, { makesAnswers: makesAnswers(name) });
     }
     command = await loadCommand(name);
@@ -45,7 +49,7 @@ async function runCommandLine([name, ...argv]: readonly string[], env: Environme
     const own = argv.filter((option) => option !== NO_GUARDIAN && option !== NO_TELEMETRY);
     return await command.run(own, env);
   } catch (caught) {
-    return report(caught, name, env, command);
+    return report(caught, name, shell, command);
   }
 }
 
@@ -82,7 +86,8 @@ async function checkConfig({ name, variables, checks = {} }: Command, env: Envir
     waits: false,
     log: { warn, info: () => undefined }
   });
-  for (const warning of loaded.warnings) warn(warning);
+  const unknown = await findUnknownNames(readLocal(variables, env).file);
+  for (const warning of [...loaded.warnings, ...unknown]) warn(warning);
   return print(describeConfig(variables, loaded));
 }
 

@@ -27,7 +27,12 @@ export async function overallHelp(): Promise<string> {
 export function commandHelp({ name, summary, variables, options = [] }: Command): string {
   const lines = [
     ...options,
-    ...(variables ? ['--check-config  print the effective values, secrets masked, and end'] : []),
+    ...(variables
+      ? [
+          '--config <file> read variables from this file instead of config.json; one that does not end in .json has lines NAME=value',
+          '--check-config  print the effective values, secrets masked, and end'
+        ]
+      : []),
     ...(SERVICE_COMMANDS.includes(name)
       ? [
           '--no-guardian   run without the process that restarts the service',
@@ -43,7 +48,8 @@ export function commandHelp({ name, summary, variables, options = [] }: Command)
     ...(variables
       ? [
           '',
-          'Variables, from the environment, else from config.json in the working directory, else from the hub for those marked (hub: ...):',
+          'Variables, from the environment, else from config.json in the working directory, else from the hub for those marked (hub: ...).',
+          'A secret may stand in a file: NAME_FILE names it; without it the systemd credential NAME is read.',
           helpTable(variables)
         ]
       : [])

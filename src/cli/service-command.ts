@@ -1,10 +1,11 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
-import { readConfigFile } from '../config/config-file.ts';
+import { readLocal } from '../config/load.ts';
 import type { FrameConfig } from '../config/service.ts';
 import { loadSettings } from '../discovery/settings.ts';
 import type { Service, ServiceOption } from '../service/define.ts';
 import { runService } from '../service/run.ts';
 import type { Command, Environment } from './command.ts';
+import { findUnknownNames } from './config-names.ts';
 import { readOptions } from './options.ts';
 
 /** Width of an option's name in --help. */
@@ -20,7 +21,7 @@ export function serviceCommand(service: Service): Command {
 
     async run(argv: readonly string[], env: Environment): Promise<number> {
       const asked: Readonly<Record<string, unknown>> = readOptions(argv, parserOptions(options));
-      const local = { env, file: readConfigFile() };
+      const local = readLocal(variables, env);
       const loaded = await loadSettings({ name: command, variables, checks }, env);
       const order = Object.entries(options).find(([option, { order }]) => order && asked[option])?.[1];
       if (order) {
@@ -28,7 +29,8 @@ export function serviceCommand(service: Service): Command {
         console.log(text);
         return exitCode;
       }
-      const warnings = [...loaded.warnings, ...(service.findWarnings?.(loaded.values) ?? [])];
+      const unknown = await findUnknownNames(local.file);
+      const warnings = [...loaded.warnings, ...unknown, ...(service.findWarnings?.(loaded.values) ?? [])];
       return await runService({
         ...{ name, warnings },
         config: loaded.values as unknown as FrameConfig, // every service has its variables

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readConfigFile } from '../config/config-file.ts';
-import { findText, loadConfig } from '../config/load.ts';
+import { findText, loadConfig, readLocal } from '../config/load.ts';
 import { telemetryVariables } from '../config/telemetry.ts';
 import { PlatformError } from '../errors.ts';
 import { VERSION } from '../process/program.ts';
@@ -108,11 +107,11 @@ export async function reportService(name: string, env: Environment): Promise<voi
   } catch {} // pings are optional: their failure must not reach anybody
 }
 
-const configOf = (env: Environment) => loadConfig(telemetryVariables, { env, file: readConfigFile() }).values;
+const configOf = (env: Environment) => loadConfig(telemetryVariables, readLocal(telemetryVariables, env)).values;
 
 /** Returns the facts about a start of a service by this process. */
 function startOf(service: string, env: Environment): Start {
-  const local = { env, file: readConfigFile() };
+  const local = readLocal(telemetryVariables, env);
   const textOf = (name: string) => findText(name, local).text;
   const coin = textOf('INDEXER_COIN');
   const network = textOf('NETWORK') ?? (coin && `${coin}:${textOf('INDEXER_NETWORK') ?? 'mainnet'}`);

@@ -1,17 +1,29 @@
 import type { ChainNetwork } from '../coin/chains.ts';
 import { PlatformError } from '../errors.ts';
-import { type ConfigFile, textIn } from './config-file.ts';
+import { type ConfigFile, readConfigFile, textIn } from './config-file.ts';
 import { isNearOne, nearest } from './nearest.ts';
+import { type FiledSecret, fileVariableOf, readSecretFiles } from './secret-files.ts';
 import { type Environment, type Values, type Variable, type Variables, withoutAccounts } from './variables.ts';
 
 /** Place where a value was found. The first place in this order that has one wins. */
-type Origin = 'environment' | 'config.json' | 'hub' | 'default' | 'unset';
+type Origin = 'environment' | 'secret file' | 'config file' | 'hub' | 'default' | 'unset';
 
 /** Places to look for the texts of variables. */
 export interface Sources {
   readonly env: Environment;
+  /** Secrets that stand in files of their own, by their names. */
+  readonly secrets?: Readonly<Record<string, FiledSecret>>;
   readonly file?: ConfigFile;
   readonly hub?: HubTexts;
+}
+
+/**
+ * Reads what this machine says: the environment, files of secrets, the configuration file. @throws {PlatformError}
+ * CONFIG_INVALID
+ */
+export function readLocal(variables: Variables, env: Environment): Sources {
+  const file = readConfigFile(env);
+  return { env, file, secrets: readSecretFiles(variables, env, file) };
 }
 
 /** Values from the hub's configuration. */
@@ -71,7 +83,7 @@ interface Reading {
 const FAMILY_WORDS = '_<CHAIN>_<NETWORK>';
 
 /**
- * Reads a service's configuration: environment first, then config.json, then the hub, then defaults.
+ * Reads a service's configuration: environment first, then files of secrets, the configuration file, the hub, defaults.
  *
  * @throws {PlatformError} CONFIG_INVALID that lists every wrong or missing variable
  */
@@ -93,32 +105,32 @@ export function loadConfig<V extends Variables>(
     throw new PlatformError('CONFIG_INVALID', { reason: [...faults, ...together].join('\n') });
   const names = readings.flatMap(([, reading]) => reading.names);
   const isKnown = (name: string) => names.includes(name) || patterns.some((pattern) => pattern.test(name));
-  const all = Object.keys(variables);
-  const findUnknown = (given: readonly string[], origin: 'environment' | 'config.json') =>
-    given
-      .filter((name) => !isKnown(name) && (prefixes.some((prefix) => name.startsWith(prefix)) || isNearOne(name, all)))
-      .map((name) => {
-        const what = origin === 'environment' ? `unknown variable ${name}` : `unknown name ${name} in config.json`;
-        return `${what}; did you mean ${nearest(name, all)}?`;
-      });
+  const all = namesOf(variables);
+  const unknown = Object.keys(sources.env).filter(
+    (name) => !isKnown(name) && (prefixes.some((prefix) => name.startsWith(prefix)) || isNearOne(name, all))
+  );
   return {
     values,
     origins: Object.fromEntries(readings.map(([name, { origin }]) => [name, origin])),
-    warnings: [
-      ...findUnknown(Object.keys(sources.env), 'environment'),
-      ...findUnknown(Object.keys(sources.file ?? {}), 'config.json')
-    ]
+    warnings: unknown.map((name) => `unknown variable ${name}; did you mean ${nearest(name, all)}?`)
   };
+}
+
+/** Returns the names of variables, and of those that name the file of a secret. */
+export function namesOf(variables: Variables): readonly string[] {
+  return Object.entries(variables).flatMap(([name, { secret }]) => (secret ? [name, fileVariableOf(name)] : [name]));
 }
 
 /** Returns the text of a variable and its origin. Empty text counts as none. */
 export function findText(
   name: string,
-  { env, file = {}, hub }: Sources
+  { env, file = {}, hub, secrets = {} }: Sources
 ): { readonly text: string | undefined; readonly origin: Origin } {
+  const secret = secrets[name];
   const found: readonly (readonly [Origin, string | undefined])[] = [
     ['environment', env[name]?.trim()],
-    ['config.json', textIn(file, name)?.trim()],
+    ['secret file', secret && 'text' in secret ? secret.text : undefined],
+    ['config file', textIn(file, name)?.trim()],
     ['hub', hub?.texts[name]] // not trimmed, as in other readers of the hub: a password may end in a space
   ];
   const [origin, text] = found.find(([, each]) => each) ?? ['unset'];
@@ -127,13 +139,16 @@ export function findText(
 
 function readVariable(name: string, row: Variable<unknown>, sources: Sources): Reading {
   const { text, origin } = findText(name, sources);
-  if (text !== undefined) return { ...parseText(name, row, text, origin), origin, names: [name] };
+  const names = row.secret ? [name, fileVariableOf(name)] : [name];
+  const secret = sources.secrets?.[name];
+  if (secret && 'fault' in secret) return { value: undefined, origin, names, faults: [secret.fault] };
+  if (text !== undefined) return { ...parseText(name, row, text, origin), origin, names };
   const isAsked = row.hub !== undefined || sources.hub?.asked?.includes(name);
   const reason = isAsked && sources.hub?.reason ? `; ${sources.hub.reason}` : '';
   return {
     value: row.fallback,
     origin: row.fallback === undefined ? 'unset' : 'default',
-    names: [name],
+    names,
     faults: row.required ? [`${missing(name)} ${row.doc}; example: ${name}=${row.example}${reason}`] : []
   };
 }

@@ -1,5 +1,4 @@
 import { CHAIN_NETWORKS } from '../coin/chains.ts';
-import { readConfigFile } from '../config/config-file.ts';
 import { type HubClientConfig, hubClientVariables, hubsOf } from '../config/hub-client.ts';
 import {
   type Checks,
@@ -8,6 +7,7 @@ import {
   type LoadedConfig,
   loadConfig,
   type NetworkFromHub,
+  readLocal,
   type Sources
 } from '../config/load.ts';
 import type { Environment, HubPlace, Variables } from '../config/variables.ts';
@@ -34,7 +34,8 @@ interface HubPatience {
 }
 
 /**
- * Reads the settings of a service: from the environment, else config.json, else the hub, else defaults.
+ * Reads the settings of a service: from the environment, else files of secrets, else the configuration file, else the hub,
+ * else defaults.
  *
  * The hub is asked only for values that are set nowhere else: those of the service's network, which the hub may name,
  * or of any network when the service serves several.
@@ -46,7 +47,7 @@ export async function loadSettings<V extends Variables>(
   env: Environment,
   patience?: HubPatience
 ): Promise<LoadedConfig<V>> {
-  const local: Sources = { env, file: readConfigFile() };
+  const local = readLocal({ ...hubClientVariables, ...variables }, env);
   const textOf = (variable: string) => findText(variable, local).text;
   const own = checks.networkOf?.(textOf) ?? networkFromHub(checks.networkFromHub, textOf);
   const network = own ?? (checks.fromAnyNetwork ? ANY_NETWORK : undefined);
@@ -148,7 +149,7 @@ async function askHub(
   } catch (caught) {
     const { detail } = PlatformError.from(caught, 'HUB_UNREACHABLE');
     if (isAwaited) {
-      const reason = `${question.needed.join(', ')}: set neither in the environment nor in config.json; ${detail['reason']}`;
+      const reason = `${question.needed.join(', ')}: set neither in the environment nor in a file; ${detail['reason']}`;
       throw new PlatformError('HUB_UNREACHABLE', { reason }, { cause: caught });
     }
     log.warn(`starting without settings of the hub: ${detail['reason']}`);

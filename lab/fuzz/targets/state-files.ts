@@ -95,7 +95,8 @@ const FILES: Readonly<Record<string, Kept>> = {
     specimen: { SYNC_MODE: 'client', SYNC_SOURCES: ['http://a'] },
     file: 'config.json',
     read: async ({ directory }) => {
-      await outcome(() => readConfigFile(join(directory, 'config.json')), ['CONFIG_INVALID']);
+      const env = { PLATFORM_NODE_CONFIG: join(directory, 'config.json') };
+      await outcome(() => readConfigFile(env), ['CONFIG_INVALID']);
     }
   }
 };

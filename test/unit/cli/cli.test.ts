@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import manifest from '../../../package.json' with { type: 'json' };
 import { COMMAND_NAMES } from '../../../src/cli/commands.ts';
@@ -92,6 +95,31 @@ test('--check-config shows each value with its origin, masks secrets and warns o
   assert.match(stdout, /^SYNC_API_KEY += \*+ +\(environment\)$/m);
   assert.doesNotMatch(stdout + stderr, /hunter2-hunter2/);
   assert.match(stderr, /unknown variable SYNC_SOURCE; did you mean SYNC_SOURCES\?/);
+});
+
+test('--config names the file of variables, before the environment of none; a misspelt name in it ends with 78', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-config-'));
+  const path = join(directory, 'sync.env');
+  const run = async (content: string) => {
+    writeFileSync(path, content);
+    return await runCommandLine(['sync', '--check-config', `--config=${path}`], { SYNC_API_PORT: '4006' });
+  };
+  try {
+    writeFileSync(join(directory, 'key'), 'hunter2-hunter2\n');
+    const rest = `HUB_API_HOST=hub.example\nSYNC_API_PORT=5006\nSYNC_API_KEY_FILE=${join(directory, 'key')}\nHUB_HOST=x\n`;
+    const { code, stdout, stderr } = await run(`SYNC_MODE=server\n${rest}`);
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^SYNC_MODE +\S*= server +\(config file\)$/m);
+    assert.match(stdout, /^SYNC_API_PORT += 4006 +\(environment\)$/m);
+    assert.match(stdout, /^SYNC_API_KEY += \*+ +\(secret file\)$/m);
+    assert.equal(stderr, '', 'HUB_HOST is a variable of another service');
+    const wrong = await run(`SYNC_MODE=server\nSYNC_API_KEYY=x\n${rest}`);
+    assert.equal(wrong.code, 78);
+    assert.match(wrong.stderr, /unknown name SYNC_API_KEYY in the configuration file; did you mean SYNC_API_KEY\?/);
+    assert.equal((await runCommandLine(['sync', '--check-config', '--config'])).code, 64);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 });
 
 test('SYNC_MODE is missing where sources are named, and where no hub answers for it', async () => {

@@ -3,10 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { findUnknownNames } from '../../../src/cli/config-names.ts';
 import { readConfigFile } from '../../../src/config/config-file.ts';
 import { describeConfig, helpTable } from '../../../src/config/describe.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { nearest } from '../../../src/config/nearest.ts';
+import { readSecretFiles } from '../../../src/config/secret-files.ts';
 import { syncVariables } from '../../../src/config/services/sync.ts';
 import {
   choice,
@@ -42,7 +44,7 @@ function faultsOf(env: Record<string, string>): string[] {
   }
 }
 
-test('names that are near known ones are named, in config.json and the environment; those of other services are not', () => {
+test('variables of the environment that are near known ones are named; those of other services are not', () => {
   const variables = {
     DECODER_API_PORT: text({ doc: 'x' }),
     TRUST_PROXY: text({ doc: 'x' }),
@@ -50,15 +52,79 @@ test('names that are near known ones are named, in config.json and the environme
   };
   const { warnings } = loadConfig(variables, {
     prefixes: ['DECODER_'],
-    env: { TRUST_PROXI: '1', ENCODER_API_PORT: '1', NODE_PATH: '/x', DECODER_ANYTHING: '1', HOME: '/' },
-    file: { DECODER_API_KEYY: 'x', trust_proxy: 'x', NODE_OPTIONS: 'x', something: 1 }
+    env: { TRUST_PROXI: '1', ENCODER_API_PORT: '1', NODE_PATH: '/x', DECODER_ANYTHING: '1', HOME: '/' }
   });
   assert.deepEqual(warnings, [
     'unknown variable TRUST_PROXI; did you mean TRUST_PROXY?',
-    'unknown variable DECODER_ANYTHING; did you mean DECODER_API_PORT?',
-    'unknown name DECODER_API_KEYY in config.json; did you mean DECODER_API_PORT?',
-    'unknown name trust_proxy in config.json; did you mean TRUST_PROXY?'
+    'unknown variable DECODER_ANYTHING; did you mean DECODER_API_PORT?'
   ]);
+});
+
+test('CONFIG_INVALID: a misspelt name in the configuration file; others that no command knows are named', async () => {
+  assert.deepEqual(await findUnknownNames(), []);
+  const file = {
+    HUB_HOST: 'x',
+    SYNC_SUBSCRIBE_LTC_MAINNET: 'full',
+    DECODER_DB_PASS_FILE: 'x',
+    CO: 1,
+    DECODER_OF_OLD: 1
+  };
+  assert.deepEqual(
+    (await findUnknownNames(file)).map((line) => line.split(';', 1)[0]),
+    ['unknown name CO in the configuration file', 'unknown name DECODER_OF_OLD in the configuration file']
+  );
+  for (const [wrong, meant] of [
+    ['SYNC_API_KEYY', 'SYNC_API_KEY'],
+    ['trust_proxy', 'TRUST_PROXY'],
+    ['HUB_API_KEY_FIEL', 'HUB_API_KEY_FILE']
+  ] as const)
+    await assert.rejects(findUnknownNames({ [wrong]: 'x' }), {
+      code: 'CONFIG_INVALID',
+      message: new RegExp(`^unknown name ${wrong} in the configuration file; did you mean ${meant}\\?`)
+    });
+});
+
+test('a secret may stand in a file: that of NAME_FILE, else the systemd credential; both after the environment', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-secrets-'));
+  try {
+    const path = join(directory, 'key-of-a-file');
+    writeFileSync(path, 'of a file \n');
+    writeFileSync(join(directory, 'KEY'), 'of systemd\r\n');
+    const load = (env: Record<string, string>, file: Record<string, unknown> = {}) => {
+      const all = { MODE: 'server', ...env };
+      const { values, origins, warnings } = loadConfig(VARIABLES, {
+        ...{ env: all, file, secrets: readSecretFiles(VARIABLES, all, file), prefixes: ['KEY'] }
+      });
+      assert.deepEqual(warnings, []);
+      return [values.KEY, origins['KEY']];
+    };
+    const credentials = { CREDENTIALS_DIRECTORY: directory };
+    assert.deepEqual(load({ KEY_FILE: path, ...credentials }), ['of a file ', 'secret file']);
+    assert.deepEqual(load(credentials, { KEY: 'of the file' }), ['of systemd', 'secret file']);
+    assert.deepEqual(load({ KEY: 'own', ...credentials }), ['own', 'environment']);
+    assert.deepEqual(load({}, { KEY_FILE: path }), ['of a file ', 'secret file']);
+    assert.deepEqual(load({ KEY: 'own' }, { KEY_FILE: path }), ['own', 'environment']);
+    assert.throws(() => load({ KEY: 'own', KEY_FILE: path }), { message: /^KEY and KEY_FILE are both set/ });
+    assert.throws(() => load({}, { KEY: 'own', KEY_FILE: path }), { message: /^KEY and KEY_FILE are both set/ });
+    assert.throws(() => load({ KEY_FILE: '/nowhere' }), {
+      message: /^KEY_FILE=\/nowhere must name a readable file: ENOENT/
+    });
+    writeFileSync(path, '\n');
+    assert.throws(() => load({ KEY_FILE: path }), { message: /must name a file that is not empty/ });
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+test('every secret of every service may stand in a file', async () => {
+  for (const { command, variables } of await loadServices()) {
+    const names = Object.entries(variables).filter(([, { secret }]) => secret);
+    assert.ok(names.length > 0, command);
+    for (const [name] of names) {
+      const found = readSecretFiles(variables, { [`${name}_FILE`]: '/nowhere' }, {});
+      assert.deepEqual(Object.keys(found), [name], command);
+    }
+  }
 });
 
 test('property: a whole number is taken exactly when it lies within its bounds', () => {
@@ -88,7 +154,7 @@ test('a family of variables: every member that is set, by the words in its name;
     { variable: 'DEPTH_LTC_TESTNET', chain: 'LTC', network: 'TESTNET', value: 7 }
   ]);
   assert.deepEqual(warnings.length, 1, 'DEPTH_X is no member');
-  assert.equal(origins['DEPTH_<CHAIN>_<NETWORK>'], 'config.json');
+  assert.equal(origins['DEPTH_<CHAIN>_<NETWORK>'], 'config file');
   assert.match(helpTable(family), /DEPTH_<CHAIN>_<NETWORK> +unset +how deep/);
   assert.throws(() => loadConfig(family, { env: { DEPTH_DOGE_MAINNET: '0' } }), /DEPTH_DOGE_MAINNET="0" must be/);
 });
@@ -201,7 +267,7 @@ test('the environment wins over config.json, that over the default; empty text c
   assert.deepEqual([values.MODE, values.SIZE, values.READONLY, values.PORT], ['client', 7, false, 3006]);
   assert.deepEqual(origins, {
     MODE: 'environment',
-    SIZE: 'config.json',
+    SIZE: 'config file',
     READONLY: 'default',
     PORT: 'default',
     KEY: 'unset',
@@ -225,7 +291,7 @@ test('property: environment before config.json before the hub before the default
         hub: { texts: hub === undefined ? {} : { SIZE: hub } }
       });
       assert.equal(loaded.values.SIZE, Number(env ?? file ?? hub ?? 5));
-      const origin = env ? 'environment' : file ? 'config.json' : hub ? 'hub' : 'default';
+      const origin = env ? 'environment' : file ? 'config file' : hub ? 'hub' : 'default';
       assert.equal(loaded.origins['SIZE'], origin);
       assert.match(
         describeConfig(SHARED, loaded),
@@ -262,23 +328,37 @@ test('conditions between variables are reported with the rest, but not about one
   );
 });
 
-test('CONFIG_INVALID: config.json that is no object of values', () => {
+test('CONFIG_INVALID: a configuration file that is missing, no object of values, or has lines that are no variables', () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-config-'));
-  const path = join(directory, 'config.json');
+  const read = (name: string) => readConfigFile({ PLATFORM_NODE_CONFIG: join(directory, name) });
+  const write = (name: string, content: string) => writeFileSync(join(directory, name), content);
   try {
-    assert.deepEqual(readConfigFile(path), {});
+    assert.deepEqual(readConfigFile(), {}, 'there is none in the working directory');
+    assert.throws(() => read('config.json'), { code: 'CONFIG_INVALID' });
     for (const content of ['[]', '"text"', 'null', '{']) {
-      writeFileSync(path, content);
-      assert.throws(() => readConfigFile(path), { code: 'CONFIG_INVALID' });
+      write('config.json', content);
+      assert.throws(() => read('config.json'), { code: 'CONFIG_INVALID' });
     }
-    writeFileSync(path, '{"PORT": 1}');
-    assert.deepEqual(readConfigFile(path), { PORT: 1 });
-    writeFileSync(
-      path,
+    write('config.json', '{"PORT": 1}');
+    assert.deepEqual(read('config.json'), { PORT: 1 });
+    write(
+      'config.json',
       '\uFEFF{"KEY": 1234567890123456789, "PASS": 1.50, "PORT": 8080, "KEYS": [12345678901234567890]}'
     );
     const exact = { KEY: '1234567890123456789', PASS: '1.50', PORT: 8080, KEYS: ['12345678901234567890'] };
-    assert.deepEqual(readConfigFile(path), exact, 'a number that no double has would be another secret');
+    assert.deepEqual(read('config.json'), exact, 'a number that no double has would be another secret');
+    write('node.env', `# a comment\n; another\n\nexport A=1\r\nB = x # y \nC=" a \\"b\\" "\nD='it\\n'\nE=\n`);
+    assert.deepEqual(read('node.env'), { A: '1', B: 'x # y', C: ' a "b" ', D: 'it\\n', E: '' });
+    for (const [content, fault] of [
+      ['A=1\nhunter2', /^line 2 must be NAME=value .*file=/],
+      ['A=1\nA=2', /^line 2 sets A again/]
+    ] as const) {
+      write('node.env', content);
+      assert.throws(
+        () => read('node.env'),
+        ({ message }: Error) => fault.test(message) && !message.includes('hunter2')
+      );
+    }
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -8,6 +8,7 @@ import { serviceCommand } from './service-command.ts';
 const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
+  doctor: () => import('./doctor.ts'),
   replay: () => import('./replay.ts'),
   telemetry: () => import('./telemetry.ts'),
   devnet: () => import('./devnet.ts')

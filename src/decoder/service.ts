@@ -1,3 +1,6 @@
+import { databaseOf } from '../config/database.ts';
+import { networkOf, nodeRpcOf } from '../config/node.ts';
+import { RIGHTS } from '../config/rights.ts';
 import { decoderChecks, decoderVariables } from '../config/services/decoder.ts';
 import { defineService } from '../service/define.ts';
 
@@ -28,6 +31,14 @@ export const service = defineService({
       help: ['list all migrations with their state, and end'],
       order: async (config) => (await load()).decoderOrders.migrations(config)
     }
+  },
+  needs: (config) => {
+    const network = networkOf(config);
+    const blocksFrom = config.DECODER_START_BLOCK ?? network.startBlock;
+    return {
+      databases: [{ coordinates: databaseOf(config, 'DECODER'), rights: RIGHTS.decoder.DECODER, madeBy: null }],
+      node: { network, rpc: nodeRpcOf(config), needs: { hasIndex: true, blocksFrom } }
+    };
   },
   start: async (config, start) => (await load()).startDecoder(config, start)
 });

@@ -9,6 +9,7 @@ import { createEncoderApp } from './app.ts';
 import { type CoinTracker, NodeCoins } from './coins/coins.ts';
 import { Reservations } from './coins/reservations.ts';
 import { NodePolicyReader } from './creation/node-policy.ts';
+import { NODE_NEEDS } from './node-needs.ts';
 import { readTrackedCoins } from './tracker/tracker-coins.ts';
 import type { OwnNode } from './tracker/tracker-fault.ts';
 import { TrackerWatch } from './tracker/tracker-watch.ts';
@@ -17,10 +18,6 @@ import { TrackerWatch } from './tracker/tracker-watch.ts';
 const MOST_OPEN_RESERVATIONS = 2_000;
 /** Further attempts of a call to the node: a caller waits for the result. */
 const NODE_RETRIES = 1;
-/**
- * Requirements on the node: any transaction by id, for the coins' origin; and the network's tip, for fees and locks.
- */
-const NEEDS = { hasIndex: true, blocksFrom: null, isWhole: true } as const;
 
 /** Starts the encoder. While it serves, it checks the node's network and requirements. */
 export function startEncoder(config: EncoderConfig, { service, log }: Start): Promise<RunningService> {
@@ -40,7 +37,7 @@ export function startEncoder(config: EncoderConfig, { service, log }: Start): Pr
       const watching = new NodeWatch({
         chain,
         network,
-        needs: NEEDS,
+        needs: NODE_NEEDS,
         silentMs: () => rpc.silentMs,
         onAlarm: (alarm) => {
           if (alarm)

@@ -1,3 +1,6 @@
+import { databaseOf } from '../config/database.ts';
+import { RIGHTS } from '../config/rights.ts';
+import { serviceUrlOf } from '../config/service-url.ts';
 import { explorerChecks, explorerVariables } from '../config/services/explorer.ts';
 import { defineService } from '../service/define.ts';
 
@@ -10,5 +13,22 @@ export const service = defineService({
   checks: explorerChecks,
   place: { host: 'EXPLORER_API_HOST', port: 'EXPLORER_API_PORT', key: 'EXPLORER_API_KEY' },
   actors: { explorer: ['availability', 'circuitBreaker', 'restart'] },
+  needs: (config) => {
+    const url = serviceUrlOf(config.INDEXER_URL, config.INDEXER_API_PORT);
+    const { INDEXER, DECODER } = RIGHTS.explorer;
+    const isOne = config.NETWORK !== undefined; // of several networks the hub names the databases
+    return {
+      databases: isOne
+        ? [
+            { coordinates: databaseOf(config, 'INDEXER'), rights: INDEXER, madeBy: 'indexer' },
+            { coordinates: databaseOf(config, 'DECODER'), rights: DECODER, madeBy: 'decoder' }
+          ]
+        : [],
+      directories: config.EXPLORER_CURSOR_KEY
+        ? []
+        : [{ variable: 'EXPLORER_STATE_DIR', place: config.EXPLORER_STATE_DIR }],
+      services: url === undefined ? [] : [{ variable: 'INDEXER_URL', place: url }]
+    };
+  },
   start: async (config, start) => (await import('./start.ts')).startExplorer(config, start)
 });

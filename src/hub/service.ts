@@ -1,3 +1,5 @@
+import { databaseOf } from '../config/database.ts';
+import { RIGHTS } from '../config/rights.ts';
 import { findHubFaults, HUB_PATTERNS, hubVariables } from '../config/services/hub.ts';
 import { defineService } from '../service/define.ts';
 
@@ -10,6 +12,9 @@ export const service = defineService({
   checks: { prefixes: ['HUB_'], patterns: HUB_PATTERNS, findFaults: findHubFaults },
   place: { host: 'HUB_HOST', port: 'HUB_PORT', key: 'HUB_API_KEY' },
   actors: { hub: ['circuitBreaker', 'restart'], prices: ['priceRound', 'circuitBreaker', 'restart'] },
+  needs: (config) => ({
+    databases: [{ coordinates: databaseOf(config, 'HUB'), rights: RIGHTS.hub.HUB, madeBy: null }]
+  }),
   start: async (config, { service, log, signal }) =>
     (await import('./start.ts')).startHub({ config, log, service }, signal)
 });

@@ -1,4 +1,6 @@
-import { indexerChecks, indexerVariables } from '../config/services/indexer.ts';
+import { databaseOf } from '../config/database.ts';
+import { RIGHTS } from '../config/rights.ts';
+import { indexerChecks, indexerVariables, pricesDatabase } from '../config/services/indexer.ts';
 import { defineService } from '../service/define.ts';
 
 const load = () => import('./start.ts');
@@ -18,6 +20,17 @@ export const service = defineService({
       help: ['let a halted indexer continue, and end'],
       order: async (config) => (await load()).clearIndexerHalt(config)
     }
+  },
+  needs: (config) => {
+    const prices = pricesDatabase(config);
+    const { DECODER, INDEXER } = RIGHTS.indexer;
+    return {
+      databases: [
+        { coordinates: databaseOf(config, 'DECODER'), rights: DECODER, madeBy: 'decoder' },
+        { coordinates: databaseOf(config, 'INDEXER'), rights: INDEXER, madeBy: null },
+        ...(prices ? [{ coordinates: prices, rights: RIGHTS.explorer.INDEXER, madeBy: 'indexer of Bitcoin' }] : [])
+      ]
+    };
   },
   start: async (config, start) => (await load()).startIndexer(config, start)
 });

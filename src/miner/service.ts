@@ -1,3 +1,4 @@
+import { networkOf, nodeRpcOf } from '../config/node.ts';
 import { minerChecks, minerVariables } from '../config/services/miner.ts';
 import { defineService } from '../service/define.ts';
 
@@ -10,5 +11,8 @@ export const service = defineService({
   checks: minerChecks,
   place: { host: 'REGTEST_MINER_API_HOST', port: 'REGTEST_MINER_API_PORT', key: 'MINER_API_KEY' },
   actors: {},
+  needs: (config) => ({
+    node: { network: networkOf(config), rpc: nodeRpcOf(config), needs: { hasIndex: false, blocksFrom: null } }
+  }),
   start: async (config, start) => (await import('./start.ts')).startMiner(config, start)
 });

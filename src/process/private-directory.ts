@@ -22,14 +22,24 @@ export async function openPrivateDirectory(path: string, variable: string): Prom
   try {
     for (let at = resolve(path); !(await isThere(at)); at = dirname(at)) missing.push(at);
     for (const directory of missing.reverse()) await mkdir(directory, { mode: 0o700 });
-    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (caught) {
     throw unusable(`cannot be used: ${(caught as NodeJS.ErrnoException).code ?? 'error'}`, caught);
   }
+  const fault = await findDirectoryFault(path);
+  if (fault !== null) throw unusable(fault);
+}
+
+/** Returns why a directory that is there cannot be used, to follow its name; null when it can. Changes nothing. */
+export async function findDirectoryFault(path: string): Promise<string | null> {
+  try {
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (caught) {
+    return `cannot be used: ${(caught as NodeJS.ErrnoException).code ?? 'error'}`;
+  }
   const { mode, uid } = await stat(path);
   if ((mode & WRITABLE_BY_OTHERS) !== 0)
-    throw unusable(`can be written to by other users (mode ${(mode & 0o7777).toString(8)})`);
-  if (uid !== ROOT && uid !== process.getuid?.()) throw unusable(`belongs to another user (uid ${uid})`);
+    return `can be written to by other users (mode ${(mode & 0o7777).toString(8)})`;
+  return uid !== ROOT && uid !== process.getuid?.() ? `belongs to another user (uid ${uid})` : null;
 }
 
 async function isThere(path: string): Promise<boolean> {

@@ -2,6 +2,7 @@ import type { ParseArgsOptionDescriptor } from 'node:util';
 import type { Checks, Sources } from '../config/load.ts';
 import type { Values, Variables } from '../config/variables.ts';
 import type { Logger } from '../log.ts';
+import type { Needs } from './needs.ts';
 
 /** A service that has started. */
 export interface RunningService {
@@ -60,6 +61,8 @@ export interface Service<V extends Variables = Variables> {
   /** Kinds of its actors, each with the charts that its page shows, in this order. */
   readonly actors: Readonly<Record<string, readonly string[]>>;
   readonly options?: Readonly<Record<string, ServiceOption<Values<V>>>>;
+  /** Returns what it needs by its settings, for `doctor`. @throws {PlatformError} HUB_UNREACHABLE */
+  needs?(config: Values<V>): Needs | Promise<Needs>;
   /** Finds what is set and hardly meant so, one sentence each. */
   findWarnings?(config: Values<V>): readonly string[];
   /** Starts it; its code is loaded only then. @throws {PlatformError} what the start met */

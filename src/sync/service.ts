@@ -35,5 +35,6 @@ export const service = defineService({
     }
   },
   findWarnings: findSyncWarnings,
+  needs: async (config) => (await import('./needs.ts')).syncNeeds(config),
   start: async (config, start) => (await import('./start.ts')).startSync(config, start)
 });

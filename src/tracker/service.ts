@@ -1,3 +1,6 @@
+import { databaseOf } from '../config/database.ts';
+import { networkOf, nodeRpcOf } from '../config/node.ts';
+import { RIGHTS } from '../config/rights.ts';
 import { trackerChecks, trackerVariables } from '../config/services/tracker.ts';
 import { defineService } from '../service/define.ts';
 
@@ -19,5 +22,9 @@ export const service = defineService({
       order: async (config) => (await load()).clearTrackerHalt(config)
     }
   },
+  needs: (config) => ({
+    databases: [{ coordinates: databaseOf(config, 'UTXO'), rights: RIGHTS.tracker.UTXO, madeBy: null }],
+    node: { network: networkOf(config), rpc: nodeRpcOf(config), needs: { hasIndex: false, blocksFrom: 0 } }
+  }),
   start: async (config, start) => (await load()).startTracker(config, start)
 });

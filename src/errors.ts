@@ -164,6 +164,12 @@ export const ERRORS = {
     policy: 'park',
     hint: 'the source sent a row that the replica cannot store; see the detail'
   },
+  /** A service that a command asks does not answer. */
+  SERVICE_UNREACHABLE: {
+    status: 503,
+    policy: 'restart',
+    hint: 'start the service, or name its address: its variables, or --url'
+  },
   /** No source answers. */
   SOURCE_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check SYNC_SOURCES and the network' },
   /** A source answered with an HTTP error. */

@@ -9,6 +9,7 @@ const MODULES: Readonly<Record<string, () => Promise<object>>> = {
   verify: () => import('./verify.ts'),
   status: () => import('./status.ts'),
   doctor: () => import('./doctor.ts'),
+  config: () => import('./config.ts'),
   replay: () => import('./replay.ts'),
   telemetry: () => import('./telemetry.ts'),
   devnet: () => import('./devnet.ts')

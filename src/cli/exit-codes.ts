@@ -26,6 +26,7 @@ const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
   DATABASE_UNAVAILABLE: EXIT.unavailable,
   DATABASE_UNKNOWN: EXIT.unavailable,
   SOURCE_UNREACHABLE: EXIT.unavailable,
+  SERVICE_UNREACHABLE: EXIT.unavailable,
   NODE_UNREACHABLE: EXIT.unavailable,
   PREREQUISITE_MISSING: EXIT.unavailable,
   PROCESS_EXITED: EXIT.software,

@@ -3,8 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
 import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '../service/probe.ts';
+import { SERVICE_COMMANDS } from '../services.ts';
 import { probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { Command, Environment } from './command.ts';
+import { EXIT } from './exit-codes.ts';
 import { readOptions } from './options.ts';
 import { findService, placeVariables, readContainerService } from './service-address.ts';
 import { textTable } from './table.ts';
@@ -21,8 +23,8 @@ interface Status {
 }
 
 /**
- * Command `platform-node status`: prints the state of a running service. Exit codes: 0 when well; 1 when degraded,
- * halted, waiting or down; 69 when unreachable.
+ * Command `platform-node status`: prints the state of a running service, or of all. Exit codes: 0 when well; 1 when
+ * degraded, halted, waiting or down; 69 when unreachable; 77 when it refuses the key.
  */
 export const statusCommand = async (): Promise<Command> => ({
   name: 'status',
@@ -31,6 +33,8 @@ export const statusCommand = async (): Promise<Command> => ({
   options: [
     '--service <name>  one of sync, hub, decoder, indexer, utxo, encoder, explorer, miner: address and key come from its variables;',
     '                  container: the service that the first process of this container runs',
+    '--all             one line for each service of this machine: readiness, newest block, why it is not well; exit code 1 when one',
+    '                  that answers is not ready, 69 when none answers',
     '--url <url>       base URL of the service; default: its address on this machine',
     '--key <key>       its key; default: its variable, which does not show in process lists',
     '--live            check GET /livez only: exit code 0 or 69, for health checks of containers',
@@ -41,12 +45,14 @@ export const statusCommand = async (): Promise<Command> => ({
   async run(argv: readonly string[], env: Environment): Promise<number> {
     const options = readOptions(argv, {
       service: { type: 'string', default: 'sync' },
+      all: { type: 'boolean', default: false },
       url: { type: 'string' },
       key: { type: 'string' },
       live: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       watch: { type: 'boolean', default: false }
     });
+    if (options.all) return await showAll(env, options.json);
     const service =
       options.service === 'container' ? readContainerService(readFileSync('/proc/1/cmdline', 'utf8')) : options.service;
     const found = await findService(service, env);
@@ -75,6 +81,49 @@ function readUrl(url: string): string {
     return readBaseUrl(url);
   } catch (caught) {
     throw PlatformError.from(caught, 'COMMAND_INVALID', { option: '--url' });
+  }
+}
+
+/** Prints one line for each service whose address the variables name. @returns the exit code */
+async function showAll(env: Environment, json: boolean): Promise<number> {
+  const found = await Promise.all(SERVICE_COMMANDS.map(async (name) => await lookAtOne(name, env)));
+  const lines = found.map(({ name, readiness, height, reason }) => [
+    name,
+    readiness,
+    String(height ?? '-'),
+    reason ?? '-'
+  ]);
+  console.log(json ? JSON.stringify(found) : textTable([['service', 'readiness', 'block', 'why'], ...lines]));
+  const answering = found.filter(({ isReached }) => isReached);
+  if (answering.length === 0) return EXIT.unavailable;
+  return answering.every(({ readiness }) => readiness === 'ready') ? 0 : 1;
+}
+
+interface Line {
+  readonly name: string;
+  readonly url: string | null;
+  readonly isReached: boolean;
+  /** Its word of /readyz; `not reached` without one. */
+  readonly readiness: string;
+  /** Newest block of its own parts; null for a service without blocks. */
+  readonly height: number | null;
+  readonly reason: string | null;
+}
+
+async function lookAtOne(name: string, env: Environment): Promise<Line> {
+  let url: string | null = null;
+  try {
+    const address = await findService(name, env);
+    ({ url } = address);
+    const { readiness, parts } = await probeService(address);
+    const heights = parts.flatMap(({ height }) => height ?? []);
+    const reason = parts.find((part) => part.reason !== null)?.reason ?? null;
+    return { name, url, isReached: true, readiness, height: heights.length > 0 ? Math.max(...heights) : null, reason };
+  } catch (caught) {
+    const { code, detail, message } = PlatformError.from(caught);
+    const isReached = code === 'UNAUTHORIZED' || code === 'SOURCE_REFUSED';
+    const readiness = isReached ? 'no answer' : 'not reached';
+    return { name, url, isReached, readiness, height: null, reason: String(detail['reason'] ?? message) };
   }
 }
 

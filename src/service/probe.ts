@@ -12,11 +12,11 @@ export interface ProbeAddress {
 /** A JSON object of unknown shape. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Asks `GET /livez`. @throws {PlatformError} SOURCE_UNREACHABLE */
+/** Asks `GET /livez`. @throws {PlatformError} SERVICE_UNREACHABLE */
 export async function checkAlive(address: ProbeAddress): Promise<void> {
   const { status } = await fetchFrom(address, '/livez', (response) => response.text());
   if (status !== 200)
-    throw new PlatformError('SOURCE_UNREACHABLE', { reason: `${address.url}/livez answered ${status}` });
+    throw new PlatformError('SERVICE_UNREACHABLE', { reason: `${address.url}/livez answered ${status}` });
 }
 
 /** One part of the way of blocks, as the service that knows it tells. */
@@ -39,7 +39,7 @@ export interface ServiceProbe {
   readonly parts: readonly ProbedPart[];
 }
 
-/** Asks any running service for its state, as its console does. @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
+/** Asks any running service for its state, as its console does. @throws {PlatformError} SERVICE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
 export async function probeService(address: ProbeAddress): Promise<ServiceProbe> {
   const live = await ask(address, '/debug/live', [200]);
   return {
@@ -57,7 +57,7 @@ export async function probeService(address: ProbeAddress): Promise<ServiceProbe>
   };
 }
 
-/** @param accepted statuses whose body is an answer @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
+/** @param accepted statuses whose body is an answer @throws {PlatformError} SERVICE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED */
 export async function ask(address: ProbeAddress, path: string, accepted: readonly number[]): Promise<Json> {
   const { status, body } = await fetchFrom(address, path, (response) => response.json());
   if (accepted.includes(status)) return object(body);
@@ -81,7 +81,7 @@ async function fetchFrom(
   } catch (caught) {
     const cause = (caught as Error).cause;
     const reason = `no answer from ${url}${path}: ${((cause ?? caught) as Error).message || String(caught)}`;
-    throw new PlatformError('SOURCE_UNREACHABLE', { reason }, { cause: caught });
+    throw new PlatformError('SERVICE_UNREACHABLE', { reason }, { cause: caught });
   }
 }
 

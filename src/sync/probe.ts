@@ -32,7 +32,7 @@ export interface SyncProbe {
 /**
  * Asks a running sync service how it is: `/health`, `/status` and, where allowed, `/debug/actors`.
  *
- * @throws {PlatformError} SOURCE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED
+ * @throws {PlatformError} SERVICE_UNREACHABLE, UNAUTHORIZED, SOURCE_REFUSED
  */
 export async function probeSync(address: ProbeAddress): Promise<SyncProbe> {
   const health = await ask(address, '/health', [200, 503]);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -122,6 +122,34 @@ test('--config names the file of variables, before the environment of none; a mi
   }
 });
 
+test('config init writes every variable with its comment, once; filled in, the file is taken', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'platform-init-'));
+  const out = join(directory, 'node.env');
+  try {
+    const made = await runCommandLine(['config', 'init', 'decoder', 'indexer', '--out', out]);
+    assert.deepEqual(made, { code: 0, stdout: '', stderr: '' });
+    assert.equal(statSync(out).mode & 0o777, 0o600);
+    const text = readFileSync(out, 'utf8');
+    for (const name of ['NETWORK', 'DECODER_DB_HOST', 'INDEXER_COIN'])
+      assert.match(text, new RegExp(`^${name}=$`, 'm'));
+    assert.match(text, /^# its password .*; or DECODER_DB_PASS_FILE=.*\nDECODER_DB_PASS=$/m);
+    assert.match(text, /^#DECODER_POLL_INTERVAL=1000$/m);
+    assert.equal(text.match(/^#?DECODER_DB_NAME=/gm)?.length, 1);
+    const filled = text
+      .replaceAll(/example: (\S+)\n([A-Z_]+)=$/gm, 'example: $1\n$2=$1')
+      .replaceAll('=text', '=secret');
+    writeFileSync(out, filled);
+    const taken = await runCommandLine(['decoder', '--check-config', '--config', out]);
+    assert.equal(taken.code, 0, taken.stderr);
+    assert.match(taken.stdout, /^NETWORK += litecoin-regtest +\(config file\)$/m);
+    assert.equal((await runCommandLine(['config', 'init', 'decoder', '--out', out])).code, 73, 'it is left as it is');
+    assert.equal(readFileSync(out, 'utf8'), filled);
+    assert.equal((await runCommandLine(['config', 'init', 'decodr'])).code, 64);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+});
+
 test('SYNC_MODE is missing where sources are named, and where no hub answers for it', async () => {
   const hub = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(await freePort()) };
   const client = await runCommandLine(['sync', '--check-config'], { ...hub, SYNC_SOURCES: 'http://source.example' });
@@ -157,10 +185,13 @@ test('a stack is printed only where someone debugs', async () => {
   assert.match(debugging.stderr, /^ +at /m);
 });
 
-test('SOURCE_UNREACHABLE: status of a service that does not run; exit code 69', async () => {
+test('SERVICE_UNREACHABLE: status of a service that does not run; exit code 69', async () => {
   const { code, stdout, stderr } = await runCommandLine(['status', '--url', 'http://127.0.0.1:1']);
   assert.deepEqual({ code, stdout }, { code: 69, stdout: '' });
-  assert.match(stderr, /^platform-node status: no answer from http:\/\/127\.0\.0\.1:1\/health: .*\n$/);
+  assert.match(
+    stderr,
+    /^platform-node status: no answer from http:\/\/127\.0\.0\.1:1\/health: .*start the service, or name its address.*\n$/
+  );
 });
 
 test('status --live: 0 once /livez is answered, at SYNC_API_PORT; 69 when it is not', async () => {
@@ -200,6 +231,39 @@ test('status --live --service: each service at its own port; a fault in the vari
       ask('hub', { HUB_PORT: '1', HUB_HOST: '127.0.0.1' })
     ]);
     assert.deepEqual([hub.code, decoder.code, elsewhere.code], [0, 0, 69], `${hub.stderr}${decoder.stderr}`);
+  } finally {
+    service.close();
+  }
+});
+
+test('status --all: one line for each service, as text and as JSON; 0 when all that answer are ready, 69 when none does', async () => {
+  let readiness = 'ready';
+  const service = createServer((request, response) => {
+    const node = { role: 'decoder', name: 'D', state: 'well', doing: 'live', height: 7, reason: null };
+    response.end(JSON.stringify({ service: 'decoder', version: '1', readiness, pipeline: { nodes: [node] } }));
+    response.statusCode = request.url === '/debug/live' ? 200 : 404;
+  });
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+  const none = Object.fromEntries(
+    ['SYNC', 'INDEXER', 'EXPLORER', 'UTXO_TRACKER', 'ENCODER', 'REGTEST_MINER', 'DECODER'].map((prefix) => [
+      `${prefix}_API_PORT`,
+      '1'
+    ])
+  );
+  const env = { ...none, HUB_PORT: '1' };
+  const up = { ...env, DECODER_API_PORT: String((service.address() as AddressInfo).port) };
+  try {
+    const well = await runCommandLine(['status', '--all'], up);
+    assert.equal(well.code, 0, well.stderr);
+    assert.match(well.stdout, /^decoder +ready +7 +-$/m);
+    assert.match(well.stdout, /^hub +not reached +- +no answer from http/m);
+    assert.equal(well.stdout.trimEnd().split('\n').length, 9);
+    readiness = 'behind';
+    const json = await runCommandLine(['status', '--all', '--json'], up);
+    assert.equal(json.code, 1);
+    const found = JSON.parse(json.stdout) as { name: string; readiness: string }[];
+    assert.equal(found.find(({ name }) => name === 'decoder')?.readiness, 'behind');
+    assert.equal((await runCommandLine(['status', '--all'], env)).code, 69);
   } finally {
     service.close();
   }

@@ -1,0 +1,66 @@
+import { writeFileSync } from 'node:fs';
+import { variableRows } from '../config/describe.ts';
+import type { Variables } from '../config/variables.ts';
+import { PlatformError } from '../errors.ts';
+import { loadService, SERVICE_COMMANDS } from '../services.ts';
+import type { Command } from './command.ts';
+import { readOptions } from './options.ts';
+
+/** Command `platform-node config init`: writes a configuration file with a comment for each variable. Asks nothing. */
+export const configCommand: Command = {
+  name: 'config',
+  summary: 'config init <service>... writes a configuration file for --config, systemd or Docker, with comments',
+  options: [
+    'init <service>...  the services whose variables are written; of several, each variable once',
+    '--out <file>       write it there, readable by this user alone; a file that is there is left as it is'
+  ],
+
+  async run(argv: readonly string[]): Promise<number> {
+    const [word, ...names] = argv.filter((argument, at) => !argument.startsWith('-') && argv[at - 1] !== '--out');
+    const options = argv.filter((argument) => argument !== word && !names.includes(argument));
+    const { out } = readOptions(options, { out: { type: 'string' } });
+    if (word !== 'init' || names.length === 0)
+      throw new PlatformError('COMMAND_INVALID', {
+        reason: `config init needs services of ${SERVICE_COMMANDS.join(', ')}`
+      });
+    const text = fileText(names, Object.assign({}, ...(await Promise.all(names.map(variablesOf)))));
+    if (out === undefined) console.log(text);
+    else write(out, text);
+    return 0;
+  }
+};
+
+async function variablesOf(name: string): Promise<Variables> {
+  const service = await loadService(name);
+  if (service) return service.variables;
+  throw new PlatformError('COMMAND_INVALID', {
+    reason: `config init ${name}: name services of ${SERVICE_COMMANDS.join(', ')}`
+  });
+}
+
+/** Returns the text of a file: variables that must be set, those that an installation usually sets, all others. */
+function fileText(names: readonly string[], variables: Variables): string {
+  const rankOf = (name: string) => (variables[name]!.required ? 0 : variables[name]!.essential ? 1 : 2);
+  const rows = variableRows(variables).toSorted(([a], [b]) => rankOf(a) - rankOf(b));
+  const entries = rows.map(([name, state, doc]) => {
+    const { required, secret, example } = variables[name]!;
+    const comment = `# ${doc}${secret ? `; or ${name}_FILE=<path of a file that holds it>` : ''}`;
+    if (required) return `${comment}; example: ${example}\n${name}=`;
+    const value = state === 'unset' ? example : state === '(none)' ? '' : state;
+    return `${comment}\n#${name}=${value}`;
+  });
+  const head = [
+    `# Variables of platform-node ${names.join(', ')}. Set those without a # in front; the others show their default or an example.`,
+    `# Check them with: platform-node doctor ${names.join(' ')} --config <this file>`
+  ];
+  return [head.join('\n'), ...entries].join('\n\n');
+}
+
+function write(path: string, text: string): void {
+  try {
+    writeFileSync(path, `${text}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (cause) {
+    const reason = `${path} cannot be written: ${(cause as NodeJS.ErrnoException).code ?? 'error'}`;
+    throw new PlatformError('STATE_UNUSABLE', { reason }, { cause });
+  }
+}

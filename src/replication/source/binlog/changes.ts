@@ -128,7 +128,7 @@ export class BinlogChanges {
     const tail = this.#tail!;
     if (!(await tail.reached(at, ARRIVAL_MS))) {
       if (tail.isLost) this.#lose();
-      else tail.restart();
+      else tail.noteLate();
       return this.#without(tail.fault ?? 'the binary log did not arrive in time');
     }
     // Behind another connection may be another start of the server, with other filters.

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import ZongJi from '@vlasky/zongji';
 import { tlsOptions } from '../../../db/connection.ts';
@@ -48,6 +49,8 @@ export class BinlogTail {
   #pauseMs = FIRST_PAUSE_MS;
   #waiting: (() => void)[] = [];
   #isStopped = false;
+  /** Bytes of its connection when it was last found late; null: not yet. */
+  #lateBytes: number | null = null;
   /** Number of times that the server has begun to send its log. */
   connections = 0;
   /** Why it does not follow at the moment; null while it does. */
@@ -93,9 +96,15 @@ export class BinlogTail {
     this.#wake();
   }
 
-  /** Connects again: a server that went away without a word is not noticed otherwise. */
-  restart(): void {
-    if (!this.#isStopped && !this.isLost && this.#reader) this.#again('the binary log did not arrive in time');
+  /**
+   * Notes that it is late. It connects again if it has read nothing since it was late before: a server that went away without a word is
+   * not noticed otherwise. A transaction that takes long to read would never end if it began anew each time.
+   */
+  noteLate(): void {
+    if (this.#isStopped || this.isLost || !this.#reader) return;
+    const bytes = (this.#reader.connection as { stream?: Socket } | null)?.stream?.bytesRead ?? 0;
+    if (bytes === this.#lateBytes) this.#again('the binary log did not arrive in time');
+    else this.#lateBytes = bytes;
   }
 
   #open(): void {
@@ -103,6 +112,7 @@ export class BinlogTail {
     const place = { ...(socketPath ? { socketPath } : { host, port }), ...tlsOptions(this.#to) };
     const reader = new LogReader({ ...place, user, password: pass });
     this.#reader = reader;
+    this.#lateBytes = null;
     reader.on('error', (fault: Error & { code?: string; errno?: number; fatal?: boolean }) => {
       if (reader === this.#reader) this.#onFault(fault);
     });

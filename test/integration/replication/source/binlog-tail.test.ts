@@ -6,6 +6,7 @@ import { isOfOneLog, readLogState } from '../../../../src/replication/source/bin
 import { BinlogTail } from '../../../../src/replication/source/binlog/tail.ts';
 import { TouchedLog } from '../../../../src/replication/source/binlog/touched.ts';
 import { makeServerDirectory } from '../../../support/mariadb.ts';
+import { eventually } from '../../../support/sync/sync-process.ts';
 
 const DATABASE = 'tailed';
 const OPTIONS = ['--log-bin=binlog', '--binlog-format=ROW', '--server-id=1'];
@@ -15,6 +16,22 @@ async function position(connection: Connection) {
   const { at } = await readLogState(connection);
   await connection.query('COMMIT');
   return at!;
+}
+
+/** A tail that is late goes on as long as it reads; it connects again where it has read nothing since it was late before. */
+async function isPatient(tail: BinlogTail, connection: Connection): Promise<void> {
+  const { connections } = tail;
+  for (const [id, times] of [
+    [11, 1],
+    [12, 2]
+  ] as const) {
+    await connection.query('INSERT INTO notes VALUES (?)', [id]);
+    const here = await position(connection);
+    assert.ok(await tail.reached(here, 20_000), tail.fault ?? 'it does not arrive');
+    for (let time = 0; time < times; time++) tail.noteLate();
+    assert.equal(tail.fault === null, times === 1);
+  }
+  await eventually('it reads again', 20_000, async () => tail.connections === connections + 1);
 }
 
 test('a tail goes on with the next file of the log, also after a crash; only a log that is synced counts as one with that before it', async (t) => {
@@ -39,6 +56,7 @@ test('a tail goes on with the next file of the log, also after a crash; only a l
   assert.ok(await tail.reached(rotated, 20_000), tail.fault ?? 'it does not arrive');
   assert.equal(log.upTo(rotated).isAll, false);
   assert.deepEqual([...log.upTo(rotated).values('notes')], [1, 2]);
+  await isPatient(tail, connection);
   for (const each of [opening, connection]) each.destroy();
   await server.stop('SIGKILL');
   server = await startMariaDb(directory, OPTIONS, server.root.port);
@@ -46,7 +64,7 @@ test('a tail goes on with the next file of the log, also after a crash; only a l
   await connection.query('INSERT INTO notes VALUES (3)');
   const after = await position(connection);
   assert.ok(await tail.reached(after, 60_000), tail.fault ?? 'it does not arrive');
-  assert.deepEqual([...log.upTo(after).values('notes')], [1, 2, 3]);
+  assert.deepEqual([...log.upTo(after).values('notes')], [1, 2, 3, 11, 12]);
   // What it lost may have been committed; the first server did not live long enough to tell their starts apart.
   assert.equal(isOfOneLog({ ...rotated, started: rotated.started! - 5 }, { ...after, isSynced: false }), false);
   connection.destroy();

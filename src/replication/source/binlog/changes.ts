@@ -124,22 +124,29 @@ export class BinlogChanges {
       return this.#without(obstacle ?? NO_POSITION);
     }
     if (this.#done && !isOfOneLog(this.#done, at)) this.#lose();
-    if (!(await this.#follow(at))) return null;
-    const tail = this.#tail!;
+    return this.#read(at);
+  }
+
+  async #read(at: ServerPosition): Promise<BinlogRead | null> {
+    const tail = await this.#follow(at);
+    if (!tail) return null;
+    const done = this.#done;
     if (!(await tail.reached(at, ARRIVAL_MS))) {
+      if (tail !== this.#tail) return null;
       if (tail.isLost) this.#lose();
       else tail.noteLate();
       return this.#without(tail.fault ?? 'the binary log did not arrive in time');
     }
     // Behind another connection may be another start of the server, with other filters.
-    if (tail.connections !== this.#looked) {
-      const found = await this.#findObstacle();
-      if (found !== null) {
-        this.#lose();
-        return this.#without(found);
-      }
-      this.#looked = tail.connections;
+    const { connections } = tail;
+    const found = connections === this.#looked ? null : await this.#findObstacle();
+    // What was noted is gone where a group was broadcast meanwhile, or another question found a gap.
+    if (tail !== this.#tail || done !== this.#done) return null;
+    if (found !== null) {
+      this.#lose();
+      return this.#without(found);
     }
+    this.#looked = connections;
     if (this.#reason !== null) this.#options.log.info(at, 'changes are read from the binary log');
     this.#reason = null;
     const touched = this.#log.upTo(at);
@@ -159,22 +166,31 @@ export class BinlogChanges {
   /**
    * Returns whether a table has the rows that were broadcast; null when the log does not tell.
    *
-   * @param statements of a snapshot
+   * @param statements of a snapshot, which may be older than the last group
    */
   async isUnchanged(statements: Statements, table: string): Promise<boolean | null> {
-    const read = await this.upTo(statements);
+    const read = await this.#readBeside(statements);
     return read && !read.touched.has(table);
   }
 
   /** Counts parts of a table that changed and that the log did not name. @param statements of the snapshot in which they were found */
   async check(statements: Statements, table: string, found: readonly Span[]): Promise<void> {
-    const read = found.length === 0 ? null : await this.upTo(statements);
+    const read = found.length === 0 ? null : await this.#readBeside(statements);
     if (!read || read.touched.isWhole(table)) return;
     const named = read.touched.spans(table);
     const missed = found.filter((span) => commonSpans([span], named).length === 0);
     if (missed.length === 0) return;
     this.#missed += missed.length;
     this.#options.log.error({ table, missed: missed.slice(0, 10) }, 'rows changed that the binary log does not name');
+  }
+
+  /** Answers a question beside the groups: whatever its snapshot's position, the log stays to the groups as it is. */
+  async #readBeside(statements: Statements): Promise<BinlogRead | null> {
+    if (!this.#tail) return null;
+    const { at, obstacle } = await readLogState(statements);
+    // A group may have been broadcast since their snapshot was opened.
+    if (obstacle !== null || !at || !this.#tail || !this.#done || !isOfOneLog(this.#done, at)) return null;
+    return this.#read(at);
   }
 
   /** Forgets what a group carried. @param at position of its snapshot */
@@ -191,24 +207,24 @@ export class BinlogChanges {
     this.#log.clear();
   }
 
-  /** @returns whether there is a tail to wait for */
-  async #follow(at: ServerPosition): Promise<boolean> {
-    if (this.#tail) return true;
-    if (performance.now() < this.#lookAt) return false;
+  /** Returns the tail to wait for; null: there is none. */
+  async #follow(at: ServerPosition): Promise<BinlogTail | null> {
+    if (this.#tail) return this.#tail;
+    if (performance.now() < this.#lookAt) return null;
     const obstacle = await this.#findObstacle();
+    if (this.#tail) return this.#tail;
     if (obstacle !== null) {
       this.#lookAt = performance.now() + LOOK_AGAIN_MS;
       // Groups without the log go on from here.
       this.#done = null;
-      this.#without(obstacle);
-      return false;
+      return this.#without(obstacle);
     }
     if (this.#done === null) [this.#hasGap, this.#done] = [true, at];
     const valueColumn = (table: string) => this.#columns.get(table);
     const tables = () => this.#columns.keys();
     this.#looked = 1;
     this.#tail = new BinlogTail(this.#options.coordinates, this.#done, this.#log, { tables, valueColumn });
-    return true;
+    return this.#tail;
   }
 
   async #findObstacle(): Promise<string | null> {

@@ -76,6 +76,35 @@ test('a log that was made anew while nobody followed is another one, also where 
   assert.equal(next?.touched.isAll, true);
 });
 
+test('a question in a snapshot older than the last group leaves the log to the groups as it is', async () => {
+  const log = changes();
+  await inSnapshot((statements) => log.begin(statements, LAYOUT, null));
+  await inSnapshot(async (older) => {
+    await write();
+    await inSnapshot(async (statements) => log.accept((await log.upTo(statements))!.at));
+    assert.equal(await log.isUnchanged(older, 't'), null, 'what was noted up to it is forgotten');
+    await write();
+  });
+  const read = await inSnapshot((statements) => log.upTo(statements));
+  assert.deepEqual([read?.touched.isAll, read?.touched.has('t')], [false, true]);
+});
+
+test('several questions at once begin one reader of the log', async () => {
+  const readers = async () =>
+    (
+      await rows(
+        writer,
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'reader' AND COMMAND LIKE 'Binlog Dump%'"
+      )
+    ).length;
+  const before = await readers();
+  const log = changes();
+  await write();
+  const upTo = () => inSnapshot((statements) => log.upTo(statements));
+  assert.ok((await Promise.all([upTo(), upTo(), upTo()])).every((read) => read !== null));
+  assert.equal(await readers(), before + 1);
+});
+
 test('after a restart of a server that writes its log late, it is not known what changed before', async () => {
   const { at: here } = await inSnapshot(readLogState);
   assert.equal(here?.isSynced, false);

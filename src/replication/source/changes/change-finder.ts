@@ -2,7 +2,15 @@ import type { Statements } from '../../../db/statement-batch.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { lookAtCorrelated } from './correlated.ts';
 import type { LoggedChanges, TableFound } from './found-changes.ts';
-import { beginLook, type Look, lookAround, lookAtWhole, noteLastIds, requireUnknown } from './looking.ts';
+import {
+  beginLook,
+  type Look,
+  lookAround,
+  lookAtWhole,
+  noteLastIds,
+  requireLearned,
+  requireUnknown
+} from './looking.ts';
 import type { OwnValues } from './own-rows.ts';
 import { reachesEnd, type Span } from './spans.ts';
 import type { TableFacts } from './table-facts.ts';
@@ -60,12 +68,14 @@ export async function findChanges(
       looks.filter(({ plan }) => logged.has(plan.name))
     );
     const whole = looks.filter(({ plan }) => logged.isWhole(plan.name));
+    // Where nothing is known of any table, the unknown rows are too many to be sent.
+    if (!logged.isAll) for (const look of whole) requireLearned(look);
     const isBounded = ({ facts: known }: Look) => (known?.rows ?? 0) <= MAX_WHOLE_ROWS;
     for (const look of whole.filter(isBounded)) {
       await lookAtWhole(statements, look);
-      // Where nothing is known of any table, the unknown rows are too many to be sent.
+      const { unknownSpans, learned } = look.watch;
       if (!logged.isAll) requireUnknown(look);
-      else if (look.watch.unknownSpans.length > 0) gaps.push(unknownGap(look.plan.name));
+      else if (unknownSpans.length + learned.length > 0) gaps.push(unknownGap(look.plan.name));
     }
     // Larger tables get the look of a group without a log, and amendments bring the rest.
     const large = whole.filter((look) => !isBounded(look));

@@ -105,6 +105,11 @@ export async function lookAtWhole(statements: Statements, look: Look): Promise<v
   require(look, changed.map((range): Span => [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1]));
 }
 
+/** Requires the rows that were learned when they may have changed already. */
+export function requireLearned(look: Look): void {
+  require(look, look.watch.learned);
+}
+
 /** Requires the rows whose broadcast checksums are not known. */
 export function requireUnknown(look: Look): void {
   require(look, look.watch.unknownSpans);

@@ -55,6 +55,8 @@ export class TableWatch {
   explained = 0;
   /** Values that the next group or amendment sends, changed or not. */
   pending: Span[] = [];
+  /** Values whose rows count as broadcast as they were found, since the last group that a binary log told of: it may name them as changed. */
+  learned: Span[] = [];
   /** All its rows were compared with the broadcast ones in the snapshot of the last block, or did not change since they were. */
   isLooked = true;
   /** It is not looked at only because a reorg came: a binary log names what that changed. */

@@ -233,7 +233,9 @@ export class SourceMemory {
     this.#steps.noteBlock();
     this.#forks = this.#forks.filter((fork) => fork.height >= this.#recent[0]!.height - 1);
     this.openGroup = changes ? null : group.first;
-    if (changes) this.#finish(changes, group.last);
+    if (!changes) return;
+    this.#finish(changes, group.last);
+    if (block.binlog) for (const watch of this.watches.values()) watch.learned = [];
   }
 
   #olderOf({ changes }: GroupBlock): OlderChanges | null {

@@ -4,7 +4,7 @@ import type { TablePlan } from '../../tables/classify.ts';
 import type { SourceLayout } from '../../tables/source-layout.ts';
 import { isSame, NO_ROWS } from '../changes/checksum-map.ts';
 import { readChecksums, readRangeChecksums, toValue, valueSql } from '../changes/ranging.ts';
-import { HIGHEST, LOWEST, type Span, spansOf, withoutSpans } from '../changes/spans.ts';
+import { HIGHEST, LOWEST, mergeSpans, type Span, spansOf, withoutSpans } from '../changes/spans.ts';
 import { RANGE_WIDTH, type TableWatch } from '../changes/table-watch.ts';
 
 /** Result of one step. */
@@ -134,15 +134,16 @@ async function lookAtRows(look: Stretch, below: number, isFirst: boolean): Promi
   const old = new Map([...now].filter(([value]) => value === null || value >= watch.from));
   watch.require(spansOf(watch.changed(known, old)));
   if (start >= watch.from) return { below: start, isLearned: false };
-  let isLearned = false;
-  for (const [value, checksum] of now) {
-    if (value === null || value >= watch.from) continue;
-    watch.fine.set(value, checksum);
-    isLearned = true;
-  }
+  for (const [value, checksum] of now) if (value !== null && value < watch.from) watch.fine.set(value, checksum);
+  noteLearned(watch, [[start, watch.from - 1]]);
   watch.from = start;
   watch.rangesFrom = start;
-  return { below: start, isLearned };
+  return { below: start, isLearned: true };
+}
+
+/** Notes values of which the present rows are known, and the broadcast ones are not. */
+function noteLearned(watch: TableWatch, spans: readonly Span[]): void {
+  watch.learned = mergeSpans([...watch.learned, ...spans]);
 }
 
 /** Looks at rows that are known by ranges of values. */
@@ -153,14 +154,16 @@ async function lookAtRanges(look: Stretch, below: number): Promise<Looked> {
   const start = lowest === LOWEST ? LOWEST : Math.floor(lowest / RANGE_WIDTH) * RANGE_WIDTH;
   const now = await readRangeChecksums(connection, plan, watch.ranging, [start, end - 1], RANGE_WIDTH);
   for (const range of watch.rangesWithin(start, end - 1)) if (!now.has(range)) now.set(range, NO_ROWS);
-  let isLearned = false;
+  const learned: Span[] = start < watch.rangesFrom ? [[start, Math.min(end, watch.rangesFrom) - 1]] : [];
   for (const [range, checksum] of now) {
     const known = watch.rangeOf(range);
-    if (known && !isSame(known, checksum)) watch.require([[range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1]]);
+    const span: Span = [range * RANGE_WIDTH, (range + 1) * RANGE_WIDTH - 1];
+    if (known && !isSame(known, checksum)) watch.require([span]);
     if (known) continue;
     watch.setRange(range, checksum);
-    isLearned = true;
+    learned.push(span);
   }
+  noteLearned(watch, learned);
   watch.rangesFrom = Math.min(watch.rangesFrom, start);
-  return { below: start, isLearned };
+  return { below: start, isLearned: learned.length > 0 };
 }

@@ -4,11 +4,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect } from '../../../../src/db/connection.ts';
 import { inSnapshot } from '../../../../src/db/in-snapshot.ts';
 import { hasCode } from '../../../../src/errors.ts';
+import type { BinlogChanges } from '../../../../src/replication/source/binlog/changes.ts';
+import { TouchedTables } from '../../../../src/replication/source/binlog/touched.ts';
+import { type Span, withoutSpans } from '../../../../src/replication/source/changes/spans.ts';
 import { inconsistentTables, readEngineState } from '../../../../src/replication/source/reading/engine-guard.ts';
 import type { GroupBlock } from '../../../../src/replication/source/reading/group-block.ts';
 import { readGroup } from '../../../../src/replication/source/reading/group-reader.ts';
 import type { SourceMemory } from '../../../../src/replication/source/reading/memory.ts';
 import { memoryAtTip } from '../../../../src/replication/source/reading/memory-start.ts';
+import { Sweep } from '../../../../src/replication/source/reading/sweep.ts';
 import { headLayout, readBlockHeads, readTip } from '../../../../src/replication/tables/block-hashes.ts';
 import { readLayout } from '../../../../src/replication/tables/source-layout.ts';
 import { blockMessage } from '../../../../src/wire/data/block.ts';
@@ -287,6 +291,35 @@ test('a row that a block deleted is deleted again after its reorg, also beside o
   await connection.query('DELETE FROM tokens WHERE id = 1; DELETE FROM blocks WHERE block_index = 2');
   await connection.query("INSERT INTO blocks VALUES (2, 'l2b', 'a2b', 'c2b')");
   assert.deepEqual(deletedOf(await takeGroup(connection, 'indexer', memory)), [{ id: 2 }, { id: 1 }]);
+});
+
+test('rows that a sweep no longer finds after TRUNCATE are told to be gone with the next block, as the binary log names their table', async (t) => {
+  const { database, connection, layout } = await open(
+    'indexer',
+    ...CHAIN,
+    'CREATE TABLE marks (id INT PRIMARY KEY, v INT NOT NULL)',
+    'INSERT INTO marks SELECT seq, seq FROM seq_1_to_25000',
+    'ANALYZE TABLE marks'
+  );
+  t.after(() => connection.destroy());
+  const memory = await startAtTip(connection, 'indexer');
+  await connection.query('TRUNCATE marks');
+  const sweep = new Sweep();
+  const step = () => inSnapshot(connection, () => sweep.step(connection, layout, memory.watches, memory.height));
+  for (let table = ''; table !== 'marks'; ) table = (await step())!.table;
+  await run(database, block(2));
+  const touched = new TouchedTables();
+  touched.addWhole('marks');
+  const at = { file: 'binlog.000001', offset: 4, server: null };
+  const log = { align: () => undefined, readForGroup: async () => ({ touched, at }), report: { used: true } };
+  const gone: Span[] = [];
+  for await (const { changes } of readGroup(connection, 'indexer', [], memory, log as unknown as BinlogChanges)) {
+    const marks = changes?.tables.get('marks');
+    for (const row of marks?.deleted ?? []) gone.push([Number(row['id']), Number(row['id'])]);
+    gone.push(...(marks?.ranges?.spans ?? []));
+    assert.deepEqual(marks?.updated, []);
+  }
+  assert.deepEqual(withoutSpans([[1, 25_000]], gone), []);
 });
 
 test('DATABASE_UNUSABLE: a missing block is named, not skipped', async (t) => {

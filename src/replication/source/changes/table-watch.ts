@@ -196,15 +196,19 @@ export class TableWatch {
     this.require([[LOWEST, HIGHEST], ...(this.ranging.isNullable ? [null] : [])]);
   }
 
-  /** Rows of these values and above are gone, here and at the replicas: their blocks were orphaned. */
-  cut(from: number): void {
+  /**
+   * Rows of these values are gone, here and at the replicas: their blocks were orphaned. Rows above them belong to no block, and stand
+   * as they were broadcast.
+   */
+  cut(from: number, to = HIGHEST): void {
     // Rows of blocks that stay may stand beyond the safe integers, too.
     if (from === HIGHEST) this.require([[HIGHEST, HIGHEST]]);
     if (from >= this.from) {
-      this.fine.delete(from, HIGHEST);
+      this.fine.delete(from, to);
       return;
     }
-    this.fine.delete(LOWEST, HIGHEST);
+    if (to < this.from - 1) this.require([[to + 1, this.from - 1]]);
+    this.fine.delete(LOWEST, to);
     const start = Math.floor(from / RANGE_WIDTH);
     for (const range of [...this.#coarse.keys()]) if (range >= start) this.#coarse.delete(range);
     for (const range of [...this.#unknown]) if (range >= start) this.#unknown.delete(range);

@@ -351,17 +351,18 @@ export class SourceMemory {
     const watch = this.watches.get(name);
     if (!watch || !scope || watch.ranging.column === null) return;
     if (scope.parent === null) {
-      watch.cut(fork);
+      watch.cut(fork, this.height);
       return;
     }
-    const lows = orphaned.map(({ parents }) => parents?.[scope.column]?.[0]);
+    const bounds = orphaned.map(({ parents }) => parents?.[scope.column]);
     // Where a predecessor did not say which values its blocks had, the newest rows count as unknown.
     if (orphaned.some(({ parents }) => parents === undefined)) {
       watch.require([[watch.from, HIGHEST]]);
       watch.fine.delete(watch.from, HIGHEST);
     } else {
-      const known = lows.filter((low) => low !== undefined);
-      if (known.length > 0) watch.cut(Math.min(...known));
+      const known = bounds.filter((each) => each !== undefined);
+      if (known.length > 0)
+        watch.cut(Math.min(...known.map(([low]) => low)), Math.max(...known.map(([, high]) => high)));
     }
   }
 

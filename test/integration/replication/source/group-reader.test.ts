@@ -293,6 +293,27 @@ test('a row that a block deleted is deleted again after its reorg, also beside o
   assert.deepEqual(deletedOf(await takeGroup(connection, 'indexer', memory)), [{ id: 2 }, { id: 1 }]);
 });
 
+test('a row above the tip that the source deletes with a reorg is told to be gone, though no block of the reorg brought it', async (t) => {
+  const { connection, layout } = await open(
+    'indexer',
+    `CREATE TABLE blocks (block_index INT PRIMARY KEY, ${HASHES})`,
+    'CREATE TABLE plans (block_index INT NOT NULL, v INT NOT NULL, KEY (block_index))',
+    "INSERT INTO plans VALUES (1, 0), (9, 0); INSERT INTO blocks VALUES (1, 'l1', 'a1', 'c1')"
+  );
+  t.after(() => connection.destroy());
+  const memory = await startAtTip(connection, 'indexer');
+  for (const height of [2, 3]) {
+    await connection.query(`INSERT INTO plans VALUES (${height}, 0)`);
+    await connection.query(`INSERT INTO blocks VALUES (${height}, 'l${height}', 'a${height}', 'c${height}')`);
+    await takeGroup(connection, 'indexer', memory);
+  }
+  memory.rollBack(3, layout);
+  await connection.query('DELETE FROM plans WHERE block_index >= 3; DELETE FROM blocks WHERE block_index = 3');
+  await connection.query("INSERT INTO blocks VALUES (3, 'l3b', 'a3b', 'c3b')");
+  const [block] = await takeGroup(connection, 'indexer', memory);
+  assert.deepEqual(block?.changes?.tables.get('plans')?.ranges, { column: 'block_index', spans: [[9, 9]], rows: [] });
+});
+
 test('rows that a sweep no longer finds after TRUNCATE are told to be gone with the next block, as the binary log names their table', async (t) => {
   const { database, connection, layout } = await open(
     'indexer',

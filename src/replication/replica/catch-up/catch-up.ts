@@ -169,7 +169,7 @@ export class CatchUp {
     replica.progress.waiting(`the since-snapshot of ${replica.sources.client.url} from block ${own + 1} on`);
     const kind = {
       isWhole: this.#mustReconcile || state.phase === 'adopting',
-      isShorter: this.#mustReconcile && status.height! < this.#leftHeight
+      leftHeight: this.#mustReconcile ? this.#leftHeight : -1
     };
     const verdict = await backoff.attempt(() => since.apply(state, status, kind, signal));
     backoff.succeeded();

@@ -25,8 +25,8 @@ export class ReplicaChain {
   readonly #parts: Omit<CatchUpParts, 'subscription'>;
   /** No table was missing when the source was asked for its schema. */
   #isWhole = false;
-  /** The tip that the last rollback left. */
-  #leftHeight = -1;
+  /** The tip that the last rollback left; above all blocks while it is not known, as after a restart. */
+  #leftHeight = Number.POSITIVE_INFINITY;
 
   constructor(replica: Parts, sourceQuorum: SourceQuorum) {
     this.#replica = replica;

@@ -33,8 +33,8 @@ const CAUGHT_UP = /No data available after block/;
 interface SinceKind {
   /** After a rollback or an adoption: with whole tables. */
   readonly isWhole: boolean;
-  /** After a rollback the chain is shorter than it was: no group sends again what the orphaned ones had sent. */
-  readonly isShorter: boolean;
+  /** The tip that a rollback left, else -1: while the chain ends below it, no group has sent again what the orphaned ones had sent. */
+  readonly leftHeight: number;
 }
 
 /** Applies what a source has above the replica's block, as one since-snapshot. */
@@ -51,7 +51,7 @@ export class SinceCatchUp {
   async apply(
     state: ReplicaState,
     status: SourceStatus,
-    { isWhole: whole, isShorter }: SinceKind,
+    { isWhole: whole, leftHeight }: SinceKind,
     signal: AbortSignal
   ): Promise<Verdict> {
     const since = state.height!;
@@ -94,6 +94,8 @@ export class SinceCatchUp {
       // What changed in older blocks since the replica's another source knows, or nobody any more; a comparison finds it.
       const isForgotten = query.older !== undefined && head.isSettled === null && status.settledHeight !== undefined;
       const { offersDigests } = this.#replica.sources.followed;
+      // The status may be of a moment before the reorg, the snapshot is not.
+      const isShorter = head.height < leftHeight;
       const isUnknown = isOther || (offersDigests && (isForgotten || isShorter));
       const misses = this.#replica.store.state.misses || (isUnknown && head.fingerprint !== null);
       const hashes = head.hashes ?? (head.height === tip ? status.hashes : unknownHashes(source.id.dbType));

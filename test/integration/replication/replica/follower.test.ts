@@ -217,6 +217,26 @@ test('a replica that has caught up while amendments are to come takes them befor
   await end();
 });
 
+test('a replica whose chain became shorter is compared, also where the status is of a moment before that', async () => {
+  const { told, source, replica, ended, end, signalEnd } = await follow();
+  source.say({ ...FIRST, previous_hash: 'h0', schema_fingerprint: 'old' });
+  source.say(block(2, {}, { previous_hash: 'h1', schema_fingerprint: 'old' }));
+  await until(replica, { height: 2, complete: true });
+  signalEnd();
+  await ended;
+  replica.sources.followed.offersDigests = true;
+  const chain = new ReplicaChain(replica, new SourceQuorum(replica, () => () => undefined));
+  await chain.rollBack(0);
+  await writeReplicaState(replica.store.writer, { source: source.url });
+  told.status = { block_height: 2, block_hash: 'h2' };
+  Object.assign(told, { height: 1, blockHash: 'h1', tables: { blocks: [{ block_index: 1, block_hash: 'h1' }] } });
+  const caughtUp = chain.catchUp(true, new AbortController().signal);
+  await until(replica, { height: 1, misses: true, complete: false });
+  told.status = { block_height: 1, block_hash: 'h1' };
+  assert.deepEqual(await caughtUp, { kind: 'done' });
+  await end();
+});
+
 test('a replica that missed an amendment, or of which nobody knows, is complete only after a comparison', async () => {
   const lost = [amendmentOf(1), { type: 'settled', ...AT_FIRST, amendments: 2 }] as const;
   const gap = [amendmentOf(2)];

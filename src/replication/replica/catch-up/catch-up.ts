@@ -9,8 +9,10 @@ import type { SourceQuorum } from '../quorum/source-quorum.ts';
 import type { SinceCatchUp } from './since-catch-up.ts';
 import type { TipExaminer, TipState } from './tip-examiner.ts';
 
-/** Blocks that came while a snapshot was applied are left to the live stream, unless there are more. */
+/** Blocks that came while a snapshot was applied are left to the live stream, unless there are more and snapshots bring the replica closer. */
 const LIVE_BLOCKS = 100;
+/** Snapshots in a row after which the source was ahead again: from then on that is told. */
+const OFTEN = 3;
 /** Wait after a rollback for a block of the new branch; then a comparison takes the place of its since-snapshot. */
 const RECONCILE_PATIENCE_MS = 5_000;
 /** Before a source is asked once more whether it left the replica's chain, where only loading the replica again would help. */
@@ -37,6 +39,8 @@ interface Start {
   readonly reconcile: boolean;
   /** The tip that the last rollback left. */
   readonly leftHeight: number;
+  /** Catch-ups in a row after which the replica was soon behind again. */
+  readonly rounds: number;
 }
 
 /** One catch-up, from its first look at the source to the block from which the live stream goes on. */
@@ -55,10 +59,15 @@ export class CatchUp {
   /** It stands if a majority names the block where the catch-up ends. */
   #isUnnamed = false;
   #isAskedAgain = false;
+  /** Snapshots after which the source was ahead again. */
+  #rounds: number;
+  /** Blocks that were missing when the last of them was asked for. */
+  #missed = Number.POSITIVE_INFINITY;
 
-  constructor(parts: CatchUpParts, { reconcile, leftHeight }: Start) {
+  constructor(parts: CatchUpParts, { reconcile, leftHeight, rounds }: Start) {
     const { state } = parts.replica.store;
     this.#parts = parts;
+    this.#rounds = rounds;
     this.#leftHeight = leftHeight;
     this.#state = state;
     this.#from = state.height ?? 0;
@@ -156,9 +165,15 @@ export class CatchUp {
     await subscription.pause(ASK_AGAIN_MS, signal);
   }
 
+  /** The live stream tells every block that is missing. */
+  get #isAtTold(): boolean {
+    return this.#told !== null && this.#own >= this.#told;
+  }
+
   #needsSnapshot(status: SourceStatus): boolean {
     const missing = this.#missing(status);
-    const isTold = this.#told !== null && this.#own >= this.#told && missing <= LIVE_BLOCKS;
+    const isNear = missing <= LIVE_BLOCKS || missing >= this.#missed;
+    const isTold = this.#isAtTold && isNear;
     return this.#isExamined && missing > 0 && (this.#isAwaited || !isTold);
   }
 
@@ -166,7 +181,7 @@ export class CatchUp {
     const { replica, since, backoff, subscription } = this.#parts;
     const [state, own, missing] = [this.#state, this.#own, this.#missing(status)];
     await backoff.pause(signal);
-    replica.progress.waiting(`the since-snapshot of ${replica.sources.client.url} from block ${own + 1} on`);
+    this.#tellChase(missing);
     const kind = {
       isWhole: this.#mustReconcile || state.phase === 'adopting',
       leftHeight: this.#mustReconcile ? this.#leftHeight : -1
@@ -183,6 +198,17 @@ export class CatchUp {
     const total = Math.max(1, own + missing - this.#from);
     replica.progress.percent = Math.floor((100 * (this.#own - this.#from)) / total);
     return null;
+  }
+
+  /** Tells what is waited for, and that the replica cannot become live while its source grows as fast as snapshots are applied. */
+  #tellChase(missing: number): void {
+    const { log, progress, sources } = this.#parts.replica;
+    const what = `the since-snapshot of ${sources.client.url} from block ${this.#own + 1} on`;
+    if (this.#isAtTold) [this.#rounds, this.#missed] = [this.#rounds + 1, missing];
+    const times = this.#rounds;
+    const why = `after ${times} in a row the source was ahead again, now by ${missing} blocks: it grows faster than they are applied`;
+    progress.waiting(times < OFTEN ? what : `${what}; ${why}`);
+    if (times === OFTEN) log.warn({ missing }, `the replica does not become live: ${why}`);
   }
 
   /** No block of the new branch came for a while: a comparison says what its since-snapshot would have said. */

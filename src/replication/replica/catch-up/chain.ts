@@ -16,6 +16,8 @@ import { TipExaminer } from './tip-examiner.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
 
+/** A replica that is behind again so soon after a catch-up was not live. */
+const STEADY_MS = 10_000;
 /** Longest pause between two since-snapshots that fail by themselves. */
 const MAX_PAUSE_MS = 60_000;
 
@@ -27,6 +29,9 @@ export class ReplicaChain {
   #isWhole = false;
   /** The tip that the last rollback left; above all blocks while it is not known, as after a restart. */
   #leftHeight = Number.POSITIVE_INFINITY;
+  /** Catch-ups in a row after which it was soon behind again, and the end of the last one. */
+  #rounds = 0;
+  #endedAt = Number.NEGATIVE_INFINITY;
 
   constructor(replica: Parts, sourceQuorum: SourceQuorum) {
     this.#replica = replica;
@@ -47,9 +52,11 @@ export class ReplicaChain {
    * @returns `settling` when amendments of the last block are still to come by the live stream
    */
   async catchUp(reconcile: boolean, signal: AbortSignal): Promise<Outcome> {
+    this.#rounds = performance.now() - this.#endedAt < STEADY_MS ? this.#rounds + 1 : 0;
     try {
       return await this.#catchUp(reconcile, signal);
     } finally {
+      this.#endedAt = performance.now();
       this.#replica.progress.waiting(null);
     }
   }
@@ -60,7 +67,8 @@ export class ReplicaChain {
     if (!this.#isWhole || this.#replica.store.isTorn) await restoreTables(this.#replica, signal);
     this.#isWhole = true;
     await heedLearned(this.#replica, await subscription.learned(signal));
-    const catchUp = new CatchUp({ ...this.#parts, subscription }, { reconcile, leftHeight: this.#leftHeight });
+    const start = { reconcile, leftHeight: this.#leftHeight, rounds: this.#rounds };
+    const catchUp = new CatchUp({ ...this.#parts, subscription }, start);
     return catchUp.run(signal);
   }
 

@@ -237,6 +237,33 @@ test('a replica whose chain became shorter is compared, also where the status is
   await end();
 });
 
+test('a source that grows as fast as its snapshots are applied is followed by its stream; that the replica is behind again and again is told', async () => {
+  const { told, replica, ended, end, signalEnd } = await follow();
+  signalEnd();
+  await ended;
+  const waits: (string | null)[] = [];
+  Object.assign(replica.progress, { waiting: (on: string | null) => waits.push(on) });
+  let tip = 0;
+  const grow = () => {
+    tip += 150;
+    return { block_height: tip, block_hash: `h${tip}` };
+  };
+  const blocks = () => Array.from({ length: tip }, (_, at) => ({ block_index: at + 1, block_hash: `h${at + 1}` }));
+  Object.defineProperties(told, {
+    height: { get: () => tip },
+    blockHash: { get: () => `h${tip}` },
+    tables: { get: () => ({ blocks: blocks() }) },
+    status: { get: grow }
+  });
+  const chain = new ReplicaChain(replica, new SourceQuorum(replica, () => () => undefined));
+  const caughtUp = () => chain.catchUp(false, AbortSignal.timeout(60_000));
+  assert.deepEqual(await caughtUp(), { kind: 'done' });
+  assert.ok(waits.every((wait) => !wait?.includes('ahead again')));
+  for (let round = 0; round < 2; round++) await caughtUp();
+  assert.match(String(waits.findLast(Boolean)), /after 3 in a row the source was ahead again, now by \d+ blocks/);
+  await end();
+});
+
 test('a replica that missed an amendment, or of which nobody knows, is complete only after a comparison', async () => {
   const lost = [amendmentOf(1), { type: 'settled', ...AT_FIRST, amendments: 2 }] as const;
   const gap = [amendmentOf(2)];

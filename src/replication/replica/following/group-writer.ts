@@ -21,10 +21,10 @@ type Parts = Pick<Replica, 'data' | 'log' | 'store' | 'sources' | 'commitment'>;
 /** Writes confirmed groups, those of one schema in one transaction. */
 export class GroupWriter {
   readonly #replica: Parts;
-  readonly #audit: Pick<ReplicaAudit, 'scheduleNow' | 'scheduleNext' | 'close'>;
+  readonly #audit: Pick<ReplicaAudit, 'scheduleNow' | 'scheduleNext' | 'retry' | 'close'>;
 
   /** @param audit is due where the rows of a group may differ from the source's in ways that no message tells */
-  constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow' | 'scheduleNext' | 'close'>) {
+  constructor(replica: Parts, audit: Pick<ReplicaAudit, 'scheduleNow' | 'scheduleNext' | 'retry' | 'close'>) {
     this.#replica = replica;
     this.#audit = audit;
   }
@@ -167,6 +167,7 @@ export class GroupWriter {
     if (misses && !state.misses) this.#audit.scheduleNow();
     const complete = state.complete || (isOwn && !misses && amendments !== null);
     const settledHeight = misses ? state.settledHeight : Math.max(height, state.settledHeight ?? -1);
+    if (isOwn && state.misses) this.#audit.retry();
     if (misses === state.misses && complete === state.complete && settledHeight === state.settledHeight) return;
     await writeReplicaState(writer, { misses, complete, settledHeight });
     await this.#replica.store.reloadState();

@@ -185,6 +185,11 @@ export class ReplicaAudit {
     if (!this.#beside) this.scheduleNow();
   }
 
+  /** The source has sent what it had changed: a comparison that missed for it need not wait for its pause to end. */
+  retry(): void {
+    if (this.#schedule.getSnapshot().matches('missed')) this.#schedule.send({ type: 'audit.requested' });
+  }
+
   get #height(): number {
     return this.#replica.store.state.height!;
   }

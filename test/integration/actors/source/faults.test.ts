@@ -67,6 +67,24 @@ test('ten failed polls open the circuit, no statement is tried while it is open,
   await settle(await appendBlocks(database, 2, 'a'));
 });
 
+test('a row of blocks far above the tip is told by its fault and is no outage; blocks go on when it is gone', async (t) => {
+  const database = await createDatabase('faults');
+  await createIndexer(database, { seed: 'a', blocks: 10, rows: 200 });
+  const { source, settle } = await ReplicaWatch.start(t, database, 'indexer');
+  await settle(109);
+  await sql(
+    database,
+    `INSERT INTO blocks (block_index, block_time, ledger_hash_id, actions_hash_id, contract_hash_id)
+     SELECT 99999, block_time, ledger_hash_id, actions_hash_id, contract_hash_id FROM blocks WHERE block_index = 109`
+  );
+  // More than open the circuit where the database is away.
+  await source.until(() => (source.report?.pollErrorCount ?? 0) > 12, 'failed groups');
+  assert.match(String(source.report?.lastError), /block 110 is missing, and the tip is 99999/);
+  assert.equal(source.report?.circuit, 'closed');
+  await sql(database, 'DELETE FROM blocks WHERE block_index = 99999');
+  await settle(await appendBlocks(database, 2, 'a'));
+});
+
 test('a successor continues a group of which only a part was broadcast', async (t) => {
   const database = await createDatabase('faults');
   await createIndexer(database, { seed: 'a', blocks: 20, rows: 600 });

@@ -1,6 +1,8 @@
 import { globSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { bundleFiles } from './bundles.ts';
+import type { FileResult } from './files-reporter.ts';
 import { type RunTests, withTestDatabase } from './test-run.ts';
 import { otherFiles, runUnit } from './unit.ts';
 
@@ -11,6 +13,10 @@ const BUNDLE_TIMEOUT = '--test-timeout=1200000';
 
 /** Most failed files that are tried again. A busy machine may break a deadline of one file; a fault of the product breaks more. */
 const TRIED_AGAIN = 2;
+
+const FILES_REPORTER = fileURLToPath(new URL('files-reporter.ts', import.meta.url));
+/** Longest files that a whole run names at its end. */
+const LONGEST = 20;
 
 /** Files of long searches: each has a short form in a file of the same name without `.slow`. */
 const SLOW = '.slow.test.ts';
@@ -40,6 +46,8 @@ async function runAll(run: RunTests, workplace: string): Promise<number> {
   const printed = join(records, 'tests.log');
   const recording = ['--test-reporter=spec', `--test-reporter-destination=${printed}`];
   const showing = ['--test-reporter=spec', '--test-reporter-destination=stdout'];
+  const results = join(workplace, 'files.json');
+  const summing = [`--test-reporter=${FILES_REPORTER}`, `--test-reporter-destination=${results}`];
   const found = otherFiles();
   const wanted = isAll ? found : found.filter((file) => !file.endsWith(SLOW));
   const left = found.length - wanted.length;
@@ -53,18 +61,16 @@ async function runAll(run: RunTests, workplace: string): Promise<number> {
   const unitCode = runUnit(true);
   // A pattern of names would not match the tests that stand for files.
   const files = given.length === 0 ? bundleFiles(wanted, mkdtempSync(join(workplace, 'bundles-'))) : wanted;
-  let { code } = await run([BUNDLE_TIMEOUT, ...showing, ...recording, ...given, ...files], { records });
-  const failed = code === 1 ? failedFiles(readFileSync(printed, 'utf8')) : [];
+  let { code } = await run([BUNDLE_TIMEOUT, ...showing, ...recording, ...summing, ...given, ...files], { records });
+  const ran = code > 1 ? [] : (JSON.parse(readFileSync(results, 'utf8')) as FileResult[]);
+  const failed = ran.filter(({ isFailed }) => isFailed).map(({ file }) => file);
   if (failed.length > 0 && failed.length <= TRIED_AGAIN && failed.every((file) => file.endsWith('.test.ts'))) {
     console.log(`trying again, alone: ${failed.join(', ')}`);
     code = (await run([TIMEOUT, ...failed], { records })).code;
     if (code === 0) console.log(`PASSED ONLY WHEN TRIED AGAIN, which is a fault to mend: ${failed.join(', ')}`);
   }
   const last = await run([TIMEOUT, 'test/secrets-in-records.ts'], { records });
+  const longest = ran.slice(0, LONGEST).map(({ file, seconds }) => `${seconds.toFixed(0).padStart(5)} s  ${file}\n`);
+  console.log(`the longest files:\n${longest.join('')}`);
   return unitCode || code || last.code;
-}
-
-/** Returns the files of failed tests from the last part of a reporter's text. */
-function failedFiles(printed: string): string[] {
-  return [...new Set(printed.matchAll(/^test at (.+):\d+:\d+$/gm).map(([, file]) => file ?? ''))];
 }

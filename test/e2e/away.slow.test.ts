@@ -1,0 +1,3 @@
+import { lateChangesTest } from './away.ts';
+
+lateChangesTest('required');

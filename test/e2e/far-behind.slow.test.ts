@@ -1,0 +1,3 @@
+import { farBehindTest } from './far-behind.ts';
+
+farBehindTest('indexer', 'off');

@@ -1,0 +1,3 @@
+import { plainClientTest } from './stand-in-client.ts';
+
+plainClientTest(false);

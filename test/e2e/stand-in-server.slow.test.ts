@@ -1,0 +1,3 @@
+import { followedTest } from './stand-in-server.ts';
+
+followedTest('indexer', false);

@@ -1,0 +1,4 @@
+import { valueMatrixTest } from './value-matrix.ts';
+
+valueMatrixTest('required', true);
+valueMatrixTest('off', true);

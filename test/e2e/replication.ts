@@ -20,8 +20,12 @@ function repairsIn(log: string): string {
     .join('\n');
 }
 
-/** The promise of the service, tried on one kind of database: after whatever happens, replica and source are equal to the row. */
-export function replicationTests(dbType: DbType, growth: Growth, size: GeneratedSize): void {
+/**
+ * The promise of the service, tried on one kind of database: after whatever happens, replica and source are equal to the row.
+ *
+ * @param live blocks that a live replica follows
+ */
+export function replicationTests(dbType: DbType, growth: Growth, size: GeneratedSize, live: number): void {
   const { appendBlocks: append, appendBacklog: backlog, reorg } = growth;
   const prepare = async (label: string): Promise<SyncPair> => {
     const source = await createDatabase(label);
@@ -34,8 +38,8 @@ export function replicationTests(dbType: DbType, growth: Growth, size: Generated
     let client = await pair.startClient();
     let height = await append(pair.source, 1, 'first');
     await t.test('bootstrap', () => assertEqual(pair, client, height));
-    await t.test('live follow of 200 blocks', async () => {
-      height = await append(pair.source, 200, 'live', 5);
+    await t.test(`live follow of ${live} blocks`, async () => {
+      height = await append(pair.source, live, 'live', 5);
       await assertEqual(pair, client, height);
     });
     await t.test('a backlog of 50 blocks read in one group', async () => {

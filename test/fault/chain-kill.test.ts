@@ -19,14 +19,12 @@ import { createDatabase } from '../support/mariadb.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../support/service-process.ts';
 
 /** DECODER_KILLS=50 TRACKER_KILLS=50 scripts/test.sh test/fault/chain-kill.test.ts */
-const DECODER_KILLS = Number(process.env['DECODER_KILLS'] ?? 6);
-const TRACKER_KILLS = Number(process.env['TRACKER_KILLS'] ?? 6);
+const DECODER_KILLS = Number(process.env['DECODER_KILLS'] ?? 4);
+const TRACKER_KILLS = Number(process.env['TRACKER_KILLS'] ?? 4);
 const SEED = process.env['PROPERTY_SEED'] ?? '1';
-const BLOCKS = 2_500;
+const BLOCKS = 1_500;
 const PER_STEP = 100;
 const DEADLINE_MS = 30_000;
-/** As the command line has it: fifty starts compile the program once. */
-const COMPILED = new URL('../../dist/compile-cache', import.meta.url).pathname;
 const NETWORK = chainNetwork('litecoin', 'regtest');
 /** Outside of the wallet, which would become slow. */
 const MINER = addressOf(payTo({ kind: 'keyHash', bytes: new Uint8Array(20) }), NETWORK.addresses)!;
@@ -58,7 +56,6 @@ before(async () => {
 async function startWriter(service: 'decoder' | 'utxo', database: DatabaseCoordinates) {
   const prefix = service === 'decoder' ? 'DECODER' : 'UTXO_TRACKER';
   const { child, exited } = startServiceProcess(service, {
-    NODE_COMPILE_CACHE: COMPILED,
     ...nodeEnv(coin.node),
     ...databaseEnv(service.toUpperCase(), database),
     [`${prefix}_API_HOST`]: '127.0.0.1',

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { MIN_BLOCKS } from '../../src/devnet/once.ts';
 import type { Summary } from '../../src/devnet/summary.ts';
 import { noteSecrets, recordFile } from '../support/records.ts';
 
@@ -91,7 +92,7 @@ function processesOf(directory: string): number[] {
 }
 
 test('a run to an end: two reorgs and three killed actors leave both replicas equal, row by row', async () => {
-  const run = startDevnet('--once', '--blocks', '150', '--seed', 'e2e');
+  const run = startDevnet('--once', '--blocks', String(MIN_BLOCKS), '--seed', 'e2e');
   const code = await run.exit(RUN_DEADLINE_MS);
   assert.equal(
     run.stdout.length,
@@ -103,10 +104,13 @@ test('a run to an end: two reorgs and three killed actors leave both replicas eq
     summary.databases.map(({ differences }) => differences),
     [[], []]
   );
-  assert.deepEqual([code, summary.equal, summary.blocks, summary.reorgs, summary.actors_killed], [0, true, 150, 2, 3]);
+  assert.deepEqual(
+    [code, summary.equal, summary.blocks, summary.reorgs, summary.actors_killed],
+    [0, true, MIN_BLOCKS, 2, 3]
+  );
   for (const { dbType, height, tables, rows } of summary.databases) {
-    assert.equal(height, 150, dbType);
-    assert.ok(tables > 5 && rows > 150, `${dbType}: ${rows} rows in ${tables} tables`);
+    assert.equal(height, MIN_BLOCKS, dbType);
+    assert.ok(tables > 5 && rows > MIN_BLOCKS, `${dbType}: ${rows} rows in ${tables} tables`);
   }
 });
 

@@ -44,12 +44,20 @@ const ASK_AGAIN_MS = 1_000;
 /** Node error: a scan of another caller is under way. */
 const ALREADY_SCANNING = -8;
 
-interface Waiting {
-  /** Address under which its caller is counted. */
-  readonly address: string;
-  readonly found: Promise<readonly ScannedCoin[]>;
-  readonly resolve: (coins: readonly ScannedCoin[]) => void;
-  readonly reject: (reason: unknown) => void;
+/** A script that is looked for. */
+class Wanted {
+  /** The addresses under which its callers are counted, the first one first. */
+  readonly askers: string[];
+  readonly coins = Promise.withResolvers<readonly ScannedCoin[]>();
+
+  constructor(asker: string) {
+    this.askers = [asker];
+  }
+
+  /** The address that it counts for. */
+  get address(): string {
+    return this.askers[0]!;
+  }
 }
 
 /**
@@ -59,7 +67,9 @@ interface Waiting {
 export class CoinScan {
   readonly #rpc: Pick<NodeRpc, 'call'>;
   readonly #patienceMs: number;
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, Wanted>();
+  /** Scripts that the scan under way looks for. */
+  #asked: ReadonlyMap<string, Wanted> = new Map();
   #isRunning = false;
 
   constructor(rpc: Pick<NodeRpc, 'call'>, patienceMs = PATIENCE_MS) {
@@ -70,25 +80,35 @@ export class CoinScan {
   /**
    * Finds the coins of a script, largest first. The scan continues when its caller leaves.
    *
-   * @param address under which the caller is counted: while too many wait, the newest of the network that has the most gives way
+   * @param address under which the caller is counted: while too many wait, the newest of the network that has the most gives way,
+   *   unless others ask for the same
    * @throws {PlatformError} ANSWERS_WAITING when too many scripts wait; COINS_INSUFFICIENT when the coins exceed the
    *   size limit; NODE_UNREACHABLE, NODE_REFUSED
    */
   find(scriptHex: string, address: string): Promise<readonly ScannedCoin[]> {
-    const waiting = this.#waiting.get(scriptHex);
-    if (waiting) return waiting.found;
-    const place = placeFor(this.#waiting.values(), address, MAX_WAITING);
-    if (place === null) throw tooManyWait();
-    if (place !== 'free') this.#giveWay(place);
-    const { promise: found, resolve, reject } = Promise.withResolvers<readonly ScannedCoin[]>();
-    this.#waiting.set(scriptHex, { address, found, resolve, reject });
+    const wanted = this.#waiting.get(scriptHex) ?? this.#asked.get(scriptHex);
+    if (wanted) {
+      if (!wanted.askers.includes(address)) wanted.askers.push(address);
+      return wanted.coins.promise;
+    }
+    this.#makeRoom(address);
+    const own = new Wanted(address);
+    this.#waiting.set(scriptHex, own);
     if (!this.#isRunning) void this.#run();
-    return found;
+    return own.coins.promise;
   }
 
-  #giveWay(waiting: Waiting): void {
-    for (const [script, each] of this.#waiting) if (each === waiting) this.#waiting.delete(script);
-    waiting.reject(tooManyWait());
+  /** Makes room for one more of an address: a script that others ask for too is theirs from then on. @throws {PlatformError} ANSWERS_WAITING */
+  #makeRoom(address: string): void {
+    for (;;) {
+      const place = placeFor(this.#waiting.values(), address, MAX_WAITING);
+      if (place === null) throw tooManyWait();
+      if (place === 'free') return;
+      place.askers.shift();
+      if (place.askers.length > 0) continue;
+      for (const [script, each] of this.#waiting) if (each === place) this.#waiting.delete(script);
+      place.coins.reject(tooManyWait());
+    }
   }
 
   /**
@@ -116,8 +136,10 @@ export class CoinScan {
     this.#isRunning = true;
     while (this.#waiting.size > 0) {
       const asked = [...this.#waiting];
+      this.#asked = new Map(asked);
       this.#waiting.clear();
       await this.#answer(asked);
+      this.#asked = new Map();
     }
     this.#isRunning = false;
   }
@@ -126,10 +148,10 @@ export class CoinScan {
    * Scans for some scripts. When the coins of all are too many, scans each half alone, so that one address does not
    * spoil the others' result. Never throws.
    */
-  async #answer(asked: readonly (readonly [script: string, Waiting])[]): Promise<void> {
+  async #answer(asked: readonly (readonly [script: string, Wanted])[]): Promise<void> {
     try {
-      const coins = await this.#scan(asked.map(([script]) => script));
-      for (const [script, { resolve }] of asked) resolve(coins.get(script) ?? []);
+      const found = await this.#scan(asked.map(([script]) => script));
+      for (const [script, { coins }] of asked) coins.resolve(found.get(script) ?? []);
     } catch (caught) {
       const isTooLong = hasCode(caught, 'NODE_REFUSED') && caught.detail['limitBytes'] === MOST_SCAN_BYTES;
       if (isTooLong && asked.length > 1) {
@@ -137,7 +159,7 @@ export class CoinScan {
         for (const half of [asked.slice(0, middle), asked.slice(middle)]) await this.#answer(half);
         return;
       }
-      for (const [, { reject }] of asked) reject(isTooLong ? tooMany() : caught);
+      for (const [, { coins }] of asked) coins.reject(isTooLong ? tooMany() : caught);
     }
   }
 

@@ -6,6 +6,7 @@ import { EXTENSION_MATURITY, readRawTransaction } from '../../coin/raw/raw-trans
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Cost } from '../../service/ingress/work-budget.ts';
 import type { RpcCaller } from '../../service/rpc/method.ts';
+import { SharedTurns } from '../../service/shared-turns.ts';
 import { Turns } from '../../service/turns.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import type { Coin } from '../transaction/select-coins.ts';
@@ -97,7 +98,7 @@ class Memory {
   });
   readonly scan: CoinScan;
   /** Asks of the tracker: each may have pages of coins in memory. */
-  readonly asks = new Turns({ atOnce: ASKS_AT_ONCE });
+  readonly asks = new SharedTurns<readonly ChainCoin[]>(new Turns({ atOnce: ASKS_AT_ONCE }));
 
   constructor(rpc: NodeRpc, { scanPatienceMs }: CoinRules) {
     this.scan = new CoinScan(rpc, scanPatienceMs);
@@ -146,7 +147,11 @@ export class NodeCoins {
     const began = performance.now();
     const isKnown = known && (known.state === state || began < known.goodUntil);
     try {
-      const read = () => (isKnown ? known.read : this.#read(key, state, height));
+      const read = () => {
+        if (!isKnown) return this.#read(key, state, height);
+        // Who waits for another's reading has a place of its own, or that of a crowd would count.
+        return known.goodUntil === Number.POSITIVE_INFINITY ? this.#find(key, height) : known.read;
+      };
       const { coins } = await this.#asker.aside(() => this.#memory.scan.inTime(read()));
       this.#asker.charge({ rows: coins.length });
       return coins;
@@ -158,13 +163,7 @@ export class NodeCoins {
 
   /** Reads the coins of a script and remembers them. Continues when its caller has left. */
   #read(key: string, state: string, height: number): Promise<Known> {
-    const { tracker } = this.#rules;
-    const { address, charge } = this.#asker;
-    const ask = async (from: CoinTracker) => ({
-      coins: await from.coins(key, height, (cost) => charge(cost)),
-      goodUntil: 0
-    });
-    const read = tracker ? this.#memory.asks.take({ address }, () => ask(tracker)) : this.#scanned(key);
+    const read = this.#find(key, height);
     // All callers share a reading that is under way.
     const entry = { state, read, goodUntil: Number.POSITIVE_INFINITY };
     const { known } = this.#memory;
@@ -182,6 +181,14 @@ export class NodeCoins {
       }
     );
     return read;
+  }
+
+  async #find(key: string, height: number): Promise<Known> {
+    const { tracker } = this.#rules;
+    if (!tracker) return await this.#scanned(key);
+    const { address, charge } = this.#asker;
+    const ask = () => tracker.coins(key, height, (cost) => charge(cost));
+    return { coins: await this.#memory.asks.take({ address }, `${key} ${height}`, ask, true), goodUntil: 0 };
   }
 
   /**

@@ -6,7 +6,7 @@ import type { AddressReader } from '../../service/address.ts';
 import { FairQueue } from '../../service/fair-queue.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
-import { SharedReads } from '../../service/shared-reads.ts';
+import { SharedTurns } from '../../service/shared-turns.ts';
 import { Turns } from '../../service/turns.ts';
 import { databaseKey } from '../../wire/data/database.ts';
 import {
@@ -44,13 +44,20 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
   limit.guard(app);
   const turns = new FairQueue(addressOf);
   // Callers of a pass share it; questions about tables take turns.
-  const passes = new SharedReads<{ body: string }>();
-  const asks = new Map<string, Turns>();
-  const inTurn = (request: FastifyRequest, ask: () => Promise<{ body: string }>) => {
+  const asks = new Map<string, SharedTurns<{ body: string }>>();
+  const inTurn = (
+    request: FastifyRequest,
+    question: string,
+    ask: () => Promise<{ body: string }>,
+    isLasting = false
+  ) => {
     const database = databaseKey(databaseOf(request));
-    const own = asks.get(database) ?? new Turns({ atOnce: ASKS_AT_ONCE, patienceMs: DEADLINE_MS });
+    const line = () => new Turns({ atOnce: ASKS_AT_ONCE, patienceMs: DEADLINE_MS });
+    const own = asks.get(database) ?? new SharedTurns<{ body: string }>(line());
     asks.set(database, own);
-    return own.take({ address: addressOf(request.raw) }, ask);
+    const { raw } = request;
+    const isGone = () => raw.socket.destroyed;
+    return own.take({ address: addressOf(raw), isGone }, question, ask, isLasting);
   };
   app.get(
     '/digest/:dbType/:chain/:network',
@@ -98,15 +105,12 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
       const query = { table, range, rows: rows === '1', ...further };
       const actor = readyActor(directory, databaseOf(request));
       const ask = (asked: DigestQuery) => actor.ask('digest.read', { query: asked }, { deadlineMs: DEADLINE_MS });
-      const pass = () =>
-        passes.read(`${databaseKey(databaseOf(request))} ${key ?? ''}`, () =>
-          inTurn(request, () => ask(allTables(key)))
-        );
+      const pass = () => inTurn(request, `pass ${key ?? ''}`, () => ask(allTables(key)), key !== undefined);
       const read = async () => {
         if (table === null) return pass();
         if (!isOfPass(query)) return turns.take(request, JSON.stringify(query), () => ask(query));
         await pass();
-        return inTurn(request, () => ask(query)); // from memory
+        return inTurn(request, JSON.stringify(query), () => ask(query), true); // from memory
       };
       const { body } = await read();
       return reply.type('application/json; charset=utf-8').send(body as never);
@@ -131,9 +135,8 @@ export const digestRoutes: FastifyPluginAsyncTypebox<
     async (request, reply) => {
       const actor = readyActor(directory, databaseOf(request));
       const part = partOf(request.query);
-      const { body } = await passes.read(`${databaseKey(databaseOf(request))} key ${JSON.stringify(part)}`, () =>
-        inTurn(request, () => actor.ask('digest.key', { part }, { deadlineMs: DEADLINE_MS }))
-      );
+      const ask = () => actor.ask('digest.key', { part }, { deadlineMs: DEADLINE_MS });
+      const { body } = await inTurn(request, `key ${JSON.stringify(part)}`, ask);
       return reply.type('application/json; charset=utf-8').send(body as never);
     }
   );

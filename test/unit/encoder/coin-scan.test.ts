@@ -114,3 +114,25 @@ test('COINS_INSUFFICIENT: an address of too many coins is named alone, and spoil
   calls[3]!.answer(found(SCRIPTS[2]));
   assert.equal((await small).length, 2);
 });
+
+test('a script that a crowd asks for too does not give way with the crowd', async () => {
+  const { calls, scan } = open();
+  const first = scan.find(SCRIPTS[0], 'a');
+  await turn();
+  const crowd = Array.from({ length: 32 }, (_, at) => `0014${at.toString(16).padStart(40, '0')}`);
+  const others = crowd.map((script, at) => scan.find(script, `2001:db8:7:${at}::/64`));
+  const honest = scan.find(crowd.at(-1)!, '198.51.100.1');
+  const gone = assert.rejects(others.at(-2)!, { code: 'ANSWERS_WAITING' });
+  const other = scan.find(SCRIPTS[2], 'b');
+  await gone;
+  calls[0]!.answer(found());
+  await turn();
+  calls[1]!.answer(found(crowd.at(-1)!));
+  assert.equal((await honest).length, 2);
+  await Promise.all([first, other]);
+  const [begun, joined] = [scan.find(SCRIPTS[1], 'a'), scan.find(SCRIPTS[1], 'b')];
+  while (calls.length < 3) await turn();
+  calls[2]!.answer(found(SCRIPTS[1]));
+  assert.deepEqual(await joined, await begun);
+  assert.equal(calls.length, 3, 'the scan under way serves both');
+});

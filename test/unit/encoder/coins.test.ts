@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
 import { writeBase } from '../../../src/coin/raw/transaction-form.ts';
@@ -8,6 +9,7 @@ import { NodeCoins } from '../../../src/encoder/coins/coins.ts';
 import type { Cost } from '../../../src/service/ingress/work-budget.ts';
 
 const OWN = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 7) });
+const OWN_COINS = payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, 99) });
 const LARGE_BYTES = 100_000;
 
 /** A parent of a coin, padded to a size. */
@@ -55,4 +57,33 @@ test('COIN_UNUSABLE: named coins whose parents are longer than 32 MiB are refuse
   await assert.rejects(node.sourced(coins, OWN), { code: 'COIN_UNUSABLE', message: /spend fewer coins at once/ });
   assert.ok(asked.length < 360, `${asked.length} were read`);
   assert.equal((await node.sourced(coins.slice(0, 300), OWN)).length, 300);
+});
+
+test('coins that a crowd asked for before are read at the place of whoever else asks for them', async () => {
+  const call = async (method: string) => (method === 'getblockcount' ? '100' : null);
+  const readings = new Map<string, () => void>();
+  const tracker = {
+    coins: async (scriptHex: string) => {
+      await new Promise<void>((resolve) => readings.set(scriptHex, resolve));
+      return [];
+    }
+  };
+  const node = new NodeCoins({ call } as unknown as NodeRpc, { coinbaseMaturity: 100, tracker });
+  const of = (byte: number) => payTo({ kind: 'keyHash', bytes: Buffer.alloc(20, byte) });
+  const ask = (address: string, script: Buffer) =>
+    node.askedBy({ address, charge: () => undefined, aside: (wait) => wait() }).ofScript(script);
+  const crowd = Array.from({ length: 20 }, (_, at) => ask('198.51.100.1', of(at + 1)));
+  await new Promise(setImmediate);
+  const asked = [ask('198.51.100.1', OWN_COINS), ask('203.0.113.9', OWN_COINS)];
+  for (const until = performance.now() + 2_000; !readings.has(OWN_COINS.toString('hex')); await sleep(5))
+    assert.ok(performance.now() < until, 'it waits behind the crowd');
+  readings.get(OWN_COINS.toString('hex'))!();
+  assert.deepEqual(await Promise.all(asked), [[], []]);
+  while (readings.size > 0)
+    for (const [script, end] of [...readings]) {
+      readings.delete(script);
+      end();
+      await new Promise(setImmediate);
+    }
+  await Promise.all(crowd);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../../../../src/errors.ts';
 import type { DigestPart, DigestQuery } from '../../../../src/wire/data/digest.ts';
 import { INDEXER, openHouse, reportOf } from '../../../support/sync/house.ts';
@@ -139,4 +140,22 @@ test('three hundred keys and parts that one network names leave the mailbox of t
   );
   assert.ok(answers.every(({ statusCode }) => statusCode === 200));
   assert.ok(most <= 16, `${most} at once`);
+});
+
+test('a key that a crowd asked for before is told at the place of whoever else asks for it', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const key = async ({ part }: { part: DigestPart }) => {
+    if (part !== null) await promise;
+    return { body: '{"key":"k"}' };
+  };
+  const { app } = await openHouse({ answers: { 'digest.key': key } });
+  const ask = async (remoteAddress: string, query = '') =>
+    (await app.inject({ url: `${URL}/key${query}`, remoteAddress })).statusCode;
+  const crowd = Array.from({ length: 40 }, (_, n) => ask(`2001:db8:7:${n}::1`, `?only=t${n}`));
+  crowd.push(ask('2001:db8:7:41::1'));
+  await sleep(100); // all of them have come
+  const late = sleep(2_000, 'it waits behind the crowd', { ref: false });
+  assert.equal(await Promise.race([ask('198.51.100.1'), late]), 200);
+  resolve();
+  assert.ok((await Promise.all(crowd)).every((status) => status === 200));
 });

@@ -10,6 +10,9 @@ export interface StreamLimits {
 }
 
 const POLICY_VIOLATION = 1008;
+/** Frames of any kind that a client may send in each window: it has hardly anything to say. More end the connection. */
+const MAX_FRAMES = 200;
+const WINDOW_MS = 10_000;
 const BACKPRESSURE = 'Backpressure';
 
 /** One subscription of a stream, which is given up when it does not read. */
@@ -21,6 +24,8 @@ export class StreamSubscriber {
   #isLive = false;
   #answered = true;
   #busySends = 0;
+  #frames = 0;
+  #since = Number.NEGATIVE_INFINITY;
 
   constructor(socket: WebSocket, address: string, sendBuffer: () => SendBuffer, limits: StreamLimits) {
     this.socket = socket;
@@ -28,6 +33,7 @@ export class StreamSubscriber {
     this.#sendBuffer = sendBuffer;
     this.#limits = limits;
     socket.on('pong', () => (this.#answered = true));
+    for (const frame of ['message', 'ping', 'pong']) socket.on(frame, () => this.#hear());
   }
 
   /** Whether it has what it resumed from, and gets each row from now on. */
@@ -58,6 +64,12 @@ export class StreamSubscriber {
     if (this.#answered) this.socket.ping();
     else this.socket.terminate();
     this.#answered = false;
+  }
+
+  #hear(): void {
+    const now = performance.now();
+    if (now - this.#since > WINDOW_MS) [this.#frames, this.#since] = [0, now];
+    if (++this.#frames > MAX_FRAMES) this.socket.terminate();
   }
 
   /** Gives it up: it gets nothing more. @param reason of the close frame */

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 
-/** Pause between two looks at a send buffer. */
-const LOOK_MS = 5;
+/** Pause between the first two looks at a send buffer; of one of which nothing is taken each further pause is twice as long. */
+const FIRST_LOOK_MS = 5;
+const LAST_LOOK_MS = 320;
 
 /**
  * Waits until a connection has taken all that it was sent.
@@ -15,11 +16,12 @@ export async function untilTaken(
   read: () => SendBuffer,
   { isOpen, stallMs }: { readonly isOpen: () => boolean; readonly stallMs: number }
 ): Promise<boolean> {
-  let [last, lastAt] = [read(), performance.now()];
+  let [last, lastAt, lookMs] = [read(), performance.now(), FIRST_LOOK_MS];
   while (last.waitingBytes > 0 && isOpen()) {
-    await sleep(LOOK_MS);
+    await sleep(lookMs);
     const now = read();
-    if (now.takenBytes > last.takenBytes) lastAt = performance.now();
+    lookMs = Math.min(2 * lookMs, LAST_LOOK_MS);
+    if (now.takenBytes > last.takenBytes) [lastAt, lookMs] = [performance.now(), FIRST_LOOK_MS];
     else if (performance.now() - lastAt >= stallMs) return false;
     last = now;
   }

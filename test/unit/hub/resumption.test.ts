@@ -8,6 +8,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { PlatformError } from '../../../src/errors.ts';
 import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
+import { untilTaken } from '../../../src/hub/stream/until-taken.ts';
 import type { Cost } from '../../../src/service/ingress/work-budget.ts';
 
 const MARKS = { removals: 0, price_snapshots: 0, oracle_prices: 10 };
@@ -100,4 +101,16 @@ test('a crowd that subscribes at once begins with one read, and whose turn does 
   for (const until = Date.now() + 5_000; told.length < 52; await sleep(5)) assert.ok(Date.now() < until);
   assert.ok(reads <= 2, `${reads} reads`);
   assert.deepEqual(told.at(-1), [1013, 'too many others read; reconnect later']);
+});
+
+test('a reader that takes nothing is looked at less and less; one that takes something, at once', async () => {
+  let [looks, takenBytes] = [0, 0];
+  const read = () => {
+    looks++;
+    return { waitingBytes: 1, takenBytes };
+  };
+  const waiting = untilTaken(read, { isOpen: () => true, stallMs: 600 });
+  setTimeout(() => (takenBytes = 1), 300);
+  assert.equal(await waiting, false);
+  assert.ok(looks < 25, `${looks} looks in a second`);
 });

@@ -78,13 +78,13 @@ const MAX_LETTERS = 250;
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** The subscriptions that a message names. @throws {ChannelFault} INVALID_CHANNEL, INVALID_TYPE, INVALID_PARAMS */
+/** The subscriptions that a message names, each once. @throws {ChannelFault} INVALID_CHANNEL, INVALID_TYPE, INVALID_PARAMS */
 export function readSubscriptions({ channels, params }: Params): readonly Subscription[] {
   if (!Array.isArray(channels) || channels.length === 0)
     throw new ChannelFault('INVALID_PARAMS', 'send channels, a list of names');
   const given = typeof params === 'object' && params !== null ? (params as Params) : {};
   const filters = readFilters(given);
-  return channels.flatMap((channel: unknown) => {
+  const named = channels.flatMap((channel: unknown) => {
     if (typeof channel !== 'string' || !(CHANNELS as readonly string[]).includes(channel))
       throw new ChannelFault('INVALID_CHANNEL', `there is no channel ${JSON.stringify(channel)?.slice(0, 80)}`);
     return subjectsOf(channel, given).map((about) => ({
@@ -94,6 +94,7 @@ export function readSubscriptions({ channels, params }: Params): readonly Subscr
       key: JSON.stringify([channel, about])
     }));
   });
+  return [...new Map(named.map((each) => [each.key, each])).values()];
 }
 
 /** Params that narrow what some channels send. */

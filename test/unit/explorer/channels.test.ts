@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
+import { readSubscriptions } from '../../../src/explorer/live/channels.ts';
 import { MemoryChain, serveChannels } from '../../support/channels.ts';
 
 const pairs = (count: number) => ({
@@ -158,4 +159,13 @@ test('a client that follows nothing for five minutes is closed with 4000, all ot
   const ends = [follower, late].map(async ({ socket }) => ((await once(socket, 'close')) as [number])[0]);
   stop();
   assert.deepEqual(await Promise.all(ends), [1001, 1001]);
+});
+
+test('a subscription that a message names many times is one', () => {
+  const channels = Array(60).fill('address');
+  const found = readSubscriptions({ channels, params: { address: 'A', addresses: ['B', 'A'] } });
+  assert.deepEqual(
+    found.map(({ about }) => about),
+    [{ address: 'A' }, { address: 'B' }]
+  );
 });

@@ -212,7 +212,6 @@ export class FanOut {
       if (!amends) topic.plainUntil = performance.now() + PLAIN_RETURN_MS;
       topic.validators.delete(subscriber);
       topic.others.delete(subscriber);
-      if (name !== null) this.validators.left(id, name);
     };
     const subscriber = new Subscriber(socket, {
       infraOnly,
@@ -231,8 +230,10 @@ export class FanOut {
         this.#beat(id, name ?? `ws-${subscriber.id}`, appliedHeight, { address, isProven: name !== null }),
       onAuth: (message) => {
         name = this.#auth.identify(message, Date.now(), hosts, address);
-        if (name !== null && topic.others.delete(subscriber)) topic.validators.add(subscriber);
-        return name !== null;
+        if (name === null) return false;
+        this.validators.proved(id, name);
+        if (topic.others.delete(subscriber)) topic.validators.add(subscriber);
+        return true;
       }
     });
     this.#perAddress.set(address, (this.#perAddress.get(address) ?? 0) + 1);
@@ -242,6 +243,7 @@ export class FanOut {
     });
     socket.once('close', () => {
       leave();
+      if (name !== null) this.validators.left(id, name);
       const left = (this.#perAddress.get(address) ?? 1) - 1;
       if (left > 0) this.#perAddress.set(address, left);
       else this.#perAddress.delete(address);

@@ -32,6 +32,8 @@ export class ValidatorBook {
   readonly #maxEntries: number;
   readonly #configured: ReadonlySet<string>;
   readonly #databases = new Map<string, SharedList<Entry>>();
+  /** Open connections by which a validator proved its key, by database and name. */
+  readonly #proofs = new Map<string, number>();
 
   /**
    * @param ttlMs how long an entry stays after its last heartbeat
@@ -44,8 +46,8 @@ export class ValidatorBook {
   }
 
   /**
-   * Keeps a heartbeat. One that anybody may send is left out while what the validator itself said, by a connection that proved its
-   * key, is listed and that connection is open.
+   * Keeps a heartbeat. One that anybody may send is left out while what the validator itself said is listed, and a connection is open
+   * that proved its key.
    *
    * @throws {PlatformError} VALIDATORS_FULL for one that is not listed yet
    */
@@ -59,15 +61,23 @@ export class ValidatorBook {
       this.#databases.get(databaseKey(id)) ?? new SharedList<Entry>(this.#maxEntries, ({ life }) => life.stop());
     this.#databases.set(databaseKey(id), entries);
     const entry = entries.get(validatorId) ?? this.#add(entries, validatorId, address);
-    if (entry.isProven && !isProven) return;
+    if (entry.isProven && !isProven && this.#proofs.has(proofOf(id, validatorId))) return;
     entry.isProven = isProven;
     entry.life.send({ type: 'heartbeat.received', ...heartbeat, at: Date.now() });
   }
 
-  /** Notes that the connection by which a validator proved its key is closed: what anybody sends counts again. */
+  /** Notes a connection that proved the key of a validator. */
+  proved(id: DatabaseId, validatorId: string): void {
+    const proof = proofOf(id, validatorId);
+    this.#proofs.set(proof, (this.#proofs.get(proof) ?? 0) + 1);
+  }
+
+  /** Notes that such a connection is closed: after the last one what anybody sends counts again. */
   left(id: DatabaseId, validatorId: string): void {
-    const entry = this.#databases.get(databaseKey(id))?.get(validatorId);
-    if (entry) entry.isProven = false;
+    const proof = proofOf(id, validatorId);
+    const others = (this.#proofs.get(proof) ?? 1) - 1;
+    if (others > 0) this.#proofs.set(proof, others);
+    else this.#proofs.delete(proof);
   }
 
   /** By validator id, in the order in which they were first seen. */
@@ -94,3 +104,5 @@ export class ValidatorBook {
     return entry;
   }
 }
+
+const proofOf = (id: DatabaseId, validatorId: string) => `${databaseKey(id)} ${validatorId}`;

@@ -2,15 +2,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../../service/address.ts';
+import { KeptLooks } from '../../service/kept-looks.ts';
 import { createLimit } from '../../service/limits.ts';
 import { databaseOf, databaseParams } from '../../service/parameters.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { ByName } from '../../wire/by-name.ts';
-import type { DatabaseId } from '../../wire/data/database.ts';
+import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
 import { HeartbeatBodySchema, type Validators, ValidatorsSchema } from '../../wire/validator.ts';
 import type { AppDeps } from '../http/deps.ts';
 
 const HEARTBEATS_PER_MINUTE = 120;
+const JSON_TYPE = 'application/json; charset=utf-8';
 
 const AllValidatorsSchema = ByName(ByName(ByName(ValidatorsSchema)));
 const OneDatabaseSchema = Type.Object({
@@ -38,6 +40,8 @@ export const validatorRoutes: FastifyPluginAsyncTypebox<
     addressOf,
     perDatabase: true
   });
+  /** Strangers may list ten thousand validators. */
+  const looks = new KeptLooks();
 
   app.post(
     '/validator-heartbeat/:dbType/:chain/:network',
@@ -67,14 +71,9 @@ export const validatorRoutes: FastifyPluginAsyncTypebox<
       config: { mode: 'server', doc: { ...STATUS_DOC, statuses: [503] } },
       schema: { response: { 200: AllValidatorsSchema } }
     },
-    async () => {
+    async (_, reply) => {
       if (!directory.discovered) throw new PlatformError('ACTOR_NOT_READY', { reason: 'the hub has not answered yet' });
-      const tree: Record<string, Record<string, Record<string, Validators>>> = {};
-      for (const id of directory.list()) {
-        const { chain, network, dbType } = id;
-        tree[chain] = { ...tree[chain], [network]: { ...tree[chain]?.[network], [dbType]: validatorsOf(id) } };
-      }
-      return tree;
+      return reply.type(JSON_TYPE).send(looks.read('all', treeOfAll) as never);
     }
   );
 
@@ -84,12 +83,23 @@ export const validatorRoutes: FastifyPluginAsyncTypebox<
       config: { mode: 'server', doc: STATUS_DOC },
       schema: { params: databaseParams(), response: { 200: OneDatabaseSchema } }
     },
-    async (request) => {
+    async (request, reply) => {
       const id = databaseOf(request);
       checkBroadcaster(id);
-      return { chain: id.chain, network: id.network, dbType: id.dbType, ...validatorsOf(id) };
+      const { chain, network, dbType } = id;
+      const look = () => ({ chain, network, dbType, ...validatorsOf(id) });
+      return reply.type(JSON_TYPE).send(looks.read(databaseKey(id), look) as never);
     }
   );
+
+  function treeOfAll() {
+    const tree: Record<string, Record<string, Record<string, Validators>>> = {};
+    for (const id of directory.list()) {
+      const { chain, network, dbType } = id;
+      tree[chain] = { ...tree[chain], [network]: { ...tree[chain]?.[network], [dbType]: validatorsOf(id) } };
+    }
+    return tree;
+  }
 
   function checkBroadcaster(id: DatabaseId): void {
     if (!directory.lastReport(id))

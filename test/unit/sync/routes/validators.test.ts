@@ -189,3 +189,17 @@ test('addresses share the list, those of VALIDATOR_PUBKEYS have room, and nobody
   assert.equal(heightOf(), 9);
   book.close();
 });
+
+test('a long list of validators is written once for all who ask meanwhile', async (t) => {
+  const { app } = await openHouse({ config: { VALIDATOR_HEARTBEAT_TTL: 60_000 } });
+  const list = t.mock.method(ValidatorBook.prototype, 'list');
+  const beat = (n: number) =>
+    app.inject({
+      ...{ method: 'POST', url: `/validator-heartbeat/indexer/${AT}`, remoteAddress: `192.0.2.${Math.floor(n / 100)}` },
+      payload: { ...BEAT, validator_id: `${n}`.padEnd(200, 'x') }
+    });
+  for (let n = 0; n < 400; n++) assert.equal((await beat(n)).statusCode, 200);
+  const answers = await Promise.all(Array.from({ length: 20 }, () => app.inject(`/validator-status/indexer/${AT}`)));
+  for (const answer of answers) assert.equal(Object.keys(answer.json().validators).length, 400);
+  assert.equal(list.mock.callCount(), 1);
+});

@@ -18,9 +18,12 @@ export interface StartedProcess {
   output(): string;
 }
 
-/** Starts a program with no variables but PATH and the given ones; it is killed when the test file ends. */
+/** Variables that a program inherits from the tests: where programs are, and what V8 has compiled before. */
+export const INHERITED = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] };
+
+/** Starts a program with no variables but those and the given ones; it is killed when the test file ends. */
 export function startProgram(program: string, args: readonly string[], env: Environment = {}): StartedProcess {
-  const environment = { PATH: process.env['PATH'], ...env };
+  const environment = { ...INHERITED, ...env };
   const child = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
   atEnd(async () => void child.kill('SIGKILL'));
   recordPipes(child, environment);

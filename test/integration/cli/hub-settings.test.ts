@@ -11,6 +11,7 @@ import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
+import { INHERITED } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -22,7 +23,7 @@ function startService(t: TestContext, name: string, env: Readonly<Record<string,
   const directory = mkdtempSync(join(tmpdir(), 'platform-settings-'));
   const child = spawn(process.execPath, [MAIN, name, '--no-guardian'], {
     cwd: directory,
-    env: { PATH: process.env['PATH'], ...env },
+    env: { ...INHERITED, ...env },
     stdio: ['ignore', 'pipe', 'pipe']
   });
   recordPipes(child, env);

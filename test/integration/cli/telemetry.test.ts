@@ -13,6 +13,7 @@ import { Compile } from 'typebox/compile';
 import { exitCodeOf } from '../../../src/cli/exit-codes.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { type Ping, PingSchema } from '../../../src/wire/telemetry.ts';
+import { INHERITED } from '../../support/service-process.ts';
 
 const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const ping = Compile(PingSchema);
@@ -50,7 +51,7 @@ async function run(home: string, argv: readonly string[], env: Record<string, st
   // An argument of Node's own, for a service takes none that could be secret.
   const child = spawn(process.execPath, [`--title=${CANARY}`, MAIN, ...argv], {
     cwd: home,
-    env: { PATH: process.env['PATH'], HOME: home, ...env },
+    env: { ...INHERITED, HOME: home, ...env },
     stdio: ['ignore', 'pipe', 'pipe']
   });
   const said = { out: '', err: '' };

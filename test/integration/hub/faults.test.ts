@@ -19,6 +19,7 @@ import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
 import { createDatabase, makeServerDirectory, testServer } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
+import { INHERITED } from '../../support/service-process.ts';
 import { hadEnded, sql } from '../../support/sql.ts';
 
 const HUB_PASSWORD = 'password-of-a-hub';
@@ -36,7 +37,7 @@ function spawnHub(t: TestContext, database?: DatabaseCoordinates, port = 0) {
     HUB_DB_PASS: database.pass
   };
   const child = spawn(process.execPath, [MAIN, 'hub', '--no-guardian'], {
-    env: { ...env },
+    env: { ...INHERITED, ...env },
     stdio: ['ignore', 'pipe', 'pipe']
   });
   recordPipes(child, { ...env });

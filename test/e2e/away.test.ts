@@ -39,7 +39,7 @@ test('a replica that was away during a reorg to the same hashes gets the other r
 });
 
 test('a replica that was away is live though its source has new blocks all the time', async () => {
-  const { ledger, pair, client } = await startReplicated('growing', 'small', { BLOCK_POLL_INTERVAL: 25 });
+  const { ledger, pair, client } = await startReplicated('growing', 'short', { BLOCK_POLL_INTERVAL: 25 });
   await pair.settle(client, ledger.height);
   await client.end();
   await ledger.writeBlocks(30);

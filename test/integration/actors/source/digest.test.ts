@@ -36,7 +36,7 @@ async function ask<T>(source: SourceThread, query: Partial<DigestQuery> = {}): P
 }
 
 async function keyOf(source: SourceThread, part: DigestPart = null): Promise<string> {
-  const { body } = await source.handle.ask('digest.key', { part });
+  const { body } = await source.handle.ask('digest.key', { part }, { deadlineMs: PATIENCE_MS });
   return (JSON.parse(body) as DigestKey).key;
 }
 
@@ -240,7 +240,7 @@ test('passes that are made at the same time read one statement after the other',
 test('a challenge has the key that was asked for; one at a time, four an hour', async (t) => {
   const { source } = await open(t);
   const challenge = async (key: string) => {
-    const { body } = await source.handle.ask('digest.challenge', { key });
+    const { body } = await source.handle.ask('digest.challenge', { key }, { deadlineMs: PATIENCE_MS });
     return JSON.parse(body) as DatabaseDigest;
   };
   const key = 'ab'.repeat(16);

@@ -111,9 +111,8 @@ async function* endless(body: Body): AsyncGenerator<Buffer> {
   const json = JSON.stringify({ ...body, tables: { ...body.tables, transactions: [JSON.parse(PLACE)] } });
   yield gzipSync(json.slice(0, json.indexOf(PLACE)));
   for (let index = 1e6; ; index += 100) {
-    const rows = Array.from({ length: 100 }, (_, at) =>
-      JSON.stringify({ ...row, tx_index: index + at, data: randomBytes(2_000).toString('hex') })
-    );
+    const data = randomBytes(2_000).toString('hex');
+    const rows = Array.from({ length: 100 }, (_, at) => JSON.stringify({ ...row, tx_index: index + at, data }));
     yield gzipSync(`${rows.join(',')},`, { level: 1 });
   }
 }

@@ -9,6 +9,8 @@ import { makeWorkplace, removeWorkplace } from './workplace.ts';
 const CONCURRENCY = 3;
 /** Cache of V8's bytecode by the modules' content: a process of tests loads some hundreds of modules. */
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/tests');
+/** Options of MariaDB. Three files have a thousand tables; a definition that is not held is read again at each look. */
+const OPTIONS = ['--max-connections=1000', '--table-definition-cache=4000'];
 /** Time for the runner to end after a signal. */
 const STOP_PATIENCE_MS = 20_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
@@ -39,7 +41,7 @@ export async function withTestDatabase(work: (run: RunTests, workplace: string) 
     mkdirSync(prepared);
     makeDataDirectory(prepared);
     cpSync(join(prepared, DATA), join(directory, DATA), { recursive: true });
-    const database = await startMariaDb(directory, ['--max-connections=1000']);
+    const database = await startMariaDb(directory, OPTIONS);
     try {
       if (interrupted.signal.aborted) return 130;
       const place = { port: database.port, directory, prepared: join(prepared, DATA) };

@@ -47,13 +47,13 @@ export const ERRORS = {
   },
   /** The hub did not answer, or its answer was malformed. */
   HUB_UNREACHABLE: { status: 503, policy: 'restart', hint: 'check HUB_API_HOST, HUB_PORT and that the hub runs' },
-  /** MariaDB refuses these credentials or privileges; waiting does not help. */
+  /** MariaDB refuses the account. The actor is parked, and tries again after a minute: the account may be made meanwhile. */
   DATABASE_REFUSED: {
     status: 503,
     policy: 'park',
     hint: "check the database's name, the user, its password and its GRANTs"
   },
-  /** The circuit breaker is open: MariaDB refused or timed out repeatedly. */
+  /** MariaDB does not answer, or the database or a right on it is not there yet; or the circuit breaker is open because of that. */
   DATABASE_UNAVAILABLE: { status: 503, policy: 'restart', hint: 'check MariaDB; the breaker retries by itself' },
   /** MariaDB answers and refuses to write. */
   DATABASE_READ_ONLY: {

@@ -99,7 +99,7 @@ export function statementTag(databaseName: string, generation: number): string {
 /**
  * One connection with this system's session settings.
  *
- * @throws {PlatformError} DATABASE_REFUSED (credentials, privileges: final), DATABASE_UNUSABLE, DATABASE_UNAVAILABLE (worth a retry)
+ * @throws {PlatformError} DATABASE_REFUSED (the account), DATABASE_UNUSABLE, DATABASE_UNAVAILABLE (no answer, or no such database or right yet)
  */
 export async function connect(
   to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string },
@@ -235,20 +235,17 @@ function nameFullQueue(pool: mysql.Pool): void {
   pool.getConnection = (take) => getConnection((fault, connection) => take(name(fault), connection));
 }
 
-/** Codes of MariaDB for which a retry cannot help. */
+/** Codes of MariaDB that refuse the account itself. */
 const REFUSALS = new Set([
   'ER_ACCESS_DENIED_ERROR',
-  'ER_DBACCESS_DENIED_ERROR',
-  'ER_TABLEACCESS_DENIED_ERROR',
-  'ER_SPECIFIC_ACCESS_DENIED_ERROR',
   'ER_ACCESS_DENIED_NO_PASSWORD_ERROR',
-  'ER_COLUMNACCESS_DENIED_ERROR',
-  'ER_NOT_SUPPORTED_AUTH_MODE',
-  'ER_BAD_DB_ERROR'
+  'ER_NOT_SUPPORTED_AUTH_MODE'
 ]);
 
+/** Numbers for a database, or a right on it, that is not there. Another service may be about to make it, or an operator. */
+const AWAITED: ReadonlySet<number> = new Set([1044, 1049, 1142, 1143, 1227]);
 /** Too many connections, lock waits, deadlocks, tables altered after the snapshot, lost and killed connections, full disks: no fault of the statement. */
-const PASSING = new Set([1021, 1040, 1053, 1114, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]);
+const PASSING = new Set([...AWAITED, 1021, 1040, 1053, 1114, 1205, 1213, 1317, 1412, 1927, 1969, 2006, 2013]);
 
 /** Whether MariaDB or the driver failed, and not the code that uses them. */
 export function isDriverError(caught: unknown): boolean {
@@ -300,6 +297,13 @@ export function slowStatement(caught: unknown): PlatformError | null {
   return new PlatformError('STATEMENT_TOO_SLOW', { reason, errno }, { cause: caught });
 }
 
+/** Returns what ends an error of this number, to follow MariaDB's words; an empty text where nothing special does. */
+function remedyOf(errno = 0, sql: string | undefined): string {
+  if (errno === STATEMENT_TIMED_OUT) return `: raise DB_QUERY_TIMEOUT; what took longer begins with ${beginning(sql)}`;
+  if (!AWAITED.has(errno)) return '';
+  return ': start the service that makes it, or GRANT the right (docs/operating/grants.md); it is tried again by itself';
+}
+
 /** A driver error as a PlatformError; other PlatformErrors pass. */
 export function databaseError(caught: unknown, detail: Record<string, unknown> = {}): PlatformError {
   if (caught instanceof PlatformError) return caught;
@@ -311,10 +315,7 @@ export function databaseError(caught: unknown, detail: Record<string, unknown> =
     message?: string;
   };
   const said = sqlMessage || message || code || 'MariaDB did not answer';
-  const reason =
-    errno === STATEMENT_TIMED_OUT
-      ? `${said}: raise DB_QUERY_TIMEOUT; what took longer begins with ${beginning(sql)}`
-      : said;
+  const reason = `${said}${remedyOf(errno, sql)}`;
   const kind = code !== undefined && REFUSALS.has(code) ? 'DATABASE_REFUSED' : 'DATABASE_UNAVAILABLE';
   return new PlatformError(kind, { reason, sql: code, errno, ...detail }, { cause: caught });
 }

@@ -172,6 +172,21 @@ test('policy park: the actor stays down with its reason until an operator restar
   assert.equal(supervisor.list()[0]!.reason, null);
 });
 
+test('an actor whose account MariaDB refuses is parked, and starts again by itself: the account may be made meanwhile', async () => {
+  const { supervisor } = open({ refusedRetryMs: 200 });
+  supervisor.start(spec());
+  await until(() => supervisor.state(ID) === 'running');
+  await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'DATABASE_REFUSED' }));
+  await until(() => supervisor.state(ID) === 'parked');
+  await until(() => supervisor.state(ID) === 'running');
+  assert.equal(generationOf(supervisor), 2);
+  await assert.rejects(supervisor.handle(ID).ask('fail', { code: 'DATABASE_REFUSED' }));
+  await until(() => supervisor.state(ID) === 'parked');
+  await supervisor.pause(ID);
+  await sleep(400);
+  assert.equal(supervisor.state(ID), 'paused', 'an operator has the last word');
+});
+
 test('policy exit: the composition is told and the actor stays down', async () => {
   const { supervisor, fatal } = open();
   supervisor.start(spec());

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ResourceLimits } from 'node:worker_threads';
 import { createActor } from 'xstate';
 import { type RestartInput, restartMachine } from '../../../machines/runtime/restart.ts';
-import { PlatformError } from '../../../src/errors.ts';
+import { hasCode, PlatformError } from '../../../src/errors.ts';
 import type { Logger } from '../../../src/log.ts';
 import type { Counters } from '../../../src/observe/counters.ts';
 import type { DatabaseId } from '../../../src/wire/data/database.ts';
@@ -46,6 +46,7 @@ interface ActorContext<ToMain extends Protocol, Heard extends Notices> {
   readonly restart: RestartInput;
   readonly beaconTimeoutMs: number;
   readonly reapDeadlineMs: number;
+  readonly refusedRetryMs: number;
   readonly firstGeneration: number;
   readonly ringSize: number;
   readonly mailboxLimit: number;
@@ -222,7 +223,15 @@ export class SupervisedActor<
         `${policy === 'exit' ? 'the process ends' : 'the actor is parked'}: ${error.message}`
       );
       if (policy === 'exit') this.#context.onFatal(error);
+      if (hasCode(error, 'DATABASE_REFUSED')) this.#startLater();
     }
+  }
+
+  /** Starts a parked actor after a while, unless it was started or stopped meanwhile. */
+  #startLater(): void {
+    const { generation } = this.#record;
+    const isWaiting = () => this.#state === 'parked' && this.#record.generation === generation;
+    setTimeout(() => void (isWaiting() && this.start()), this.#context.refusedRetryMs).unref();
   }
 
   #comeBack(cause: Death['cause'], error: PlatformError): void {

@@ -42,6 +42,8 @@ export interface SupervisorOptions<ToMain extends Protocol, Heard extends Notice
   /** Longest time that a thread may take to end; default: ten seconds. */
   readonly endPatienceMs?: number;
   readonly reapDeadlineMs?: number;
+  /** Time after which an actor is started again whose account MariaDB refused; default: a minute. */
+  readonly refusedRetryMs?: number;
   /**
    * Number of each actor's first start; random unless a test says otherwise. Generations mark statements in MariaDB, and two
    * processes on one database (a decoder and the server of its database) must not end each other's.
@@ -163,6 +165,7 @@ export class Supervisor<
       restart: this.#options.restart ?? DEFAULT_RESTART,
       beaconTimeoutMs: this.#options.beaconTimeoutMs ?? 15_000,
       reapDeadlineMs: this.#options.reapDeadlineMs ?? 5_000,
+      refusedRetryMs: this.#options.refusedRetryMs ?? 60_000,
       firstGeneration: this.#firstGeneration,
       ringSize: this.#options.ringSize ?? 200,
       mailboxLimit: this.#options.mailboxLimit ?? 256,

@@ -8,6 +8,7 @@ import { BOB, blocksOf, holdings, startIndexer } from '../../support/indexer-ser
 import { openLink } from '../../support/link.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 import { databaseEnv } from '../../support/service-process.ts';
+import { sql } from '../../support/sql.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
 test('the service indexes a decoder database, follows its reorgs, survives kill -9, and answers for actions', async () => {
@@ -53,6 +54,26 @@ test('the service indexes a decoder database, follows its reorgs, survives kill 
     second.child.kill('SIGTERM');
     assert.equal(await second.exited, 0, second.output());
     assert.deepEqual(await holdings(databases), ['Alice 89 TOKA', 'Bob 2 TOKA']);
+  } finally {
+    await decoder.database.close();
+  }
+});
+
+test('an indexer that starts before the database of its decoder, and before it may read it, goes on by itself', async () => {
+  const databases = { decoder: await createDatabase('decoder'), indexer: await createDatabase('indexer') };
+  const { name } = databases.decoder;
+  await sql(databases.indexer, `DROP DATABASE \`${name}\``);
+  const service = await startIndexer(databases);
+  const says = (reason: RegExp) => service.until(({ error }) => reason.test(String(error)));
+  const account = `'${databases.indexer.name}'@'%'`;
+  await says(/Unknown database .*: start the service that makes it, or GRANT the right/);
+  await sql(databases.indexer, `REVOKE SELECT ON \`${name}\`.* FROM ${account}`);
+  const decoder = await openDecoderStore(databases.decoder);
+  try {
+    await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
+    await says(/denied/);
+    await sql(databases.indexer, `GRANT SELECT ON \`${name}\`.* TO ${account}`);
+    await service.until(({ lastIndexedBlock, error }) => lastIndexedBlock === 1 && error === null);
   } finally {
     await decoder.database.close();
   }

@@ -57,6 +57,9 @@ export type Comparison =
       readonly ownIds: readonly string[];
     };
 
+export type Equal = Extract<Comparison, { kind: 'equal' }>;
+export type Different = Extract<Comparison, { kind: 'different' }>;
+
 /** The comparison of a source that is not followed with the replica's tables. */
 export type Attestation =
   | { readonly kind: 'elsewhere'; readonly sourceHeight: number }

@@ -1,28 +1,24 @@
 import { createActor, type InspectionEvent } from 'xstate';
-import { untilAborted } from '../../../../actors/runtime/thread/until-aborted.ts';
 import { auditMachine, MAX_MISSES } from '../../../../machines/sync/audit.ts';
 import type { Outcome } from '../../../../machines/sync/replica.ts';
-import { type Connection, connect, isLacking, statementTag } from '../../../db/connection.ts';
-import { SerialConnection } from '../../../db/serial-connection.ts';
+import { isLacking } from '../../../db/connection.ts';
 import { hasCode, PlatformError } from '../../../errors.ts';
 import { count } from '../../../observe/counters.ts';
-import { isInPart } from '../../../wire/data/digest.ts';
 import type { ComparingReport, Verification } from '../../../wire/state/report.ts';
-import type { SourceClient } from '../../client/source-client.ts';
-import type { Comparison } from '../compare/comparison.ts';
-import { DigestComparison } from '../compare/digest-compare.ts';
-import { repair } from '../compare/repair.ts';
-import { writeReplicaState } from '../database/state.ts';
+import type { Comparison, Different, Equal } from '../compare/comparison.ts';
 import type { Replica } from '../parts/replica.ts';
 import { ReplicaLost } from '../parts/replica-lost.ts';
+import { AuditMarker } from './audit-marker.ts';
 import { namesOf, nextComparison } from './audit-reason.ts';
-import { type ComparisonPlan, ComparisonPosition } from './comparison-position.ts';
+import { AuditVerdict } from './audit-verdict.ts';
+import { ComparisonPosition } from './comparison-position.ts';
+import { type Compared, ComparisonRun } from './comparison-run.ts';
 import { DigestQuorum, type QuorumVerdict } from './digest-quorum.ts';
 import { WaitingBlocks } from './waiting-blocks.ts';
 
 type Parts = Pick<Replica, 'data' | 'log' | 'progress' | 'store' | 'sources' | 'stream' | 'halt' | 'commitment'>;
+type Elsewhere = Extract<Comparison, { kind: 'elsewhere' }>;
 
-const STATEMENT_LIMIT_S = 60;
 /** Blocks that wait longer than this are more urgent than a repair; the next comparison holds them. */
 const PATIENCE_MS = 10_000;
 /** Comparisons beside blocks, one after another, that found tables of which the source cannot say any more whether it has changed them. */
@@ -34,25 +30,7 @@ const MAX_ROUNDS = 20;
 /** Tables that are named, in the log and in the status. */
 const MAX_NAMED = 20;
 
-type Equal = Extract<Comparison, { kind: 'equal' }>;
-type Different = Extract<Comparison, { kind: 'different' }>;
-
-/** Result of a comparison, with the verdict of the other sources. */
-interface Compared {
-  readonly found: Comparison;
-  /** Verdict about an equal replica. */
-  readonly verdict: QuorumVerdict;
-}
-
-/** A comparison beside the blocks that are applied. */
-interface Beside {
-  readonly stop: AbortController;
-  ended: Ended | null;
-}
-
-type Ended = { readonly compared: Compared } | { readonly caught: unknown };
-
-const CONFIRMED: QuorumVerdict = { unconfirmed: [], isContradicted: false };
+const DONE: Outcome = { kind: 'done' };
 
 /**
  * Compares the replica at rest with the source that is followed, and repairs what differs. Where sources are compared with each
@@ -60,134 +38,66 @@ const CONFIRMED: QuorumVerdict = { unconfirmed: [], isContradicted: false };
  */
 export class ReplicaAudit {
   readonly #replica: Parts;
-  #state: Verification = 'pending';
-  /** A difference that could not be located has led to a bootstrap already. */
-  #hasLost = false;
-  /** When the comparison under way began, by `performance.now()`. */
-  #began = 0;
   readonly #schedule;
   readonly #quorum: DigestQuorum;
-  #unconfirmed: readonly string[] = [];
-  /** Tables that differed when they were compared last, and that the source has changed since its block. */
-  #differing: readonly string[] = [];
-  /** Why the replica is not verified. */
-  #why = 'no comparison has ended since the start';
-  /** When the replica was verified, and when that was to be renewed, by `performance.now()`. */
-  #verifiedAt = Number.NEGATIVE_INFINITY;
-  #renewedAt = Number.NEGATIVE_INFINITY;
-  /** The comparison that goes on beside the blocks that came meanwhile. */
-  #beside: Beside | null = null;
+  readonly #position: ComparisonPosition;
+  readonly #verdict: AuditVerdict;
+  readonly #marker: AuditMarker;
+  /** The comparison under way, at rest or beside blocks. */
+  #run: ComparisonRun | null = null;
   /** A comparison beside blocks found a difference: they wait for the next one, which repairs it. */
   #holdsBlocks = false;
-  readonly #position: ComparisonPosition;
-  /** Tables of the comparison under way; null while there is none. */
-  #plan: ComparisonPlan | null = null;
-  /** Height of the replica when the comparison began. */
-  #beganAt = 0;
-  #read = 0;
-  /** Milliseconds that comparisons of other tables took before it. */
+  /** A difference that could not be located has led to a bootstrap already. */
+  #hasLost = false;
+  /** Milliseconds that comparisons of other tables took before the one under way. */
   #spentMs = 0;
-  /** Tables with ids of the replica's own when the comparison began. */
-  #ownIds: readonly string[] = [];
 
   /** @param inspect sees the schedule's changes of state */
   constructor(replica: Parts, inspect: (inspection: InspectionEvent) => void) {
+    const { data, progress } = replica;
     this.#replica = replica;
-    this.#schedule = createActor(auditMachine, { input: { epochSize: replica.data.epochSize }, inspect }).start();
+    this.#schedule = createActor(auditMachine, { input: { epochSize: data.epochSize }, inspect }).start();
     this.#quorum = new DigestQuorum(replica);
     this.#position = new ComparisonPosition(replica);
+    this.#verdict = new AuditVerdict(data.verifyMaxAgeMs, () => progress.changed());
+    this.#marker = new AuditMarker(replica);
   }
 
   /** Tables for which no majority of the sources has the replica's rows. */
   get unconfirmed(): readonly string[] {
-    return this.#unconfirmed;
+    return this.#verdict.unconfirmed;
   }
 
   /** The end of the last comparison; `unverified` once it is older than VERIFY_MAX_AGE. */
   get state(): Verification {
-    return this.#state === 'verified' && this.#age() > this.#maxAgeMs ? 'unverified' : this.#state;
+    return this.#verdict.state;
   }
 
   /** Why it is not verified, and what is done about that; null while it is. */
   get reason(): string | null {
     if (this.state === 'verified') return null;
+    const { why } = this.#verdict;
     const schedule = this.#schedule.getSnapshot();
-    const isOld = this.#state === 'verified';
-    if (schedule.matches('comparing')) {
-      const seconds = Math.round((performance.now() - this.#began) / 1_000);
-      return `compared with ${this.#url} for ${seconds} s now; before: ${this.#why}`;
+    if (schedule.matches('comparing') && this.#run) {
+      const seconds = Math.round(this.#run.tookMs / 1_000);
+      return `compared with ${this.#url} for ${seconds} s now; before: ${why}`;
     }
-    const why = isOld ? 'the last comparison is older than VERIFY_MAX_AGE' : this.#why;
     const next = nextComparison(schedule);
     return next === null ? why : `${why}; ${next}`;
   }
 
   /** A comparison found tables that differ and that the source is about to send. */
   get isDiffering(): boolean {
-    return this.#differing.length > 0;
+    return this.#verdict.differing.length > 0;
   }
 
-  /** Progress of the comparison under way, by MariaDB's estimate of the rows; null when there is none. */
+  /** Progress of the comparison under way; null when there is none. */
   get comparing(): ComparingReport | null {
-    if (this.#plan === null || !this.#replica.store.knownState) return null;
-    const before = this.#plan.part === null ? null : this.#position.known;
-    const share = ((before?.rows ?? 0) + this.#read) / Math.max(1, this.#plan.rows);
-    return {
-      height: before?.height ?? this.#beganAt,
-      percent: Math.min(99, Math.floor(100 * share)),
-      sinceMs: Math.round(before ? Date.now() - Date.parse(before.at) : performance.now() - this.#began)
-    };
+    return this.#replica.store.knownState ? (this.#run?.report ?? null) : null;
   }
 
   get #url(): string {
     return this.#replica.sources.client.url;
-  }
-
-  get #maxAgeMs(): number {
-    return this.#replica.data.verifyMaxAgeMs ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** Milliseconds since the replica was verified. */
-  #age(): number {
-    return performance.now() - this.#verifiedAt;
-  }
-
-  /** Whether to compare now, while no block waits to be applied. */
-  isDueAtRest(): boolean {
-    if (this.#beside) return this.#beside.ended !== null;
-    const halfMs = this.#maxAgeMs / 2;
-    if (this.#state === 'verified' && this.#age() > halfMs && performance.now() - this.#renewedAt > halfMs) {
-      this.#renewedAt = performance.now();
-      this.#schedule.send({ type: 'audit.requested' });
-    }
-    this.#schedule.send({ type: 'replica.rested', height: this.#height });
-    return this.#schedule.getSnapshot().hasTag('due');
-  }
-
-  /** After a reconnect: the source may be another one, and offer what the last one did not. */
-  renew(): void {
-    this.close();
-    this.#schedule.send({ type: 'source.renewed' });
-    this.#forgetVerdict('it was not compared since the connection to its source was made');
-  }
-
-  /** As soon as the replica is at rest, where the source offers digests. */
-  scheduleNow(why = 'rows may have changed that no message told of'): void {
-    this.close();
-    this.#position.forget();
-    if (this.#isUnavailable) return;
-    this.#schedule.send({ type: 'audit.requested' });
-    this.#forgetVerdict(why);
-  }
-
-  /** The same, but a comparison that goes on beside blocks goes on: it does not speak of the rows that make another necessary. */
-  scheduleNext(): void {
-    if (!this.#beside) this.scheduleNow();
-  }
-
-  /** The source has sent what it had changed: a comparison that missed for it need not wait for its pause to end. */
-  retry(): void {
-    if (this.#schedule.getSnapshot().matches('missed')) this.#schedule.send({ type: 'audit.requested' });
   }
 
   get #height(): number {
@@ -199,26 +109,49 @@ export class ReplicaAudit {
     return this.#schedule.getSnapshot().matches('unavailable');
   }
 
-  /** Some of the tables are compared, not all. */
-  get #isPart(): boolean {
-    return this.#plan !== null && this.#plan.part !== null;
-  }
-
   get #misses(): number {
     return this.#schedule.getSnapshot().context.misses;
   }
 
-  #forgetVerdict(why: string): void {
-    if (this.#state !== 'verified') return;
-    this.#state = 'pending';
-    this.#why = why;
-    this.#replica.progress.changed();
+  /** Whether to compare now, while no block waits to be applied. */
+  isDueAtRest(): boolean {
+    if (this.#run?.isBeside) return this.#run.ended !== null;
+    if (this.#verdict.takeRenewal()) this.#schedule.send({ type: 'audit.requested' });
+    this.#schedule.send({ type: 'replica.rested', height: this.#height });
+    return this.#schedule.getSnapshot().hasTag('due');
   }
 
-  #ended(type: 'comparison.concluded' | 'comparison.missed' | 'comparison.interrupted'): void {
-    const tookMs = this.#spentMs + performance.now() - this.#began;
-    this.#plan = null;
-    this.#schedule.send({ type, height: this.#height, tookMs });
+  /** After a reconnect: the source may be another one, and offer what the last one did not. */
+  renew(): void {
+    this.close();
+    this.#schedule.send({ type: 'source.renewed' });
+    this.#verdict.forget('it was not compared since the connection to its source was made');
+  }
+
+  /** As soon as the replica is at rest, where the source offers digests. */
+  scheduleNow(why = 'rows may have changed that no message told of'): void {
+    this.close();
+    this.#position.forget();
+    if (this.#isUnavailable) return;
+    this.#schedule.send({ type: 'audit.requested' });
+    this.#verdict.forget(why);
+  }
+
+  /** The same, but a comparison that goes on beside blocks goes on: it does not speak of the rows that make another necessary. */
+  scheduleNext(): void {
+    if (!this.#run?.isBeside) this.scheduleNow();
+  }
+
+  /** The source has sent what it had changed: a comparison that missed for it need not wait for its pause to end. */
+  retry(): void {
+    if (this.#schedule.getSnapshot().matches('missed')) this.#schedule.send({ type: 'audit.requested' });
+  }
+
+  /** Ends the comparison that goes on beside blocks. */
+  close(): void {
+    if (!this.#run?.isBeside) return;
+    this.#run.stop();
+    this.#run = null;
   }
 
   /**
@@ -228,334 +161,164 @@ export class ReplicaAudit {
    */
   async verify(signal: AbortSignal): Promise<Outcome> {
     if (this.#isUnavailable) return await this.#withoutDigests();
-    const ended = this.#beside?.ended;
-    const plan = this.#plan;
+    const before = this.#run;
     // One that has not ended was begun before a catch-up.
     this.close();
-    if (ended) return this.#takeUp(ended, plan);
-    this.#schedule.send({ type: 'comparison.begun', height: this.#height });
-    this.#began = performance.now();
-    [this.#plan, this.#read, this.#beganAt] = [null, 0, this.#height];
-    this.#ownIds = this.#replica.store.state.ids.own;
-    const line = new SerialConnection(this.#open);
-    const stop = new AbortController();
-    const abort = () => stop.abort(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
+    if (before?.ended) return this.#takeUp(before, before.ended);
     const blocks = await WaitingBlocks.watch(this.#replica);
-    if (this.#holdsBlocks) blocks.whenLate(HELD_PATIENCE_MS, () => stop.abort());
-    const opened = Promise.withResolvers<void>();
-    const comparing = this.#compare(line, stop.signal, opened.resolve);
-    comparing.catch(() => undefined);
+    this.#schedule.send({ type: 'comparison.begun', height: this.#height });
+    const run = new ComparisonRun(this.#replica, this.#quorum, this.#position, this.#holdsBlocks);
+    this.#run = run;
+    const abort = () => run.stop(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
     try {
-      // Its snapshot must be of the replica at rest.
-      const beside = opened.promise.then(() => blocks.some);
-      const compared = await Promise.race(this.#holdsBlocks ? [comparing] : [comparing, beside]);
-      if (compared?.found.kind === 'different' && this.#isPart) return await this.#repairNext(compared.found);
-      if (compared) return await this.#settle(compared, line, stop, blocks);
-      this.#goBeside(comparing, line, stop);
-      return { kind: 'done' };
+      return await this.#compare(run, blocks);
     } catch (caught) {
       if (signal.aborted) throw caught;
-      return await this.#failed(caught, stop.signal.aborted);
+      return await this.#failed(run, caught);
     } finally {
       signal.removeEventListener('abort', abort);
       blocks.end();
-      if (!this.#beside) line.destroy();
+      if (!run.isBeside) this.#leave(run);
     }
   }
 
-  /** Ends the comparison that goes on beside blocks. */
-  close(): void {
-    this.#beside?.stop.abort();
-    [this.#beside, this.#plan] = [null, null];
+  async #compare(run: ComparisonRun, blocks: WaitingBlocks): Promise<Outcome> {
+    if (run.holdsBlocks) blocks.whenLate(HELD_PATIENCE_MS, () => run.stop());
+    const comparing = run.compare();
+    comparing.catch(() => undefined);
+    // Its snapshot must be of the replica at rest.
+    const beside = run.opened.then(() => blocks.some);
+    const compared = await Promise.race(run.holdsBlocks ? [comparing] : [comparing, beside]);
+    if (compared?.found.kind === 'different' && run.part !== null) return await this.#repairNext(run, compared.found);
+    if (compared) return await this.#settle(run, compared, blocks);
+    run.goBeside(comparing);
+    return DONE;
   }
 
-  /** Blocks came: the comparison goes on in its snapshot, and they are applied. */
-  #goBeside(comparing: Promise<Compared>, line: SerialConnection, stop: AbortController): void {
-    const beside: Beside = { stop, ended: null };
-    this.#beside = beside;
-    const end = (ended: Ended) => {
-      beside.ended = ended;
-      line.destroy();
-    };
-    comparing.then(
-      (compared) => end({ compared }),
-      (caught: unknown) => end({ caught })
-    );
+  #leave(run: ComparisonRun): void {
+    run.close();
+    if (this.#run === run) this.#run = null;
   }
 
   /** Takes up the end of a comparison beside blocks, at rest: nothing else writes then. */
-  async #takeUp(ended: Ended, plan: ComparisonPlan | null): Promise<Outcome> {
-    this.#plan = plan;
-    if ('caught' in ended) return await this.#failed(ended.caught, false);
+  async #takeUp(run: ComparisonRun, ended: NonNullable<ComparisonRun['ended']>): Promise<Outcome> {
+    if ('caught' in ended) return await this.#failed(run, ended.caught);
     const { found, verdict } = ended.compared;
-    if (found.kind === 'equal') await this.#conclude(found, verdict);
-    else if (found.kind === 'different') return await this.#repairNext(found);
+    if (found.kind === 'equal') await this.#conclude(run, found, verdict);
+    else if (found.kind === 'different') return await this.#repairNext(run, found);
     else {
-      if (found.unsettled) await this.#doubt({});
-      if (found.unsettled && this.#misses >= UNSETTLED_MISSES) this.#compareAtRest(found.height);
-      else this.#missed(found);
+      if (found.unsettled) await this.#marker.doubt();
+      if (found.unsettled && this.#misses >= UNSETTLED_MISSES) this.#compareAtRest(run, found.height);
+      else this.#missed(run, found);
     }
-    return { kind: 'done' };
+    return DONE;
   }
 
-  async #repairNext({ height }: Different): Promise<Outcome> {
-    await this.#doubt({ misses: true });
-    this.#compareAtRest(height);
-    return { kind: 'done' };
+  async #repairNext(run: ComparisonRun, { height }: Different): Promise<Outcome> {
+    await this.#marker.doubt({ misses: true });
+    this.#compareAtRest(run, height);
+    return DONE;
   }
 
   /**
    * Makes the next comparison run at rest: blocks wait for it. A comparison beside blocks, or of some tables, cannot repair a
    * difference.
    */
-  #compareAtRest(height: number): void {
+  #compareAtRest(run: ComparisonRun, height: number): void {
     this.#holdsBlocks = true;
     const why = 'tables differ from the source: blocks wait for the comparison that repairs them';
     this.#replica.log.info({ height }, why);
-    this.#ended('comparison.interrupted');
+    this.#end(run, 'comparison.interrupted');
     this.#position.forget();
     this.#schedule.send({ type: 'audit.requested' });
-    this.#forgetVerdict(why);
-  }
-
-  async #failed(caught: unknown, isInterrupted: boolean): Promise<Outcome> {
-    const held = this.#holdsBlocks;
-    this.#holdsBlocks = false;
-    if (isOurs(caught)) throw caught;
-    if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#hasLost) {
-      this.#hasLost = true;
-      throw new ReplicaLost(caught);
-    }
-    if (!isInterrupted) return await this.#notVerified(caught);
-    if (held) this.#interrupted();
-    else this.#compareAtRest(this.#height);
-    return { kind: 'done' };
-  }
-
-  #open = () => {
-    const { coordinates, generation } = this.#replica.data;
-    const tag = statementTag(coordinates.name, generation);
-    return connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S });
-  };
-
-  #ask(
-    line: SerialConnection,
-    signal: AbortSignal,
-    work: (comparison: DigestComparison) => Promise<Comparison>,
-    opened: () => void = () => undefined
-  ): Promise<Comparison> {
-    const patient = !this.#holdsBlocks;
-    const onRead = (rows: number) => {
-      this.#read += rows;
-      this.#replica.progress.changed();
-    };
-    return untilAborted(
-      line.use(async (connection) => {
-        const { context } = this.#replica.store;
-        const { client: source } = this.#replica.sources;
-        const part = this.#plan?.part ?? null;
-        const options = { patient, source: source.url, opened, onRead, part };
-        return work(new DigestComparison(connection, context.schema, source, options));
-      }),
-      signal
-    );
-  }
-
-  /** Reads only. */
-  async #compare(line: SerialConnection, signal: AbortSignal, opened: () => void): Promise<Compared> {
-    const { followed } = this.#replica.sources;
-    const plan = await line.use((connection) => this.#position.plan(connection));
-    this.#plan = this.#holdsBlocks ? { ...plan, part: null } : plan;
-    const found = await this.#ask(line, signal, (comparison) => comparison.compare(signal), opened);
-    followed.offersDigests = true;
-    return this.#judged(found, line, signal);
+    this.#verdict.forget(why);
   }
 
   /** Repairs and compares again until both are equal. */
-  async #settle(
-    compared: Compared,
-    line: SerialConnection,
-    stop: AbortController,
-    blocks: WaitingBlocks
-  ): Promise<Outcome> {
-    const { signal } = stop;
-    if (!this.#holdsBlocks) blocks.whenLate(PATIENCE_MS, () => stop.abort());
+  async #settle(run: ComparisonRun, compared: Compared, blocks: WaitingBlocks): Promise<Outcome> {
+    if (!run.holdsBlocks) blocks.whenLate(PATIENCE_MS, () => run.stop());
     let { found, verdict } = compared;
     let repaired: Different | null = null;
     const { misses } = this.#replica.store.state;
     for (let round = 0; found.kind === 'different' && round < MAX_ROUNDS; round++) {
-      await this.#noteIds(found);
-      await this.#doubt({ misses: true });
+      await this.#marker.noteIds(found, run);
+      await this.#marker.doubt({ misses: true });
       const again = repaired && findAgain(repaired, found);
       if (again) return await this.#halt(again, found);
-      await this.#repair(found);
-      const before = found;
-      repaired = before;
-      const now = await this.#ask(line, signal, (comparison) => comparison.recheck(before, signal));
-      ({ found, verdict } = await this.#judged(now, line, signal));
+      await this.#marker.repair(found);
+      repaired = found;
+      ({ found, verdict } = await run.recheck(repaired));
     }
-    if (found.kind === 'equal') await this.#conclude(found, verdict);
+    if (found.kind === 'equal') await this.#conclude(run, found, verdict);
     else if (found.kind === 'elsewhere') {
       // Everything that differed was repaired before one of them went on: the next block completes it.
-      if (repaired?.more.length === 0) await this.#doubt({ misses });
-      if (found.unsettled) await this.#doubt({});
-      this.#missed(found);
+      if (repaired?.more.length === 0) await this.#marker.doubt({ misses });
+      if (found.unsettled) await this.#marker.doubt();
+      this.#missed(run, found);
     } else
       throw new PlatformError('SOURCE_INVALID', { reason: 'the source changes faster than the client can compare' });
     // At another block than the source, it is tried again.
     this.#holdsBlocks &&= found.kind === 'elsewhere' && this.#misses > 0;
-    return { kind: 'done' };
-  }
-
-  /** Rows differ: the replica is not complete before its source has sent more, or a comparison finds it equal. */
-  async #doubt(change: { readonly misses?: boolean }): Promise<void> {
-    const { writer, state } = this.#replica.store;
-    if (state.phase !== 'following' || (!state.complete && (change.misses ?? state.misses) === state.misses)) return;
-    await writeReplicaState(writer, { complete: false, ...change });
-    await this.#replica.store.reloadState();
-  }
-
-  async #repair({ height, tables }: Different): Promise<void> {
-    const { writer, context } = this.#replica.store;
-    const { log } = this.#replica;
-    const { client: source } = this.#replica.sources;
-    try {
-      await repair(writer, context, height, tables);
-    } catch (caught) {
-      throw hasCode(caught, 'ROW_CONTRADICTION') ? new ReplicaLost(caught) : caught;
-    }
-    this.#replica.commitment?.repaired(tables.map(({ table }) => table));
-    count('digest.repaired', tables.length);
-    for (const { table, surplus, missing, spans } of tables) {
-      const facts = { table, height, ranges: spans.length, removed: surplus.length, added: missing.length };
-      log.warn({ ...facts, source: source.url }, `table ${table} differed from its source: repaired`);
-    }
-    await this.#replica.store.reloadState();
-  }
-
-  /** Records the origin of the ids of an equal replica: all tables that are not named have those of this source. */
-  async #noteIds({ kind, ownIds }: Equal | Different): Promise<void> {
-    const { writer, state } = this.#replica.store;
-    const { client: source } = this.#replica.sources;
-    const { log } = this.#replica;
-    // What differs may be equal but for its ids, or is made so by a repair; blocks beside it may have dealt ids of their own.
-    const part = this.#plan?.part ?? null;
-    const isAsked = (table: string) => kind === 'equal' && isInPart(part, table) && this.#ownIds.includes(table);
-    const before = state.ids.own.filter((table) => !isAsked(table));
-    const own = [...new Set([...before, ...ownIds])].sort();
-    const ids = { source: kind === 'equal' ? source.url : state.ids.source, own };
-    if (JSON.stringify(ids) === JSON.stringify(state.ids)) return;
-    await writeReplicaState(writer, { ids });
-    await this.#replica.store.reloadState();
-    const tables = own.filter((table) => !state.ids.own.includes(table));
-    if (tables.length > 0)
-      log.info(
-        { tables, source: source.url },
-        'the AUTO_INCREMENT ids of these tables differ from the source and are kept'
-      );
-  }
-
-  /** Lets the other sources decide where the replica equals the source that is followed. */
-  async #judged(found: Comparison, line: SerialConnection, signal: AbortSignal): Promise<Compared> {
-    if (found.kind !== 'equal') return { found, verdict: CONFIRMED };
-    const { height, said, unnamed } = found;
-    if (unnamed.length > 0) return { found, verdict: { unconfirmed: unnamed, isContradicted: true } };
-    if (!this.#quorum.isNeeded) return { found, verdict: CONFIRMED };
-    const { schema } = this.#replica.store.context;
-    const part = this.#plan?.part ?? null;
-    const compare = (source: SourceClient) => (connection: Connection) =>
-      new DigestComparison(connection, schema, source, { part }).attest(signal);
-    const equal = said.tables.map(({ table }) => table).filter((table) => schema.byName.has(table));
-    const attest = (source: SourceClient) => untilAborted(line.use(compare(source)), signal);
-    return { found, verdict: await this.#quorum.judge(height, equal, attest, signal) };
+    return DONE;
   }
 
   /** Notes the end of a comparison that found no difference. Blocks may have been applied since it began. */
-  async #conclude(found: Equal, verdict: QuorumVerdict): Promise<void> {
+  async #conclude(run: ComparisonRun, found: Equal, verdict: QuorumVerdict): Promise<void> {
     const { height } = found;
-    await this.#noteIds(found);
-    await this.#settled(height === this.#height);
-    if (verdict.unconfirmed.length === 0) return this.#equal(height);
-    this.#leaveUnconfirmed(height, verdict);
+    await this.#marker.noteIds(found, run);
+    await this.#marker.settle(height === this.#height);
+    if (verdict.unconfirmed.length === 0) await this.#equal(run, height);
+    else this.#leaveUnconfirmed(run, height, verdict);
   }
 
-  /**
-   * A message that did not bring all that changed left the replica incomplete; now it is equal, or was when blocks came that were applied
-   * since: what they miss would have ended the comparison.
-   */
-  async #settled(isAtRest: boolean): Promise<void> {
-    const { writer, state } = this.#replica.store;
-    const { learned } = this.#replica.sources;
-    if ((state.complete && !state.misses) || state.phase !== 'following') return;
-    if (!isAtRest && !state.misses) return;
-    const now = isAtRest ? { complete: true, settledHeight: state.height } : {};
-    await writeReplicaState(writer, { ...now, misses: false, learned });
-    await this.#replica.store.reloadState();
-  }
-
-  #leaveUnconfirmed(height: number, { unconfirmed, isContradicted }: QuorumVerdict): void {
-    this.#unconfirmed = unconfirmed.slice(0, MAX_NAMED);
-    this.#position.forget();
-    const { log } = this.#replica;
-    const { records: sources } = this.#replica.sources;
-    const tables = this.#unconfirmed;
-    count('digest.unconfirmed');
-    const said = Object.fromEntries(sources.map(({ url, digests }) => [url, digests]));
-    const level = isContradicted ? 'warn' : 'info';
-    log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
-    // What was verified before stays so while the others are only a block away.
-    const isLate = this.#misses + 1 >= MAX_MISSES;
-    this.#differing = [];
-    if (isContradicted || isLate || this.#state !== 'verified') {
-      this.#state = 'unverified';
-      this.#why = `no majority of the sources has these tables as the replica has them: ${namesOf(tables)}`;
-    }
-    this.#ended(isContradicted ? 'comparison.concluded' : 'comparison.missed');
-    this.#replica.progress.changed();
-  }
-
-  /** With the last tables, all were found equal. */
-  async #equal(height: number): Promise<void> {
-    const part = this.#plan?.part ?? null;
+  /** Goes on to the next tables; with the last ones, all were found equal. */
+  async #equal(run: ComparisonRun, height: number): Promise<void> {
+    const { part, rows } = run;
     const { known } = this.#position;
-    if (part === null || ('without' in part && known)) return this.#verified(part && known, height);
-    if ('without' in part) return this.#goOn(); // the tables before it do not count any more
-    await this.#position.add(part.only, height, this.#read);
-    const { rows } = this.#plan!;
-    this.#replica.log.info({ height, table: part.only, rows: this.#read, of: rows }, 'a large table is equal');
-    this.#goOn();
-  }
-
-  #goOn(): void {
-    this.#ended('comparison.interrupted');
-    this.#spentMs += performance.now() - this.#began;
+    if (part === null || ('without' in part && known)) return this.#verified(run, part && known, height);
+    if ('only' in part) {
+      await this.#position.add(part.only, height, rows.read);
+      const facts = { height, table: part.only, rows: rows.read, of: rows.of };
+      this.#replica.log.info(facts, 'a large table is equal');
+    } // else the tables before it do not count any more
+    this.#end(run, 'comparison.interrupted');
+    this.#spentMs += run.tookMs;
     this.#schedule.send({ type: 'audit.requested' });
   }
 
   /** @param first what was compared before; null: all was compared at this height */
-  async #verified(first: { readonly height: number; readonly at: string } | null, height: number): Promise<void> {
-    const { writer } = this.#replica.store;
-    const verifiedAt = first?.at ?? new Date().toISOString();
-    await writeReplicaState(writer, { verifiedHeight: first?.height ?? height, verifiedAt, compared: null });
-    // What the majority has is here without them.
-    await this.#replica.store.dropOldTables();
-    await this.#replica.store.reloadState();
-    this.#state = 'verified';
-    this.#verifiedAt = performance.now() - Math.max(0, Date.now() - Date.parse(verifiedAt));
-    this.#unconfirmed = [];
-    this.#differing = [];
-    count('digest.equal');
+  async #verified(
+    run: ComparisonRun,
+    first: { readonly height: number; readonly at: string } | null,
+    height: number
+  ): Promise<void> {
+    const at = first?.at ?? new Date().toISOString();
+    await this.#marker.verify(first?.height ?? height, at);
+    this.#verdict.verify(at);
     this.#hasLost = false;
-    this.#ended('comparison.concluded');
+    this.#end(run, 'comparison.concluded');
     this.#spentMs = 0;
   }
 
+  #leaveUnconfirmed(run: ComparisonRun, height: number, { unconfirmed, isContradicted }: QuorumVerdict): void {
+    const { log, sources, progress } = this.#replica;
+    const tables = unconfirmed.slice(0, MAX_NAMED);
+    this.#position.forget();
+    count('digest.unconfirmed');
+    const said = Object.fromEntries(sources.records.map(({ url, digests }) => [url, digests]));
+    const level = isContradicted ? 'warn' : 'info';
+    log[level]({ height, tables, said }, 'no majority of the sources has these tables as the replica has them');
+    this.#verdict.leaveUnconfirmed(tables, isContradicted || this.#isLastMiss);
+    this.#end(run, isContradicted ? 'comparison.concluded' : 'comparison.missed');
+    progress.changed();
+  }
+
   /** The source is a block ahead, or behind: soon both may stand at the same one. */
-  #missed({ height, sourceHeight, unsettled }: Extract<Comparison, { kind: 'elsewhere' }>): void {
+  #missed(run: ComparisonRun, { height, sourceHeight, unsettled }: Elsewhere): void {
     const { log } = this.#replica;
     count('digest.elsewhere');
-    this.#differing = unsettled ?? [];
     const why = unsettled
       ? `${namesOf(unsettled)} differ, and ${this.#url} has changed them since its block ${height}`
       : `${this.#url} stood at block ${sourceHeight} when block ${height} was compared`;
@@ -565,59 +328,66 @@ export class ReplicaAudit {
         { height, tables: unsettled },
         'these tables differ, and the source has not broadcast its changes to them yet; comparing again after the next block'
       );
-    const isLate = this.#misses + 1 >= MAX_MISSES;
-    this.#ended('comparison.missed');
+    const isLate = this.#isLastMiss;
+    this.#end(run, 'comparison.missed');
     // What was verified before says nothing of a replica that differs now, or that was not compared for long.
     if (isLate) {
       log.warn(
         { height, sourceHeight, tries: MAX_MISSES },
         'unverified: the source was never at the block of the replica when it was compared; trying again at the next epoch'
       );
-      this.#setUnverified(why);
-    } else if (unsettled) this.#forgetVerdict(why);
-    if (this.#state === 'pending') this.#why = why;
+      this.#verdict.refuse(why);
+    }
+    this.#verdict.postpone(why, unsettled);
+  }
+
+  get #isLastMiss(): boolean {
+    return this.#misses + 1 >= MAX_MISSES;
+  }
+
+  async #failed(run: ComparisonRun, caught: unknown): Promise<Outcome> {
+    const held = this.#holdsBlocks;
+    this.#holdsBlocks = false;
+    if (isOurs(caught)) throw caught;
+    if (hasCode(caught, 'ROW_CONTRADICTION') && !this.#hasLost) {
+      this.#hasLost = true;
+      throw new ReplicaLost(caught);
+    }
+    const isInterrupted = run.isStopped && !run.isBeside;
+    if (!isInterrupted) return await this.#notVerified(run, caught);
+    if (held) this.#interrupted(run);
+    else this.#compareAtRest(run, this.#height);
+    return DONE;
   }
 
   /** Waiting blocks are more urgent; the last result stays valid if the comparison was not due yet. */
-  #interrupted(): void {
+  #interrupted(run: ComparisonRun): void {
     const { isEarly } = this.#schedule.getSnapshot().context;
-    this.#ended('comparison.interrupted');
+    this.#end(run, 'comparison.interrupted');
     if (isEarly) return;
-    this.#setUnverified('blocks arrived during the comparison');
+    this.#verdict.refuse('blocks arrived during the comparison');
     this.#replica.log.warn('blocks arrived during the comparison; comparing again at the next epoch');
   }
 
-  async #notVerified(caught: unknown): Promise<Outcome> {
+  async #notVerified(run: ComparisonRun, caught: unknown): Promise<Outcome> {
     const { log, sources } = this.#replica;
-    const { client: source } = this.#replica.sources;
+    const { url } = sources.client;
     const status = hasCode(caught, 'SOURCE_REFUSED') ? caught.detail['status'] : undefined;
     if (status === 404 || status === 405 || status === 501) {
       this.#schedule.send({ type: 'digests.refused' });
-      log.info({ source: source.url }, 'the source offers no digests: the replica is unverified');
+      log.info({ source: url }, 'the source offers no digests: the replica is unverified');
     } else {
-      this.#ended('comparison.missed');
-      log.warn({ err: caught, source: source.url }, 'the replica could not be compared with its source');
+      this.#end(run, 'comparison.missed');
+      log.warn({ err: caught, source: url }, 'the replica could not be compared with its source');
     }
     const isRefused = this.#isUnavailable;
-    this.#setUnverified(isRefused ? `${this.#url} offers no digests` : PlatformError.from(caught).message);
+    this.#verdict.refuse(isRefused ? `${url} offers no digests` : PlatformError.from(caught).message);
     sources.followed.offersDigests = !isRefused;
-    return isRefused ? await this.#withoutDigests() : { kind: 'done' };
+    return isRefused ? await this.#withoutDigests() : DONE;
   }
 
-  /** No comparison will say that nothing is missing: the next since-snapshot, with whole tables, is all that there is. */
   async #withoutDigests(): Promise<Outcome> {
-    const { store } = this.#replica;
-    if (!store.state.misses || store.state.phase !== 'following') return { kind: 'done' };
-    await writeReplicaState(store.writer, { phase: 'reconciling', misses: false });
-    await store.reloadState();
-    return { kind: 'behind' };
-  }
-
-  #setUnverified(why: string): void {
-    this.#state = 'unverified';
-    this.#why = why;
-    count('digest.unverified');
-    this.#replica.progress.changed();
+    return (await this.#marker.reconcile()) ? { kind: 'behind' } : DONE;
   }
 
   async #halt(table: string, { height, tables }: Different): Promise<Outcome> {
@@ -626,6 +396,11 @@ export class ReplicaAudit {
     const mismatches = { table, ranges: spans.slice(0, 100), surplus: surplus.length, missing: missing.length };
     await this.#replica.halt.raise('digest-mismatch', height, mismatches);
     return { kind: 'halted' };
+  }
+
+  #end(run: ComparisonRun, type: 'comparison.concluded' | 'comparison.missed' | 'comparison.interrupted'): void {
+    this.#leave(run);
+    this.#schedule.send({ type, height: this.#height, tookMs: this.#spentMs + run.tookMs });
   }
 }
 

@@ -21,9 +21,13 @@ export interface QuorumVerdict {
   readonly isContradicted: boolean;
 }
 
-/** The log is made of the replica's own blocks, never of what a source says of it. */
-const OWN_TABLES: ReadonlySet<string> = new Set(['sync_meta']);
-const isTheirs = (table: string): boolean => !OWN_TABLES.has(table);
+/**
+ * Tables of which two honest sources have different rows: the log is made of the replica's own blocks, and the others
+ * tell what one indexer went through, such as its reorgs. They are those of the source that is followed.
+ */
+const OWN_TABLES: ReadonlySet<string> = new Set(['sync_meta', 'events', 'push_generations']);
+/** Returns whether a table of the replica is compared with that of other sources. */
+export const isTheirs = (table: string): boolean => !OWN_TABLES.has(table);
 const MAX_NAMED = 20;
 
 /**
@@ -159,7 +163,7 @@ export class DigestQuorum {
 function describe(found: Attestation, height: number): string {
   if (found.kind === 'elsewhere') return `at block ${found.sourceHeight}: not compared`;
   const { different, unsettled } = found;
-  const names = [...different, ...unsettled];
+  const names = [...different, ...unsettled].filter(isTheirs);
   if (names.length === 0) return `equal at block ${height}`;
   const more = names.length > MAX_NAMED ? `, and ${names.length - MAX_NAMED} more` : '';
   return `differs at block ${height}: ${names.slice(0, MAX_NAMED).join(', ')}${more}`;

@@ -1,4 +1,0 @@
-import { valueMatrixTest } from './value-matrix.ts';
-
-valueMatrixTest('required', true);
-valueMatrixTest('off', true);

@@ -14,15 +14,22 @@ const OWNER = `COALESCE(
   (SELECT o.source_id FROM issues n JOIN actions o ON o.action_index = n.action_index
      WHERE n.tick_id = i.tick_id AND n.status_id = ${VALID_STATUS} ORDER BY n.action_index LIMIT 1))`;
 
-/** Valid LINKs of a valid FILE and a valid ISSUE, in either order. `@coin` is the coin of the chain. */
+/**
+ * Statement that writes a row (file, type of a ticker, ticker) for each file that a valid LINK gives to a token.
+ * `@coin` is the coin of the chain. A migration runs it, so that its text stays as it is.
+ */
+export const FILE_MAPPINGS = `INSERT INTO mappings_files (action_index, type_id, id)
+  SELECT f.action_index, 1, i.tick_id FROM links l JOIN actions x ON x.action_index = l.action_index
+  JOIN index_coins c ON c.coin = @coin AND c.id = l.coin1_id AND c.id = l.coin2_id
+  JOIN files f ON f.action_index IN (l.coin1_action_index, l.coin2_action_index) AND f.status_id = ${VALID_STATUS}
+  JOIN issues i ON i.action_index IN (l.coin1_action_index, l.coin2_action_index) AND i.status_id = ${VALID_STATUS}
+  WHERE l.status_id = ${VALID_STATUS} AND x.source_id = ${OWNER}`;
+
+/** Valid LINKs of a valid FILE and a valid ISSUE, in either order. */
 const LINKED = `FROM links l STRAIGHT_JOIN actions x ON x.action_index = l.action_index
   STRAIGHT_JOIN index_coins c ON c.coin = @coin AND c.id = l.coin1_id AND c.id = l.coin2_id
   STRAIGHT_JOIN files f ON f.action_index IN (l.coin1_action_index, l.coin2_action_index) AND f.status_id = ${VALID_STATUS}
   STRAIGHT_JOIN issues i ON i.action_index IN (l.coin1_action_index, l.coin2_action_index) AND i.status_id = ${VALID_STATUS}`;
-
-/** Statement that writes a row (file, type of a ticker, ticker) for each file that a valid LINK gives to a token. */
-export const FILE_MAPPINGS = `INSERT INTO mappings_files (action_index, type_id, id)
-  SELECT f.action_index, 1, i.tick_id ${LINKED} WHERE l.status_id = ${VALID_STATUS} AND x.source_id = ${OWNER}`;
 
 /** Mapping that a LINK may have written, if its source owned the token. */
 type Linked = {

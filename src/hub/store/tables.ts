@@ -1,4 +1,5 @@
 import { type Connection, connect, databaseError, quoteName, rows, type SqlRow } from '../../db/connection.ts';
+import { PlatformError } from '../../errors.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
 import { reduceStoredPings } from './pings.ts';
 
@@ -287,6 +288,9 @@ const MIGRATIONS: readonly Migration[] = [
   }
 ];
 
+/** Number of MariaDB's for an account that has no right to a database. */
+const DATABASE_ACCESS_DENIED = 1044;
+
 /** Seconds for which one hub waits while another makes or changes the tables of their database. */
 const LOCK_WAIT_S = 600;
 
@@ -302,7 +306,7 @@ export async function createMissing(database: DatabaseCoordinates): Promise<void
   try {
     const schemas = 'SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?';
     if ((await rows(connection, schemas, [name])).length === 0) {
-      await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)}`);
+      await createDatabase(connection, name);
     }
     await connection.query(`USE ${quoteName(name)}`);
     await connection.query('SELECT GET_LOCK(?, ?)', [`hub tables ${name}`.slice(0, 64), LOCK_WAIT_S]);
@@ -318,6 +322,17 @@ export async function createMissing(database: DatabaseCoordinates): Promise<void
     throw databaseError(caught, { database: name });
   } finally {
     connection.destroy();
+  }
+}
+
+/** @throws {PlatformError} DATABASE_REFUSED where the account may not: a hub that has no database does not wait for the right */
+async function createDatabase(connection: Connection, name: string): Promise<void> {
+  try {
+    await connection.query(`CREATE DATABASE IF NOT EXISTS ${quoteName(name)}`);
+  } catch (caught) {
+    const { errno, sqlMessage } = Object(caught) as { errno?: number; sqlMessage?: string };
+    if (errno !== DATABASE_ACCESS_DENIED) throw caught;
+    throw new PlatformError('DATABASE_REFUSED', { reason: sqlMessage, errno, database: name }, { cause: caught });
   }
 }
 

@@ -17,7 +17,7 @@ import { runCommandLine } from '../../support/command-line.ts';
 import { FaultyLink } from '../../support/faulty-link.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
-import { createDatabase, dropAfterwards, makeServerDirectory, testServer } from '../../support/mariadb.ts';
+import { createDatabase, makeServerDirectory, testServer } from '../../support/mariadb.ts';
 import { recordPipes } from '../../support/records.ts';
 import { INHERITED } from '../../support/service-process.ts';
 import { hadEnded, sql } from '../../support/sql.ts';
@@ -144,19 +144,11 @@ test('final exit and one line: wrong credentials', async (t) => {
   assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*DATABASE_REFUSED[^\n]*\n$/);
 });
 
-test('an account that may not create the database yet: the hub waits for the right, and starts with it', async (t) => {
+test('final exit and one line: the account may not create the database', async (t) => {
   const account = await createAccount(t, () => []);
-  const name = `hub_granted_${process.pid}`;
-  dropAfterwards(await testServer(), name);
-  const hub = startHub({ service, config: hubConfigOf({ ...account, name }), log: silentLogger });
-  const waits = await Promise.race([hub.then(() => 'started'), sleep(1_500, 'waits')]);
-  assert.equal(waits, 'waits');
-  const admin = await connect(await testServer());
-  await admin.query(
-    `GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX ON \`${name}\`.* TO '${account.user}'@'127.0.0.1'`
-  );
-  await admin.end();
-  await (await hub).stop();
+  const hub = spawnHub(t, { ...account, name: 'hub_never_made' });
+  assert.equal(await hub.ended, exitCodeOf('DATABASE_REFUSED'));
+  assert.match(hub.said.err, /^platform-node hub: Access denied[^\n]*hub_never_made[^\n]*\n$/);
 });
 
 test('an account without CREATE serves a database that is there', async (t) => {

@@ -22,5 +22,7 @@ export async function runProgram(main: () => Promise<void>): Promise<never> {
   } finally {
     await endAll();
   }
+  // What a pipe has not taken yet would be lost.
+  await new Promise((resolve) => process.stdout.write('', resolve));
   process.exit();
 }

@@ -30,7 +30,7 @@ async function runCommandLine([name, ...given]: readonly string[], shell: Enviro
     if (process.stdout.isTTY) await logToTerminal();
     if (name === undefined || name === '--help' || name === '-h' || name === 'help') return print(await overallHelp());
     if (name === '--version' || name === '-v') return print(describeVersion());
-    if (name === '--licences' || name === '--licenses') return await printLong(describeLicences());
+    if (name === '--licences' || name === '--licenses') return await printLong(await describeLicences());
     const isService = SERVICE_COMMANDS.includes(name);
     const reports = !argv.includes(NO_TELEMETRY);
     if (isService && !reports) await rememberNoTelemetry();

@@ -15,6 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import manifest from '../../package.json' with { type: 'json' };
 import type { Entry } from '../../src/process/entry-directory.ts';
@@ -46,9 +47,11 @@ async function buildBinary(out: string): Promise<void> {
     writeJson(about, describeBuild());
     const licences = join(out, LICENCES);
     writeFileSync(licences, collectLicences({ [LIBRARY]: readFileSync(COPYRIGHT_OF_LIBRARY, 'utf8') }));
+    const packed = join(work, 'licences.txt.gz');
+    writeFileSync(packed, gzipSync(readFileSync(licences), { level: 9 }));
     const assets = {
       'build.json': about,
-      'licences.txt': licences,
+      'licences.txt.gz': packed,
       ...(await entryAssets(join(work, 'entries'))),
       ...(await webAssets())
     };

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getAsset, getAssetKeys, getRawAsset, isSea } from 'node:sea';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import manifest from '../../package.json' with { type: 'json' };
 import { EntryDirectory, makePrivateDirectory, SHARED_DIRECTORY } from './entry-directory.ts';
 
@@ -10,7 +12,7 @@ import { EntryDirectory, makePrivateDirectory, SHARED_DIRECTORY } from './entry-
  * Returns the URL of a file of the source.
  *
  * The program runs from its source, or as one file that `npm run build:binary` makes. That file carries assets:
- * `build.json`, `entries.json` (SHA-256 of each entry, and what it loads), `entries/…` and `web/…`.
+ * `build.json`, `licences.txt.gz`, `entries.json` (SHA-256 of each entry, and what it loads), `entries/…` and `web/…`.
  */
 const inSource = (path: string) => new URL(`../../${path}`, import.meta.url);
 
@@ -80,8 +82,8 @@ export function describeVersion(): string {
 }
 
 /** Returns the licences of all parts of the one file; in the source a note where they are. */
-export function describeLicences(): string {
-  if (isSea()) return getAsset('licences.txt', 'utf8').trimEnd();
+export async function describeLicences(): Promise<string> {
+  if (isSea()) return (await promisify(gunzip)(getAsset('licences.txt.gz'))).toString().trimEnd();
   return 'each package below node_modules holds its licence; the one file prints all of them';
 }
 

@@ -206,7 +206,7 @@ test('HUB_UNREACHABLE: a start without what it needs ends with 69 after MAX_HUB_
   const hub = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(await freePort()), MAX_HUB_WAIT_MS: '1200' };
   const { code, stderr } = await runCommandLine(['decoder', '--no-guardian'], { ...NODE, ...hub });
   assert.equal(code, 69, stderr);
-  assert.match(stderr, /DECODER_DB_HOST, .*: set neither in the environment nor in config\.json; .*127\.0\.0\.1:\d+/);
+  assert.match(stderr, /DECODER_DB_HOST, .*: set neither in the environment nor in a file; .*127\.0\.0\.1:\d+/);
 });
 
 test('a hub that is away holds up no start that needs nothing of it', async (t) => {

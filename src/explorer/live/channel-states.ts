@@ -21,7 +21,10 @@ export async function readState(
     return { balances: await readRows(read, 'balances', { query: about['address']!, order: 'asc' }), ...last };
   if (channel === 'token') return last;
   if (channel === 'market') return await readRecord(read, 'market', about);
-  if (channel === 'dispenser') return await readRecord(read, 'action', {}, about['action_index']);
+  if (channel === 'dispenser') {
+    const record = await readRecord(read, 'action', {}, about['action_index']);
+    return 'give_remaining' in record ? record : null; // other actions, and refused ones, dispense nothing
+  }
   return channel === 'bet_feed' ? {} : null;
 }
 

@@ -99,3 +99,15 @@ test('one request of a connection is answered at a time: eight more wait, a furt
   await greedy.ended;
   await siege.end();
 });
+
+test('an upgrade that comes while an earlier request has no answer is no WebSocket, and ends nothing', async () => {
+  const answer = Promise.withResolvers<{ body: string; fingerprint: string }>();
+  const siege = await Siege.begin({ answers: { 'schema.read': () => answer.promise } });
+  const client = (await siege.open()).say(get(`/schema/${AT}`) + upgradeRequest(`/subscribe/${AT}`));
+  await siege.block();
+  answer.resolve({ body: '{}', fingerprint: 'f' });
+  assert.deepEqual([await client.status(), await client.status()], [200, 400]);
+  await client.upgrade(`/subscribe/${AT}`);
+  client.socket.destroy();
+  await siege.end();
+});

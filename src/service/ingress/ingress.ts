@@ -63,7 +63,9 @@ export function ingress({
         requireHostHeader: false, // refused here, like everything else
         shouldUpgradeCallback: (request) => {
           readAbsoluteTarget(request);
-          return !hasContent(request.headers) && !refusalOf(request) && isUpgrade?.(request) === true;
+          // While its connection owes an earlier answer, it is answered after that one, as any request is.
+          if (hasContent(request.headers) || refusalOf(request) || !guarded.get(request.socket)?.isIdle) return false;
+          return isUpgrade?.(request) === true;
         }
       });
       limiters.set(server, clientLimiter);
@@ -123,6 +125,10 @@ class GuardedSocket {
     this.#clientLimiter = clientLimiter;
     this.#withCode = withCode;
     this.#slices = new InboundThrottle(socket, () => this.#flood());
+  }
+
+  get isIdle(): boolean {
+    return this.#current === undefined;
   }
 
   get isAnswering(): boolean {

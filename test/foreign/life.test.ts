@@ -109,7 +109,7 @@ async function send(key: Uint8Array, address: string, data: string, encoding: st
     ...{ pubkey: address, data, encoding, compressedPubKey: publicKeyOf(key).toString('hex'), feePerKb: '20000' },
     ...{ utxos: [], customOutputs: null, feeQuote: null, fee: null, dust: null, rbf: null, unconfirmed: true },
     ...{ change: null, p2shHash: null, p2shHex: null, rawData: null, compress: null, attachPrevTx: true },
-    options: { signerSupportsTapscript: true }
+    options: { signerSupportsTapscript: true, signerSupportsScripts: null }
   };
   const built = await call('encoder', 'create_tx', request);
   const { fields, by = {} } = readFacts<Facts>('encoder')['create_tx']!;
@@ -172,6 +172,13 @@ describe('clients of others against a devnet of another magic', () => {
           `${service} ${method} ${JSON.stringify(result)}`
         );
       }
+    for (const [service, paths] of Object.entries(
+      readFacts<Readonly<Record<string, Readonly<Record<string, string>>>>>('rest')
+    ))
+      for (const [path, fields] of Object.entries(paths)) {
+        const answer: unknown = await (await fetch(devnet.services[service] + path.replace('$paid', paid))).json();
+        assert.deepEqual(faultsOf({ answer }, fields), [], `${service} ${path} ${JSON.stringify(answer)}`);
+      }
   });
 
   test('--profile is that of every service: the gas token, and its price', async () => {
@@ -233,7 +240,7 @@ describe('clients of others against a devnet of another magic', () => {
         const fields = `0|${spelled}|${at + 1}|${receiver}|${memo}`;
         const { valid, status } = await call('indexer', 'preflight', {
           action: 'SEND',
-          params: fields,
+          params: [0, spelled, at + 1, receiver, memo || null],
           source: address,
           feeMode: null
         });

@@ -32,7 +32,7 @@ async function prepare(): Promise<SyncPair> {
 }
 
 async function isRefused(client: SyncProcess, reason: RegExp): Promise<void> {
-  await eventually(`it is refused: ${reason}`, 20_000, async () => reason.test(client.log()));
+  await eventually(`it is refused: ${reason}`, async () => reason.test(client.log()));
   await client.end();
 }
 

@@ -35,7 +35,7 @@ export async function startReplicated(
 
 /** Starts the replica again. What it lacked must not be left to a comparison. */
 export async function returns(pair: SyncPair, height: number): Promise<void> {
-  await eventually('the server has told it', 30_000, async () => {
+  await eventually('the server has told it', async () => {
     return (await pair.status(pair.server))['block_height'] === height;
   });
   const client = await pair.startClient();

@@ -129,7 +129,7 @@ test('a hub without entries, an unknown dbType, and credentials of the hub that 
     CIRCUIT_FAILURES: 2
   });
   const missing = 'no indexer databases found in hub config';
-  await eventually('the empty hub is told', 5_000, async () => server.log().includes(missing));
+  await eventually('the empty hub is told', async () => server.log().includes(missing));
   assert.equal(server.log().split(missing).length, 2, 'told once');
   for (const route of ['status', 'schema', 'snapshot']) {
     const { status, body } = await server.get(`/${route}/ledger/${AT}`);
@@ -139,7 +139,7 @@ test('a hub without entries, an unknown dbType, and credentials of the hub that 
   assert.deepEqual([unknown.status, unknown.body['error']], [404, 'chain/network not found']);
 
   await hub.name([['decoder', { ...source, pass: 'not-the-password' }]]);
-  await eventually('the circuit opens', 10_000, async () => (await server.get('/health')).status === 503);
+  await eventually('the circuit opens', async () => (await server.get('/health')).status === 503);
   assert.match(
     server.log(),
     /"hint":"check the database's name, the user, its password and its GRANTs".*Access denied for user/
@@ -149,7 +149,7 @@ test('a hub without entries, an unknown dbType, and credentials of the hub that 
   assert.equal((await runCommandLine(['status', '--url', server.url])).code, 1);
 
   await hub.name([['decoder', source]]);
-  await eventually('right credentials are taken', 10_000, async () => (await server.get('/health')).status === 200);
+  await eventually('right credentials are taken', async () => (await server.get('/health')).status === 200);
   await server.end();
 });
 
@@ -158,7 +158,7 @@ test('a second client of one replica is refused, says so, and takes over when th
   const first = await pair.startClient();
   await pair.settle(first, 104);
   const second = await pair.startClient({ HUB_REPOLL_INTERVAL: 3_000 });
-  await eventually('the second client is refused', 15_000, async () => second.log().includes('REPLICA_LOCKED'));
+  await eventually('the second client is refused', async () => second.log().includes('REPLICA_LOCKED'));
   const told = new RegExp(`another client writes to ${pair.replica.name}: connection \\d+`);
   assert.match(second.log(), told);
   // It is parked, started again within three seconds, and waits ten seconds for the writer's lock: status says why each time.
@@ -174,7 +174,7 @@ test('a second client of one replica is refused, says so, and takes over when th
   assert.match(looks.join('\n'), /holds the lock; stop the other client of this replica/);
   assert.equal((await runCommandLine(['status', '--url', second.url], { SYNC_API_KEY: 'another-key' })).code, 77);
   await first.end();
-  assert.equal((await pair.settle(second, 104, 20_000)).equal, true);
+  assert.equal((await pair.settle(second, 104)).equal, true);
   await second.end();
   await pair.server.end();
 });

@@ -99,7 +99,7 @@ test(
     outer.stdout.resume();
     atEnd(async () => void outer.kill('SIGKILL'));
     const url = `http://127.0.0.1:${port}`;
-    await eventually('it serves', DEADLINE_MS, () =>
+    await eventually('it serves', () =>
       fetch(`${url}/livez`).then(
         ({ ok }) => ok,
         () => false

@@ -110,7 +110,7 @@ test('a replica is complete only once it has all rows of a block that changed mo
   for (const expected of [110_000, 220_000]) {
     const { height } = await ledger.writeBlock({ actions: 2 });
     let isAmended = false;
-    await eventually(`complete at ${height}`, 120_000, async () => {
+    await eventually(`complete at ${height}`, async () => {
       const [found] = await sql(
         pair.replica,
         `SELECT complete, height, amendments, (SELECT SUM(n) FROM many) AS n FROM sync_state`
@@ -166,15 +166,15 @@ test('BINLOG_UNUSABLE: without the right to read the log, a server that requires
   await writer.query(`GRANT DROP ON \`replica_%\`.* TO 'reader'@'%'`);
   const account = { ...source, user: 'reader', pass: 'reads' };
   const required = await startPair('indexer', account, { SYNC_BINLOG: 'required' });
-  await eventually('the reason is told', 20_000, async () => {
+  await eventually('the reason is told', async () => {
     const { binlog, last_error: error } = (await required.status(required.server)) as Record<string, never>;
     return /BINLOG MONITOR/.test(binlog?.['reason'] ?? '') && /BINLOG MONITOR/.test(String(error));
   });
   const { height } = await ledger.writeBlock({ actions: 1 });
-  await eventually('the group fails by that name', 20_000, async () => /BINLOG_UNUSABLE/.test(required.server.log()));
+  await eventually('the group fails by that name', async () => /BINLOG_UNUSABLE/.test(required.server.log()));
   assert.equal((await required.server.get('/health')).status, 200, 'MariaDB is well');
   assert.notEqual((await required.status(required.server))['block_height'], height);
   await writer.query("GRANT BINLOG MONITOR, REPLICATION SLAVE ON *.* TO 'reader'@'%'");
-  await eventually('it heals', 60_000, async () => (await required.status(required.server))['block_height'] === height);
+  await eventually('it heals', async () => (await required.status(required.server))['block_height'] === height);
   await required.server.end();
 });

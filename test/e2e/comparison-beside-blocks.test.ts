@@ -35,7 +35,7 @@ test('a comparison that takes longer than blocks ends beside them, and what diff
   });
   const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: slow.url });
   const status = () => pair.status(client);
-  await eventually('verified', 60_000, async () => (await status())['verification'] === 'verified');
+  await eventually('verified', async () => (await status())['verification'] === 'verified');
 
   const writer = await connect(source);
   const [waits, end] = [[] as number[], new AbortController()];
@@ -46,23 +46,23 @@ test('a comparison that takes longer than blocks ends beside them, and what diff
       const next = height;
       await writer.query(`INSERT INTO blocks (block_index, block_hash) VALUES (${next}, 'h${next}')`);
       const began = performance.now();
-      await eventually(`block ${next}`, 60_000, async () => Number((await status())['block_height']) >= next);
+      await eventually(`block ${next}`, async () => Number((await status())['block_height']) >= next);
       waits.push(performance.now() - began);
       await sleep(Math.max(0, BLOCK_MS - (performance.now() - began)));
     }
   })();
   passMs = PASS_MS;
   const from = height + EPOCH;
-  await eventually('compared', 90_000, async () => Number((await status())['verified_height']) > from);
+  await eventually('compared', async () => Number((await status())['verified_height']) > from);
   assert.ok(height > from + 10, `blocks came: ${height - from}`);
   const longest = Math.max(...waits);
   assert.ok(longest < APPLIED_MS, `a block waited for ${Math.round(longest)} ms`);
   passMs = SHORT_PASS_MS;
 
   await sql(pair.replica, "UPDATE notes SET text = 'by hand' WHERE id = 7", 'DELETE FROM notes WHERE id = 2999');
-  await eventually('repaired', 60_000, async () => Number((await status())['repairs']) > 0);
+  await eventually('repaired', async () => Number((await status())['repairs']) > 0);
   const repairedAt = height;
-  await eventually('compared', 60_000, async () => Number((await status())['verified_height']) > repairedAt);
+  await eventually('compared', async () => Number((await status())['verified_height']) > repairedAt);
   end.abort();
   await blocks;
   const verdict = await pair.compare();
@@ -92,12 +92,12 @@ test('after a restart, a comparison goes on with the tables that were not compar
   });
   const start = () => pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: slow.url });
   const first = await start();
-  await eventually('verified', 60_000, async () => (await pair.status(first))['verified_height'] === 21);
+  await eventually('verified', async () => (await pair.status(first))['verified_height'] === 21);
   [passMs, keys] = [1_000, []];
   await sql(source, "INSERT INTO blocks (block_index, block_hash) SELECT seq, CONCAT('h', seq) FROM seq_22_to_25");
-  await eventually('the large table is compared', 60_000, async () => keys.includes('?only=notes'));
+  await eventually('the large table is compared', async () => keys.includes('?only=notes'));
   passMs = 5_000;
-  await eventually('the others are being compared', 60_000, async () => keys.includes('?without=notes'));
+  await eventually('the others are being compared', async () => keys.includes('?without=notes'));
   const { comparing } = (await pair.status(first)) as { comparing: { height: number; percent: number } };
   assert.equal(comparing.height, 25);
   first.child.kill('SIGKILL');
@@ -106,7 +106,7 @@ test('after a restart, a comparison goes on with the tables that were not compar
   [passMs, keys] = [0, []];
   await sql(source, "INSERT INTO blocks (block_index, block_hash) VALUES (26, 'h26')");
   const second = await start();
-  await eventually('verified', 60_000, async () => (await pair.status(second))['verification'] === 'verified');
+  await eventually('verified', async () => (await pair.status(second))['verification'] === 'verified');
   assert.deepEqual(keys, ['?without=notes'], 'the large table is not compared again');
   const { verified_height, comparing: after } = await pair.status(second);
   assert.deepEqual([verified_height, after], [25, null], 'the block at which its first table was compared');

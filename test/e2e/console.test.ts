@@ -5,13 +5,14 @@ import type { Page } from 'playwright-core';
 import { openBrowser } from '../support/browser.ts';
 import { runCommandLine } from '../support/command-line.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { sql } from '../support/sql.ts';
 import { appendBlocks, createIndexer } from '../support/sync/generated-indexer.ts';
 import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
 import { type SyncProcess, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const DATABASE = 'indexer/litecoin/regtest';
-const PATIENCE = { timeout: 20_000 };
+const PATIENCE = { timeout: PATIENCE_MS };
 
 const browser = await openBrowser();
 /** The server's console, from the first test on. */

@@ -52,7 +52,7 @@ async function createPair(): Promise<SyncPair> {
 
 async function verifiedAt(pair: SyncPair, client: SyncProcess, height: number): Promise<Record<string, unknown>> {
   let status: Record<string, unknown> = {};
-  await eventually(`the replica is verified at ${height}`, 30_000, async () => {
+  await eventually(`the replica is verified at ${height}`, async () => {
     status = await pair.status(client);
     return status['phase'] === 'live' && status['verified_height'] === height;
   }).catch((fault: Error) =>
@@ -173,7 +173,7 @@ test('a source whose digest lies halts the replica after one repair, until an op
     return first ? { ...body, ranges: [lie(first), ...rest] } : body;
   });
   const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: liar.url });
-  await eventually('the replica is halted', 30_000, async () => (await pair.status(client))['halted'] === true);
+  await eventually('the replica is halted', async () => (await pair.status(client))['halted'] === true);
   const status = await pair.status(client);
   assert.equal(status['reason'], 'digest-mismatch');
   assert.equal(status['verified_height'], null);
@@ -195,18 +195,10 @@ test('a source whose digests are of no algorithm, or of another one, leaves the 
     return { ...body, algorithm: isNamed ? 'crc32-product/1' : undefined };
   });
   const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: old.url });
-  await eventually(
-    'it is unverified',
-    30_000,
-    async () => (await pair.status(client))['verification'] === 'unverified'
-  );
+  await eventually('it is unverified', async () => (await pair.status(client))['verification'] === 'unverified');
   await sql(pair.replica, 'UPDATE tokens SET supply = supply + 1 ORDER BY id LIMIT 1');
   await fillEpoch(pair.source);
-  await eventually(
-    'it is asked again',
-    30_000,
-    async () => old.paths.filter((path) => path.startsWith('/digest/')).length > 2
-  );
+  await eventually('it is asked again', async () => old.paths.filter((path) => path.startsWith('/digest/')).length > 2);
   const { verification, verified_height, repairs } = await pair.status(client);
   assert.deepEqual([verification, verified_height, repairs], ['unverified', null, 0]);
   assert.deepEqual(
@@ -225,7 +217,7 @@ test('a source without digests is followed unverified, and asked once', async ()
     (path) => path.startsWith('/digest/')
   );
   const client = await pair.startClient({ MERKLE_EPOCH_SIZE: EPOCH, SYNC_SOURCES: plain.url });
-  await eventually('the replica is live', 30_000, async () => (await pair.status(client))['phase'] === 'live');
+  await eventually('the replica is live', async () => (await pair.status(client))['phase'] === 'live');
   await fillEpoch(pair.source);
   const verdict = await pair.settle(client, await fillEpoch(pair.source));
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));

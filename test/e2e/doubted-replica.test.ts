@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connect } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { sql } from '../support/sql.ts';
 import { differences, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
@@ -32,8 +33,7 @@ before(async () => {
 
 after(() => writer.destroy());
 
-const isVerified = () =>
-  eventually('verified', 60_000, async () => (await pair.status(client))['verification'] === 'verified');
+const isVerified = () => eventually('verified', async () => (await pair.status(client))['verification'] === 'verified');
 
 async function isComplete(): Promise<boolean> {
   const [state] = await sql(pair.replica, 'SELECT complete FROM sync_state');
@@ -42,7 +42,7 @@ async function isComplete(): Promise<boolean> {
 
 /** Waits until the replica says that it is complete at the source's tip; then it must be equal. */
 async function equalWhenComplete(): Promise<void> {
-  for (const end = Date.now() + 60_000; ; await sleep(100)) {
+  for (const end = Date.now() + PATIENCE_MS; ; await sleep(100)) {
     const [state] = await sql(pair.replica, 'SELECT complete, height FROM sync_state');
     if (Number(state!['height']) === ledger.height && Number(state!['complete']) === 1) break;
     const said = await pair.status(client);
@@ -58,7 +58,7 @@ test('a comparison that finds what the source has not sent yet leaves the replic
   await sql(pair.replica, "UPDATE notes SET text = 'by hand' WHERE id = 17");
   assert.equal(await client.post('/debug/actors/indexer/litecoin/regtest/verify'), 202);
   let said: unknown;
-  await eventually('incomplete, with the reason', 60_000, async () => {
+  await eventually('incomplete, with the reason', async () => {
     said = (await pair.status(client))['verification_reason'];
     return !(await isComplete()) && /notes differ.*next block/.test(String(said));
   }).catch((fault: Error) => {
@@ -74,7 +74,7 @@ test('changes while the server was away are not passed over: nothing is complete
   await pair.server.end();
   await writer.query("UPDATE notes SET text = 'while it was away' WHERE id IN (3, 4000)");
   await pair.restartServer();
-  await eventually('connected', 30_000, async () => {
+  await eventually('connected', async () => {
     const { phase } = await pair.status(client);
     return phase === 'verifying' || phase === 'live';
   });
@@ -86,7 +86,7 @@ test('a table that was dropped in the replica by hand is named, made again and l
   await sql(pair.replica, 'DROP TABLE notes');
   await writer.query("UPDATE notes SET text = 'of a dropped table' WHERE id = 5");
   await ledger.writeBlock({ actions: 1 });
-  await eventually('incomplete', 20_000, async () => !(await isComplete()));
+  await eventually('incomplete', async () => !(await isComplete()));
   await equalWhenComplete();
   assert.match(client.log(), /notes.{0,80}made again/s);
   const { last_error: error } = await pair.status(client);
@@ -97,6 +97,6 @@ test('one that was dropped while the client was down is made again at its start'
   await client.end();
   await sql(pair.replica, 'DROP TABLE notes');
   client = await pair.startClient();
-  await eventually('incomplete', 20_000, async () => !(await isComplete()));
+  await eventually('incomplete', async () => !(await isComplete()));
   await equalWhenComplete();
 });

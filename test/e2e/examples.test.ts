@@ -7,7 +7,6 @@ import { appendBlocks, createDecoder } from '../support/sync/generated-decoder.t
 import { PAIR_KEY, startPair } from '../support/sync/sync-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
-const DEADLINE_MS = 30_000;
 const NEW_BLOCKS = 3;
 const path = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 
@@ -23,7 +22,7 @@ test('the examples download a snapshot of a real server and follow its blocks wi
     startProgram(path('docs/examples/follow.sh'), [server.url, database], env)
   ];
   const prints = (wanted: RegExp) =>
-    eventually(`each example prints ${wanted}`, DEADLINE_MS, async () => {
+    eventually(`each example prints ${wanted}`, async () => {
       for (const { child, output } of examples) assert.equal(child.exitCode, null, output());
       return examples.every(({ output }) => wanted.test(output()));
     });

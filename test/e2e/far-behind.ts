@@ -61,7 +61,7 @@ export function farBehindTest(dbType: DbType, binlog: 'off' | 'required'): void 
     }
     const { height } = await reopen();
     assert.ok(height > FAR_BLOCKS);
-    await eventually('the server has seen them', 30_000, async () => {
+    await eventually('the server has seen them', async () => {
       return (await pair.status(pair.server))['block_height'] === height;
     });
     client = await pair.startClient();

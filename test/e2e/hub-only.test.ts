@@ -12,7 +12,6 @@ import { createDatabase } from '../support/mariadb.ts';
 import { startServiceProcess } from '../support/service-process.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
-const PATIENCE_MS = 60_000;
 /** The coins of the first one may be spent. */
 const BLOCKS = 101;
 
@@ -49,7 +48,7 @@ test('decoder, indexer, explorer, encoder, tracker and sync start by HUB_API_HOS
   const start = (name: string, more: Readonly<Record<string, string>> = {}) =>
     startServiceProcess(name, { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port), ...more });
   const until = (what: string, { output }: ReturnType<typeof start>, isTrue: () => Promise<boolean>) =>
-    eventually(what, PATIENCE_MS, () => isTrue().catch(() => false)).catch((caught) => {
+    eventually(what, () => isTrue().catch(() => false)).catch((caught) => {
       throw new Error(`${what}\n${output()}`, { cause: caught });
     });
   const call = async (port: number, method: string, params = {}) =>

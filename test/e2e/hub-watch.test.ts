@@ -46,7 +46,7 @@ test('databases appear and go without a restart, hubs are tried in their order, 
     HUB_REPOLL_INTERVAL: 200
   });
   const answers = (chain: string, status: number) =>
-    eventually(`${chain} answers ${status}`, 20_000, async () => {
+    eventually(`${chain} answers ${status}`, async () => {
       return (await server.get(`/status/decoder/${chain}/regtest`)).status === status;
     });
 
@@ -64,7 +64,7 @@ test('databases appear and go without a restart, hubs are tried in their order, 
   assert.match(server.log(), /no longer names this database/);
 
   second.stop();
-  await eventually('the hubs are missed', 20_000, async () => /error connecting to the hub/.test(server.log()));
+  await eventually('the hubs are missed', async () => /error connecting to the hub/.test(server.log()));
   await answers('dogecoin', 200);
   await server.end();
   assert.equal(server.child.exitCode, 0);
@@ -80,7 +80,7 @@ test('a client that starts while the hub is away goes on with the databases that
   };
   dropAfterwards(source, `r_${source.name}`);
   const isServed = (client: SyncProcess) =>
-    eventually('the database is served', 20_000, async () => {
+    eventually('the database is served', async () => {
       const { status, body } = await client.get('/debug/actors');
       return status === 200 && Array.isArray(body) && body.length === 1;
     });

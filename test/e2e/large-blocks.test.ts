@@ -14,7 +14,7 @@ test('a block that is larger than a message may be, alone or last in a group, is
   const pair = await startPair('indexer', source, { WS_MAX_MESSAGE_BYTES: MAX_MESSAGE_BYTES });
   const client = await pair.startClient({ CLIENT_RECONNECT_DELAY: 100 });
   const settle = async (height: number) => {
-    const verdict = await pair.settle(client, height, 30_000);
+    const verdict = await pair.settle(client, height);
     assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
     assert.equal((await pair.status(client))['repairs'], 0);
   };

@@ -76,7 +76,7 @@ for (const binlog of ['off', 'required'])
     let height = 20;
     const equal = async (what: string) => {
       let last: Record<string, unknown> = {};
-      await eventually(`complete after ${what}`, 30_000, async () => {
+      await eventually(`complete after ${what}`, async () => {
         last = await pair.status(client);
         if (last['phase'] !== 'live' || last['block_height'] !== height || last['settling'] === true) return false;
         // At equal height the tip may still be the orphaned one.

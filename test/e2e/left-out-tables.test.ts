@@ -24,7 +24,7 @@ test('tables that no replica can make are left out by name on both sides, and co
   const client = await pair.startClient();
   const told = async (of: typeof client) => (await pair.status(of))['not_replicated'] as Record<string, string>;
   const verifiedAt = (height: number) =>
-    eventually(`the replica is verified at ${height}`, 30_000, async () => {
+    eventually(`the replica is verified at ${height}`, async () => {
       const { phase, verified_height } = await pair.status(client);
       return phase === 'live' && verified_height === height;
     });

@@ -104,7 +104,7 @@ test('its process is guarded, and status, metrics, readiness and console know it
   const url = `http://127.0.0.1:${port}`;
   const readiness = async () => await (await fetch(`${url}/readyz`).catch(() => undefined))?.text();
   const isReady = async () => (await readiness())?.includes('"ready"') === true;
-  await eventually('it is ready', 30_000, isReady);
+  await eventually('it is ready', isReady);
   const { stdout } = await run(NODE, ['src/main.ts', 'status', '--service', 'clock'], {
     cwd: root,
     env: { ...process.env, ...env }
@@ -118,8 +118,8 @@ test('its process is guarded, and status, metrics, readiness and console know it
   const [actor] = live.databases;
   assert.deepEqual([live.service, actor?.key, actor?.charts], ['clock', 'clock/litecoin/regtest', ['halt', 'restart']]);
   assert.ok(actor!.report.height > 0);
-  await eventually('a thread that computes without a pause is told', 20_000, async () => !(await isReady()));
-  await eventually('it is ready again', 20_000, isReady);
+  await eventually('a thread that computes without a pause is told', async () => !(await isReady()));
+  await eventually('it is ready again', isReady);
   service.child.kill('SIGTERM');
   assert.equal(await service.exited, 0);
 });

@@ -16,7 +16,6 @@ import { NODE_TABLES } from '../support/tables-in-use/tables.ts';
 
 const EPOCH = 5;
 const FIRST_BLOCKS = 12;
-const VERIFIED_DEADLINE_MS = 60_000;
 
 const OWN_TABLES: Readonly<Record<DbType, readonly string[]>> = {
   indexer: NODE_TABLES,
@@ -56,7 +55,7 @@ async function endEpoch(pair: SyncPair, ledger: Ledger, client: SyncProcess): Pr
   await ledger.writeBlocks(EPOCH - (ledger.height % EPOCH), { actions: 6 });
   await ledger.writeNodeRows();
   let status: Record<string, unknown> = {};
-  await eventually(`verified at ${ledger.height}`, VERIFIED_DEADLINE_MS, async () => {
+  await eventually(`verified at ${ledger.height}`, async () => {
     status = await pair.status(client);
     return status['phase'] === 'live' && status['verified_height'] === ledger.height;
   }).catch((fault: Error) => assert.fail(`${fault.message}: ${JSON.stringify(status)}\n${client.log().slice(-3000)}`));

@@ -20,7 +20,6 @@ import { eventually, replicasAt, startSyncProcess, temporaryDirectory } from '..
 
 const DATABASE = 'indexer/litecoin/regtest';
 const KEY = 'key-of-an-operator';
-const DEADLINE_MS = 30_000;
 /** Disk that is enough for snapshots, and then is not. */
 const [AMPLE, SHORT] = ['1200m', '16m'];
 
@@ -81,7 +80,7 @@ async function startHouse() {
   });
   const statusOf = async ({ get }: typeof client) => (await get(`/status/${DATABASE}`)).body;
   const isLive = (height: number) =>
-    eventually(`the client is live at ${height}`, DEADLINE_MS, async () => {
+    eventually(`the client is live at ${height}`, async () => {
       const { phase, block_height } = await statusOf(client);
       return phase === 'live' && block_height === height;
     });
@@ -115,7 +114,7 @@ test('with OTEL_EXPORTER_OTLP_ENDPOINT, requests, snapshots and blocks are trace
   ] as const;
   // A span comes when it has ended, after those within it.
   const came = () => wanted.every(([name, holds]) => find(name, holds));
-  await eventually(`spans came: ${wanted.map(([name]) => name)}`, DEADLINE_MS, async () => came());
+  await eventually(`spans came: ${wanted.map(([name]) => name)}`, async () => came());
 
   const request = find('GET /status/:dbType/:chain/:network', isOk)!;
   assert.equal(request.parentSpanId, undefined);
@@ -176,7 +175,7 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
 
   // It dies again and again.
   for (let death = 0; death < 6; death++) {
-    await eventually('the actor runs', DEADLINE_MS, async () => {
+    await eventually('the actor runs', async () => {
       const { body } = await client.get('/debug/actors');
       return (body as unknown as { state: string }[])[0]?.state === 'running';
     });
@@ -232,7 +231,7 @@ test('each alert of ops/alerts.yml fires in the real failure that it is for, and
   });
   atEnd(oracle.stop);
   const rounds = await startPrometheus([oracle.url], KEY);
-  await eventually('a round is kept', 20_000, async () => prices.requests.length > 1);
+  await eventually('a round is kept', async () => prices.requests.length > 1);
   assert.deepEqual(await rounds.firing(), []);
   answers = false;
   await rounds.fires('PlatformOracleSources');

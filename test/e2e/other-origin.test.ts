@@ -63,7 +63,7 @@ startServiceProcess('sync', {
   }
 });
 const replica = { name: 'replica', url: `http://127.0.0.1:${replicaPort}` };
-await eventually('the replica answers', 60_000, async () => {
+await eventually('the replica answers', async () => {
   return (await fetch(`${replica.url}/livez`).catch(() => undefined))?.status === 200;
 });
 const page = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>hello</p>'));

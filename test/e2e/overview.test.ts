@@ -6,12 +6,11 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openBrowser } from '../support/browser.ts';
 import { atEnd } from '../support/cleanup.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
 const LANES = 18;
 const [FIRST, LAST] = ['.lane:first-of-type', '.lane:last-of-type'];
-/** Until each lane out of sight had its turn, one in half a second; on a slow machine. */
-const PATIENCE_MS = 30_000;
 /** The lanes in which a dot moves, and on how many arrows more than one does. */
 const DOTS = `(() => {
   const targets = document.getAnimations().map(({ effect }) => effect.target).filter((target) => target.matches('.pass'));

@@ -11,7 +11,6 @@ import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 const DEPTH = 20;
 const FIRST = 100;
 const BLOCKS = 60;
-const DEADLINE_MS = 60_000;
 /** Ids that the replica deals itself, and the time of logging. */
 const OWN = new Set(['id', 'logged_at']);
 let pair: SyncPair;
@@ -60,7 +59,7 @@ const TRUNCATED = [
 
 async function liveAt(client: SyncProcess, height: number): Promise<Record<string, unknown>> {
   let last: Record<string, unknown> = {};
-  await eventually(`live and verified at ${height}`, DEADLINE_MS, async () => {
+  await eventually(`live and verified at ${height}`, async () => {
     last = await pair.status(client);
     return last['phase'] === 'live' && last['block_height'] === height && last['verification'] === 'verified';
   }).catch((fault: Error) => {
@@ -93,15 +92,13 @@ test('a truncated replica holds the newest blocks, says so, is verified from its
 
 test('REPLICA_PARTIAL: a truncated replica with VERIFY_STATE_COMMITMENT, and a full one where infra-only is asked for', async () => {
   const client = await pair.startClient();
-  await eventually('it is refused', DEADLINE_MS, async () =>
-    client.log().includes('set VERIFY_STATE_COMMITMENT=false')
-  );
+  await eventually('it is refused', async () => client.log().includes('set VERIFY_STATE_COMMITMENT=false'));
   await client.end();
   const other = await pair.startClient({
     SYNC_SUBSCRIBE_LITECOIN_REGTEST: 'infra-only',
     VERIFY_STATE_COMMITMENT: 'false'
   });
-  await eventually('it is refused', DEADLINE_MS, async () =>
+  await eventually('it is refused', async () =>
     other.log().includes('is a full replica, SYNC_SUBSCRIBE_LITECOIN_REGTEST asks for infra-only')
   );
   await other.end();

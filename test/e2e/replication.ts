@@ -83,7 +83,7 @@ export function replicationTests(dbType: DbType, growth: Growth, size: Generated
         const roots = async (of: SyncProcess) =>
           (await pair.status(of))['state_commitment'] as { phase: string; height: number };
         for (const side of [pair.server, client])
-          await eventually('a balance tree', 20_000, async () => (await roots(side)).phase === 'ready');
+          await eventually('a balance tree', async () => (await roots(side)).phase === 'ready');
         height = await append(pair.source, 3, 'roots', 50);
         await assertEqual(pair, client, height);
         assert.equal((await roots(client)).height, height);
@@ -95,7 +95,7 @@ export function replicationTests(dbType: DbType, growth: Growth, size: Generated
   test(`${dbType}: a reorg right after the bootstrap, below anything the journal knows`, async () => {
     const pair = await prepare('early');
     const client = await pair.startClient();
-    await eventually('the bootstrap is complete', 60_000, async () => (await pair.status(client))['phase'] === 'live');
+    await eventually('the bootstrap is complete', async () => (await pair.status(client))['phase'] === 'live');
     const height = await reorg(pair.source, 10, 11, 'early reorg');
     await assertEqual(pair, client, height);
     await client.end();

@@ -40,7 +40,7 @@ const MIGRATION = [
 
 async function verifiedAt(pair: SyncPair, client: SyncProcess, height: number): Promise<Record<string, unknown>> {
   let status: Record<string, unknown> = {};
-  await eventually(`the replica is verified at ${height}`, 30_000, async () => {
+  await eventually(`the replica is verified at ${height}`, async () => {
     status = await pair.status(client);
     return status['phase'] === 'live' && status['verified_height'] === height;
   }).catch((fault: Error) => assert.fail(`${fault.message}: ${JSON.stringify(status)}\n${client.log().slice(-4000)}`));

@@ -7,12 +7,12 @@ import type { OpenRpc } from '../../src/service/rpc/openrpc.ts';
 import type { Pipeline } from '../../src/wire/state/pipeline.ts';
 import { openBrowser } from '../support/browser.ts';
 import { runCommandLine } from '../support/command-line.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { call, KEY, ORIGIN, type RunningService, SERVICE_ROWS, startPlatform } from '../support/services.ts';
 import { eventually, temporaryDirectory } from '../support/sync/sync-process.ts';
 
 const WITH_KEY = { 'x-api-key': KEY };
 const JSON_BODY = { 'content-type': 'application/json' };
-const PATIENCE_MS = 30_000;
 /** The bound of a body without the key. */
 const OPEN_BODY_BYTES = 100_000;
 const BATCH_LIMITS: Readonly<Record<string, number>> = { miner: 20 };
@@ -139,9 +139,7 @@ for (const service of services) {
       const spans = () => collector.spans.filter((span) => span.service.startsWith(`platform-node ${name}`));
       const wanted = ['GET /openapi.json', ...(hasMethods ? ['POST /'] : [])];
       for (const request of wanted)
-        await eventually(`${request} is traced`, PATIENCE_MS, async () =>
-          spans().some((span) => span.name === request)
-        );
+        await eventually(`${request} is traced`, async () => spans().some((span) => span.name === request));
       assert.deepEqual(
         spans().filter((span) => /livez|readyz/.test(span.name)),
         []
@@ -255,7 +253,7 @@ test('CONSOLE_SERVICES: every console lists the whole platform, and shows the wa
       const isWell = (role: string) => rows.some((row) => row.service === role && row.state === 'well');
       return all.every(isWell) && heights.size === 1;
     };
-    await eventually(`${service.name} lists all`, PATIENCE_MS, isWhole);
+    await eventually(`${service.name} lists all`, isWhole);
     const { pipeline, rows } = await lookAt(service);
     assert.deepEqual(
       pipeline.nodes.map(({ role, lane }) => [role, lane]),
@@ -316,7 +314,7 @@ test('an operator of a decoder ends its actor, and sees it come back', async () 
     fetch(`${url}/debug/actors/decoder/litecoin/regtest/kill`, { method: 'POST', headers });
   assert.equal((await act({})).status, 401);
   assert.equal((await act(WITH_KEY)).status, 202);
-  await eventually('it runs again', PATIENCE_MS, async () => {
+  await eventually('it runs again', async () => {
     const [now] = (await live()).databases;
     return now!.generation > before.generation && now!.state === 'running';
   });
@@ -329,7 +327,7 @@ test('SIGTERM ends each with 0; the consoles of the others say that it does not 
     return (await exit)[0] as number | null;
   };
   assert.equal(await end(serviceOf('decoder')), 0);
-  await eventually('the explorer shows that the decoder is gone', PATIENCE_MS, async () => {
+  await eventually('the explorer shows that the decoder is gone', async () => {
     const answer = await fetch(`${serviceOf('explorer').url}/debug/live`, { headers: WITH_KEY });
     const { rows } = ((await answer.json()) as Live).platform;
     const row = rows.find((each) => each.service === 'decoder');

@@ -45,11 +45,7 @@ before(async () => {
 after(() => writer.destroy());
 
 async function isVerified(of: SyncProcess): Promise<void> {
-  await eventually(
-    'the replica is verified',
-    60_000,
-    async () => (await pair.status(of))['verification'] === 'verified'
-  );
+  await eventually('the replica is verified', async () => (await pair.status(of))['verification'] === 'verified');
 }
 
 /** Changes the oldest row of each table and adds one to it, in one transaction. */
@@ -65,7 +61,7 @@ async function changeOldRows(): Promise<void> {
 /** Waits until the replica says that it is complete at a height; until then it must not be equal and say so. @returns milliseconds */
 async function completeAt(height: number): Promise<number> {
   const began = performance.now();
-  await eventually(`complete at ${height}`, 60_000, async () => {
+  await eventually(`complete at ${height}`, async () => {
     const [state] = await sql(pair.replica, 'SELECT complete, height FROM sync_state').catch(() => []);
     return state !== undefined && Number(state['height']) === height && Number(state['complete']) === 1;
   });
@@ -114,7 +110,7 @@ test('a replica that was away gets amendments with its since-snapshot, and nothi
   await client.end();
   await changeOldRows();
   const { height } = await ledger.writeBlock({ actions: 20 });
-  await eventually('settled', 30_000, async () => (await pair.status(pair.server))['settled_height'] === height);
+  await eventually('settled', async () => (await pair.status(pair.server))['settled_height'] === height);
   client = await pair.startClient();
   await completeAt(height);
   await isVerified(client);
@@ -129,11 +125,7 @@ test('a comparison counts for VERIFY_MAX_AGE: it is renewed in time, although no
   await isVerified(client);
   const { repairs } = await pair.status(client);
   await sql(pair.replica, "UPDATE notes SET text = 'by hand' WHERE id = 9");
-  await eventually(
-    'repaired',
-    60_000,
-    async () => Number((await pair.status(client))['repairs']) === Number(repairs) + 1
-  );
+  await eventually('repaired', async () => Number((await pair.status(client))['repairs']) === Number(repairs) + 1);
   await isVerified(client);
   const verdict = await pair.compare();
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));

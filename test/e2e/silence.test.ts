@@ -8,7 +8,6 @@ import { eventually, replicasAt, type SyncProcess } from '../support/sync/sync-p
 import { createLedger } from '../support/tables-in-use/ledger.ts';
 
 const TOLD_MS = 10_000;
-const HEALED_MS = 60_000;
 
 async function readiness({ url }: SyncProcess): Promise<string> {
   const response = await fetch(`${url}/readyz`);
@@ -35,7 +34,7 @@ test('a MariaDB or a server that stands still is told within ten seconds by its 
     const { block_height: at, phase } = await pair.status(client);
     return at === height && phase === 'live';
   };
-  await eventually('live', HEALED_MS, isLive);
+  await eventually('live', isLive);
   const isWell = async () => {
     const [own, server] = [await pair.status(client), await pair.status(pair.server)];
     const words = [await readiness(client), await readiness(pair.server)];
@@ -43,7 +42,7 @@ test('a MariaDB or a server that stands still is told within ten seconds by its 
       own['source_silent_s'] === 0 && server['database_silent_s'] === 0 && words.every((word) => /ready/.test(word))
     );
   };
-  await eventually('well', HEALED_MS, isWell);
+  await eventually('well', isWell);
 
   await t.test('the MariaDB of the source', async () => {
     await freeze(pid);
@@ -66,7 +65,7 @@ test('a MariaDB or a server that stands still is told within ten seconds by its 
     } finally {
       thaw(pid);
     }
-    await eventually('well again', HEALED_MS, isWell);
+    await eventually('well again', isWell);
   });
 
   await t.test('the server', async () => {
@@ -80,6 +79,6 @@ test('a MariaDB or a server that stands still is told within ten seconds by its 
     } finally {
       thaw(pair.server.child.pid!);
     }
-    await eventually('well again', HEALED_MS, isWell);
+    await eventually('well again', isWell);
   });
 });

@@ -6,7 +6,7 @@ import type { Row, RowsByTable } from '../support/stand-in/database.ts';
 import { mannerOf } from '../support/stand-in/tables.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 import type { BlockRequest } from '../support/tables-in-use/ledger.ts';
-import { DEADLINE_MS, differing, plainClientTest, serve, texts } from './stand-in-client.ts';
+import { differing, plainClientTest, serve, texts } from './stand-in-client.ts';
 
 const VERSION = { indexer: 7, decoder: 3 } as const;
 const HASHES = { indexer: ['ledger_hash', 'actions_hash', 'contract_hash'], decoder: ['block_hash'] } as const;
@@ -39,7 +39,7 @@ for (const dbType of ['indexer', 'decoder'] as const) {
     });
     const settled = async () => {
       let left: string[] = [];
-      await eventually(`the client is equal at ${ledger.height}`, DEADLINE_MS, async () => {
+      await eventually(`the client is equal at ${ledger.height}`, async () => {
         if (!(await isAt('client'))) return false;
         left = await differing(dbType, source, replica);
         return left.length === 0;
@@ -65,7 +65,7 @@ for (const dbType of ['indexer', 'decoder'] as const) {
       const from = ledger.height + 1;
       await ledger.writeBlocks(5, { actions: 12 });
       if (dbType === 'indexer') await ledger.writeBlock({ actions: 12, late: LATE });
-      await eventually('the server has seen them', DEADLINE_MS, () => isAt('server'));
+      await eventually('the server has seen them', () => isAt('server'));
       const text = (await client.catchUp()) ?? '';
       const head = `{"schema_version":${VERSION[dbType]},"block_height":${ledger.height},"since_block":${from},"tables":{`;
       assert.ok(text.startsWith(head), text.slice(0, 110));
@@ -87,7 +87,7 @@ for (const dbType of ['indexer', 'decoder'] as const) {
         const before = await truth.read(async () => truth.ids(await truth.tables()));
         const late = dbType === 'indexer' && block % 4 === 3 ? LATE : [];
         await ledger.writeBlock({ actions: 12, late });
-        await eventually('its message came', DEADLINE_MS, () => isAt('client'));
+        await eventually('its message came', () => isAt('client'));
         const expected = await truth.read(async () => truth.block(ledger.height, await truth.tables(), before));
         checkMessage(
           dbType,

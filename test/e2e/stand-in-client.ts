@@ -13,7 +13,6 @@ import { eventually } from '../support/sync/sync-process.ts';
 import { type BlockRequest, createLedger } from '../support/tables-in-use/ledger.ts';
 
 const FIRST_BLOCKS = 30;
-export const DEADLINE_MS = 40_000;
 /**
  * Rows of these vanish: balances at zero, the others with a reorg, which takes back more than rows of its blocks. Emissions are told
  * of by their own action, which those that stay inside of a contract do not have.
@@ -127,11 +126,11 @@ export function plainClientTest(compatible: boolean): void {
       const told = () =>
         `${move}: it is at ${client.height} of ${ledger.height}, and differs in ${left}; ${client.faults.join()}`;
       const isOver = async () => (await isEqual()) || client.dropped.at(-1) === ledger.height;
-      await eventually('the block comes', DEADLINE_MS, isOver).catch(() => assert.fail(told()));
+      await eventually('the block comes', isOver).catch(() => assert.fail(told()));
       if (left.length === 0) continue;
       late.push(move);
       await ledger.writeBlock(PLAIN);
-      await eventually('the next block comes', DEADLINE_MS, isEqual).catch(() => assert.fail(told()));
+      await eventually('the next block comes', isEqual).catch(() => assert.fail(told()));
     }
     if (compatible) assert.deepEqual([late, client.dropped], [[], []]);
     else assert.ok(late.length > 0, 'no balance was in the way: this test proves nothing');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { atEnd } from '../support/cleanup.ts';
 import { sql } from '../support/sql.ts';
 import { StandInServer } from '../support/stand-in/server.ts';
-import { follow, LIVE_DEADLINE_MS } from '../support/sync/compatible-pair.ts';
+import { follow } from '../support/sync/compatible-pair.ts';
 import { startLyingSource } from '../support/sync/lying-source.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
@@ -43,7 +43,7 @@ for (const [what, isCut] of [
     peer.server.gate = gate.promise;
     let client = await startClient();
     await t.test('bootstrap', async () => {
-      await eventually('the snapshot is asked for', LIVE_DEADLINE_MS, async () => downloads() > 0);
+      await eventually('the snapshot is asked for', async () => downloads() > 0);
       const { height } = owner.ledger;
       await owner.ledger.writeBlocks(3);
       if (isCut) second.cut();
@@ -81,7 +81,7 @@ for (const [what, isCut] of [
       const { height } = owner.ledger;
       lies.tells = true;
       await owner.ledger.writeBlock();
-      await eventually('it halts', LIVE_DEADLINE_MS, async () => /hash-mismatch/.test(client.log()));
+      await eventually('it halts', async () => /hash-mismatch/.test(client.log()));
       const [tip] = await sql(replica, 'SELECT MAX(block_index) AS h FROM blocks');
       assert.equal(Number(tip!['h']), height);
     });
@@ -97,7 +97,7 @@ test('two of three compatible decoders are enough when one is gone during a boot
   const gate = Promise.withResolvers<void>();
   peer.server.gate = gate.promise;
   const client = await startClient();
-  await eventually('the snapshot is asked for', LIVE_DEADLINE_MS, async () =>
+  await eventually('the snapshot is asked for', async () =>
     peer.server.requests.some((path) => path.startsWith('/snapshot/'))
   );
   await owner.ledger.writeBlocks(3);

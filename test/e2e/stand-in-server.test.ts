@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../support/sql.ts';
-import { follow, LIVE_DEADLINE_MS } from '../support/sync/compatible-pair.ts';
+import { follow } from '../support/sync/compatible-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 import { followedTest } from './stand-in-server.ts';
 
@@ -66,7 +66,7 @@ test('rows of a table that a compatible server does not describe are refused by 
     `INSERT INTO late VALUES (${height + 1})`
   );
   await owner.ledger.writeBlock();
-  await eventually('it is refused by name', LIVE_DEADLINE_MS, async () => /unknown table late/.test(client.log()));
+  await eventually('it is refused by name', async () => /unknown table late/.test(client.log()));
   const [tip] = await sql(replica, 'SELECT MAX(block_index) AS h FROM blocks');
   assert.equal(Number(tip!['h']), height);
   await client.end();
@@ -88,7 +88,7 @@ test('adopting a replica that another client made from a compatible server, if i
   const left = owner.ledger.height;
   await owner.ledger.reorg(2, { count: 4 });
   const refused = await startClient(['--adopt', 'all']);
-  await eventually('it is refused', LIVE_DEADLINE_MS, async () =>
+  await eventually('it is refused', async () =>
     new RegExp(`block ${left - 1} is of another branch`).test(refused.log())
   );
   await refused.end();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DbType } from '../../src/wire/data/database.ts';
-import { follow, LATE, LIVE_DEADLINE_MS } from '../support/sync/compatible-pair.ts';
+import { follow, LATE } from '../support/sync/compatible-pair.ts';
 import { eventually } from '../support/sync/sync-process.ts';
 
 /** Test of a client that follows a compatible server through all that it and its chain may do. */
@@ -15,7 +15,7 @@ export function followedTest(dbType: DbType, reorgMessages: boolean): void {
     peer.server.gate = gate.promise;
     let client = await startClient();
     await t.test('a bootstrap while the tip moves needs one download', async () => {
-      await eventually('the snapshot is asked for', LIVE_DEADLINE_MS, async () => downloads() > 0);
+      await eventually('the snapshot is asked for', async () => downloads() > 0);
       await owner.ledger.writeBlocks(3);
       gate.resolve();
       await settle(client);

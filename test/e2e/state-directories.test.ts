@@ -18,7 +18,7 @@ import {
 const PATH = '/status/indexer/litecoin/regtest';
 
 const stands = (server: SyncProcess, height: number) =>
-  eventually(`the server is at ${height}`, 30_000, async () => {
+  eventually(`the server is at ${height}`, async () => {
     const { body } = await server.get(PATH);
     return body['block_height'] === height;
   });

@@ -72,9 +72,9 @@ test('78: a bootstrap depth that matches no database stops the start-up, by name
 test('a database that no source serves: one line, its state, and tries again; the others are live', async () => {
   dropAfterwards(pair.source, `${REPLICA_PREFIX}${unserved.name}`);
   const client = await pair.startClient({ HUB_PORT: hubPort });
-  await eventually('the served one is live', 30_000, async () => (await pair.status(client))['phase'] === 'live');
+  await eventually('the served one is live', async () => (await pair.status(client))['phase'] === 'live');
   const words = `no source serves indexer/litecoin/regtest: ${pair.server.url} answered 404`;
-  await eventually('the other says why it waits, and tries', 30_000, async () => {
+  await eventually('the other says why it waits, and tries', async () => {
     const { body } = await client.get('/status/indexer/litecoin/regtest');
     const { last_error, poll_error_count, sources } = body as Record<string, never>;
     return (
@@ -95,15 +95,15 @@ test('a source that answers 429 is left alone as long as it says, visibly', asyn
     response.writeHead(429, { 'retry-after': '2' }).end('{"error":"slow down"}')
   );
   const client = await pair.startClient({ SYNC_SOURCES: source.url });
-  await eventually('it waits', 30_000, async () => client.log().includes('asks the client to wait'));
+  await eventually('it waits', async () => client.log().includes('asks the client to wait'));
   const [first] = source.requests;
   assert.ok(first);
   const asked = source.requests.length;
-  await eventually('status says why', 5_000, async () => {
+  await eventually('status says why', async () => {
     const { body } = await client.get('/status/decoder/litecoin/regtest');
     return /answered 429 /.test(String(body['last_error']));
   });
-  await eventually('it asks again', 30_000, async () => source.requests.length > asked);
+  await eventually('it asks again', async () => source.requests.length > asked);
   const [one, two] = client
     .log()
     .split('\n')

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { differences, PAIR_KEY, pause, type SyncPair, startPair } from '../support/sync/sync-pair.ts';
 import { eventually, type SyncProcess, temporaryDirectory } from '../support/sync/sync-process.ts';
 import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';
@@ -11,7 +12,6 @@ import { createLedger, type Ledger } from '../support/tables-in-use/ledger.ts';
 /** More than a source without a log remembers row by row. */
 const LARGE = 25_000;
 const LOOK_MS = 5;
-const DEADLINE_MS = 60_000;
 
 /** A source, its server and a replica, each pair with another log. */
 interface Stage {
@@ -58,7 +58,7 @@ async function setUp(source: DatabaseCoordinates, binlog: 'off' | 'required'): P
 /** Waits until the server has looked at everything, and the replica is complete and verified. */
 async function isSettledAt({ pair, client }: Pick<Stage, 'pair' | 'client'>, height: number): Promise<void> {
   let said: unknown;
-  await eventually('settled and verified', DEADLINE_MS, async () => {
+  await eventually('settled and verified', async () => {
     const [server, status] = [await pair.status(pair.server), await pair.status(client)];
     said = [server['settled_height'], status['block_height'], status['verification']];
     return JSON.stringify(said) === JSON.stringify([height, height, 'verified']);
@@ -94,9 +94,9 @@ async function changeUnseen(
   if (forgets) rmSync(stateDirectory, { recursive: true });
   await pair.restartServer();
   // Nobody hears what it says once.
-  await eventually('looked at', DEADLINE_MS, async () => (await pair.status(pair.server))['settled_height'] === height);
+  await eventually('looked at', async () => (await pair.status(pair.server))['settled_height'] === height);
   stage.client = await pair.startClient();
-  const deadline = Date.now() + DEADLINE_MS;
+  const deadline = Date.now() + PATIENCE_MS;
   let wasIncomplete = false;
   for (let seen = await look(stage, id); !(seen.isComplete && seen.text === `${before.text}!`); ) {
     assert.ok(Date.now() < deadline, `the replica says ${JSON.stringify(seen)}\n${stage.client.log().slice(-3000)}`);
@@ -138,7 +138,7 @@ test('a replica that was compared since is complete all the time when it comes b
   await client.end();
   const again = await pair.startClient();
   let isComplete = true;
-  await eventually('live', DEADLINE_MS, async () => {
+  await eventually('live', async () => {
     isComplete &&= (await look(unlogged, 5)).isComplete;
     return (await pair.status(again))['verification'] === 'verified';
   });

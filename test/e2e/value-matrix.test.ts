@@ -274,7 +274,7 @@ for (const binlog of ['required', 'off'])
 
     const equal = async (what: string) => {
       let last: Record<string, unknown> = {};
-      await eventually(`complete after ${what}`, 60_000, async () => {
+      await eventually(`complete after ${what}`, async () => {
         last = await pair.status(client);
         if (last['phase'] !== 'live' || last['block_height'] !== height || last['settling'] === true) return false;
         const tip = (name: string) =>
@@ -330,11 +330,7 @@ for (const binlog of ['required', 'off'])
       await replica.query(`DELETE FROM bare_${charset} LIMIT 7`);
     await client.end();
     client = await pair.startClient(clientEnv);
-    await eventually(
-      'a comparison repaired what was lost',
-      60_000,
-      async () => (await pair.status(client))['repairs'] === 1
-    );
+    await eventually('a comparison repaired what was lost', async () => (await pair.status(client))['repairs'] === 1);
     const verdict = await compareDatabases(source, pair.replica, { ids: true });
     assert.ok(verdict.equal, `after a repair: ${JSON.stringify(differences(verdict)).slice(0, 2_000)}`);
     replica.destroy();

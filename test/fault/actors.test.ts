@@ -8,6 +8,7 @@ import { silentLogger } from '../../src/log.ts';
 import type { DatabaseId } from '../../src/wire/data/database.ts';
 import type { UnrulyAsks, UnrulyNeeds, UnrulyNotices } from '../fixtures/unruly-actor.ts';
 import fc from '../support/fast-check.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 
 const ID: DatabaseId = { dbType: 'indexer', chain: 'bitcoin', network: 'regtest' };
 const OTHER: DatabaseId = { ...ID, chain: 'litecoin' };
@@ -45,9 +46,9 @@ const spec = (workerData: ActorSpec['workerData'] = {}, id = ID): ActorSpec => (
   workerData
 });
 
-/** Looks again every few milliseconds; fails after ten seconds. */
+/** Looks again every few milliseconds. */
 async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (!holds()) {
     assert.ok(Date.now() < deadline, `never came true: ${holds}`);
     await sleep(5);

@@ -16,6 +16,7 @@ import { query, startLoop } from '../support/decoder/loop.ts';
 import { assertPrefix, type DecoderRows, rowsOf } from '../support/decoder/rows.ts';
 import { startTestLitecoind, type TestLitecoind } from '../support/litecoin.ts';
 import { createDatabase } from '../support/mariadb.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../support/service-process.ts';
 
 /** DECODER_KILLS=50 TRACKER_KILLS=50 scripts/test.sh test/fault/chain-kill.test.ts */
@@ -24,7 +25,6 @@ const TRACKER_KILLS = Number(process.env['TRACKER_KILLS'] ?? 4);
 const SEED = process.env['PROPERTY_SEED'] ?? '1';
 const BLOCKS = 1_500;
 const PER_STEP = 100;
-const DEADLINE_MS = 30_000;
 const NETWORK = chainNetwork('litecoin', 'regtest');
 /** Outside of the wallet, which would become slow. */
 const MINER = addressOf(payTo({ kind: 'keyHash', bytes: new Uint8Array(20) }), NETWORK.addresses)!;
@@ -64,7 +64,7 @@ async function startWriter(service: 'decoder' | 'utxo', database: DatabaseCoordi
   return {
     /** Waits until blocks are being written above a height. */
     async writesAbove(stored: number, progressOf = storedHeight): Promise<void> {
-      for (const end = Date.now() + DEADLINE_MS; (await progressOf(database)) <= stored; await sleep(25)) {
+      for (const end = Date.now() + PATIENCE_MS; (await progressOf(database)) <= stored; await sleep(25)) {
         assert.ok(Date.now() < end && child.exitCode === null, `nothing is written above block ${stored}`);
       }
     },

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { memoryVariables } from '../../src/process/guardian.ts';
 import { makesAnswers } from '../../src/services.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 
 const SERVICE = fileURLToPath(new URL('../fixtures/guarded-service.ts', import.meta.url));
 
@@ -55,7 +56,7 @@ function follow(guardian: ChildProcess): Guarded {
       return code ?? signal!;
     },
     next: async (event) => {
-      const deadline = Date.now() + 10_000;
+      const deadline = Date.now() + PATIENCE_MS;
       for (;;) {
         const at = said.findIndex((entry, index) => index >= read && entry.event === event);
         if (at >= 0) {
@@ -78,7 +79,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function untilGone(pid: number): Promise<void> {
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (isAlive(pid)) {
     assert.ok(Date.now() < deadline, `process ${pid} is still there`);
     await sleep(10);
@@ -141,7 +142,7 @@ test('an abnormal exit is followed by a restart; a stop during the pause ends at
 
 test('a service that dies early again and again is started again, however often, after pauses that double up to five minutes', async () => {
   const { guardian, said, pauses, ended } = startGuarded('exit', '1', 'hasty');
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (said.length < 24) {
     assert.ok(Date.now() < deadline && guardian.exitCode === null, `${said.length} starts, exit ${guardian.exitCode}`);
     await sleep(20);

@@ -62,7 +62,7 @@ describe('callers of JSON-RPC meet the same limits', () => {
     const config = hubConfigOf(database, { HUB_PORT: String(port), HUB_API_KEY: 'k', HUB_RATE_LIMIT_RPM: '100' });
     const starting = startHub({ service, config, log: silentLogger }, enough.signal);
     const listens = () => RawClient.open(`127.0.0.1:${port}`).then(({ socket }) => socket.destroy());
-    await eventually('it listens', 10_000, () =>
+    await eventually('it listens', () =>
       listens().then(
         () => true,
         () => false

@@ -75,7 +75,7 @@ async function forgedSource(forge: Forge): Promise<string> {
 /** Adds blocks while no replica is there. */
 async function append(count: number): Promise<void> {
   tip = await appendBlocks(source, count, `block after ${tip}`);
-  await eventually('the server is there', 10_000, async () => (await pair.status(pair.server))['block_height'] === tip);
+  await eventually('the server is there', async () => (await pair.status(pair.server))['block_height'] === tip);
 }
 
 /** Brings the replica through two blocks of a source that lies and the honest one. @returns what is said of the liar */

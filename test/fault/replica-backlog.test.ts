@@ -28,7 +28,7 @@ async function meanwhile(work: () => Promise<number>): Promise<void> {
   await holder.query('BEGIN');
   await holder.query('SELECT * FROM sync_state FOR UPDATE');
   const tip = await work();
-  await eventually('the server is there', 20_000, async () => (await pair.status(pair.server))['block_height'] === tip);
+  await eventually('the server is there', async () => (await pair.status(pair.server))['block_height'] === tip);
   await holder.query('COMMIT');
   holder.destroy();
   await thread.isLiveAt(tip);

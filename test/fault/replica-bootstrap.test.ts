@@ -64,7 +64,7 @@ test('a replica server without local_infile is filled by INSERT, says so once, a
   const { root } = await startOwnServer(['--local-infile=0']);
   const client = await pair.startClient(replicasAt(root));
   const replica = { ...root, name: pair.replica.name };
-  await eventually('the replica is live', 30_000, async () => (await pair.status(client))['phase'] === 'live');
+  await eventually('the replica is live', async () => (await pair.status(client))['phase'] === 'live');
   const verdict = await compareDatabases(pair.source, replica);
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
   assert.equal(client.log().split('local_infile is off at the replica server').length, 2);
@@ -75,9 +75,9 @@ test('a replica server without local_infile is filled by INSERT, says so once, a
 test('REPLICA_LOCKED: a second process on one replica halts with one line that names the holder; the first goes on', async () => {
   const pair = await createPair(100);
   const first = await pair.startClient();
-  await eventually('the replica is live', 30_000, async () => (await pair.status(first))['phase'] === 'live');
+  await eventually('the replica is live', async () => (await pair.status(first))['phase'] === 'live');
   const second = await pair.startClient();
-  await eventually('the second is refused', 30_000, async () => second.log().includes('one writer at a time'));
+  await eventually('the second is refused', async () => second.log().includes('one writer at a time'));
   await sleep(1_000);
   const told = second
     .log()

@@ -58,7 +58,7 @@ async function haunted({ take, release, hangs }: typeof ROW): Promise<Haunted> {
     );
     return found.some(({ info }) => info.includes(hangs));
   };
-  await eventually('the statement hangs', 5_000, isStuck).catch(async (fault: unknown) => {
+  await eventually('the statement hangs', isStuck).catch(async (fault: unknown) => {
     blocker.destroy();
     await thread.terminate();
     throw fault;

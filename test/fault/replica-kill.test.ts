@@ -30,7 +30,7 @@ test('kill -9 at random points of bootstrap, live follow and rollback, always in
   await writing;
   const client = await pair.startClient(env);
   let verdict = await pair.settle(client, height);
-  await eventually('replica and source are equal', 20_000, async () => {
+  await eventually('replica and source are equal', async () => {
     verdict = await pair.settle(client, height);
     return verdict.equal;
   }).catch((fault: Error) => assert.fail(`${fault.message}: ${JSON.stringify(differences(verdict))}`));

@@ -319,7 +319,7 @@ test('/file/{ACTION_INDEX}/raw: the bytes, inflated where the chain has them def
   }
   assert.equal(files.length, kinds.length);
   const last = `${targets.own.url}/RBTC/api/file/${files.at(-1)!['action_index']}/raw`;
-  await eventually('the explorer has the block', 20_000, async () => (await fetch(last)).status === 200);
+  await eventually('the explorer has the block', async () => (await fetch(last)).status === 200);
   for (const [at, { action_index: index }] of files.entries()) {
     const answer = await fetch(`${targets.own.url}/RBTC/api/file/${index}/raw`);
     const isInflated = at === 4 || at === 6;

@@ -64,7 +64,7 @@ test('each row that a hub has is as clients in use read it: of methods, of snaps
   const frames: (object & { readonly type: string; readonly table?: string; readonly row?: object })[] = [];
   socket.on('message', (data) => frames.push(JSON.parse(String(data))));
   await once(socket, 'open');
-  await eventually('ready', 20_000, async () => frames.length > 0);
+  await eventually('ready', async () => frames.length > 0);
 
   const { publicKey, secretKey } = nacl.sign.keyPair();
   const pubkey = Buffer.from(publicKey).toString('hex');
@@ -113,7 +113,7 @@ test('each row that a hub has is as clients in use read it: of methods, of snaps
     assert.ok(rows.length > 0, table);
     for (const row of rows) assert.deepEqual(faultsOf(row, ROWS.tables[table]!), [], JSON.stringify(row));
   }
-  await eventually('a watermark', 20_000, async () => frames.some(({ type }) => type === 'watermark'));
+  await eventually('a watermark', async () => frames.some(({ type }) => type === 'watermark'));
   assert.deepEqual([...new Set(frames.map(({ type }) => type))].sort(), Object.keys(ROWS.frames).sort());
   for (const frame of frames) {
     const { type, table, row } = frame;

@@ -141,7 +141,7 @@ async function follow(t: TestContext, message: object) {
   t.after(() => socket.terminate());
   await once(socket, 'open');
   socket.send(JSON.stringify({ action: 'subscribe', ...message }));
-  await eventually('it is subscribed', 20_000, async () => frames.some(({ type }) => type === 'SUBSCRIBED'));
+  await eventually('it is subscribed', async () => frames.some(({ type }) => type === 'SUBSCRIBED'));
   return frames;
 }
 
@@ -153,7 +153,7 @@ describe('clients of others against a devnet of another magic', () => {
     const paid = p2wpkh(publicKeyOf(randomBytes(32)), NETWORK).address!;
     await call('miner', 'send_funds', { address: paid, amount: '0.1' });
     await call('miner', 'generate_blocks', { count: 1 });
-    await eventually('the tracker has the coin', 60_000, async () => {
+    await eventually('the tracker has the coin', async () => {
       const [coin] = (await call('tracker', 'get_utxos', { address: paid }))['utxos'] as Json[];
       return Number(coin?.['confirmations']) > 0;
     });
@@ -206,7 +206,7 @@ describe('clients of others against a devnet of another magic', () => {
       const { address: receiver } = p2wpkh(publicKeyOf(randomBytes(32)), NETWORK);
       for (let coin = 0; coin < 8; coin++) await call('miner', 'send_funds', { address, amount: '0.1' });
       await call('miner', 'generate_blocks', { count: 1 });
-      await eventually('the tracker has the coins', 60_000, async () => {
+      await eventually('the tracker has the coins', async () => {
         const { utxos, sync } = await call('tracker', 'get_utxos', { address, limit: null, after: null });
         const confirmed = (utxos as Json[]).filter(({ confirmations }) => Number(confirmations) > 0);
         return confirmed.length === 8 && (sync as Json)['synced'] === true;
@@ -223,7 +223,7 @@ describe('clients of others against a devnet of another magic', () => {
       assert.deepEqual([quote['valid'], quote['requiredFeeSats'] ?? 0], [true, 0], JSON.stringify(quote));
       const mined = async (what: string, isDone: () => Promise<boolean>) => {
         await call('miner', 'generate_blocks', { count: 1 });
-        await eventually(what, 60_000, isDone);
+        await eventually(what, isDone);
       };
       const explorer = async (path: string): Promise<Json> =>
         (await (await fetch(`${devnet.services['explorer']}/api/${path}`)).json()) as Json;
@@ -251,7 +251,7 @@ describe('clients of others against a devnet of another magic', () => {
           new RegExp(`"amount":"${sum}"`).test(JSON.stringify(await explorer(`balances/${receiver}`)))
         );
         // The two ways in which clients wait.
-        await eventually('a frame tells of it', 20_000, async () =>
+        await eventually('a frame tells of it', async () =>
           frames.some(({ type, data }) => type === 'NEW_ACTION' && data['tx_hash'] === txid)
         );
         const [found] = (await explorer(`transaction/${txid}/tx_hash`))['actions'] as Json[];

@@ -36,7 +36,7 @@ before(async () => {
   own = await createExplored();
   const { url } = await startExplorer(own, { EXPLORER_RATE_LIMIT_RPM: '1000000' });
   await addRareBlocks(own, signer);
-  await eventually('the explorer has the blocks', 20_000, async () => {
+  await eventually('the explorer has the blocks', async () => {
     const { data = [] } = await ask(url, '/capability_slash_events');
     return data.length > 0;
   });

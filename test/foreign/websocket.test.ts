@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { createExplored } from '../support/explorer-database.ts';
 import { startExplorer } from '../support/explorer-process.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { faultsOf, OWN_FRAMES, readFacts } from '../support/shape.ts';
 import { sql } from '../support/sql.ts';
 
@@ -57,7 +58,7 @@ async function connect(t: TestContext, fields: 'all' | 'some' = 'all') {
   });
   await once(socket, 'open');
   const until = async (type: string, isWanted: (frame: Frame) => boolean = () => true): Promise<Frame> => {
-    for (const end = Date.now() + 20_000; ; await sleep(20)) {
+    for (const end = Date.now() + PATIENCE_MS; ; await sleep(20)) {
       const found = frames.find((frame) => frame.type === type && isWanted(frame));
       if (found) return found;
       assert.ok(Date.now() < end, `${type}: ${JSON.stringify(frames)}`);

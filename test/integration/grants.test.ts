@@ -52,7 +52,7 @@ const startServer = async (env: Readonly<Record<string, string | number>> = {}):
 };
 
 const reaches = (server: SyncProcess, height: number) =>
-  eventually(`the server is at block ${height}`, 30_000, async () => {
+  eventually(`the server is at block ${height}`, async () => {
     const { body } = await server.get(STATUS);
     return body['block_height'] === height && body['phase'] === 'polling.caughtUp';
   });
@@ -103,7 +103,7 @@ test('server: it sees the schema as root does, keeps the log over a reorg, and w
   assert.equal((await origin.get(LATEST)).body['epoch'], Math.floor(tip / 10));
   assert.equal(await origin.post('/debug/actors/indexer/litecoin/regtest/kill'), 202);
   await reaches(origin, tip);
-  await eventually('the catalog has the sizes', 20_000, async () => {
+  await eventually('the catalog has the sizes', async () => {
     const list = (await origin.get('/catalog')).body['databases'] as { db_name: string; table_count: number }[];
     return list.some((entry) => entry.db_name === INDEXER && entry.table_count > 10);
   });

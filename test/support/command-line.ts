@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PATIENCE_MS } from './patience.ts';
 import { recordPipes } from './records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
-const DEADLINE_MS = 30_000;
 
 export interface Outcome {
   readonly code: number | null;
@@ -25,7 +25,7 @@ export async function runCommandLine(
       cwd: directory,
       env: { PATH: process.env['PATH'], ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: DEADLINE_MS
+      timeout: PATIENCE_MS
     });
     recordPipes(child, env);
     const [stdout, stderr, code] = await Promise.all([

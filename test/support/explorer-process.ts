@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { atEnd } from './cleanup.ts';
+import { PATIENCE_MS } from './patience.ts';
 import { databaseEnv, startServiceProcess } from './service-process.ts';
 import { sql } from './sql.ts';
 
@@ -58,7 +59,7 @@ export async function runExplorer(env: Readonly<Record<string, string>>) {
   };
   atEnd(async () => void (await stop()));
   const url = `http://127.0.0.1:${port}`;
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while ((await fetch(`${url}/readyz`).catch(() => undefined))?.status !== 200) {
     assert.ok(Date.now() < deadline && child.exitCode === null, output());
     await sleep(100);

@@ -5,6 +5,7 @@ import { connect, rows } from '../../src/db/connection.ts';
 import type { BlockRows } from '../../src/decoder/block-rows.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { PATIENCE_MS } from './patience.ts';
 import { databaseEnv, startGuardedService, startServiceProcess } from './service-process.ts';
 import { sql } from './sql.ts';
 
@@ -95,7 +96,7 @@ export async function startIndexer(
     /** Status of `GET /readyz`. */
     readiness: async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status,
     async until(isDone: (health: Record<string, unknown>) => boolean) {
-      const deadline = Date.now() + 120_000;
+      const deadline = Date.now() + PATIENCE_MS;
       for (;;) {
         const health: Record<string, unknown> = await call('health').catch(() => ({}));
         if (isDone(health)) return health;

@@ -8,7 +8,6 @@ import { atEnd } from './cleanup.ts';
 import { eventually, temporaryDirectory } from './sync/sync-process.ts';
 
 export const ALERTS_FILE = join(import.meta.dirname, '../../ops/alerts.yml');
-const ALERT_DEADLINE_MS = 30_000;
 
 interface Rules {
   groups: {
@@ -81,12 +80,12 @@ export async function startPrometheus(targets: readonly string[], key: string): 
     const names = alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname);
     return [...new Set(names)].sort();
   };
-  await eventually('Prometheus has scraped every service', ALERT_DEADLINE_MS, async () => {
+  await eventually('Prometheus has scraped every service', async () => {
     const found = await ask<{ activeTargets: { health: string }[] }>('targets').catch(() => ({ activeTargets: [] }));
     return found.activeTargets.filter(({ health }) => health === 'up').length === targets.length;
   });
   return {
     firing,
-    fires: (alert) => eventually(`${alert} fires`, ALERT_DEADLINE_MS, async () => (await firing()).includes(alert))
+    fires: (alert) => eventually(`${alert} fires`, async () => (await firing()).includes(alert))
   };
 }

@@ -72,7 +72,6 @@ export const SERVICE_ROWS: readonly ServiceRow[] = [
 
 export const KEY = 'key-of-every-service';
 export const ORIGIN = 'https://console.example';
-const READY_DEADLINE_MS = 120_000;
 
 /** A service as an operator starts it. */
 export interface RunningService extends ServiceRow {
@@ -113,7 +112,7 @@ export async function startPlatform(key = KEY): Promise<Platform> {
     const { child, output } = startServiceProcess(command, env);
     const url = urlOf(name);
     let last = 'nothing';
-    await eventually(`${name} is ready`, READY_DEADLINE_MS, async () => {
+    await eventually(`${name} is ready`, async () => {
       if (child.exitCode !== null) throw new Error(`${name} ended with ${child.exitCode}`);
       const answer = await fetch(`${url}/readyz`).catch(() => undefined);
       last = (await answer?.text()) ?? last;

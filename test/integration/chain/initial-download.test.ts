@@ -14,6 +14,7 @@ import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { stopChild } from '../../../src/devnet/processes/stop-child.ts';
 import type { Alarm } from '../../../src/wire/state/alarm.ts';
 import { atEnd } from '../../support/cleanup.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 
 const TESTNET = chainNetwork('litecoin', 'testnet');
 
@@ -50,7 +51,7 @@ async function startLonelyNode(): Promise<NodeRpc> {
     await stopChild(child, 'SIGKILL');
     rmSync(directory, { recursive: true, force: true });
   });
-  for (const end = Date.now() + 60_000; ; await sleep(100)) {
+  for (const end = Date.now() + PATIENCE_MS; ; await sleep(100)) {
     const isUp = await rpc.call('getblockcount').then(
       () => true,
       () => false
@@ -77,7 +78,7 @@ test('NODE_BEHIND: a node in its initial download is not fit for who needs the w
   };
   const [needy, modest] = [watch(true, (alarm) => told.push(alarm)), watch(false)];
   const until = async (isSo: () => boolean, what: string) => {
-    for (const end = Date.now() + 20_000; !isSo(); await sleep(20)) assert.ok(Date.now() < end, what);
+    for (const end = Date.now() + PATIENCE_MS; !isSo(); await sleep(20)) assert.ok(Date.now() < end, what);
   };
   await until(() => needy.made.alarm?.code === 'NODE_BEHIND', 'the download is told');
   await until(() => modest.made.isFit, 'who takes what there is finds the node fit');

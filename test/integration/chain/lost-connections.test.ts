@@ -6,6 +6,7 @@ import { chainNetwork } from '../../../src/coin/chains.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 
 test("a writer's connection that was ended while it rested is opened again before the next block comes", async () => {
   const { node } = await startTestLitecoind();
@@ -17,7 +18,7 @@ test("a writer's connection that was ended while it rested is opened again befor
     (await query(database, `SELECT IS_USED_LOCK('decoder ${database.name}') AS id`))[0]?.['id'] ?? null;
   const before = await holder();
   await query(database, `KILL CONNECTION ${before}`);
-  for (const end = Date.now() + 10_000; ; await sleep(20)) {
+  for (const end = Date.now() + PATIENCE_MS; ; await sleep(20)) {
     const now = await holder();
     if (now !== null && now !== before) break;
     assert.ok(Date.now() < end, 'the lock is held again');

@@ -12,6 +12,7 @@ import { atEnd } from '../../support/cleanup.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { startTracker } from '../../support/tracker/loop.ts';
 
 const NETWORK = chainNetwork('litecoin', 'regtest');
@@ -19,7 +20,7 @@ const NETWORK = chainNetwork('litecoin', 'regtest');
 const LOST_BLOCKS = 140;
 
 async function until(what: string, isDone: () => boolean): Promise<void> {
-  for (const end = Date.now() + 30_000; !isDone(); await sleep(20)) assert.ok(Date.now() < end, what);
+  for (const end = Date.now() + PATIENCE_MS; !isDone(); await sleep(20)) assert.ok(Date.now() < end, what);
 }
 
 /** Starts the node again where it was, on the data of a directory. */

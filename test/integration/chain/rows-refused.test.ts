@@ -8,6 +8,7 @@ import { healthOf } from '../../../src/decoder/health.ts';
 import { query, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { startTracker } from '../../support/tracker/loop.ts';
 
 test('ROWS_REFUSED: rows that MariaDB refuses are told with their table, no block is lost, and a mended table ends it', async () => {
@@ -27,7 +28,7 @@ test('ROWS_REFUSED: rows that MariaDB refuses are told with their table, no bloc
     [decoder, 'transactions'],
     [tracker, 'blocks']
   ] as const) {
-    for (const end = Date.now() + 10_000; loop.report.alarm?.code !== 'ROWS_REFUSED'; await sleep(20))
+    for (const end = Date.now() + PATIENCE_MS; loop.report.alarm?.code !== 'ROWS_REFUSED'; await sleep(20))
       assert.ok(Date.now() < end, JSON.stringify(loop.report));
     assert.match(loop.report.alarm.reason, new RegExp(`^MariaDB refuses rows of the table ${table}: `));
     assert.equal(loop.report.state, 'refusedByDatabase');

@@ -10,6 +10,7 @@ import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { runCommandLine } from '../../support/command-line.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { recordPipes } from '../../support/records.ts';
 import { INHERITED } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
@@ -73,9 +74,9 @@ async function register(port: number, { host, port: dbPort, name, user, pass }: 
 }
 
 async function eventually(what: string, isTrue: () => Promise<boolean>, said: { readonly text: string }) {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (!(await isTrue().catch(() => false))) {
-    assert.ok(Date.now() < deadline, `not within 30 s: ${what}; ${said.text}`);
+    assert.ok(Date.now() < deadline, `not in time: ${what}; ${said.text}`);
     await sleep(50);
   }
 }

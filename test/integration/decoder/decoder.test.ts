@@ -15,6 +15,7 @@ import { query, scanRules, startLoop } from '../../support/decoder/loop.ts';
 import { assertEqualRows, assertPrefix, rowsOf } from '../../support/decoder/rows.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 
 const MAGIC = 'TEST';
 const NETWORK = chainNetwork('litecoin', 'regtest');
@@ -204,7 +205,7 @@ test('stored blocks above the node wait for other blocks, which roll them back, 
   await loop.stop();
   await coin.node.invalidate(3);
   const again = startOn(database);
-  for (const end = Date.now() + 10_000; again.loop.report.state !== 'nodeBehind'; await sleep(20))
+  for (const end = Date.now() + PATIENCE_MS; again.loop.report.state !== 'nodeBehind'; await sleep(20))
     assert.ok(Date.now() < end, again.loop.report.state);
   assert.deepEqual(await query(database, "SELECT id FROM events WHERE code = 'REORG'"), []);
   await coin.node.pay({ action: 'BROADCAST|0|another branch' });
@@ -220,7 +221,7 @@ test('a node that goes away and comes back is waited for', async () => {
   await loop.reach(await coin.node.height(), await tipHash());
   const { rpcPort, user, password } = coin.node;
   await coin.node.stop();
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (loop.loop.report.failures < 3) {
     assert.ok(Date.now() < deadline);
     await sleep(20);
@@ -242,7 +243,7 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt it durably, until an operator
   await coin.node.mine(128);
   for (const start of [1, 2]) {
     const loop = startOn(database);
-    const deadline = Date.now() + 10_000;
+    const deadline = Date.now() + PATIENCE_MS;
     while (loop.loop.report.state !== 'halted') {
       assert.ok(Date.now() < deadline, `start ${start}: ${loop.loop.report.state}`);
       await sleep(20);
@@ -265,7 +266,7 @@ test('a connection that is lost is opened anew, and no block is lost or written 
   const loop = startOn(database);
   const height = await coin.node.height();
   const killed = new Set<unknown>();
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (killed.size < 10) {
     const [row] = await query(database, `SELECT IS_USED_LOCK('decoder ${database.name}') AS holder`).catch(() => []);
     if (row?.['holder'] && !killed.has(row['holder'])) {
@@ -288,7 +289,7 @@ test('a stop amid catching up leaves whole blocks, and no connection', async () 
   await whole.reach(await coin.node.height(), await tipHash());
   await whole.stop();
   const loop = startOn(database);
-  for (const end = Date.now() + 10_000; loop.loop.report.lastProcessedBlock === null; await sleep(1)) {
+  for (const end = Date.now() + PATIENCE_MS; loop.loop.report.lastProcessedBlock === null; await sleep(1)) {
     assert.ok(Date.now() < end);
   }
   await loop.stop();

@@ -15,6 +15,7 @@ import scanMempool from '../../../workers/decoder/scan-mempool.ts';
 import { query, scanRules, startLoop } from '../../support/decoder/loop.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 
 const MAGIC = 'TEST';
 const RULES = scanRules(chainNetwork('litecoin', 'regtest'), MAGIC);
@@ -101,7 +102,7 @@ test('it looks while it is synced, and a pass that is behind or stopped is cance
   loop.setSynced(false);
   loop.setSynced(true);
   loop.setSynced(true);
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (state() !== 'fetching') {
     assert.ok(Date.now() < deadline);
     await sleep(5);
@@ -140,7 +141,7 @@ test('a pass that fails rests and looks again', async () => {
   };
   const loop = new MempoolLoop({ pass: failing, restMs: 5, log: silentLogger });
   loop.setSynced(true);
-  const deadline = Date.now() + 5_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (looks < 3) {
     assert.ok(Date.now() < deadline);
     await sleep(5);

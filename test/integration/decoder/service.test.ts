@@ -7,6 +7,7 @@ import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase, startOwnServer, testServer } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../../support/service-process.ts';
 
 let coin: TestLitecoind;
@@ -46,7 +47,7 @@ async function startDecoder(database: DatabaseCoordinates, env: Record<string, s
       return (await response.json()) as { result: Record<string, unknown>; error?: { code: number } };
     },
     async until(path: string, isDone: (body: Record<string, unknown>, status: number) => boolean) {
-      const deadline = Date.now() + 20_000;
+      const deadline = Date.now() + PATIENCE_MS;
       for (;;) {
         const { status, body } = await probe(path).catch(() => ({ status: 0, body: {} }));
         if (isDone(body, status)) return body;
@@ -152,7 +153,7 @@ test('a database that freezes is told at once, and decoding goes on when it answ
 
 test('DATABASE_REFUSED: wrong credentials end it, and health says why', async () => {
   const decoder = await startDecoder(await createDatabase('decoder_denied'), { DECODER_DB_PASS: 'not-the-password' });
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + PATIENCE_MS;
   let error: unknown = null;
   while (error === null) {
     assert.ok(Date.now() < deadline, decoder.output());
@@ -173,7 +174,7 @@ test('a started decoder keeps what waits in its node', async () => {
   const decoder = await startDecoder(database);
   await decoder.until('/live', (body) => typeof body['last_processed_block'] === 'number');
   const connection = await connect(database);
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + PATIENCE_MS;
   for (let waiting: unknown[] = []; waiting.length === 0; ) {
     waiting = await rows(connection, "SELECT tx_hash FROM mempool_transactions WHERE data = 'SEND|0|waits'");
     if (waiting.length > 0) assert.deepEqual(waiting, [{ tx_hash: txid }]);

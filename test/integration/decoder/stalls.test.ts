@@ -9,6 +9,7 @@ import { liveOf } from '../../../src/decoder/health.ts';
 import { type RecordedNodeOptions, startRecordedNode } from '../../support/coin/recorded-node.ts';
 import { startLoop } from '../../support/decoder/loop.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 
 const NETWORK = chainNetwork('dogecoin', 'mainnet');
 const FIRST = 371_335;
@@ -27,7 +28,7 @@ async function decode(options: RecordedNodeOptions) {
 }
 
 async function until(what: string, isDone: () => boolean): Promise<void> {
-  for (const end = Date.now() + 10_000; !isDone(); await sleep(10)) assert.ok(Date.now() < end, what);
+  for (const end = Date.now() + PATIENCE_MS; !isDone(); await sleep(10)) assert.ok(Date.now() < end, what);
 }
 
 test('a height that failed twenty times stalls it, and the block that comes after all ends that', async () => {

@@ -11,9 +11,9 @@ import { callMethod } from '../../../src/service/rpc/call-method.ts';
 import { startTestBcoin, type TestBcoin } from '../../support/coin/bcoin.ts';
 import { publicKeyOf, signPsbt } from '../../support/encoder/signer.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
 
-const DEADLINE_MS = 30_000;
 const NETWORK = chainNetwork('bitcoin', 'regtest');
 const KEY = hash('sha256', 'a key of a test on bitcoin', 'buffer');
 const PUBLIC_KEY = publicKeyOf(KEY);
@@ -28,7 +28,7 @@ let url: string;
 
 const scriptOf = (form: keyof typeof FORMS) => payTo({ kind: FORMS[form], bytes: hash160(PUBLIC_KEY) });
 const call = async <T>(method: string, params: object): Promise<T> =>
-  (await callMethod(url, method, params, { signal: AbortSignal.timeout(DEADLINE_MS) })) as T;
+  (await callMethod(url, method, params, { signal: AbortSignal.timeout(PATIENCE_MS) })) as T;
 
 before(async () => {
   node = await startTestBcoin();
@@ -52,7 +52,7 @@ before(async () => {
       ({ ok }) => ok,
       () => false
     );
-  for (const deadline = Date.now() + DEADLINE_MS; !(await isReady()); await sleep(50))
+  for (const deadline = Date.now() + PATIENCE_MS; !(await isReady()); await sleep(50))
     if (Date.now() > deadline) assert.fail(await (await fetch(`${url}/status`)).text());
 });
 

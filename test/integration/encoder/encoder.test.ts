@@ -13,6 +13,7 @@ import type { PrivateLitecoind } from '../../../src/devnet/processes/litecoin.ts
 import { LOOP_NETWORK, type RpcReply, startTestEncoder, type TestEncoder } from '../../support/encoder/service.ts';
 import { signPsbt } from '../../support/encoder/signer.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 
 const COINS = 300;
 /** A service lets none wait longer than 10 s. */
@@ -470,7 +471,7 @@ test('-32603 by name while the node is down; nothing stays reserved', async () =
       assert.deepEqual([error?.code, error?.data['code']], [-32603, 'NODE_UNREACHABLE'], method);
     }
     assert.equal(lone.reservations.count, 0);
-    for (const end = Date.now() + 10_000; (await fetch(`${lone.url}/readyz`)).status !== 503; await sleep(20))
+    for (const end = Date.now() + PATIENCE_MS; (await fetch(`${lone.url}/readyz`)).status !== 503; await sleep(20))
       assert.ok(Date.now() < end, 'a node that is down is told');
     assert.equal((await fetch(`${lone.url}/status`)).status, 503);
   } finally {

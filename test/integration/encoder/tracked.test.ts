@@ -10,9 +10,9 @@ import { callMethod } from '../../../src/service/rpc/call-method.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { databaseEnv, nodeEnv, type StartedProcess, startServiceProcess } from '../../support/service-process.ts';
 
-const DEADLINE_MS = 30_000;
 let coin: TestLitecoind;
 let database: DatabaseCoordinates;
 let tracker: StartedProcess;
@@ -50,7 +50,7 @@ interface Coin {
 }
 
 const call = async <T>(method: string, params: object = {}): Promise<T> =>
-  (await callMethod(url, method, params, { signal: AbortSignal.timeout(DEADLINE_MS) })) as T;
+  (await callMethod(url, method, params, { signal: AbortSignal.timeout(PATIENCE_MS) })) as T;
 const health = async (): Promise<Readonly<Record<string, unknown>>> => {
   const answer = await fetch(`${url}/status`);
   return { http: answer.status, ...((await answer.json()) as object) };
@@ -58,7 +58,7 @@ const health = async (): Promise<Readonly<Record<string, unknown>>> => {
 
 /** Asks until the answer is as it shall be. */
 async function until<T>(what: string, ask: () => Promise<T>, isTrue: (answer: T) => boolean): Promise<T> {
-  for (const deadline = Date.now() + DEADLINE_MS; ; await sleep(50)) {
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
     const answer = await ask().catch((caught: unknown) => caught as T);
     if (!(answer instanceof Error) && isTrue(answer)) return answer;
     assert.ok(Date.now() < deadline, `${what}: ${JSON.stringify(answer)} ${String(answer)}`);

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { RawClient } from '../../support/raw-client.ts';
 
 interface Message {
@@ -30,7 +31,7 @@ async function subscribe(t: TestContext, query = '') {
   t.after(() => socket.terminate());
   await once(socket, 'open');
   const until = async (what: string, isTrue: () => boolean) => {
-    for (const end = Date.now() + 20_000; !isTrue(); await sleep(20))
+    for (const end = Date.now() + PATIENCE_MS; !isTrue(); await sleep(20))
       assert.ok(Date.now() < end, `${what}: ${JSON.stringify(messages)}`);
   };
   await until('ready', () => messages.length > 0);
@@ -113,7 +114,7 @@ test('a few addresses cannot take all that the channels of a network follow: who
     await once(socket, 'open');
     socket.send(JSON.stringify({ action: 'subscribe', channels: ['token'], params: { ticks } }));
     const isAnswered = () => frames.filter(({ type }) => type !== 'WELCOME').length >= ticks.length;
-    for (const end = Date.now() + 20_000; !isAnswered(); await sleep(20))
+    for (const end = Date.now() + PATIENCE_MS; !isAnswered(); await sleep(20))
       assert.ok(Date.now() < end, JSON.stringify(frames));
     return frames;
   };

@@ -10,7 +10,6 @@ import { startServiceProcess } from '../../support/service-process.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
 const POLL_MS = 200;
-const PATIENCE_MS = 20_000;
 
 let explored: Awaited<ReturnType<typeof createExplored>>;
 let hub: RunningHub;
@@ -37,7 +36,7 @@ async function update(config: object): Promise<void> {
 
 const status = async (path: string) => (await fetch(explorer.url + path)).status;
 const becomes = (path: string, wanted: number) =>
-  eventually(`${path} answers ${wanted}`, PATIENCE_MS, async () => (await status(path)) === wanted);
+  eventually(`${path} answers ${wanted}`, async () => (await status(path)) === wanted);
 
 before(async () => {
   explored = await createExplored();
@@ -99,7 +98,7 @@ test('a database that moves is followed, and one that is named by half leaves th
   await name('litecoin', 'regtest', { indexer: explored.indexer });
   await becomes('/RLTC/api/blocks', 200);
   await update({ litecoin: { regtest: { 'platform-decoder': { user: null } } } });
-  await eventually('the missing account is logged', PATIENCE_MS, async () =>
+  await eventually('the missing account is logged', async () =>
     /litecoin-regtest: .*DECODER_DB_USER/.test(explorer.output())
   );
   assert.equal(await status('/RLTC/api/blocks'), 200);
@@ -112,11 +111,11 @@ test('a hub that goes away changes nothing; status says for how long', async () 
     };
     return data['RBTC']?.hub_config_age_seconds ?? -1;
   };
-  await eventually('the hub has just answered', PATIENCE_MS, async () => (await age()) === 0);
+  await eventually('the hub has just answered', async () => (await age()) === 0);
   await hub.stop();
-  await eventually('the hub is missed', PATIENCE_MS, async () => /error connecting to the hub/.test(explorer.output()));
+  await eventually('the hub is missed', async () => /error connecting to the hub/.test(explorer.output()));
   assert.equal(await status('/RBTC/api/blocks'), 200);
-  await eventually('its last answer is older', PATIENCE_MS, async () => (await age()) >= 2);
+  await eventually('its last answer is older', async () => (await age()) >= 2);
 });
 
 test('without a network and without a hub it says what to set', async () => {

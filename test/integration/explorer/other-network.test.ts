@@ -19,7 +19,7 @@ test('DATABASE_UNUSABLE: databases of another network are not served, and the lo
   const url = `http://127.0.0.1:${port}`;
   const ask = async (path: string) => (await fetch(url + path).catch(() => undefined))?.status;
   const named = `${indexer.name} is a ledger of litecoin-regtest: name those of bitcoin-regtest`;
-  await eventually('the log names the database', 60_000, async () => output().includes(named));
+  await eventually('the log names the database', async () => output().includes(named));
   assert.deepEqual([await ask('/api/blocks'), await ask('/readyz')], [503, 503]);
 });
 
@@ -32,7 +32,7 @@ test('DATABASE_REFUSED: a wrong account is named once with reason and remedy, an
       ...databaseEnv('DECODER', databases.decoder),
       ...databaseEnv('INDEXER', databases.indexer)
     });
-    await eventually('the log has the reason', 60_000, async () => reason.test(output()));
+    await eventually('the log has the reason', async () => reason.test(output()));
     await sleep(5_000); // the circuit opens and is tried again meanwhile
     const lines = output().split('\n');
     assert.equal(lines.filter((line) => reason.test(line)).length, 1, output());
@@ -76,7 +76,7 @@ test('TABLE_LACKING: databases whose names were exchanged, and a table that is g
     return { url: `http://127.0.0.1:${port}`, output };
   };
   const isToldOnce = async ({ url, output }: { url: string; output: () => string }, reason: RegExp) => {
-    await eventually('the log has the reason', 60_000, async () => reason.test(output()));
+    await eventually('the log has the reason', async () => reason.test(output()));
     await sleep(5_000);
     assert.equal(
       output()
@@ -96,9 +96,9 @@ test('TABLE_LACKING: databases whose names were exchanged, and a table that is g
 
   const right = await start({ indexer, decoder });
   const isReady = async () => (await fetch(`${right.url}/readyz`).catch(() => undefined))?.status === 200;
-  await eventually('it is ready', 60_000, isReady);
+  await eventually('it is ready', isReady);
   await sql(indexer, 'RENAME TABLE index_transactions TO gone');
   await isToldOnce(right, new RegExp(`${indexer.name}: .*no table index_transactions; let`));
   await sql(indexer, 'RENAME TABLE gone TO index_transactions');
-  await eventually('it is ready again', 60_000, isReady);
+  await eventually('it is ready again', isReady);
 });

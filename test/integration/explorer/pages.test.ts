@@ -188,7 +188,7 @@ test('a token that is named like a block or a transaction does not take its plac
     const page = await (await search(text)).text();
     return [...page.matchAll(/<td[^>]*>(token|transaction|block|action|address)</g)].map(([, kind]) => kind);
   };
-  await eventually('the tokens are there', 10_000, async () => (await kinds(coming)).includes('token'));
+  await eventually('the tokens are there', async () => (await kinds(coming)).includes('token'));
   assert.deepEqual((await kinds('0007')).slice(0, 2), ['block', 'action']);
   assert.ok((await kinds('0007')).includes('token'));
   assert.deepEqual(await kinds(taken!.hash), ['transaction', 'token']);

@@ -76,10 +76,10 @@ test('a block whose second is still to come is told as such, and its age is none
   };
   assert.ok((await ages())[0] > 0);
   await sql(explored.indexer, `UPDATE blocks SET block_time = UNIX_TIMESTAMP() + 3600 WHERE ${tip}`);
-  await eventually('the next look', 10_000, async () => (await ages())[1] > 3_500);
+  await eventually('the next look', async () => (await ages())[1] > 3_500);
   assert.equal((await ages())[0], 0);
   await sql(explored.indexer, `UPDATE blocks SET block_time = ${known?.['time']} WHERE ${tip}`);
-  await eventually('the next look', 10_000, async () => (await ages())[1] === 0);
+  await eventually('the next look', async () => (await ages())[1] === 0);
 });
 
 test('the example client, typed by /openapi.json, prints every balance of an address', async () => {
@@ -387,14 +387,14 @@ test('an actor that is down is not available, whatever it said last: no answer i
   assert.equal((await ask('/api/blocks', { 'if-none-match': etag })).status, 304);
   const actor = `${down.url}/debug/actors/explorer/bitcoin/regtest`;
   await fetch(`${actor}/pause`, { method: 'POST', headers: { 'x-api-key': key } });
-  await eventually('the service says so', 10_000, async () => (await ask('/readyz')).status === 503);
+  await eventually('the service says so', async () => (await ask('/readyz')).status === 503);
   for (const headers of [{}, { 'if-none-match': etag }] as Record<string, string>[])
     assert.equal((await ask('/api/blocks', headers)).status, 503);
   const { data, available } = (await (await ask('/api/status')).json()) as Record<string, Record<string, unknown>>;
   assert.equal((data!['RBTC'] as { available: boolean }).available, false);
   assert.deepEqual(available, {});
   await fetch(`${actor}/restart`, { method: 'POST', headers: { 'x-api-key': key } });
-  await eventually('it answers again', 10_000, async () => (await ask('/api/blocks')).status === 200);
+  await eventually('it answers again', async () => (await ask('/api/blocks')).status === 200);
   assert.equal((await ask('/readyz')).status, 200, 'though no block came since');
   assert.equal(await down.stop(), 0, down.output());
 });

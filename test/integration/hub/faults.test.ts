@@ -18,6 +18,7 @@ import { FaultyLink } from '../../support/faulty-link.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { hubConfigOf } from '../../support/hub-config.ts';
 import { createDatabase, makeServerDirectory, testServer } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { recordPipes } from '../../support/records.ts';
 import { INHERITED } from '../../support/service-process.ts';
 import { hadEnded, sql } from '../../support/sql.ts';
@@ -50,9 +51,9 @@ function spawnHub(t: TestContext, database?: DatabaseCoordinates, port = 0) {
 }
 
 async function eventually(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 20_000;
+  const deadline = Date.now() + PATIENCE_MS;
   while (!(await isTrue())) {
-    assert.ok(Date.now() < deadline, `not within 20 s: ${what}`);
+    assert.ok(Date.now() < deadline, `not in time: ${what}`);
     await sleep(25);
   }
 }

@@ -35,7 +35,7 @@ async function startFull() {
   const hub = startServiceProcess('hub', { ...env, NODE_OPTIONS: '--max-old-space-size=256' });
   const url = `http://127.0.0.1:${port}`;
   const ping = async () => (await fetch(`${url}/readyz`)).status === 200;
-  await eventually('the hub is ready', 60_000, () => ping().catch(() => false));
+  await eventually('the hub is ready', () => ping().catch(() => false));
   await sql(
     database,
     `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, status, consensus_proof, origin)

@@ -13,6 +13,7 @@ import {
 } from '../../support/hub/price-service.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { databaseEnv, startServiceProcess } from '../../support/service-process.ts';
 import { sql } from '../../support/sql.ts';
 
@@ -29,11 +30,11 @@ async function start(t: TestContext, env: Record<string, string>) {
 }
 
 async function until<T>(what: string, find: () => Promise<T | undefined>): Promise<T> {
-  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(50)) {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(50)) {
     const found = await find();
     if (found !== undefined) return found;
   }
-  throw new Error(`not in 30 s: ${what}`);
+  throw new Error(`not in time: ${what}`);
 }
 
 const priceOf = async (hub: RunningHub, pair: string) => {

@@ -6,6 +6,7 @@ import nacl from 'tweetnacl';
 import { WebSocket } from 'ws';
 import { connect } from '../../../src/db/connection.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { RawClient } from '../../support/raw-client.ts';
 import { sql } from '../../support/sql.ts';
 
@@ -35,7 +36,7 @@ async function subscribe(t: TestContext, hub: RunningHub, query = '', headers: R
   const closed = once(socket, 'close');
   await once(socket, 'open');
   const until = async (what: string, isTrue: () => boolean) => {
-    for (const end = Date.now() + 20_000; !isTrue(); await sleep(5)) assert.ok(Date.now() < end, what);
+    for (const end = Date.now() + PATIENCE_MS; !isTrue(); await sleep(5)) assert.ok(Date.now() < end, what);
   };
   await until('ready', () => messages.length > 0);
   const ids = () => messages.flatMap(({ type, row }) => (type === 'row:inserted' && row ? [row.id] : []));
@@ -315,7 +316,7 @@ test('an address that asks for thirty pages has three statements of the database
   const waiting = `SELECT COUNT(*) AS n FROM information_schema.PROCESSLIST
     WHERE DB = '${hub.database.name}' AND STATE LIKE 'Waiting for table%' AND INFO LIKE '%SELECT%'`;
   const countOf = async () => Number((await sql(hub.database, waiting))[0]?.['n']);
-  for (const end = Date.now() + 20_000; (await countOf()) < 3; await sleep(20)) assert.ok(Date.now() < end);
+  for (const end = Date.now() + PATIENCE_MS; (await countOf()) < 3; await sleep(20)) assert.ok(Date.now() < end);
   await sleep(300);
   assert.equal(await countOf(), 3);
   const other = await fetch(`${hub.url}/hub-db/snapshot/oracle_prices`, { signal: AbortSignal.timeout(5_000) });

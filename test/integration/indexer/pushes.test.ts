@@ -10,8 +10,6 @@ import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
-const DEADLINE_MS = 60_000;
-
 /** Returns an address's price of a token, as an indexer queues it. */
 const priceOf = (actionIndex: number) =>
   ({
@@ -43,7 +41,7 @@ test('kill -9 loses no push and repeats none out of order; a hub that is away st
     await decoder.writeBlocks(blocksOf(0, 'a', [[], ['ISSUE|0|TOKA|1000|0|2||100']]));
     const first = await start();
     const isTip = async () => ((await hub.ask('getchaintips')) as { block_height: number }[])[0]?.block_height === 1;
-    await eventually('the tip is told, after the block below it', DEADLINE_MS * 2, isTip);
+    await eventually('the tip is told, after the block below it', isTip);
     const [{ age_s: _, ...tip } = {}] = (await hub.ask('getchaintips')) as Record<string, unknown>[];
     const told = { coin: 'LTC', network: 'regtest', block_height: 1, block_time: 1_700_000_001, trusted: true };
     assert.deepEqual(tip, told);
@@ -51,11 +49,11 @@ test('kill -9 loses no push and repeats none out of order; a hub that is away st
     hub.delayMs = 20;
     const indexes = Array.from({ length: 60 }, (_, place) => 1_000 + place);
     await enqueuePushes(connection, indexes.map(priceOf));
-    await eventually('some prices are told', DEADLINE_MS, async () => hub.calls.length > 20);
+    await eventually('some prices are told', async () => hub.calls.length > 20);
     first.child.kill('SIGKILL');
     await first.exited;
     const second = await start();
-    await eventually('every push is told', DEADLINE_MS, async () => (await waiting()) === 0);
+    await eventually('every push is told', async () => (await waiting()) === 0);
     hub.delayMs = 0;
     const prices = pricesTold();
     assert.deepEqual([...new Set(prices)], indexes, 'each is told, in order');
@@ -77,7 +75,7 @@ test('kill -9 loses no push and repeats none out of order; a hub that is away st
     await second.until(({ lastIndexedBlock }) => lastIndexedBlock === 5);
     const before = hub.calls.length;
     hub.isShut = false;
-    await eventually('what waited is told', DEADLINE_MS, async () => (await waiting()) === 0);
+    await eventually('what waited is told', async () => (await waiting()) === 0);
     const [retraction, price, ...rest] = hub.calls.slice(before);
     const [{ generation } = {}] = await sql(databases.indexer, 'SELECT generation FROM push_generations');
     assert.ok(Number(generation) >= 1);

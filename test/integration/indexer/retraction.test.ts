@@ -7,7 +7,6 @@ import { createDatabase } from '../../support/mariadb.ts';
 import { sql } from '../../support/sql.ts';
 import { eventually } from '../../support/sync/sync-process.ts';
 
-const DEADLINE_MS = 60_000;
 const PRICE = (value: string) => `PRICE|1|LTC|TOKA|USD|${value}`;
 
 /** Returns a hub's prices, without the columns that count its own writes. */
@@ -39,18 +38,17 @@ test('two hubs, one of them away through two reorgs, end equal; the price that a
     const waiting = async (at: number) =>
       (await sql(starts[at]!.databases.indexer, 'SELECT push_type FROM pending_hub_pushes')).length;
     await follow(1);
-    for (const at of [0, 1])
-      await eventually(`hub ${at} knows the tip`, DEADLINE_MS, async () => (await waiting(at)) === 0);
+    for (const at of [0, 1]) await eventually(`hub ${at} knows the tip`, async () => (await waiting(at)) === 0);
 
     hubs[1].isShut = true;
     await decoder.writeBlocks(blocksOf(2, 'a', [[PRICE('1.5')], []]));
     await follow(3);
-    await eventually('the first hub has the price', DEADLINE_MS, async () => (await pricesOf(hubs[0])).length === 1);
+    await eventually('the first hub has the price', async () => (await pricesOf(hubs[0])).length === 1);
     for (let undone = 0; undone < 2; undone++) await decoder.rollBackTip();
     // Another action comes first now: the price has another index, and another price is told before it.
     await decoder.writeBlocks(blocksOf(2, 'b', [[`SEND|0|TOKA|1|${ALICE}`, PRICE('2.5')], []], 'a'));
     await follow(3);
-    await eventually('the first hub has the other price alone', DEADLINE_MS, async () => {
+    await eventually('the first hub has the other price alone', async () => {
       const values = (await pricesOf(hubs[0])).map(({ value }) => value);
       return values.length === 1 && values[0] === '2.5';
     });
@@ -58,8 +56,7 @@ test('two hubs, one of them away through two reorgs, end equal; the price that a
     await decoder.writeBlocks(blocksOf(2, 'c', [[], [PRICE('3.5')], [PRICE('4.5')]], 'a'));
     await follow(4);
     hubs[1].isShut = false;
-    for (const at of [0, 1])
-      await eventually(`hub ${at} is told all`, DEADLINE_MS * 2, async () => (await waiting(at)) === 0);
+    for (const at of [0, 1]) await eventually(`hub ${at} is told all`, async () => (await waiting(at)) === 0);
     const [first, second] = [await pricesOf(hubs[0]), await pricesOf(hubs[1])];
     assert.deepEqual(first, second);
     assert.deepEqual(
@@ -94,12 +91,12 @@ test('an indexer that was built anew goes above what the hub remembers of it, so
     const env = { HUB_API_HOST: '127.0.0.1', HUB_PORT: String(hub.port) };
     const indexer = await startIndexer(databases, env);
     await indexer.until(({ lastIndexedBlock }) => lastIndexedBlock === 3);
-    await eventually('the hub has its price', DEADLINE_MS, async () =>
+    await eventually('the hub has its price', async () =>
       (await pricesOf(hub)).some(({ action_index, value }) => action_index === 2 && value === '1.5')
     );
     for (let undone = 0; undone < 2; undone++) await decoder.rollBackTip();
     await decoder.writeBlocks(blocksOf(2, 'b', [[], [], []], 'a'));
-    await eventually('the hub has no price any more', DEADLINE_MS, async () => (await pricesOf(hub)).length === 0);
+    await eventually('the hub has no price any more', async () => (await pricesOf(hub)).length === 0);
     indexer.child.kill('SIGTERM');
     assert.equal(await indexer.exited, 0, indexer.output());
   } finally {
@@ -124,14 +121,10 @@ test('a push that the hub does not take is told again later, and those behind it
       `INSERT INTO pending_hub_pushes (push_type, action_index, payload) VALUES ('pushpriceround', 1, '${JSON.stringify(round)}')`
     );
     await decoder.writeBlocks(blocksOf(2, 'a', [[PRICE('1.5')]]));
-    await eventually('the price is told', DEADLINE_MS, async () => (await pricesOf(hub)).length === 1);
+    await eventually('the price is told', async () => (await pricesOf(hub)).length === 1);
     const refused = async () =>
       await sql(databases.indexer, "SELECT attempts, last_error FROM pending_hub_pushes WHERE status = 'refused'");
-    await eventually(
-      'the round is told again',
-      DEADLINE_MS,
-      async () => Number((await refused())[0]?.['attempts']) >= 2
-    );
+    await eventually('the round is told again', async () => Number((await refused())[0]?.['attempts']) >= 2);
     assert.equal((await refused())[0]?.['last_error'], 'validator snapshot unavailable');
     const { pushFault } = await indexer.until(({ pushFault }) => pushFault != null);
     assert.match(String(pushFault), /hub refused 1 pushes.*pushpriceround: validator snapshot unavailable/);

@@ -30,7 +30,7 @@ test('an indexer writes the state roots of its blocks; a server passes them on a
     const client = await pair.startClient();
     await pair.settle(client, 2);
     const commitment = async (of: typeof client) => (await pair.status(of))['state_commitment'] as Commitment;
-    await eventually("the replica's tree", 30_000, async () => (await commitment(client))?.phase === 'ready');
+    await eventually("the replica's tree", async () => (await commitment(client))?.phase === 'ready');
 
     const isVerified = async (height: number) => {
       await indexer.until(({ lastIndexedBlock }) => lastIndexedBlock === height);
@@ -40,7 +40,7 @@ test('an indexer writes the state roots of its blocks; a server passes them on a
       assert.match(String(row?.['state_root']), /^[0-9a-f]{64}$/);
       const verdict = await pair.settle(client, height);
       assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
-      await eventually('the root is compared', 10_000, async () => (await commitment(client))?.height === height);
+      await eventually('the root is compared', async () => (await commitment(client))?.height === height);
     };
     await decoder.writeBlocks(blocksOf(3, 'a', [[`SEND|0|TOKA|1|${BOB}`, 'MINT|0|TOKA|5', 'ISSUE|0|tokb|50|0|0||9']]));
     await isVerified(3);
@@ -51,7 +51,7 @@ test('an indexer writes the state roots of its blocks; a server passes them on a
     await decoder.rollBackTip();
     await decoder.rollBackTip();
     await decoder.writeBlocks(blocksOf(3, 'b', [[`DESTROY|0|TOKA|9`]], 'a'));
-    await eventually('the reorg is indexed', 30_000, async () => {
+    await eventually('the reorg is indexed', async () => {
       const [row] = await sql(databases.indexer, 'SELECT block_hash AS hash FROM chain_blocks WHERE block_index = 3');
       return String(row?.['hash']).endsWith('b3');
     });

@@ -101,7 +101,7 @@ test('UPSTREAM_STOPPED: a decoder that is gone, or does not go on, is told withi
       const stoppedAt = performance.now();
       await stop();
       const health = await service.until(({ synced }) => synced === false);
-      await eventually('the explorer tells it', 30_000, async () => (await asked()).headers.has('x-stopped-seconds'));
+      await eventually('the explorer tells it', async () => (await asked()).headers.has('x-stopped-seconds'));
       assert.ok(performance.now() - stoppedAt < 10_000, `${performance.now() - stoppedAt} ms`);
       const { code, reason: told, remedy } = health['alarm'] as Record<string, string>;
       assert.equal(code, 'UPSTREAM_STOPPED');
@@ -119,16 +119,12 @@ test('UPSTREAM_STOPPED: a decoder that is gone, or does not go on, is told withi
       decoder = await openDecoderStore(databases.decoder);
       await service.until(({ synced, alarm }) => synced === true && alarm === undefined);
       assert.equal(await service.readiness(), 200);
-      await eventually(
-        'the explorer is ready',
-        30_000,
-        async () => (await fetch(`${explorer.url}/readyz`)).status === 200
-      );
+      await eventually('the explorer is ready', async () => (await fetch(`${explorer.url}/readyz`)).status === 200);
       assert.equal((await asked()).headers.get('x-stopped-seconds'), null);
     }
     service.child.kill('SIGKILL');
     await service.exited;
-    await eventually('the explorer tells of the indexer', 10_000, async () => {
+    await eventually('the explorer tells of the indexer', async () => {
       const { data } = (await (await fetch(`${explorer.url}/api/status`)).json()) as { data: { RLTC: object } };
       return JSON.stringify(data.RLTC).includes('no indexer writes the database');
     });
@@ -148,12 +144,12 @@ test('WATCHDOG_TIMEOUT: a lock that another session holds ends the process; the 
     await holder.query('START TRANSACTION');
     await holder.query("UPDATE balances SET amount = '100'");
     await decoder.writeBlocks(blocksOf(2, 'a', [[`SEND|0|TOKA|1|${BOB}`]]));
-    await eventually('the process ends', 120_000, async () =>
+    await eventually('the process ends', async () =>
       /WATCHDOG TIMEOUT: block 2 took more than 3000 ms; its rows .* of transaction e+a2f0 took .*; the next attempt has 6000 ms/.test(
         held.output()
       )
     );
-    await eventually('the next attempt takes longer', 120_000, async () =>
+    await eventually('the next attempt takes longer', async () =>
       /WATCHDOG TIMEOUT: block 2 took more than 6000 ms/.test(held.output())
     );
     await holder.query('ROLLBACK');

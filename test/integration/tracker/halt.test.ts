@@ -5,6 +5,7 @@ import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { query } from '../../support/decoder/loop.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../../support/service-process.ts';
 import { UnspentSet } from '../../support/tracker/unspent-set.ts';
 
@@ -34,7 +35,7 @@ test('ROLLBACK_TOO_DEEP: more than 126 blocks halt a tracker durably, with reaso
   /** Runs the tracker until its status is as wanted, then stops it as an operator does. */
   const runUntil = async (isWanted: (status: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> => {
     const { child, exited, output } = startServiceProcess('utxo', environment);
-    for (const deadline = Date.now() + 20_000; ; await sleep(50)) {
+    for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
       const told = await status();
       if (told && isWanted(told)) {
         assert.equal((await fetch(`http://127.0.0.1:${port}/status`)).status, told['halted'] ? 503 : 200);

@@ -5,9 +5,9 @@ import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { freeze, thaw } from '../../support/freeze.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../../support/service-process.ts';
 
-const DEADLINE_MS = 30_000;
 let coin: TestLitecoind;
 let url: string;
 
@@ -41,7 +41,7 @@ const quiescence = () => ask<Quiescence>('is_quiescent').catch(() => null);
 /** Waits until it says that it has all. */
 async function settle(): Promise<void> {
   const height = await coin.node.height();
-  for (const deadline = Date.now() + DEADLINE_MS; ; await sleep(20)) {
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(20)) {
     const told = await quiescence();
     if (told?.ready && told.committed_height === height) return;
     assert.ok(Date.now() < deadline, JSON.stringify(told));
@@ -55,7 +55,7 @@ async function settle(): Promise<void> {
 async function totals(address: string): Promise<readonly number[]> {
   const seen: number[] = [];
   const height = await coin.node.height();
-  for (let [atTip, deadline] = [0, Date.now() + DEADLINE_MS]; atTip < 20; ) {
+  for (let [atTip, deadline] = [0, Date.now() + PATIENCE_MS]; atTip < 20; ) {
     assert.ok(Date.now() < deadline, JSON.stringify(await ask('get_sync_status')));
     const first = await ask<Quiescence>('is_quiescent');
     const { balances } = await ask<{ balances: { confirmed: string; pending: string } }>('get_info', { address });

@@ -12,6 +12,7 @@ import { hasCode } from '../../../src/errors.ts';
 import { writeTransaction } from '../../support/coin/raw-writer.ts';
 import { startTestLitecoind, type TestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../support/patience.ts';
 import { databaseEnv, nodeEnv, startServiceProcess } from '../../support/service-process.ts';
 
 /** A coin as the service tells it. */
@@ -65,7 +66,7 @@ const get = async (path: string) => {
 
 /** Waits until the tracker has the node's tip and its whole mempool as it is now. */
 async function settle(isSettled: () => Promise<boolean>): Promise<void> {
-  for (const deadline = Date.now() + 20_000; ; await sleep(50)) {
+  for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(50)) {
     const ready = await rpc('is_quiescent').catch(() => null);
     const height =
       (ready?.result as unknown as { ready?: boolean } | undefined)?.ready === true &&

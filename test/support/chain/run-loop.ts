@@ -4,6 +4,7 @@ import { ChainLoop, type ChainLoopOptions } from '../../../actors/chain/loop.ts'
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { atEnd } from '../cleanup.ts';
+import { PATIENCE_MS } from '../patience.ts';
 
 interface TestRun extends Pick<ChainLoopOptions, 'machine' | 'work'> {
   readonly rpc: NodeRpc;
@@ -38,7 +39,7 @@ export function runLoop({ machine, work, rpc, feed, readTip }: TestRun) {
   ended.catch(() => undefined); // told to whoever stops it
   /** Waits until this is the last block that was written, and the loop has caught up. */
   const reachTip = async (wanted: string) => {
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + PATIENCE_MS;
     for (;;) {
       const tip = await readTip().catch(() => 'nothing');
       const { state } = loop.report;

@@ -11,6 +11,7 @@ import { addressOf } from '../../../src/coin/script/address.ts';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import { stopChild } from '../../../src/devnet/processes/stop-child.ts';
 import { atEnd } from '../cleanup.ts';
+import { PATIENCE_MS } from '../patience.ts';
 
 /** A private Bitcoin node on regtest, in memory: no wallet, no peers. */
 export interface TestBcoin {
@@ -26,7 +27,6 @@ export interface TestBcoin {
 }
 
 const PROGRAM = fileURLToPath(new URL('../../../node_modules/bcoin/bin/node', import.meta.url));
-const START_DEADLINE_MS = 30_000;
 /** It has other addresses on regtest than all other nodes; the scripts are the same. */
 const VERSIONS: AddressVersions = { bech32: 'rb', p2pkh: 0x3c, p2sh: 0x26, p2shAccepted: [0x26], wif: 0x5a };
 const ACCEPT_DEADLINE_MS = 5_000;
@@ -54,7 +54,7 @@ export async function startTestBcoin(): Promise<TestBcoin> {
     await stopChild(child, 'SIGKILL');
     rmSync(directory, { recursive: true, force: true });
   });
-  const deadline = Date.now() + START_DEADLINE_MS;
+  const deadline = Date.now() + PATIENCE_MS;
   while (
     !(await rpc.call('getblockcount').then(
       () => true,

@@ -17,7 +17,6 @@ import { eventually, replicasAt, type SyncProcess, startSyncProcess } from './sy
 const FIRST_BLOCKS = 40;
 /** Comparing takes its time where there are many tables. */
 const COMPARE_PAUSE_MS = 1_000;
-export const LIVE_DEADLINE_MS = 40_000;
 /** Rows that vanish, and lookup rows that change: servers of other makes have no words for them. */
 const UNSPEAKABLE = new Set(['rewardDeleted', 'addressStamped']);
 export const LATE = {
@@ -58,7 +57,7 @@ export async function follow(dbType: DbType, options: StandInOptions) {
   const settle = async (client: SyncProcess) => {
     let said: unknown;
     let verdict: Awaited<ReturnType<typeof compareDatabases>> | undefined;
-    await eventually(`equal at block ${owner.ledger.height}`, LIVE_DEADLINE_MS, async () => {
+    await eventually(`equal at block ${owner.ledger.height}`, async () => {
       const { body } = await client.get(`/status/${dbType}/litecoin/regtest`);
       said = body;
       if (body['block_height'] !== owner.ledger.height || body['phase'] !== 'live') return false;

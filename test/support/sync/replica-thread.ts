@@ -10,8 +10,6 @@ import { UNHEARD } from '../unheard.ts';
 import { PAIR_KEY } from './sync-pair.ts';
 import { eventually, temporaryDirectory } from './sync-process.ts';
 
-const DEADLINE_MS = 90_000;
-
 /** A real replica actor in its thread, and what it last said. */
 export class ReplicaThread {
   readonly handle: ActorHandle<ReplicaAsks, MainAsks, ActorNotices>;
@@ -77,11 +75,9 @@ export class ReplicaThread {
   }
 
   async until(what: string, holds: (report: DatabaseReport) => boolean): Promise<void> {
-    await eventually(what, DEADLINE_MS, async () => this.report !== undefined && holds(this.report)).catch(
-      (fault: Error) => {
-        throw new Error(`${fault.message}; it said ${JSON.stringify(this.report)}`);
-      }
-    );
+    await eventually(what, async () => this.report !== undefined && holds(this.report)).catch((fault: Error) => {
+      throw new Error(`${fault.message}; it said ${JSON.stringify(this.report)}`);
+    });
   }
 
   async end(): Promise<void> {

@@ -16,9 +16,9 @@ import type { AmendmentMessage, BlockMessage, ReorgMessage, SettledMessage } fro
 import type { DatabaseReport } from '../../../src/wire/state/report.ts';
 import balanceTops from '../../../workers/sync/balance-tops.ts';
 import merkleEpochs from '../../../workers/sync/merkle-epochs.ts';
+import { PATIENCE_MS } from '../patience.ts';
 import { UNHEARD } from '../unheard.ts';
 
-const DEADLINE_MS = 20_000;
 /** The finder's key of sources and snapshots under test. */
 export const TEST_KEY = '0123456789abcdef0123456789abcdef';
 
@@ -115,7 +115,7 @@ export class SourceThread {
   }
 
   async until(condition: () => boolean, what: string): Promise<void> {
-    const deadline = Date.now() + DEADLINE_MS;
+    const deadline = Date.now() + PATIENCE_MS;
     while (!condition()) {
       if (Date.now() > deadline) {
         throw new Error(`${what} was not reached: ${JSON.stringify({ ...this.report, at: this.resume?.height })}`);

@@ -8,10 +8,11 @@ import type { DatabaseCoordinates, DbType } from '../../../src/wire/data/databas
 import { atEnd } from '../cleanup.ts';
 import { hubConfigOf } from '../hub-config.ts';
 import { createDatabase, dropAfterwards } from '../mariadb.ts';
+import { PATIENCE_MS } from '../patience.ts';
 import { eventually, replicasAt, type SyncProcess, startSyncProcess, temporaryDirectory } from './sync-process.ts';
 
 export const REPLICA_PREFIX = 'replica_';
-const EQUAL_DEADLINE_MS = 10_000;
+const EQUAL_DEADLINE_MS = 30_000;
 export const PAIR_KEY = 'key-of-the-pair';
 
 /** One source database with a hub that names it, a sync server, and as many clients as a test starts. */
@@ -91,7 +92,7 @@ export async function startPair(
   const path = `/status/${dbType}/litecoin/regtest`;
   const startServer = async () => {
     const server = await startSyncProcess(serverEnv);
-    await eventually('the server serves the database', 30_000, async () => (await server.get(path)).status === 200);
+    await eventually('the server serves the database', async () => (await server.get(path)).status === 200);
     return server;
   };
   let server = await startServer();
@@ -122,7 +123,7 @@ export async function startPair(
         options
       ),
     status: async (of) => (await of.get(path)).body,
-    async settle(client, height, deadlineMs = 60_000) {
+    async settle(client, height, deadlineMs = PATIENCE_MS) {
       let last: unknown;
       await eventually(`the client is live at block ${height}`, deadlineMs, async () => {
         if (client.child.exitCode !== null) throw new Error(`the client ended:\n${client.log().slice(-4000)}`);

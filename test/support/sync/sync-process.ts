@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from '../../../src/devnet/processes/free-port.ts';
 import type { DatabaseCoordinates } from '../../../src/wire/data/database.ts';
 import { atEnd } from '../cleanup.ts';
+import { PATIENCE_MS } from '../patience.ts';
 import { recordFile } from '../records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../../scripts/platform-node', import.meta.url));
-const READY_DEADLINE_MS = 30_000;
 const STOP_DEADLINE_MS = 20_000;
 const FIRST_PAUSE_MS = 25;
 const LONGEST_PAUSE_MS = 200;
@@ -51,7 +51,7 @@ export async function startSyncProcess(
   options: readonly string[] = [],
   /** A command that runs another one, with its own arguments. */
   within: readonly string[] = [],
-  readyDeadlineMs = READY_DEADLINE_MS
+  readyDeadlineMs = PATIENCE_MS
 ): Promise<SyncProcess> {
   const port = env['SYNC_API_PORT'] ?? (await freePort());
   const directory = temporaryDirectory('sync');
@@ -80,7 +80,7 @@ export async function startSyncProcess(
     child,
     log: () => readFileSync(logFile, 'utf8'),
     get: async (path) => {
-      const response = await fetch(`${url}${path}`, { headers, signal: AbortSignal.timeout(5_000) });
+      const response = await fetch(`${url}${path}`, { headers, signal: AbortSignal.timeout(30_000) });
       return { status: response.status, body: (await response.json()) as Record<string, unknown> };
     },
     post: async (path) => (await fetch(`${url}${path}`, { method: 'POST', headers })).status,
@@ -105,12 +105,19 @@ async function endChild(child: ChildProcess, signal: NodeJS.Signals): Promise<vo
   clearTimeout(patience);
 }
 
+type Condition = () => Promise<boolean>;
+
 /**
  * Waits until the condition holds, looking less often the longer it takes: a look costs both sides some CPU.
  *
+ * @param wait the condition, after a limit in milliseconds where the time is part of what is tested
  * @throws {Error} saying what did not happen
  */
-export async function eventually(what: string, deadlineMs: number, holds: () => Promise<boolean>): Promise<void> {
+export async function eventually(
+  what: string,
+  ...wait: readonly [holds: Condition] | readonly [deadlineMs: number, holds: Condition]
+): Promise<void> {
+  const [deadlineMs, holds] = wait.length === 1 ? [PATIENCE_MS, wait[0]] : wait;
   const deadline = Date.now() + deadlineMs;
   for (let pauseMs = FIRST_PAUSE_MS; !(await holds()); pauseMs = Math.min(LONGEST_PAUSE_MS, pauseMs * 1.25)) {
     if (Date.now() > deadline) throw new Error(`not within ${deadlineMs} ms: ${what}`);

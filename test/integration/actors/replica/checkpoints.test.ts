@@ -38,7 +38,7 @@ async function checkpoint(height: number, signers: number, falsified = ''): Prom
      WHERE b.block_index = ${height}`
   );
   let body: Record<string, unknown> = {};
-  await eventually('the server offers the checkpoint', 30_000, async () => {
+  await eventually('the server offers the checkpoint', async () => {
     const answer = await server.get(`/checkpoint/indexer/litecoin/regtest/${height}`);
     body = answer.body;
     return answer.status === 200;

@@ -35,7 +35,7 @@ test('replaced once the replica has caught up, and again from time to time, with
   assert.equal(replica.report?.replica?.dispensers?.height, tip);
 
   await setDispensers(pair.source, '(4, 8, 90, 3, 2, NULL), (5, 9, NULL, NULL, 2, 7)');
-  await eventually('the new dispensers came', 20_000, () => areSame(to));
+  await eventually('the new dispensers came', () => areSame(to));
   tip = await appendBlocks(pair.source, 2, 'more');
   await replica.isLiveAt(tip);
   await replica.until('it says as of which block', ({ replica: told }) => told?.dispensers?.height === tip);
@@ -52,7 +52,7 @@ test('wrong or missing answers of a source leave them as they are and the replic
   const asked = () => liar.paths.filter((path) => path.startsWith('/snapshot-dispensers')).length;
   const askedAgain = async () => {
     const before = asked();
-    await eventually('it asked twice more', 20_000, async () => asked() >= before + 2);
+    await eventually('it asked twice more', async () => asked() >= before + 2);
   };
   const to = await createDatabase('dispensers_replica');
   const replica = new ReplicaThread(to, 'decoder', [liar.url], OPTIONS);
@@ -68,7 +68,7 @@ test('wrong or missing answers of a source leave them as they are and the replic
     assert.equal(replica.report?.lastError, null);
   }
   answer = {};
-  await eventually('the right answer is taken', 20_000, () => areSame(to));
+  await eventually('the right answer is taken', () => areSame(to));
   await replica.until('no height was told with it', ({ replica: told }) => told?.dispensers?.height === null);
   await replica.end();
 });

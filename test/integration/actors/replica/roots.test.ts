@@ -23,7 +23,7 @@ const commitment = async (pair: SyncPair, of: SyncProcess) =>
 /** Both sides have a tree: the next block's roots are named and compared. */
 async function untilReady(pair: SyncPair, client: SyncProcess): Promise<void> {
   for (const side of [pair.server, client])
-    await eventually('a balance tree', 30_000, async () => (await commitment(pair, side))?.phase === 'ready').catch(
+    await eventually('a balance tree', async () => (await commitment(pair, side))?.phase === 'ready').catch(
       async (fault: Error) =>
         assert.fail(`${fault.message}: ${JSON.stringify(await pair.status(side))}\n${side.log().slice(-4000)}`)
     );
@@ -67,7 +67,7 @@ test('a source that lies in one row is halted for the root that says so; nothing
       while (!hasLied) {
         before = await rowsOf();
         height = await appendBlocks(pair.source, 1, root);
-        await eventually('the block is applied, or not', 20_000, async () => {
+        await eventually('the block is applied, or not', async () => {
           const { block_height, halted } = await pair.status(client);
           return halted === true || (block_height === height && !hasLied);
         });
@@ -87,7 +87,7 @@ test('a source that lies in one row is halted for the root that says so; nothing
         await client.end();
         client = await pair.startClient({ SYNC_SOURCES: lying.url });
         const isHalted = async () => (await pair.status(client))['phase'] === 'halted';
-        await eventually('it is halted after a restart', 20_000, isHalted);
+        await eventually('it is halted after a restart', isHalted);
       }
       assert.equal(await client.post('/halt/clear/indexer/litecoin/regtest'), 200);
       const verdict = await pair.settle(client, height);

@@ -17,9 +17,9 @@ async function createPair(): Promise<SyncPair> {
 
 /** A reorg can end at the height where it began, so equality itself is waited for. */
 async function assertBecomesEqual(pair: SyncPair, client: SyncProcess, height: number): Promise<void> {
-  let verdict = await pair.settle(client, height, 20_000);
-  await eventually('replica and source are equal', 20_000, async () => {
-    verdict = await pair.settle(client, height, 20_000);
+  let verdict = await pair.settle(client, height);
+  await eventually('replica and source are equal', async () => {
+    verdict = await pair.settle(client, height);
     return verdict.equal;
   }).catch((fault: Error) =>
     assert.fail(`${fault.message}: ${JSON.stringify(differences(verdict))}\n${client.log().slice(-2000)}`)
@@ -33,12 +33,12 @@ test('a reorg deeper than MAX_ROLLBACK_DEPTH halts, also across a restart, until
   await assertBecomesEqual(pair, client, await appendBlocks(pair.source, 12, 'live', 5));
   const height = await reorg(pair.source, 8, 9, 'deep');
   const isHalted = async () => (await pair.status(client))['phase'] === 'halted';
-  await eventually('the replica is halted', 20_000, isHalted);
+  await eventually('the replica is halted', isHalted);
   const status = await pair.status(client);
   assert.equal(status['halted'], true);
   await client.end();
   client = await pair.startClient(env);
-  await eventually('the replica is halted after its restart', 20_000, isHalted);
+  await eventually('the replica is halted after its restart', isHalted);
   assert.equal(await client.post('/halt/clear/decoder/litecoin/regtest'), 200);
   await assertBecomesEqual(pair, client, height);
   await client.end();
@@ -71,9 +71,9 @@ test('rows changed by hand are found before the epoch ends, at a tenth block', a
   let height = await appendBlocks(pair.source, 2, 'before');
   await assertBecomesEqual(pair, client, height);
   await sql(pair.replica, 'DELETE FROM transactions ORDER BY tx_index LIMIT 1');
-  await eventually('the row is back', 60_000, async () => {
+  await eventually('the row is back', async () => {
     height = await appendBlocks(pair.source, 10 - (height % 10), `to ${height}`, 50);
-    await pair.settle(client, height, 20_000);
+    await pair.settle(client, height);
     return (await pair.compare()).equal;
   });
   await client.end();
@@ -93,7 +93,7 @@ test('two clients on one replica: the second is refused and named, the first goe
   const first = await pair.startClient();
   await assertBecomesEqual(pair, first, await appendBlocks(pair.source, 1, 'one'));
   const second = await pair.startClient();
-  await eventually('the second says why it waits', 40_000, async () => /another client writes to/.test(second.log()));
+  await eventually('the second says why it waits', async () => /another client writes to/.test(second.log()));
   await assertBecomesEqual(pair, first, await appendBlocks(pair.source, 2, 'two'));
   await second.end();
   await first.end();

@@ -55,7 +55,7 @@ test('ten failed polls open the circuit, no statement is tried while it is open,
   const statements = () =>
     sql(database, `SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE '%${tag}%' AND ID <> CONNECTION_ID()`);
   // What was under way when the circuit opened may still come to its end; a trial is no breach of it.
-  await eventually('no statement runs', 5_000, async () => (await statements()).length === 0);
+  await eventually('no statement runs', async () => (await statements()).length === 0);
   for (let look = 0; look < 5; look += 1) {
     const found = await statements();
     if (found.length > 0)

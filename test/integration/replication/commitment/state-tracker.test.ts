@@ -9,6 +9,7 @@ import { StateTracker } from '../../../../src/replication/commitment/state-track
 import { readLeafPages, readLeaves } from '../../../../src/replication/tables/state-reader.ts';
 import type { DatabaseCoordinates } from '../../../../src/wire/data/database.ts';
 import { createDatabase } from '../../../support/mariadb.ts';
+import { PATIENCE_MS } from '../../../support/patience.ts';
 import { sql } from '../../../support/sql.ts';
 import { plainRoots } from '../../../support/sync/plain-roots.ts';
 
@@ -72,7 +73,7 @@ class Bench {
 
   async finishTree(): Promise<void> {
     this.#gate.resolve();
-    const deadline = Date.now() + 10_000;
+    const deadline = Date.now() + PATIENCE_MS;
     while (this.tracker.report.phase !== 'ready' && Date.now() < deadline) await new Promise(setImmediate);
     assert.equal(this.tracker.report.phase, 'ready');
   }

@@ -180,7 +180,7 @@ const amendmentOf = (number: number): AmendmentMessage => ({
 
 /** Waits for what the marker says. */
 async function until(replica: Replica, wanted: Partial<ReplicaState>): Promise<void> {
-  await eventually(JSON.stringify(wanted), 10_000, async () => {
+  await eventually(JSON.stringify(wanted), async () => {
     const { state } = replica.store;
     return Object.entries(wanted).every(([name, value]) => state[name as keyof ReplicaState] === value);
   });

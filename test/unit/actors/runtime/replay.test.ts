@@ -57,7 +57,7 @@ test('a decoder that refuses a deep fork and loses its database replays, the cod
   const inspect = observeMachine('decoder', (transition) => seen.push(transition));
   const input = { maxRollbackDepth: 5, reconnectDelayMs: 60_000 };
   const decoder = createActor(machine, { input, inspect }).start();
-  await eventually('the database is lost', 5_000, async () => decoder.getSnapshot().matches('reconnecting'));
+  await eventually('the database is lost', async () => decoder.getSnapshot().matches('reconnecting'));
   decoder.stop();
   assert.deepEqual(
     exported(seen).map((step) => replayTransition(step).found),
@@ -81,7 +81,7 @@ async function recordReplica(): Promise<Transition[]> {
   });
   const inspect = observeMachine('replica', (transition) => seen.push(transition));
   const actor = createActor(machine, { input: { reconnectDelayMs: 1, jitter: () => 0 }, inspect }).start();
-  await eventually('the replica fails', 5_000, async () => actor.getSnapshot().status === 'done');
+  await eventually('the replica fails', async () => actor.getSnapshot().status === 'done');
   return seen;
 }
 

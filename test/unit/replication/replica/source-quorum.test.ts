@@ -104,7 +104,7 @@ test('a contested block is held, told with who said what, and applied when the m
   const [a, b, c] = [await startSource(7, 'x'), await startSource(7, 'x'), await startSource(7, 'y')];
   const { sourceQuorum, replica, lines } = sit([a, c, b]);
   const heard = () => replica.sources.records.filter(({ state }) => state === 'heard').length;
-  await eventually('both others are heard', 10_000, async () => heard() === 2);
+  await eventually('both others are heard', async () => heard() === 2);
   assert.equal(await sourceQuorum.confirm(7, hashes('x'), signal), 'agreed');
   const told = lines.find(({ msg }) => msg === 'hash mismatch between sources at block 7');
   assert.deepEqual(told?.said, { [a.url]: 'aa::x', [c.url]: 'aa::y' });
@@ -123,7 +123,7 @@ test('one that contests in its stream and is silent when asked again holds up on
   const [a, b, liar] = [await startSource(7, 'x'), await startSource(7, 'x'), await startSource(7, 'y')];
   const { sourceQuorum, replica, lines } = sit([a, liar, b], 2_000);
   const heard = () => replica.sources.records.filter(({ state }) => state === 'heard').length;
-  await eventually('both others are heard', 10_000, async () => heard() === 2);
+  await eventually('both others are heard', async () => heard() === 2);
   liar.hush();
   const decide = async (height: number) => {
     const began = performance.now();
@@ -134,7 +134,7 @@ test('one that contests in its stream and is silent when asked again holds up on
   assert.ok(lines.some(({ msg }) => msg.startsWith(`${liar.url} held block 7 up`)));
   for (let height = 8; height < 13; height++) {
     for (const source of [a, b, liar]) source.grow();
-    await eventually('the others have said so', 5_000, async () =>
+    await eventually('the others have said so', async () =>
       replica.sources.records.slice(1).every((source) => source.height === height)
     );
     assert.ok((await decide(height)) < 1_000, `block ${height}`);
@@ -200,7 +200,7 @@ test('a block of the replica that another source names is not left to a later on
   const [a, b, c] = [await startSource(2_000, 'x'), await startSource(7, 'z'), await startSource(2_000, 'x')];
   c.isOfAnotherMake();
   const { sourceQuorum, replica } = sit([a, b, c], 100);
-  await eventually('the others are heard', 10_000, async () => replica.sources.records[1]?.height === 7);
+  await eventually('the others are heard', async () => replica.sources.records[1]?.height === 7);
   const brief = AbortSignal.timeout(1_500);
   await assert.rejects(sourceQuorum.confirmOwnBlock(7, hashes('z'), { said: null, hasBlock: false }, brief));
   assert.ok(brief.aborted);

@@ -38,7 +38,7 @@ const COMMON: Conditions = {
   'RECIPIENTS (limit)': 'receivers are more than `parts` of the limits',
   'ITEM (block limit)': BEYOND_SHARE,
   'ITEM (limit)': 'items are more than `parts` of the limits',
-  'ITEMS (block limit)': BLOCK_FULL,
+  'ITEMS (block limit)': `${BLOCK_FULL}, or has more items than a tenth of the looks that are left to it`,
   'ORDER (block limit)': BLOCK_FULL,
   'SWAP (block limit)': BLOCK_FULL,
   'ACTION (BTC only)': 'the chain is not Bitcoin',

@@ -41,6 +41,14 @@ import { type CommandUnit, commandsOf, type Moved, NOBODY, type Outcome, type Un
  */
 const MOST_LACKING = 50_000;
 
+/** Facts of one unit that are many. */
+const MANY_FACTS = 500;
+/**
+ * Most facts that a block loads ahead for units that lack many. The others load theirs when their turn comes: a block
+ * may refuse most of those that read very much.
+ */
+const MOST_AHEAD = 500_000;
+
 /** Most commands and following actions that are tried ahead at once. */
 const MOST_PARTS = 4_000;
 /** Longest stretch of tries. The thread has other work, and counts as hung when it never turns to it. */
@@ -95,9 +103,12 @@ export class BlockExecution {
   /** Newest edit of each list that the block edited, by the root of the list. */
   readonly #editedLists = new Map<number, number>();
   /**
-   * Units that need no further scouting: they lacked nothing, or the facts that they lacked were all that they read.
+   * Units that need no further scouting: they lacked nothing, the facts that they lacked were all that they read, or
+   * these were too many.
    */
   readonly #scouted = new Set<Unit>();
+  /** Facts that units with many have lacked before their turns. */
+  #ahead = 0;
   /** Number of times that the next unit lacked facts. */
   #attempts = 0;
   /** Unit whose time was over between two legs. It goes on where it stopped. */
@@ -243,6 +254,12 @@ export class BlockExecution {
         used += this.#addMissing(command, used, missing, until);
       }
       if (unit.kind === 'system') used += this.#tryAt(used, missing, (effects) => this.#runner.system(unit, effects));
+      const areMany = missing.size > MANY_FACTS;
+      if (areMany) this.#ahead += missing.size;
+      if (areMany && this.#ahead > MOST_AHEAD) {
+        this.#scouted.add(unit);
+        continue;
+      }
       found += missing.size;
       const isWhole = missing.size === 0 || (commands.length > 0 && commands.every(isGuessed));
       if (isWhole && !isOver(found)) this.#scouted.add(unit);

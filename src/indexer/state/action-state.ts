@@ -8,7 +8,7 @@ import { isLive, type Offer, type OfferKind } from './offer.ts';
 import type { Entry } from './offer-book.ts';
 import type { Poll } from './poll.ts';
 import type { Token } from './token.ts';
-import type { View } from './view.ts';
+import { COUNTED_BY, type CountedSet, type View } from './view.ts';
 
 const NOBODY: ReadonlySet<string> = new Set();
 
@@ -137,11 +137,17 @@ export class ActionState implements Reader {
   #fewestHolders(ticks: readonly string[], most: number): number {
     if (most === Number.POSITIVE_INFINITY) return 0;
     const keys = ticks.map(tickKey);
-    const unknown = keys.filter((key) => this.view.fewestHolders(key) === undefined);
-    this.request(unknown.map((key) => ({ kind: 'holderCount', key }) as const));
-    return keys
-      .map((key) => this.view.fewestHolders(key) ?? this.get('holderCount', key))
-      .reduce((sum, count, at) => sum + Math.max(0, count - (this.moved.get(keys[at]!)?.size ?? 0)), 0);
+    return this.#fewest(keys.map((key) => ['holders', key] as const)).reduce(
+      (sum, count, at) => sum + Math.max(0, count - (this.moved.get(keys[at]!)?.size ?? 0)),
+      0
+    );
+  }
+
+  /** Returns numbers that are not above the sizes of sets before this action. Reads no member. */
+  #fewest(sets: readonly (readonly [kind: CountedSet, key: string])[]): number[] {
+    const unknown = sets.filter(([kind, key]) => this.view.fewest(kind, key) === undefined);
+    this.request(unknown.map(([kind, key]) => ({ kind: COUNTED_BY[kind], key })));
+    return sets.map(([kind, key]) => this.view.fewest(kind, key) ?? this.get(COUNTED_BY[kind], key));
   }
 
   /** Returns whether any other address holds some of a token. Reads no more holders than it has to. */
@@ -150,6 +156,14 @@ export class ActionState implements Reader {
     return this.get('holders', tickKey(tick))
       .values()
       .some((address) => address !== owner && this.balance(tick, address) > 0n);
+  }
+
+  /**
+   * Returns a number of holdings or owned tokens of an address that is not above the true one before this action. Reads
+   * none of them.
+   */
+  fewestItems(sets: readonly ('holdings' | 'owned')[], address: string): number {
+    return this.#fewest(sets.map((kind) => [kind, address] as const)).reduce((sum, count) => sum + count, 0);
   }
 
   /** Returns the tokens that an address holds some of, tickers in byte order. */
@@ -202,12 +216,21 @@ export class ActionState implements Reader {
 
   /** Returns the live offers of a kind that an address made before this action, oldest first. */
   offersOf<K extends OfferKind>(kind: K, source: string): OfferOf<K>[] {
-    if (!this.view.hasAllOffers) this.request([{ kind: 'liveOffers', key: source }]);
-    const indexes = [...this.view.book.of(kind, source)].sort((a, b) => a - b);
+    const indexes = [...this.#liveOf(kind, source)].sort((a, b) => a - b);
     this.request(indexes.map(offerFact));
     return indexes
       .map((index) => this.offer(kind, index))
       .filter((offer): offer is OfferOf<K> => offer !== null && isLive(offer));
+  }
+
+  /** Counts what `offersOf` returns, by the book alone. */
+  countOffersOf(kind: OfferKind, source: string): number {
+    return this.#liveOf(kind, source).size;
+  }
+
+  #liveOf(kind: OfferKind, source: string): ReadonlySet<number> {
+    if (!this.view.hasAllOffers) this.request([{ kind: 'liveOffers', key: source }]);
+    return this.view.book.of(kind, source);
   }
 
   /**

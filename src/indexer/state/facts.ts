@@ -68,13 +68,17 @@ export interface Facts {
   holders: ReadonlySet<string>;
   /**
    * Number of addresses that hold some of a token, by `tickKey`, or a lower one: that of so many as are worth counting.
-   * Read it by `View.fewestHolders`.
+   * Read it by `View.fewest`, and the two counts below as well.
    */
   holderCount: number;
   /** Tokens that an address holds some of, as `tickKey`s, by address; it may hold none of a few by now. */
   holdings: ReadonlySet<string>;
   /** Tokens whose owner an address is or was, as `tickKey`s, by address. */
   owned: ReadonlySet<string>;
+  /** Number of tokens that an address holds some of, or a lower one, by address. */
+  holdingCount: number;
+  /** Number of tokens that an address owns, or a lower one, by address. */
+  ownedCount: number;
   /** Action that made a list, by the index of that action or of an edit. */
   listRoot: number | null;
   /** List, by the index of the action that made it. */
@@ -152,6 +156,8 @@ export const ABSENT: Readonly<Facts> = {
   holderCount: Number.POSITIVE_INFINITY, // whoever guesses reads no holders
   holdings: new Set(),
   owned: new Set(),
+  holdingCount: Number.POSITIVE_INFINITY,
+  ownedCount: Number.POSITIVE_INFINITY,
   listRoot: null,
   list: null,
   sleep: null,

@@ -69,8 +69,8 @@ export class OfferBook {
   }
 
   /** Returns the indexes of the live offers of a kind and source. */
-  of(kind: OfferKind, source: string): Iterable<number> {
-    return this.#sources.get(`${kind}|${source}`) ?? [];
+  of(kind: OfferKind, source: string): ReadonlySet<number> {
+    return this.#sources.get(`${kind}|${source}`) ?? NONE;
   }
 
   /** Returns the indexes of the matches of an order that wait for a payment. */

@@ -10,6 +10,11 @@ import { type SetKind, Unwritten } from './unwritten.ts';
 /** Facts that decide who is in a set, by the set. Their keys name the set and the member. */
 const DECIDED_BY = { voters: 'ballot', delegators: 'voteDelegate' } as const;
 
+/** Facts that count the members of sets, by the set. */
+export const COUNTED_BY = { holders: 'holderCount', holdings: 'holdingCount', owned: 'ownedCount' } as const;
+/** Set whose members are counted before they are read. */
+export type CountedSet = keyof typeof COUNTED_BY;
+
 /** Pairs and tokens whose rows are out of date, with the values in the rows; by `pairKey` and by `tickKey`. */
 export interface Changed {
   readonly pairs: ReadonlyMap<string, bigint>;
@@ -120,14 +125,14 @@ export class View implements Reader {
     this.#facts.set(kind, key, loaded);
   }
 
-  /** Stores a number of holders as the database has it, less those that may have changed since. */
-  loadHolderCount(key: string, count: number): void {
-    this.load('holderCount', key, count - this.#unwritten.of('holders', key).size);
+  /** Stores the size of a set as the database has it, less the members that may have changed since. */
+  loadCount(kind: CountedSet, key: string, count: number): void {
+    this.load(COUNTED_BY[kind], key, count - this.#unwritten.of(kind, key).size);
   }
 
-  /** Returns a number of holders of a token, by `tickKey`, that is not above the true one; undefined for an unknown one. */
-  fewestHolders(key: string): number | undefined {
-    return this.find('holders', key)?.size ?? this.find('holderCount', key);
+  /** Returns a number that is not above the size of a set; undefined for an unknown size. */
+  fewest(kind: CountedSet, key: string): number | undefined {
+    return this.find(kind, key)?.size ?? this.find(COUNTED_BY[kind], key);
   }
 
   /** Applies an action's changes. */
@@ -158,20 +163,32 @@ export class View implements Reader {
   }
 
   #tokenChanged(key: string, token: Token | null): void {
-    const former = this.find('token', key) ?? null;
+    const found = this.find('token', key);
+    const former = found ?? null;
     if (!this.#changedTokens.has(key)) this.#changedTokens.set(key, former);
-    if (former && former.owner !== token?.owner) this.#put('owned', former.owner, key, false);
-    if (token) this.#put('owned', token.owner, key, true);
+    if (former && former.owner !== token?.owner) {
+      this.#put('owned', former.owner, key, false);
+      this.#recount('owned', former.owner, -1);
+    }
+    if (!token) return;
+    this.#put('owned', token.owner, key, true);
+    if (found !== undefined && found?.owner !== token.owner) this.#recount('owned', token.owner, 1);
   }
 
   #balanceChanged(key: string, amount: bigint): void {
     const former = this.find('balance', key);
     if (!this.#changedPairs.has(key)) this.#changedPairs.set(key, former ?? 0n);
     const [tick, address] = splitPair(key);
-    const count = this.#isWhole ? undefined : this.find('holderCount', tick);
-    if (count !== undefined) this.#facts.set('holderCount', tick, count + changeOf(former, amount));
+    const change = changeOf(former, amount);
+    this.#recount('holders', tick, change);
+    this.#recount('holdings', address, change);
     this.#put('holders', tick, address, amount !== 0n);
     this.#put('holdings', address, tick, amount !== 0n);
+  }
+
+  #recount(kind: CountedSet, key: string, change: number): void {
+    const count = this.#isWhole ? undefined : this.find(COUNTED_BY[kind], key);
+    if (count !== undefined) this.#facts.set(COUNTED_BY[kind], key, count + change);
   }
 
   /** Returns whether a member is in a set by the facts that are in memory. */

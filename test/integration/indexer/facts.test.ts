@@ -7,7 +7,7 @@ import { connect } from '../../../src/db/connection.ts';
 import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
 import { type FactKey, type Kind, type List, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
 import { tickBeginning } from '../../../src/indexer/state/keys.ts';
-import { View } from '../../../src/indexer/state/view.ts';
+import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import type { Query } from '../../../src/indexer/store/facts/loading.ts';
 import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
@@ -77,6 +77,7 @@ function keysOf(memory: MemoryLedger): Readonly<Record<Kind, readonly string[]>>
       token: names,
       holders: names,
       holderCount: names,
+      ...{ holdingCount: more, ownedCount: more },
       delegators: names,
       gate: names
     },
@@ -105,7 +106,8 @@ function comparable(view: View, kind: Kind, key: string): unknown {
     const { type, owner, members } = value as List;
     return { type, owner, members: members.sorted };
   }
-  if (kind === 'holderCount') return view.fewestHolders(key);
+  const counted = (['holders', 'holdings', 'owned'] as const).find((set) => COUNTED_BY[set] === kind);
+  if (counted) return view.fewest(counted, key);
   if (value instanceof Set) return kind === 'voters' ? [...value].sort() : undefined;
   if (kind === 'keys') return [...(value as readonly string[])].sort();
   return INEXACT.has(kind) ? undefined : value;

@@ -6,10 +6,12 @@ import type { ExecutedBlock } from '../../../src/indexer/block/block.ts';
 import { BlockExecution, timesOf } from '../../../src/indexer/block/execution.ts';
 import { FactKeys } from '../../../src/indexer/state/fact-keys.ts';
 import { withMost } from '../../../src/indexer/state/holding.ts';
+import { NO_SIGNER } from '../../../src/indexer/state/signer.ts';
 import { View } from '../../../src/indexer/state/view.ts';
 import { PIECES } from '../../support/cost/pieces.ts';
 import fc from '../../support/fast-check.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+import { slotMessage, testSigner } from '../../support/indexer-signers.ts';
 
 /** Four times the work may take this many times as long: sorting and a busy machine make more than four. */
 const MOST_GROWTH = 10;
@@ -608,4 +610,68 @@ test('missing rows of a block are loaded in parts, however many actions lack the
   const lacking = new FactKeys();
   new BlockExecution(new View({ isWhole: false }), TEST_RULES, block, timesOf([1])).scout(lacking);
   assert.ok(lacking.size >= 50_000 && lacking.size < 51_000, `${lacking.size} facts`);
+});
+
+test('facts of many are loaded ahead for some actions of a block, the others wait for their turn', () => {
+  const parts = repeat(30, (at) => repeat(999, (part) => `|TICK${at}.${part}|1|C`).join(''));
+  const transactions = parts.map((part, at) => ({
+    hash: String(at),
+    source: `S${at}`,
+    fee: null,
+    data: `SEND|2${part}`
+  }));
+  const block = { height: 1, time: 1, hash: '', transactions };
+  const view = new View({ isWhole: false });
+  for (const key of ['action', 'address', 'ticker', 'transaction'] as const) view.load('counter', key, 0);
+  const execution = new BlockExecution(view, TEST_RULES, block, timesOf([1]));
+  const sizes = Array.from({ length: 20 }, () => {
+    const lacking = new FactKeys();
+    execution.scout(lacking);
+    return lacking.size;
+  });
+  assert.ok(sizes[0]! >= 50_000, `${sizes[0]} facts`);
+  const all = sizes.reduce((sum, size) => sum + size);
+  assert.ok(all <= 550_000 && sizes.at(-1)! < 500, `${all} facts, ${sizes.at(-1)} at last`);
+});
+
+/** Returns a list that counts each look at one of its items, or at one of a list that is made from it. */
+function counted<T extends object>(list: readonly T[], looks: { count: number }): readonly T[] {
+  return new Proxy(list, {
+    get(target, name, proxy) {
+      if (typeof name === 'string' && /^\d+$/.test(name)) looks.count += 1;
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function' || (name !== 'filter' && name !== 'map')) return value;
+      return (...given: unknown[]) => counted(Reflect.apply(value, proxy, given) as T[], looks);
+    }
+  });
+}
+
+test('UNSTAKE and SLASH look at each stake of a key some times, not once for each other stake', () => {
+  const [count, signer] = [1_000, testSigner('very many stakes')];
+  const ledger = ledgerWith();
+  ledger.give('GAS', 8, 'A', { A: '1000000' });
+  ledger.height = 102;
+  const [amount, until] = [3n * 10n ** 18n, 9_000];
+  const looks = { count: 0 };
+  const stakes = Array.from({ length: count }, (_, at) => ({ index: at, source: 'A', amount, from: 100, to: null }));
+  const cooling = stakes.map(({ index }) => ({ index: count + index, source: 'A', amount, until }));
+  const load = () => {
+    const lists = { stakes: counted(stakes, looks), cooling: counted(cooling, looks) };
+    ledger.view.load('signer', signer.pubkey, { ...NO_SIGNER, ...lists });
+    ledger.view.load('cooling', String(until), counted(cooling, looks));
+    looks.count = 0;
+  };
+  const messages = [1, 2].map((digest) => slotMessage(signer, { btc_block_height: 102, digest }));
+  const cases = [
+    [`UNSTAKE|0|${signer.pubkey}`, 'unstakes', 0],
+    [`SLASH|0|price|${signer.pubkey}|${messages.flat().join('|')}`, 'capability_slash_events', 2 * count]
+  ] as const;
+  for (const [text, table, cut] of cases) {
+    load();
+    const executed = block(ledger, 'A', [text]);
+    assert.deepEqual(executed.refusals, []);
+    assert.deepEqual(statusesOf(executed, table), ['valid']);
+    assert.equal(countOf(executed, 'capability_slash_debits'), cut);
+    assert.ok(looks.count >= count && looks.count <= 30 * count, `${looks.count} looks of ${table}`);
+  }
 });

@@ -124,6 +124,8 @@ test('an action that needs facts of thousands is tried a few times, not once for
 function loadFrom(stored: View, view: View, kind: FactKey['kind'], key: string): void {
   if (kind === 'holders' || kind === 'holdings' || kind === 'owned' || kind === 'voters')
     view.loadSet(kind, key, stored.get(kind, key));
-  else if (kind === 'holderCount') view.loadHolderCount(key, stored.get('holders', key).size);
+  else if (kind === 'holderCount') view.loadCount('holders', key, stored.get('holders', key).size);
+  else if (kind === 'holdingCount') view.loadCount('holdings', key, stored.get('holdings', key).size);
+  else if (kind === 'ownedCount') view.loadCount('owned', key, stored.get('owned', key).size);
   else view.load(kind, key, stored.get(kind, key));
 }

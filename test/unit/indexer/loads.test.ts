@@ -7,11 +7,12 @@ import { noLooks } from '../../../src/indexer/state/effects.ts';
 import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
 import { Scouting } from '../../../src/indexer/state/scouting.ts';
-import { View } from '../../../src/indexer/state/view.ts';
+import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const RULES = { ...TEST_RULES, readAddress: (text: string) => (/^[A-Z]\d*$/.test(text) ? text : undefined) };
 const SETS = ['holders', 'holdings', 'owned', 'voters', 'delegators'] as const;
+const COUNTED = ['holders', 'holdings', 'owned'] as const;
 const [FEW, MANY] = [20, 400];
 
 const repeat = <T>(count: number, make: (place: number) => T): T[] =>
@@ -57,8 +58,9 @@ async function loadsOf(
     for (const { kind, key } of keys) {
       loaded.set(kind, (loaded.get(kind) ?? 0) + 1);
       const set = SETS.find((name) => name === kind);
+      const counted = COUNTED.find((name) => COUNTED_BY[name] === kind);
       if (set) view.loadSet(set, key, ledger.view.get(set, key));
-      else if (kind === 'holderCount') view.loadHolderCount(key, ledger.view.get('holders', key).size);
+      else if (counted) view.loadCount(counted, key, ledger.view.get(counted, key).size);
       else if (kind === 'offer') view.loadOffer(key, ledger.view.get('offer', key) ?? undefined);
       else view.load(kind, key, ledger.view.get(kind, key));
     }
@@ -361,12 +363,98 @@ test('a number of holders follows what blocks change, and is never above the tru
     view.commit(changes);
   };
   change(['A', 5n, 0n], ['B', 0n, 5n]); // not yet in the database, which has A, C and D
-  view.loadHolderCount('toka', 3);
-  assert.equal(view.fewestHolders('toka'), 1, 'of A and B it may have either');
+  view.loadCount('holders', 'toka', 3);
+  assert.equal(view.fewest('holders', 'toka'), 1, 'of A and B it may have either');
   change(['E', 0n, 1n], ['C', 2n, 1n]);
-  assert.equal(view.fewestHolders('toka'), 2);
+  assert.equal(view.fewest('holders', 'toka'), 2);
   change(['C', 1n, 0n]);
-  assert.equal(view.fewestHolders('toka'), 1);
+  assert.equal(view.fewest('holders', 'toka'), 1);
   view.loadSet('holders', 'toka', ['A', 'C', 'D']);
-  assert.equal(view.fewestHolders('toka'), 3, 'B, D and E');
+  assert.equal(view.fewest('holders', 'toka'), 3, 'B, D and E');
+});
+
+test('numbers of holdings and owned tokens follow what blocks change, and are never above the true ones', () => {
+  const view = new View({ isWhole: false });
+  const change = (...tokens: readonly (readonly [key: string, before: string | null, owner: string])[]) => {
+    const changes = new FactTable();
+    for (const [key, before, owner] of tokens) {
+      const ledger = new MemoryLedger();
+      ledger.give(key, 0, owner, {});
+      const token = ledger.view.get('token', key)!;
+      view.load('token', key, before === null ? null : { ...token, owner: before });
+      changes.set('token', key, token);
+    }
+    view.commit(changes);
+  };
+  const owned = () => ['A', 'B'].map((address) => view.fewest('owned', address));
+  assert.deepEqual(owned(), [undefined, undefined]);
+  change(['toka', null, 'A'], ['tokb', 'A', 'B']); // not yet in the database, where A has B, C and E
+  view.loadCount('owned', 'A', 3);
+  view.loadCount('owned', 'B', 0);
+  assert.deepEqual(owned(), [1, -1], 'of two of them each may have either');
+  change(['tokc', 'A', 'B'], ['tokd', null, 'A'], ['toke', 'A', 'A']);
+  assert.deepEqual(owned(), [1, 0]);
+  view.loadSet('owned', 'A', ['tokb', 'tokc', 'toke']);
+  assert.deepEqual(owned(), [3, 0], 'A, D and E');
+  view.loadCount('holdings', 'A', 5);
+  view.load('balance', 'toka|A', 0n);
+  const credited = new FactTable();
+  credited.set('balance', 'toka|A', 7n);
+  view.commit(credited);
+  assert.equal(view.fewest('holdings', 'A'), 6);
+});
+
+test('items of a SWEEP are counted before they are read: none where a block may not look at as many', async () => {
+  const rules: Rules = { ...RULES, limitsAt: () => ({ ...DEFAULT_LIMITS, blockUnits: 100 }) };
+  for (const [text, { owned = 0, held = 0, orders = 0 }, isSwept] of [
+    ['SWEEP|0|B', { owned: 100 }, true],
+    ['SWEEP|0|B', { owned: 101 }, false],
+    ['SWEEP|0|B', { held: 100 }, true],
+    ['SWEEP|0|B', { held: 101 }, false],
+    ['SWEEP|0|B', { owned: 41, held: 60 }, false],
+    ['SWEEP|0|B|1|0', { owned: 41, held: 60 }, true],
+    ['SWEEP|0|B|0|0|1', { orders: 100 }, true],
+    ['SWEEP|0|B|0|0|1', { orders: 101 }, false],
+    ['SWEEP|0|B|0|0|0|1', { orders: 101 }, true],
+    ['SWEEP|0|B|0|1|1', { owned: 50, orders: 51 }, false]
+  ] as readonly (readonly [string, { owned?: number; held?: number; orders?: number }, boolean])[]) {
+    const ledger = new MemoryLedger(100, rules);
+    for (let at = 0; at < owned; at++) ledger.give(`OWN${at}`, 0, 'A', {});
+    for (let at = 0; at < held; at++) ledger.give(`TOK${at}`, 0, 'C', { A: '1' });
+    if (orders > 0) ledger.give('CASH', 0, 'C', { A: '1000' });
+    for (let made = 0; made < orders; made += 20) {
+      const texts = repeat(Math.min(20, orders - made), () => 'ORDER|0|BTC|CASH|1|0|BTC||1');
+      ledger.run(blockOf(ledger, texts));
+    }
+    const loaded = new Map<Kind, number>();
+    await loadsOf(ledger, blockOf(ledger, [text]), loaded, rules);
+    const of = `${text} of ${owned} tokens, ${held} holdings and ${orders} orders`;
+    assert.equal(statusOf(ledger, 'sweeps'), isSwept ? 'valid' : 'invalid: ITEMS (block limit)', of);
+    const read = (['holdings', 'owned', 'token', 'balance', 'offer'] as const)
+      .map((kind) => loaded.get(kind) ?? 0)
+      .reduce((sum, count) => sum + count);
+    assert.ok(isSwept || read < 10, `${of}: ${read} facts`);
+  }
+});
+
+test('without limits a SWEEP counts nothing, and moves all', async () => {
+  const ledger = new MemoryLedger(100, UNBOUNDED);
+  for (let at = 0; at < 300; at++) ledger.give(`TOK${at}`, 0, 'A', { A: '1' });
+  const loaded = new Map<Kind, number>();
+  await loadsOf(ledger, blockOf(ledger, ['SWEEP|0|B']), loaded, UNBOUNDED);
+  assert.equal(statusOf(ledger, 'sweeps'), 'valid');
+  assert.ok(!loaded.has('holdingCount') && !loaded.has('ownedCount'));
+});
+
+test('SWEEPs beside each other look at no more items than their shares of one block', async () => {
+  const rules: Rules = { ...RULES, limitsAt: () => ({ ...DEFAULT_LIMITS, blockUnits: 400 }) };
+  const ledger = new MemoryLedger(100, rules);
+  const sources = repeat(12, (at) => `S${at}`);
+  for (const source of sources)
+    for (let at = 0; at < 90; at++) ledger.give(`${source}.${at}`, 0, 'M', { [source]: '1' });
+  const texts = sources.map((source) => [source, 'SWEEP|0|B|1|0'] as const);
+  await loadsOf(ledger, blockOf(ledger, texts), new Map(), rules);
+  const { rows } = ledger.blocks.at(-1)!;
+  const swept = rows.filter(({ table, columns }) => table === 'sweeps' && columns['status_id'] === 'valid').length;
+  assert.equal(swept, 4, 'of 400 items in all, as many sources as have a part of 90');
 });

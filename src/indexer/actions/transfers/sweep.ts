@@ -3,6 +3,7 @@ import { endTrade } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
 import {
   lookAt,
+  looksLeft,
   MEMO_CHECKS,
   mostItems,
   namedAddress,
@@ -23,25 +24,39 @@ interface Sweep {
   readonly memo: string;
   /** Returns how many items it may move. A later SWEEP moves the rest: anybody can give the source very many. */
   readonly most: (step: Step) => number;
+  /** Returns what the source has of what the flags name. It is read at the first call. */
+  readonly items: (step: Step) => readonly Item[];
 }
 
 /** Units of an item that is moved: two movements, and one more for the addresses that it touched. */
 const UNITS_OF_ITEM = 3;
+/** Looks of an item that the source has, moved or not. It reads a token and a balance, or an offer. */
+const LOOKS_OF_ITEM = 10;
 
 /** Flags of what may be swept, with their values where the field is empty. */
 const DEFAULTS = { BALANCES: '1', OWNERSHIPS: '1', ORDERS: '0', SWAPS: '0', DISPENSERS: '0' } as const;
 type Flag = keyof typeof DEFAULTS;
 const FLAGS = Object.keys(DEFAULTS) as Flag[];
+const SETS = [
+  ['BALANCES', 'holdings'],
+  ['OWNERSHIPS', 'owned']
+] as const;
+const OFFERS = [
+  ['ORDERS', 'order'],
+  ['SWAPS', 'swap'],
+  ['DISPENSERS', 'dispenser']
+] as const;
 
 function read(step: Step): Sweep[] {
   const { fields } = step.action;
-  const flags = FLAGS.map((flag) => [flag, fields.get(flag) || DEFAULTS[flag]] as const);
+  const flags = Object.fromEntries(FLAGS.map((flag) => [flag, fields.get(flag) || DEFAULTS[flag]])) as Sweep['flags'];
   return [
     {
       destination: namedAddress(step, fields.get('DESTINATION')),
-      flags: Object.fromEntries(flags) as Record<Flag, string>,
+      flags,
       memo: fields.get('MEMO'),
-      most: once((step) => mostItems(UNITS_OF_ITEM, step))
+      most: once((step) => mostItems(UNITS_OF_ITEM, step)),
+      items: once((step) => itemsOf(flags, step))
     }
   ];
 }
@@ -86,26 +101,36 @@ function takenOf(most: number): Taken {
 /** Returns whether an item may be moved. An offer that already ends, and an ownership on offer, stay. */
 const isMoved = (item: Item) =>
   'status' in item ? item.status === 'open' : !('owner' in item) || item.escrowActionIndex === null;
-const isAny = () => true;
 
 type Item = Trade | Dispenser | Token | ReturnType<Step['ledger']['holdings']>[number];
 
-/** Counts the items of the source that the flags name. @param isMeant filter of the items that count */
-function countItems({ flags }: Sweep, { action, ledger }: Step, isMeant: (item: Item) => boolean = isAny): number {
-  const count = (flag: Flag, items: () => readonly Item[]) =>
-    flags[flag] === '1' ? items().filter(isMeant).length : 0;
-  return (
-    count('BALANCES', () => ledger.holdings(action.source)) +
-    count('OWNERSHIPS', () => ledger.owned(action.source)) +
-    count('ORDERS', () => ledger.offersOf('order', action.source)) +
-    count('SWAPS', () => ledger.offersOf('swap', action.source)) +
-    count('DISPENSERS', () => ledger.offersOf('dispenser', action.source))
-  );
+function itemsOf(flags: Sweep['flags'], { action: { source }, ledger }: Step): Item[] {
+  return [
+    ...(flags.BALANCES === '1' ? ledger.holdings(source) : []),
+    ...(flags.OWNERSHIPS === '1' ? ledger.owned(source) : []),
+    ...OFFERS.flatMap(([flag, kind]): Item[] => (flags[flag] === '1' ? ledger.offersOf(kind, source) : []))
+  ];
 }
 
-/** Counts what the action moves. */
-function countMoved(sweep: Sweep, step: Step): number {
-  return Math.min(sweep.most(step), countItems(sweep, step, isMoved));
+/**
+ * Returns whether the source has more items than the block has looks left for. They are counted before they are read:
+ * anybody can give it more than fit into memory.
+ */
+function areTooMany(sweep: Sweep, step: Step): boolean {
+  const most = looksLeft('recipients', step) / LOOKS_OF_ITEM;
+  return most !== Number.POSITIVE_INFINITY && (fewestItems(sweep, step) > most || sweep.items(step).length > most);
+}
+
+/** Returns a number that is not above that of the items. Reads none of them. */
+function fewestItems({ flags }: Sweep, { action: { source }, ledger }: Step): number {
+  const sets = SETS.flatMap(([flag, set]) => (flags[flag] === '1' ? [set] : []));
+  const offers = OFFERS.flatMap(([flag, kind]) => (flags[flag] === '1' ? ledger.countOffersOf(kind, source) : []));
+  return offers.reduce((sum, count) => sum + count, ledger.fewestItems(sets, source));
+}
+
+/** Counts what the action moves of some items. */
+function countMoved({ most }: Sweep, items: readonly Item[], step: Step): number {
+  return Math.min(most(step), items.filter(isMoved).length);
 }
 
 /** Moves everything that the source has to another address. The lists of the tokens, and their sleep, do not matter. */
@@ -121,11 +146,11 @@ export const SWEEP = defineAction<Sweep>({
     ...FLAGS.map(flagCheck),
     sourceSleeps,
     ...MEMO_CHECKS,
-    seenCheck('ITEMS')
+    seenCheck('ITEMS', areTooMany)
   ],
   charges: (sweep, step) => {
-    lookAt(countItems(sweep, step), step);
-    return { items: countMoved(sweep, step) };
+    lookAt(LOOKS_OF_ITEM * sweep.items(step).length, step);
+    return { items: countMoved(sweep, sweep.items(step), step) };
   },
   row: ({ destination, flags, memo }, step) => ({
     ...Object.fromEntries(FLAGS.map((flag) => [flag.toLowerCase(), /^[01]$/.test(flags[flag]) ? flags[flag] : null])),
@@ -136,7 +161,7 @@ export const SWEEP = defineAction<Sweep>({
     const { destination, flags } = sweep;
     const { action, ledger } = step;
     const taken = takenOf(sweep.most(step));
-    ledger.looked += countMoved(sweep, step);
+    ledger.looked += countMoved(sweep, itemsOf(flags, step), step); // its fee may have been the last of one
     sweepOffers(flags, destination!, step, taken);
     if (flags.BALANCES === '1') {
       for (const { token, amount } of taken(ledger.holdings(action.source))) {

@@ -19,7 +19,7 @@ import {
   readSigners,
   readUnclaimed
 } from './signers.ts';
-import { BALANCES, loadHolderCounts, loadHolders, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
+import { BALANCES, loadCounts, loadHolders, loadPairs, loadTickSets, loadTokens, MINTED } from './tokens.ts';
 
 const KEYS_PER_STATEMENT = 500;
 /** Beginnings of tickers that one statement looks for, each by a query of its own. */
@@ -100,9 +100,11 @@ const LOADERS: Readonly<Record<Stored, Loader>> = {
   balance: (keys, loading) => loadPairs(keys, loading, 'balance', BALANCES),
   minted: (keys, loading) => loadPairs(keys, loading, 'minted', MINTED),
   holders: loadHolders,
-  holderCount: loadHolderCounts,
+  holderCount: (keys, loading) => loadCounts(keys, loading, 'holders', loading.tickers.ids),
   holdings: (keys, loading) => loadTickSets(keys, loading, 'holdings', 'balances b', 'b.address_id'),
   owned: (keys, loading) => loadTickSets(keys, loading, 'owned', 'tokens b', 'b.owner_id'),
+  holdingCount: async (keys, loading) => loadCounts(keys, loading, 'holdings', await addressIds(loading, keys)),
+  ownedCount: async (keys, loading) => loadCounts(keys, loading, 'owned', await addressIds(loading, keys)),
   listRoot: async (keys, { connection, view }) => {
     const found = await rows<{ action_index: number; root: number }>(
       connection,

@@ -1,12 +1,20 @@
 import { rows } from '../../../db/connection.ts';
 import { splitPair, tickKey } from '../../state/keys.ts';
 import { LOCKS, type Token } from '../../state/token.ts';
+import type { CountedSet } from '../../state/view.ts';
 import { readDecimal, readDecimalOr0, readWhole, readWholeOrNull } from '../read-decimal.ts';
 import { addressIds } from './addresses.ts';
 import type { Loading } from './loading.ts';
 
-/** Most holders of a token that are counted: more than a block may look at. */
+/** Most members of a set that are counted: more than a block may look at. */
 const MOST_COUNTED = 2_000_000;
+
+/** Places of the members of sets, up to the id that names the set. */
+const MEMBERS: Readonly<Record<CountedSet, string>> = {
+  holders: 'balances WHERE tick_id',
+  holdings: 'balances WHERE address_id',
+  owned: 'tokens WHERE owner_id'
+};
 
 type Count = { id: number; count: number };
 type TokenRow = Readonly<Record<string, string | number | null>>;
@@ -120,16 +128,24 @@ export async function loadHolders(keys: readonly string[], loading: Loading): Pr
   for (const key of keys) view.loadSet('holders', key, found.get(tickers.ids.get(key)) ?? []);
 }
 
-/** Loads for each token, by `tickKey`, how many hold it. Nobody's rows are read, only their places in the index. */
-export async function loadHolderCounts(keys: readonly string[], { connection, view, tickers }: Loading): Promise<void> {
-  const ids = keys.flatMap((key) => tickers.ids.get(key) ?? []);
-  const counted = ids.map(
-    (id) =>
-      `(SELECT ${id} AS id, COUNT(*) AS count FROM (SELECT 1 FROM balances WHERE tick_id = ${id} LIMIT ${MOST_COUNTED}) b)`
-  );
+/**
+ * Loads the sizes of sets. No member's row is read, only its place in the index. @param ids of the tokens or addresses
+ * that name the sets; those without one have none
+ */
+export async function loadCounts(
+  keys: readonly string[],
+  { connection, view }: Pick<Loading, 'connection' | 'view'>,
+  kind: CountedSet,
+  ids: ReadonlyMap<string, number>
+): Promise<void> {
+  const counted = keys.flatMap((key) => {
+    const id = ids.get(key);
+    const members = `(SELECT 1 FROM ${MEMBERS[kind]} = ${id} LIMIT ${MOST_COUNTED})`;
+    return id === undefined ? [] : [`(SELECT ${id} AS id, COUNT(*) AS count FROM ${members} b)`];
+  });
   const found = counted.length === 0 ? [] : await rows<Count>(connection, counted.join(' UNION ALL '));
   const counts = new Map(found.map(({ id, count }) => [Number(id), Number(count)]));
-  for (const key of keys) view.loadHolderCount(key, counts.get(tickers.ids.get(key) ?? 0) ?? 0);
+  for (const key of keys) view.loadCount(kind, key, counts.get(ids.get(key) ?? 0) ?? 0);
 }
 
 /** Returns members of sets by their ids. @param sql reads `id` and `member` for a list of ids */

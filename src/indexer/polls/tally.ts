@@ -37,7 +37,7 @@ export function countVotes(poll: Poll, ledger: Effects, height: number, looked: 
   const delegations = delegationsOf(poll, ledger);
   const behind = backersOf(ballots, delegations);
   if (poll.weightMode === 'stake') ledger.request(behind.map(([holder]) => ({ kind: 'keysOf', key: holder })));
-  const keys = poll.weightMode === 'stake' ? behind.map(([holder]) => ledger.get('keysOf', holder).length) : [];
+  const keys = poll.weightMode === 'stake' ? behind.map(([holder]) => ledger.get('keysOf', holder).size) : [];
   ledger.looks[looked] += poll.options + passes * (ballots.size + delegations.length);
   for (const count of keys) ledger.looks[looked] += count;
   const counted = addUp(poll, ballots, weightsOf(poll, behind, ledger, height));

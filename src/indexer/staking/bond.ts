@@ -33,7 +33,7 @@ export function bondOf(pubkey: string, slots: readonly number[], ledger: Effects
   const sources = new Set(
     delegations.filter((one) => slots.some((slot) => isActive(one, slot))).map(({ source }) => source)
   );
-  const keys = new Set([pubkey, ...[...sources].flatMap((source) => ledger.get('keysOf', source))]);
+  const keys = new Set([pubkey, ...[...sources].flatMap((source) => [...ledger.get('keysOf', source)])]);
   ledger.request([...keys].map((key) => ({ kind: 'signer', key })));
   const parts = [...keys].map((key): BondPart => {
     const { stakes, cooling } = ledger.get('signer', key);

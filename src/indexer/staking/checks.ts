@@ -36,7 +36,7 @@ export function signerOf({ pubkey }: KeyField, ledger: Effects): Signer {
 /** Adds a key to those that were ever staked behind or delegated. */
 export function noteKey({ pubkey }: KeyField, ledger: Effects): void {
   const keys = ledger.get('keys', ALL_KEYS);
-  if (!keys.includes(pubkey!)) ledger.set('keys', ALL_KEYS, [...keys, pubkey!]);
+  if (!keys.has(pubkey!)) ledger.set('keys', ALL_KEYS, keys.with([pubkey!]));
 }
 
 /** Keys of a source that an action reads whatever the block has looked at before. */
@@ -65,11 +65,13 @@ export function keysSeen<Leg>(read: (leg: Leg, step: Step) => readonly string[])
 }
 
 /** Check `KEYS (block limit)` of an action that reads all keys that its source ever staked behind. */
-export const ownKeysSeen: Check<unknown> = keysSeen((_, { action, ledger }) => ledger.get('keysOf', action.source));
+export const ownKeysSeen: Check<unknown> = keysSeen((_, { action, ledger }) => [
+  ...ledger.get('keysOf', action.source)
+]);
 
 /** Returns whether an address has a stake that counts in a block. */
 export function hasStake(source: string, ledger: Effects, height: number): boolean {
-  const keys = ledger.get('keysOf', source);
+  const keys = [...ledger.get('keysOf', source)];
   ledger.request(keys.map((key) => ({ kind: 'signer', key })));
   return keys.some((key) =>
     ledger

@@ -33,7 +33,7 @@ export function leastWeight(capability: Capability): bigint {
 
 /** Returns the stakes of an address, behind all its keys, that count in a block, in counts of 10^-18. */
 export function stakedBy(source: string, ledger: Effects, height: number): bigint {
-  const keys = ledger.get('keysOf', source);
+  const keys = [...ledger.get('keysOf', source)];
   ledger.request(keys.map((key) => ({ kind: 'signer', key })));
   const stakes = keys.flatMap((key) => ledger.get('signer', key).stakes);
   return sumOf(stakes.filter((stake) => stake.source === source && isActive(stake, height)));
@@ -41,7 +41,7 @@ export function stakedBy(source: string, ledger: Effects, height: number): bigin
 
 /** Returns the keys that anybody ever staked behind or delegated. */
 export function allKeys(ledger: Effects): readonly string[] {
-  return ledger.get('keys', ALL_KEYS);
+  return [...ledger.get('keys', ALL_KEYS)];
 }
 
 /** Returns the keys of each source that one of some keys is delegated to in a block. */
@@ -51,7 +51,7 @@ export function keysBehind(keys: readonly string[], ledger: Effects, height: num
   );
   const sources = [...new Set(delegations.map(({ source }) => source))];
   ledger.request(sources.map((key) => ({ kind: 'keysOf', key })));
-  return sources.flatMap((source) => ledger.get('keysOf', source));
+  return sources.flatMap((source) => [...ledger.get('keysOf', source)]);
 }
 
 /**
@@ -63,8 +63,8 @@ export function validatorsAt(capability: Capability, ledger: Effects, height: nu
   ledger.request(keys.map((key) => ({ kind: 'signer', key })));
   const least = leastWeight(capability);
   const staked = new Map<string, bigint>();
-  return [...keys]
-    .sort()
+  return keys
+    .toSorted()
     .flatMap((pubkey) => validatorOf(pubkey, ledger, height, staked) ?? [])
     .filter(({ weight }) => weight >= least);
 }

@@ -1,4 +1,4 @@
-import type { Members } from './members.ts';
+import { Members } from './members.ts';
 import type { Offer } from './offer.ts';
 import type { Ballot, Poll } from './poll.ts';
 import { type Cooling, NO_SIGNER, type Signer } from './signer.ts';
@@ -106,9 +106,9 @@ export interface Facts {
   /** Signing key, by its 64 lower-case hex digits. */
   signer: Signer;
   /** Keys that an address has ever staked behind, by address. */
-  keysOf: readonly string[];
+  keysOf: Members;
   /** Keys that anybody ever staked behind or delegated, by `ALL_KEYS`. */
-  keys: readonly string[];
+  keys: Members;
   /** Valid poll, by the index of its action. */
   poll: Poll | null;
   /** Newest valid ballot of a voter, by `ballotKey`. */
@@ -171,8 +171,8 @@ export const ABSENT: Readonly<Facts> = {
   firstSeller: null,
   spent: 0n,
   signer: NO_SIGNER,
-  keysOf: [],
-  keys: [],
+  keysOf: new Members(),
+  keys: new Members(),
   poll: null,
   ballot: null,
   voters: new Set(),

@@ -4,7 +4,7 @@ import { compareBytes } from '../../consensus/byte-order.ts';
 const MAX_CHANGES = 400;
 
 /**
- * Members of a list, as an immutable set.
+ * Members of a list, or signing keys, as an immutable set.
  *
  * An edit returns a set that shares the unchanged part. So an edit of one member costs about the same for a short list
  * and for a long one.

@@ -7,6 +7,7 @@ import { connect } from '../../../src/db/connection.ts';
 import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
 import { type FactKey, type Kind, type List, RECENT_ROUNDS } from '../../../src/indexer/state/facts.ts';
 import { tickBeginning } from '../../../src/indexer/state/keys.ts';
+import { Members } from '../../../src/indexer/state/members.ts';
 import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
 import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import type { Query } from '../../../src/indexer/store/facts/loading.ts';
@@ -109,7 +110,7 @@ function comparable(view: View, kind: Kind, key: string): unknown {
   const counted = (['holders', 'holdings', 'owned'] as const).find((set) => COUNTED_BY[set] === kind);
   if (counted) return view.fewest(counted, key);
   if (value instanceof Set) return kind === 'voters' ? [...value].sort() : undefined;
-  if (kind === 'keys') return [...(value as readonly string[])].sort();
+  if (value instanceof Members) return kind === 'keys' ? [...value].sort() : [...value];
   return INEXACT.has(kind) ? undefined : value;
 }
 

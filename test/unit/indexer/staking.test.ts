@@ -4,6 +4,8 @@ import { CHAINS, chainNetwork } from '../../../src/coin/chains.ts';
 import { DEFAULT_PROFILE, readProfile } from '../../../src/coin/profile.ts';
 import { parseAmount } from '../../../src/consensus/amount.ts';
 import { rulesOf } from '../../../src/indexer/profile/rules.ts';
+import { ALL_KEYS } from '../../../src/indexer/staking/checks.ts';
+import { Members } from '../../../src/indexer/state/members.ts';
 import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const [KEY, OTHER, THIRD] = ['a', 'b', 'c'].map((digit) => digit.repeat(64)) as [string, string, string];
@@ -152,4 +154,30 @@ test('rewards are paid out of the pool, in parts or whole, and never beyond it',
   assert.deepEqual([ledger.balance('GAS', 'A'), ledger.balance('GAS', 'E')], ['83', '2']);
   assert.equal(verdict(ledger, 'A', 'COLLECT|0|0'), 'invalid: AMOUNT (must be greater than 0)');
   assert.equal(verdict(ledger, 'A', 'COLLECT|0|4'), 'invalid: insufficient reward pool');
+});
+
+/** Set that counts how often its members are passed through. */
+class CountedSet extends Set<string> {
+  passes = 0;
+  override [Symbol.iterator]() {
+    this.passes += 1;
+    return super[Symbol.iterator]();
+  }
+}
+
+test('a STAKE behind a new key passes through none of the keys that there are, nor a DELEGATE through those of all', () => {
+  const ledger = stakedLedger();
+  const keys = Array.from({ length: 200 }, (_, at) => at.toString(16).padStart(64, 'e'));
+  const [all, own] = [new CountedSet([KEY, ...keys]), new CountedSet([KEY, ...keys])];
+  ledger.view.load('keys', ALL_KEYS, new Members(all));
+  ledger.view.load('keysOf', 'A', new Members(own));
+  [all.passes, own.passes] = [0, 0];
+  for (let at = 0; at < 100; at++)
+    assert.equal(verdict(ledger, 'A', `STAKE|1|0.01|${at.toString(16).padStart(64, 'f')}`), 'valid');
+  assert.deepEqual([all.passes, own.passes], [0, 0]);
+  assert.equal(verdict(ledger, 'A', `DELEGATE|0|${OTHER}`), 'valid');
+  assert.equal(all.passes, 0);
+  assert.ok(own.passes > 0, 'it looks at those of its source, which it counts');
+  const sizes = [ledger.view.get('keys', ALL_KEYS), ledger.view.get('keysOf', 'A')].map(({ size }) => size);
+  assert.deepEqual(sizes, [302, 301]);
 });

@@ -74,6 +74,6 @@ export const STAKE = defineAction<Staking>({
     ledger.set('signer', key.pubkey!, { ...signer, stakes: [...signer.stakes, stake] });
     noteKey(key, ledger);
     const keys = ledger.get('keysOf', source);
-    if (!keys.includes(key.pubkey!)) ledger.set('keysOf', source, [...keys, key.pubkey!]);
+    if (!keys.has(key.pubkey!)) ledger.set('keysOf', source, keys.with([key.pubkey!]));
   }
 });

@@ -2,6 +2,7 @@ import { rows } from '../../../db/connection.ts';
 import { spread } from '../../../db/spread.ts';
 import type { FactLoader } from '../../block/execute.ts';
 import type { FactKey, Kind } from '../../state/facts.ts';
+import { Members } from '../../state/members.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { loadSleeps, readLists, readPast } from './actions.ts';
@@ -140,10 +141,10 @@ const LOADERS: Readonly<Record<Stored, Loader>> = {
   },
   keysOf: async (keys, { connection, view }) => {
     const found = await readKeysOf(connection, keys);
-    for (const key of keys) view.load('keysOf', key, found.get(key));
+    for (const key of keys) view.load('keysOf', key, new Members(new Set(found.get(key))));
   },
   keys: async (keys, { connection, view }) => {
-    for (const key of keys) view.load('keys', key, await readKeys(connection));
+    for (const key of keys) view.load('keys', key, new Members(new Set(await readKeys(connection))));
   },
   poll: async (keys, { connection, view }) => {
     const found = await readPolls(connection, keys.map(Number));

@@ -37,7 +37,8 @@ const COMMON: Conditions = {
     'it has more than 250 parts, and the source has used up its share of `blockUnits`; this part and those behind it are not carried out, and only this one has a row',
   'RECIPIENTS (limit)': 'receivers are more than `parts` of the limits',
   'ITEM (block limit)': BEYOND_SHARE,
-  'ITEM (limit)': 'items are more than `parts` of the limits',
+  'ITEM (limit)':
+    'items are more than `parts` of the limits; format 1: those that it adds and the members are more than a block has looks',
   'ITEMS (block limit)': `${BLOCK_FULL}, or has more items than a tenth of the looks that are left to it`,
   'ORDER (block limit)': BLOCK_FULL,
   'SWAP (block limit)': BLOCK_FULL,

@@ -1,6 +1,7 @@
 import { type Check, defineAction, NOT_ACTIVATED, type Step, statusText } from '../../rules/action-definition.ts';
 import {
   hasLimits,
+  LOOKS_OF_UNIT,
   MEMO_CHECKS,
   namedAddress,
   orNull,
@@ -124,6 +125,15 @@ function apply(leg: ListAction, step: Step): void {
   ledger.set('list', String(root), { ...list, owner: leg.destination! });
 }
 
+/**
+ * Returns whether items that are added may make a list longer than any block may look at. Each action that names the
+ * list would read all of it.
+ */
+function isTooLong({ known, edit, items }: ListAction, { limits }: Step): boolean {
+  const most = limits.blockUnits * LOOKS_OF_UNIT.recipients;
+  return edit === ADD && known!.list.members.size + items.length > most;
+}
+
 /** Returns a check that concerns some formats only. */
 function of(formats: readonly number[], [status, fails]: Check<ListAction>): Check<ListAction> {
   return [status, (leg, step) => formats.includes(step.action.format ?? CREATE) && fails(leg, step)];
@@ -152,7 +162,8 @@ export const LIST = defineAction<ListAction>({
     of([TRANSFER], ['DESTINATION (format)', ({ destination }, step) => ownAddress(step, destination) === null]),
     sourceSleeps,
     ...MEMO_CHECKS,
-    ...partChecks<ListAction>('ITEM', ({ items }) => items.length)
+    ...partChecks<ListAction>('ITEM', ({ items }) => items.length),
+    of([EDIT], ['ITEM (limit)', isTooLong])
   ],
   row: ({ type, edit, known, memo }, { action }) => ({
     type: action.format === EDIT && known ? String(known.list.type) : orNull(type),

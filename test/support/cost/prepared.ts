@@ -57,6 +57,7 @@ export function prepare(scale: Scale): Preparation {
   };
   const texts = textsOf(scale);
   add(texts.tokens);
+  add(repeat(scale.tokens, (at) => `ISSUE|0|HELD.${at}`).map((data): Text => [ATTACKER, data]));
   add(texts.lists);
   const lists = indexesOf(ledger, 'lists');
   add(['HELD', 'CALL'].map((tick) => [ATTACKER, `AIRDROP|0|${tick}|1|${lists[0]}`]));

@@ -10,6 +10,8 @@ export interface Scale {
   readonly members: number;
   /** Orders and dispensers of each kind. */
   readonly offers: number;
+  /** Tokens of one owner: more than a block may look at. */
+  readonly tokens: number;
   readonly limits: Limits;
 }
 
@@ -24,6 +26,7 @@ export function scaledBy(divisor: number): Scale {
     blockBytes: FULL_BYTES / divisor,
     members: 20_000 / divisor,
     offers: 8_000 / divisor,
+    tokens: 160_000 / divisor,
     limits: Object.fromEntries(
       LIMITS.map((name) => [name, Math.max(least[name] ?? 1, DEFAULT_LIMITS[name] / divisor)])
     ) as unknown as Limits

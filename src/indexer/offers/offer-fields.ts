@@ -88,12 +88,12 @@ export const expirationFormat: Check<OfferFields> = [
 const listChecks = (name: 'ALLOW_LIST' | 'BLOCK_LIST', textOf: (leg: OfferFields) => string): Check<OfferFields>[] => {
   const find = (leg: OfferFields, { ledger }: Step) => {
     const index = readIndex(textOf(leg));
-    return index === null ? null : ledger.list(index);
+    return index === null ? null : ledger.listHead(index);
   };
   const isNamed = (leg: OfferFields) => textOf(leg) !== '' && textOf(leg) !== '0';
   return [
     [`${name} (unknown)`, (leg, step) => isNamed(leg) && find(leg, step) === null],
-    [`${name} (unsupported)`, (leg, step) => isNamed(leg) && find(leg, step)!.list.type !== LIST_OF_ADDRESSES]
+    [`${name} (unsupported)`, (leg, step) => isNamed(leg) && find(leg, step)!.type !== LIST_OF_ADDRESSES]
   ];
 };
 

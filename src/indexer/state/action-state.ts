@@ -1,7 +1,16 @@
 import { readReference } from '../../coin/action/fields.ts';
 import { compareBytes } from '../../consensus/byte-order.ts';
 import { FactTable } from './fact-table.ts';
-import type { FactKey, Facts, Kind, List, Preferences, Reader } from './facts.ts';
+import {
+  type FactKey,
+  type Facts,
+  type Kind,
+  type List,
+  type ListHead,
+  type Preferences,
+  type Reader,
+  SHORT_LIST
+} from './facts.ts';
 import type { Holding } from './holding.ts';
 import { pairKey, sleeperKey, tickKey } from './keys.ts';
 import { isLive, type Offer, type OfferKind } from './offer.ts';
@@ -88,6 +97,14 @@ export class ActionState implements Reader {
     this.request(keys.map((key) => ({ kind: 'listRoot', key }) as const));
     const roots = keys.flatMap((key) => this.get('listRoot', key) ?? []);
     this.request(roots.map((root) => ({ kind: 'list', key: String(root) }) as const));
+  }
+
+  /** Requests the heads of lists. @param indexes see `list` */
+  requestListHeads(indexes: readonly number[]): void {
+    this.request(indexes.map((index) => ({ kind: 'listRoot', key: String(index) }) as const));
+    const roots = indexes.flatMap((index) => this.listRoot(index) ?? []);
+    const unread = roots.filter((root) => !this.#knownList(root));
+    this.request(unread.map((root) => ({ kind: 'listHead', key: String(root) }) as const));
   }
 
   /** Requests the addresses that fields name by `^id`. @see addressOf */
@@ -194,6 +211,18 @@ export class ActionState implements Reader {
   /** Returns the action that made a list; null for none. Reads no member. @param actionIndex see `list` */
   listRoot(actionIndex: number): number | null {
     return this.get('listRoot', String(actionIndex));
+  }
+
+  /** Returns the head of a list; null for no list. Reads no member. @param actionIndex see `list` */
+  listHead(actionIndex: number): ListHead | null {
+    const root = this.listRoot(actionIndex);
+    const known = root === null ? null : this.#knownList(root);
+    if (known) return { type: known.type, isLong: known.members.size > SHORT_LIST };
+    return root === null ? null : this.get('listHead', String(root));
+  }
+
+  #knownList(root: number): List | null | undefined {
+    return this.changes.get('list', String(root)) ?? this.view.find('list', String(root));
   }
 
   /** Returns a list as it is now, by the action that made it or by an edit of it. */

@@ -19,6 +19,16 @@ export interface List {
   readonly changes: number;
 }
 
+/** Items up to which a list is short. */
+export const SHORT_LIST = 2_000;
+
+/** Head of a list: its type, and whether it is long. No member is read for it. */
+export interface ListHead {
+  readonly type: number;
+  /** Whether more than SHORT_LIST items were read to find its members. It may be out of date. */
+  readonly isLong: boolean;
+}
+
 /** Preferences that an address last set by ADDRESS. */
 export interface Preferences {
   readonly fee: number;
@@ -83,6 +93,8 @@ export interface Facts {
   listRoot: number | null;
   /** List, by the index of the action that made it. */
   list: List | null;
+  /** Head of a list, likewise. Read it by `ActionState.listHead`. */
+  listHead: ListHead | null;
   /** Block in which an address or token wakes, -1 for never; by `sleeperKey`. */
   sleep: number | null;
   /** Preferences, by address. */
@@ -160,6 +172,7 @@ export const ABSENT: Readonly<Facts> = {
   ownedCount: Number.POSITIVE_INFINITY,
   listRoot: null,
   list: null,
+  listHead: null,
   sleep: null,
   preferences: null,
   minted: 0n,

@@ -13,7 +13,7 @@ import { factLoader } from '../../../src/indexer/store/facts/loader.ts';
 import type { Query } from '../../../src/indexer/store/facts/loading.ts';
 import { loadBooks } from '../../../src/indexer/store/facts/offers.ts';
 import { IndexerStore } from '../../../src/indexer/store/store.ts';
-import { MemoryLedger } from '../../support/indexer-ledger.ts';
+import { headOf, MemoryLedger } from '../../support/indexer-ledger.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 /** Blocks of the chain that is generated. The second season has begun by then. */
@@ -23,6 +23,9 @@ const MANY = 480;
 const PART = 1 / 4;
 /** Statements that all may take beside those of the part: for tables that the part does not name. */
 const MORE = 8;
+
+/** Items of a list. */
+const named = (first: number, count: number) => Array.from({ length: count }, (_, at) => `D9${first + at}`).join('|');
 
 /** A chain with actions of every kind and tickers as long as their index tells them apart, in a database and in memory. */
 async function filled() {
@@ -38,20 +41,25 @@ async function filled() {
       (list) => `BATCH|0|${`DISPENSER|2|${run.actions + issues.length + 2}|||0|${list};`.repeat(100)}`
     ),
     'ISSUE|0|TOKA1.POLL|0|0|0||5',
-    'VOTE|0|TOKA1.POLL|9000|yes,no'
+    'VOTE|0|TOKA1.POLL|9000|yes,no',
+    `LIST|0|2||${named(0, 1_900)}`
   ];
-  const more = texts.map((data, at) => {
+  const blockOf = (data: string, at: number) => {
     const transactions = [
       { hash: String(at).padStart(64, '7'), source: 'A1', fee: null, data: data.replace(/;$/, '') }
     ];
     const time = run.chain.at(-1)!.time + 600 * (at + 1);
     return { height: BLOCKS + at, time, hash: String(at).padStart(64, '8'), transactions };
-  });
+  };
+  const more = texts.map(blockOf);
   const memory = new MemoryLedger(0, CHAIN_RULES);
   for (const block of [...run.chain, ...more]) memory.run(block);
+  const list = memory.lastAction;
+  more.push(blockOf(`LIST|1|1|${list}||${named(1_900, 200)}`, more.length)); // long by its edit alone
+  memory.run(more.at(-1)!);
   await store.addBlocks(run.chain);
   for (const block of more) await store.addBlocks([block]);
-  return { run, store, memory, connection: await connect(database) };
+  return { run, store, memory, list, connection: await connect(database) };
 }
 
 /** Keys of each kind that there are facts of, or may be. */
@@ -63,6 +71,7 @@ function keysOf(memory: MemoryLedger): Readonly<Record<Kind, readonly string[]>>
   const ticks = [0, 1].flatMap((season) => ['toka', 'tokb', 'tokc'].map((name) => `${name}${season}`));
   const names = [...ticks, ...places(MANY).map((at) => `toka1.${String(at).padEnd(200, 'x')}`)];
   const pairs = more.flatMap((address) => ticks.slice(0, 2).map((tick) => `${tick}|${address}`));
+  const roots = [...new Set(indexes.flatMap((index) => memory.view.get('listRoot', index) ?? []))].map(String);
   return {
     ...{
       addressId: more,
@@ -84,7 +93,7 @@ function keysOf(memory: MemoryLedger): Readonly<Record<Kind, readonly string[]>>
     },
     tickBeginning: names.flatMap((name) => tickBeginning(name.toUpperCase()) ?? []),
     ...{ balance: pairs, minted: pairs, voteDelegate: pairs, holdings: more, owned: more, liveOffers: more },
-    list: [...new Set(indexes.flatMap((index) => memory.view.get('listRoot', index) ?? []))].map(String),
+    ...{ list: roots, listHead: roots },
     ...{ listRoot: indexes, past: indexes, offer: indexes, awaitedMatches: indexes },
     sleep: more.map((address) => `address|${address}`),
     served: addresses.flatMap((source) => more.slice(0, 60).map((address) => `${source}|${address}`)),
@@ -107,6 +116,7 @@ function comparable(view: View, kind: Kind, key: string): unknown {
     const { type, owner, members } = value as List;
     return { type, owner, members: members.sorted };
   }
+  if (kind === 'listHead') return value ?? headOf(view, key);
   const counted = (['holders', 'holdings', 'owned'] as const).find((set) => COUNTED_BY[set] === kind);
   if (counted) return view.fewest(counted, key);
   if (value instanceof Set) return kind === 'voters' ? [...value].sort() : undefined;
@@ -151,6 +161,8 @@ test('facts of many keys are read by as many statements as those of few, and are
   }
   for (const kind of ['list', 'past', 'served', 'tickBeginning', 'voteDelegate'] as const)
     assert.ok(found.get(kind)! > 0, `no ${kind}`);
+  const { view: heads } = await loadCounted('listHead', [String(ledger.list)], ledger);
+  assert.deepEqual(heads.get('listHead', String(ledger.list)), { type: 2, isLong: true });
   const edited = String(run.actions + 42);
   const { view, statements } = await loadCounted('offer', [edited], ledger);
   const dispenser = view.get('offer', edited);

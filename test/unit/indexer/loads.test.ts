@@ -8,7 +8,7 @@ import { FactTable } from '../../../src/indexer/state/fact-table.ts';
 import type { FactKey, Kind } from '../../../src/indexer/state/facts.ts';
 import { Scouting } from '../../../src/indexer/state/scouting.ts';
 import { COUNTED_BY, View } from '../../../src/indexer/state/view.ts';
-import { MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
+import { headOf, MemoryLedger, TEST_RULES } from '../../support/indexer-ledger.ts';
 
 const RULES = { ...TEST_RULES, readAddress: (text: string) => (/^[A-Z]\d*$/.test(text) ? text : undefined) };
 const SETS = ['holders', 'holdings', 'owned', 'voters', 'delegators'] as const;
@@ -61,6 +61,7 @@ async function loadsOf(
       const counted = COUNTED.find((name) => COUNTED_BY[name] === kind);
       if (set) view.loadSet(set, key, ledger.view.get(set, key));
       else if (counted) view.loadCount(counted, key, ledger.view.get(counted, key).size);
+      else if (kind === 'listHead') view.load(kind, key, headOf(ledger.view, key));
       else if (kind === 'offer') view.loadOffer(key, ledger.view.get('offer', key) ?? undefined);
       else view.load(kind, key, ledger.view.get(kind, key));
     }
@@ -289,7 +290,32 @@ test('an ISSUE that is refused for its name or its source reads no member of the
   await loadsOf(ledger, ofOthers, loaded);
   assert.ok(loaded.has('listRoot') && !loaded.has('list'), [...loaded.keys()].join());
   await loadsOf(ledger, blockOf(ledger, ['ISSUE|5|TOKA|2|3']), loaded);
-  assert.ok(loaded.has('list'));
+  assert.ok(loaded.has('listHead') && !loaded.has('list'), 'the type of a list is known without its members');
+});
+
+test('an AIRDROP to many lists reads no long one for which the block has no look left', async () => {
+  const rules: Rules = { ...RULES, limitsAt: () => ({ ...DEFAULT_LIMITS, blockUnits: 1_000 }) }; // 10,000 looks
+  const ledger = new MemoryLedger(100, rules);
+  ledger.give('TOKA', 0, 'A', { A: '1000' });
+  const members = repeat(3_000, (at) => `H${at}`).join('|');
+  const lists = repeat(10, () => {
+    ledger.run(blockOf(ledger, [`LIST|0|2||${members}`]));
+    return ledger.lastAction;
+  });
+  ledger.run(blockOf(ledger, ['LIST|0|2||B']));
+  const named = [...lists, ledger.lastAction, 999_999];
+  const loaded = new Map<Kind, number>();
+  const text = `AIRDROP|2${named.map((list) => `|TOKA|900|${list}`).join('')}`;
+  await loadsOf(ledger, blockOf(ledger, [text]), loaded, rules);
+  const statuses = ledger.blocks.at(-1)!.rows.flatMap(({ table, columns }) => {
+    return table === 'airdrops' ? [String(columns['status_id'])] : [];
+  });
+  assert.deepEqual(statuses, [
+    ...repeat(4, () => 'invalid: insufficient funds (TICK)'),
+    ...repeat(7, () => 'invalid: RECIPIENTS (block limit)'),
+    'invalid: LIST (unknown)'
+  ]);
+  assert.equal(loaded.get('list'), 5, 'four long ones, and the short one');
 });
 
 /** Tokens and holders of each, in the ledger that `heldByMany` makes. */

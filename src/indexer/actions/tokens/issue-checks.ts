@@ -207,7 +207,7 @@ const callbackChecks: readonly Check<Issue>[] = [
 const isBadList = (list: Issue['allowList'], { ledger }: Step) =>
   list !== undefined &&
   list.root !== 0 &&
-  (list.root === null || ledger.list(list.root)?.list.type !== LIST_OF_ADDRESSES);
+  (list.root === null || ledger.listHead(list.root)?.type !== LIST_OF_ADDRESSES);
 
 const ofController = ([status, fails]: Check<ControllerFields>): Check<Issue> => [
   status,

@@ -22,9 +22,11 @@ import {
   tickSleeps,
   tickUnknown
 } from '../../rules/checks.ts';
-import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List } from '../../state/facts.ts';
+import { LIST_OF_ADDRESSES, LIST_OF_TICKS, type List, type ListHead } from '../../state/facts.ts';
 import type { Token } from '../../state/token.ts';
 
+/** Parts whose lists are read together, if these are short. */
+const PARTS_AT_ONCE = 256;
 /** Tokens whose holders are read together at first; then twice as many. */
 const TICKS_AT_FIRST = 256;
 
@@ -34,7 +36,10 @@ interface Leg {
   readonly amountText: string;
   readonly amount: bigint | null;
   readonly listIndex: number | null;
-  readonly list: List | null;
+  /** Head of the list; null for none. */
+  readonly head: ListHead | null;
+  /** Returns the list, which is there. It is read at the first call, and lists of later parts with it. */
+  readonly list: (step: Step) => List;
   readonly memo: string;
   /** Returns the addresses of the list, or the holders of its tokens. They are read at the first call. */
   readonly named: (step: Step) => readonly string[];
@@ -66,25 +71,40 @@ function read(step: Step): Leg[] {
     step,
     groups.map(([tick]) => [tick!, ''])
   );
-  ledger.requestLists(groups.flatMap(([, , list]) => readIndex(list!) ?? []));
+  const indexes = groups.map(([, , list]) => readIndex(list!));
+  ledger.requestListHeads(indexes.filter((index) => index !== null));
   const chosen: Chosen = new Map();
-  return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, list, memo]) => {
+  return (groups.length > 0 ? groups : [['', '', '', '']]).map(([tick, amountText, , memo], at) => {
     const token = ledger.token(tick!);
-    const listIndex = readIndex(list!);
-    const known = listIndex === null ? null : (ledger.list(listIndex)?.list ?? null);
-    const named = once((step: Step) => namedBy(known!, step));
+    const listIndex = indexes[at] ?? null;
+    const list = once((step: Step) => readList(indexes, at, step));
+    const named = once((step: Step) => namedBy(list(step), step));
     return {
       tick: tick!,
       token,
       amountText: amountText!,
       amount: readAmount(amountText!, token),
       listIndex,
-      list: known,
+      head: listIndex === null ? null : ledger.listHead(listIndex),
+      list,
       memo: memo!,
       named,
       recipients: once((step) => choose(named(step), token!, step, chosen))
     };
   });
+}
+
+/**
+ * Returns the list of a part. The short lists of the parts behind it are requested with it, a long one when its part
+ * comes: when the block has seen enough, it is not read.
+ */
+function readList(indexes: readonly (number | null)[], at: number, { ledger }: Step): List {
+  const own = indexes[at]!;
+  if (ledger.lacks([{ kind: 'list', key: String(ledger.listRoot(own)) }])) {
+    const near = indexes.slice(at, at + PARTS_AT_ONCE).filter((index) => index !== null);
+    ledger.requestLists([own, ...near.filter((index) => ledger.listHead(index)?.isLong === false)]);
+  }
+  return ledger.list(own)!.list;
 }
 
 /** Returns the recipients of a leg. An amount of 0 has none where the ledger has limits. */
@@ -161,7 +181,7 @@ const RECIPIENT_CHECKS: readonly Check<Leg>[] = [
     'RECIPIENTS (block limit)',
     (leg, step) =>
       isBeyondLooks(step) ||
-      (leg.list!.type === LIST_OF_TICKS && isSeenEnough('recipients', step)) ||
+      (leg.head!.type === LIST_OF_TICKS && isSeenEnough('recipients', step)) ||
       isBeyondShare(recipientsOf(leg, step).length, step)
   ]
 ];
@@ -185,8 +205,8 @@ export const AIRDROP = defineAction<Leg>({
     sourceSleeps,
     tickSleeps,
     ...MEMO_CHECKS,
-    ['LIST (unknown)', ({ list }) => list === null],
-    ['LIST TYPE (unsupported)', ({ list }) => ![LIST_OF_ADDRESSES, LIST_OF_TICKS].includes(list!.type)],
+    ['LIST (unknown)', ({ head }) => head === null],
+    ['LIST TYPE (unsupported)', ({ head }) => ![LIST_OF_ADDRESSES, LIST_OF_TICKS].includes(head!.type)],
     sourceExcluded,
     [
       'insufficient funds',

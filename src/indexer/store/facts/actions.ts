@@ -1,14 +1,20 @@
 import { rows } from '../../../db/connection.ts';
+import { pages } from '../../../db/pages.ts';
 import { type ActionTable, tablesOf } from '../../actions/handlers.ts';
 import { REFUSED_PREFIX } from '../../rules/action-definition.ts';
-import type { List, PastAction } from '../../state/facts.ts';
+import { type List, type ListHead, type PastAction, SHORT_LIST } from '../../state/facts.ts';
 import { splitPair } from '../../state/keys.ts';
-import { newestDeciding } from '../decisions.ts';
+import { DECIDES, newestDeciding } from '../decisions.ts';
 import { readWhole } from '../read-decimal.ts';
 import { VALID_STATUS } from '../valid-status.ts';
 import { addressIds, pairsOf } from './addresses.ts';
 import { readMembers } from './list-members.ts';
 import type { Loading, Query } from './loading.ts';
+
+/** Lists whose items one statement counts, each by queries of its own. */
+const HEADS_PER_STATEMENT = 100;
+
+type Length = { root: number; items: number };
 
 interface Head {
   /** Action that made the list. */
@@ -20,18 +26,34 @@ interface Head {
   readonly kept: number;
 }
 
+/** Reads the heads of lists, by the actions that made them. No item is read, only its place in the index. */
+export async function readListHeads(connection: Query, roots: readonly number[]): Promise<Map<number, ListHead>> {
+  const heads = await readHeads(connection, roots);
+  const lengths = new Map<number, number>();
+  for (const page of pages(heads, HEADS_PER_STATEMENT))
+    for (const { root, items } of await rows<Length>(connection, page.flatMap(itemsOf).join(' UNION ALL ')))
+      lengths.set(Number(root), (lengths.get(Number(root)) ?? 0) + Number(items));
+  return new Map(
+    heads.map(({ root, type }) => {
+      return [Number(root), { type: Number(type), isLong: lengths.get(Number(root))! > SHORT_LIST }];
+    })
+  );
+}
+
+/** Returns SQL that counts the items of a list that were kept last, and those of edits since, a few more than SHORT_LIST at most. */
+function itemsOf({ root, kept }: Head): string[] {
+  return [
+    `list_items i WHERE i.action_index = ${Number(kept)}`,
+    `deciding_actions d STRAIGHT_JOIN list_edits e ON e.action_index = d.action_index
+       WHERE d.kind = ${DECIDES.editedList} AND d.subject = ${Number(root)} AND d.other = 0 AND d.action_index > ${Number(kept)}`
+  ].map((from) => {
+    return `(SELECT ${Number(root)} AS root, COUNT(*) AS items FROM (SELECT 1 FROM ${from} LIMIT ${SHORT_LIST + 1}) c)`;
+  });
+}
+
 /** Reads lists, by the actions that made them. */
 export async function readLists(connection: Query, roots: readonly number[]): Promise<Map<number, List>> {
-  const heads = await rows<{ [K in keyof Head]: Head[K] }>(
-    connection,
-    `SELECT l.action_index AS root, l.type, s.address AS source,
-       (SELECT a.address FROM list_transfers t JOIN index_addresses a ON a.id = t.destination_id
-        WHERE t.list_action_index = l.action_index ORDER BY t.action_index DESC LIMIT 1) AS owner,
-       COALESCE(${newestDeciding('keptList')}, l.action_index) AS kept
-     FROM (SELECT action_index AS id FROM lists WHERE action_index IN (?)) w JOIN lists l ON l.action_index = w.id JOIN actions x ON x.action_index = l.action_index JOIN index_addresses s ON s.id = x.source_id
-     WHERE l.status_id = ${VALID_STATUS}`,
-    [roots]
-  );
+  const heads = await readHeads(connection, roots);
   const lists = new Map<number, List>();
   for (const [type, own] of Map.groupBy(heads, (head) => Number(head.type))) {
     const members = await readMembers(
@@ -43,6 +65,19 @@ export async function readLists(connection: Query, roots: readonly number[]): Pr
       lists.set(Number(root), { type, owner: owner ?? source, ...members(Number(root)) });
   }
   return lists;
+}
+
+async function readHeads(connection: Query, roots: readonly number[]): Promise<Head[]> {
+  return await rows<{ [K in keyof Head]: Head[K] }>(
+    connection,
+    `SELECT l.action_index AS root, l.type, s.address AS source,
+       (SELECT a.address FROM list_transfers t JOIN index_addresses a ON a.id = t.destination_id
+        WHERE t.list_action_index = l.action_index ORDER BY t.action_index DESC LIMIT 1) AS owner,
+       COALESCE(${newestDeciding('keptList')}, l.action_index) AS kept
+     FROM (SELECT action_index AS id FROM lists WHERE action_index IN (?)) w JOIN lists l ON l.action_index = w.id JOIN actions x ON x.action_index = l.action_index JOIN index_addresses s ON s.id = x.source_id
+     WHERE l.status_id = ${VALID_STATUS}`,
+    [roots]
+  );
 }
 
 /** Loads the newest valid SLEEP of each key. No other action of an address or a ticker is read. */

@@ -5,7 +5,7 @@ import type { FactKey, Kind } from '../../state/facts.ts';
 import { Members } from '../../state/members.ts';
 import type { View } from '../../state/view.ts';
 import { VALID_STATUS } from '../valid-status.ts';
-import { loadSleeps, readLists, readPast } from './actions.ts';
+import { loadSleeps, readListHeads, readLists, readPast } from './actions.ts';
 import { addressIds, addressNames, loadFirstSellers, loadPreferences, loadServed } from './addresses.ts';
 import { readGates } from './gates.ts';
 import type { Loader, Query, Tickers } from './loading.ts';
@@ -120,6 +120,10 @@ const LOADERS: Readonly<Record<Stored, Loader>> = {
   list: async (keys, { connection, view }) => {
     const lists = await readLists(connection, keys.map(Number));
     for (const key of keys) view.load('list', key, lists.get(Number(key)));
+  },
+  listHead: async (keys, { connection, view }) => {
+    const heads = await readListHeads(connection, keys.map(Number));
+    for (const key of keys) view.load('listHead', key, heads.get(Number(key)));
   },
   sleep: loadSleeps,
   preferences: loadPreferences,

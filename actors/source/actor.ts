@@ -105,7 +105,17 @@ const breaker = databaseBreaker(data, log, {
 
 const pace = new PollPace(data.pollIntervalMs);
 
-const effects = sourceEffects({ breaker, pace, log, waiting: host.waiting, faulted: () => report() });
+const effects = sourceEffects({
+  breaker,
+  pace,
+  log,
+  letGo: () => {
+    feed.letGo();
+    digests.letGo();
+  },
+  waiting: host.waiting,
+  faulted: () => report()
+});
 const reported: ReportedSource = { data, feed, transparency, roots, breaker, pulse, effects };
 
 const machine = createActor(

@@ -85,6 +85,8 @@ interface ConnectOptions {
   readonly tag?: string;
   /** Seconds a statement may run; 0 is no limit. Progress is then the caller's to watch. */
   readonly statementLimitS?: number;
+  /** Seconds a statement waits for a table that another session changes or locks; default: the server's, mostly a day. */
+  readonly lockLimitS?: number;
   /** It takes several statements in one message: see `StatementBatch`. */
   readonly several?: boolean;
   /** 32 hex digits under which it reads checksums of tables, named `FINDER_KEY` in SQL. */
@@ -103,7 +105,7 @@ export function statementTag(databaseName: string, generation: number): string {
  */
 export async function connect(
   to: Omit<DatabaseCoordinates, 'name'> & { readonly name?: string },
-  { tag, statementLimitS, several = false, finderKey }: ConnectOptions = {}
+  { tag, statementLimitS, lockLimitS, several = false, finderKey }: ConnectOptions = {}
 ): Promise<Connection> {
   let connection: Connection | undefined;
   try {
@@ -115,6 +117,7 @@ export async function connect(
     for (const statement of SESSION) await connection.query(statement);
     if (finderKey !== undefined) await connection.query(`SET ${FINDER_KEY} = ${keyLiteral(finderKey)}`);
     if (statementLimitS !== undefined) await connection.query(`SET SESSION max_statement_time = ${statementLimitS}`);
+    if (lockLimitS !== undefined) await connection.query(`SET SESSION lock_wait_timeout = ${lockLimitS}`);
     if (tag !== undefined) markStatements(connection, tag);
     timeStatements(connection);
     return connection;
@@ -278,6 +281,7 @@ export function refusalOf(caught: unknown): string | null {
 
 /** Number of the error of a statement that took longer than its limit. The same statement may do so again for ever. */
 const STATEMENT_TIMED_OUT = 1969;
+const LOCK_TIMED_OUT = 1205;
 /** Most characters of a statement that a reason has. */
 const BEGINNING = 160;
 
@@ -300,6 +304,7 @@ export function slowStatement(caught: unknown): PlatformError | null {
 /** Returns what ends an error of this number, to follow MariaDB's words; an empty text where nothing special does. */
 function remedyOf(errno = 0, sql: string | undefined): string {
   if (errno === STATEMENT_TIMED_OUT) return `: raise DB_QUERY_TIMEOUT; what took longer begins with ${beginning(sql)}`;
+  if (errno === LOCK_TIMED_OUT) return ': another session changes or locks what it needs; it is tried again by itself';
   if (!AWAITED.has(errno)) return '';
   return ': start the service that makes it, or GRANT the right (docs/operating/grants.md); it is tried again by itself';
 }

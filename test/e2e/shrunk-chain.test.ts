@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Connection, connect } from '../../src/db/connection.ts';
+import { type Connection, connect, rows } from '../../src/db/connection.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { createDatabase, startOwnServer } from '../support/mariadb.ts';
 import { sql } from '../support/sql.ts';
@@ -17,6 +18,11 @@ import { multiply } from '../support/tables-in-use/multiply.ts';
 const LIMIT_MS = 180_000;
 /** More than a source reads whole with each group. */
 const LARGE = 6_000;
+const PER_STATEMENT_MS = 5;
+/** Seconds for which an operator's statement may wait for the readers of the source. */
+const MOST_WAIT_S = 15;
+const WAITING = `SELECT COALESCE(MAX(TIME), 0) AS seconds FROM information_schema.PROCESSLIST
+  WHERE DB = ? AND STATE = 'Waiting for table metadata lock' AND (INFO LIKE 'DROP%' OR INFO LIKE 'LOCK%')`;
 const OLD = { small: 'polls', large: 'stakes' } as const;
 
 const OPTIONS = { dbType: 'indexer', seed: 'shrunk', size: 'short', chain: 'litecoin' } as const;
@@ -61,19 +67,44 @@ async function equalWhenComplete({ pair, client }: Scene, height: number): Promi
   assert.ok(verdict.equal, `complete at ${height} and not equal: ${JSON.stringify(differences(verdict))}\n${logs()}`);
 }
 
-/** Runs a program of MariaDB's on a database. @returns what it prints */
-async function runClient(
-  program: 'mariadb' | 'mariadb-dump',
-  { host, port, user, pass, name }: DatabaseCoordinates,
-  options: readonly string[],
-  input = ''
-): Promise<string> {
-  const to = ['--no-defaults', ...options, `--host=${host}`, `--port=${port}`, `--user=${user}`, name];
-  const run = spawn(program, to, { env: { ...process.env, MYSQL_PWD: pass } });
-  run.stdin.end(input);
+/** Writes a database's dump. */
+async function dump({ host, port, user, pass, name }: DatabaseCoordinates): Promise<string> {
+  const to = ['--no-defaults', '--single-transaction', `--host=${host}`, `--port=${port}`, `--user=${user}`, name];
+  const run = spawn('mariadb-dump', to, { env: { ...process.env, MYSQL_PWD: pass } });
   const [printed, faults, [code]] = await Promise.all([text(run.stdout), text(run.stderr), once(run, 'close')]);
   assert.equal(code, 0, faults);
   return printed;
+}
+
+/**
+ * Restores a dump as slowly as a disk may be, statement by statement, while the database is read. None of its statements
+ * waits long for a reader: those of a source give way.
+ */
+async function restore({ host, port, user, pass, name }: DatabaseCoordinates, written: string): Promise<void> {
+  const to = ['--no-defaults', `--host=${host}`, `--port=${port}`, `--user=${user}`, name];
+  const run = spawn('mariadb', to, { env: { ...process.env, MYSQL_PWD: pass } });
+  const faults = text(run.stderr);
+  let longest = 0;
+  const watcher = await connect({ host, port, user, pass });
+  const watch = async () => {
+    while (run.exitCode === null && run.signalCode === null) {
+      const [waiting] = await rows(watcher, WAITING, [name]);
+      longest = Math.max(longest, Number(waiting!['seconds']));
+      if (longest > MOST_WAIT_S) run.kill();
+      await sleep(500);
+    }
+  };
+  const statements = async function* () {
+    for (const statement of written.split(/(?<=;\n)/)) {
+      yield statement;
+      await sleep(PER_STATEMENT_MS);
+    }
+  };
+  const input = pipeline(statements, run.stdin).catch(() => undefined);
+  await Promise.all([input, once(run, 'close'), watch()]);
+  watcher.destroy();
+  assert.ok(longest <= MOST_WAIT_S, `a statement of the restore waited ${longest} s for a reader`);
+  assert.equal(run.exitCode, 0, await faults);
 }
 
 /** Deletes the oldest rows of a small and of a large table, which the source's own rollback does not bring back. */
@@ -116,11 +147,11 @@ for (const binlog of ['off', 'required'] as const) {
     });
     await t.test('a dump that is restored over the living database, and goes on with another branch', async () => {
       const { source } = scene;
-      const dump = await runClient('mariadb-dump', source, ['--single-transaction']);
+      const written = await dump(source);
       const dumped = ledger.height;
       await ledger.writeBlocks(3, { actions: 2 }, true, () => deleteOldRows(writer));
       await equalWhenComplete(scene, ledger.height);
-      await runClient('mariadb', source, [], dump);
+      await restore(source, written);
       const restored = await openLedger(writer, { ...OPTIONS, seed: 'restored' });
       assert.equal(restored.height, dumped);
       await restored.writeBlock({ actions: 1 });

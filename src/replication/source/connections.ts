@@ -6,6 +6,11 @@ import type { SourceActorData } from '../protocol.ts';
 /** Statement limits in seconds: of a poll, and of everything that may take longer. */
 const POLL_LIMIT_S = 5;
 const STATEMENT_LIMIT_S = 60;
+/**
+ * Seconds that a statement waits for a table that another session changes. That session may be waiting for a snapshot of this source,
+ * which MariaDB does not see as a deadlock where the two are of different connections.
+ */
+const LOCK_LIMIT_S = 3;
 
 /** The connections of one source. Blocks wait for `reader` and `control` alone: callers have connections of their own. */
 export class SourceConnections {
@@ -24,9 +29,10 @@ export class SourceConnections {
     finderKey
   }: Pick<SourceActorData, 'coordinates' | 'generation' | 'finderKey'>) {
     const tag = statementTag(coordinates.name, generation);
-    this.open = () => connect(coordinates, { tag, statementLimitS: STATEMENT_LIMIT_S, finderKey });
+    const limits = { tag, finderKey, lockLimitS: LOCK_LIMIT_S };
+    this.open = () => connect(coordinates, { ...limits, statementLimitS: STATEMENT_LIMIT_S });
     this.reader = new SerialConnection(() =>
-      connect(coordinates, { tag, statementLimitS: POLL_LIMIT_S, finderKey, several: true })
+      connect(coordinates, { ...limits, statementLimitS: POLL_LIMIT_S, several: true })
     );
     this.control = new SerialConnection(this.open);
     this.questions = new SerialConnection(this.open);

@@ -12,6 +12,8 @@ interface SourceEffectsOptions {
   readonly breaker: CircuitBreaker;
   readonly pace: PollPace;
   readonly log: Pick<Logger, 'warn'>;
+  /** Called before a fault counts: ends what the failed attempt left open. */
+  readonly letGo: () => void;
   /** Called with what an effect waits for, then with null. */
   readonly waiting: (on: string | null) => void;
   /** Called after each fault. */
@@ -19,7 +21,7 @@ interface SourceEffectsOptions {
 }
 
 /** Returns the runner of a source's effects: each waits for the circuit breaker, and is tried again after a fault. */
-export function sourceEffects({ breaker, pace, log, waiting, faulted }: SourceEffectsOptions): Effects {
+export function sourceEffects({ breaker, pace, log, letGo, waiting, faulted }: SourceEffectsOptions): Effects {
   const effects: Effects = new Effects({
     admit: async (signal) => {
       if (breaker.refuses) {
@@ -30,7 +32,10 @@ export function sourceEffects({ breaker, pace, log, waiting, faulted }: SourceEf
       breaker.tell('call.started');
     },
     onSuccess: () => breaker.tell('call.succeeded'),
-    toFault: (caught) => databaseError(caught),
+    toFault: (caught) => {
+      letGo();
+      return databaseError(caught);
+    },
     onFault: (fault, effect) => {
       const pollErrorCount = effects.faultCount;
       log.warn({ err: fault, hint: fault.hint, effect, pollErrorCount }, fault.message);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Connection } from '../../../db/connection.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Connection, quoteName } from '../../../db/connection.ts';
 import { HeldSnapshot } from '../../../db/held-snapshot.ts';
 import { PlatformError } from '../../../errors.ts';
 import type { BlockHashes } from '../../../wire/data/database.ts';
@@ -16,11 +17,11 @@ const KEPT_OF_PART = 2;
 const MOST_HELD = 4;
 /** Passes that are made at the same time: blocks may come faster than passes end. */
 const TOGETHER = 2;
-/**
- * Time after its last use for which the snapshot of a pass stays open: a client that found a difference asks for its rows. A change
- * of a table waits for it.
- */
+/** Time after its last use for which the snapshot of a pass stays open: a client that found a difference asks for its rows. */
 const HELD_MS = 30_000;
+/** Pause between two looks whether a change of a table waits for a snapshot that rests, and the seconds of such a look. */
+const LOOK_PAUSE_MS = 1_000;
+const LOOK_LIMIT_S = 1;
 const KEY_BYTES = 16;
 const CHALLENGES_PER_HOUR = 4;
 const HOUR_MS = 3_600_000;
@@ -96,6 +97,7 @@ export class DigestPasses {
   #kept: DigestPass[] = [];
   /** By part. */
   readonly #starting = new Map<string, Promise<DigestPass>>();
+  #isWatched = false;
   #isChallenged = false;
   #challengedAt: number[] = [];
 
@@ -117,6 +119,10 @@ export class DigestPasses {
     const starting = this.#start(randomKey, own)
       .then((pass) => {
         this.#keep(pass);
+        pass.tables.then(
+          () => this.#watch(),
+          () => undefined
+        );
         return pass;
       })
       .finally(() => this.#starting.delete(text));
@@ -160,6 +166,39 @@ export class DigestPasses {
       return pass;
     } finally {
       this.#isChallenged = false;
+    }
+  }
+
+  /** Ends the snapshots that rest. After a fault: a change of a table, for which a statement waited, may itself wait for one of them. */
+  letGo(): void {
+    for (const { held } of this.#resting) held.end();
+  }
+
+  get #resting(): DigestPass[] {
+    return this.#kept.filter(({ made, held }) => made && held.isOpen);
+  }
+
+  /** Ends the snapshots that rest as soon as somebody waits for a table of theirs: then a statement of another connection waits, too. */
+  async #watch(): Promise<void> {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    let connection: Connection | undefined;
+    try {
+      connection = await this.#open();
+      await connection.query(`SET SESSION lock_wait_timeout = ${LOOK_LIMIT_S}`);
+      for (;;) {
+        const tables = new Set(this.#resting.flatMap(({ made }) => made!.map(({ table }) => table)));
+        if (tables.size === 0) return;
+        await connection.query(
+          [...tables].map((table) => `(SELECT 1 FROM ${quoteName(table)} LIMIT 0)`).join(' UNION ALL ')
+        );
+        await sleep(LOOK_PAUSE_MS, undefined, { ref: false });
+      }
+    } catch {
+      this.letGo();
+    } finally {
+      this.#isWatched = false;
+      connection?.destroy();
     }
   }
 
@@ -232,6 +271,7 @@ export class DigestPasses {
         made.resolve(pass.made);
         return pass.made;
       } catch (caught) {
+        this.letGo();
         made.reject(caught);
         throw caught;
       }

@@ -329,6 +329,12 @@ export class SourceFeed {
     if (await this.#settler.work(memory)) await this.#sweepOn();
   }
 
+  /** Ends the snapshot that is open between effects. After a fault it is of no use, and a change of a table may wait for it. */
+  letGo(): void {
+    this.#settler.letGo();
+    this.#options.reader.destroy();
+  }
+
   /** The highest block of which everything that changed was sent, the last block's amendments, and how far the next look is. */
   get settling(): Pick<DatabaseReport, 'settledHeight' | 'amendments' | 'settling'> {
     const { settledHeight, report: settling } = this.#settler;

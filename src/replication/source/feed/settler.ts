@@ -124,6 +124,11 @@ export class Settler {
     await this.#options.read((connection) => connection.query('COMMIT'));
   }
 
+  /** The snapshot is ended by the caller; what it did not look at is looked at in another. */
+  letGo(): void {
+    this.#held = null;
+  }
+
   /** A reorg was broadcast: everything is looked at again, with the next group or at the block below the fork. */
   rolledBack(height: number): void {
     this.#look = null;

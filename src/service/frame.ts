@@ -136,7 +136,7 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   const turns = new Turns({ atOnce: service.rpc?.atOnce ?? AT_ONCE });
   const countWrongKey = wrongKeyCounter(authenticator, clientLimiter, metrics);
   const answers = new HeldBodies();
-  const requestBodies = new RequestBodies({ addressOf, authenticator, budget });
+  const requestBodies = new RequestBodies({ addressOf, authenticator, budget, clientLimiter });
   const parts = { authenticator, addressOf, clientLimiter, countWrongKey, budget, turns, requestBodies };
   const app = fastify(serverOptions(service, parts)) as unknown as FastifyInstance;
   readJson(app, requestBodies);

@@ -253,6 +253,28 @@ describe('bodies of strangers in memory', () => {
     }
   });
 
+  test('an address whose bodies find no room, and that comes back at once, is soon ended as it arrives', async () => {
+    const app = openRpc({ methods: {} });
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    atEnd(() => app.close());
+    const place = `127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const endless = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 90001\r\n\r\n`;
+    const open = () => RawClient.open(place, { from: '127.0.0.4' });
+    const holders = await Promise.all(Array.from({ length: 25 }, open));
+    for (const holder of holders) holder.say(endless);
+    let refused = 0;
+    for (let status = 503; status === 503 && refused < 2_000; refused++) {
+      const client = await open();
+      status = await client
+        .say(endless)
+        .status()
+        .catch(() => 0);
+      client.socket.destroy();
+    }
+    assert.ok(refused < 1_200, `${refused} requests were read to their heads and refused`);
+    for (const { socket } of holders) socket.destroy();
+  });
+
   test('a body counts until it is answered, by what its values take: calls that wait hold no more than others', async () => {
     const answer = Promise.withResolvers<string>();
     const asked: unknown[] = [];

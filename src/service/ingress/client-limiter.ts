@@ -101,7 +101,7 @@ export class ClientLimiter {
     return this.#charge(request, 1);
   }
 
-  /** Counts a request that was refused because it came too soon (429). */
+  /** Counts a request that was refused because it came too soon (429), or because its address holds too much (503). */
   refuse(request: IncomingMessage): void {
     this.#charge(request, HASTE_COST);
   }

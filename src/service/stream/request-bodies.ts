@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { errorCodes, type FastifyRequest } from 'fastify';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
+import type { ClientLimiter } from '../ingress/client-limiter.ts';
 import type { WorkBudget } from '../ingress/work-budget.ts';
 import { type JsonShape, shapeOfJson } from '../json-shape.ts';
 import type { Part } from './bodies.ts';
@@ -36,6 +37,8 @@ interface RequestBodiesDeps {
   /** Bodies of callers with a key are not counted. */
   readonly authenticator: Pick<Authenticator, 'admits'>;
   readonly budget: Pick<WorkBudget, 'charge'>;
+  /** Charges a caller whose body found no room: it may come back at once, again and again. */
+  readonly clientLimiter: Pick<ClientLimiter, 'refuse'>;
 }
 
 /** Reads the bodies of requests, and bounds what they hold in memory until they are answered. */
@@ -68,7 +71,7 @@ export class RequestBodies {
     const length = Number(headers['content-length'] ?? mostBytes);
     refuseAbove(mostBytes, length);
     const isKnown = authenticator.admits(headers, false);
-    const part = isKnown ? undefined : await this.#held.take(addressOf(raw), raw, { length });
+    const part = isKnown ? undefined : await this.#makeRoom(raw, length);
     if (part) this.#parts.set(raw, part);
     const bytes = await gather(body, { length, mostBytes, progress: (read) => part?.progress(read) });
     const began = performance.now();
@@ -81,6 +84,16 @@ export class RequestBodies {
       return parse(text, shape);
     } finally {
       if (!isKnown) budget.charge(addressOf(raw), { bytes: bytes.length, ms: performance.now() - began });
+    }
+  }
+
+  async #makeRoom(raw: IncomingMessage, length: number): Promise<Part> {
+    const { addressOf, clientLimiter } = this.#deps;
+    try {
+      return await this.#held.take(addressOf(raw), raw, { length });
+    } catch (caught) {
+      clientLimiter.refuse(raw);
+      throw caught;
     }
   }
 

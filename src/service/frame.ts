@@ -295,7 +295,7 @@ function endGracefully(app: FastifyInstance, graceMs: number): void {
   app.addHook('onSend', async (_, reply) => void (isClosing && reply.header('connection', 'close')));
   app.addHook('preClose', async () => {
     isClosing = true;
-    const patience = setTimeout(() => app.server.closeAllConnections(), graceMs);
+    const patience = setTimeout(() => app.server.closeAllConnections(), graceMs).unref();
     app.server.once('close', () => clearTimeout(patience));
   });
 }

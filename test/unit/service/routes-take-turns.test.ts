@@ -144,7 +144,9 @@ for (const [name, create, reachesAtLeast] of [
       }
     );
     reads.clear();
-    await walk(create());
+    const app = create();
+    t.after(() => app.close());
+    await walk(app);
     const free = [...reads].filter(([what, how]) => how === 'free' && !SHARED.includes(what)).map(([what]) => what);
     assert.deepEqual(free, []);
     for (const what of reachesAtLeast) assert.ok(reads.has(what), `${what} reads nothing here: ${[...reads.keys()]}`);

@@ -10,38 +10,41 @@ const SILENT_MS = 8_000;
  */
 export class LoopWatch {
   #height: number | null = null;
-  #wellAt = Number.NEGATIVE_INFINITY;
+  /** The start of its thread in which it was last well. */
+  #wellIn = Number.NEGATIVE_INFINITY;
   /** Whether its last report says by itself why it does not go on. */
   #tells = false;
 
   /**
    * Notes a report: a loop that writes a block, or has none to write, is well.
    *
-   * @param at Unix milliseconds @param isProof whether the report shows it by itself
+   * @param generation the start of the thread that reports @param isProof whether the report shows it by itself
    */
   note(
     { height, lagBlocks, lastError }: Pick<ActorReport, 'height' | 'lagBlocks' | 'lastError'>,
-    at = Date.now(),
+    generation: number,
     isProof = false
   ): void {
     const isFurther = height !== null && this.#height !== null && height > this.#height;
-    if (isProof || isFurther || lagBlocks === 0) this.#wellAt = at;
+    if (isProof || isFurther || lagBlocks === 0) this.#wellIn = generation;
     this.#height = height;
     this.#tells = lastError !== null;
   }
 
-  /** Returns the reason not to rely on it; null while there is none. @param now Unix milliseconds */
-  faultOf(
-    { state, reason, beacon, restarts }: Pick<ActorView, 'state' | 'reason' | 'beacon' | 'restarts'>,
-    now = Date.now()
-  ): string | null {
+  /** Returns the reason not to rely on it; null while there is none. */
+  faultOf({
+    state,
+    reason,
+    beacon,
+    restarts
+  }: Pick<ActorView, 'state' | 'reason' | 'beacon' | 'restarts'>): string | null {
     if (state === 'starting' && reason === null && restarts.total === 0) return null;
     if (state !== 'running' && state !== 'starting') return reason?.message ?? `its thread is ${state}`;
     // An operator ends a thread on purpose.
     const death = restarts.causes.findLast(({ cause }) => cause !== 'killed');
-    if (death && death.at > this.#wellAt && !this.#tells)
+    if (death && death.generation >= this.#wellIn && !this.#tells)
       return `its thread ended (${death.cause}: ${death.reason}) and has written no block since`;
-    const silentMs = beacon === null ? 0 : now - beacon.at;
+    const silentMs = beacon?.silentMs ?? 0;
     if (silentMs < SILENT_MS) return null;
     return `its thread has not answered for ${Math.floor(silentMs / 1_000)} s: it computes without a pause, or has no core`;
   }

@@ -138,7 +138,7 @@ export async function openSupervised<Report, Asks extends Protocol>(
         const before = reportNow(id)?.height ?? null;
         reports.set(actorKey(id), report);
         const told = reportOf(report);
-        watchOf(actorKey(id)).note(told, Date.now(), isProof);
+        watchOf(actorKey(id)).note(told, actors.view(id).generation, isProof);
         const { height } = told;
         if (before === null || height === null || height <= before) return;
         const blocks = { direction: 'in', first: before + 1, last: height } as const;

@@ -66,7 +66,8 @@ const views = (): ActorView[] =>
       heapUsedBytes: 5e7 + number,
       eventLoopDelayMs: 1,
       cpuMs: 200,
-      at: Date.now()
+      at: Date.now(),
+      silentMs: 0
     },
     restarts: { inWindow: 0, budget: 10, total: 0, causes: [] },
     transitions: []

@@ -17,6 +17,8 @@ export class ActorRecord {
   /** Whether it waits for nothing of its own, but shows what it died of until its next thread gets further. */
   #showsDeath = false;
   #beacon: (Beacon & { at: number }) | null = null;
+  /** Milliseconds of the process's clock. */
+  #heardAt = 0;
 
   /** @param tell sees starts, transitions and deaths as they come */
   constructor(ringSize: number, firstGeneration: number, tell: (event: TimelineEvent) => void) {
@@ -37,6 +39,7 @@ export class ActorRecord {
 
   keepBeacon(beacon: Beacon): void {
     this.#beacon = { ...beacon, at: Date.now() };
+    this.#heardAt = performance.now();
   }
 
   keepTransition(transition: Transition): void {
@@ -78,7 +81,7 @@ export class ActorRecord {
       restarts: { inWindow, budget, total: this.#totalDeaths, causes: this.#deaths.toArray() },
       machines: { ...this.#machines },
       waiting: this.#waiting,
-      beacon: this.#beacon,
+      beacon: this.#beacon && { ...this.#beacon, silentMs: performance.now() - this.#heardAt },
       transitions: this.#transitions.toArray()
     };
   }

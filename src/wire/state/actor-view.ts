@@ -55,7 +55,8 @@ export interface ActorView<Id extends ActorName = DatabaseId> {
   readonly machines: Readonly<Record<string, { readonly state: string; readonly since: number }>>;
   /** Thing that its thread waits for; after a death the cause of it, until the next thread gets further than its start. */
   readonly waiting: Waiting | null;
-  readonly beacon: (Beacon & { readonly at: number }) | null;
+  /** Its last sign of life, and the milliseconds since that came by a clock that nobody sets. */
+  readonly beacon: (Beacon & { readonly at: number; readonly silentMs: number }) | null;
   /** Oldest first. */
   readonly transitions: readonly Transition[];
 }

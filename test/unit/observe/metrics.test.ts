@@ -37,7 +37,15 @@ function measured(mode: 'server' | 'client'): MeasuredDatabase {
       id: INDEXER,
       state: 'running',
       restarts: { inWindow: 3, budget: 10, total: 3, causes: [] },
-      beacon: { mailboxDepth: 2, oldestMs: 1500, heapUsedBytes: 10, eventLoopDelayMs: 4, cpuMs: 200, at: 0 }
+      beacon: {
+        mailboxDepth: 2,
+        oldestMs: 1500,
+        heapUsedBytes: 10,
+        eventLoopDelayMs: 4,
+        cpuMs: 200,
+        at: 0,
+        silentMs: 0
+      }
     },
     report: reportOf(INDEXER, mode === 'client' ? { mode, replica } : { circuit: 'open' }),
     subscribers: [

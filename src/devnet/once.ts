@@ -87,18 +87,18 @@ export async function runOnce(
 
 /** Waits until both replicas have the node's height, and prints the state meanwhile. */
 export async function settle(platform: Platform, tell: (line: string) => void, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + SETTLE_DEADLINE_MS;
+  const deadline = performance.now() + SETTLE_DEADLINE_MS;
   let nextProgress = 0;
   for (;;) {
     const state = await readPlatformState(platform.watched);
     if (isSettled(state)) return tell(stateLine(state));
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       const reason = `the replicas are not at the node's height after ${SETTLE_DEADLINE_MS / 1000} s: ${stateLine(state)}`;
       throw new PlatformError('ACTOR_TIMEOUT', { reason });
     }
-    if (Date.now() >= nextProgress) {
+    if (performance.now() >= nextProgress) {
       tell(stateLine(state));
-      nextProgress = Date.now() + PROGRESS_INTERVAL_MS;
+      nextProgress = performance.now() + PROGRESS_INTERVAL_MS;
     }
     await sleep(SETTLE_INTERVAL_MS, undefined, { signal });
   }

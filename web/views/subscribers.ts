@@ -26,7 +26,7 @@ export class Subscribers implements View {
   readonly #table = new Table('Subscribers and validators', COLUMNS, (column) => this.#sortBy(column));
   readonly #empty = h('p', { class: 'quiet' }, 'Nobody is connected.');
   #validators: Line[] = [];
-  #askedAt = 0;
+  #askedAt = Number.NEGATIVE_INFINITY;
   #column = LAG;
   #lines: Line[] = [];
 
@@ -35,8 +35,8 @@ export class Subscribers implements View {
   }
 
   update(state: LiveState): void {
-    if (state.last?.mode === 'server' && Date.now() - this.#askedAt > VALIDATOR_EVERY_MS) {
-      this.#askedAt = Date.now();
+    if (state.last?.mode === 'server' && performance.now() - this.#askedAt > VALIDATOR_EVERY_MS) {
+      this.#askedAt = performance.now();
       void this.#askValidators(state.last.databases.map(({ key }) => key));
     }
     const subscribers = (state.last?.databases ?? []).flatMap(({ key, subscribers = [] }) =>

@@ -47,7 +47,7 @@ export class Transparency implements View {
   readonly #result = h('div', { class: 'card', hidden: true, role: 'status' });
   #known = '';
   #page = 0;
-  #askedAt = 0;
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor() {
     const submit = (event: Event) => {
@@ -73,14 +73,14 @@ export class Transparency implements View {
     const keys = (state.last?.databases ?? []).map(({ key }) => key).filter((key) => key.startsWith('indexer/'));
     if (keys.join() !== this.#known) {
       this.#known = keys.join();
-      this.#askedAt = 0;
+      this.#askedAt = Number.NEGATIVE_INFINITY;
       this.#databases.replaceChildren(...keys.map((key) => h('option', {}, key)));
     }
     if (!state.last) return;
     if (keys.length === 0) setText(this.#told, 'No indexer database here: only those have a transparency log.');
     else if (state.last.mode !== 'server')
       setText(this.#told, 'Epochs and proofs are given by servers; this is a client.');
-    else if (Date.now() - this.#askedAt > EPOCHS_EVERY_MS) void this.#showEpochs();
+    else if (performance.now() - this.#askedAt > EPOCHS_EVERY_MS) void this.#showEpochs();
   }
 
   #turnTo(page: number): void {
@@ -89,7 +89,7 @@ export class Transparency implements View {
   }
 
   async #showEpochs(): Promise<void> {
-    this.#askedAt = Date.now();
+    this.#askedAt = performance.now();
     try {
       const path = `/transparency/${this.#databases.value}/epochs?page=${this.#page}&limit=${EPOCHS}`;
       const { total, results } = (await ask(path)) as Epochs;

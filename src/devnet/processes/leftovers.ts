@@ -13,8 +13,8 @@ export async function stopLeftovers(directory: string): Promise<void> {
     const pid = existsSync(path) ? Number.parseInt(readFileSync(path, 'utf8'), 10) : 0;
     if (!isOurs(pid, directory)) continue;
     process.kill(pid, 'SIGTERM');
-    const deadline = Date.now() + STOP_DEADLINE_MS;
-    while (isOurs(pid, directory) && Date.now() < deadline) await sleep(50);
+    const deadline = performance.now() + STOP_DEADLINE_MS;
+    while (isOurs(pid, directory) && performance.now() < deadline) await sleep(50);
     if (isOurs(pid, directory)) process.kill(pid, 'SIGKILL');
   }
 }

@@ -286,7 +286,7 @@ async function openWallet(rpc: NodeRpc): Promise<void> {
 }
 
 async function waitUntilReady(child: ChildProcess, rpc: NodeRpc, logFile: string): Promise<void> {
-  const deadline = Date.now() + START_DEADLINE_MS;
+  const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {
     if (child.exitCode !== null) {
       const reason = 'litecoind ended at start';
@@ -296,7 +296,7 @@ async function waitUntilReady(child: ChildProcess, rpc: NodeRpc, logFile: string
       await rpc.call('getblockchaininfo');
       return;
     } catch (caught) {
-      if (Date.now() > deadline) throw PlatformError.from(caught, 'PROCESS_EXITED', { logFile });
+      if (performance.now() > deadline) throw PlatformError.from(caught, 'PROCESS_EXITED', { logFile });
       await sleep(50);
     }
   }

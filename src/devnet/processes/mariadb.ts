@@ -139,7 +139,7 @@ async function waitUntilReady(
 ): Promise<void> {
   const account = `'${PRIVATE_ACCOUNT.user}'@'127.0.0.1'`;
   const identified = `${account} IDENTIFIED BY '${PRIVATE_ACCOUNT.pass}'`;
-  const deadline = Date.now() + START_DEADLINE_MS;
+  const deadline = performance.now() + START_DEADLINE_MS;
   for (;;) {
     if (child.exitCode !== null)
       throw new PlatformError('PROCESS_EXITED', {
@@ -155,7 +155,7 @@ async function waitUntilReady(
       await connection.end();
       return;
     } catch (caught) {
-      if (Date.now() > deadline) throw PlatformError.from(caught, 'PROCESS_EXITED', { logFile });
+      if (performance.now() > deadline) throw PlatformError.from(caught, 'PROCESS_EXITED', { logFile });
       await sleep(50);
     }
   }

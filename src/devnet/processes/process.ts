@@ -90,9 +90,9 @@ function launch({ command, args, env, directory, logFile }: ServiceOrder): Child
 }
 
 async function waitUntilReady({ name, isReady, logFile }: ServiceOrder, signal: AbortSignal): Promise<void> {
-  const deadline = Date.now() + READY_DEADLINE_MS;
+  const deadline = performance.now() + READY_DEADLINE_MS;
   let last: unknown;
-  while (Date.now() < deadline) {
+  while (performance.now() < deadline) {
     try {
       if (await isReady()) return;
     } catch (caught) {

@@ -286,7 +286,7 @@ export const ERRORS = {
   TRACKER_UNAVAILABLE: {
     status: 503,
     policy: 'restart',
-    hint: 'check UTXO_TRACKER_URL, and that the tracker runs',
+    hint: 'check UTXO_TRACKER_URL and UTXO_TRACKER_API_KEY of the encoder, and that the tracker runs',
     isReasonPublic: true
   },
   /** The encoder's tracker lacks blocks that its node has. */

@@ -1,12 +1,14 @@
+import { findText, type Sources } from './load.ts';
+import { readTokens } from './tokens.ts';
 import { parsed, port, type Variable } from './variables.ts';
 
 type PlaceVariables<P extends string> = { readonly [K in `${P}_URL`]: Variable<string | undefined> } & {
   readonly [K in `${P}_API_PORT`]: Variable<number | undefined>;
-};
+} & { readonly [K in `${P}_API_KEY`]: Variable<string | undefined> };
 
 /**
  * Declares the variables that say where another service is: `INDEXER_URL`, and `INDEXER_API_PORT` for a URL without a
- * port. Unset, they are those of the service's module of the hub's configuration.
+ * port. Unset, they are those of the service's module of the hub's configuration. `INDEXER_API_KEY` is the key for it.
  *
  * @param prefix `INDEXER` for INDEXER_URL
  * @param of words that follow "host or URL of"
@@ -29,6 +31,10 @@ export function placeVariables<P extends string>(
       doc: `its port, where ${prefix}_URL names none; without ${prefix}_URL it is at 127.0.0.1`,
       example: String(usualPort),
       hub: at('service_port')
+    }),
+    [`${prefix}_API_KEY`]: parsed((keys) => readTokens(keys)[0]!, {
+      doc: `key sent to it as x-api-key; of several (OLD,NEW) the first is sent; used with a place that ${prefix}_URL or ${prefix}_API_PORT sets here, never with one from the hub`,
+      secret: true
     })
   };
   return variables as unknown as PlaceVariables<P>;
@@ -62,6 +68,12 @@ export function serviceUrlOf(place: string | undefined, port: number | undefined
   const url = new URL(place ?? 'http://127.0.0.1');
   if (url.port === '' && port !== undefined) url.port = String(port);
   return withoutSlash(url);
+}
+
+/** Returns the key to send to a service. One that is set here goes to no place that the hub names. */
+export function sentKeyOf(prefix: string, key: string | undefined, local: Sources): string | undefined {
+  const isOwn = [`${prefix}_URL`, `${prefix}_API_PORT`].some((name) => findText(name, local).text !== undefined);
+  return isOwn ? key : undefined;
 }
 
 const withoutSlash = ({ href }: URL) => href.replace(/\/+$/, '');

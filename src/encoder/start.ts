@@ -1,7 +1,7 @@
 import { NodeChain } from '../coin/node/node-chain.ts';
 import { NodeWatch } from '../coin/node/node-watch.ts';
 import { placeOf } from '../config/service.ts';
-import { serviceUrlOf } from '../config/service-url.ts';
+import { sentKeyOf, serviceUrlOf } from '../config/service-url.ts';
 import type { EncoderConfig } from '../config/services/encoder.ts';
 import { startAtNode } from '../service/at-node.ts';
 import type { RunningService, Start } from '../service/define.ts';
@@ -11,7 +11,7 @@ import { Reservations } from './coins/reservations.ts';
 import { NodePolicyReader } from './creation/node-policy.ts';
 import { NODE_NEEDS } from './node-needs.ts';
 import { readTrackedCoins } from './tracker/tracker-coins.ts';
-import type { OwnNode } from './tracker/tracker-fault.ts';
+import type { OwnNode, TrackerPlace } from './tracker/tracker-fault.ts';
 import { TrackerWatch } from './tracker/tracker-watch.ts';
 
 /** Most reserved coins of one caller without a key. */
@@ -20,9 +20,11 @@ const MOST_OPEN_RESERVATIONS = 2_000;
 const NODE_RETRIES = 1;
 
 /** Starts the encoder. While it serves, it checks the node's network and requirements. */
-export function startEncoder(config: EncoderConfig, { service, log }: Start): Promise<RunningService> {
+export function startEncoder(config: EncoderConfig, { service, log, local }: Start): Promise<RunningService> {
   const { PLATFORM_PROFILE: profile, PAYLOAD_MAGIC, DUST_AMOUNT, ENCODER_MAX_FEE_RATE } = config;
   const trackerUrl = serviceUrlOf(config.UTXO_TRACKER_URL, config.UTXO_TRACKER_API_PORT);
+  const apiKey = sentKeyOf('UTXO_TRACKER', config.UTXO_TRACKER_API_KEY, local);
+  const trackerPlace = trackerUrl === undefined ? undefined : { url: trackerUrl, apiKey };
   return startAtNode({
     service,
     config,
@@ -46,9 +48,9 @@ export function startEncoder(config: EncoderConfig, { service, log }: Start): Pr
         }
       });
       const tracked =
-        trackerUrl === undefined
+        trackerPlace === undefined
           ? undefined
-          : new TrackerWatch(trackerUrl, () => (watching.tip ? { height: watching.tip.height, hashAt } : undefined));
+          : new TrackerWatch(trackerPlace, () => (watching.tip ? { height: watching.tip.height, hashAt } : undefined));
       const app = createEncoderApp({
         ...parts,
         config,
@@ -61,7 +63,7 @@ export function startEncoder(config: EncoderConfig, { service, log }: Start): Pr
         coins: new NodeCoins(rpc, {
           coinbaseMaturity: network.coinbaseMaturity,
           hasExtensionBlocks: network.chain === 'litecoin',
-          ...(trackerUrl === undefined ? {} : { tracker: trackerAt(trackerUrl, hashAt) })
+          ...(trackerPlace && { tracker: trackerAt(trackerPlace, hashAt) })
         }),
         reservations: new Reservations({
           ttlMs: config.ENCODER_RESERVATION_MS,
@@ -77,8 +79,8 @@ export function startEncoder(config: EncoderConfig, { service, log }: Start): Pr
   });
 }
 
-function trackerAt(url: string, hashAt: OwnNode['hashAt']): CoinTracker {
+function trackerAt(place: TrackerPlace, hashAt: OwnNode['hashAt']): CoinTracker {
   return {
-    coins: (scriptHex, height, charge) => readTrackedCoins(url, scriptHex, { height, hashAt }, charge)
+    coins: (scriptHex, height, charge) => readTrackedCoins(place, scriptHex, { height, hashAt }, charge)
   };
 }

@@ -38,10 +38,6 @@ export const explorerVariables = {
     service: 'indexer',
     usualPort: 3004
   }),
-  INDEXER_API_KEY: text({
-    doc: 'key of that indexer, where it asks for one; used with an INDEXER_URL that is set here, never with one from the hub',
-    secret: true
-  }),
   DB_QUERY_TIMEOUT: integer({ default: 4_000, min: 100, max: 60_000, doc: 'ms that one read may take' }),
   ...serviceVariables('EXPLORER', { service: 'explorer', usualPort: 8080, isPublic: true }),
   EXPLORER_RATE_LIMIT_RPM: integer({ default: 500, min: 1, doc: 'requests per minute and address' }),

@@ -5,7 +5,13 @@ import { readBounded } from '../../wire/bounded.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { parseJson } from '../../wire/json.ts';
 import type { ChainCoin, Charge } from '../coins/coins.ts';
-import { findTrackerFault, type OwnNode, type TRACKER_ERRORS, TrackerSyncSchema } from './tracker-fault.ts';
+import {
+  findTrackerFault,
+  type OwnNode,
+  type TRACKER_ERRORS,
+  type TrackerPlace,
+  TrackerSyncSchema
+} from './tracker-fault.ts';
 
 const PageSchema = shapeOf(
   Type.Object({
@@ -40,14 +46,13 @@ const ASK_AGAIN_MS = 50;
  * Reads the coins of a script from a UTXO tracker: confirmed ones first, then those of its mempool, each group largest
  * first.
  *
- * @param url the tracker's, without a trailing slash
  * @param node the caller's node: a tracker polls its own and may not have the newest block yet
  * @param charge called for each page that is read
  * @throws {PlatformError} the codes of TRACKER_ERRORS, for a short lag only after 3 s; ANSWERS_WAITING; COINS_INSUFFICIENT when the
  *   address has too many coins
  */
 export async function readTrackedCoins(
-  url: string,
+  { url, apiKey }: TrackerPlace,
   scriptHex: string,
   node: OwnNode,
   charge: Charge = () => undefined
@@ -56,7 +61,10 @@ export async function readTrackedCoins(
   let seen = 0;
   const deadline = performance.now() + PATIENCE_MS;
   for (let after = ''; ; ) {
-    const { utxos, nextCursor, sync } = await readPage(`${url}/utxos/script:${scriptHex}?limit=${PAGE}${after}`);
+    const { utxos, nextCursor, sync } = await readPage(
+      `${url}/utxos/script:${scriptHex}?limit=${PAGE}${after}`,
+      apiKey
+    );
     const fault = await findTrackerFault(sync, node);
     if (fault) {
       if (!fault.isPassing || performance.now() >= deadline) throw failed(fault.code, url, fault.reason);
@@ -85,19 +93,20 @@ function largest(coins: readonly ChainCoin[]): ChainCoin[] {
   return [held!, waiting!].flatMap((some) => some.slice(0, KEPT_COINS));
 }
 
-async function readPage(url: string) {
+async function readPage(url: string, apiKey: string | undefined) {
   const place = new URL(url).origin;
-  const body = await fetchBounded(url, place);
+  const body = await fetchBounded(url, place, apiKey);
   if (!PageSchema.Check(body))
     throw failed('TRACKER_UNAVAILABLE', place, 'gives an answer that is not a page of coins');
   return body;
 }
 
-async function fetchBounded(url: string, place: string): Promise<unknown> {
+async function fetchBounded(url: string, place: string, apiKey: string | undefined): Promise<unknown> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   const fail = (reason: string, cause?: unknown) => failed('TRACKER_UNAVAILABLE', place, reason, cause);
   try {
-    const answer = await fetch(url, { signal });
+    const headers = apiKey === undefined ? {} : { 'x-api-key': apiKey };
+    const answer = await fetch(url, { redirect: 'error', headers, signal }); // the key goes to no other host
     const bytes = await readBounded(answer.body ?? [], PAGE_BYTES, () => fail('gives an answer that is too long'));
     if (answer.status !== 200) throw refusal(place, answer.status, bytes);
     return readJson(bytes);

@@ -20,6 +20,14 @@ export const TrackerSyncSchema = Type.Object({
 /** A checked report. */
 type TrackerSync = Static<typeof TrackerSyncSchema>;
 
+/** Place of a tracker. */
+export interface TrackerPlace {
+  /** Without a slash at its end. */
+  readonly url: string;
+  /** Key that is sent to it; undefined: none. */
+  readonly apiKey?: string | undefined;
+}
+
 /** The encoder's node. */
 export interface OwnNode {
   readonly height: number;

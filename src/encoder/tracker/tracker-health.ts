@@ -1,7 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { callMethod } from '../../service/rpc/call-method.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
-import { findTrackerFault, type OwnNode, type TrackerFault, TrackerSyncSchema } from './tracker-fault.ts';
+import {
+  findTrackerFault,
+  type OwnNode,
+  type TrackerFault,
+  type TrackerPlace,
+  TrackerSyncSchema
+} from './tracker-fault.ts';
 
 /** Fields of `health` about the tracker. */
 export const TrackerHealthSchema = Type.Object({
@@ -31,17 +37,16 @@ const UNREACHABLE: TrackerHealth = {
  * Returns the state of a tracker, compared with the encoder's node. Never throws: a tracker that does not answer is not
  * reachable.
  *
- * @param url the tracker's, without a trailing slash
  * @param node undefined while its state is not known
  * @param isPatient whether a passing fault does not count yet
  */
 export async function readTrackerHealth(
-  url: string,
+  { url, apiKey }: TrackerPlace,
   node: OwnNode | undefined,
   isPatient: (fault: TrackerFault | null) => boolean = () => false
 ): Promise<TrackerHealth> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const status = await callMethod(`${url}/`, 'get_sync_status', {}, { signal }).catch(() => null);
+  const status = await callMethod(`${url}/`, 'get_sync_status', {}, { apiKey, signal }).catch(() => null);
   if (!SyncStatus.Check(status)) return UNREACHABLE;
   const { lag, committed_height, mempool_ready, halted = false } = status;
   const own = node ?? { height: committed_height ?? 0, hashAt: async () => status.committed_hash ?? '' };

@@ -1,23 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE_MS } from './tracker-coins.ts';
-import type { OwnNode, TrackerFault } from './tracker-fault.ts';
+import type { OwnNode, TrackerFault, TrackerPlace } from './tracker-fault.ts';
 import { readTrackerHealth, type TrackerHealth } from './tracker-health.ts';
 
 const LOOK_EVERY_MS = 2_000;
 
 /** Asks a tracker for its state every 2 s, so that probes need not wait for it. */
 export class TrackerWatch {
-  readonly #url: string;
+  readonly #place: TrackerPlace;
   readonly #node: () => OwnNode | undefined;
   #health: TrackerHealth | undefined;
   #passingSince: number | null = null;
 
-  /**
-   * @param url the tracker's, without a trailing slash
-   * @param node the encoder's node as last seen; undefined before that
-   */
-  constructor(url: string, node: () => OwnNode | undefined) {
-    this.#url = url;
+  /** @param node the encoder's node as last seen; undefined before that */
+  constructor(place: TrackerPlace, node: () => OwnNode | undefined) {
+    this.#place = place;
     this.#node = node;
   }
 
@@ -29,7 +26,7 @@ export class TrackerWatch {
   /** Asks until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      this.#health = await readTrackerHealth(this.#url, this.#node(), (fault) => this.#isPatient(fault));
+      this.#health = await readTrackerHealth(this.#place, this.#node(), (fault) => this.#isPatient(fault));
       await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     }
   }

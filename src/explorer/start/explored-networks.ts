@@ -1,7 +1,7 @@
 import { CHAIN_NETWORKS, type ChainNetwork } from '../../coin/chains.ts';
 import { databaseOf } from '../../config/database.ts';
-import { findText, loadConfig, type Sources } from '../../config/load.ts';
-import { serviceUrlOf } from '../../config/service-url.ts';
+import { loadConfig, type Sources } from '../../config/load.ts';
+import { sentKeyOf, serviceUrlOf } from '../../config/service-url.ts';
 import { type ExplorerConfig, explorerVariables } from '../../config/services/explorer.ts';
 import { unsetPlaces } from '../../discovery/settings.ts';
 import { PlatformError } from '../../errors.ts';
@@ -34,12 +34,11 @@ const placesOf = (local: Sources, isAsked: (name: string) => boolean) =>
 const isOfDatabase = (name: string) => name.includes('_DB_');
 const isOfNetwork = (name: string) => isOfDatabase(name) || (API as readonly string[]).includes(name);
 
-/** Returns the place of the indexer. A key that is set here goes to no place that the hub names. */
+/** Returns the place of the indexer, and the key that is sent there. */
 export function indexerPlaceOf(config: ExplorerConfig, local: Sources): IndexerPlace {
-  const isOwn = API.some((name) => findText(name, local).text !== undefined);
   return {
     url: serviceUrlOf(config.INDEXER_URL, config.INDEXER_API_PORT),
-    apiKey: isOwn ? config.INDEXER_API_KEY : undefined
+    apiKey: sentKeyOf('INDEXER', config.INDEXER_API_KEY, local)
   };
 }
 

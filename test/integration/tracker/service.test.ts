@@ -289,15 +289,15 @@ test('an encoder gets the same coins from it as from the node, and says which tr
   const rules = { coinbaseMaturity: 100 };
   const hashAt = async (height: number) => String(await coin.node.rpc.call('getblockhash', [height]));
   const tracker = {
-    coins: (hex: string, height: number) => readTrackedCoins(url, hex, { height, hashAt }),
-    health: () => readTrackerHealth(url, undefined)
+    coins: (hex: string, height: number) => readTrackedCoins({ url }, hex, { height, hashAt }),
+    health: () => readTrackerHealth({ url }, undefined)
   };
   const own = await new NodeCoins(coin.node.rpc, rules).ofScript(script);
   const tracked = new NodeCoins(coin.node.rpc, { ...rules, tracker });
   assert.equal(own.length, 3);
   assert.deepEqual(await tracked.ofScript(script), own);
   assert.equal((await tracked.spendable(own)).length, 3);
-  await assert.rejects(readTrackedCoins('http://127.0.0.1:1', '51', { height: 0, hashAt }), (fault) =>
+  await assert.rejects(readTrackedCoins({ url: 'http://127.0.0.1:1' }, '51', { height: 0, hashAt }), (fault) =>
     hasCode(fault, 'TRACKER_UNAVAILABLE')
   );
 });

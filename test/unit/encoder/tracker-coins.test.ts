@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
+import { sentKeyOf } from '../../../src/config/service-url.ts';
+import { encoderVariables } from '../../../src/config/services/encoder.ts';
+import { explorerVariables } from '../../../src/config/services/explorer.ts';
 import { readTrackedCoins } from '../../../src/encoder/tracker/tracker-coins.ts';
 import { readTrackerHealth } from '../../../src/encoder/tracker/tracker-health.ts';
 import type { ErrorCode, PlatformError } from '../../../src/errors.ts';
@@ -15,7 +18,12 @@ const NODE = { height: 9, hashAt: async () => HASH };
 const page = (sync: object) => JSON.stringify({ utxos: [COIN], sync: { ...SYNC, ...sync } });
 
 let answer: readonly [status: number, body: string] = [200, page({})];
-const server = createServer((_, response) => response.writeHead(answer[0]).end(answer[1]));
+/** Keys that were sent to the tracker. */
+const keys: unknown[] = [];
+const server = createServer(({ headers }, response) => {
+  keys.push(headers['x-api-key']);
+  response.writeHead(answer[0], answer[0] < 400 ? { location: '/other' } : {}).end(answer[1]);
+});
 let url = '';
 before(async () => {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
@@ -28,7 +36,7 @@ const CAUSE = 'one of the two nodes is stuck, or they are of different chains';
 /** Returns the code and the text that a caller reads. */
 async function failureFor(given: typeof answer, at = url): Promise<readonly [ErrorCode, string]> {
   answer = given;
-  const fault = await readTrackedCoins(at, '51', NODE).then(
+  const fault = await readTrackedCoins({ url: at }, '51', NODE).then(
     () => assert.fail('it told coins'),
     (caught: PlatformError) => caught
   );
@@ -39,7 +47,7 @@ async function failureFor(given: typeof answer, at = url): Promise<readonly [Err
 
 test('a tracker that has every block tells coins', async () => {
   answer = [200, page({})];
-  assert.deepEqual(await readTrackedCoins(url, '51', NODE), [
+  assert.deepEqual(await readTrackedCoins({ url }, '51', NODE), [
     { txid: COIN.txid, vout: 1, amount: 5n, transaction: null, height: 7 }
   ]);
 });
@@ -92,7 +100,8 @@ test('the largest coin is found whatever page it is on', async () => {
   let asked = 0;
   const paged = createServer((_, response) => response.end(pages[asked++]));
   await new Promise<void>((resolve) => void paged.listen(0, '127.0.0.1', resolve));
-  const coins = await readTrackedCoins(`http://127.0.0.1:${(paged.address() as AddressInfo).port}`, '51', NODE);
+  const at = `http://127.0.0.1:${(paged.address() as AddressInfo).port}`;
+  const coins = await readTrackedCoins({ url: at }, '51', NODE);
   paged.close();
   assert.deepEqual([asked, coins[0]!.amount], [12, 900n]);
   assert.ok(coins.length < 60_000, 'what no transaction takes is not kept');
@@ -109,7 +118,28 @@ test('health and calls have one rule: what refuses calls is told, and makes the 
   ] as const) {
     const result = { ...SYNC, mempool_ready: true, ...sync };
     answer = [200, JSON.stringify({ jsonrpc: '2.0', id: 1, result })];
-    const { tracker_synced, tracker_fault } = await readTrackerHealth(url, NODE);
+    const { tracker_synced, tracker_fault } = await readTrackerHealth({ url }, NODE);
     assert.deepEqual([tracker_synced, tracker_fault], [fault === undefined, fault]);
+  }
+});
+
+test('a tracker is sent its key where one is set here, with each question, and no place that it points to or that the hub names', async () => {
+  keys.length = 0;
+  answer = [200, page({})];
+  await readTrackedCoins({ url, apiKey: 'k' }, '51', NODE);
+  await readTrackerHealth({ url, apiKey: 'k' }, NODE);
+  await readTrackedCoins({ url }, '51', NODE);
+  assert.deepEqual(keys, ['k', 'k', undefined]);
+  answer = [302, ''];
+  await assert.rejects(readTrackedCoins({ url, apiKey: 'k' }, '51', NODE), { code: 'TRACKER_UNAVAILABLE' });
+  assert.equal(keys.length, 4);
+  for (const [prefix, key] of [
+    ['UTXO_TRACKER', encoderVariables.UTXO_TRACKER_API_KEY],
+    ['INDEXER', explorerVariables.INDEXER_API_KEY]
+  ] as const) {
+    assert.equal(key.parse('old,new'), 'old');
+    assert.equal(sentKeyOf(prefix, 'k', { env: { [`${prefix}_URL`]: 'here' } }), 'k');
+    assert.equal(sentKeyOf(prefix, 'k', { env: { [`${prefix}_API_PORT`]: '3' } }), 'k');
+    assert.equal(sentKeyOf(prefix, 'k', { env: {} }), undefined);
   }
 });

@@ -51,15 +51,15 @@ export function createExplorerApp(deps: ExplorerAppDeps): FastifyInstance {
     readiness: () => readinessOf(coins()),
     consolePath: '/console',
     upgrades: { accept: ({ url, headers }) => isLiveRequest(url, headers.upgrade), maxPerAddress: MAX_PER_ADDRESS },
-    routes: (app, { addressOf, budget }) => {
+    routes: (app, { addressOf, authenticator, budget }) => {
       const { EXPLORER_RATE_LIMIT_RPM: max, EXPLORER_CACHE_MB } = config;
       void app.register(async (plugin) => {
         // One for all: what a page or a connection is made of costs as much as an answer.
         const limit = createLimit(plugin, { name: 'explorer', max, windowMs: WINDOW_MS, addressOf });
-        const reads = new FairReads({ addressOf, budget });
-        const asks = new FairReads({ addressOf, budget }, ASKS_AT_ONCE);
+        const reads = new FairReads({ addressOf, authenticator, budget });
+        const asks = new FairReads({ addressOf, authenticator, budget }, ASKS_AT_ONCE);
         const deps = { coins, hubAgeS, limit, reads, asks, cacheBytes: EXPLORER_CACHE_MB * 2 ** 20, version };
-        liveRoutes(plugin, { ...deps, addressOf, budget, log });
+        liveRoutes(plugin, { ...deps, addressOf, log });
         apiRoutes(plugin, deps);
         pageRoutes(plugin, deps);
       });

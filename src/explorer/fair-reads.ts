@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { FrameParts } from '../service/frame.ts';
-import type { Cost } from '../service/ingress/work-budget.ts';
 import { takePaidTurn } from '../service/paid-turn.ts';
+import { type Payer, type PayerDeps, payerOf } from '../service/payer.ts';
 import { Turns } from '../service/turns.ts';
 import type { Coin } from './coins.ts';
 import { READS_AT_ONCE } from './read/reader.ts';
@@ -11,12 +10,12 @@ import { READS_AT_ONCE } from './read/reader.ts';
  * what another address has asked.
  */
 export class FairReads {
-  readonly #parts: Pick<FrameParts, 'addressOf' | 'budget'>;
+  readonly #parts: PayerDeps;
   readonly #atOnce: number;
   readonly #turns = new WeakMap<Coin, Turns>();
 
   /** @param atOnce turns of a network; default: as many as connections */
-  constructor(parts: Pick<FrameParts, 'addressOf' | 'budget'>, atOnce = READS_AT_ONCE) {
+  constructor(parts: PayerDeps, atOnce = READS_AT_ONCE) {
     this.#parts = parts;
     this.#atOnce = atOnce;
   }
@@ -26,9 +25,9 @@ export class FairReads {
     return await takePaidTurn({ ...this.#parts, turns: this.#turnsOf(coin) }, request, read);
   }
 
-  /** Counts what a caller is sent, and waits while it owes too much. */
-  async pay({ raw }: Pick<FastifyRequest, 'raw'>, cost: Cost): Promise<void> {
-    await this.#parts.budget.pace(this.#parts.addressOf(raw), cost);
+  /** Returns who pays for what a request is sent. */
+  payerOf(request: Pick<FastifyRequest, 'raw'>): Payer {
+    return payerOf(this.#parts, request);
   }
 
   #turnsOf(coin: Coin): Turns {

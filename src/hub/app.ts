@@ -81,7 +81,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       app.register(streamRoutes, { database, stream, addressOf, authenticator, budget, turns, requestsPerMinute });
       app.register(chainRegistryRoute, { profile: config.PLATFORM_PROFILE, addressOf, requestsPerMinute });
       keepPruned(app, database, config);
-      app.register(telemetryRoutes, { database, config, addressOf, budget, turns, placeOf });
+      app.register(telemetryRoutes, { database, config, addressOf, turns, placeOf });
     },
     rpc: {
       methods: hubMethods(

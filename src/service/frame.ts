@@ -160,11 +160,12 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
       if (!request.routeOptions.config.open) service.check?.(request);
     });
   });
-  app.addHook('onSend', async ({ raw, headers }, reply, payload) => {
+  app.addHook('onSend', async ({ raw, headers, routeOptions }, reply, payload) => {
     // Without a word a cache may keep an answer for as long as it likes.
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-cache');
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload);
-    if (isWhole && !authenticator.admits(headers, false)) budget.charge(addressOf(raw), { bytes: payload.length });
+    const owes = !routeOptions.config.isFree && !authenticator.admits(headers, false);
+    if (isWhole && owes) budget.charge(addressOf(raw), { bytes: payload.length });
     return await answers.hold(addressOf(raw), reply, payload);
   });
   app.setErrorHandler(errorHandler({ withCode: service.documentation.codesAlways ? 'always' : true }));

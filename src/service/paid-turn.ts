@@ -1,11 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import type { FrameParts } from './frame.ts';
 import { MOST_CHARGED_MS } from './ingress/work-budget.ts';
+import { type PayerDeps, payerOf } from './payer.ts';
 import type { Turns } from './turns.ts';
 
-interface PaidTurnDeps extends Pick<FrameParts, 'addressOf' | 'budget'> {
-  /** Callers with a key are not charged; undefined: nobody has one. */
-  readonly authenticator?: Pick<FrameParts['authenticator'], 'admits'>;
+interface PaidTurnDeps extends PayerDeps {
   readonly turns: Turns;
 }
 
@@ -16,19 +14,19 @@ interface PaidTurnDeps extends Pick<FrameParts, 'addressOf' | 'budget'> {
  * @throws {PlatformError} ANSWERS_WAITING; and what `work` throws
  */
 export async function takePaidTurn<T>(
-  { addressOf, budget, authenticator, turns }: PaidTurnDeps,
-  { raw, headers }: Pick<FastifyRequest, 'raw' | 'headers'>,
+  deps: PaidTurnDeps,
+  request: Pick<FastifyRequest, 'raw'>,
   work: () => Promise<T>
 ): Promise<T> {
-  const address = addressOf(raw);
-  const isKnown = authenticator?.admits(headers, false) ?? false;
-  if (!isKnown) await budget.pace(address, {});
-  return await turns.take({ address, isGone: () => raw.socket.destroyed }, async () => {
+  const { raw } = request;
+  const { charge, pay } = payerOf(deps, request);
+  await pay({});
+  return await deps.turns.take({ address: deps.addressOf(raw), isGone: () => raw.socket.destroyed }, async () => {
     const began = performance.now();
     try {
       return await work();
     } finally {
-      if (!isKnown) budget.charge(address, { ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
+      charge({ ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
     }
   });
 }

@@ -10,6 +10,7 @@ import { FairReads } from '../../src/explorer/fair-reads.ts';
 import { ChannelStream } from '../../src/explorer/live/channel-stream.ts';
 import type { Question, Reply } from '../../src/explorer/question.ts';
 import type { Logger } from '../../src/log.ts';
+import { createAuthenticator } from '../../src/service/auth.ts';
 import { WorkBudget } from '../../src/service/ingress/work-budget.ts';
 
 /** A frame as a client gets it. */
@@ -78,7 +79,8 @@ export class MemoryChain {
 /** Serves the channels of a chain in memory on a port, by real sockets. */
 export async function serveChannels(t: TestContext, chain: MemoryChain) {
   const budget = new WorkBudget();
-  const reads = new FairReads({ addressOf: ({ url }) => url!.slice(1), budget });
+  const authenticator = createAuthenticator({});
+  const reads = new FairReads({ addressOf: ({ url }) => url!.slice(1), authenticator, budget });
   const log = { debug: () => undefined } as unknown as Logger;
   const stream = new ChannelStream(chain.coin, log, '1');
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
@@ -90,7 +92,7 @@ export async function serveChannels(t: TestContext, chain: MemoryChain) {
   });
   server.on('connection', (socket, raw) =>
     stream.take(socket, {
-      ...{ address: raw.url!.slice(1), budget },
+      ...{ address: raw.url!.slice(1), payer: reads.payerOf({ raw }) },
       sendBuffer: () => ({ waitingBytes: 0, takenBytes: 0 }),
       read: (question) => reads.take(chain.coin, { raw } as never, () => chain.coin.read(question))
     })

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { WorkBudget } from '../../service/ingress/work-budget.ts';
+import type { Payer } from '../../service/payer.ts';
 import type { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
 import { MessageMeter } from './channel-messages.ts';
@@ -25,7 +25,7 @@ export const UPDATES: Readonly<Record<string, string>> = {
 interface Brought {
   readonly subscriber: StreamSubscriber;
   readonly read: Read;
-  readonly budget: Pick<WorkBudget, 'charge' | 'pace'>;
+  readonly payer: Payer;
   /** Subjects that the clients of its network follow. */
   readonly followed: Followed;
 }
@@ -43,7 +43,7 @@ export class ChannelClient {
   readonly meter = new MessageMeter();
   /** Messages that are not answered yet. */
   underWay = 0;
-  readonly #budget: Brought['budget'];
+  readonly #payer: Payer;
   readonly #followed: Followed;
   readonly #coin: Coin;
   readonly #log: Logger;
@@ -51,12 +51,12 @@ export class ChannelClient {
   readonly #due = new Set<string>();
   #isSending = false;
 
-  constructor(coin: Coin, log: Logger, { subscriber, read, budget, followed }: Brought) {
+  constructor(coin: Coin, log: Logger, { subscriber, read, payer, followed }: Brought) {
     this.#coin = coin;
     this.#log = log;
     this.subscriber = subscriber;
     this.read = read;
-    this.#budget = budget;
+    this.#payer = payer;
     this.#followed = followed;
   }
 
@@ -89,7 +89,7 @@ export class ChannelClient {
 
   /** Pays for a message: `turn` settles when nothing is owed. */
   pay(): void {
-    this.turn = this.turn.then(() => this.#budget.pace(this.subscriber.address, { calls: 1 }));
+    this.turn = this.turn.then(() => this.#payer.pay({ calls: 1 }));
   }
 
   /** Sends one frame, and charges it. @param more members of the frame beside `data` */
@@ -97,7 +97,7 @@ export class ChannelClient {
     const { chain, network } = this.#coin.network;
     const frame = { type, chain, network, timestamp: Date.now(), data, ...more, schema_version: SCHEMA_VERSION };
     const text = JSON.stringify(frame);
-    this.#budget.charge(this.subscriber.address, { calls: CALLS_OF_FRAME, bytes: text.length });
+    this.#payer.charge({ calls: CALLS_OF_FRAME, bytes: text.length });
     this.subscriber.send(text);
   }
 

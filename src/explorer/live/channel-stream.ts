@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { WorkBudget } from '../../service/ingress/work-budget.ts';
+import type { Payer } from '../../service/payer.ts';
 import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
@@ -39,7 +39,7 @@ interface Connection {
   readonly address: string;
   readonly sendBuffer: () => SendBuffer;
   readonly read: Read;
-  readonly budget: Pick<WorkBudget, 'charge' | 'pace'>;
+  readonly payer: Payer;
 }
 
 /** Connections that follow channels of one network, and their messages. */
@@ -84,9 +84,9 @@ export class ChannelStream {
     }
   }
 
-  #begin(socket: WebSocket, { address, sendBuffer, read, budget }: Connection): void {
+  #begin(socket: WebSocket, { address, sendBuffer, read, payer }: Connection): void {
     const subscriber = new StreamSubscriber(socket, address, sendBuffer, SEND_LIMITS);
-    const client = new ChannelClient(this.#coin, this.#log, { subscriber, read, budget, followed: this.#followed });
+    const client = new ChannelClient(this.#coin, this.#log, { subscriber, read, payer, followed: this.#followed });
     socket.on('error', () => socket.terminate());
     socket.on('close', () => this.#forget(subscriber));
     socket.on('message', (data) => this.#hear(client, data as Buffer));

@@ -8,7 +8,6 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { AddressReader } from '../../service/address.ts';
 import { errorHandler } from '../../service/errors.ts';
-import type { WorkBudget } from '../../service/ingress/work-budget.ts';
 import type { RouteDoc } from '../../service/route-doc.ts';
 import { readSendBuffer, type SendBuffer } from '../../service/stream/send-buffer.ts';
 import { acceptWebSockets } from '../../service/stream/web-sockets.ts';
@@ -41,13 +40,12 @@ const CHANNEL_DOC = {
 
 type LiveDeps = Pick<ApiDeps, 'coins' | 'limit' | 'reads' | 'version'> & {
   readonly addressOf: AddressReader;
-  readonly budget: WorkBudget;
   readonly log: Logger;
 };
 
 /** `/{COIN}/api/stream`: what is new, as it comes; `/{COIN}/api/websocket`: the same by channels, as clients in use ask for it. */
 export function liveRoutes(app: FastifyInstance, deps: LiveDeps): void {
-  const { coins, limit, reads, addressOf, budget, log, version } = deps;
+  const { coins, limit, reads, addressOf, log, version } = deps;
   void app.register(async (plugin) => {
     const sockets = acceptWebSockets(plugin);
     const streams = new StreamsByCoin((coin) => new LiveStream(coin, log));
@@ -80,7 +78,7 @@ export function liveRoutes(app: FastifyInstance, deps: LiveDeps): void {
       channels.of(coin).admit(address);
       sockets.open(request, reply, (socket, connection) =>
         channels.of(coin).take(socket, {
-          ...{ address, budget, sendBuffer: bufferOf(socket, connection) },
+          ...{ address, payer: reads.payerOf(request), sendBuffer: bufferOf(socket, connection) },
           read: (question) => reads.take(coin, request, () => coin.read(question))
         })
       );

@@ -3,9 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
 import type { FrameParts } from '../../service/frame.ts';
-import { type Cost, MOST_CHARGED_MS } from '../../service/ingress/work-budget.ts';
+import { MOST_CHARGED_MS } from '../../service/ingress/work-budget.ts';
 import { createLimit } from '../../service/limits.ts';
 import { oneOf, wholeNumber } from '../../service/parameters.ts';
+import { payerOf } from '../../service/payer.ts';
 import { type InTurn, partsOf } from '../../service/rpc/calls.ts';
 import { sendPieces } from '../../service/rpc/sending.ts';
 import { StreamedResult } from '../../service/rpc/streamed-result.ts';
@@ -54,7 +55,7 @@ const tag = 'Prices';
 
 /** `/hub-db/snapshot/*` and the WebSocket `/hub-db/subscribe`: the price tables, a page at a time and as they grow. */
 export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, deps) => {
-  const { database, stream, addressOf, authenticator, budget, turns, requestsPerMinute } = deps;
+  const { database, stream, addressOf, authenticator, turns, requestsPerMinute } = deps;
   const sockets = acceptWebSockets(app);
   app.addHook('preClose', async () => stream.close());
   const limit = createLimit(app, {
@@ -74,6 +75,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
     if (most > MAX_ROWS) throw new PlatformError('REQUEST_INVALID', { reason: `limit must be at most ${MAX_ROWS}` });
     const watermark = Math.floor(Date.now() / 1000);
     const address = addressOf(request.raw);
+    const { charge, pay } = payerOf(deps, request);
     const isGone = () => request.raw.socket.destroyed;
     const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
     let count = 0;
@@ -85,7 +87,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
           ? await database.page('latestOraclePrices', watermark, after, atOnce)
           : await database.page('pageOf', table, after, atOnce);
         count += page.count;
-        budget.charge(address, { rows: page.count, ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
+        charge({ rows: page.count, ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
         return page;
       });
     const mode = table === 'oracle_prices' ? { mode: latest ? 'latest' : 'page' } : {};
@@ -94,7 +96,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       yield* partsOf(StreamedResult.ofRows(pages).pieces(), inTurn);
       yield `,${JSON.stringify({ count, watermark, schema_version: SCHEMA_VERSION, ...mode }).slice(1)}`;
     }
-    return await sendPieces(reply, pieces(), (cost) => budget.pace(address, cost));
+    return await sendPieces(reply, pieces(), pay);
   };
   app.get(
     '/hub-db/snapshot/price_snapshots',
@@ -152,7 +154,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       await limit.take(request, reply); // an upgrade is no answer that is counted, and reads the database
       const resume = readResume(request.query.since_id ?? '');
       const address = addressOf(request.raw);
-      const pay = (cost: Cost) => budget.pace(address, cost);
+      const { pay } = payerOf(deps, request);
       sockets.open(request, reply, (socket, connection) => {
         const inTurn: InTurn = (work) => turns.take({ address, isGone: () => connection.destroyed }, work);
         stream.subscribe(socket, { address, resume, sendBuffer: () => readSendBuffer(connection), pay, inTurn });

@@ -4,8 +4,9 @@ import { PlatformError } from '../../errors.ts';
 import type { AddressReader } from '../address.ts';
 import type { Authenticator } from '../auth.ts';
 import { tellFailure } from '../errors.ts';
-import { type Cost, MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
+import { MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
 import { createLimit, limitDocuments } from '../limits.ts';
+import { type Payer, payerOf } from '../payer.ts';
 import type { RequestBodies } from '../stream/request-bodies.ts';
 import { type Aside, Turns } from '../turns.ts';
 import type { CountWrongKey } from '../wrong-keys.ts';
@@ -125,8 +126,7 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       return reply.code(401).send(failure(isBatch ? null : idOf(calls[0]), 'UNAUTHORIZED', 'Unauthorized'));
     if (rpc.countsCalls) for (const _ of calls.slice(1)) await limit.take(request, reply);
     const address = addressOf(request.raw);
-    const isKnown = authenticator.admits(request.headers, false);
-    const charge = (cost: Cost) => void (isKnown || budget.charge(address, cost));
+    const { charge, pay } = payerOf({ addressOf, authenticator, budget }, request);
     const callerOf = (aside: Aside): RpcCaller => ({
       address,
       get hasKey() {
@@ -136,7 +136,6 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       ...{ isLocal, charge, aside }
     });
     const isGone = () => request.raw.socket.destroyed;
-    const pay = async (cost: Cost) => void (isKnown || (await budget.pace(address, cost)));
     const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
     const answer = async (call: unknown): Promise<Outcome> => {
       await pay({ calls: 1 });
@@ -241,7 +240,7 @@ async function sendReply(
   { headers }: FastifyRequest,
   answer: FastifyReply,
   { status, reply }: Outcome & { readonly reply: Reply },
-  { pay, inTurn }: { readonly pay: (cost: Cost) => Promise<void>; readonly inTurn: InTurn }
+  { pay, inTurn }: { readonly pay: Payer['pay']; readonly inTurn: InTurn }
 ): Promise<FastifyReply> {
   if ('result' in reply && reply.result instanceof StreamedResult)
     return await sendPieces(answer, piecesOf(reply, inTurn), pay);

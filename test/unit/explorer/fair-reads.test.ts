@@ -8,11 +8,15 @@ import type { Coin } from '../../../src/explorer/coins.ts';
 import { FairReads } from '../../../src/explorer/fair-reads.ts';
 import { otherRoutes } from '../../../src/explorer/routes/others.ts';
 import { createAddressReader } from '../../../src/service/address.ts';
+import { createAuthenticator } from '../../../src/service/auth.ts';
 import { WorkBudget } from '../../../src/service/ingress/work-budget.ts';
 
 test('a caller in debt for its reads waits before it reads more, also when it asks by messages of one connection', async () => {
   const budget = new WorkBudget();
-  const reads = new FairReads({ addressOf: ({ headers }) => String(headers['address']), budget });
+  const reads = new FairReads({
+    addressOf: ({ headers }) => String(headers['address']),
+    ...{ authenticator: createAuthenticator({}), budget }
+  });
   const coin = {} as Coin;
   const msUntilRead = async (address: string) => {
     const began = performance.now();
@@ -33,7 +37,8 @@ test('the balances of many addresses are read as they are taken: nobody has all 
     return { body: JSON.stringify({ data: [row] }) };
   };
   const coin = { network: { code: 'LTC' }, read } as unknown as Coin;
-  const reads = new FairReads({ addressOf: createAddressReader(), budget: new WorkBudget() });
+  const authenticator = createAuthenticator({});
+  const reads = new FairReads({ addressOf: createAddressReader(), authenticator, budget: new WorkBudget() });
   const app = fastify({ forceCloseConnections: true });
   otherRoutes(app, { coins: () => [coin], reads });
   await app.listen({ host: '127.0.0.1', port: 0 });

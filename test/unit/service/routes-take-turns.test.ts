@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { monotonicMs } from '../../../src/chain/monotonic.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
@@ -12,6 +12,7 @@ import type { HubDatabase } from '../../../src/hub/store/database.ts';
 import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
 import { createIndexerApp } from '../../../src/indexer/api/app.ts';
 import { silentLogger } from '../../../src/log.ts';
+import { WorkBudget } from '../../../src/service/ingress/work-budget.ts';
 import { NO_ACTORS } from '../../../src/service/no-actors.ts';
 import { Turns } from '../../../src/service/turns.ts';
 import { createTrackerApp } from '../../../src/tracker/app.ts';
@@ -50,49 +51,59 @@ const more = { rpcErrors: 0, haltReason: null, alarm: null, reorgs: 0, lastReorg
 const mempool = { knownAt: monotonicMs(), patienceMs: 1e9, size: 0, oddCount: 0 };
 const common = { ...definitionOf(), actors: NO_ACTORS, serves: (code: string) => code === 'LTC' };
 
-const tracker = () =>
+/** Keys of a service; undefined: it has none. */
+type Keys = readonly string[] | undefined;
+const KEY = 'key-of-the-service';
+const ADMIN_KEY = 'key-of-telemetry';
+
+const tracker = (keys?: Keys) =>
   createTrackerApp({
     ...{ ...common, network, findCoins: reading, findBalance: reading },
-    config: { ...FRAME_CONFIG, UTXO_TRACKER_API_KEY: undefined, UTXO_TRACKER_RATE_LIMIT_RPM: 10_000 },
+    config: { ...FRAME_CONFIG, UTXO_TRACKER_API_KEY: keys, UTXO_TRACKER_RATE_LIMIT_RPM: 10_000 },
     view: () => ({ report: { ...chain, ...more, mempool } as never, crash: null })
   });
 
-const indexer = () =>
+const indexer = (keys?: Keys) =>
   createIndexerApp({
     ...{ ...common, network, profile: DEFAULT_PROFILE },
     ...{ findAction: reading, findHashes: reading, findStakes: reading, tryAction: reading },
-    config: { ...FRAME_CONFIG, INDEXER_API_KEY: undefined, INDEXER_RATE_LIMIT_RPM: 10_000 },
+    config: { ...FRAME_CONFIG, INDEXER_API_KEY: keys, INDEXER_RATE_LIMIT_RPM: 10_000 },
     view: () => ({ report: null, crash: null })
   });
 
-const explorer = () => {
+const explorer = (keys?: Keys) => {
   const coin: Coin = {
     ...{ network, read: reading, askIndexer: reading, gone: new AbortController().signal },
     report: () => ({ state: 'available' }) as never
   };
   const config = {
     ...FRAME_CONFIG,
-    EXPLORER_API_KEY: undefined,
+    EXPLORER_API_KEY: keys,
     EXPLORER_RATE_LIMIT_RPM: 10_000,
     EXPLORER_CACHE_MB: 1
   };
   return createExplorerApp({ ...common, config, coins: () => [coin], hubAgeS: () => null });
 };
 
-const hub = () => {
-  const ways = ['read', 'readOnce', 'page', 'write', 'push', 'survey'].map((way) => [way, reading]);
+const hub = (keys?: Keys) => {
+  const ways = ['read', 'readOnce', 'write', 'push', 'survey'].map((way) => [way, reading]);
+  const page: HubDatabase['page'] = async () => {
+    note();
+    return { json: Uint8Array.from(Buffer.from(',{}')), count: 1, lastId: null };
+  };
   const database = {
     ...(Object.fromEntries(ways) as unknown as HubDatabase),
+    page,
     ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' as const, takesWrites: () => true }
   };
   return createHubApp({
     ...{ ...common, database, clockOffMs: () => 0 },
     config: {
       ...FRAME_CONFIG,
-      ...{ HUB_API_KEY: undefined, HUB_RATE_LIMIT_RPM: 10_000, CORS_ORIGIN: undefined, HUB_DB_NAME: 'hub' },
+      ...{ HUB_API_KEY: keys, HUB_RATE_LIMIT_RPM: 10_000, CORS_ORIGIN: undefined, HUB_DB_NAME: 'hub' },
       ...{ HUB_SENSITIVE_READ_AUTH: false, HUB_PUSH_AUTH: false, HUB_UNTRUSTED_RETENTION_DAYS: 0 },
       ...{ HUB_HISTORY_RETENTION_DAYS: 0, GOV_VOTING_PERIOD: 1_000, TELEMETRY_ENABLED: true },
-      ...{ TELEMETRY_RETENTION_DAYS: 0, TELEMETRY_IP_SALT: undefined, TELEMETRY_ADMIN_KEY: 'k' },
+      ...{ TELEMETRY_RETENTION_DAYS: 0, TELEMETRY_IP_SALT: undefined, TELEMETRY_ADMIN_KEY: ADMIN_KEY },
       ...{ PRICE_SOURCES: undefined, ORACLE_ROUND_INTERVAL: 600_000, ORACLE_STALENESS_THRESHOLD_S: undefined },
       ...{ PLATFORM_PROFILE: DEFAULT_PROFILE, HUB_CAPABILITY_CONFIG: {} }
     },
@@ -102,9 +113,9 @@ const hub = () => {
 };
 
 /** Asks every GET route of the service's own document, and every method. */
-async function walk(app: FastifyInstance): Promise<void> {
-  const { paths } = (await app.inject('/openapi.json')).json() as { paths: Record<string, object> };
-  const { methods } = (await app.inject('/openrpc.json')).json() as { methods: { name: string }[] };
+async function walk(app: FastifyInstance, headers = {}): Promise<void> {
+  const { paths } = (await app.inject({ url: '/openapi.json', headers })).json() as { paths: Record<string, object> };
+  const { methods } = (await app.inject({ url: '/openrpc.json', headers })).json() as { methods: { name: string }[] };
   const parts: Readonly<Record<string, string>> = { coin: network.code, address: 'script:51' };
   const params = { address: 'script:51', action_index: 1, pubkey: 'ab'.repeat(32) };
   const asks = [
@@ -118,11 +129,17 @@ async function walk(app: FastifyInstance): Promise<void> {
       return [name, { method: 'POST', url: '/', payload }] as const;
     })
   ];
-  for (const [what, ask] of asks) await asked.run(what, async () => await app.inject(ask));
+  for (const [what, ask] of asks) await asked.run(what, async () => await app.inject({ ...ask, headers }));
 }
 
 /** One read serves all who ask within some time. */
 const SHARED = ['/telemetry/summary', '/{coin}/api/feeschedule', '/api/feeschedule'];
+
+/** Counts what callers are charged for. */
+function charges(t: TestContext): () => readonly unknown[] {
+  const ways = [t.mock.method(WorkBudget.prototype, 'charge'), t.mock.method(WorkBudget.prototype, 'pace')];
+  return () => ways.flatMap(({ mock }) => mock.calls.map(({ arguments: [, cost] }) => cost));
+}
 
 for (const [name, create, reachesAtLeast] of [
   [
@@ -151,3 +168,23 @@ for (const [name, create, reachesAtLeast] of [
     assert.deepEqual(free, []);
     for (const what of reachesAtLeast) assert.ok(reads.has(what), `${what} reads nothing here: ${[...reads.keys()]}`);
   });
+
+for (const [name, create] of Object.entries({ tracker, indexer, explorer, hub }))
+  test(`a caller with the key of the ${name} owes nothing, whatever it asks`, async (t) => {
+    const charged = charges(t);
+    const app = create([KEY]);
+    t.after(() => app.close());
+    await walk(app, { 'x-api-key': KEY });
+    assert.deepEqual(charged(), []);
+    await app.inject('/livez');
+    assert.notDeepEqual(charged(), []);
+  });
+
+test('nor does one with TELEMETRY_ADMIN_KEY for the list that asks for it', async (t) => {
+  const charged = charges(t);
+  const app = hub([KEY]);
+  t.after(() => app.close());
+  const { statusCode } = await app.inject({ url: '/telemetry/operators', headers: { 'x-api-key': ADMIN_KEY } });
+  assert.equal(statusCode, 200);
+  assert.deepEqual(charged(), []);
+});

@@ -8,6 +8,7 @@ import { runInNewContext } from 'node:vm';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import Type from 'typebox';
 import { createFrame } from '../../src/service/frame.ts';
+import { WorkBudget } from '../../src/service/ingress/work-budget.ts';
 import { JsonResult } from '../../src/service/rpc/json-result.ts';
 import { rpcMethod } from '../../src/service/rpc/method.ts';
 import { HeldBodies } from '../../src/service/stream/held-bodies.ts';
@@ -401,6 +402,41 @@ test('answers of a caller that owes go where they are counted: none waits in mem
     assert.ok(performance.now() < late, `${made - ended} answers of 4 MB are in memory`);
   await Promise.all(asked);
   await app.close();
+});
+
+test('a caller that owes waits for the next call of its batch with nothing of the answer before it in memory', async (t) => {
+  const made: WeakRef<object>[] = [];
+  const run = () => {
+    const result = { text: 'x'.repeat(4_000_000) };
+    made.push(new WeakRef(result));
+    return result;
+  };
+  const large = rpcMethod({ summary: 'Large', result: Type.Unknown(), write: false, run });
+  const app = openRpc({ methods: { large } });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  atEnd(() => app.close());
+  const paid = Promise.withResolvers<void>();
+  let waits = 0;
+  t.mock.method(WorkBudget.prototype, 'pace', async () => {
+    if (made.length !== 1) return;
+    waits++;
+    await paid.promise;
+  });
+  const call = { jsonrpc: '2.0', id: 1, method: 'large' };
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/`;
+  const headers = { 'content-type': 'application/json' };
+  const answer = fetch(url, { method: 'POST', headers, body: JSON.stringify([call, call]) });
+  const replies = answer.then((response) => response.json());
+  await until(() => waits > 0, 'it waits');
+  for (const late = performance.now() + 5_000; ; ) {
+    await sleep(20);
+    gc(); // not in the same turn: whoever asks a WeakRef keeps what it has until the end of it
+    await sleep(1);
+    if (made[0]!.deref() === undefined) break;
+    assert.ok(performance.now() < late, 'the first answer is in memory, and counted by nobody');
+  }
+  paid.resolve();
+  assert.equal(((await replies) as unknown[]).length, 2);
 });
 
 test('documents are under a limit, and share their bytes', async () => {

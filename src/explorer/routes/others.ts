@@ -44,7 +44,7 @@ export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void 
       async (request, reply) => {
         reply.header('cache-control', 'no-store');
         const answers = readBalances(coinOf(request), request, reads);
-        return await sendPieces(reply, answers, reads.payerOf(request).pay);
+        return await sendPieces(reply, answers, reads.payerOf(request).charge);
       }
     );
   }

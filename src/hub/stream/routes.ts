@@ -77,7 +77,10 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
     const address = addressOf(request.raw);
     const { charge, pay } = payerOf(deps, request);
     const isGone = () => request.raw.socket.destroyed;
-    const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
+    const inTurn: InTurn = async (work) => {
+      await pay({});
+      return await turns.take({ address, isGone }, work);
+    };
     let count = 0;
     const pages = () =>
       pagesOf(most, latest ? LATEST_PAGE_ROWS : PAGE_ROWS[table], async (last, atOnce) => {
@@ -96,7 +99,7 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       yield* partsOf(StreamedResult.ofRows(pages).pieces(), inTurn);
       yield `,${JSON.stringify({ count, watermark, schema_version: SCHEMA_VERSION, ...mode }).slice(1)}`;
     }
-    return await sendPieces(reply, pieces(), pay);
+    return await sendPieces(reply, pieces(), charge);
   };
   app.get(
     '/hub-db/snapshot/price_snapshots',

@@ -160,7 +160,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
         );
       const before = `{"enabled":${enabled},"window_days":${days},"operators":`;
       const parts = partsOf(StreamedResult.ofRows(pages, { before, after: '}' }).pieces(), inTurn);
-      return await sendPieces(reply, parts, async () => undefined);
+      return await sendPieces(reply, parts, () => undefined);
     }
   );
 };

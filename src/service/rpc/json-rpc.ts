@@ -136,7 +136,10 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       ...{ isLocal, charge, aside }
     });
     const isGone = () => request.raw.socket.destroyed;
-    const inTurn: InTurn = (work) => turns.take({ address, isGone }, work);
+    const inTurn: InTurn = async (work) => {
+      await pay({});
+      return await turns.take({ address, isGone }, work);
+    };
     const answer = async (call: unknown): Promise<Outcome> => {
       await pay({ calls: 1 });
       const work = async (aside: Aside) => {
@@ -153,12 +156,12 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       }
     };
     if (isBatch && calls.some(hasReply))
-      return await sendPieces(reply, repliesTo(calls, { answer, isGone, inTurn, table }), pay);
+      return await sendPieces(reply, repliesTo(calls, { answer, isGone, inTurn, table }), charge);
     const outcomes: Outcome[] = [];
     for (const call of calls) outcomes.push(await answer(call));
     const [only] = outcomes;
     if (isBatch || !only?.reply) return reply.code(204).send();
-    return await sendReply(request, reply, { ...only, reply: only.reply }, { pay, inTurn });
+    return await sendReply(request, reply, { ...only, reply: only.reply }, { charge, inTurn });
   };
 
   const doc = {
@@ -220,16 +223,21 @@ async function* repliesTo(
     let mark = '[';
     for (let call = left.shift(); call !== undefined; call = left.shift()) {
       if (isGone() && !table.isWrite(call)) continue;
-      const { reply } = await answer(call);
-      if (!reply) continue;
-      yield mark;
-      mark = ',';
-      yield* piecesOf(reply, inTurn);
+      if (yield* replyTo(mark, () => answer(call), inTurn)) mark = ',';
     }
     yield ']';
   } finally {
     for (const call of left) if (table.isWrite(call)) await answer(call);
   }
+}
+
+/** A generator of its own: while the next call waits, nothing keeps this reply in memory. @returns whether there is one */
+async function* replyTo(mark: string, answer: () => Promise<Outcome>, inTurn: InTurn): AsyncGenerator<Piece, boolean> {
+  const { reply } = await answer();
+  if (!reply) return false;
+  yield mark;
+  yield* piecesOf(reply, inTurn);
+  return true;
 }
 
 /**
@@ -240,10 +248,10 @@ async function sendReply(
   { headers }: FastifyRequest,
   answer: FastifyReply,
   { status, reply }: Outcome & { readonly reply: Reply },
-  { pay, inTurn }: { readonly pay: Payer['pay']; readonly inTurn: InTurn }
+  { charge, inTurn }: { readonly charge: Payer['charge']; readonly inTurn: InTurn }
 ): Promise<FastifyReply> {
   if ('result' in reply && reply.result instanceof StreamedResult)
-    return await sendPieces(answer, piecesOf(reply, inTurn), pay);
+    return await sendPieces(answer, piecesOf(reply, inTurn), charge);
   if (!('result' in reply && (reply.result instanceof KeptResult || reply.result instanceof JsonResult))) {
     return answer.code(status).type(JSON_TYPE).send(JSON.stringify(reply));
   }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { Cost } from '../ingress/work-budget.ts';
+import type { Payer } from '../payer.ts';
 import type { Part } from '../stream/bodies.ts';
 import type { Piece } from './streamed-result.ts';
 
@@ -15,13 +15,15 @@ const SLICE_BYTES = 16 * 1024;
  * slice of it, however slow the reader is: the next piece is asked for when the kernel has taken the one before. A reader that
  * leaves ends the making.
  *
+ * Nothing waits here for what its caller owes: `pieces` does, before it makes the next one, and with none in memory.
+ *
  * @param pieces each may be overwritten once the next is asked for
- * @param pay counts bytes, and waits where its caller owes too much
+ * @param charge counts the bytes of a long answer; those of a whole one are counted by whoever sends it
  */
 export async function sendPieces(
   reply: FastifyReply,
   pieces: AsyncGenerator<Piece>,
-  pay: (cost: Cost) => Promise<void>
+  charge: Payer['charge']
 ): Promise<FastifyReply> {
   reply.type('application/json; charset=utf-8');
   const head: Buffer[] = [];
@@ -29,15 +31,12 @@ export async function sendPieces(
     const last = head.pop();
     if (last) head.push(Buffer.from(last)); // a copy: it outlives the next one
     const { done, value } = await pieces.next();
-    if (done) {
-      await pay({ bytes });
-      return reply.send(Buffer.concat(head));
-    }
+    if (done) return reply.send(Buffer.concat(head));
     const piece = bytesOf(value);
     head.push(piece);
     bytes += piece.length;
   }
-  return reply.send(new PacedBody(head, pieces, pay));
+  return reply.send(new PacedBody(head, pieces, charge));
 }
 
 /** A body that is written slice by slice: Node's own pipe writes further ones while those before wait for their reader. */
@@ -47,11 +46,11 @@ export class PacedBody extends Readable {
 
   readonly #head: Buffer[];
   readonly #pieces: AsyncGenerator<Piece>;
-  readonly #pay: (cost: Cost) => Promise<void>;
+  readonly #charge: Payer['charge'];
 
-  constructor(head: Buffer[], pieces: AsyncGenerator<Piece>, pay: (cost: Cost) => Promise<void>) {
+  constructor(head: Buffer[], pieces: AsyncGenerator<Piece>, charge: Payer['charge']) {
     super({ read: () => undefined });
-    [this.#head, this.#pieces, this.#pay] = [head, pieces, pay];
+    [this.#head, this.#pieces, this.#charge] = [head, pieces, charge];
     this.once('close', () => void pieces.return(undefined)); // also of a reader that left before it was sent anything
   }
 
@@ -65,18 +64,24 @@ export class PacedBody extends Readable {
   }
 
   async #write(response: ServerResponse): Promise<void> {
-    for (let piece = await this.#next(); piece !== undefined; piece = await this.#next()) {
-      const part = await this.count?.(piece);
-      try {
-        for (let at = 0; at < piece.length; at += SLICE_BYTES) {
-          part?.progress(at);
-          await written(response, piece.subarray(at, at + SLICE_BYTES));
-        }
-      } finally {
-        part?.release();
+    while (await this.#writeNext(response));
+  }
+
+  /** A function of its own: while the next piece is made, nothing keeps this one in memory. @returns whether there was one */
+  async #writeNext(response: ServerResponse): Promise<boolean> {
+    const piece = await this.#next();
+    if (piece === undefined) return false;
+    const part = await this.count?.(piece);
+    try {
+      for (let at = 0; at < piece.length; at += SLICE_BYTES) {
+        part?.progress(at);
+        await written(response, piece.subarray(at, at + SLICE_BYTES));
       }
-      await this.#pay({ bytes: piece.length });
+    } finally {
+      part?.release();
     }
+    this.#charge({ bytes: piece.length });
+    return true;
   }
 
   async #next(): Promise<Buffer | undefined> {

@@ -19,6 +19,8 @@ export interface Asker {
   readonly address: string;
   /** Whether it has left: then nothing is done for it. */
   readonly isGone?: () => boolean;
+  /** Its work is done all the same, when nobody who is there waits: it asked for something to be written. */
+  readonly isLasting?: boolean;
 }
 
 /** Waits for another program without the turn, which is taken again afterwards. @throws {PlatformError} ANSWERS_WAITING; and what `wait` throws */
@@ -47,6 +49,8 @@ export class Turns {
   /** Works under way, by network. */
   readonly #running = new TransientMap<string, number>();
   readonly #waiting = new FairLine<Waiting>();
+  /** Lasting works of those who have left. */
+  readonly #left = new FairLine<Waiting>();
   #count = 0;
   #waits = 0;
 
@@ -115,7 +119,7 @@ export class Turns {
 
   async #wait(asker: Asker): Promise<void> {
     const { address } = asker;
-    const own = this.#waiting.countOfNetwork(address);
+    const own = this.#waiting.countOfNetwork(address) + this.#left.countOfNetwork(address);
     if (own >= this.#mostOfOne) refuse(`${own} other questions of this address wait for their turn`);
     if (this.#waits >= this.#mostWaiting) refuse(`${this.#waits} other questions wait for their turn`);
     const turn = Promise.withResolvers<void>();
@@ -137,7 +141,7 @@ export class Turns {
 
   #giveUp(waiting: Waiting): void {
     const { address } = waiting.asker;
-    this.#waiting.remove(address, waiting);
+    for (const line of [this.#waiting, this.#left]) line.remove(address, waiting);
     const others = this.#waiting.of(address).length;
     waiting.refuse(
       `it was not the turn of this address within ${this.#patienceMs} ms; ${others} of its questions wait`
@@ -147,15 +151,22 @@ export class Turns {
   /** Begins what has waited, one of each network after the other. */
   #next(): void {
     while (this.#count < this.#atOnce) {
-      const first = this.#waiting.takeNext((network) => this.#isFree(network));
+      const first = this.#takeNext();
       if (!first) return;
-      if (first.asker.isGone?.())
-        first.refuse('the client has disconnected'); // nobody hears it
-      else {
-        this.#begin(networkOf(first.asker.address));
-        first.begin();
-      }
+      this.#begin(networkOf(first.asker.address));
+      first.begin();
     }
+  }
+
+  #takeNext(): Waiting | undefined {
+    const isFree = (network: string) => this.#isFree(network);
+    for (let next = this.#waiting.takeNext(isFree); next; next = this.#waiting.takeNext(isFree)) {
+      const { asker } = next;
+      if (!asker.isGone?.()) return next;
+      if (asker.isLasting) this.#left.add(asker.address, next);
+      else next.refuse('the client has disconnected'); // nobody hears it
+    }
+    return this.#left.takeNext(isFree);
   }
 }
 

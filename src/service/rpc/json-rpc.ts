@@ -150,7 +150,9 @@ export const jsonRpc: FastifyPluginAsync<RpcDeps> = async (
       };
       try {
         if (table.isProbe(call)) return await work((wait) => wait());
-        return await (table.isWrite(call) ? writeTurns.take({ address }, work) : turns.take({ address, isGone }, work));
+        return await (table.isWrite(call)
+          ? writeTurns.take({ address, isGone, isLasting: true }, work)
+          : turns.take({ address, isGone }, work));
       } catch (caught) {
         return { status: 200, reply: hasReply(call) ? failureOf(idOf(call), caught) : undefined };
       }

@@ -81,6 +81,28 @@ test('nothing is done for who has left before its turn', async () => {
   await Promise.all([first, left, last]);
 });
 
+test('writes of somebody who has left are done when nobody who is there waits, and in time', async () => {
+  const turns = new Turns({ atOnce: 1, mostOfOne: 2, patienceMs: 200 });
+  const done: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const running = turns.take({ address: 'a' }, () => first.promise);
+  const isGone = () => true;
+  const write = (name: string, address = 'a') =>
+    turns.take({ address, isGone, isLasting: true }, async () => void done.push(name));
+  const asked = [write('left 1'), write('left 2')];
+  await assert.rejects(write('left 3'), { code: 'ANSWERS_WAITING', message: /2 other questions of this address/ });
+  asked.push(turns.take({ address: 'b' }, async () => void done.push('there')));
+  first.resolve();
+  await Promise.all([running, ...asked]);
+  assert.deepEqual(done, ['there', 'left 1', 'left 2']);
+  const second = Promise.withResolvers<void>();
+  const crowded = [turns.take({ address: 'a' }, () => second.promise), write('left 4', 'b')];
+  await assert.rejects(crowded[1]!, { code: 'ANSWERS_WAITING' });
+  second.resolve();
+  await crowded[0];
+  assert.equal(done.includes('left 4'), false);
+});
+
 test('ANSWERS_WAITING: as many wait as may, of one address and together', async () => {
   const turns = new Turns({ atOnce: 1, mostOfOne: 2, mostWaiting: 3 });
   const { begun, ask, end } = works(turns);

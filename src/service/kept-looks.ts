@@ -13,13 +13,13 @@ interface Kept {
 export class KeptLooks {
   readonly #kept = new Map<string, Kept>();
 
-  /** Returns a look. @param name tells it from others, of which there are few */
-  read(name: string, look: () => object): Buffer {
+  /** Returns a look. @param name tells it from others, of which there are few @param print writes it as JSON */
+  read<T extends object>(name: string, look: () => T, print: (seen: T) => string = JSON.stringify): Buffer {
     const known = this.#kept.get(name);
     if (known && performance.now() < known.until) return known.json;
     this.#kept.delete(name);
     const began = performance.now();
-    const json = Buffer.from(JSON.stringify(look()));
+    const json = Buffer.from(print(look()));
     const now = performance.now();
     if (json.length > LONG_BYTES) this.#kept.set(name, { json, until: now + KEEP_TIMES * (now - began) });
     return json;

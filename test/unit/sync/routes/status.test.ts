@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
+import type { WebSocket } from 'ws';
 import { isClaimSigned } from '../../../../src/consensus/source-signature.ts';
 import { type DatabaseId, databaseKey } from '../../../../src/wire/data/database.ts';
 import type { DatabaseReport } from '../../../../src/wire/state/report.ts';
@@ -161,4 +163,40 @@ test('a server signs a challenge, with the database that it reads; a client, or 
   assert.equal((await app.inject(`/status/indexer/${AT}?challenge=text`)).statusCode, 400);
   const client = await openHouse({ config: { SYNC_MODE: 'client' } });
   assert.equal((await client.app.inject(`/status/indexer/${AT}?challenge=${challenge}`)).json().identity, undefined);
+});
+
+test('a long list of subscribers is written once for all who ask meanwhile; what replicas rely on is of the moment', async (t) => {
+  const reports = [reportOf(INDEXER), reportOf(DECODER)];
+  const { app, fanOut } = await openHouse({ reports });
+  const sendBuffer = () => ({ waitingBytes: 0, takenBytes: 0 });
+  for (let n = 0; n < 1_500; n++) {
+    const socket = Object.assign(new EventEmitter(), {
+      OPEN: 1,
+      readyState: 1,
+      send: () => undefined,
+      close: () => undefined
+    });
+    const place = { infraOnly: false, address: `192.0.2.${n % 200}`, sendBuffer };
+    fanOut.subscribe(INDEXER, socket as unknown as WebSocket, place);
+  }
+  const listed = t.mock.method(fanOut, 'subscribers');
+  for (const [path, of] of [
+    ['/status', (tree: never) => (tree as { bitcoin: { regtest: { indexer: object } } }).bitcoin.regtest.indexer],
+    [`/status/indexer/${AT}`, (status: never) => status]
+  ] as const) {
+    const before = listed.mock.callCount();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => app.inject(path)));
+    for (const answer of answers) {
+      assert.equal(answer.headers['content-type'], 'application/json; charset=utf-8');
+      const { subscribers, block_height } = of(answer.json() as never) as {
+        subscribers: object[];
+        block_height: number;
+      };
+      assert.deepEqual([subscribers.length, block_height], [1_500, 7]);
+      assert.deepEqual(Object.keys(subscribers[0]!), ['id', 'lastSentBlock', 'appliedBlock', 'lag']);
+    }
+    assert.ok(listed.mock.callCount() - before <= 4, `${listed.mock.callCount() - before} looks for 20 callers`);
+  }
+  Object.assign(reports[0]!, { height: 8 });
+  assert.equal((await app.inject(`/status/indexer/${AT}`)).json().block_height, 8);
 });

@@ -61,7 +61,7 @@ export class TrackerAnswers {
 
   /**
    * Returns a page of coins, confirmed ones first. Coins that the mempool spends are left out; those that it creates
-   * come with the last page.
+   * come with the last page, the largest of them where a page cannot hold all.
    *
    * From a caller's second page on, the next page is read ahead.
    *
@@ -71,7 +71,7 @@ export class TrackerAnswers {
   async coins({ scriptHex, limit, after, sync }: CoinsQuestion): Promise<Buffer<ArrayBuffer>> {
     if (after !== null && !CURSOR.test(after))
       throw new PlatformError('REQUEST_INVALID', { reason: 'after must be the nextCursor of the page before' });
-    const most = Math.min(limit, Math.floor(PAGE_BYTES / (COIN_JSON_BYTES + scriptHex.length)));
+    const most = Math.min(limit, mostOfPage(scriptHex));
     const nameAt = (cursor: string | null) => `${scriptHex} ${most} ${cursor}`;
     const { json, next } =
       (await this.#readAhead.take(nameAt(after), this.#version)) ?? (await this.#page(scriptHex, most, after));
@@ -103,7 +103,8 @@ export class TrackerAnswers {
         }
       );
       if (count === most) return { json, next: last.toString('hex') };
-      for (const { outpoint, value } of await unstored(overlay, coins))
+      const room = mostOfPage(scriptHex) - count;
+      for (const { outpoint, value } of largest(await unstored(overlay, coins), room))
         json.add(0, coinBytes(outpoint, value), null, 0);
       return { json, next: null };
     });
@@ -118,15 +119,14 @@ export class TrackerAnswers {
     const overlay = this.#options.mempool.overlay(scriptHash);
     return await this.#opened.coins.look(async (coins) => {
       const { confirmed, received, coins: confirmedCoins, firstHeight } = await coins.summary(scriptHash);
-      const pending = await unstored(overlay, coins);
-      const added = pending.reduce((sum, { value }) => sum + value, 0n);
+      const { added, pendingCoins } = await addedBy(overlay, coins);
       const taken = await takenBy(overlay, coins);
       return {
         confirmed: String(confirmed),
         pending: String(added - taken),
         received: String(received),
         confirmedCoins,
-        pendingCoins: pending.length,
+        pendingCoins,
         firstHeight
       };
     });
@@ -144,15 +144,37 @@ export class TrackerAnswers {
   }
 }
 
-/** Returns the coins that the mempool creates, without those that a block has by now. */
-async function unstored({ pending }: MempoolOverlay, coins: CoinView): Promise<readonly PendingCoin[]> {
+/** Returns the most coins that fit into a page. */
+const mostOfPage = (scriptHex: string): number => Math.floor(PAGE_BYTES / (COIN_JSON_BYTES + scriptHex.length));
+
+/** Returns some coins, the largest where there are more. */
+function largest(coins: readonly PendingCoin[], most: number): readonly PendingCoin[] {
+  return coins.length <= most ? coins : coins.toSorted((a, b) => Number(b.value - a.value)).slice(0, most);
+}
+
+/**
+ * Returns the coins that the mempool creates, without those that a block has by now. Of very many they are the largest, and none
+ * while a block may have some.
+ */
+async function unstored(overlay: MempoolOverlay, coins: CoinView): Promise<readonly PendingCoin[]> {
+  const { pending, manyPending, isOfNow } = overlay;
+  if (manyPending) return isOfNow() ? manyPending.largest : [];
   const stored = await coins.owners([...pending.values()].map(({ outpoint }) => outpoint));
   const confirmed = new Set(stored.map(({ outpoint }) => nameOf(outpoint)));
   return [...pending].flatMap(([name, coin]) => (confirmed.has(name) ? [] : [coin]));
 }
 
+/** Returns the value and the number of the coins that the mempool creates. */
+async function addedBy(overlay: MempoolOverlay, coins: CoinView) {
+  const { pending, manyPending } = overlay;
+  if (manyPending) return { added: manyPending.value, pendingCoins: pending.size };
+  const found = await unstored(overlay, coins);
+  return { added: found.reduce((sum, { value }) => sum + value, 0n), pendingCoins: found.length };
+}
+
 /** Returns the value of stored coins that the mempool spends. A block may have spent others by now. */
-async function takenBy({ spent }: MempoolOverlay, coins: CoinView): Promise<bigint> {
+async function takenBy({ spent, manySpent }: MempoolOverlay, coins: CoinView): Promise<bigint> {
+  if (manySpent !== null) return manySpent;
   const stored = await coins.owners([...spent.keys()].map(outpointOf));
   return stored.reduce((sum, { value }) => sum + value, 0n);
 }

@@ -23,12 +23,25 @@ export interface PendingCoin {
   readonly value: bigint;
 }
 
+/** Coins of a script that the mempool creates and does not spend, where they are too many to be looked up for each question. */
+interface ManyPending {
+  /** Base units of all of them. */
+  readonly value: bigint;
+  /** The largest of them, largest first. */
+  readonly largest: readonly PendingCoin[];
+}
+
 /** Effect of the mempool on the coins of one script, at one moment. */
 export interface MempoolOverlay {
   /** Coins that it creates and does not spend, by name. */
   readonly pending: ReadonlyMap<string, PendingCoin>;
   /** Values of stored coins that it spends, by name. */
   readonly spent: ReadonlyMap<string, bigint>;
+  /** Sums of `pending`, and of the values of `spent`, made with the last look; null where they have MANY_COINS at most. */
+  readonly manyPending: ManyPending | null;
+  readonly manySpent: bigint | null;
+  /** Returns whether no stored coin has changed since the look. */
+  readonly isOfNow: () => boolean;
   /** Whether it spends any coin of any script. */
   readonly spendsAny: boolean;
   /** Returns whether it spends the coin at this outpoint. */
@@ -48,6 +61,10 @@ const BATCH = 500;
 const LEAST_PATIENCE_MS = 5_000;
 /** Most transactions in memory. With more the overlay counts as incomplete. */
 const MAX_TRANSACTIONS = 300_000;
+/** Most coins of a script that are looked up among the stored ones for each question: strangers choose how many wait. */
+const MANY_COINS = 2_000;
+/** Most coins of a script that are listed of so many. */
+const MOST_LISTED = 20_000;
 const NO_COINS: ReadonlyMap<string, PendingCoin> = new Map();
 const NO_SPENDS: ReadonlyMap<string, bigint> = new Map();
 
@@ -62,6 +79,8 @@ export class MempoolCoins implements MempoolSteps {
   readonly #transactions = new Map<string, Transaction>();
   readonly #pending = new Map<string, Map<string, PendingCoin>>();
   readonly #spent = new Map<string, Map<string, bigint>>();
+  readonly #manyPending = new Map<string, ManyPending>();
+  readonly #manySpent = new Map<string, bigint>();
   #spentNames: ReadonlySet<string> = new Set();
   #waiting: string[] = [];
   #read: Map<string, Transaction> = new Map();
@@ -86,8 +105,11 @@ export class MempoolCoins implements MempoolSteps {
    * failed, or stored coins changed since the look began.
    */
   get knownAt(): number | null {
-    const isOfNow = this.#changesSeen.indexed === this.#changes;
-    return this.#isWhole && isOfNow ? this.#indexedAt : null;
+    return this.#isWhole && this.#isOfNow ? this.#indexedAt : null;
+  }
+
+  get #isOfNow(): boolean {
+    return this.#changesSeen.indexed === this.#changes;
   }
 
   /** Whether stored coins changed and no look has begun since. */
@@ -123,10 +145,13 @@ export class MempoolCoins implements MempoolSteps {
 
   /** Returns the mempool's effect on the coins of a script. Later looks do not change the result. */
   overlay(scriptHash: Buffer): MempoolOverlay {
-    const [script, names] = [scriptHash.toString('hex'), this.#spentNames];
+    const [script, names, version] = [scriptHash.toString('hex'), this.#spentNames, this.#version];
     return {
       pending: this.#pending.get(script) ?? NO_COINS,
       spent: this.#spent.get(script) ?? NO_SPENDS,
+      manyPending: this.#manyPending.get(script) ?? null,
+      manySpent: this.#manySpent.get(script) ?? null,
+      isOfNow: () => this.#version === version && this.#isOfNow,
       spendsAny: names.size > 0,
       spends: (outpoint) => names.has(nameOf(outpoint))
     };
@@ -220,12 +245,31 @@ export class MempoolCoins implements MempoolSteps {
         if (isStored) within(this.#spent, owner.script).set(name, owner.value);
       }
     }
+    this.#sumUp();
     this.#indexedAt = monotonicMs();
     this.#lookMs = this.#indexedAt - this.#beganAt;
     this.#changesSeen.indexed = this.#changesSeen.listed;
     this.#version++;
   }
+
+  /** Sums up what is too much to be walked for each question. */
+  #sumUp(): void {
+    this.#manyPending.clear();
+    this.#manySpent.clear();
+    for (const [script, coins] of this.#pending) {
+      if (coins.size <= MANY_COINS) continue;
+      const all = [...coins.values()].sort((a, b) => Number(b.value - a.value));
+      this.#manyPending.set(script, {
+        value: sumOf(all.map(({ value }) => value)),
+        largest: all.slice(0, MOST_LISTED)
+      });
+    }
+    for (const [script, coins] of this.#spent)
+      if (coins.size > MANY_COINS) this.#manySpent.set(script, sumOf([...coins.values()]));
+  }
 }
+
+const sumOf = (values: readonly bigint[]): bigint => values.reduce((sum, value) => sum + value, 0n);
 
 /** Returns the id of the transaction that creates the coin of this name. */
 const makerOf = (name: string): string => printId(Buffer.from(name.slice(0, ID_BYTES), 'latin1'));

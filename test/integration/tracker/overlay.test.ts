@@ -3,9 +3,12 @@ import { test } from 'node:test';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import { NodeChain } from '../../../src/coin/node/node-chain.ts';
 import { RawChain } from '../../../src/coin/node/raw-chain.ts';
+import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { writeTransaction } from '../../../src/coin/raw/transaction-form.ts';
 import { addressScript } from '../../../src/coin/script/address-script.ts';
 import { TrackerAnswers } from '../../../src/tracker/answers.ts';
 import { scriptHashOf } from '../../../src/tracker/coins/changes.ts';
+import type { CoinReader } from '../../../src/tracker/coins/coin-reader.ts';
 import { MempoolCoins } from '../../../src/tracker/mempool-coins.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { createDatabase } from '../../support/mariadb.ts';
@@ -55,4 +58,48 @@ test('a spending that a block confirms is taken once, also before the mempool is
   await look();
   assert.deepEqual(await told(), ['0', '0', 0]);
   await tracker.stop();
+});
+
+test('thousands of coins that wait for one script are not looked up for each question, and the largest fill a page', async () => {
+  const script = Buffer.from('51', 'hex');
+  const outputs = Array.from({ length: 30_000 }, (_, n) => ({ amount: BigInt(n + 1), script }));
+  const spent = Array.from({ length: 3_000 }, (_, vout) => ({ txid: 'ab'.repeat(32), vout }));
+  const inputs = spent.map((at) => ({ ...at, sequence: 0, unlock: { script: Buffer.alloc(0), witness: [] } }));
+  const bytes = writeTransaction({ inputs, outputs });
+  const { txid } = readRawTransaction(bytes);
+  let lookedUp = 0;
+  const view = {
+    page: async (_: object, { tip }: { tip: (height: number) => void }) => tip(9),
+    summary: async () => ({ confirmed: 0n, received: 0n, coins: 0, firstHeight: null }),
+    owners: async (outpoints: readonly Buffer[]) => {
+      lookedUp += outpoints.length;
+      return [];
+    }
+  };
+  const owners = async (outpoints: readonly Buffer[]) =>
+    outpoints.map((outpoint) => ({ outpoint, scriptHash: scriptHashOf(script), value: 2n }));
+  const coins = {
+    look: async (read: (of: typeof view) => unknown) => await read(view),
+    owners
+  } as unknown as CoinReader;
+  const mempool = new MempoolCoins({
+    list: async () => [txid],
+    read: async () => ({ found: [bytes], odd: [] }),
+    coins: () => coins
+  });
+  const { signal } = new AbortController();
+  assert.equal(await mempool.list(signal), 1);
+  await mempool.fetch(signal);
+  assert.equal(await mempool.save(), 0);
+  const answers = new TrackerAnswers({ store: () => ({ coins, version: '1' }), mempool });
+  const { pending, pendingCoins } = await answers.balance(scriptHashOf(script).toString('hex'));
+  assert.deepEqual([pending, pendingCoins], [String((30_000 * 30_001) / 2 - 2 * 3_000), 30_000]);
+  const page = await answers.coins({ scriptHex: '51', limit: 10, after: null, sync: '{}' });
+  const { utxos } = JSON.parse(page.toString()) as { utxos: { value: string }[] };
+  assert.ok(page.length < 8 * 2 ** 20 && utxos.length > 10_000, `${utxos.length} coins in ${page.length} bytes`);
+  assert.equal(utxos[0]!.value, '30000');
+  mempool.distrust();
+  const later = await answers.coins({ scriptHex: '51', limit: 10, after: null, sync: '{}' });
+  assert.deepEqual(JSON.parse(later.toString()), { utxos: [], sync: {} }, 'a block may have some of them');
+  assert.equal(lookedUp, 0);
 });

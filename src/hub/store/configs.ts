@@ -2,6 +2,9 @@ import { type Connection, rows } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 import type { ConfigEntry, ConfigTree } from './config-tree.ts';
 
+/** Most entries of the configuration: it is kept in memory, and told to everybody who asks. */
+const MOST_ENTRIES = 20_000;
+
 /** Mark that every write of the configuration moves. */
 interface ConfigMark {
   /** Number of the last committed write. */
@@ -63,7 +66,7 @@ export async function selectConfigState(connection: Connection): Promise<ConfigS
  * Writes values and removes parameters, within the caller's transaction. No change is stamped older than one before it (the
  * clock may step back): a reader that has seen a watermark never misses a change that was committed later.
  *
- * @throws {PlatformError} REQUEST_INVALID when a new name of a coin, network or module differs in case only from another one
+ * @throws {PlatformError} REQUEST_INVALID when a new name of a coin, network or module differs in case only from another one, or there are too many entries
  */
 export async function applyConfigEdits(connection: Connection, edits: readonly ConfigEdit[]): Promise<void> {
   const nameOf = ({ coin, network, module, param }: ConfigEdit) => [coin, network, module, param];
@@ -87,6 +90,9 @@ export async function applyConfigEdits(connection: Connection, edits: readonly C
     [written.map((edit) => [...nameOf(edit), edit.value, now?.['stamp']])]
   );
   checkSpelling(before, await selectModules(connection));
+  if ((await countConfigs(connection)) <= MOST_ENTRIES) return;
+  const reason = `the configuration has ${MOST_ENTRIES} entries at most: remove some with null`;
+  throw new PlatformError('REQUEST_INVALID', { reason });
 }
 
 /** Every name: `BTC`, `BTC/mainnet`, `BTC/mainnet/btc-indexer`. */

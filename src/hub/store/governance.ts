@@ -64,6 +64,8 @@ export const THIS_HUB = 'standalone';
 const ELECTORATE = [THIS_HUB];
 const COOLDOWN_MS = 14 * 24 * 3_600_000;
 const BITCOIN_BLOCK_MS = 600_000;
+/** Most proposals: of those that are past, fewer are kept. */
+const MOST_PROPOSALS = 20_000;
 /** Proposals that are read at once, as some may be left out. */
 const LEAST_AT_ONCE = 100;
 
@@ -130,6 +132,11 @@ export async function insertProposal(connection: Connection, proposal: NewPropos
   const earlier = await settleEarlier(connection, parameter, at);
   const inForce = earlier.find(({ status }) => status === 'passed')?.proposed_value ?? proposal.setting ?? undefined;
   checkNew(proposal, earlier, inForce);
+  const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM governance_proposals');
+  if (Number(counted?.n ?? 0) >= MOST_PROPOSALS)
+    throw new PlatformError('PROPOSAL_REFUSED', {
+      reason: `the hub keeps ${MOST_PROPOSALS} proposals, and has as many`
+    });
   const height = await selectBitcoinHeight(connection);
   const proposal_id = `gov:${parameter}:${at}`;
   await connection.query('INSERT INTO governance_proposals SET ?', {

@@ -22,7 +22,7 @@ import { recordRound } from './prices/record-round.ts';
 import { retractPrices } from './prices/retraction.ts';
 import { keepRound } from './prices/rounds.ts';
 import { insertReorg, selectReorgs } from './reorgs.ts';
-import { pruneOld } from './retention.ts';
+import { pruneOld, pruneSurplus } from './retention.ts';
 import {
   hasValidatorAt,
   insertRewards,
@@ -46,7 +46,7 @@ export const STATEMENTS = {
   ...{ changesAfter, hasMoreAfter, highestMarks, lacksRemovals },
   ...{ currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, oldestPair, pageOf, retractPrices },
   ...{ insertReorg, selectReorgs },
-  ...{ pruneOld },
+  ...{ pruneOld, pruneSurplus },
   ...{ keepRound, recordRound },
   ...{ hasValidatorAt, pageOfValidators, removeValidator, selectRewards },
   ...{ insertRewards, selectCapabilities, selectValidator, upsertValidator, upsertValidators }

@@ -49,6 +49,8 @@ interface EarnedRewards {
   readonly newest: EarnedReward[];
 }
 
+/** Most active validators: each is told to everybody who asks for the list. */
+const MOST_ACTIVE = 10_000;
 const NEWEST_REWARDS = 100;
 const COLUMNS = 'signing_pubkey, addr, chains, status, created_at, updated_at';
 
@@ -89,8 +91,20 @@ export async function selectValidator(connection: Connection, pubkey: string): P
   return (await rows<Validator>(connection, `SELECT ${COLUMNS} FROM validators WHERE signing_pubkey = ?`, [pubkey]))[0];
 }
 
-/** Makes a validator active. Another active one at the same address is removed: it has a new key. */
+/** Makes a validator active. Another active one at the same address is removed: it has a new key. @throws {PlatformError} REQUEST_INVALID */
 export async function upsertValidator(connection: Connection, pubkey: string, addr: string): Promise<void> {
+  await upsert(connection, pubkey, addr);
+  await refuseTooMany(connection);
+}
+
+async function refuseTooMany(connection: Connection): Promise<void> {
+  const { count } = await selectActiveKeys(connection, []);
+  if (count <= MOST_ACTIVE) return;
+  const reason = `the hub keeps ${MOST_ACTIVE} active validators: remove some by deregistervalidator`;
+  throw new PlatformError('REQUEST_INVALID', { reason });
+}
+
+async function upsert(connection: Connection, pubkey: string, addr: string): Promise<void> {
   await connection.query(
     "UPDATE validators SET status = 'removed' WHERE addr = ? AND signing_pubkey <> ? AND status = 'active'",
     [addr, pubkey]
@@ -139,8 +153,8 @@ export async function upsertValidators(
   connection: Connection,
   validators: readonly { readonly signing_pubkey: string; readonly addr: string }[]
 ): Promise<void> {
-  for (const { signing_pubkey, addr } of validators)
-    await upsertValidator(connection, signing_pubkey.toLowerCase(), addr);
+  for (const { signing_pubkey, addr } of validators) await upsert(connection, signing_pubkey.toLowerCase(), addr);
+  await refuseTooMany(connection);
 }
 
 /** Returns the capabilities of validators, by key and capability. */

@@ -60,3 +60,55 @@ test('rows that strangers pushed go with age, those of others by a setting of th
   const pairs = await sql(first.database, "SELECT 1 FROM price_snapshots WHERE coin_pair = 'LTC/USD'");
   assert.equal(pairs.length, 1, 'the last round of a pair is its price');
 });
+
+test('tables that everybody may write to are bounded in a hub without a key: past rows give way, those that hold do not, and more are refused', async (t) => {
+  const first = await runHub();
+  const hex = "LPAD(HEX(seq), 64, '0')";
+  const proposal =
+    'proposal_id, proposer_pubkey, parameter, proposed_value, status, voting_start, voting_end, validator_snapshot';
+  await sql(
+    first.database,
+    `INSERT INTO validators (signing_pubkey, addr, status, updated_at)
+       SELECT ${hex}, 'a:1', IF(seq <= 16000, 'removed', 'active'), NOW() - INTERVAL seq SECOND FROM seq_1_to_26000`,
+    `INSERT INTO attestations (attestation_id, source_chain, source_action_index, dest_chain, status, validator_count)
+       SELECT CONCAT('LTC:', seq, ':BTC'), 'LTC', seq, 'BTC', IF(seq > 7, 'unverified', 'attested'), 0 FROM seq_1_to_10017`,
+    `INSERT INTO swap_records (source_chain, source_action_index, dest_chain, status)
+       SELECT 'LTC', seq, 'BTC', IF(seq > 7, 'initiated', 'attested') FROM seq_1_to_10017`,
+    `INSERT INTO governance_proposals (${proposal})
+       SELECT CONCAT('gov:', seq), 'standalone', IF(seq <= 5, 'SAME', CONCAT('P', seq)), '1',
+         IF(seq <= 9, 'passed', IF(seq <= 17, 'voting', 'failed')), 1, IF(seq <= 12, 9e12, 2), '[]' FROM seq_1_to_10020`,
+    `INSERT INTO governance_votes (proposal_id, voter_pubkey, vote)
+       SELECT CONCAT('gov:', seq), 'standalone', 'approve' FROM seq_1_to_9`
+  );
+  await first.stop();
+  const hub = await runHub({}, { database: first.database });
+  t.after(hub.stop);
+  const countOf = async (table: string, where = 'TRUE') =>
+    Number((await sql(hub.database, `SELECT COUNT(*) AS n FROM ${table} WHERE ${where}`))[0]?.['n']);
+  await eventually('what is past is deleted', 20_000, async () => (await countOf('governance_votes')) === 5);
+  assert.deepEqual(
+    [await countOf('validators', "status = 'removed'"), await countOf('validators', "status = 'active'")],
+    [10_000, 10_000]
+  );
+  assert.equal(await countOf('validators', "signing_pubkey = LPAD('1', 64, '0')"), 1, 'the newest stay');
+  assert.deepEqual([await countOf('attestations'), await countOf('swap_records')], [10_007, 10_007]);
+  // In force are gov:5 and four others, open three.
+  assert.deepEqual([await countOf('governance_proposals'), await countOf('governance_votes')], [10_008, 5]);
+  const refusal = async (method: string, params: object) => (await hub.call(method, params)).json.error;
+  const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+  const one = { signing_pubkey: key, addr: 'b:1' };
+  assert.match((await refusal('registervalidator', one)).message, /keeps 10000 active validators/);
+  assert.match((await refusal('syncvalidators', { validators: [one] })).message, /keeps 10000 active validators/);
+  assert.equal(await countOf('validators', `signing_pubkey = '${key}'`), 0);
+  await sql(
+    hub.database,
+    `INSERT INTO governance_proposals (${proposal})
+       SELECT CONCAT('more:', seq), 'standalone', CONCAT('Q', seq), '1', 'voting', 1, 9e12, '[]' FROM seq_1_to_9992`,
+    `INSERT INTO configs (coin, network, module, param_name, param_value) SELECT 'LTC', 'x', CONCAT('m', seq), 'name', 'n' FROM seq_1_to_20000`
+  );
+  const proposed = { parameter: 'NEW', current_value: '1', proposed_value: '1.1' };
+  assert.match((await hub.call('propose', proposed)).json.result.error, /keeps 20000 proposals/);
+  const entry = (module: string) => ({ config: { LTC: { x: { [module]: { name: 'other' } } } } });
+  assert.match((await refusal('updateconfig', entry('new'))).message, /20000 entries at most/);
+  assert.equal(await refusal('updateconfig', entry('m1')), undefined);
+});

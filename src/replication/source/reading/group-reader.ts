@@ -323,7 +323,8 @@ class GroupReader {
     const lookupIds = new Map<string, readonly bigint[]>();
     for (const table of new Set([...lateIds.keys(), ...vanishedIds.keys(), ...stamped.keys()])) {
       const ofStamped = (stamped.get(table) ?? []).map((row) => toId(row['id'] as JsonId));
-      lookupIds.set(table, [...(lateIds.get(table) ?? []), ...(vanishedIds.get(table) ?? []), ...ofStamped]);
+      const ids = [...(lateIds.get(table) ?? []), ...(vanishedIds.get(table) ?? []), ...ofStamped];
+      lookupIds.set(table, [...new Set(ids)]);
     }
     return {
       tables,
@@ -340,7 +341,12 @@ class GroupReader {
   #isLogged(table: string): boolean {
     const { lookups, heldIds } = this.#memory;
     const isKnown = lookups.get(table)?.recentIds != null && !heldIds.has(table);
-    return isKnown && this.#logged !== null && !this.#logged.touched.isWhole(table);
+    return isKnown && this.#namesRows(table);
+  }
+
+  /** Whether the binary log names the rows of a table that changed. */
+  #namesRows(table: string): boolean {
+    return this.#logged !== null && !this.#logged.touched.isWhole(table);
   }
 
   /** The lookup tables that may have changed since they were read last. */
@@ -373,7 +379,8 @@ class GroupReader {
     const readOf = async (plan: TablePlan) => {
       const lastId = this.#lastIds.get(plan.name);
       if (plan.class !== 'lookup' || lastId === undefined) return;
-      if (this.#isLogged(plan.name)) {
+      // Also after a snapshot or a reorg, when it is not known which ids were sent.
+      if (this.#namesRows(plan.name)) {
         keep(plan, await this.#readLogged(plan, lastId));
         return;
       }
@@ -397,7 +404,8 @@ class GroupReader {
     }
     const present = new Set(list.map(({ row }) => toId(row['id'] as JsonId)));
     const gone = named.filter((id) => !present.has(id));
-    if (gone.length > 0) this.#lookups.vanishedIds.set(plan.name, gone);
+    const { vanishedIds } = this.#lookups;
+    if (gone.length > 0) vanishedIds.set(plan.name, [...new Set([...(vanishedIds.get(plan.name) ?? []), ...gone])]);
     return list;
   }
 }

@@ -1,0 +1,4 @@
+import { largeNumbersTest } from './large-numbers.ts';
+
+largeNumbersTest('off', true);
+largeNumbersTest('required', true);

@@ -15,7 +15,7 @@ import { signPsbt } from '../../support/encoder/signer.ts';
 import { startTestLitecoind } from '../../support/litecoin.ts';
 import { PATIENCE_MS } from '../../support/patience.ts';
 
-const COINS = 300;
+const COINS = 120;
 /** A service lets none wait longer than 10 s. */
 const AT_ONCE = 40;
 let node: PrivateLitecoind;
@@ -155,10 +155,8 @@ test('calls at once share no coin; when all are handed out, COINS_INSUFFICIENT; 
   assert.equal(encoder.reservations.count - before, COINS);
   for (const { message } of refused) {
     assert.match(message, /no coin that can be spent now; [1-9]\d+ satoshis are needed/);
-    assert.match(
-      message,
-      /reserved for earlier calls: 300 of its coins, 6000000000 satoshis, the first of them for \d+ s more/
-    );
+    const reserved = `reserved for earlier calls: ${COINS} of its coins, ${COINS * 20_000_000} satoshis`;
+    assert.match(message, new RegExp(`${reserved}, the first of them for \\d+ s more`));
   }
 });
 

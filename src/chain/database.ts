@@ -90,6 +90,11 @@ export class ChainDatabase {
     }
   }
 
+  /** Milliseconds after which a statement never ends: the server's own limit comes first. */
+  get patienceMs(): number {
+    return this.#queryTimeoutMs + 1_000;
+  }
+
   /** Runs one statement of the writer. */
   async query<T extends SqlRow = SqlRow>(sql: string, values: readonly unknown[] = []): Promise<T[]> {
     this.#usedAt = performance.now();
@@ -98,7 +103,7 @@ export class ChainDatabase {
       this.#writer.destroy();
       const reason = `MariaDB did not answer within ${this.#queryTimeoutMs} ms`;
       reject(new PlatformError('DATABASE_UNAVAILABLE', { reason }));
-    }, this.#queryTimeoutMs + 1_000); // the server's own limit first
+    }, this.patienceMs);
     try {
       return await Promise.race([rows<T>(this.#writer, sql, values), late]);
     } catch (caught) {

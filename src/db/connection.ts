@@ -30,6 +30,8 @@ const SESSION = [
 ] as const;
 
 const CONNECT_TIMEOUT_MS = 5_000;
+/** A connection that rests is asked after so long whether it stands: what lies between forgets silent ones within minutes. Without it the driver asks never. */
+const KEEP_ALIVE_MS = 30_000;
 /** Statements and the texts that rows are compared by are shorter. */
 const SMALLEST_PACKET = 4 * 2 ** 20;
 const SHA256_OF_ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
@@ -54,6 +56,7 @@ function driverOptions(to: Omit<DatabaseCoordinates, 'name'> & { readonly name?:
     typeCast: readExactly,
     connectTimeout: CONNECT_TIMEOUT_MS,
     enableKeepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_MS,
     flags: ['-FOUND_ROWS']
   };
 }
@@ -152,8 +155,10 @@ async function checkServer(connection: Connection): Promise<void> {
 /** The driver's own `destroy` only half-closes the socket: a waiting statement would never end. */
 function failWhenDestroyed(connection: Connection): void {
   const { stream } = (connection as unknown as { connection: { stream: Duplex } }).connection;
-  connection.destroy = () => void stream.destroy(new Error('the connection was ended here'));
+  connection.destroy = () => void stream.destroy(endedHere());
 }
+
+const endedHere = () => new Error('the connection was ended here');
 
 const TAGS = new WeakMap<Connection, string>();
 
@@ -223,6 +228,12 @@ export function openPool(
   const limit = statementLimitS === undefined ? [] : [`SET SESSION max_statement_time = ${statementLimitS}`];
   const session = [...SESSION, ...limit, ...(fewRows ? [NO_JOIN_BUFFERS] : [])];
   pool.pool.on('connection', (raw) => {
+    const [{ stream }, leave] = [raw as unknown as { stream: Duplex }, raw.destroy.bind(raw)];
+    raw.on('error', () => undefined); // as `connect`
+    raw.destroy = () => {
+      leave(); // the pool's places, at once
+      stream.destroy(endedHere());
+    };
     for (const statement of session) raw.query(statement, (fault) => fault && raw.destroy());
   });
   return pool;

@@ -76,7 +76,7 @@ export class TrackerStore implements BlockStore<BlockChanges> {
     this.#options = options;
     this.#firstSync = firstSync;
     this.#hasCoins = !isNew && firstSync === null;
-    this.#coins = new CoinReader(deps.database.pool);
+    this.#coins = new CoinReader(deps.database.pool, deps.database.patienceMs);
   }
 
   /**

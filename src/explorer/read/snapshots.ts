@@ -12,6 +12,8 @@ interface Snapshot {
   isUsed: boolean;
 }
 
+/** Longest time of the end of a snapshot: a connection that says nothing any more would keep its place in the pool for ever. */
+const END_LIMIT_MS = 5_000;
 const BEGIN = 'START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY';
 
 /**
@@ -83,5 +85,7 @@ const rawOf = (connection: PoolConnection): object => (connection as unknown as 
 
 /** An open snapshot keeps MariaDB from clearing away old rows. */
 function end(connection: PoolConnection, then: () => void = () => undefined): void {
-  connection.query('COMMIT').then(then, () => connection.destroy());
+  const late = setTimeout(() => connection.destroy(), END_LIMIT_MS).unref();
+  const ended = connection.query('COMMIT').finally(() => clearTimeout(late));
+  ended.then(then, () => connection.destroy());
 }

@@ -65,9 +65,12 @@ interface CoinPage {
 /** Reads coins on connections other than the writer's. Every method may throw DATABASE_UNAVAILABLE. */
 export class CoinReader {
   readonly #pool: Pool;
+  readonly #limitMs: number;
 
-  constructor(pool: Pool) {
+  /** @param limitMs longest time of a look, in milliseconds: longer than MariaDB lets a statement take */
+  constructor(pool: Pool, limitMs: number) {
     this.#pool = pool;
+    this.#limitMs = limitMs;
   }
 
   /** Runs several reads on one snapshot, which never shows a part of a group of blocks. */
@@ -75,6 +78,8 @@ export class CoinReader {
     const connection = await this.#pool.getConnection().catch((caught: unknown) => {
       throw databaseError(caught);
     });
+    // One that says nothing any more would keep its place in the pool for ever.
+    const timer = setTimeout(() => connection.destroy(), this.#limitMs);
     try {
       const found = await inSnapshot(connection, () => read(new CoinView(connection)));
       connection.release();
@@ -82,6 +87,8 @@ export class CoinReader {
     } catch (caught) {
       connection.destroy();
       throw isDriverError(caught) ? readFault(caught) : caught;
+    } finally {
+      clearTimeout(timer);
     }
   }
 

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { connect, readFault, rows } from '../../../src/db/connection.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, openPool, readFault, rows } from '../../../src/db/connection.ts';
+import { hasCode } from '../../../src/errors.ts';
 import { recreateTables } from '../../../src/replication/ddl/schema-writer.ts';
+import { CoinReader } from '../../../src/tracker/coins/coin-reader.ts';
+import { openLink } from '../../support/link.ts';
 import { createDatabase, startOwnServer } from '../../support/mariadb.ts';
 
 test('a connection reads values without loss', async () => {
@@ -94,4 +100,38 @@ test('a server set for other programs: no setting of it reaches our sessions, an
     /max_allowed_packet.*1048576.*DATABASE_UNUSABLE/.test(fault.message)
   );
   await server.stop();
+});
+
+test('a look of a tracker on a connection that says nothing any more ends, and gives its place in the pool to the next', async (t) => {
+  const database = await createDatabase('silent');
+  const link = await openLink(`http://127.0.0.1:${database.port}`);
+  const pool = openPool({ ...database, host: '127.0.0.1', port: Number(new URL(link.url).port) }, 1);
+  t.after(() => pool.end());
+  const coins = new CoinReader(pool, 500);
+  assert.equal(await coins.look(async () => 'well'), 'well');
+  link.hold(60_000);
+  const looks = [coins.look(async () => 'silent'), coins.look(async () => 'well')];
+  const ended = Promise.allSettled(looks.map((each) => Promise.race([each, sleep(10_000, 'it waits still')])));
+  const [silent, next] = await ended;
+  assert.ok(silent?.status === 'rejected' && hasCode(silent.reason, 'DATABASE_UNAVAILABLE'), JSON.stringify(silent));
+  assert.deepEqual(next, { status: 'fulfilled', value: 'well' });
+});
+
+test('a connection that rests is asked whether it stands, so that what lies between does not forget it', async (t) => {
+  const pool = openPool(await createDatabase('rests'), 1);
+  t.after(() => pool.end());
+  const connection = await pool.getConnection();
+  const { localPort } = (connection as unknown as { connection: { stream: Socket } }).connection.stream;
+  const local = `:${localPort!.toString(16).toUpperCase().padStart(4, '0')}`;
+  const timerOf = () => {
+    const found = readFileSync('/proc/net/tcp', 'utf8')
+      .split('\n')
+      .map((row) => row.trim().split(/\s+/));
+    return found.find(([, address = '', , state]) => address.endsWith(local) && state === '01')?.[5] ?? '';
+  };
+  const sent = '01:'; // it waits for the server's kernel to say that it has what was sent
+  for (let looks = 0; looks < 100 && timerOf().startsWith(sent); looks++) await sleep(50);
+  const [kind, ticks = ''] = timerOf().split(':'); // @see proc(5): 02 is keep-alive, and a second has 100 ticks
+  assert.deepEqual([kind, Number.parseInt(ticks, 16) <= 6_000], ['02', true], timerOf());
+  connection.release();
 });

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CircuitBreaker } from '../../../actors/runtime/thread/circuit.ts';
 import { MOST_QUEUED } from '../../../src/db/connection.ts';
 import { Reader } from '../../../src/explorer/read/reader.ts';
+import { openLink } from '../../support/link.ts';
 import { createDatabase } from '../../support/mariadb.ts';
 
 const LIMIT_MS = 300;
@@ -53,4 +55,31 @@ test('ANSWERS_WAITING: as many wait for a connection as may, one more is refused
   assert.ok(Math.max(...refusals) < 900, 'at once');
   await Promise.all(crowd);
   assert.deepEqual([refusals.length, breaker.state], [300 - MOST_QUEUED, 'closed']);
+});
+
+test('a statement on a connection that says nothing any more fails with its read, so that nothing behind it waits for ever', async (t) => {
+  const database = await createDatabase('silent');
+  const link = await openLink(`http://127.0.0.1:${database.port}`);
+  const port = Number(new URL(link.url).port);
+  const breaker = { refuses: false, tell: () => undefined };
+  const reader = new Reader({
+    ...{ database: { ...database, host: '127.0.0.1', port }, connections: 1, limitMs: 3_000, breaker },
+    opening: 'SELECT 1 AS one'
+  });
+  t.after(() => reader.close());
+  const statement = 'SELECT 1 AS one';
+  let waiting: Promise<unknown> | undefined;
+  const read = reader.read(async (query) => {
+    await query(statement);
+    link.hold(60_000);
+    waiting = query(statement);
+    return await waiting;
+  });
+  await assert.rejects(read, { code: 'QUESTION_TOO_HEAVY' });
+  await assert.rejects(Promise.race([waiting, sleep(5_000)]), /the connection was ended here/);
+  await reader.read((query) => query(statement));
+  link.hold(60_000); // the end of its snapshot may be under way
+  const until = performance.now() + 20_000;
+  while (!(await reader.read((query) => query(statement)).catch(() => null)))
+    assert.ok(performance.now() < until, 'its place in the pool is lost');
 });

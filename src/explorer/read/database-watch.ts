@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { DatabaseCoordinates } from '../../wire/data/database.ts';
@@ -12,6 +13,18 @@ type ExplorerDatabase = 'indexer' | 'decoder';
 
 /** A database of the other kind lacks tables too. */
 const EXCHANGED = '; or INDEXER_DB_NAME and DECODER_DB_NAME are exchanged';
+
+/**
+ * Time that a look waits for the decoder, in milliseconds: whether answers are those of the newest block hangs on the ledger alone. The
+ * look at a decoder that takes longer goes on, and until its end what was found before counts.
+ */
+const DECODER_PATIENCE_MS = 1_000;
+
+/** Outcome of a look at the decoder. */
+interface DecoderLook {
+  readonly foreign: string | null;
+  readonly tip: PromiseSettledResult<number | null>;
+}
 
 /** Options of a watch. */
 interface DatabaseWatchOptions {
@@ -41,6 +54,8 @@ export class DatabaseWatch {
   readonly #writer: LedgerWriter;
   /** Reasons for which databases may not be read, as far as they are known. */
   readonly #foreign = new Map<ExplorerDatabase, string | null>();
+  #decoder: DecoderLook = { foreign: null, tip: { status: 'fulfilled', value: null } };
+  #decoderLook: Promise<void> | undefined;
   /** Faults that the log has, by database. */
   readonly #told = new Map<string, string>();
 
@@ -62,17 +77,22 @@ export class DatabaseWatch {
   /** Looks at both databases, and logs each fault once, with its remedy, and its end. */
   async look(): Promise<DatabaseLook> {
     const { databases, probes } = this.#options;
-    const looked = await Promise.allSettled([this.#foreignReason('indexer'), this.#foreignReason('decoder')]);
-    const wrong =
-      looked.map((each) => (each.status === 'fulfilled' ? each.value : null)).find((each) => each !== null) ?? null;
-    const [ledger, tip] = await Promise.allSettled([
+    this.#decoderLook ??= this.#lookAtDecoder().finally(() => {
+      this.#decoderLook = undefined;
+    });
+    const late = new AbortController();
+    const patience = sleep(DECODER_PATIENCE_MS, undefined, { signal: late.signal, ref: false }).catch(() => undefined);
+    const [foreign] = await Promise.allSettled([this.#foreignReason('indexer')]);
+    const [ledger] = await Promise.allSettled([
       probes.indexer.read(async (query, opened) => {
         const found = tipIn(opened);
         await this.#writer.look(query, found?.height ?? null);
         return found;
-      }),
-      probes.decoder.read(async (_, [found]) => (found?.['height'] ?? null) as number | null)
+      })
     ]);
+    await Promise.race([this.#decoderLook, patience]).finally(() => late.abort());
+    const { tip } = this.#decoder;
+    const wrong = (foreign.status === 'fulfilled' ? foreign.value : null) ?? this.#decoder.foreign;
     this.#tellFault(databases.indexer.name, ledger);
     this.#tellFault(databases.decoder.name, tip);
     const fault = [ledger, tip].find((each) => each.status === 'rejected');
@@ -83,6 +103,15 @@ export class DatabaseWatch {
       lastError: wrong ?? (fault ? reasonOf(fault.reason) : null),
       upstream: this.#writer.alarm
     };
+  }
+
+  async #lookAtDecoder(): Promise<void> {
+    const { decoder } = this.#options.probes;
+    const [foreign] = await Promise.allSettled([this.#foreignReason('decoder')]);
+    const [tip] = await Promise.allSettled([
+      decoder.read(async (_, [found]) => (found?.['height'] ?? null) as number | null)
+    ]);
+    this.#decoder = { foreign: foreign.status === 'fulfilled' ? foreign.value : null, tip };
   }
 
   /** Returns the reason for which a database may not be read: it is of another network. */

@@ -52,7 +52,7 @@ export class AnswerCache {
     const reply = await this.#reads.read(key, () => this.#coin.read(question));
     if (reply.isProvisional) return reply;
     if (reply.mark === this.#mark) this.#kept?.set(key, reply);
-    else if (reply.mark !== null && this.#unsureUntil === 0) this.#unsureUntil = performance.now() + REPORT_DELAY_MS;
+    else if (reply.mark !== null) this.#unsureUntil = performance.now() + REPORT_DELAY_MS;
     return reply;
   }
 }

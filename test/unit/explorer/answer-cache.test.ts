@@ -56,6 +56,20 @@ test('after an answer of a newer block no older one is given, before it is repor
   assert.equal(cache.mark, 'second');
 });
 
+test('no older answer is given after one of a newer block, however long that is not reported', async (t) => {
+  let now = performance.now();
+  t.mock.method(performance, 'now', () => now);
+  const cache = new AnswerCache(coin, KEPT_BYTES);
+  await cache.read(QUESTION, 'a');
+  written = 'second';
+  for (let time = 0; time < 4; time++) {
+    assert.equal((await cache.read(QUESTION, `new ${time}`)).mark, 'second');
+    assert.equal(cache.mark, null);
+    assert.equal(cache.kept('a'), null);
+    now += 5_000;
+  }
+});
+
 test('kept answers are bounded, and none is kept while no block is known', async () => {
   const cache = new AnswerCache(coin, KEPT_BYTES);
   for (let at = 0; at < 100; at++) await cache.read(QUESTION, `key ${at}`);

@@ -69,9 +69,9 @@ export class MemoryChain {
     return `${this.blocks[0]?.block_index} ${this.blocks[0]?.block_hash}`;
   }
 
-  async #read({ method, limit }: Question): Promise<Reply> {
+  async #read({ method, limit, page }: Question): Promise<Reply> {
     const lists = { blocks: this.blocks, actions: this.actions, history: this.actions, balances: this.balances };
-    const data = (lists[method as keyof typeof lists] ?? []).slice(0, limit);
+    const data = (lists[method as keyof typeof lists] ?? []).slice((page - 1) * limit, page * limit);
     return { body: JSON.stringify({ data }), mark: this.#mark } as Reply;
   }
 }

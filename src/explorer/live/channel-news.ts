@@ -107,11 +107,11 @@ export class ChannelNews {
   }
 
   /** Reads what is to be paid since this advance, where a client follows that. */
-  async #readRequired({ actions }: Advance): Promise<Frames> {
+  async #readRequired({ actions, blocks }: Advance): Promise<Frames> {
     const isFollowed = this.#followers('actions').some(([, { filters }]) => isWanted(filters, REQUIRED));
     if (!isFollowed) return [];
-    const rows = [...actions].find(([subject]) => nameOf(subject) === nameOf(EVERYTHING))?.[1].rows ?? [];
-    return await readRequired(this.#coin, rows).catch((caught: unknown) => {
+    const all = [...actions].find(([subject]) => nameOf(subject) === nameOf(EVERYTHING))?.[1] ?? NO_ACTIONS;
+    return await readRequired(this.#coin, all, blocks).catch((caught: unknown) => {
       this.#log.debug({ err: PlatformError.from(caught) }, 'what is to be paid cannot be read');
       return [];
     });

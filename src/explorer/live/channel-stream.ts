@@ -6,7 +6,7 @@ import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
-import type { Row } from './advance.ts';
+import type { Row, Subject } from './advance.ts';
 import { ChannelClient } from './channel-client.ts';
 import { FLOODED, MESSAGE_LIMITS, readMessage } from './channel-messages.ts';
 import { ChannelNews } from './channel-news.ts';
@@ -238,14 +238,14 @@ export class ChannelStream {
       const fork = this.#news.forkSince(since);
       if (fork !== null) client.send('REORG', { block_index: String(fork) }, { catch_up: true });
       const found = new Map<number, Row>();
+      let isCut = false;
       for (const { channel, about, filters } of asked) {
         const subject = subjectOf({ channel, about });
         if (!subject) continue;
-        for (const row of await readRows(client.read, 'history', subject)) {
-          const index = Number(row['action_index']);
-          const isMissed = index > since || Number(row.block_index) > (fork ?? Number.POSITIVE_INFINITY);
-          if (isMissed && isWanted(filters, row['action'])) found.set(index, row);
-        }
+        const missed = await readMissed(client.read, subject, { since, fork: fork ?? Number.POSITIVE_INFINITY });
+        for (const row of missed.rows)
+          if (isWanted(filters, row['action'])) found.set(Number(row['action_index']), row);
+        isCut ||= missed.isCut;
       }
       const missed = [...found.keys()].sort((a, b) => a - b);
       for (const index of missed.slice(0, CATCH_UP_EVENTS))
@@ -254,7 +254,7 @@ export class ChannelStream {
       const done = {
         events_replayed: sent,
         latest_action_index: String(latest),
-        truncated: missed.length >= CATCH_UP_EVENTS
+        truncated: isCut || missed.length > CATCH_UP_EVENTS
       };
       client.send('CATCH_UP_COMPLETE', done, withId(id));
     } finally {
@@ -270,6 +270,23 @@ export class ChannelStream {
         subscriber.socket.close(CLOSE.idle, 'no subscriptions');
     }
   }
+}
+
+/** Reads the actions of a subject above an action, or above a block, newest first. */
+async function readMissed(
+  read: Read,
+  subject: Subject,
+  { since, fork }: { readonly since: number; readonly fork: number }
+): Promise<{ readonly rows: readonly Row[]; readonly isCut: boolean }> {
+  const isMissed = (row: Row) => Number(row['action_index']) > since || Number(row.block_index) > fork;
+  const rows: Row[] = [];
+  for (let page = 1; page <= CATCH_UP_DEPTH / CATCH_UP_EVENTS; page++) {
+    const found = await readRows(read, 'history', { ...subject, page, limit: CATCH_UP_EVENTS });
+    const missed = found.filter(isMissed);
+    rows.push(...missed);
+    if (missed.length < CATCH_UP_EVENTS) return { rows, isCut: false };
+  }
+  return { rows, isCut: true };
 }
 
 const withId = (id: unknown): object => (id === undefined ? {} : { id });

@@ -1,6 +1,6 @@
 import type { Coin } from '../coins.ts';
 import type { Question } from '../question.ts';
-import type { Row } from './advance.ts';
+import type { Row, SubjectActions } from './advance.ts';
 
 /** A frame about one action. */
 interface ActionFrame {
@@ -21,6 +21,9 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   BET_EXPIRE: 'BET_EXPIRED'
 };
 export const REQUIRED = 'COINPAY_REQUIRED';
+/** Rows of a page, and pages of one block. */
+const PAGE_ROWS = 100;
+const MOST_PAGES = 10;
 
 /** Returns an action as `NEW_ACTION` tells it. */
 export const actionOf = ({ action_index, action, tx_hash, block_index, source }: Row) => ({
@@ -41,25 +44,47 @@ export function framesOf(row: Row): readonly ActionFrame[] {
   ];
 }
 
-/** Reads the frames of what is to be paid in the coin since the matches of these actions. @throws what the coin's `read` throws */
-export async function readRequired(coin: Pick<Coin, 'read'>, rows: readonly Row[]): Promise<readonly ActionFrame[]> {
-  const blocks = new Set(
-    rows.filter(({ action }) => action === 'ORDER_MATCH').map(({ block_index: height }) => height)
-  );
+/**
+ * Reads the frames of what is to be paid in the coin since the matches of these actions; of blocks whose actions are not all known, of
+ * any of them.
+ *
+ * @param news new blocks @throws what the coin's `read` throws
+ */
+export async function readRequired(
+  coin: Pick<Coin, 'read'>,
+  { rows, isCut }: SubjectActions,
+  news: readonly Row[]
+): Promise<readonly ActionFrame[]> {
+  const matched = rows.filter(({ action }) => action === 'ORDER_MATCH');
+  const oldest = rows[0]?.block_index ?? Number.POSITIVE_INFINITY;
+  const unknown = isCut ? news.filter(({ block_index: height }) => height <= oldest) : [];
+  const blocks = new Set([...unknown, ...matched].map(({ block_index: height }) => height));
   const frames: ActionFrame[] = [];
-  for (const height of blocks) {
-    const question: Question = {
-      ...{ method: 'coinpay_obligations', query: String(height), type: 'block', parameters: {} },
-      ...{ page: 1, limit: 100, order: 'asc', format: 'json' }
-    };
-    const { data } = JSON.parse((await coin.read(question)).body) as { data: Row[] };
-    for (const { action_index: index, payer_address, payee_address, coin_amount, expiration } of data) {
+  for (const height of blocks)
+    for (const { action_index: index, payer_address, payee_address, coin_amount, expiration } of await obligationsOf(
+      coin,
+      height
+    )) {
       const owed = { payer_address, payee_address, coin_amount, expiration };
       frames.push({
         ...{ name: REQUIRED, type: REQUIRED },
         data: { obligation_action_index: index, order_match_action_index: index, ...owed }
       });
     }
-  }
   return frames;
+}
+
+/** Reads what is to be paid since a block, the oldest first. @throws what the coin's `read` throws */
+async function obligationsOf({ read }: Pick<Coin, 'read'>, height: number): Promise<readonly Row[]> {
+  const rows: Row[] = [];
+  for (let page = 1; page <= MOST_PAGES; page++) {
+    const question: Question = {
+      ...{ method: 'coinpay_obligations', query: String(height), type: 'block', parameters: {} },
+      ...{ page, limit: PAGE_ROWS, order: 'asc', format: 'json' }
+    };
+    const { data } = JSON.parse((await read(question)).body) as { data: Row[] };
+    rows.push(...data);
+    if (data.length < PAGE_ROWS) break;
+  }
+  return rows;
 }

@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { readSubscriptions } from '../../../src/explorer/live/channels.ts';
+import { readRequired } from '../../../src/explorer/live/outcomes.ts';
+import type { Question, Reply } from '../../../src/explorer/question.ts';
 import { MemoryChain, serveChannels } from '../../support/channels.ts';
 
 const pairs = (count: number) => ({
@@ -140,6 +142,47 @@ test('CATCH_UP_TOO_OLD, CATCH_UP_IN_PROGRESS: what is sent again is bounded, and
   await client.until('CATCH_UP_COMPLETE', ({ id }) => id === 2);
   since(4, 1_500);
   assert.equal((await client.until('CATCH_UP_COMPLETE', ({ id }) => id === 4)).data['events_replayed'], 0);
+});
+
+test('a client that missed more than a page gets the oldest of it, whatever the filters leave, and is told that there is more', async (t) => {
+  const chain = new MemoryChain(9);
+  const { follow } = await serveChannels(t, chain);
+  const indexes = Array.from({ length: 150 }, (_, n) => n + 1);
+  chain.add('busy', ...indexes);
+  chain.actions = chain.actions.map((row) => ({
+    ...row,
+    action: Number(row['action_index']) % 5 === 0 ? 'MINT' : 'SEND'
+  }));
+  const client = await follow('client');
+  const catchUp = async (id: number, since_action_index: number, types: readonly string[] | null) => {
+    client.send({ action: 'subscribe', id, channels: ['actions'], params: { since_action_index, types } });
+    const { data } = await client.until('CATCH_UP_COMPLETE', (frame) => frame.id === id);
+    const sent = client.frames.splice(0).filter(({ type, catch_up }) => type === 'NEW_ACTION' && catch_up === true);
+    return [sent[0]?.data['action_index'], data['events_replayed'], data['truncated']];
+  };
+  assert.deepEqual(await catchUp(1, 10, ['MINT']), ['15', 28, false], 'eight of them are behind the newest 100');
+  assert.deepEqual(await catchUp(2, 49, null), ['50', 100, true]);
+  assert.deepEqual(await catchUp(3, 50, null), ['51', 100, false]);
+});
+
+test('COINPAY_REQUIRED of a block comes however many other actions and matches somebody has put into it', async () => {
+  const owed = new Map([
+    [7, 250],
+    [8, 1]
+  ]);
+  const read = async ({ query, page, limit }: Question) => {
+    const height = Number(query);
+    const all = Array.from({ length: owed.get(height) ?? 0 }, (_, n) => ({ action_index: `${height}${n}` }));
+    return { body: JSON.stringify({ data: all.slice((page - 1) * limit, page * limit) }) } as Reply;
+  };
+  const block = (block_index: number) => ({ block_index });
+  const sends = Array.from({ length: 100 }, () => ({ ...block(8), action: 'SEND' }));
+  const news = [block(7), block(8), block(9)];
+  const count = async (actions: Parameters<typeof readRequired>[1]) =>
+    (await readRequired({ read }, actions, news)).length;
+  assert.equal(await count({ rows: sends, isCut: true }), 251);
+  assert.equal(await count({ rows: sends, isCut: false }), 0, 'none of them is a match');
+  assert.equal(await count({ rows: [{ ...block(8), action: 'ORDER_MATCH' }], isCut: false }), 1);
 });
 
 test('a client that follows nothing for five minutes is closed with 4000, all others with 1001 when the service stops', async (t) => {

@@ -12,8 +12,8 @@ type PeerReader = (socket: Pick<Socket, 'remoteAddress'>) => string | undefined;
  * The socket's address decides; X-Forwarded-For is the caller's to forge and counts only behind a proxy that is listed.
  *
  * @param trusted addresses or `address/prefix` subnets (TRUST_PROXY)
- * @returns IPv4 as it is (IPv4-mapped too), IPv6 by its first 64 bits; of a request the address that it had when it was asked first,
- * since a request loses its socket when its body is refused
+ * @returns IPv4 as it is (IPv4-mapped too), IPv6 by its first 64 bits, pages of other sites in a browser of this machine under a name of
+ * their own; of a request the address that it had when it was asked first, since a request loses its socket when its body is refused
  * @throws {PlatformError} CONFIG_INVALID
  */
 export function createAddressReader(trusted: readonly string[] = []): AddressReader {
@@ -30,9 +30,21 @@ export function createAddressReader(trusted: readonly string[] = []): AddressRea
       if (!isIP(previous)) break;
       address = previous;
     }
-    known.set(request, counted(address));
-    return counted(address);
+    const name = `${counted(address)}${isOfOtherSite(request) ? OF_OTHER_SITES : ''}`;
+    known.set(request, name);
+    return name;
   };
+}
+
+/** End of the name under which pages of other sites are counted, in the browser of somebody on this machine. */
+const OF_OTHER_SITES = '#other-sites';
+
+/**
+ * Whether a page of another site asks, by a browser of this machine. It can read nothing, and would else use up what the programs of
+ * this machine may ask.
+ */
+function isOfOtherSite(request: IncomingMessage): boolean {
+  return request.headers['sec-fetch-site'] === 'cross-site' && isNear(request, 'loopback');
 }
 
 /** `8.8.8.8:1234`, `[2001:db8::1]:80` and `[2001:db8::1]`, as gateways write them. */

@@ -40,6 +40,22 @@ test('TRUST_PROXY: behind a listed proxy each caller has a limit of its own; a f
   assert.equal((await ask(unlisted, '192.0.2.2')).statusCode, 429);
 });
 
+test('pages of other sites in a browser of this machine use up nothing of what its own programs may ask; elsewhere nothing is theirs', async () => {
+  const app = openRpc({ methods, requestsPerMinute: 1 });
+  const ask = async (remoteAddress: string, headers: Record<string, string> = {}) =>
+    (await app.inject({ method: 'POST', url: '/', payload, headers, remoteAddress })).statusCode;
+  const page = { 'sec-fetch-site': 'cross-site', origin: 'http://stranger.example' };
+  assert.deepEqual([await ask('127.0.0.1', page), await ask('127.0.0.1', page)], [200, 429]);
+  assert.deepEqual([await ask('127.0.0.1'), await ask('127.0.0.1')], [200, 429]);
+  const forwarded = { ...page, 'x-forwarded-for': '192.0.2.1' };
+  assert.equal(await ask('127.0.0.1', forwarded), 429, 'a proxy brings it');
+  assert.deepEqual(
+    [await ask('192.0.2.1', page), await ask('192.0.2.1')],
+    [200, 429],
+    'who is elsewhere could say so of itself'
+  );
+});
+
 test('CORS_ORIGINS: JSON-RPC of a listed origin is allowed by its preflight, with the key in X-API-Key', async () => {
   const app = openRpc({ methods }, { config: { ...FRAME_CONFIG, CORS_ORIGINS: ['https://console.example'] } });
   const preflight = (origin: string) =>

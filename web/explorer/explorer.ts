@@ -3,6 +3,7 @@ interface CoinStatus {
   readonly available: boolean;
   readonly stale: boolean;
   readonly last_block: number | null;
+  readonly last_block_mark: string | null;
   readonly decoder_lag_blocks: number | null;
 }
 
@@ -10,8 +11,8 @@ const EVERY_MS = 2_000;
 const tip = document.querySelector<HTMLElement>('#tip');
 /** Selects the cell that identifies a row. */
 const NAMES = 'td:first-child';
-/** The newest block that a live part shows; undefined before the first look. */
-let shown: number | null | undefined;
+/** Mark of the newest block that a live part shows; undefined before the first look. */
+let shown: string | null | undefined;
 
 /** Shows the newest block; what is live on the page is read again when there is a new one. */
 async function lookAtTip(): Promise<void> {
@@ -20,10 +21,10 @@ async function lookAtTip(): Promise<void> {
   const coin = data[tip?.dataset['code'] ?? ''];
   if (!tip || !coin) return;
   if (!coin.available) tip.textContent = 'the database does not answer';
-  else if (coin.stale) tip.textContent = `block ${coin.last_block}, ${coin.decoder_lag_blocks} behind`;
+  else if (coin.stale) tip.textContent = `block ${coin.last_block}, ${coin.decoder_lag_blocks ?? 'unknown'} behind`;
   else tip.textContent = `block ${coin.last_block}`;
-  if (shown !== undefined && coin.last_block !== shown) await readLive();
-  shown = coin.last_block;
+  if (shown !== undefined && coin.last_block_mark !== shown) await readLive();
+  shown = coin.last_block_mark;
 }
 
 /** Takes the live part of the page as it is now; rows that are new are marked. */

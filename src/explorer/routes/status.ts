@@ -16,6 +16,9 @@ const CoinStatusSchema = Type.Object({
   }),
   stopped_reason: Type.Optional(Type.String({ description: 'why the ledger does not go on' })),
   last_block: HeightOrNull,
+  last_block_mark: Type.Union([Type.String(), Type.Null()], {
+    description: 'tells the newest block from another one of its height, by which a reorg may replace it'
+  }),
   decoder_tip: HeightOrNull,
   decoder_lag_blocks: HeightOrNull,
   hub_config_age_seconds: Type.Union([Type.Integer(), Type.Null()], {
@@ -47,7 +50,8 @@ export const StatusSchema = Type.Object({
 });
 
 const UNSUPPORTED = {
-  ...{ supported: false, available: false, stale: false, last_block: null, decoder_tip: null, decoder_lag_blocks: null }
+  ...{ supported: false, available: false, stale: false, last_block: null, last_block_mark: null },
+  ...{ decoder_tip: null, decoder_lag_blocks: null }
 };
 
 /** Returns the state of every network by its actor's last report. @param hubAgeS since a hub answered; null: none is asked */
@@ -63,6 +67,7 @@ export function statusOf(coins: readonly Coin[], hubAgeS: number | null): Static
       available: state === 'available' || state === 'stale',
       stale: state === 'stale',
       last_block: report?.height ?? null,
+      last_block_mark: report?.mark ?? null,
       decoder_tip: report?.decoderTip ?? null,
       decoder_lag_blocks: report ? lagOf(report) : null,
       ...(report?.upstream ? { stopped_reason: alarmText(report.upstream)! } : {}),

@@ -103,6 +103,13 @@ test('the front page shows a new block as it comes, and takes back one that a re
   await explored.store.addBlocks([newest]);
   await shows(newest.height);
   assert.equal(await first.getAttribute('class'), 'new');
+  const rival = { ...newest, hash: 'd'.repeat(64), time: newest.time + 60 };
+  await explored.store.rollBack(newest.height);
+  await explored.store.addBlocks([rival]);
+  const told = new Date(rival.time * 1_000).toISOString();
+  await first.locator(`time[datetime="${told}"]`).waitFor({ timeout: 10_000 });
+  await explored.store.rollBack(newest.height);
+  await explored.store.addBlocks([newest]);
   assert.deepEqual(faults, []);
 });
 

@@ -56,10 +56,12 @@ test('answers under its code and without it, and says how fresh it is', async ()
 
 test('status tells every public network, served or not', async () => {
   const { data } = (await get('/api/status')).body;
+  const { etag } = Object.fromEntries((await get('/api/blocks')).headers) as { etag: string };
   assert.deepEqual(Object.keys(data).sort(), ['BTC', 'DOGE', 'LTC', 'RBTC', 'RDOGE', 'RLTC', 'TBTC', 'TDOGE', 'TLTC']);
   assert.deepEqual(data['RBTC'], {
     ...{ supported: true, available: true, stale: false },
-    ...{ last_block: explored.blocks.length, decoder_tip: explored.blocks.length + 2, decoder_lag_blocks: 2 },
+    ...{ last_block: explored.blocks.length, last_block_mark: /^W\/"(\w+)-/.exec(etag)?.[1] },
+    ...{ decoder_tip: explored.blocks.length + 2, decoder_lag_blocks: 2 },
     hub_config_age_seconds: null
   });
 });

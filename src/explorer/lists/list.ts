@@ -96,8 +96,15 @@ export interface List {
 /** Fields of a list's answer beside its rows. */
 export interface Beside {
   readonly schema: TProperties;
-  /** @param value what `{query}` names: an id or a spelled address; null: nothing that is known @param text as it was asked */
-  readonly read: (query: Query, value: string | number | null, text: string) => Promise<Row>;
+  /**
+   * @param value what `{query}` names: an id or a spelled address; null: nothing that is known
+   * @param asked the text as it was asked, and whether the rows are those after a past block
+   */
+  readonly read: (
+    query: Query,
+    value: string | number | null,
+    asked: { readonly text: string; readonly isPast: boolean }
+  ) => Promise<Row>;
 }
 
 /** Ranking of the rows. */

@@ -144,7 +144,7 @@ export const STATE_LISTS = {
     rank: { by: '(SELECT i.tick FROM index_tickers i WHERE i.id = t.tick_id)', bound: '?' },
     beside: {
       schema: { address: Type.String() },
-      read: async (_, value, text) => ({ address: value === null ? text : String(value) })
+      read: async (_, value, { text }) => ({ address: value === null ? text : String(value) })
     }
   },
   holders: {
@@ -159,12 +159,13 @@ export const STATE_LISTS = {
     rank: { by: `CAST(t.amount AS ${DECIMALS})`, bound: `CAST(? AS ${DECIMALS})` },
     beside: {
       schema: rowSchema(OF_TICKER).properties,
-      read: async (query, value) => {
+      read: async (query, value, { isPast }) => {
         const [found] = await query<Row>(
           `SELECT ${selectList(OF_TICKER)} FROM index_tickers i LEFT JOIN tokens t ON t.tick_id = i.id WHERE i.id = ? LIMIT 1`,
           [value]
         );
-        return readRow(OF_TICKER, found ?? {});
+        const told = readRow(OF_TICKER, found ?? {});
+        return isPast ? { ...told, supply: null, coin_price: null } : told; // they are known of now alone
       }
     }
   },

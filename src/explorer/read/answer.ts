@@ -77,7 +77,8 @@ async function readList(asked: ListRead): Promise<Reply> {
   const found = value === null ? NO_PAGE : await readRows(asked, wanted);
   const { end } = found;
   const data = list.more && found.data.length > 0 ? await list.more.read(query, found.data) : found.data;
-  const beside = list.beside ? await list.beside.read(query, value, text) : {};
+  const isPast = question.height !== undefined;
+  const beside = list.beside ? await list.beside.read(query, value, { text, isPast }) : {};
   const isCounted = format === 'json' && value !== null;
   const total = value === null ? 0 : isCounted ? (found.total ?? (await readTotal(asked, wanted, found))) : null;
   // The pages of a past block go on as long as it stands, whatever comes above it.

@@ -3,6 +3,8 @@ export interface Question {
   readonly method: string;
   /** `{query}` and `{type}` of the path. */
   readonly query?: string;
+  /** Texts that a list of the ledger is asked for, all at one block: its answer has that to each, in their order. */
+  readonly queries?: readonly string[];
   readonly type?: string;
   /** Query parameters of a list that leave only some of its rows. */
   readonly parameters: Readonly<Record<string, string>>;

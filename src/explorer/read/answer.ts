@@ -19,11 +19,30 @@ export async function answerQuestion(databases: Databases, question: Question): 
   const began = performance.now();
   const list = LISTS[question.method];
   if (!list) return await answerRecord(databases, question, began);
+  if (question.queries) return await answerEach(databases, list, question, question.queries);
   const read = async (query: Query, tip: Tip | null) =>
     await readList({ query, list, question, tip, began, databases });
   if (list.database === 'indexer') return await databases.indexer(read);
   const tip = await databases.indexer(async (_, newest) => newest);
   return await databases.decoder((query) => read(query, tip));
+}
+
+/** Reads the same list for each of several texts, in one snapshot. */
+async function answerEach(
+  databases: Databases,
+  list: List,
+  question: Question,
+  queries: readonly string[]
+): Promise<Reply> {
+  return await databases.indexer(async (query, tip) => {
+    const bodies: string[] = [];
+    for (const each of queries) {
+      const asked = { ...question, query: each };
+      bodies.push((await readList({ query, list, question: asked, tip, began: performance.now(), databases })).body);
+    }
+    const body = `{"data":[${bodies.join(',')}]}`;
+    return { body, ...placeOf(tip), isSettled: false, isProvisional: false, next: null };
+  });
 }
 
 async function answerRecord(databases: Databases, question: Question, began: number): Promise<Reply> {

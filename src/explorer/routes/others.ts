@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import { sendPieces } from '../../service/rpc/sending.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import type { Question } from '../question.ts';
@@ -14,7 +13,9 @@ const AddressesSchema = Type.Object({
   addresses: Type.Array(QuerySchema('an address'), { minItems: 1, maxItems: MAX_ADDRESSES })
 });
 const BalancesSchema = Type.Object({
-  data: Type.Array(Type.Unknown(), { description: 'the answer of `balances` to each address, in their order' })
+  data: Type.Array(Type.Unknown(), {
+    description: 'the answer of `balances` to each address, in their order, all at one block'
+  })
 });
 
 interface Deps {
@@ -42,27 +43,15 @@ export function otherRoutes(app: FastifyInstance, { coins, reads }: Deps): void 
         schema: { params: Type.Object(coin), body: AddressesSchema, response: { 200: BalancesSchema } }
       },
       async (request, reply) => {
-        reply.header('cache-control', 'no-store');
-        const answers = readBalances(coinOf(request), request, reads);
-        return await sendPieces(reply, answers, reads.payerOf(request).charge);
+        const served = coinOf(request);
+        const { addresses: queries } = request.body as { readonly addresses: readonly string[] };
+        const question: Question = {
+          ...{ method: 'balances', queries, parameters: {}, page: 1, limit: MAX_BALANCES, order: 'asc', format: 'json' }
+        };
+        const { body, height } = await reads.take(served, request, () => served.read(question));
+        if (height !== null) reply.header('x-block-height', height);
+        return reply.header('cache-control', 'no-store').type('application/json; charset=utf-8').send(body);
       }
     );
   }
-}
-
-/**
- * Writes one answer after the other, each read in its turn when those before it are taken: several addresses cost what they would cost
- * one by one, and no caller has all of them in memory while it waits.
- */
-async function* readBalances(coin: Coin, request: FastifyRequest, reads: FairReads): AsyncGenerator<string> {
-  let before = '{"data":[';
-  for (const query of (request.body as { addresses: string[] }).addresses) {
-    const question: Question = {
-      ...{ method: 'balances', query, parameters: {}, page: 1, limit: MAX_BALANCES, order: 'asc', format: 'json' }
-    };
-    const { body } = await reads.take(coin, request, () => coin.read(question));
-    yield `${before}${body}`;
-    before = ',';
-  }
-  yield ']}';
 }

@@ -6,7 +6,7 @@ import { publicFailure } from '../../service/errors.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import { LISTS } from '../lists/lists.ts';
-import { layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
+import { type LinkTo, layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
 import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
 import { type ApiDeps, STATUSES } from './api.ts';
@@ -58,28 +58,35 @@ export function pageRoutes(
             ...(request.query as { cursor?: string }),
             name: (request.params as { name?: string }).name ?? ''
           };
-          const { site, ...parts } = partsOf(request, coins(), reads);
-          return send(reply, site, await view({ ...asked, ...parts }));
+          const { site, make } = makerOf(request, coins(), reads);
+          return send(reply, site, await make((parts) => view({ ...asked, ...parts })));
         });
       }
       const schema = { querystring: Type.Object({ q: NameSchema }) };
       const doc = { ...DOC, summary: 'A page: what a text names', statuses: [303, ...STATUSES] };
       const config = { open: true, ...(base === '' ? { doc } : {}) };
       plugin.get(`${base}/search`, { config, schema }, async (request, reply) => {
-        const { site, ...parts } = partsOf(request, coins(), reads);
+        const { site, make } = makerOf(request, coins(), reads);
         const name = (request.query as { q: string }).q.trim() || '*';
-        const { only, ...view } = await searchView({ name, ...parts });
+        const { only, ...view } = await make((parts) => searchView({ name, ...parts }));
         return only === null ? send(reply, site, view) : reply.redirect(pathOf(site.base, only.type, only.value), 303);
       });
     }
   });
 }
 
-function readerOf(coin: Coin, request: FastifyRequest, reads: FairReads): ReadAnswer {
+/** @param onMark called with what tells the block of each answer */
+function readerOf(
+  coin: Coin,
+  request: FastifyRequest,
+  reads: FairReads,
+  onMark: (mark: string | null) => void
+): ReadAnswer {
   return async (method, { limit = 10, ...asked } = {}) => {
     const order = LISTS[method]?.usualOrder ?? 'desc';
     const question = { method, parameters: {}, page: 1, limit, order, format: 'json', ...asked } as const;
-    const { body, next } = await reads.take(coin, request, () => coin.read(question));
+    const { body, next, mark } = await reads.take(coin, request, () => coin.read(question));
+    onMark(mark);
     const answer = JSON.parse(body) as { data: unknown };
     return { data: method in LISTS ? answer.data : answer, next };
   };
@@ -96,12 +103,23 @@ const siteOf = ({ network: { name, code } }: Coin, asked: string | undefined): S
 
 const codeIn = ({ params }: FastifyRequest): string | undefined => (params as { coin?: string }).coin;
 
-/** Returns the parts from which pages of a request's network are made. @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE */
-function partsOf(request: FastifyRequest, coins: readonly Coin[], reads: FairReads) {
+/** Times that a page is made at most, where each time another block comes meanwhile. */
+const MOST_TIMES = 3;
+
+/** Returns the maker of pages of a request's network: its answers are read at one block. @throws {PlatformError} COIN_UNKNOWN, COIN_NOT_AVAILABLE */
+function makerOf(request: FastifyRequest, coins: readonly Coin[], reads: FairReads) {
   const code = codeIn(request);
   const coin = findCoin(coins, code);
   const site = siteOf(coin, code);
-  return { site, read: readerOf(coin, request, reads), linkTo: linksIn(site.base) };
+  const make = async <V>(view: (parts: { readonly read: ReadAnswer; readonly linkTo: LinkTo }) => Promise<V>) => {
+    for (let left = MOST_TIMES; ; left--) {
+      const marks = new Set<string | null>();
+      const read = readerOf(coin, request, reads, (mark) => marks.add(mark));
+      const made = await view({ read, linkTo: linksIn(site.base) });
+      if (marks.size <= 1 || left === 1) return made;
+    }
+  };
+  return { site, make };
 }
 
 function send(reply: FastifyReply, site: Site, { title, body }: View): FastifyReply {

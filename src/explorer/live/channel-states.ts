@@ -1,3 +1,4 @@
+import { hasCode } from '../../errors.ts';
 import type { Coin } from '../coins.ts';
 import type { Question } from '../question.ts';
 import type { Row } from './advance.ts';
@@ -17,8 +18,7 @@ export async function readState(
   const height = String(coin.report()?.height ?? 0);
   if (channel === 'blocks') return { latest_block_index: height, block_index: height };
   if (channel === 'network') return { block_height: height, total_actions: last.last_action_index };
-  if (channel === 'address')
-    return { balances: await readRows(read, 'balances', { query: about['address']!, order: 'asc' }), ...last };
+  if (channel === 'address') return { balances: await readBalances(read, about['address']!, Number(height)), ...last };
   if (channel === 'token') return last;
   if (channel === 'market') return await readRecord(read, 'market', about);
   if (channel === 'dispenser') {
@@ -26,6 +26,15 @@ export async function readState(
     return 'give_remaining' in record ? record : null; // other actions, and refused ones, dispense nothing
   }
   return channel === 'bet_feed' ? {} : null;
+}
+
+/** Reads what an address holds; more than can be put in the order of tickers comes in that of their ids, as of a block. */
+async function readBalances(read: Read, query: string, height: number): Promise<readonly Row[]> {
+  const asked = { query, order: 'asc' } as const;
+  return await readRows(read, 'balances', asked).catch((caught: unknown) => {
+    if (!hasCode(caught, 'REQUEST_INVALID')) throw caught;
+    return readRows(read, 'balances', { ...asked, height });
+  });
 }
 
 /** Reads the newest rows of a list, 100 at most. @throws what `read` throws */

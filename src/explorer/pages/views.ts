@@ -17,7 +17,12 @@ import {
 export type ReadAnswer = (
   method: string,
   asked?: { readonly query?: string; readonly type?: string; readonly cursor?: string; readonly limit?: number }
-) => Promise<{ readonly data: unknown; readonly next: string | null }>;
+) => Promise<{
+  readonly data: unknown;
+  readonly next: string | null;
+  /** Whether a list is in its own order; one that is too long for that is in the order of its keys. */
+  readonly isRanked: boolean;
+}>;
 
 /** Title and content of a page. */
 export interface View {
@@ -112,7 +117,7 @@ ${facts([
   ['locked', locked.length === 0 ? 'nothing' : locked.join(', ')]
 ])}
 ${activityChart(rowsOf(newest.data))}
-${section('Largest holders', ['Address', 'Amount'], held)}
+${section(holders.isRanked ? 'Largest holders' : 'Holders (the first 25)', ['Address', 'Amount'], held)}
 ${actionsSection(linkTo, 'History', rowsOf(history.data), history.next)}`
   };
 }

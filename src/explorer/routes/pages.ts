@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { CHAIN_NETWORKS } from '../../coin/chains.ts';
-import { PlatformError } from '../../errors.ts';
+import { hasCode, PlatformError } from '../../errors.ts';
 import { publicFailure } from '../../service/errors.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
@@ -9,6 +9,7 @@ import { LISTS } from '../lists/lists.ts';
 import { type LinkTo, layout, linksIn, pathOf, type Site } from '../pages/parts.ts';
 import { failureView, networksView, type ReadAnswer, searchView, VIEWS, type View } from '../pages/views.ts';
 import { PUBLIC_NAMES } from '../public-names.ts';
+import type { Question } from '../question.ts';
 import { type ApiDeps, STATUSES } from './api.ts';
 
 /** A page runs and asks what is this service's own, and sends its form nowhere else. */
@@ -85,10 +86,18 @@ function readerOf(
   return async (method, { limit = 10, ...asked } = {}) => {
     const order = LISTS[method]?.usualOrder ?? 'desc';
     const question = { method, parameters: {}, page: 1, limit, order, format: 'json', ...asked } as const;
-    const { body, next, mark } = await reads.take(coin, request, () => coin.read(question));
+    const ask = (more: Partial<Question>) => reads.take(coin, request, () => coin.read({ ...question, ...more }));
+    let isRanked = true;
+    const { body, next, mark } = await ask({}).catch(async (caught: unknown) => {
+      const height = coin.report()?.height;
+      // Too many rows to put in order: those of the newest block come in the order of their keys.
+      if (!LISTS[method]?.rank || height == null || !hasCode(caught, 'REQUEST_INVALID')) throw caught;
+      isRanked = false;
+      return await ask({ height });
+    });
     onMark(mark);
     const answer = JSON.parse(body) as { data: unknown };
-    return { data: method in LISTS ? answer.data : answer, next };
+    return { data: method in LISTS ? answer.data : answer, next, isRanked };
   };
 }
 

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fastify } from 'fastify';
 import { chainNetwork } from '../../../src/coin/chains.ts';
+import { PlatformError } from '../../../src/errors.ts';
 import type { Coin } from '../../../src/explorer/coins.ts';
 import { FairReads } from '../../../src/explorer/fair-reads.ts';
+import { readState } from '../../../src/explorer/live/channel-states.ts';
 import type { Question } from '../../../src/explorer/question.ts';
 import { pageRoutes } from '../../../src/explorer/routes/pages.ts';
 import { createAddressReader } from '../../../src/service/address.ts';
@@ -42,4 +44,22 @@ test('a page has the answers of one block: where a reorg comes between them, it 
   assert.ok(body.includes('rival'));
   assert.ok(!body.includes('first'), 'no answer of the branch that is gone');
   assert.equal(asked.length, 6);
+});
+
+test('a token of more holders than can be put in order has a page, and an address of more tokens its state', async () => {
+  const read = async ({ method, height }: Question) => {
+    if (['holders', 'balances'].includes(method) && height === undefined)
+      throw new PlatformError('REQUEST_INVALID', { reason: 'there are more than 200000 rows to put in order' });
+    const rows = { holders: [{ address: 'A', amount: '5' }], balances: [{ tick: 'TOKA', amount: String(height) }] };
+    const data = rows[method as keyof typeof rows] ?? [];
+    const token = { info: { tick: 'TOKA' }, supply: {}, locks: {} };
+    return { body: JSON.stringify(method === 'token' ? token : { data }), next: null, mark: 'a', height: 7 };
+  };
+  const { body, statusCode } = await pagesOf(read).inject('/token/TOKA');
+  assert.equal(statusCode, 200, body);
+  assert.match(body, /Holders \(the first 25\)/);
+  assert.match(body, /href="\/address\/A"/);
+  const coin = { report: () => ({ height: 7 }) } as unknown as Coin;
+  const state = await readState(coin, read as never, { channel: 'address', about: { address: 'A' } });
+  assert.deepEqual(Object(state)['balances'], [{ tick: 'TOKA', amount: '7' }]);
 });

@@ -28,16 +28,19 @@ export async function readState(
   return channel === 'bet_feed' ? {} : null;
 }
 
+/** Tokens in a frame of an address: as many as a page of its list has. */
+const MOST_BALANCES = 500;
+
 /** Reads what an address holds; more than can be put in the order of tickers comes in that of their ids, as of a block. */
 async function readBalances(read: Read, query: string, height: number): Promise<readonly Row[]> {
-  const asked = { query, order: 'asc' } as const;
+  const asked = { query, order: 'asc', limit: MOST_BALANCES } as const;
   return await readRows(read, 'balances', asked).catch((caught: unknown) => {
     if (!hasCode(caught, 'REQUEST_INVALID')) throw caught;
     return readRows(read, 'balances', { ...asked, height });
   });
 }
 
-/** Reads the newest rows of a list, 100 at most. @throws what `read` throws */
+/** Reads the newest rows of a list, 100 at most unless it is asked for more. @throws what `read` throws */
 export async function readRows(read: Read, method: string, asked: Partial<Question>): Promise<readonly Row[]> {
   const { body } = await read({
     ...{ method, parameters: {}, page: 1, limit: 100, order: 'desc', format: 'json' },

@@ -12,7 +12,15 @@ import { FLOODED, MESSAGE_LIMITS, readMessage } from './channel-messages.ts';
 import { ChannelNews } from './channel-news.ts';
 import { newestOf, type Read, readRows } from './channel-states.ts';
 import { isWanted, subjectOf } from './channel-subjects.ts';
-import { CHANNELS, ChannelFault, ignoredFilters, readSubscriptions, type Subscription, TYPES } from './channels.ts';
+import {
+  CHANNELS,
+  ChannelFault,
+  ignoredFilters,
+  readEnded,
+  readSubscriptions,
+  type Subscription,
+  TYPES
+} from './channels.ts';
 import { Followed } from './followed.ts';
 import { actionOf } from './outcomes.ts';
 
@@ -167,7 +175,7 @@ export class ChannelStream {
     if (action === 'ping') return client.send('pong', {}, withId(id));
     if (action === 'subscribe') return await this.#subscribe(client, message);
     if (action === 'unsubscribe') {
-      for (const { key, channel, about } of readSubscriptions(message)) {
+      for (const { key, channel, about } of readEnded(message, [...client.subscriptions.values()])) {
         client.leave(key);
         client.send('UNSUBSCRIBED', { channel, ...about }, withId(id));
       }

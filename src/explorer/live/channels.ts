@@ -78,6 +78,22 @@ const MAX_LETTERS = 250;
 
 type Params = Readonly<Record<string, unknown>>;
 
+/**
+ * The subscriptions that a message ends: those that it names, and of a channel without a subject all that are followed.
+ *
+ * @throws {ChannelFault} as `readSubscriptions` does
+ */
+export function readEnded(message: Params, followed: readonly Subscription[]): readonly Subscription[] {
+  const { channels, params } = message;
+  if (!Array.isArray(channels)) return readSubscriptions(message);
+  const given = Object(params) as Params;
+  const isNamed = NAMING.some((name) => (given[name] ?? null) !== null);
+  return channels.flatMap((channel: unknown) => {
+    const all = followed.filter((each) => each.channel === channel);
+    return isNamed || all.length === 0 ? readSubscriptions({ channels: [channel], params }) : all;
+  });
+}
+
 /** The subscriptions that a message names, each once. @throws {ChannelFault} INVALID_CHANNEL, INVALID_TYPE, INVALID_PARAMS */
 export function readSubscriptions({ channels, params }: Params): readonly Subscription[] {
   if (!Array.isArray(channels) || channels.length === 0)
@@ -97,11 +113,9 @@ export function readSubscriptions({ channels, params }: Params): readonly Subscr
   return [...new Map(named.map((each) => [each.key, each])).values()];
 }
 
-/** Params that narrow what some channels send. */
-const NARROWING = [
-  ...['address', 'addresses', 'tick', 'ticks', 'tick1', 'tick2', 'pairs', 'action_index', 'action_indexes'],
-  ...['statuses', 'types']
-];
+/** Params that name what channels are about, and those that narrow what some channels send. */
+const NAMING = ['address', 'addresses', 'tick', 'ticks', 'tick1', 'tick2', 'pairs', 'action_index', 'action_indexes'];
+const NARROWING = [...NAMING, 'statuses', 'types'];
 /** Channels without a subject that `types` narrows. */
 const OF_TYPES: readonly string[] = ['actions', 'mempool'];
 
@@ -115,6 +129,7 @@ export function ignoredFilters(channel: string, params: unknown): readonly strin
 function readFilters({ types, fields, once }: Params): Filters {
   const words = (value: unknown, name: string): readonly string[] | null => {
     if (value === undefined || value === null) return null;
+    if (Array.isArray(value) && value.length === 0) return null; // as clients send it that choose nothing
     if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value;
     throw new ChannelFault('INVALID_PARAMS', `${name} must be a list of texts`);
   };

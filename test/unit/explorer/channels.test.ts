@@ -81,6 +81,45 @@ test('a client that knows an action of a block that is gone is sent the actions 
   assert.deepEqual(await catchUp(7), [], 'nobody knew action 7 of the block that is gone');
 });
 
+test('empty lists of types and fields leave out nothing, and the frame of an address has as many tokens as its list', async (t) => {
+  const chain = new MemoryChain(3);
+  chain.balances = Array.from({ length: 600 }, (_, n) => ({ tick: `T${n}`, amount: '1' }));
+  const { follow } = await serveChannels(t, chain);
+  const nothing = { types: [], fields: [] };
+  const client = await follow('client', { channels: ['actions'], params: nothing });
+  const { data } = await client.until('SUBSCRIBED');
+  assert.deepEqual(data['filters'], { types: null, fields: null, once: false });
+  client.send({ action: 'subscribe', channels: ['address'], params: { ...nothing, address: 'A', snapshot: true } });
+  const { balances } = (await client.until('SNAPSHOT')).data as { balances: unknown[] };
+  assert.equal(balances.length, 500);
+  chain.add('paid', 1);
+  assert.equal((await client.until('NEW_ACTION')).data['source'], 'paid');
+});
+
+test('unsubscribe from a channel without a subject ends all that it follows there, and nothing else', async (t) => {
+  const { follow } = await serveChannels(t, new MemoryChain(3));
+  const client = await follow('client', {
+    channels: ['address', 'token'],
+    params: { addresses: ['A', 'B'], tick: 'T' }
+  });
+  await client.until('SUBSCRIBED', ({ data }) => data['tick'] === 'T');
+  client.send({ action: 'unsubscribe', channels: ['address'], params: { address: 'A' } });
+  await client.until('UNSUBSCRIBED', ({ data }) => data['address'] === 'A');
+  client.send({ action: 'unsubscribe', id: 2, channels: ['address'] });
+  assert.deepEqual((await client.until('UNSUBSCRIBED', ({ id }) => id === 2)).data, {
+    channel: 'address',
+    address: 'B'
+  });
+  client.send({ action: 'list_subscriptions' });
+  const { subscriptions } = (await client.until('SUBSCRIPTION_LIST')).data as { subscriptions: { channel: string }[] };
+  assert.deepEqual(
+    subscriptions.map(({ channel }) => channel),
+    ['token']
+  );
+  client.send({ action: 'unsubscribe', id: 3, channels: ['market'] });
+  assert.equal((await client.until('error', ({ id }) => id === 3)).data['code'], 'INVALID_PARAMS');
+});
+
 test('messages and frames are paid for; a flood is told once a second, and cut', async (t) => {
   const { budget, follow } = await serveChannels(t, new MemoryChain(3));
   const charge = t.mock.method(budget, 'charge');

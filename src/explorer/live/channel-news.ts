@@ -183,11 +183,11 @@ function tell(client: ChannelClient, advance: Advance, required: Frames): void {
   client.sendUpdates(followed.filter(isDue).map(({ key }) => key));
 }
 
-function blockOf({ block_index, block_hash, timestamp, actions }: Row) {
+function blockOf({ block_index, block_hash, timestamp, actions, transactions }: Row) {
   const counts = Object.values((actions ?? {}) as Readonly<Record<string, string>>).map(Number);
   const count = counts.reduce((sum, each) => sum + each, 0);
   return {
     ...{ block_index: String(block_index), block_hash: block_hash ?? null, block_time: Number(timestamp) },
-    ...{ tx_count: count, action_count: count }
+    ...{ tx_count: Number(transactions ?? 0), action_count: count }
   };
 }

@@ -275,7 +275,8 @@ test('blocks, actions, tokens, balances and holders: what plain SQL finds', asyn
   const hash = (of: string) => `(SELECT hash FROM index_transactions i WHERE i.id = b.${of}_hash_id) ${of}_hash`;
   await compare(
     { method: 'blocks' },
-    `SELECT CAST(block_index AS CHAR) block_index, CAST(block_time AS CHAR) timestamp, ${blockHash}, ${hash('ledger')}, ${hash('actions')}, ${hash('contract')}, ${hash('state')}
+    `SELECT CAST(block_index AS CHAR) block_index, CAST(block_time AS CHAR) timestamp, ${blockHash}, ${hash('ledger')}, ${hash('actions')}, ${hash('contract')}, ${hash('state')},
+       (SELECT CAST(COUNT(DISTINCT a.tx_index) AS CHAR) FROM actions a WHERE a.block_index = b.block_index) transactions
      FROM blocks b ORDER BY b.block_index DESC`
   );
   const actions = `SELECT ${COMMON} FROM (SELECT action_index FROM actions) t ${ACTED}`;

@@ -2,8 +2,12 @@ import { isIP } from 'node:net';
 import { readTokens } from './tokens.ts';
 import { choice, integer, list, parsed, port, readBaseUrl, text, type Values, type Variable } from './variables.ts';
 
-/** Checks an origin such as `https://console.example`: scheme, host and port as a browser sends them. */
+/** Origins of programs that are no web pages and browsers of their own kind: extensions, and wallets for phones and desktops. */
+const OF_PROGRAM = /^(?!https?:|file:|data:|blob:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+$/;
+
+/** Checks an origin such as `https://console.example`: scheme, host and port as a browser sends them; `*` is any. */
 export function readOrigin(entry: string): string {
+  if (entry === '*' || OF_PROGRAM.test(entry)) return entry;
   const { origin, protocol } = URL.parse(entry) ?? {};
   if (origin !== entry || !/^https?:$/.test(protocol ?? ''))
     throw new Error(`must be origins such as https://console.example, not "${entry}"`);
@@ -66,7 +70,7 @@ export const frameVariables = {
     essential: true
   }),
   CORS_ORIGINS: list(readOrigin, {
-    doc: 'origins whose web pages may call this service and subscribe to it; unset: only its own pages',
+    doc: 'origins whose web pages may call this service and subscribe to it, such as https://wallet.example or chrome-extension://…; `*`: any; unset: only its own pages',
     example: 'https://console.example'
   }),
   HTTP_MAX_PER_IP: integer({

@@ -14,7 +14,7 @@ const REQUEST_HEADERS = [
 ];
 const RESPONSE_HEADERS = [
   ...['Accept-Ranges', 'Content-Range', 'ETag', 'Link', 'RateLimit', 'RateLimit-Policy', 'Retry-After'],
-  ...['X-Lag-Blocks', 'X-Stopped-Seconds']
+  ...['X-Lag-Blocks', 'X-Stopped-Seconds', 'X-XChain-Stored-Form']
 ];
 
 /**
@@ -25,7 +25,8 @@ const RESPONSE_HEADERS = [
  */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   app.register(cors, {
-    origin: async (origin: string | undefined) => origin !== undefined && origins.includes(origin) && origin,
+    origin: async (origin: string | undefined) =>
+      origin !== undefined && (origins.includes(origin) || origins.includes('*')) && origin,
     methods: ['GET', 'HEAD', 'POST'],
     allowedHeaders: REQUEST_HEADERS,
     exposedHeaders: [...RESPONSE_HEADERS, ...Object.values(SNAPSHOT_HEADERS)],

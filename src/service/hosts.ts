@@ -61,7 +61,7 @@ export class Hosts {
   /** Sees that a page that opens a WebSocket is of this service or of a listed origin. @throws {PlatformError} ORIGIN_REFUSED */
   checkOrigin({ headers }: IncomingMessage): void {
     const { origin, host } = headers;
-    if (origin === undefined || this.#origins.has(origin)) return;
+    if (origin === undefined || this.#origins.has(origin) || this.#origins.has('*')) return;
     const page = URL.parse(origin);
     if (page && URL.parse(`${page.protocol}//${host}`)?.host === page.host) return;
     const reason = `pages of ${origin.slice(0, 80)} may not subscribe here: the operator lists origins in CORS_ORIGINS`;

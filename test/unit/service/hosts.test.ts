@@ -91,6 +91,35 @@ test('ORIGIN_REFUSED: 403 for a WebSocket of a page of another origin', async ()
     );
 });
 
+test('CORS_ORIGINS: extensions and wallets have origins of their own kind, and `*` is any', async () => {
+  const origins = ['chrome-extension://abcdefghijklmnop', 'moz-extension://6d-1', 'capacitor://localhost', '*'];
+  const load = (CORS_ORIGINS: string) => loadConfig(frameVariables, { env: { CORS_ORIGINS } }).values.CORS_ORIGINS;
+  assert.deepEqual(load(origins.join()), origins);
+  for (const wrong of ['null', 'file://', 'https://wallet.example/', 'chrome-extension://a/b', 'wallet.example'])
+    assert.throws(() => load(wrong), /CORS_ORIGINS/, wrong);
+  for (const [listed, origin, isTaken] of [
+    ['chrome-extension://abcdefghijklmnop', 'chrome-extension://abcdefghijklmnop', true],
+    ['chrome-extension://abcdefghijklmnop', 'chrome-extension://another', false],
+    ['*', 'https://any.example', true]
+  ] as const) {
+    const config = { ...FRAME_CONFIG, CORS_ORIGINS: [listed] };
+    const app = createFrame(
+      definitionOf({
+        config,
+        routes: (plugin) => {
+          const sockets = acceptWebSockets(plugin);
+          plugin.get('/stream', { config: { open: true } }, async (request) => sockets.check(request));
+        }
+      })
+    );
+    const headers = { host: '127.0.0.1:80', origin };
+    const answer = await ask(app, headers);
+    assert.equal(answer.headers['access-control-allow-origin'], isTaken ? origin : undefined);
+    const upgrade = await ask(app, { ...headers, connection: 'upgrade', upgrade: 'websocket' }, '/stream');
+    assert.equal(upgrade.json().code, isTaken ? 'REQUEST_INVALID' : 'ORIGIN_REFUSED', origin);
+  }
+});
+
 test('without a key, the inside is told to this machine and its networks alone; descriptions are always open', async () => {
   const open = createFrame(definitionOf());
   for (const url of ['/metrics', '/debug/actors', '/debug/live', '/debug/pipeline']) {

@@ -24,14 +24,21 @@ import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import type { EncoderDeps } from './create-transaction.ts';
 import type { NodePolicy } from './node-policy.ts';
 import { type ReplacedTransaction, readReplaced } from './replaced-transaction.ts';
-import { ADDRESS, RATE, REPLACEABLE, REQUEST_ID, raisesRate, readFee, TRANSACTION_HEX } from './request.ts';
+import {
+  ADDRESS,
+  HASH_PATTERN,
+  RATE,
+  REPLACEABLE,
+  REQUEST_ID,
+  raisesRate,
+  readFee,
+  TRANSACTION_HEX
+} from './request.ts';
 import { type Warning, warn } from './warnings.ts';
 
 /** The parameters of `bump_tx`. */
 export const BumpParams = Type.Object({
-  txid: Type.Optional(
-    Type.String({ pattern: '^[0-9a-f]{64}$', description: 'of the transaction, which the node has' })
-  ),
+  txid: Type.Optional(Type.String({ pattern: HASH_PATTERN, description: 'of the transaction, which the node has' })),
   tx_hex: Type.Optional(TRANSACTION_HEX),
   feePerKb: Type.Optional(RATE),
   change: Type.Optional(ADDRESS),
@@ -91,7 +98,8 @@ export async function bumpTransaction(request: BumpRequest, deps: EncoderDeps, h
   }
 }
 
-async function readBytes({ txid, tx_hex: hex }: BumpRequest, coins: EncoderDeps['coins']): Promise<Buffer> {
+async function readBytes({ txid: given, tx_hex: hex }: BumpRequest, coins: EncoderDeps['coins']): Promise<Buffer> {
+  const txid = given?.toLowerCase();
   if (hex !== undefined) {
     const bytes = readTransactionHex(hex);
     if (txid === undefined || readRawTransaction(bytes).txid === txid) return bytes;

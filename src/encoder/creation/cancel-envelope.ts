@@ -6,18 +6,18 @@ import { dustAmount } from '../transaction/dust.ts';
 import { writePsbt } from '../transaction/psbt.ts';
 import { TAPROOT_SIGNATURE } from '../transaction/sender.ts';
 import type { EncoderDeps } from './create-transaction.ts';
-import { ADDRESS, FINAL, paidScript, RATE, REPLACEABLE, readFee, SATOSHIS, TXID, VOUT } from './request.ts';
+import { ADDRESS, FINAL, GIVEN_TXID, paidScript, RATE, REPLACEABLE, readFee, SATOSHIS, VOUT } from './request.ts';
 
 /** The parameters of `create_envelope_cancel_tx`. */
 export const CancelParams = Type.Object({
-  commitTxid: TXID,
+  commitTxid: GIVEN_TXID,
   commitVout: VOUT,
   commitValue: SATOSHIS,
   internalPubkey: Type.String({
-    pattern: '^(?:0[23])?[0-9a-f]{64}$',
+    pattern: '^(?:0[23])?[0-9a-fA-F]{64}$',
     description: 'the key that the first transaction paid, 33 or 32 bytes: from `envelope` of create_tx'
   }),
-  tapleafHash: TXID,
+  tapleafHash: GIVEN_TXID,
   destination: ADDRESS,
   feePerKb: Type.Optional(RATE),
   replacebyfee: Type.Optional(Type.Boolean())
@@ -43,7 +43,8 @@ export async function cancelEnvelope(
   request: Static<typeof CancelParams>,
   { network, dustFloor, mostFeeRate, policy, coins }: EncoderDeps
 ): Promise<Static<typeof CancelledSchema>> {
-  const { commitTxid: txid, commitVout: vout, destination, replacebyfee } = request;
+  const { commitVout: vout, destination, replacebyfee } = request;
+  const txid = request.commitTxid.toLowerCase();
   const [key, root] = [request.internalPubkey.slice(-64), request.tapleafHash].map((hex) => Buffer.from(hex, 'hex'));
   const script = payToTree(key!, root!);
   if (!script) throw invalid('internalPubkey is not a key of secp256k1');

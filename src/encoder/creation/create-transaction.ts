@@ -138,7 +138,8 @@ async function buildTransaction(request: CreateRequest, deps: EncoderDeps, holde
 }
 
 /** Returns the signed first transaction that a request gives as bytes or by id; undefined when it gives none. */
-async function readFunding({ p2shHash, p2shHex }: CreateRequest, coins: NodeCoins): Promise<Buffer | undefined> {
+async function readFunding({ p2shHash: given, p2shHex }: CreateRequest, coins: NodeCoins): Promise<Buffer | undefined> {
+  const p2shHash = given?.toLowerCase();
   if (p2shHex === undefined) {
     const known = p2shHash === undefined ? undefined : await coins.transaction(p2shHash);
     if (known || p2shHash === undefined) return known;

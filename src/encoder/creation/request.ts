@@ -19,9 +19,12 @@ const MAX_DUST = 10_000_000;
 const closed = { additionalProperties: false } as const;
 /** Most characters of a caller's text in a reason. */
 const MAX_SHOWN = 40;
-const HASH = '^[0-9a-f]{64}$';
 /** A transaction id. */
-export const TXID = Type.String({ pattern: HASH });
+export const TXID = Type.String({ pattern: '^[0-9a-f]{64}$' });
+/** A hash as callers write it. */
+export const HASH_PATTERN = '^[0-9a-fA-F]{64}$';
+/** A transaction id as callers write it. */
+export const GIVEN_TXID = Type.String({ pattern: HASH_PATTERN });
 /** The position of an output. */
 export const VOUT = Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 });
 /** An amount in satoshis, as number or text. */
@@ -35,7 +38,10 @@ export const ADDRESS = Type.String({ minLength: 1, maxLength: 130 });
 export const TRANSACTION_HEX = Type.String({ minLength: 2, maxLength: 1_000_000 });
 
 /** A coin as `get_utxos`, a tracker or a node describes it. Other fields are ignored. */
-const GivenCoinSchema = Type.Object({ txid: TXID, vout: VOUT });
+const GivenCoinSchema = Type.Object({ txid: GIVEN_TXID, vout: VOUT });
+/** Payments. Other fields are told in a warning. */
+const PaidSchema = Type.Object({ address: ADDRESS, value: SATOSHIS });
+const QuotedSchema = Type.Object({ address: ADDRESS, amount: SATOSHIS });
 /** A fee rate in satoshis per 1000 virtual bytes, which may be a fraction. */
 export const RATE = Type.Union([
   Type.Number({ exclusiveMinimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
@@ -88,10 +94,8 @@ export const CreateParams = Type.Object({
         'the only coins that are spent, the first one as first input; as get_utxos answers them. They are not reserved. Empty: any'
     })
   ),
-  customOutputs: Type.Optional(
-    Type.Array(Type.Object({ address: ADDRESS, value: SATOSHIS }, closed), { maxItems: 100 })
-  ),
-  feeQuote: Type.Optional(Type.Object({ address: ADDRESS, amount: SATOSHIS }, closed)),
+  customOutputs: Type.Optional(Type.Array(PaidSchema, { maxItems: 100 })),
+  feeQuote: Type.Optional(QuotedSchema),
   fee: Type.Optional(SATOSHIS),
   feePerKb: Type.Optional(RATE),
   dust: Type.Optional(
@@ -115,7 +119,7 @@ export const CreateParams = Type.Object({
   request_id: Type.Optional(REQUEST_ID),
   p2shHash: Type.Optional(
     Type.String({
-      pattern: HASH,
+      pattern: HASH_PATTERN,
       description: 'the first transaction, which the node has: builds the second one'
     })
   ),
@@ -132,9 +136,16 @@ export const CreateParams = Type.Object({
 });
 export type CreateRequest = Static<typeof CreateParams>;
 
-/** Returns the names of parameters that `create_tx` does not know. */
+/** Returns the names of parameters, and of fields of payments, that `create_tx` does not know. */
 export function unknownParams(request: CreateRequest): readonly string[] {
-  return Object.keys(request).filter((name) => !Object.hasOwn(CreateParams.properties, name));
+  const { customOutputs = [], feeQuote = {} } = request;
+  const unknown = (values: readonly object[], { properties }: Type.TObject) =>
+    [...new Set(values.flatMap(Object.keys))].filter((name) => !Object.hasOwn(properties, name));
+  return [
+    ...unknown([request], CreateParams),
+    ...unknown(customOutputs, PaidSchema).map((name) => `customOutputs.${name}`),
+    ...unknown([feeQuote], QuotedSchema).map((name) => `feeQuote.${name}`)
+  ];
 }
 
 /**
@@ -186,7 +197,7 @@ export function paidScript(address: string, network: ChainNetwork): Buffer {
 
 /** Returns the coins that a request names. @throws {PlatformError} REQUEST_INVALID when it names one twice */
 export function readPlaces({ utxos = [] }: CreateRequest): readonly Outpoint[] {
-  const places = utxos.map(({ txid, vout }) => ({ txid, vout }));
+  const places = utxos.map(({ txid, vout }) => ({ txid: txid.toLowerCase(), vout }));
   const keys = places.map(keyOf);
   const twice = keys.find((key, position) => keys.indexOf(key) < position);
   if (twice !== undefined) throw invalid(`utxos names ${twice} twice`);

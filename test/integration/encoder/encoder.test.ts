@@ -98,6 +98,14 @@ test('the fee quote is the relay fee while the node has no estimate', async () =
   assert.equal((await encoder.call('health'))['status'], 'healthy');
 });
 
+test('hashes of coins and transactions may have capitals', async () => {
+  const [coin] = await encoder.call<Utxo[]>('get_utxos', { address: account().address });
+  const { inputs } = await create({ utxos: [{ ...coin, txid: coin!.txid.toUpperCase() }] });
+  assert.deepEqual(inputs, [{ txid: coin!.txid, vout: coin!.vout }]);
+  const unknown = await encoder.ask('create_tx', requestOf({ p2shHash: 'AB'.repeat(32) }));
+  assert.match(unknown.error?.message ?? '', /the node knows no transaction p2shHash/);
+});
+
 test('get_utxos is what scantxoutset finds', async () => {
   const coins = await encoder.call<Utxo[]>('get_utxos', { address: account().address });
   const scanned = (await node.rpc.call('scantxoutset', ['start', [`addr(${account().address})`]])) as {
@@ -247,9 +255,10 @@ test('null and an empty list are what is absent; numbers may be texts; other par
 });
 
 test('a request without data pays customOutputs, and says nothing', async () => {
-  const customOutputs = [{ address: accounts[0]!.address, value: '50000' }];
+  const customOutputs = [{ address: accounts[0]!.address, value: '50000', label: 'rent' }];
   for (const data of ['', null, undefined]) {
-    const { psbt, encoding, carrierScripts } = await create({ data, customOutputs, feePerKb: 2_000 });
+    const { psbt, encoding, carrierScripts, warnings } = await create({ data, customOutputs, feePerKb: 2_000 });
+    assert.match(warnings?.[0]?.message ?? '', /no such parameter: customOutputs\.label$/);
     assert.deepEqual([encoding, carrierScripts], ['OP_RETURN', undefined]);
     const transaction = Transaction.fromPSBT(Buffer.from(psbt, 'hex'));
     assert.deepEqual([transaction.outputsLength, transaction.getOutput(0).amount], [2, 50_000n]);

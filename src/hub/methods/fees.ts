@@ -52,7 +52,8 @@ export function feeMethods(
         feeUsd: Type.Optional(Amount),
         coinUsd: Type.Optional(Amount),
         nativeCoinAmount: Type.Optional(Amount),
-        nativeCoin: Type.Optional(Type.String())
+        nativeCoin: Type.Optional(Type.String()),
+        error: Type.Optional(Type.String({ description: 'why the amount of the coin is not known' }))
       }),
       write: false,
       errors: DATABASE_ERRORS,
@@ -69,7 +70,9 @@ export function feeMethods(
         const gasCost = gasOf(profile, action, subject);
         const amounts = feeAmounts({ gasCost, gasPrice, gasTokenUsd, coinUsd, coin: chain });
         const { gasTokenAmount: xchainAmount, gasTokenUsd: xchainUsd } = amounts;
-        return { action, chain, gasCost, gasPrice, ...amounts, xchainAmount, xchainUsd };
+        const lacking = gasTokenUsd === null ? gasTick : chain;
+        const error = amounts.nativeCoinAmount === undefined ? { error: `no price of ${lacking} is known` } : {};
+        return { action, chain, gasCost, gasPrice, ...amounts, xchainAmount, xchainUsd, ...error };
       }
     })
   };

@@ -215,6 +215,13 @@ function refuse(
   return reply.send(documentation.codesAlways ? { error, code: codeOfStatus(status) } : { error });
 }
 
+/** Leaves out the slash behind a path of several parts: clients in use may end each with one. */
+function withoutEndSlash(url: string): string {
+  const [path = ''] = url.split('?', 1);
+  if (!path.endsWith('/') || path.indexOf('/', 1) < 0 || path.indexOf('/', 1) === path.length - 1) return url;
+  return `${path.slice(0, -1)}${url.slice(path.length)}`;
+}
+
 function serverOptions(
   service: ServiceDefinition,
   { authenticator, clientLimiter, countWrongKey }: FrameParts
@@ -227,6 +234,7 @@ function serverOptions(
     childLoggerFactory: (logger) => logger,
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: MAX_PART_LETTERS },
+    ...(service.hidesPaths ? {} : { rewriteUrl: ({ url = '/' }) => withoutEndSlash(url) }),
     forceCloseConnections: 'idle',
     // What answers ends after the front door: a request that comes while it closes gets its answer too.
     return503OnClosing: false,

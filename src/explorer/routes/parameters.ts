@@ -23,7 +23,9 @@ const pagingOf = ({ most, usual, order }: { most: number; usual: number; order: 
   page: lenient('a whole number from 1; default 1'),
   limit: lenient(`rows: 1 to ${most}; default ${usual}; more counts as ${most}, less as 1`),
   sortorder: lenient(`asc or desc; default ${order}`),
-  cursor: lenient('`next` of the page before, instead of a page')
+  cursor: lenient('`next` of the page before, instead of a page'),
+  start: lenient('rows before the page, a multiple of its rows, instead of a page'),
+  length: lenient('the same as limit, where there is none; below 1: the most')
 });
 
 const PAST = {
@@ -71,26 +73,41 @@ export function readQuestion(
   paging: Paging
 ): Omit<Question, 'format'> {
   checkNames(method, list, paging);
-  const { page, limit, sortorder, cursor, height } = paging;
+  const { page, sortorder, cursor, height } = paging;
   const { most = MOST_ROWS, usualRows = most, usualOrder = 'desc' } = list ?? {};
+  const limit = readLimit(paging, usualRows, most);
   const question = {
     method,
     ...(query === undefined ? {} : { query }),
     ...(type === undefined ? {} : { type }),
     ...(cursor === undefined ? {} : { cursor }),
     ...(height === undefined || !list?.past ? {} : { height: Number(height) }),
-    page: readWithin(page, 1, Number.MAX_SAFE_INTEGER),
-    limit: readWithin(limit, usualRows, most),
+    page: readWithin(page, 1, Number.MAX_SAFE_INTEGER) + readStart(paging, limit) / limit,
+    limit,
     order: readOrder(sortorder) ?? usualOrder,
     parameters: { ...readParameters(list ?? {}, paging), ...named }
   };
   if (page !== undefined && cursor !== undefined)
     throw new PlatformError('REQUEST_INVALID', { reason: 'send a page or a cursor, not both' });
   if ((question.page - 1) * question.limit > MAX_OFFSET) {
-    const reason = `page ${page} begins behind row ${MAX_OFFSET}: follow \`next\` of earlier pages, which goes to any depth`;
+    const reason = `page ${question.page} begins behind row ${MAX_OFFSET}: follow \`next\` of earlier pages, which goes to any depth`;
     throw new PlatformError('REQUEST_INVALID', { reason });
   }
   return question;
+}
+
+/** Rows of a page, which some clients call its length. */
+function readLimit({ limit, length }: Paging, usual: number, most: number): number {
+  return limit === undefined && /^(?:0+|-\d+)$/.test(length ?? '') ? most : readWithin(limit ?? length, usual, most);
+}
+
+/** Rows before a page, of a client that counts no pages. @throws {PlatformError} REQUEST_INVALID */
+function readStart({ start, page, cursor }: Paging, limit: number): number {
+  if (start === undefined || !/^\d+$/.test(start) || Number(start) === 0) return 0;
+  if (page !== undefined || cursor !== undefined)
+    throw new PlatformError('REQUEST_INVALID', { reason: 'send a start, a page or a cursor, not several of them' });
+  if (Number(start) % limit === 0) return Number(start);
+  throw new PlatformError('REQUEST_INVALID', { reason: `start must be a multiple of the page's ${limit} rows` });
 }
 
 /** A whole number from 1 to a most; what is no number counts as left out. */

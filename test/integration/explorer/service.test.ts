@@ -109,6 +109,26 @@ test('pubkey and mempool come from the decoder', async () => {
   assert.deepEqual(await hashes('/api/mempool/TOKB/token'), ['bb']);
 });
 
+test('start and length page as page and limit do; a path may end with a slash', async () => {
+  const rows = async (path: string) => {
+    const { status, body } = await get(path);
+    assert.equal(status, 200, `${path} ${JSON.stringify(body)}`);
+    return body.data as { action_index: string }[];
+  };
+  for (const [asked = '', same = ''] of [
+    ['start=4&length=2', 'page=3&limit=2'],
+    ['start=0&length=3&draw=1', 'limit=3'],
+    ['start=6&limit=3', 'page=3&limit=3'],
+    ['start=0&length=-1', 'limit=100'],
+    ['start=x&length=y', 'limit=100']
+  ])
+    assert.deepEqual(await rows(`/api/actions?${asked}`), await rows(`/RBTC/api/actions/?${same}`), asked);
+  for (const wrong of ['start=3&length=2', 'start=4&length=2&page=3'])
+    assert.equal((await get(`/api/actions?${wrong}`)).body.code, 'BAD_REQUEST', wrong);
+  assert.deepEqual(await rows('/RBTC/api/sends/A/address/'), await rows('/RBTC/api/sends/A/address'));
+  assert.equal((await fetch(`${explorer.url}/RBTC/`)).status, 200);
+});
+
 const REFUSED: readonly (readonly [path: string, status: number, code: string])[] = [
   ['/XYZ/api/ping', 404, 'UNKNOWN_COIN'],
   ['/LTC/api/ping', 503, 'COIN_NOT_AVAILABLE'],

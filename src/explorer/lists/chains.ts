@@ -70,7 +70,7 @@ export const CHAIN_LISTS = {
       fee: amountOrNull('t.fee')
     },
     {
-      types: { token: oracles.own('word', 'tick'), address: oracles.own('word', 'source_address') },
+      types: { token: oracles.own('word', 'tick'), address: oracles.own('spelling', 'source_address') },
       all: oracles.all,
       ...FED
     }

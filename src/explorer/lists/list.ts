@@ -16,6 +16,7 @@ export type Subject =
   | 'children'
   | 'hash'
   | 'text'
+  | 'spelling'
   | 'word'
   | 'everything';
 

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { findAction } from '../../coin/action/names.ts';
 import { BLOCK_COUNTS } from './block-counts.ts';
 import {
   address,
@@ -93,6 +94,15 @@ const OF_TICKER: Columns = {
   coin_price: textOrNull('t.coin_price')
 };
 
+/** Text of an action with a mark around each of its fields, and of those in a BATCH. */
+const SAID = "CONCAT(REPLACE(t.data, ';', '|'), '|')";
+
+/** Names actions as ledgers do: their senders write them in any case, or by an alias. */
+const NAMED: NonNullable<List['more']> = {
+  schema: {},
+  read: async (_, rows) => rows.map((row) => ({ ...row, action: findAction(String(row['action'])) ?? row['action'] }))
+};
+
 /** The lists of what stands now, by their methods. */
 export const STATE_LISTS = {
   blocks: {
@@ -184,10 +194,21 @@ export const STATE_LISTS = {
     },
     joins: 'STRAIGHT_JOIN mempool_transactions t ON t.tx_hash = k.k',
     textKeys: true,
+    more: NAMED,
     all: every('mempool_transactions t', 't.tx_hash'),
     types: {
-      address: keyed('text', 'mempool_transactions t', 't.tx_hash', '? IN (t.source, t.destination)'),
-      token: keyed('text', 'mempool_transactions t', 't.tx_hash', "INSTR(CONCAT(t.data, '|'), CONCAT('|', ?, '|')) > 0")
+      address: keyed(
+        'spelling',
+        'mempool_transactions t',
+        't.tx_hash',
+        `(? IN (t.source, t.destination) OR INSTR(${SAID}, CONCAT('|', ?, '|')) > 0)`
+      ),
+      token: keyed(
+        'text',
+        'mempool_transactions t',
+        't.tx_hash',
+        `INSTR(LOWER(${SAID}), LOWER(CONCAT('|', ?, '|'))) > 0`
+      )
     },
     usual: 'address'
   }

@@ -51,6 +51,8 @@ export async function readSubject(
       return readHash(text);
     case 'word':
       return WORD.test(text) ? text : null;
+    case 'spelling':
+      return isAddressText(text) ? (canonicalAddress(text, versions) ?? text) : null;
     case 'pattern':
     case 'children':
     case 'text':

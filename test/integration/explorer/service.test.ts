@@ -109,6 +109,25 @@ test('pubkey and mempool come from the decoder', async () => {
   assert.deepEqual(await hashes('/api/mempool/TOKB/token'), ['bb']);
 });
 
+test('the mempool of an address has what it says and what names it, in any spelling, under the names of ledgers', async () => {
+  const [own, other] = ['bcrt1q5n2k3frgpxces3dsw4qfpqk4kksv0cz96pldxdwxrrw0d5ud5hcqzzx7zt', 'C'];
+  const rows = [
+    ['c1', own, 'send|0|TOKA|1|C'],
+    ['c2', other, `TRANSFER|0|TOKA|1|${own}`],
+    ['c3', other, `BATCH|0|SEND|0|TOKC|1|${own};MINT|0|TOKD|1`]
+  ].map(([hash, source, data]) => `('${hash}', '${source}', '${data}')`);
+  await sql(explored.decoder, `INSERT INTO mempool_transactions (tx_hash, source, data) VALUES ${rows.join()}`);
+  const found = async (path: string) =>
+    ((await get(`/api/mempool/${path}?sortorder=asc`)).body.data as { tx_hash: string; action: string }[]).map(
+      ({ tx_hash, action }) => `${tx_hash} ${action}`
+    );
+  await sleep(500); // reads of a moment share a snapshot, which is older than these rows
+  for (const spelled of [own, own.toUpperCase()])
+    assert.deepEqual(await found(`${spelled}/address`), ['c1 SEND', 'c2 SEND', 'c3 BATCH'], spelled);
+  assert.deepEqual(await found('tokd/token'), ['c3 BATCH']);
+  await sql(explored.decoder, "DELETE FROM mempool_transactions WHERE tx_hash IN ('c1', 'c2', 'c3')");
+});
+
 test('start and length page as page and limit do; a path may end with a slash', async () => {
   const rows = async (path: string) => {
     const { status, body } = await get(path);

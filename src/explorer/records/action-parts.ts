@@ -49,6 +49,16 @@ export async function readOfferState(query: Query, kind: Stated, index: number):
   return Object.fromEntries(Object.entries(found).map(([name, value]) => [name, value === null ? null : plain(value)]));
 }
 
+/** Reads who cancelled a dispenser; null while nobody did. */
+export async function readCanceller(query: Query, index: number): Promise<Row> {
+  const [found] = await query<{ address: string | null }>(
+    `SELECT i.address FROM dispenser_statuses s JOIN index_addresses i ON i.id = s.cancelled_by_id
+     WHERE s.dispenser_action_index = ? ORDER BY s.action_index DESC LIMIT 1`,
+    [index]
+  );
+  return { cancelled_by: found?.address ?? null };
+}
+
 /** Without the zeros that SQL puts behind a sum. */
 const plain = (value: unknown): string =>
   String(value)

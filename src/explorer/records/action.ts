@@ -18,7 +18,7 @@ import { POLL_DETAILS } from '../lists/votes.ts';
 import { ACTION_COLUMNS } from '../lists/written.ts';
 import type { Query } from '../read/reader.ts';
 import { readActionIndex } from '../read/subject.ts';
-import { readListOf, readOfferState, type Stated, totalOf } from './action-parts.ts';
+import { readCanceller, readListOf, readOfferState, type Stated, totalOf } from './action-parts.ts';
 import { MAX_ROWS, type RecordMethod, readRows } from './record.ts';
 
 const MOVED: Columns = {
@@ -151,7 +151,11 @@ async function readKind(query: Query, kind: string, index: number): Promise<Row>
   }
   const stated = STATED[kind];
   if (stated)
-    return { ...told, cancelled_by: null, state: first['status'] ? await readOfferState(query, stated, index) : null };
+    return {
+      ...told,
+      ...(stated === 'dispenser' ? await readCanceller(query, index) : {}),
+      state: first['status'] ? await readOfferState(query, stated, index) : null
+    };
   if (kind === 'LIST') return { ...told, ...(await readListOf(query, index, first)) };
   if (kind === 'BATCH') return { ...told, ...(await readParts(query, index)) };
   if (kind === 'VOTE') return { ...nullFields(VOTE_FIELDS), ...told, ...voteOf(method, rows) };

@@ -74,7 +74,7 @@ export const staking: RecordMethod = {
   }
 };
 
-/** The staker that a key or an address names; null: it never staked. */
+/** The staker that a key or an address names; null: it never staked. Anybody may name a key in a stake that is refused. */
 async function findStaker({ query, question: { query: asked = '' }, databases }: RecordRead): Promise<Row | null> {
   const address = await spellAddress(query, asked, databases.network.addresses);
   const [found] = await query<Row>(
@@ -83,11 +83,18 @@ async function findStaker({ query, question: { query: asked = '' }, databases }:
        CAST(t.block_index AS CHAR) AS block_index
      FROM stakes t JOIN index_addresses a ON a.id = t.source_id JOIN index_pubkeys p ON p.id = t.signing_pubkey_id
      WHERE t.source_id = ? OR t.signing_pubkey_id = (SELECT i.id FROM index_pubkeys i WHERE i.pubkey = ?)
-     ORDER BY t.action_index DESC LIMIT 1`,
+     ORDER BY t.status_id = (SELECT s.id FROM index_statuses s WHERE s.status = 'valid') DESC, t.action_index DESC LIMIT 1`,
     [(await findAddress(query, address)) ?? -1, readHash(asked) ?? '']
   );
   return found ?? null;
 }
+
+/** Reads what an address has at stake: a top-up is a row of its own. A position that does not count yet is one, and no active stake. */
+const ACTIVE = `SELECT COUNT(*) AS positions,
+    CAST(COALESCE(SUM(IF(t.activation_block <= ?, CAST(t.amount AS DECIMAL(58,8)), 0)), 0) AS CHAR) AS stake
+  FROM stakes t WHERE t.source_id = (SELECT i.id FROM index_addresses i WHERE i.address = ?)
+    AND t.status_id = (SELECT s.id FROM index_statuses s WHERE s.status = 'valid')
+    AND (t.deactivation_block IS NULL OR t.deactivation_block > ?)`;
 
 export const validator: RecordMethod = {
   summary: 'A validator, by its key or its address: its stakes, keys and rewards',
@@ -107,17 +114,17 @@ export const validator: RecordMethod = {
     const found = (await findStaker(asked)) ?? unknown('validator', question.query ?? '');
     const address = String(found['source']);
     const rows = async (method: string) => await newestOf(query, method, address);
-    const stakes = await rows('stakes');
-    const active = stakes.filter((row) => row['status'] === 'valid' && row['deactivation_block'] === null);
+    const height = asked.tip?.height ?? 0;
+    const [active] = await query<{ stake: string; positions: number }>(ACTIVE, [height, address, height]);
     return {
       ...found,
       query: question.query,
       registry: null,
       registry_known: false,
-      active_stake: active[0]?.['amount'] ?? '0',
-      position_count: active.length,
+      active_stake: String(active!.stake),
+      position_count: Number(active!.positions),
       ...(await readEarned(query, address)),
-      stakes,
+      stakes: await rows('stakes'),
       unstakes: await rows('unstakes'),
       delegations: await rows('delegations'),
       revocations: await rows('delegation_revocations'),

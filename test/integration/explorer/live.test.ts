@@ -56,19 +56,20 @@ test('a subscriber gets each block, the actions of its subject, and a reorg', as
     await each.until('blocks', () =>
       each.messages.some(({ type, data }) => type === 'block' && data?.block_index === tip)
     );
-  await sleep(100);
-  for (const [{ messages }, path] of [
+  for (const [{ messages, until }, path] of [
     [ofAddress, 'history/A/address'],
     [ofToken, 'history/TOKA/token']
   ] as const) {
     const answer = await fetch(`${explorer.url}/api/${path}?limit=100`);
     const { data } = (await answer.json()) as { data: { action_index: string; block_index: number }[] };
     const expected = data.filter(({ block_index }) => block_index >= tip - 1).reverse();
+    await until('actions', () => actionsOf(messages).length >= expected.length);
     assert.deepEqual(
       actionsOf(messages),
       expected.map(({ action_index }) => action_index)
     );
   }
+  await sleep(100);
   assert.deepEqual(actionsOf(blocks.messages), []);
 });
 

@@ -124,6 +124,8 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   const { config, metrics } = service;
   const authenticator = createAuthenticator(service.keys);
   warnOfShortKeys(service);
+  if (config.CONSOLE_SERVICES_KEY !== undefined && !config.CONSOLE_SERVICES?.length)
+    service.log.warn('CONSOLE_SERVICES_KEY is set and not used: name the services in CONSOLE_SERVICES, or unset it');
   const addressOf = createAddressReader(config.TRUST_PROXY);
   const budget = new WorkBudget();
   const clientLimiter = new ClientLimiter({

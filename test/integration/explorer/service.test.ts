@@ -25,7 +25,9 @@ let explored: Awaited<ReturnType<typeof createExplored>>;
 let explorer: Awaited<ReturnType<typeof startExplorer>>;
 before(async () => {
   explored = await createExplored();
-  explorer = await startExplorer(explored, { EXPLORER_RATE_LIMIT_RPM: '100000', EXPLORER_CURSOR_KEY: CURSOR_KEY });
+  explorer = await startExplorer(explored, {
+    ...{ EXPLORER_RATE_LIMIT_RPM: '100000', EXPLORER_CURSOR_KEY: CURSOR_KEY, EXPLORER_HTTPS_PORT: '8443' }
+  });
 });
 after(() => explored.store.close());
 
@@ -52,6 +54,13 @@ test('answers under its code and without it, and says how fresh it is', async ()
     (body.data as { amount: string }[]).map(({ amount }) => amount),
     expected.map(({ amount }) => amount)
   );
+});
+
+test('a setting that works only beside another one is named where that is not set', () => {
+  const lines = explorer.output().split('\n');
+  const named = lines.filter((line) => line.includes('is set and not used'));
+  assert.equal(named.length, 1, named.join('\n'));
+  assert.match(named[0]!, /EXPLORER_HTTPS_PORT is set and not used: set EXPLORER_TLS_CERT and EXPLORER_TLS_KEY/);
 });
 
 test('status tells every public network, served or not', async () => {

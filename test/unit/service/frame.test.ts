@@ -102,6 +102,8 @@ test('a key that can be guessed is named at the start, and guesses are counted',
   assert.match(lines.join(''), /a key has 15 characters, so that it can be guessed .*openssl rand -hex 32/);
   createFrame(definitionOf({ log, secrets: { TELEMETRY_IP_SALT: 's', TELEMETRY_ADMIN_KEY: 'k'.repeat(16) } }));
   assert.match(lines.at(-1)!, /a secret has 1 characters, so that it can be guessed \(TELEMETRY_IP_SALT\)/);
+  createFrame(definitionOf({ log, config: { ...FRAME_CONFIG, CONSOLE_SERVICES_KEY: 'k'.repeat(16) } }));
+  assert.match(lines.at(-1)!, /CONSOLE_SERVICES_KEY is set and not used: name the services in CONSOLE_SERVICES/);
   for (const key of ['fifteen letters', 'guess', 'another guess'])
     await app.inject({ url: '/metrics', headers: { 'x-api-key': key } });
   assert.deepEqual(refused.filter((code) => code === 'WRONG_KEY').length, 2);

@@ -65,8 +65,12 @@ const NEAR = readProxies([...OF_MACHINE, ...OF_NETWORK]);
  */
 export function isNear(request: IncomingMessage, within: 'loopback' | 'network'): boolean {
   if (wasPassedOn(request)) return false;
-  return (within === 'loopback' ? LOOPBACK : NEAR)(plain(request.socket.remoteAddress ?? ''));
+  return within === 'loopback' ? isOfMachine(request.socket) : NEAR(plain(request.socket.remoteAddress ?? ''));
 }
+
+/** Whether the other end of a connection is on this machine; it may be a proxy. */
+export const isOfMachine = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): boolean =>
+  LOOPBACK(plain(remoteAddress ?? ''));
 
 /** Beginnings of the names of header fields by which proxies name their callers. */
 const OF_PROXIES =

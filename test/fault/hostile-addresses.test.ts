@@ -96,6 +96,22 @@ test('an address that goes on breaking the rules loses its connections, but not 
   await siege.end();
 });
 
+test('long URLs, which any page can name, end nothing that others on this machine have open', async (t) => {
+  const siege = await Siege.begin();
+  const now = performance.now();
+  t.mock.method(performance, 'now', () => now);
+  const idle = await siege.open();
+  const long = get(`/${'x'.repeat(20_000)}`);
+  for (let n = 0; n < 60; n++) {
+    const client = (await siege.open()).say(long);
+    assert.equal(await client.status(), 431);
+    client.socket.destroy();
+  }
+  assert.equal(await idle.say(get('/status')).status(), 200);
+  idle.socket.destroy();
+  await siege.end();
+});
+
 test('bodies in chunks use up an address’s credit: it loses what it has open', async (t) => {
   const siege = await Siege.begin();
   const now = performance.now();

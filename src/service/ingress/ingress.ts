@@ -2,9 +2,18 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
+import { isOfMachine } from '../address.ts';
 import { CHUNKS_COST, type ClientLimiter } from './client-limiter.ts';
 import { InboundThrottle } from './inbound-throttle.ts';
-import { hasContent, MAX_HEADER_BYTES, MAX_HEADER_FIELDS, refusalOf, refusalText, unreadable } from './refusals.ts';
+import {
+  HEADER_OVERFLOW,
+  hasContent,
+  MAX_HEADER_BYTES,
+  MAX_HEADER_FIELDS,
+  refusalOf,
+  refusalText,
+  unreadable
+} from './refusals.ts';
 import { readAbsoluteTarget } from './target.ts';
 
 export interface IngressOptions {
@@ -85,7 +94,9 @@ export function ingress({
     },
     clientErrorHandler: ({ code }, socket) => {
       const isFault = /^HPE_(?!INVALID_EOF)/.test(code); // what the network breaks is nobody's fault
-      if (isFault) clientLimiter.fail(socket);
+      // Any page in a browser on this machine can name a long URL: other programs here must not lose what they have open.
+      const isOfPage = code === HEADER_OVERFLOW && isOfMachine(socket);
+      if (isFault && !isOfPage) clientLimiter.fail(socket);
       const isMidAnswer = guarded.get(socket)?.isAnswering === true; // a second answer would be taken for a part of it
       if (!socket.writable || isMidAnswer || !(isFault || code === 'ERR_HTTP_REQUEST_TIMEOUT')) socket.destroy();
       else {

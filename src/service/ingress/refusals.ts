@@ -11,10 +11,13 @@ export interface Refusal {
 export const MAX_HEADER_BYTES = 16_384; // a since-snapshot's URL may have 14,000
 export const MAX_HEADER_FIELDS = 100;
 
+/** The parser's code for header fields, or a URL, that are too long. */
+export const HEADER_OVERFLOW = 'HPE_HEADER_OVERFLOW';
+
 /** By the parser's code, the answer to an unreadable request; any other code means a malformed one. */
 const UNREADABLE: Readonly<Record<string, Refusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, error: 'the request did not come in time' },
-  HPE_HEADER_OVERFLOW: { status: 431, error: `the header fields are larger than ${MAX_HEADER_BYTES} bytes` }
+  [HEADER_OVERFLOW]: { status: 431, error: `the header fields are larger than ${MAX_HEADER_BYTES} bytes` }
 };
 
 export function unreadable(code: string): Refusal {

@@ -31,8 +31,9 @@ const AT_ONCE = 5_000;
 /** Most rows of each kind of SURPLUS. */
 const MOST_OF_EACH = 10_000;
 /** The last finalized round of a pair is its price, however old it is. */
-const IS_NO_PRICE = `NOT (t.status = 'finalized' AND t.id = (
-  SELECT MAX(n.id) FROM price_snapshots n WHERE n.coin_pair = t.coin_pair AND n.status = 'finalized' AND n.origin = t.origin))`;
+const IS_NO_PRICE = `NOT (t.status = 'finalized' AND t.round_number = (
+  SELECT n.round_number FROM price_snapshots n WHERE n.coin_pair = t.coin_pair AND n.status = 'finalized' AND n.origin = t.origin
+   ORDER BY n.round_number DESC LIMIT 1))`;
 /** A later price of the feed holds. */
 const IS_REPLACED = `EXISTS (SELECT 1 FROM oracle_prices n WHERE n.source_address = t.source_address AND n.coin = t.coin
   AND n.tick = t.tick AND n.fiat = t.fiat AND n.source_chain = t.source_chain
@@ -41,9 +42,9 @@ const IS_REPLACED = `EXISTS (SELECT 1 FROM oracle_prices n WHERE n.source_addres
 /** Every table that callers fill. */
 const AGED: readonly AgedRows[] = [
   { days: 'untrustedDays', table: 'chain_tips', since: 'updated_at', where: 'NOT t.trusted' },
-  { days: 'untrustedDays', table: 'validator_rewards', since: 'created_at', where: 'NOT t.trusted' },
+  { days: 'untrustedDays', table: 'validator_rewards', since: 'created_at', where: 't.trusted = 0' },
   { days: 'untrustedDays', table: 'price_carriers', since: 'created_at', where: 'NOT t.trusted' },
-  { days: 'untrustedDays', table: 'oracle_prices', since: 'created_at', where: `NOT t.trusted AND ${IS_REPLACED}` },
+  { days: 'untrustedDays', table: 'oracle_prices', since: 'created_at', where: `t.trusted = 0 AND ${IS_REPLACED}` },
   { days: 'untrustedDays', table: 'price_snapshots', since: 'created_at', where: `NOT t.trusted AND ${IS_NO_PRICE}` },
   { days: 'historyDays', table: 'chain_tips', since: 'updated_at', where: 'TRUE' },
   { days: 'historyDays', table: 'validator_rewards', since: 'created_at', where: 'TRUE' },

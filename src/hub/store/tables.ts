@@ -6,6 +6,14 @@ import { reduceStoredPings } from './pings.ts';
 const CREATED_AND_UPDATED = `created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP`;
 
+/** Keys of rounds by their origin; of each pair those with a price, and those that some sources carried within the bounds. */
+const ROUND_KEYS = `KEY price_snapshots_origin (origin, round_number),
+    KEY price_snapshots_round (coin_pair, status, origin, round_number),
+    KEY price_snapshots_carried (coin_pair, status, origin, bounded, sources, round_number)`;
+/** Keys of the first prices of each feed by either kind of caller. */
+const FEED_KEYS = `KEY oracle_prices_order (source_address, source_chain, coin, tick, fiat, trusted, action_index),
+    KEY oracle_prices_trusted (trusted)`;
+
 /** The columns and keys of every table, by its name. */
 const TABLES: Readonly<Record<string, string>> = {
   configs: `
@@ -55,7 +63,8 @@ const TABLES: Readonly<Record<string, string>> = {
     claimed BOOLEAN NOT NULL DEFAULT 0,
     trusted BOOLEAN NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    UNIQUE KEY validator_rewards_name (validator_pubkey, round_number, reward_type)`,
+    UNIQUE KEY validator_rewards_name (validator_pubkey, round_number, reward_type),
+    KEY validator_rewards_trusted (trusted)`,
   price_snapshots: `
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     round_number BIGINT UNSIGNED NOT NULL,
@@ -79,9 +88,8 @@ const TABLES: Readonly<Record<string, string>> = {
     trusted BOOLEAN NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY price_snapshots_name (round_number, coin_pair, origin),
-    KEY price_snapshots_time (coin_pair, status, origin, block_timestamp),
     KEY price_snapshots_source (source_chain, source_action_index),
-    KEY price_snapshots_pair (coin_pair, status, round_number)`,
+    ${ROUND_KEYS}`,
   oracle_prices: `
     id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
     source_address VARCHAR(120) NOT NULL,
@@ -99,7 +107,8 @@ const TABLES: Readonly<Record<string, string>> = {
     trusted BOOLEAN NOT NULL DEFAULT 0,
     created_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     UNIQUE KEY oracle_prices_action (source_chain, action_index),
-    KEY oracle_prices_feed (source_address, coin, tick, fiat, effective_at)`,
+    KEY oracle_prices_feed (source_address, coin, tick, fiat, effective_at),
+    ${FEED_KEYS}`,
   price_carriers: `
     round_number BIGINT UNSIGNED NOT NULL,
     source_chain VARCHAR(16) NOT NULL,
@@ -203,7 +212,7 @@ const TABLES: Readonly<Record<string, string>> = {
     KEY telemetry_pings_address (ip_hash, last_seen)`
 };
 
-/** A change of a table that an older version made: due where the column is missing, or lacks a word in its type. */
+/** A change of a table that an older version made: due where the column or key is missing, or the column lacks a word in its type. */
 interface Migration {
   readonly table: string;
   readonly column: string;
@@ -212,6 +221,7 @@ interface Migration {
   readonly changes: readonly (string | ((connection: Connection) => Promise<void>))[];
 }
 
+const added = (keys: string): string => keys.replaceAll('KEY', 'ADD KEY IF NOT EXISTS');
 const TRUSTED = 'ADD COLUMN trusted BOOLEAN NOT NULL DEFAULT 0';
 
 /** In their order. Rows of before are of nobody in particular: what a known indexer says takes their place. */
@@ -285,6 +295,21 @@ const MIGRATIONS: readonly Migration[] = [
          ADD UNIQUE KEY telemetry_pings_install (install_id), ADD KEY telemetry_pings_seen (last_seen),
          ADD KEY telemetry_pings_address (ip_hash, last_seen)`
     ]
+  },
+  {
+    ...{ table: 'price_snapshots', column: 'price_snapshots_carried' },
+    changes: [
+      `ALTER TABLE price_snapshots DROP KEY IF EXISTS price_snapshots_time, DROP KEY IF EXISTS price_snapshots_pair,
+         ${added(ROUND_KEYS)}`
+    ]
+  },
+  {
+    ...{ table: 'oracle_prices', column: 'oracle_prices_trusted' },
+    changes: [`ALTER TABLE oracle_prices ${added(FEED_KEYS)}`]
+  },
+  {
+    ...{ table: 'validator_rewards', column: 'validator_rewards_trusted' },
+    changes: ['ALTER TABLE validator_rewards ADD KEY validator_rewards_trusted (trusted)']
   }
 ];
 
@@ -336,6 +361,7 @@ async function createDatabase(connection: Connection, name: string): Promise<voi
   }
 }
 
+/** A column, or a key without a type. */
 interface Column extends SqlRow {
   readonly table: string;
   readonly column: string;
@@ -345,8 +371,9 @@ interface Column extends SqlRow {
 const readColumns = (connection: Connection, database: string): Promise<Column[]> =>
   rows<Column>(
     connection,
-    'SELECT TABLE_NAME AS `table`, COLUMN_NAME AS `column`, COLUMN_TYPE AS type FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ?',
-    [database]
+    `SELECT TABLE_NAME AS \`table\`, COLUMN_NAME AS \`column\`, COLUMN_TYPE AS type FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ?
+     UNION SELECT TABLE_NAME, INDEX_NAME, '' FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ?`,
+    [database, database]
   );
 
 /** @param columns those of before */

@@ -212,9 +212,9 @@ export async function insertRewards(
 async function dropOldest(connection: Connection): Promise<void> {
   const [counted] = await rows<{ n: number }>(
     connection,
-    'SELECT COUNT(*) AS n FROM validator_rewards WHERE NOT trusted'
+    'SELECT COUNT(*) AS n FROM validator_rewards WHERE trusted = 0'
   );
   const surplus = Number(counted?.n ?? 0) - MOST_BY_STRANGERS;
   if (surplus > 0)
-    await connection.query('DELETE FROM validator_rewards WHERE NOT trusted ORDER BY id LIMIT ?', [surplus]);
+    await connection.query('DELETE FROM validator_rewards WHERE trusted = 0 ORDER BY id LIMIT ?', [surplus]);
 }

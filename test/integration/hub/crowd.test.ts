@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connect } from '../../../src/db/connection.ts';
+import { type Connection, connect, rows } from '../../../src/db/connection.ts';
 import { hasCode } from '../../../src/errors.ts';
+import { PAIRS } from '../../../src/hub/oracle/pairs.ts';
 import { openHubDatabase } from '../../../src/hub/store/database.ts';
+import { runStatement } from '../../../src/hub/store/statements.ts';
+import { createMissing } from '../../../src/hub/store/tables.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { FaultyLink } from '../../support/faulty-link.ts';
 import { runHub } from '../../support/hub/run-hub.ts';
@@ -89,4 +92,63 @@ test('usage pings of sixty addresses at once are refused to pingers alone', asyn
   assert.ok(pushed.result, JSON.stringify(pushed));
   await Promise.all(crowd);
   assert.deepEqual([...counts.keys()].sort(), [200, 503]);
+});
+
+/** Returns how many rows and keys MariaDB read for some work. */
+async function readsOf(connection: Connection, work: () => Promise<unknown>): Promise<number> {
+  await connection.query('FLUSH STATUS');
+  await work();
+  const found = await rows<{ Value: string }>(connection, "SHOW SESSION STATUS LIKE 'Handler_read%'");
+  return found.reduce((sum, { Value }) => sum + Number(Value), 0);
+}
+
+test('a push reads no more of a long feed, and a round or health no more of long histories', async (t) => {
+  const place = await createDatabase('hub');
+  await createMissing(place);
+  const connection = await connect(place);
+  t.after(() => connection.destroy());
+  const price = {
+    ...{ source_address: 'ltc1qlong', source_chain: 'LTC', coin: 'LTC', tick: 'T', fiat: 'USD', value: '1', fee: null },
+    ...{ memo: null, block_time: 1, push_generation: 0 }
+  };
+  await connection.query(
+    `INSERT INTO oracle_prices (source_address, source_chain, coin, tick, fiat, value, block_time, effective_at, action_index, trusted)
+       SELECT 'ltc1qlong', 'LTC', 'LTC', 'T', 'USD', '1', 1, IF(seq = 1, 1, 86401), seq, 1 FROM seq_1_to_4000`
+  );
+  await connection.query(
+    `INSERT INTO validator_rewards (validator_pubkey, round_number, reward_type, amount, block_index, trusted)
+       SELECT 'a', seq, 'price', '1', 1, 1 FROM seq_1_to_4000`
+  );
+  const push = () => runStatement(connection, 'insertOraclePrice', [{ ...price, action_index: 90_000 }, true]);
+  const rewards = { round: 1, reward_type: 'price', block_index: 1, rewards: [{ pubkey: 'b', amount: '1' }] };
+  const reward = () => runStatement(connection, 'insertRewards', [rewards, false]);
+
+  const pairs = PAIRS.map((pair) => `SELECT '${pair}' AS pair`).join(' UNION ALL ');
+  for (const [origin, ahead] of [
+    ['hub', 0],
+    ['validators', 1_000]
+  ] as const)
+    await connection.query(
+      `INSERT INTO price_snapshots (round_number, coin_pair, price, block_timestamp, validator_count, status, origin, trusted, sources)
+         SELECT seq + ?, pair, 100, seq * 600, 1, 'finalized', ?, 1, 1 FROM seq_1_to_300 JOIN (${pairs}) p`,
+      [ahead, origin]
+    );
+  const now = 301 * 600;
+  const found = { byPair: new Map(), rules: { configured: 2, minSources: 1 }, isNext: true };
+  const oldest = () => runStatement(connection, 'oldestPair', [now]);
+  assert.deepEqual(await oldest(), { pair: 'BTC/AUD', ageS: 600 });
+  for (const [what, most, work] of [
+    ['a push', 100, push],
+    ['rewards of a stranger', 100, reward],
+    ['health', 500, oldest],
+    ['a fee', 20, () => runStatement(connection, 'currentPrice', ['BTC/USD', now + 86_400, now])],
+    [
+      'a round',
+      1_000,
+      () => runStatement(connection, 'recordRound', [{ ...found, now: now * 1_000, intervalMs: 600_000 }])
+    ]
+  ] as const) {
+    const read = await readsOf(connection, work);
+    assert.ok(read < most, `${what} reads ${read}`);
+  }
 });

@@ -334,8 +334,9 @@ test('a database of an older version is changed at the start; rows that are ther
   await (await runHub({}, { database })).stop();
   await sql(
     database,
-    'ALTER TABLE price_snapshots DROP KEY price_snapshots_name, DROP KEY price_snapshots_time, DROP KEY price_snapshots_source, DROP COLUMN origin, DROP COLUMN sources, DROP COLUMN deviation, DROP COLUMN trusted, ADD UNIQUE KEY price_snapshots_name (round_number, coin_pair)',
+    'ALTER TABLE price_snapshots DROP KEY price_snapshots_name, DROP KEY price_snapshots_origin, DROP KEY price_snapshots_round, DROP KEY price_snapshots_carried, DROP KEY price_snapshots_source, DROP COLUMN origin, DROP COLUMN sources, DROP COLUMN deviation, DROP COLUMN trusted, ADD UNIQUE KEY price_snapshots_name (round_number, coin_pair)',
     'ALTER TABLE price_removals DROP KEY price_removals_trusted, DROP COLUMN trusted',
+    'ALTER TABLE oracle_prices DROP KEY oracle_prices_order, DROP KEY oracle_prices_trusted',
     ...['oracle_prices', 'validator_rewards', 'chain_tips'].map((table) => `ALTER TABLE ${table} DROP COLUMN trusted`),
     "ALTER TABLE attestations MODIFY confirmations INT UNSIGNED NOT NULL, MODIFY status ENUM('pending', 'attested', 'rejected', 'expired') NOT NULL",
     "ALTER TABLE reorg_attestations MODIFY status ENUM('reported', 'confirmed', 'rejected', 'expired') NOT NULL",

@@ -98,10 +98,11 @@ export async function insertOraclePrice(
   if (known) await removePrice(connection, known, trusted, pushed.push_generation);
   else if (!trusted) await makeRoom(connection);
   if (trusted) await removeStrangers(connection, pushed);
-  const earlier = await rows(connection, `SELECT 1 FROM oracle_prices WHERE ${OF_FEED} AND action_index < ? LIMIT 1`, [
-    ...namesOf(pushed),
-    index
-  ]);
+  const earlier = await rows(
+    connection,
+    `SELECT 1 FROM oracle_prices WHERE ${OF_FEED} AND trusted IN (0, 1) AND action_index < ? LIMIT 1`,
+    [...namesOf(pushed), index]
+  );
   const effectiveAt = pushed.block_time + (earlier.length > 0 ? UPDATE_DELAY_S : 0);
   await connection.query('INSERT INTO oracle_prices SET ?', { ...pushed, effective_at: effectiveAt, trusted });
   for (const feed of [pushed, ...(known ? [known] : [])]) await settleFeed(connection, feed);
@@ -112,7 +113,7 @@ export async function insertOraclePrice(
 async function isTold(connection: Connection, feed: Feed): Promise<boolean> {
   const found = await rows(
     connection,
-    `SELECT 1 FROM oracle_prices WHERE ${OF_FEED} AND trusted LIMIT 1`,
+    `SELECT 1 FROM oracle_prices WHERE ${OF_FEED} AND trusted = 1 LIMIT 1`,
     namesOf(feed)
   );
   return found.length > 0;
@@ -121,7 +122,7 @@ async function isTold(connection: Connection, feed: Feed): Promise<boolean> {
 async function removeStrangers(connection: Connection, feed: Feed): Promise<void> {
   const values = namesOf(feed);
   await insertRemovalsOfStrangers(connection, 'oracle_prices', { where: OF_FEED, values, below: 0 });
-  await connection.query(`DELETE FROM oracle_prices WHERE ${OF_FEED} AND NOT trusted`, values);
+  await connection.query(`DELETE FROM oracle_prices WHERE ${OF_FEED} AND trusted = 0`, values);
 }
 
 /** @param generation that of what takes its place; default: the next one */
@@ -141,10 +142,13 @@ async function removePrice(
  * actions and not by when they were told, so that a hub that was away finds the same. A row whose time changes is told anew.
  */
 async function settleFeed(connection: Connection, feed: Feed): Promise<void> {
+  // Whoever has a feed may make it as long as he likes: the key has the first two of either trust.
+  const firstOf = (trusted: 0 | 1) =>
+    `(SELECT ${ORACLE_COLUMNS}, ${RANK} FROM oracle_prices WHERE ${OF_FEED} AND trusted = ${trusted} ORDER BY action_index LIMIT 2)`;
   const first = await rows<Known & Record<string, unknown>>(
     connection,
-    `SELECT ${ORACLE_COLUMNS}, ${RANK} FROM oracle_prices WHERE ${OF_FEED} ORDER BY action_index LIMIT 2`,
-    namesOf(feed)
+    `${firstOf(0)} UNION ALL ${firstOf(1)} ORDER BY action_index LIMIT 2`,
+    [...namesOf(feed), ...namesOf(feed)]
   );
   for (const [place, row] of first.entries()) {
     const { id, created_at, effective_at, generation, chain, actionIndex, trusted, ...said } = row;
@@ -186,7 +190,7 @@ async function findLeft(connection: Connection, feeds: readonly Feed[]): Promise
 
 /** Deletes the oldest of strangers' prices when there are too many. */
 async function makeRoom(connection: Connection): Promise<void> {
-  const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM oracle_prices WHERE NOT trusted');
+  const [counted] = await rows<{ n: number }>(connection, 'SELECT COUNT(*) AS n FROM oracle_prices WHERE trusted = 0');
   const surplus = Number(counted?.n ?? 0) - MOST_BY_STRANGERS + 1;
-  if (surplus > 0) await connection.query('DELETE FROM oracle_prices WHERE NOT trusted ORDER BY id LIMIT ?', [surplus]);
+  if (surplus > 0) await connection.query('DELETE FROM oracle_prices WHERE trusted = 0 ORDER BY id LIMIT ?', [surplus]);
 }

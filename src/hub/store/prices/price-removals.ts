@@ -45,7 +45,7 @@ export async function insertRemovalsOfStrangers(
     `INSERT INTO price_removals
        (table_name, source_chain, from_action_index, to_action_index, round_number, retraction_generation, trusted)
      SELECT DISTINCT ?, source_chain, ${index}, ${index}, ${isRound ? 'round_number' : 'NULL'}, push_generation + 1, TRUE
-       FROM ${table} WHERE ${where} AND push_generation >= ? AND NOT trusted`,
+       FROM ${table} WHERE ${where} AND push_generation >= ? AND trusted = 0`,
     [table, ...values, below]
   );
   await forgetOldest(connection, true);

@@ -1,4 +1,5 @@
 import { type Connection, rows, type SqlRow } from '../../../db/connection.ts';
+import { PRICE_SOURCES } from '../../oracle/sources.ts';
 import { rememberCarrier } from './carriers.ts';
 import { ORACLE_COLUMNS, type OraclePrice } from './oracle-prices.ts';
 import { judge, type Known, noteRemoval, type Outcome, outcomeOf, type Refusal } from './ranks.ts';
@@ -91,7 +92,7 @@ export const newestSnapshots = (
  * The finalized price of a pair that counts: rounds of validators and of this hub are numbered differently, so times decide, and
  * the hub's own price counts only where that of the validators is half an hour older.
  *
- * @param oldest epoch seconds: earlier ones do not count
+ * @param oldest epoch seconds: a last round of before does not count
  */
 export async function currentPrice(
   connection: Connection,
@@ -100,14 +101,13 @@ export async function currentPrice(
   oldest = 0
 ): Promise<JudgedSnapshot | undefined> {
   const newestOf = async (origin: PriceOrigin) => {
-    const found = await rows<JudgedSnapshot>(
+    const [last] = await rows<JudgedSnapshot>(
       connection,
-      `SELECT ${JUDGED_COLUMNS} FROM price_snapshots
-        WHERE coin_pair = ? AND status = 'finalized' AND origin = ? AND ${FOUND_AT} >= ?
+      `SELECT ${JUDGED_COLUMNS} FROM price_snapshots WHERE coin_pair = ? AND status = 'finalized' AND origin = ?
         ORDER BY round_number DESC LIMIT 1`,
-      [now, pair, origin, oldest]
+      [now, pair, origin]
     );
-    return found[0];
+    return last && now - last.age_s >= oldest ? last : undefined;
   };
   const [signed, own] = [await newestOf('validators'), await newestOf('hub')];
   const isOutdated = signed && own && signed.block_timestamp < own.block_timestamp - VALIDATORS_AHEAD_S;
@@ -128,19 +128,34 @@ interface OwnPrice extends SqlRow, Pick<PriceSnapshot, 'coin_pair' | 'price'> {
   readonly carried_at: number;
 }
 
-/** The last price of each pair that this hub found itself. */
-export const lastOwnPrices = (connection: Connection, pairs: readonly string[]): Promise<OwnPrice[]> =>
-  rows<OwnPrice>(
-    connection,
-    `SELECT l.coin_pair, l.price, c.price AS carried, c.block_timestamp AS carried_at FROM (
-       SELECT coin_pair, MAX(round_number) AS last, MIN(round_number) AS first,
-              MAX(IF(sources >= 2 AND NOT bounded, round_number, NULL)) AS carried
-         FROM price_snapshots WHERE coin_pair IN (?) AND status = 'finalized' AND origin = 'hub' GROUP BY coin_pair) n
-       JOIN price_snapshots l ON l.round_number = n.last AND l.coin_pair = n.coin_pair AND l.origin = 'hub'
-       JOIN price_snapshots c
-         ON c.round_number = COALESCE(n.carried, n.first) AND c.coin_pair = n.coin_pair AND c.origin = 'hub'`,
-    [pairs]
+const OWN = "coin_pair = ? AND status = 'finalized' AND origin = 'hub'";
+/** Numbers of sources that carry a price together: the key has the last round of each. */
+const CARRYING = Object.keys(PRICE_SOURCES)
+  .map((_, at) => at + 1)
+  .filter((sources) => sources >= 2);
+
+/** The last price of each pair that this hub found itself: by keys, however many rounds there are. */
+export async function lastOwnPrices(connection: Connection, pairs: readonly string[]): Promise<OwnPrice[]> {
+  const roundOf = (end: 'ASC' | 'DESC', more = '') =>
+    `(SELECT round_number FROM price_snapshots WHERE ${OWN} ${more} ORDER BY round_number ${end} LIMIT 1)`;
+  const carried = CARRYING.map(
+    (sources) => `COALESCE(${roundOf('DESC', `AND bounded = 0 AND sources = ${sources}`)}, 0)`
   );
+  const found: OwnPrice[] = [];
+  for (const pair of pairs)
+    found.push(
+      ...(await rows<OwnPrice>(
+        connection,
+        `SELECT l.coin_pair, l.price, c.price AS carried, c.block_timestamp AS carried_at
+           FROM (SELECT ${roundOf('DESC')} AS last, NULLIF(GREATEST(0, ${carried.join(', ')}), 0) AS carried, ${roundOf('ASC')} AS first) n
+           JOIN price_snapshots l ON l.round_number = n.last AND l.coin_pair = ? AND l.origin = 'hub'
+           JOIN price_snapshots c
+             ON c.round_number = COALESCE(n.carried, n.first) AND c.coin_pair = l.coin_pair AND c.origin = 'hub'`,
+        Array.from({ length: CARRYING.length + 3 }, () => pair)
+      ))
+    );
+  return found;
+}
 
 /** A pair, and how many seconds ago this hub found its price; below 0 when the clock was set back. */
 export interface PairAge {
@@ -156,10 +171,9 @@ export async function oldestPair(connection: Connection, now: Now): Promise<Pair
   const [oldest] = await rows<{ pair: string; at: number }>(
     connection,
     `SELECT told.coin_pair AS pair,
-            (SELECT MAX(own.round_number) FROM price_snapshots own
-              WHERE own.coin_pair = told.coin_pair AND own.status = 'finalized' AND own.origin = 'hub') AS last,
-            (SELECT p.block_timestamp FROM price_snapshots p
-              WHERE p.round_number = last AND p.coin_pair = told.coin_pair AND p.origin = 'hub') AS at
+            (SELECT own.block_timestamp FROM price_snapshots own
+              WHERE own.coin_pair = told.coin_pair AND own.status = 'finalized' AND own.origin = 'hub'
+              ORDER BY own.round_number DESC LIMIT 1) AS at
        FROM price_snapshots told
       WHERE told.origin = 'hub' AND (told.status = 'finalized' OR told.sources > 0)
         AND told.round_number = (SELECT MAX(round_number) FROM price_snapshots WHERE origin = 'hub')

@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { formatAmount } from '../../consensus/amount.ts';
 import { type Connection, rows, type SqlRow } from '../../db/connection.ts';
 import { PlatformError } from '../../errors.ts';
 
@@ -133,7 +133,7 @@ export async function removeValidator(
 export async function selectRewards(connection: Connection, pubkey: string): Promise<EarnedRewards> {
   const [sum] = await rows<{ total: string }>(
     connection,
-    'SELECT CAST(COALESCE(SUM(CAST(amount AS DECIMAL(58, 18))), 0) AS CHAR) AS total FROM validator_rewards WHERE validator_pubkey = ? AND NOT claimed AND trusted',
+    'SELECT CAST(CAST(COALESCE(SUM(CAST(amount AS DECIMAL(58, 18))), 0) AS DECIMAL(65, 18)) AS CHAR) AS total FROM validator_rewards WHERE validator_pubkey = ? AND NOT claimed AND trusted',
     [pubkey]
   );
   const newest = await rows<EarnedReward>(
@@ -143,7 +143,8 @@ export async function selectRewards(connection: Connection, pubkey: string): Pro
     [pubkey]
   );
   return {
-    total: formatAmount(parseAmount(sum!.total)!),
+    // Of 18 places; more digits than one amount may have.
+    total: formatAmount(BigInt(sum!.total.replace('.', ''))),
     newest: newest.map((reward) => ({ ...reward, trusted: Boolean(reward.trusted) }))
   };
 }

@@ -152,3 +152,17 @@ test('a push reads no more of a long feed, and a round or health no more of long
     assert.ok(read < most, `${what} reads ${read}`);
   }
 });
+
+test('rewards of more digits than an amount has are summed, and nobody takes their sum for a fault of the database', async (t) => {
+  const hub = await runHub({ HUB_API_KEY: 'a-key-of-this-hub' });
+  t.after(hub.stop);
+  const key = { 'x-api-key': 'a-key-of-this-hub' };
+  const pubkey = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a';
+  await hub.call('registervalidator', { signing_pubkey: pubkey, addr: 'v.example:1' }, key);
+  for (const round of [1, 2]) {
+    const rewards = [{ pubkey, amount: `${'9'.repeat(40)}.5` }];
+    await hub.call('pushvalidatorrewards', { round, reward_type: 'price', block_index: 1, rewards }, key);
+  }
+  const { json } = await hub.call('getvalidatorstatus', { signing_pubkey: pubkey });
+  assert.equal(json.result?.unclaimedRewards, `1${'9'.repeat(40)}`, JSON.stringify(json));
+});

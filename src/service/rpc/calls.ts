@@ -100,7 +100,7 @@ async function run(
     return { status, reply: { jsonrpc: '2.0', result: result ?? null, id } };
   } catch (caught) {
     tellFailure(log, call.method, caught);
-    return { status: 200, reply: failureOf(id, caught, method.operational) };
+    return { status: method.isProbe ? 503 : 200, reply: failureOf(id, caught, method.operational) };
   }
 }
 

@@ -73,7 +73,7 @@ const pathOf = (path: string) => (path.includes(':coin') ? { params: CodeSchema 
  * `rpc.discover` tell the methods.
  *
  * The HTTP status is 200 whatever the reply says (204 when there is nothing to say), except 401, 404 (COIN), 413, 415, 429
- * and the status of an `RpcAnswer`. Ids come back as they were sent, digit for digit.
+ * the status of an `RpcAnswer`, and 503 of a probe that fails. Ids come back as they were sent, digit for digit.
  *
  * @see https://www.jsonrpc.org/specification, and the section "Errors" of the specification for -32001 and -32029
  */

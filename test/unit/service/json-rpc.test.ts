@@ -455,3 +455,21 @@ test('any JSON gets replies that are JSON-RPC 2.0, one for each call with an id,
     { numRuns: 200 }
   );
 });
+
+test('a probe that fails is 503: who looks at the status alone must not take it for well', async () => {
+  const fail = () => {
+    throw new PlatformError('DATABASE_UNAVAILABLE', { reason: 'x' });
+  };
+  const method = { summary: 'A method', result: Type.Unknown(), write: false, run: fail };
+  const methods = { health: rpcMethod({ ...method, isProbe: true }), read: rpcMethod(method) };
+  const app = openRpc({ methods });
+  for (const [name, status] of [
+    ['health', 503],
+    ['read', 200]
+  ] as const) {
+    const payload = { jsonrpc: '2.0', id: 1, method: name };
+    const answer = await app.inject({ method: 'POST', url: '/', payload });
+    assert.deepEqual([answer.statusCode, answer.json().error.code], [status, -32603]);
+  }
+  await app.close();
+});

@@ -1,6 +1,6 @@
 import { databaseOf } from '../config/database.ts';
 import { RIGHTS } from '../config/rights.ts';
-import { findHubFaults, HUB_PATTERNS, hubVariables } from '../config/services/hub.ts';
+import { findHubFaults, findHubWarnings, HUB_PATTERNS, hubVariables } from '../config/services/hub.ts';
 import { defineService } from '../service/define.ts';
 
 /** The hub: the configuration service. */
@@ -10,6 +10,7 @@ export const service = defineService({
   summary: 'the configuration service from which the others discover their databases',
   variables: hubVariables,
   checks: { prefixes: ['HUB_'], patterns: HUB_PATTERNS, findFaults: findHubFaults },
+  findWarnings: findHubWarnings,
   place: { host: 'HUB_HOST', port: 'HUB_PORT', key: 'HUB_API_KEY' },
   actors: { hub: ['circuitBreaker', 'restart'], prices: ['priceRound', 'circuitBreaker', 'restart'] },
   needs: (config) => ({

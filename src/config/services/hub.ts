@@ -11,6 +11,13 @@ const PRICE_SOURCE_NAMES = ['coingecko', 'kraken', 'coinmarketcap'] as const;
 /** A name of `PRICE_SOURCE_NAMES`. */
 export type PriceSourceName = (typeof PRICE_SOURCE_NAMES)[number];
 
+/** The variables that name another address of a source. */
+const SOURCE_URLS = {
+  PRICE_SOURCE_COINGECKO_URL: 'coingecko',
+  PRICE_SOURCE_KRAKEN_URL: 'kraken',
+  PRICE_SOURCE_COINMARKETCAP_URL: 'coinmarketcap'
+} as const;
+
 function readSourceName(entry: string): PriceSourceName {
   const found = PRICE_SOURCE_NAMES.find((name) => name === entry.toLowerCase());
   if (!found) throw new Error(`must be of ${PRICE_SOURCE_NAMES.join(', ')}, not "${entry}"`);
@@ -173,8 +180,11 @@ export const hubVariables = {
 /** Finds faults that concern several variables. @returns one sentence per fault */
 export function findHubFaults({ HUB_API_KEY, ...others }: HubConfig): readonly string[] {
   const needsKey = others.PRICE_SOURCES?.includes('coinmarketcap') && others.COINMARKETCAP_API_KEY === undefined;
-  const sources = others.PRICE_SOURCES?.length ?? 0;
+  const named = others.PRICE_SOURCES ?? [];
+  const sources = named.length;
+  const twice = named.find((name, at) => named.indexOf(name) !== at);
   return [
+    ...(twice ? [`PRICE_SOURCES names ${twice} twice: a source does not confirm itself`] : []),
     ...(sources > 0 && others.ORACLE_MIN_SOURCES > sources
       ? [
           `ORACLE_MIN_SOURCES=${others.ORACLE_MIN_SOURCES} is more than the sources in PRICE_SOURCES: no round would have a price`
@@ -182,6 +192,32 @@ export function findHubFaults({ HUB_API_KEY, ...others }: HubConfig): readonly s
       : []),
     ...(HUB_API_KEY === undefined ? closedGates(others) : []),
     ...(needsKey ? ['PRICE_SOURCES names coinmarketcap, which needs COINMARKETCAP_API_KEY'] : [])
+  ];
+}
+
+/** Settings that nothing reads without PRICE_SOURCES. */
+const OF_PRICES = [
+  'ORACLE_ROUND_INTERVAL',
+  'ORACLE_MIN_SOURCES',
+  'ORACLE_STALENESS_THRESHOLD_S',
+  'PRICE_FETCH_TIMEOUT'
+] as const;
+
+/** Finds settings that are set and change nothing, one sentence each. */
+export function findHubWarnings(config: HubConfig): readonly string[] {
+  const named = config.PRICE_SOURCES ?? [];
+  const isSet = (name: keyof HubConfig) => config[name] !== hubVariables[name].fallback;
+  const ofSources = { COINMARKETCAP_API_KEY: 'coinmarketcap', ...SOURCE_URLS } as const;
+  return [
+    ...OF_PRICES.filter((name) => named.length === 0 && isSet(name)).map(
+      (name) => `${name} is set and not used: PRICE_SOURCES names no source, so this hub finds no prices`
+    ),
+    ...Object.entries(ofSources)
+      .filter(([name, source]) => isSet(name as keyof HubConfig) && !named.includes(source))
+      .map(([name, source]) => `${name} is set and not used: add ${source} to PRICE_SOURCES, or unset it`),
+    ...(['TELEMETRY_IP_SALT', 'TELEMETRY_GEO_DB'] as const)
+      .filter((name) => !config.TELEMETRY_ENABLED && isSet(name))
+      .map((name) => `${name} is set and not used: TELEMETRY_ENABLED=false rejects all pings`)
   ];
 }
 

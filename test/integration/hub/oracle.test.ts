@@ -341,4 +341,22 @@ test('CONFIG_INVALID: a source that is none, and coinmarketcap without its key',
   });
   const faults = findHubFaults(hubConfigOf(to, { PRICE_SOURCES: 'coinmarketcap' }));
   assert.deepEqual(faults, ['PRICE_SOURCES names coinmarketcap, which needs COINMARKETCAP_API_KEY']);
+  const twice = { PRICE_SOURCES: 'kraken,Kraken', ORACLE_MIN_SOURCES: '2' };
+  assert.match(String(findHubFaults(hubConfigOf(to, twice))), /kraken twice/, 'one source is no two');
+});
+
+test('settings that change nothing are named at the start, with what to do', async () => {
+  const { findHubWarnings } = await import('../../../src/config/services/hub.ts');
+  const { hubConfigOf } = await import('../../support/hub-config.ts');
+  const to = { host: 'h', port: 1, name: 'n', user: 'u', pass: 'p' };
+  const key = { COINMARKETCAP_API_KEY: 'k' };
+  assert.deepEqual(findHubWarnings(hubConfigOf(to, key)), [
+    'COINMARKETCAP_API_KEY is set and not used: add coinmarketcap to PRICE_SOURCES, or unset it'
+  ]);
+  const lone = { ORACLE_MIN_SOURCES: '2', TELEMETRY_ENABLED: 'false', TELEMETRY_IP_SALT: 's' };
+  assert.deepEqual(findHubWarnings(hubConfigOf(to, lone)), [
+    'ORACLE_MIN_SOURCES is set and not used: PRICE_SOURCES names no source, so this hub finds no prices',
+    'TELEMETRY_IP_SALT is set and not used: TELEMETRY_ENABLED=false rejects all pings'
+  ]);
+  assert.deepEqual(findHubWarnings(hubConfigOf(to, { ...key, PRICE_SOURCES: 'coinmarketcap' })), []);
 });

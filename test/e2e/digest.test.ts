@@ -12,28 +12,26 @@ import { eventually, type SyncProcess } from '../support/sync/sync-process.ts';
 const KEY = 'key-of-the-pair';
 const EPOCH = 5;
 
-/** Changes of a replica by hand, by the class of the table. */
+/** Changes of a replica by hand, by the classes of the tables. */
 const BY_HAND: readonly [what: string, ...statements: string[]][] = [
   [
-    'scoped: a changed, a missing and a doubled row',
+    'scoped: a changed, a missing and a doubled row, and a parent that is gone',
     'UPDATE credits SET amount = amount + 1 ORDER BY action_index LIMIT 2',
-    'DELETE FROM debits ORDER BY action_index DESC LIMIT 3'
+    'DELETE FROM debits ORDER BY action_index DESC LIMIT 3',
+    'DELETE FROM actions ORDER BY action_index LIMIT 1'
   ],
-  ['scoped without a block of its own: a parent that is gone', 'DELETE FROM actions ORDER BY action_index LIMIT 1'],
   [
-    'lookup',
+    'lookup, mutable, derived',
     "UPDATE index_addresses SET address = CONCAT(address, 'x') WHERE id NOT IN (SELECT address_id FROM balances) ORDER BY id DESC LIMIT 1",
-    'DELETE FROM index_transactions ORDER BY id LIMIT 2'
-  ],
-  [
-    'mutable',
+    'DELETE FROM index_transactions ORDER BY id LIMIT 2',
     'DELETE FROM tokens ORDER BY id DESC LIMIT 1',
-    'UPDATE tokens SET supply = supply + 1 ORDER BY id LIMIT 20' // a block may well set some of them anew
+    'UPDATE tokens SET supply = supply + 1 ORDER BY id LIMIT 20', // a block may well set some of them anew
+    'UPDATE balances SET amount = amount + 1 ORDER BY id LIMIT 5'
   ],
-  ['derived', 'UPDATE balances SET amount = amount + 1 ORDER BY id LIMIT 5'],
-  ['keyless', "INSERT INTO notes VALUES (1, 'a'), (9, 'z')", 'DELETE FROM notes WHERE n = 2 LIMIT 1'],
   [
-    'the log',
+    'keyless, the log',
+    "INSERT INTO notes VALUES (1, 'a'), (9, 'z')",
+    'DELETE FROM notes WHERE n = 2 LIMIT 1',
     'DELETE FROM sync_meta ORDER BY block_index DESC LIMIT 2',
     "UPDATE sync_meta SET ledger_hash = 'x' ORDER BY block_index LIMIT 1"
   ]

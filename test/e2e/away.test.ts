@@ -66,6 +66,6 @@ test('a replica that has rolled back is live when its source has blocks again, s
   await eventually('it has rolled back and waits for blocks', isReconciling);
   await pause(1_000);
   await ledger.writeBlocks(3);
-  const verdict = await pair.settle(client, ledger.height, 20_000);
+  const verdict = await pair.settle(client, ledger.height, 60_000);
   assert.ok(verdict.equal, JSON.stringify(differences(verdict)));
 });

@@ -78,7 +78,7 @@ export interface ServiceDefinition {
   readonly log: Logger;
   readonly keys: AcceptedTokens;
   /** Other secrets that nobody may guess, by their variables. */
-  readonly secrets?: Readonly<Record<string, string | undefined>>;
+  readonly secrets?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly documentation: Documentation;
   readonly readiness: () => Readiness | Promise<Readiness>;
   readonly actors: ServiceActors;
@@ -202,8 +202,10 @@ function warnOfShortKeys({ keys, secrets = {}, documentation, log }: ServiceDefi
   const isShort = (key: string) => key.length < LEAST_KEY_LETTERS;
   const short = [...(keys.readers ?? []), ...(keys.operators ?? [])].find(isShort);
   if (short !== undefined) warn('a key', short, documentation.keys);
-  for (const [name, secret] of Object.entries(secrets))
-    if (secret !== undefined && isShort(secret)) warn('a secret', secret, name);
+  for (const [name, given] of Object.entries(secrets)) {
+    const shortOne = [given ?? []].flat().find(isShort);
+    if (shortOne !== undefined) warn('a secret', shortOne, name);
+  }
 }
 
 /** Refuses what reaches no route. */

@@ -161,8 +161,8 @@ export const hubVariables = {
     doc: "MaxMind file (.mmdb) for finding country and region of a ping's sender; unset: neither is kept",
     example: '/var/lib/geo/city.mmdb'
   }),
-  TELEMETRY_ADMIN_KEY: text({
-    doc: 'key for GET /telemetry/operators; unset: nobody may read it',
+  TELEMETRY_ADMIN_KEY: parsed(readKeys, {
+    doc: 'key for GET /telemetry/operators; of several (OLD,NEW) all are accepted; unset: nobody may read it',
     secret: true
   }),
   P2P_VALIDATOR_ADDR: unsupported({

@@ -26,7 +26,9 @@ export async function openPlaces(file: string | undefined): Promise<PlaceOf> {
   if (file === undefined) return () => NOWHERE;
   try {
     const reader = await open<CityResponse>(file);
-    return (address) => placeIn(reader.get(address.split('/')[0] ?? ''));
+    const hasLong = reader.metadata.ipVersion === 6; // else the first half of a long address would be looked up as a short one
+    return (address) =>
+      address.includes(':') && !hasLong ? NOWHERE : placeIn(reader.get(address.split('/')[0] ?? ''));
   } catch (cause) {
     const reason = `TELEMETRY_GEO_DB=${file} cannot be used: ${(cause as Error).message}`;
     throw new PlatformError('CONFIG_INVALID', { reason }, { cause });

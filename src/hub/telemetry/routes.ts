@@ -87,9 +87,7 @@ export const telemetryRoutes: FastifyPluginAsyncTypebox<TelemetryDeps> = async (
 ) => {
   const limit = createLimit(app, { name: 'telemetry', max: PER_MINUTE, windowMs: 60_000, addressOf });
   const daily = createLimit(app, { name: 'telemetry-day', max: PINGS_PER_DAY, windowMs: 86_400_000, addressOf });
-  const admin = createAuthenticator({
-    readers: config.TELEMETRY_ADMIN_KEY === undefined ? [] : [config.TELEMETRY_ADMIN_KEY]
-  });
+  const admin = createAuthenticator({ readers: config.TELEMETRY_ADMIN_KEY });
   const enabled = config.TELEMETRY_ENABLED;
   const pingTurns = new Turns(PING_TURNS);
   const census = new KeptCensus((days) => database.survey('takeCensus', days));

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { connect, rows } from '../../../src/db/connection.ts';
+import { openPlaces } from '../../../src/hub/telemetry/places.ts';
 import { writeAddressDatabase } from '../../support/hub/address-database.ts';
 import { type RunningHub, runHub } from '../../support/hub/run-hub.ts';
 import { startProgram } from '../../support/service-process.ts';
@@ -159,6 +160,9 @@ test('UNAUTHORIZED: installations are told to TELEMETRY_ADMIN_KEY alone, and to 
     assert.equal((await get(open, 'operators', { 'x-api-key': key })).status, 401);
   assert.equal((await get(keyed, 'operators', { 'x-api-key': 'wrong' })).status, 401);
   assert.equal((await get(keyed, 'operators', { 'x-api-key': 'admin' })).status, 200);
+  const both = await start(t, { TELEMETRY_ADMIN_KEY: 'old,new' });
+  for (const key of ['old', 'new', 'old,new'])
+    assert.equal((await get(both, 'operators', { 'x-api-key': key })).status, 200, key);
 });
 
 test('TELEMETRY_ENABLED=false rejects pings', async (t) => {
@@ -302,6 +306,9 @@ test("country and region come from the operator's database of addresses; elsewhe
   const found = await sql(hub, 'SELECT country, region, ip_hash FROM telemetry_pings ORDER BY id');
   const nowhere = { country: null, region: null, ip_hash: null };
   assert.deepEqual(found, [{ country: 'DE', region: 'DE-BW', ip_hash: null }, nowhere, nowhere]);
+  writeAddressDatabase(path, '32.1.0.0/16', { country: { iso_code: 'US' } }); // 2001:: begins with the same bits
+  const placeOf = await openPlaces(path);
+  assert.deepEqual([placeOf('32.1.2.3').country, placeOf('2001:db8:7:1::/64').country], ['US', null]);
 });
 
 test('CONFIG_INVALID: a database of addresses that is none is named', async (t) => {

@@ -1,4 +1,4 @@
-import { readTokens } from './tokens.ts';
+import { readFirstToken } from './tokens.ts';
 import { integer, list, parsed, port, text, type Values } from './variables.ts';
 
 /** Variables of every service that asks the hub. @see the section "Shared configuration" of the specification */
@@ -13,7 +13,7 @@ export const hubClientVariables = {
     doc: 'several hubs, tried in order, instead of HUB_API_HOST',
     example: 'hub1:10000,hub2:10000'
   }),
-  HUB_API_KEY: parsed((keys) => readTokens(keys)[0]!, {
+  HUB_API_KEY: parsed(readFirstToken, {
     doc: 'key sent to the hub as x-api-key; of several (OLD,NEW) the first is sent',
     secret: true,
     essential: true

@@ -1,5 +1,5 @@
 import { findText, type Sources } from './load.ts';
-import { readTokens } from './tokens.ts';
+import { readFirstToken } from './tokens.ts';
 import { parsed, port, type Variable } from './variables.ts';
 
 type PlaceVariables<P extends string> = { readonly [K in `${P}_URL`]: Variable<string | undefined> } & {
@@ -32,7 +32,7 @@ export function placeVariables<P extends string>(
       example: String(usualPort),
       hub: at('service_port')
     }),
-    [`${prefix}_API_KEY`]: parsed((keys) => readTokens(keys)[0]!, {
+    [`${prefix}_API_KEY`]: parsed(readFirstToken, {
       doc: `key sent to it as x-api-key; of several (OLD,NEW) the first is sent; used with a place that ${prefix}_URL or ${prefix}_API_PORT sets here, never with one from the hub`,
       secret: true
     })

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { readTokens } from './tokens.ts';
+import { readFirstToken, readTokens } from './tokens.ts';
 import { choice, integer, list, parsed, port, readBaseUrl, text, type Values, type Variable } from './variables.ts';
 
 /** Origins of programs that are no web pages and browsers of their own kind: extensions, and wallets for phones and desktops. */
@@ -87,7 +87,10 @@ export const frameVariables = {
     doc: "base URLs of the platform's other services, at most 32; the console shows them and how blocks pass through all of them",
     example: 'http://127.0.0.1:3002,http://127.0.0.1:3004'
   }),
-  CONSOLE_SERVICES_KEY: text({ doc: 'key sent to the services in CONSOLE_SERVICES', secret: true }),
+  CONSOLE_SERVICES_KEY: parsed(readFirstToken, {
+    doc: 'key sent to the services in CONSOLE_SERVICES; of several (OLD,NEW) the first is sent',
+    secret: true
+  }),
   SHUTDOWN_GRACE_MS: integer({ default: 10_000, min: 100, doc: 'ms for a graceful stop' }),
   OTEL_EXPORTER_OTLP_ENDPOINT: parsed(readBaseUrl, {
     doc: 'base URL of an OpenTelemetry collector (OTLP by HTTP) for traces; unset: no traces',

@@ -34,3 +34,6 @@ export function readKeys(text: string): readonly string[] {
   const keys = readTokens(text);
   return keys.length > 1 ? [...keys, text] : keys;
 }
+
+/** Reads the token that is sent to another service, which may accept several: the first one. @throws {Error} as readTokens */
+export const readFirstToken = (text: string): string => readTokens(text)[0]!;

@@ -243,3 +243,8 @@ test('each wrong key costs tokens: guesses come later and later, and a key that 
     await app.close();
   }
 });
+
+test('the first of several keys is sent to the services of a console', () => {
+  const { CONSOLE_SERVICES_KEY } = loadConfig(frameVariables, { env: { CONSOLE_SERVICES_KEY: 'OLD,NEW' } }).values;
+  assert.equal(CONSOLE_SERVICES_KEY, 'OLD');
+});

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { MIN_BLOCKS } from '../../src/devnet/once.ts';
 import { freePort } from '../../src/devnet/processes/free-port.ts';
 import type { Summary } from '../../src/devnet/summary.ts';
 import { atEnd } from '../support/cleanup.ts';
@@ -135,9 +136,9 @@ test('TEMP_UNUSABLE: no directory for what its threads start from; exit code 73'
   assert.match(stderr, /no directory can be made in \/nowhere.*\n*.*TMPDIR/);
 });
 
-test('without Node on the machine: a devnet whose replicas are equal to the row, its threads killed meanwhile', async () => {
+test('without Node on the machine: a devnet with two reorgs, its threads killed meanwhile, whose replicas are equal to the row', async () => {
   const home = temporaryDirectory('home');
-  const devnet = spawn(program, ['devnet', '--once', '--blocks', '131', '--seed', 'binary'], {
+  const devnet = spawn(program, ['devnet', '--once', '--blocks', String(MIN_BLOCKS), '--seed', 'binary'], {
     cwd: home,
     env: { PATH: pathWithoutNode(), HOME: home, TMPDIR: home },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -148,8 +149,18 @@ test('without Node on the machine: a devnet whose replicas are equal to the row,
   devnet.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   devnet.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   assert.equal(await ended(devnet), 0, stderr.slice(-4_000) + stdout);
-  const { equal, actors_killed: killed } = JSON.parse(stdout) as Summary;
-  assert.deepEqual({ equal, killed }, { equal: true, killed: 3 });
+  assert.match(stdout, /^[^\n]+\n$/, 'one line on standard output');
+  const { databases, ...summary } = JSON.parse(stdout) as Summary;
+  assert.deepEqual(
+    [summary.equal, summary.blocks, summary.reorgs, summary.actors_killed],
+    [true, MIN_BLOCKS, 2, 3],
+    stderr.slice(-4_000)
+  );
+  assert.equal(databases.length, 2);
+  for (const { dbType, height, tables, rows, differences } of databases) {
+    assert.deepEqual([height, differences], [MIN_BLOCKS, []], dbType);
+    assert.ok(tables > 5 && rows > MIN_BLOCKS, `${dbType}: ${rows} rows in ${tables} tables`);
+  }
   const left = readdirSync(home).filter((name) => name.startsWith('platform-node-'));
   assert.deepEqual(left, []);
 });

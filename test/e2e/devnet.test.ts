@@ -7,15 +7,12 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { MIN_BLOCKS } from '../../src/devnet/once.ts';
-import type { Summary } from '../../src/devnet/summary.ts';
+import { PATIENCE_MS } from '../support/patience.ts';
 import { noteSecrets, recordFile } from '../support/records.ts';
 
 const COMMAND_LINE = fileURLToPath(new URL('../../scripts/platform-node', import.meta.url));
 const WALLET = fileURLToPath(new URL('../../docs/examples/wallet.sh', import.meta.url));
 const RUN_DEADLINE_MS = 180_000;
-const START_DEADLINE_MS = 60_000;
-const STOP_DEADLINE_MS = 30_000;
 
 interface Run {
   readonly child: ChildProcess;
@@ -91,29 +88,6 @@ function processesOf(directory: string): number[] {
     .map(Number);
 }
 
-test('a run to an end: two reorgs and three killed actors leave both replicas equal, row by row', async () => {
-  const run = startDevnet('--once', '--blocks', String(MIN_BLOCKS), '--seed', 'e2e');
-  const code = await run.exit(RUN_DEADLINE_MS);
-  assert.equal(
-    run.stdout.length,
-    1,
-    `one line on standard output, not:\n${run.stdout.join('\n')}\n${run.stderr.slice(-30).join('\n')}`
-  );
-  const summary = JSON.parse(run.stdout[0]!) as Summary;
-  assert.deepEqual(
-    summary.databases.map(({ differences }) => differences),
-    [[], []]
-  );
-  assert.deepEqual(
-    [code, summary.equal, summary.blocks, summary.reorgs, summary.actors_killed],
-    [0, true, MIN_BLOCKS, 2, 3]
-  );
-  for (const { dbType, height, tables, rows } of summary.databases) {
-    assert.equal(height, MIN_BLOCKS, dbType);
-    assert.ok(tables > 5 && rows > MIN_BLOCKS, `${dbType}: ${rows} rows in ${tables} tables`);
-  }
-});
-
 /** Keeps the logs of its services, with the secrets in the environment of its processes. (The devnet itself tells its key to who started it.) */
 function recordServices(directory: string): void {
   for (const pid of processesOf(directory)) {
@@ -134,42 +108,37 @@ async function useWallet(...services: readonly string[]): Promise<void> {
   assert.match(lines[3]!, /"amount":"5(?:\.00)?"/, stdout);
 }
 
-test('a wallet of curl issues and sends; Ctrl-C leaves no process; the next start continues where this one was', async () => {
+test('a wallet of curl issues and sends; Ctrl-C leaves no process; the next start continues, until a part ends by itself', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-e2e-'));
-  try {
-    const heights: number[] = [];
-    for (const start of ['first start', 'second start']) {
-      const run = startDevnet('--dir', directory, '--interval', '300');
-      await run.line(/all parts run/, START_DEADLINE_MS);
-      const line = await run.line(/^node \d+ .*replicas: decoder \d+, indexer \d+/, START_DEADLINE_MS);
-      heights.push(Number(/^node (\d+)/.exec(line)?.[1]));
-      // MariaDB, litecoind, and five services with a guardian each.
-      assert.ok(processesOf(directory).length >= 12, `${processesOf(directory).length} processes`);
-      const addressOf = (service: string) =>
-        new RegExp(`^${service}: (\\S+)`, 'm').exec([...run.stdout, ...run.stderr].join('\n'))![1]!;
-      const explorer = addressOf('explorer');
-      if (start === 'first start') await useWallet(addressOf('miner'), addressOf('encoder'), explorer);
-      const holders = await (await fetch(`${explorer}/api/holders/DEV1`)).json();
-      assert.ok((holders as { data: readonly unknown[] }).data.length > 0, JSON.stringify(holders));
-      recordServices(directory);
-      run.child.kill('SIGINT');
-      assert.equal(await run.exit(STOP_DEADLINE_MS), 0, run.stderr.join('\n'));
-      assert.deepEqual(processesOf(directory), []);
-    }
-    assert.ok(heights[1]! > heights[0]!, `heights ${heights}`);
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-});
-
-test('PROCESS_EXITED: a part that ends by itself is named, with the end of its log, and the rest is stopped', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'platform-devnet-e2e-'));
-  try {
+  const start = async () => {
     const run = startDevnet('--dir', directory, '--interval', '300');
-    await run.line(/all parts run/, START_DEADLINE_MS);
+    await run.line(/all parts run/, PATIENCE_MS);
+    const line = await run.line(/^node \d+ .*replicas: decoder \d+, indexer \d+/, PATIENCE_MS);
+    // MariaDB, litecoind, and five services with a guardian each.
+    assert.ok(processesOf(directory).length >= 12, `${processesOf(directory).length} processes`);
+    recordServices(directory);
+    const addressOf = (service: string) =>
+      new RegExp(`^${service}: (\\S+)`, 'm').exec([...run.stdout, ...run.stderr].join('\n'))![1]!;
+    return { run, height: Number(/^node (\d+)/.exec(line)?.[1]), addressOf };
+  };
+  const assertHeld = async (explorer: string) => {
+    const holders = await (await fetch(`${explorer}/api/holders/DEV1`)).json();
+    assert.ok((holders as { data: readonly unknown[] }).data.length > 0, JSON.stringify(holders));
+  };
+  try {
+    const first = await start();
+    await useWallet(first.addressOf('miner'), first.addressOf('encoder'), first.addressOf('explorer'));
+    await assertHeld(first.addressOf('explorer'));
+    first.run.child.kill('SIGINT');
+    assert.equal(await first.run.exit(PATIENCE_MS), 0, first.run.stderr.join('\n'));
+    assert.deepEqual(processesOf(directory), []);
+
+    const second = await start();
+    assert.ok(second.height > first.height, `heights ${first.height}, ${second.height}`);
+    await assertHeld(second.addressOf('explorer'));
     process.kill(Number(readFileSync(join(directory, 'litecoind/data/regtest/bitcoind.pid'), 'utf8')), 'SIGKILL');
-    assert.equal(await run.exit(STOP_DEADLINE_MS), 70);
-    assert.match(run.stderr.join('\n'), /platform-node devnet: litecoind ended; its log is .*debug\.log/);
+    assert.equal(await second.run.exit(PATIENCE_MS), 70, 'PROCESS_EXITED');
+    assert.match(second.run.stderr.join('\n'), /platform-node devnet: litecoind ended; its log is .*debug\.log/);
     assert.deepEqual(processesOf(directory), []);
   } finally {
     rmSync(directory, { recursive: true, force: true });

@@ -126,6 +126,11 @@ export function createFrame(service: ServiceDefinition): FastifyInstance {
   warnOfShortKeys(service);
   if (config.CONSOLE_SERVICES_KEY !== undefined && !config.CONSOLE_SERVICES?.length)
     service.log.warn('CONSOLE_SERVICES_KEY is set and not used: name the services in CONSOLE_SERVICES, or unset it');
+  const writes = Object.values(service.rpc?.methods ?? {}).some(({ write }) => write);
+  if (config.CORS_ORIGINS?.includes('*') && writes && !authenticator.configured)
+    service.log.warn(
+      `CORS_ORIGINS is * and no key is set: any web page may write here; set ${service.documentation.keys}, or list origins`
+    );
   const addressOf = createAddressReader(config.TRUST_PROXY);
   const budget = new WorkBudget();
   const clientLimiter = new ClientLimiter({

@@ -90,6 +90,18 @@ test('503 /readyz with the word of the service', async () => {
   await app.close();
 });
 
+test('a service to which any web page may write says so at its start', () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });
+  const config = { ...FRAME_CONFIG, CORS_ORIGINS: ['*'] };
+  const method = (write: boolean) => rpcMethod({ summary: 'A', result: Type.String(), write, run: async () => 'done' });
+  openRpc({ methods: { read: method(false) } }, { config, log });
+  openRpc({ methods: { note: method(true) } }, { config, log, keys: { readers: ['k'.repeat(16)] } });
+  assert.deepEqual(lines, []);
+  openRpc({ methods: { note: method(true) } }, { config, log });
+  assert.match(lines.join(''), /CORS_ORIGINS is \* and no key is set: any web page may write here/);
+});
+
 test('a key that can be guessed is named at the start, and guesses are counted', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });

@@ -31,5 +31,6 @@ test('the work ends when the front door is closed, and has the rest of the grace
 test('callers who take their answers slowly leave the work half of the grace', async () => {
   const { happened, leftMs } = await stop(200, 400);
   assert.deepEqual(happened, ['work ends', 'door closed', 'first of the rest', 'second of the rest']);
-  assert.equal(leftMs, 100);
+  // A timer may come a little before its time.
+  assert.ok(leftMs >= 100 && leftMs < 105, `${leftMs} ms`);
 });

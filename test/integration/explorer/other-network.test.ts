@@ -55,9 +55,9 @@ test('DATABASE_REFUSED: a wrong account is named once with reason and remedy, an
     /Access denied .*; check the database's name, the user/
   );
   assert.deepEqual(
-    { ...status, last_block: 0 },
+    { ...status, last_block: 0, last_block_mark: '' },
     {
-      ...{ supported: true, available: true, stale: true, last_block: 0 },
+      ...{ supported: true, available: true, stale: true, last_block: 0, last_block_mark: '' },
       ...{ decoder_tip: null, decoder_lag_blocks: null, hub_config_age_seconds: null }
     }
   );

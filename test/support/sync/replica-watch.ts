@@ -32,7 +32,9 @@ export class ReplicaWatch {
   }
 
   #open(options: Partial<SourceActorData>): SourceThread {
-    return SourceThread.start(this.#test, this.#database, this.#dbType, options);
+    const source = SourceThread.start(this.#test, this.#database, this.#dbType, options);
+    source.isPlain = true; // a replica in memory takes whole groups alone
+    return source;
   }
 
   /** Waits until this height is broadcast, applies what came, and compares every table. */

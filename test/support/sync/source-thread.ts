@@ -33,6 +33,8 @@ export class SourceThread {
   resume: ResumePoint | null = null;
   report: DatabaseReport | undefined;
   readonly stateDirectory: string;
+  /** Whether it is told that a subscriber takes no amendments: the next group brings them again. */
+  isPlain = false;
 
   /** One that ends with its test. */
   static start(test: TestContext, ...[to, dbType, options]: ConstructorParameters<typeof SourceThread>): SourceThread {
@@ -95,7 +97,7 @@ export class SourceThread {
             if (infraBytes) this.infra.push(decode(infraBytes));
           }
           this.#keep(resume);
-          return {};
+          return { plain: this.isPlain };
         }
       }
     });

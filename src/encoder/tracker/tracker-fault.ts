@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import type { ErrorCode } from '../../errors.ts';
+import { type ErrorCode, hasCode } from '../../errors.ts';
 
 /** Reasons why a tracker's coins cannot be used. */
 export const TRACKER_ERRORS = [
@@ -64,12 +64,26 @@ export async function findTrackerFault(sync: TrackerSync, { height, hashAt }: Ow
   if (missing > 0)
     return fault('TRACKER_BEHIND', `lacks ${missing} blocks that the encoder's node has: ${cause}`, isShort);
   if (missing < 0)
-    return isShort ? null : fault('TRACKER_NOT_READY', `has ${-missing} blocks more than the encoder's node: ${cause}`);
+    return isShort || (await hasBlock(hashAt, has, hash))
+      ? null
+      : fault('TRACKER_NOT_READY', `has ${-missing} blocks more than the encoder's node: ${cause}`);
   if (hash == null || (await hashAt(has)) === hash) return null;
   return fault(
     'TRACKER_NOT_READY',
     `has another block ${has} than the encoder's node: they are of different chains`,
     true
+  );
+}
+
+/** Whether a node has a tracker's block by now: its height was asked before the tracker. */
+async function hasBlock(hashAt: OwnNode['hashAt'], height: number, hash: string | null | undefined): Promise<boolean> {
+  if (hash == null) return false;
+  return await hashAt(height).then(
+    (own) => own === hash,
+    (caught: unknown) => {
+      if (hasCode(caught, 'NODE_REFUSED')) return false;
+      throw caught;
+    }
   );
 }
 

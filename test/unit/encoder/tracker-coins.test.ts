@@ -7,7 +7,7 @@ import { encoderVariables } from '../../../src/config/services/encoder.ts';
 import { explorerVariables } from '../../../src/config/services/explorer.ts';
 import { readTrackedCoins } from '../../../src/encoder/tracker/tracker-coins.ts';
 import { readTrackerHealth } from '../../../src/encoder/tracker/tracker-health.ts';
-import type { ErrorCode, PlatformError } from '../../../src/errors.ts';
+import { type ErrorCode, PlatformError } from '../../../src/errors.ts';
 import { publicFailure } from '../../../src/service/errors.ts';
 
 const COIN = { txid: 'ab'.repeat(32), vout: 1, value: '5', height: 7 };
@@ -50,6 +50,19 @@ test('a tracker that has every block tells coins', async () => {
   assert.deepEqual(await readTrackedCoins({ url }, '51', NODE), [
     { txid: COIN.txid, vout: 1, amount: 5n, transaction: null, height: 7 }
   ]);
+});
+
+test('a tracker with blocks that the node has got since its height was asked tells coins; with others it does not', async () => {
+  const tracked = { committed_height: 14, committed_hash: HASH };
+  answer = [200, page(tracked)];
+  assert.equal((await readTrackedCoins({ url }, '51', NODE)).length, 1);
+  const hashAt = async (height: number) => {
+    if (height > NODE.height) throw new PlatformError('NODE_REFUSED', { reason: 'Block height out of range' });
+    return HASH;
+  };
+  await assert.rejects(readTrackedCoins({ url }, '51', { ...NODE, hashAt }), { code: 'TRACKER_NOT_READY' });
+  answer = [200, page({ ...tracked, committed_hash: 'aa'.repeat(32) })];
+  await assert.rejects(readTrackedCoins({ url }, '51', NODE), { code: 'TRACKER_NOT_READY' });
 });
 
 test('TRACKER_BEHIND, TRACKER_HALTED, TRACKER_NOT_READY: each says why, and names no host', async () => {

@@ -109,10 +109,7 @@ const effects = sourceEffects({
   breaker,
   pace,
   log,
-  letGo: () => {
-    feed.letGo();
-    digests.letGo();
-  },
+  letGo: () => feed.letGo(),
   waiting: host.waiting,
   faulted: () => report()
 });

@@ -7,8 +7,8 @@ import type { SourceActorData } from '../protocol.ts';
 const POLL_LIMIT_S = 5;
 const STATEMENT_LIMIT_S = 60;
 /**
- * Seconds that a statement waits for a table that another session changes. That session may be waiting for a snapshot of this source,
- * which MariaDB does not see as a deadlock where the two are of different connections.
+ * Seconds that a statement waits for a table that another session changes. That session may itself wait for a snapshot on another
+ * connection of this source, which goes on after this statement: a deadlock that MariaDB cannot see.
  */
 const LOCK_LIMIT_S = 3;
 

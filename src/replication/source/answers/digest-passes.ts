@@ -169,11 +169,6 @@ export class DigestPasses {
     }
   }
 
-  /** Ends the snapshots that rest. After a fault: a change of a table, for which a statement waited, may itself wait for one of them. */
-  letGo(): void {
-    for (const { held } of this.#resting) held.end();
-  }
-
   get #resting(): DigestPass[] {
     return this.#kept.filter(({ made, held }) => made && held.isOpen);
   }
@@ -195,7 +190,7 @@ export class DigestPasses {
         await sleep(LOOK_PAUSE_MS, undefined, { ref: false });
       }
     } catch {
-      this.letGo();
+      for (const { held } of this.#resting) held.end();
     } finally {
       this.#isWatched = false;
       connection?.destroy();
@@ -271,7 +266,6 @@ export class DigestPasses {
         made.resolve(pass.made);
         return pass.made;
       } catch (caught) {
-        this.letGo();
         made.reject(caught);
         throw caught;
       }

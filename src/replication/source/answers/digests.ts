@@ -87,11 +87,6 @@ export class SourceDigests {
     return told(await this.#passes.challenge(key));
   }
 
-  /** Ends the snapshots that rest. */
-  letGo(): void {
-    this.#passes.letGo();
-  }
-
   /** Ends what is under way. */
   destroy(): void {
     this.#serial.destroy();

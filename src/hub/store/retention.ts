@@ -27,7 +27,8 @@ interface SurplusRows {
   readonly where: string;
 }
 
-const AT_ONCE = 5_000;
+/** Rows that are deleted in one turn of the writers, some tenths of a second: others wait for it. */
+const AT_ONCE = 500;
 /** Most rows of each kind of SURPLUS. */
 const MOST_OF_EACH = 10_000;
 /** The last finalized round of a pair is its price, however old it is. */

@@ -10,10 +10,7 @@ export interface RowPage {
 }
 
 /** Statements whose rows have an id and are read some at a time. */
-export type PagedName = Extract<
-  StatementName,
-  'newestSnapshots' | 'latestOraclePrices' | 'pageOf' | 'pageOfInstallations'
->;
+export type PagedName = Extract<StatementName, 'newestSnapshots' | 'oraclePricesOf' | 'pageOf' | 'pageOfInstallations'>;
 
 /** Runs a statement and answers with its rows as a page. */
 export type ReadPage = <N extends PagedName>(name: N, ...given: ArgumentsOf<Statements[N]>) => Promise<RowPage>;

@@ -14,7 +14,7 @@ import {
 import { insertProposal, insertVote, selectProposal, selectProposals, selectVotes } from './governance.ts';
 import { insertPing, pageOfInstallations, prunePings } from './pings.ts';
 import { selectFeePrices } from './prices/fee-prices.ts';
-import { insertOraclePrice, latestOraclePrices } from './prices/oracle-prices.ts';
+import { insertOraclePrice, latestOracleIds, oraclePricesOf } from './prices/oracle-prices.ts';
 import { changesAfter, hasMoreAfter, highestMarks } from './prices/price-changes.ts';
 import { lacksRemovals } from './prices/price-removals.ts';
 import { currentPrice, newestSnapshots, oldestPair, pageOf } from './prices/prices.ts';
@@ -44,7 +44,16 @@ export const STATEMENTS = {
   ...{ insertProposal, insertVote, selectProposal, selectProposals, selectVotes },
   ...{ insertPing, pageOfInstallations, prunePings, takeCensus },
   ...{ changesAfter, hasMoreAfter, highestMarks, lacksRemovals },
-  ...{ currentPrice, insertOraclePrice, latestOraclePrices, newestSnapshots, oldestPair, pageOf, retractPrices },
+  ...{
+    currentPrice,
+    insertOraclePrice,
+    latestOracleIds,
+    newestSnapshots,
+    oldestPair,
+    oraclePricesOf,
+    pageOf,
+    retractPrices
+  },
   ...{ insertReorg, selectReorgs },
   ...{ pruneOld, pruneSurplus },
   ...{ keepRound, recordRound },

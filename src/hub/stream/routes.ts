@@ -26,8 +26,6 @@ interface StreamDeps extends Pick<FrameParts, 'addressOf' | 'authenticator' | 'b
 
 /** Rows of a table that are read at once, by what a row may hold. */
 const PAGE_ROWS = { price_snapshots: 100, oracle_prices: 1_000 } as const;
-/** Rows of one page of the latest prices, which are found anew for each page. */
-const LATEST_PAGE_ROWS = 2_500;
 
 const SnapshotSchema = Type.Object({
   table: oneOf([...STREAMED_TABLES, ...EMPTY_TABLES]),
@@ -82,16 +80,21 @@ export const streamRoutes: FastifyPluginAsyncTypebox<StreamDeps> = async (app, d
       return await turns.take({ address, isGone }, work);
     };
     let count = 0;
+    let held: readonly number[] | undefined;
+    const readHeld = async (after: number, atOnce: number) => {
+      held ??= await database.readOnce('latestOracleIds', watermark, after, most);
+      return held.filter((id) => id > after).slice(0, atOnce);
+    };
     const pages = () =>
-      pagesOf(most, latest ? LATEST_PAGE_ROWS : PAGE_ROWS[table], async (last, atOnce) => {
+      pagesOf(most, PAGE_ROWS[table], async (last, atOnce) => {
         const after = last ?? Number(since ?? 0);
         const began = performance.now();
-        const page = latest
-          ? await database.page('latestOraclePrices', watermark, after, atOnce)
-          : await database.page('pageOf', table, after, atOnce);
+        const ids = latest ? await readHeld(after, atOnce) : null;
+        const page = await (ids ? database.page('oraclePricesOf', ids) : database.page('pageOf', table, after, atOnce));
         count += page.count;
         charge({ rows: page.count, ms: Math.min(performance.now() - began, MOST_CHARGED_MS) });
-        return page;
+        // A row that is gone by now is passed over, and the next page follows.
+        return ids ? { ...page, count: ids.length, lastId: ids.at(-1) ?? null } : page;
       });
     const mode = table === 'oracle_prices' ? { mode: latest ? 'latest' : 'page' } : {};
     async function* pieces() {

@@ -139,6 +139,7 @@ test('a push reads no more of a long feed, and a round or health no more of long
   assert.deepEqual(await oldest(), { pair: 'BTC/AUD', ageS: 600 });
   for (const [what, most, work] of [
     ['a push', 100, push],
+    ['the latest prices', 100, () => runStatement(connection, 'latestOracleIds', [90_000, 0, 10])],
     ['rewards of a stranger', 100, reward],
     ['health', 500, oldest],
     ['a fee', 20, () => runStatement(connection, 'currentPrice', ['BTC/USD', now + 86_400, now])],

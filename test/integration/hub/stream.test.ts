@@ -152,6 +152,18 @@ test('snapshots page by id; latest=1 is of each feed the row that holds', async 
   }
   assert.equal(page.rows[0].value, '2');
   for (const latest of ['1', 'true']) assert.deepEqual(idsOf((await get(`oracle_prices?latest=${latest}`)).json), [3]);
+  await sql(
+    hub.database,
+    `INSERT INTO oracle_prices (source_address, source_chain, coin, tick, fiat, value, block_time, effective_at, action_index)
+     SELECT CONCAT('many', seq MOD 700), 'LTC', 'LTC', 'T', 'USD', '1', 1, 1, 1000 + seq FROM seq_1_to_1400`
+  );
+  const many = (await get('oracle_prices?latest=1')).json;
+  const newest = await sql(hub.database, 'SELECT id FROM oracle_prices WHERE action_index > 1700 ORDER BY id');
+  assert.deepEqual([many.count, idsOf(many)], [701, [3, ...newest.map(({ id }) => id)]], 'over several pages');
+  assert.deepEqual(
+    idsOf((await get(`oracle_prices?latest=1&since_id=${newest[0]!['id']}&limit=2`)).json),
+    newest.slice(1, 3).map(({ id }) => id)
+  );
   assert.deepEqual((await get('price_snapshots')).json.rows, []);
   for (const query of ['limit=10001', 'limit=0', 'limit=x', 'since_id=-1', 'latest=2'])
     assert.equal((await get(`oracle_prices?${query}`)).status, 400, query);

@@ -50,17 +50,35 @@ const SAID = ['source_address', 'coin', 'tick', 'fiat', 'value', 'fee', 'memo', 
 export const ORACLE_COLUMNS = `id, source_address, source_chain, coin, tick, fiat, value, fee, memo, block_time, effective_at,
   action_index, push_generation, created_at`;
 
-/** Returns for each feed (address, coin, tick, fiat) the newest row that holds at a time in epoch seconds. */
-export const latestOraclePrices = (connection: Connection, at: number, since: number, limit: number) =>
-  rows<OraclePrice>(
+/**
+ * Returns the ids of the rows that hold at a time in epoch seconds, the newest of each feed (address, coin, tick, fiat), lowest first: by
+ * keys, however many rows a feed has.
+ */
+export async function latestOracleIds(
+  connection: Connection,
+  at: number,
+  since: number,
+  limit: number
+): Promise<readonly number[]> {
+  const found = await rows<{ id: number }>(
     connection,
-    `SELECT ${ORACLE_COLUMNS} FROM (
-       SELECT p.*, ROW_NUMBER() OVER (
-         PARTITION BY source_address, source_chain, coin, tick, fiat ORDER BY effective_at DESC, id DESC) AS place
-       FROM oracle_prices p WHERE effective_at <= ?) ranked
-     WHERE place = 1 AND id > ? ORDER BY id LIMIT ?`,
+    `SELECT id FROM (
+       SELECT (SELECT n.id FROM oracle_prices n WHERE ${FEED.map((name) => `n.${name} = f.${name}`).join(' AND ')} AND n.effective_at <= ?
+                ORDER BY n.effective_at DESC, n.id DESC LIMIT 1) AS id
+         FROM (SELECT DISTINCT ${FEED.join(', ')} FROM oracle_prices) f) held
+     WHERE id > ? ORDER BY id LIMIT ?`,
     [at, since, limit]
   );
+  return found.map(({ id }) => id);
+}
+
+/** Returns rows by their ids, lowest first; those that are gone are left out. */
+export const oraclePricesOf = async (connection: Connection, ids: readonly number[]): Promise<OraclePrice[]> =>
+  ids.length === 0
+    ? []
+    : await rows<OraclePrice>(connection, `SELECT ${ORACLE_COLUMNS} FROM oracle_prices WHERE id IN (?) ORDER BY id`, [
+        ids
+      ]);
 
 /** Columns that decide which of two rows stays. */
 const RANK = 'push_generation AS generation, source_chain AS chain, action_index AS actionIndex, trusted';

@@ -38,13 +38,15 @@ export function createAddressReader(trusted: readonly string[] = []): AddressRea
 
 /** End of the name under which pages of other sites are counted, in the browser of somebody on this machine. */
 const OF_OTHER_SITES = '#other-sites';
+/** Words of browsers for pages that are not of this service: those of another port of this host, too. */
+const OTHER_SITES: ReadonlySet<string> = new Set(['cross-site', 'same-site']);
 
 /**
  * Whether a page of another site asks, by a browser of this machine. It can read nothing, and would else use up what the programs of
  * this machine may ask.
  */
 function isOfOtherSite(request: IncomingMessage): boolean {
-  return request.headers['sec-fetch-site'] === 'cross-site' && isNear(request, 'loopback');
+  return OTHER_SITES.has(String(request.headers['sec-fetch-site'])) && isNear(request, 'loopback');
 }
 
 /** `8.8.8.8:1234`, `[2001:db8::1]:80` and `[2001:db8::1]`, as gateways write them. */

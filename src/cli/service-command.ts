@@ -1,5 +1,5 @@
 import type { ParseArgsOptionsConfig } from 'node:util';
-import { readLocal } from '../config/load.ts';
+import { findText, readLocal } from '../config/load.ts';
 import type { FrameConfig } from '../config/service.ts';
 import { loadSettings } from '../discovery/settings.ts';
 import type { Service, ServiceOption } from '../service/define.ts';
@@ -30,7 +30,8 @@ export function serviceCommand(service: Service): Command {
         return exitCode;
       }
       const unknown = await findUnknownNames(local.file);
-      const warnings = [...loaded.warnings, ...unknown, ...(service.findWarnings?.(loaded.values) ?? [])];
+      const isSet = (variable: string) => findText(variable, local).text !== undefined;
+      const warnings = [...loaded.warnings, ...unknown, ...(service.findWarnings?.(loaded.values, isSet) ?? [])];
       return await runService({
         ...{ name, warnings },
         config: loaded.values as unknown as FrameConfig, // every service has its variables

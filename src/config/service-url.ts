@@ -70,10 +70,18 @@ export function serviceUrlOf(place: string | undefined, port: number | undefined
   return withoutSlash(url);
 }
 
+const isPlaced = (prefix: string, isSet: (name: string) => boolean) =>
+  [`${prefix}_URL`, `${prefix}_API_PORT`].some(isSet);
+
 /** Returns the key to send to a service. One that is set here goes to no place that the hub names. */
 export function sentKeyOf(prefix: string, key: string | undefined, local: Sources): string | undefined {
-  const isOwn = [`${prefix}_URL`, `${prefix}_API_PORT`].some((name) => findText(name, local).text !== undefined);
-  return isOwn ? key : undefined;
+  return isPlaced(prefix, (name) => findText(name, local).text !== undefined) ? key : undefined;
+}
+
+/** Returns a sentence on a key that is set and sent nowhere. @param isSet whether a name is set here, and not by the hub */
+export function findUnsentKey(prefix: string, isSet: (name: string) => boolean): readonly string[] {
+  if (!isSet(`${prefix}_API_KEY`) || isPlaced(prefix, isSet)) return [];
+  return [`${prefix}_API_KEY is set and not used: set ${prefix}_URL to the service that it is for, or unset it`];
 }
 
 const withoutSlash = ({ href }: URL) => href.replace(/\/+$/, '');

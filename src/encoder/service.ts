@@ -1,5 +1,5 @@
 import { networkOf, nodeRpcOf } from '../config/node.ts';
-import { serviceUrlOf } from '../config/service-url.ts';
+import { findUnsentKey, serviceUrlOf } from '../config/service-url.ts';
 import { encoderChecks, encoderVariables } from '../config/services/encoder.ts';
 import { defineService } from '../service/define.ts';
 import { NODE_NEEDS } from './node-needs.ts';
@@ -11,6 +11,7 @@ export const service = defineService({
   summary: 'builds unsigned transactions that carry actions, and broadcasts signed ones',
   variables: encoderVariables,
   checks: encoderChecks,
+  findWarnings: (_, isSet) => findUnsentKey('UTXO_TRACKER', isSet),
   place: { host: 'ENCODER_API_HOST', port: 'ENCODER_API_PORT', key: 'ENCODER_API_KEY' },
   actors: {},
   needs: (config) => {

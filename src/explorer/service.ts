@@ -1,7 +1,7 @@
 import { databaseOf } from '../config/database.ts';
 import { RIGHTS } from '../config/rights.ts';
 import { serviceUrlOf } from '../config/service-url.ts';
-import { explorerChecks, explorerVariables } from '../config/services/explorer.ts';
+import { explorerChecks, explorerVariables, findExplorerWarnings } from '../config/services/explorer.ts';
 import { defineService } from '../service/define.ts';
 
 /** The explorer: serves the ledger of one network, or of all that the hub names. */
@@ -11,6 +11,7 @@ export const service = defineService({
   summary: 'answers for balances, tokens, actions and blocks from the ledger of an indexer',
   variables: explorerVariables,
   checks: explorerChecks,
+  findWarnings: findExplorerWarnings,
   place: { host: 'EXPLORER_API_HOST', port: 'EXPLORER_API_PORT', key: 'EXPLORER_API_KEY' },
   actors: { explorer: ['availability', 'circuitBreaker', 'restart'] },
   needs: (config) => {

@@ -3,7 +3,7 @@ import type { ExplorerAsks } from '../../actors/explorer/actor.ts';
 import { readNetwork } from '../coin/find-network.ts';
 import { databaseOf } from '../config/database.ts';
 import { hubsOf } from '../config/hub-client.ts';
-import { findText, type Sources } from '../config/load.ts';
+import type { Sources } from '../config/load.ts';
 import { placeOf } from '../config/service.ts';
 import { type ExplorerConfig, httpsPlaceOf } from '../config/services/explorer.ts';
 import { HUB_TIMEOUT_MS } from '../discovery/settings.ts';
@@ -24,8 +24,7 @@ import { reportOf, ServedCoins } from './start/served-coins.ts';
 /** Starts the explorer, and HTTPS when a certificate is set. @throws {PlatformError} PORT_IN_USE, CONFIG_INVALID */
 export async function startExplorer(config: ExplorerConfig, start: Start): Promise<RunningService> {
   const https = httpsPlaceOf(config);
-  const { log, local } = start;
-  for (const warning of unusedSettings((name) => findText(name, local).text !== undefined)) log.warn(warning);
+  const { log } = start;
   let server: Server | undefined;
   const running = await startHttp(config, start, (app) => {
     server = app.server as Server;
@@ -43,17 +42,6 @@ export async function startExplorer(config: ExplorerConfig, start: Start): Promi
     await running.stop();
     throw caught;
   }
-}
-
-/** Names what is set and works only beside another setting, with the remedy. */
-function unusedSettings(isSet: (name: string) => boolean): string[] {
-  const needs = {
-    EXPLORER_HTTPS_PORT: [['EXPLORER_TLS_CERT'], 'set EXPLORER_TLS_CERT and EXPLORER_TLS_KEY to serve HTTPS'],
-    INDEXER_API_KEY: [['INDEXER_URL', 'INDEXER_API_PORT'], 'set INDEXER_URL to the indexer that it is for']
-  } as const satisfies Readonly<Record<string, readonly [others: readonly string[], remedy: string]>>;
-  return Object.entries(needs)
-    .filter(([name, [others]]) => isSet(name) && !others.some(isSet))
-    .map(([name, [, remedy]]) => `${name} is set and not used: ${remedy}, or unset it`);
 }
 
 async function startHttp(

@@ -63,8 +63,8 @@ export interface Service<V extends Variables = Variables> {
   readonly options?: Readonly<Record<string, ServiceOption<Values<V>>>>;
   /** Returns what it needs by its settings, for `doctor`. @throws {PlatformError} HUB_UNREACHABLE */
   needs?(config: Values<V>): Needs | Promise<Needs>;
-  /** Finds what is set and hardly meant so, one sentence each. */
-  findWarnings?(config: Values<V>): readonly string[];
+  /** Finds what is set and hardly meant so, one sentence each. @param isSet whether a name is set here, and not by the hub */
+  findWarnings?(config: Values<V>, isSet: (name: string) => boolean): readonly string[];
   /** Starts it; its code is loaded only then. @throws {PlatformError} what the start met */
   start(config: Values<V>, start: Start): Promise<RunningService>;
 }

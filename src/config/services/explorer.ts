@@ -3,7 +3,7 @@ import { databaseVariables, findSameDatabase } from '../database.ts';
 import { hubClientVariables, hubsOf } from '../hub-client.ts';
 import { findNodeNetwork } from '../node.ts';
 import { serviceVariables } from '../service.ts';
-import { placeVariables } from '../service-url.ts';
+import { findUnsentKey, placeVariables } from '../service-url.ts';
 import { defaultStateDirectory } from '../state-directory.ts';
 import { integer, parsed, port, text, type Values } from '../variables.ts';
 
@@ -99,6 +99,16 @@ function findPortFaults(values: ExplorerConfig): string[] {
   return certificate !== undefined && EXPLORER_API_PORT === EXPLORER_HTTPS_PORT && EXPLORER_API_PORT !== 0
     ? [`EXPLORER_HTTPS_PORT ${EXPLORER_HTTPS_PORT} is also EXPLORER_API_PORT: give each a port of its own`]
     : [];
+}
+
+/** Finds settings that work only beside another one, one sentence each. */
+export function findExplorerWarnings(config: ExplorerConfig, isSet: (name: string) => boolean): readonly string[] {
+  const isInVain = isSet('EXPLORER_HTTPS_PORT') && config.EXPLORER_TLS_CERT === undefined;
+  const remedy = 'set EXPLORER_TLS_CERT and EXPLORER_TLS_KEY to serve HTTPS, or unset it';
+  return [
+    ...(isInVain ? [`EXPLORER_HTTPS_PORT is set and not used: ${remedy}`] : []),
+    ...findUnsentKey('INDEXER', isSet)
+  ];
 }
 
 function findDatabaseFaults(values: ExplorerConfig): string[] {

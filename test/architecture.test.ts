@@ -299,11 +299,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/replication/source/changes/': [...TABLES, ...BASICS],
   'src/replication/ddl/': [...TABLES, ...BASICS],
   'src/replication/tables/': ['node:', 'src/db/', ...BASICS],
-  'src/service/supervised.ts': [
+  'src/service/life/supervised.ts': [
     ...['node:', 'actors/runtime/supervision/', 'type actors/runtime/', 'src/service/', 'src/observe/metrics/'],
     ...['type src/config/', 'type src/log.ts', 'src/wire/']
   ],
-  'src/service/at-node.ts': [
+  'src/service/life/at-node.ts': [
     ...['src/service/', 'src/observe/metrics/', 'src/config/', 'src/coin/', 'type src/log.ts']
   ],
   'src/service/run.ts': ['node:', 'type src/service/', 'src/process/', 'type src/config/', 'src/log.ts'],

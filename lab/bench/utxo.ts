@@ -5,7 +5,7 @@ import type { RawOutput } from '../../src/coin/raw/raw-transaction.ts';
 import { payTo } from '../../src/coin/script/pay-scripts.ts';
 import { silentLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/observe/metrics/metrics.ts';
-import { NO_ACTORS } from '../../src/service/no-actors.ts';
+import { NO_ACTORS } from '../../src/service/life/no-actors.ts';
 import { TrackerAnswers } from '../../src/tracker/answers.ts';
 import { createTrackerApp } from '../../src/tracker/app.ts';
 import { type BlockChanges, readChanges } from '../../src/tracker/coins/changes.ts';

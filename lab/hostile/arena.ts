@@ -1,6 +1,6 @@
 import type { NodeRpc } from '../../src/coin/node/node-rpc.ts';
 import { writeBase } from '../../src/coin/raw/transaction-form.ts';
-import type { ProbeAddress } from '../../src/service/probe.ts';
+import type { ProbeAddress } from '../../src/service/life/probe.ts';
 import { Person } from './person.ts';
 
 /** Addresses of the services that an attack talks to. */

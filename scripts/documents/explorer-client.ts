@@ -6,9 +6,9 @@ import { createExplorerApp } from '../../src/explorer/app.ts';
 import { ONE_NETWORK } from '../../src/explorer/routes/api.ts';
 import { silentLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/observe/metrics/metrics.ts';
-import { openServiceBase } from '../../src/service/base.ts';
-import { NO_ACTORS } from '../../src/service/no-actors.ts';
-import type { OpenApi, Operation, Parameter } from '../../src/service/openapi.ts';
+import { openServiceBase } from '../../src/service/life/base.ts';
+import { NO_ACTORS } from '../../src/service/life/no-actors.ts';
+import type { OpenApi, Operation, Parameter } from '../../src/service/schema/openapi.ts';
 import { ROOT } from '../root.ts';
 import { docComment, schemaType } from './schema-type.ts';
 

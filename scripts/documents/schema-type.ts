@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../src/service/openapi.ts';
+import type { JsonSchema } from '../../src/service/schema/openapi.ts';
 
 /**
  * Returns the TypeScript type of a schema's values. Types of other schemas are those of `components`.

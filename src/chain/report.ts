@@ -1,4 +1,4 @@
-import type { Readiness } from '../service/readiness.ts';
+import type { Readiness } from '../service/routes/readiness.ts';
 import { type Alarm, alarmText, isOfStatement } from '../wire/state/alarm.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readBaseUrl } from '../config/variables.ts';
 import { PlatformError } from '../errors.ts';
-import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '../service/probe.ts';
+import { checkAlive, type ProbeAddress, probeService, type ServiceProbe } from '../service/life/probe.ts';
 import { SERVICE_COMMANDS } from '../services.ts';
 import { probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { Command, Environment } from './command.ts';

@@ -9,7 +9,7 @@ import { placeOf } from '../config/service.ts';
 import type { DecoderConfig } from '../config/services/decoder.ts';
 import { clearHalt } from '../db/clear-halt.ts';
 import type { RunningService, Start } from '../service/define.ts';
-import { startSupervised } from '../service/supervised.ts';
+import { startSupervised } from '../service/life/supervised.ts';
 import { createDecoderApp } from './app.ts';
 import { decoderBaseOf } from './base.ts';
 import type { ScanRules } from './block-scan.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
-import { ask, numberOf, object, objects, type ProbeAddress } from '../service/probe.ts';
+import { ask, numberOf, object, objects, type ProbeAddress } from '../service/life/probe.ts';
 import { type ActorName, actorKey } from '../wire/state/actor.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;

@@ -1,5 +1,5 @@
 import { type Connection, quoteName, rows } from '../db/connection.ts';
-import type { ProbeAddress } from '../service/probe.ts';
+import type { ProbeAddress } from '../service/life/probe.ts';
 import { type ProbedDatabase, probeSync, type SyncProbe } from '../sync/probe.ts';
 import type { DbType } from '../wire/data/database.ts';
 import type { MinedNode } from './processes/miner.ts';

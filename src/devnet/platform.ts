@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '../db/connection.ts';
-import type { ProbeAddress } from '../service/probe.ts';
+import type { ProbeAddress } from '../service/life/probe.ts';
 import type { DatabaseCoordinates } from '../wire/data/database.ts';
 import { registerModules } from './hub-config.ts';
 import type { Watched } from './platform-state.ts';

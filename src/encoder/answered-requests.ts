@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { PlatformError } from '../errors.ts';
-import type { Aside } from '../service/turns.ts';
+import type { Aside } from '../service/turns/turns.ts';
 
 interface Answered<T> {
   /** Digest of the request. */

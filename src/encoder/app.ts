@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { EncoderConfig } from '../config/services/encoder.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
-import { NO_ACTORS } from '../service/no-actors.ts';
+import { NO_ACTORS } from '../service/life/no-actors.ts';
+import { createRpcFrame, type RpcAppDeps } from '../service/life/rpc-frame.ts';
 import { healthRoute } from '../service/routes/health.ts';
-import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
 import { alarmText } from '../wire/state/alarm.ts';
 import { EncoderHealthSchema, type EncoderMethodDeps, encoderMethods, healthOf } from './methods.ts';
 import { encoderPipeline } from './pipeline.ts';

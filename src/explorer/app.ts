@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { ExplorerConfig } from '../config/services/explorer.ts';
+import { createLimit } from '../service/callers/limits.ts';
 import { createFrame, type ServiceDefinition } from '../service/frame.ts';
-import { createLimit } from '../service/limits.ts';
-import type { Readiness } from '../service/readiness.ts';
+import type { Readiness } from '../service/routes/readiness.ts';
 import { pingMethod } from '../service/rpc/method.ts';
 import type { Coin } from './coins.ts';
 import { FairReads } from './fair-reads.ts';

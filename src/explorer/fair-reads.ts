@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { takePaidTurn } from '../service/paid-turn.ts';
-import { type Payer, type PayerDeps, payerOf } from '../service/payer.ts';
-import { Turns } from '../service/turns.ts';
+import { type Payer, type PayerDeps, payerOf } from '../service/ingress/payer.ts';
+import { takePaidTurn } from '../service/turns/paid-turn.ts';
+import { Turns } from '../service/turns/turns.ts';
 import type { Coin } from './coins.ts';
 import { READS_AT_ONCE } from './read/reader.ts';
 

@@ -13,7 +13,7 @@ import type { Logger } from '../log.ts';
 import type { RunningService, Start } from '../service/define.ts';
 import type { HttpApp } from '../service/ingress/listen.ts';
 import { listenTls } from '../service/ingress/listen-tls.ts';
-import { openSupervised } from '../service/supervised.ts';
+import { openSupervised } from '../service/life/supervised.ts';
 import { createExplorerApp } from './app.ts';
 import { explorerPipeline } from './pipeline.ts';
 import { actorReportOf, type ExplorerReport } from './report.ts';

@@ -3,7 +3,7 @@ import { NodeRpc } from '../coin/node/node-rpc.ts';
 import type { HubPlace } from '../config/variables.ts';
 import type { Logger } from '../log.ts';
 import { callMethod, reasonOf } from '../service/rpc/call-method.ts';
-import { Turns } from '../service/turns.ts';
+import { Turns } from '../service/turns/turns.ts';
 import { SparseLines } from '../sparse-lines.ts';
 import { pickSettings } from './settings.ts';
 import { buildTree } from './store/config-tree.ts';

@@ -3,8 +3,8 @@ import Type, { type Static } from 'typebox';
 import { ACTIONS } from '../coin/action/names.ts';
 import { CHAIN_NETWORKS, type Chain, type ChainNetwork } from '../coin/chains.ts';
 import { activationHeight, type Profile } from '../coin/profile.ts';
-import type { AddressReader } from '../service/address.ts';
-import { createLimit } from '../service/limits.ts';
+import type { AddressReader } from '../service/callers/address.ts';
+import { createLimit } from '../service/callers/limits.ts';
 
 interface RegistryDeps {
   readonly profile: Profile;

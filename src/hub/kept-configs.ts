@@ -1,6 +1,6 @@
 import { PlatformError } from '../errors.ts';
 import { KeptResult } from '../service/rpc/kept-result.ts';
-import { SharedReads } from '../service/shared-reads.ts';
+import { SharedReads } from '../service/turns/shared-reads.ts';
 import { buildTree, isPassword, MASK } from './store/config-tree.ts';
 import type { ConfigEnvelope, ConfigState } from './store/configs.ts';
 import type { HubDatabase } from './store/database.ts';

@@ -1,5 +1,5 @@
 import { PlatformError } from '../errors.ts';
-import { SharedReads } from '../service/shared-reads.ts';
+import { SharedReads } from '../service/turns/shared-reads.ts';
 import type { HubAsks, HubDatabaseState, Way } from './store/asks.ts';
 import { CALL_LIMITS_MS, type HubDatabase } from './store/database.ts';
 import type { RunStatement } from './store/statements.ts';

@@ -11,7 +11,7 @@ import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { describeOracle } from '../observe/metrics/oracle.ts';
 import type { OpenedBy } from '../service/define.ts';
-import { openService } from '../service/open-service.ts';
+import { openService } from '../service/life/open-service.ts';
 import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';

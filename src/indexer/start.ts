@@ -5,7 +5,7 @@ import { placeOf } from '../config/service.ts';
 import { type IndexerConfig, indexedNetwork, pricesDatabase } from '../config/services/indexer.ts';
 import { clearHalt } from '../db/clear-halt.ts';
 import type { Done, RunningService, Start } from '../service/define.ts';
-import { startSupervised } from '../service/supervised.ts';
+import { startSupervised } from '../service/life/supervised.ts';
 import { createIndexerApp } from './api/app.ts';
 import { actorReportOf } from './api/health.ts';
 import { indexerPipeline } from './api/pipeline.ts';

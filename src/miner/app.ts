@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { MinerConfig } from '../config/services/miner.ts';
 import type { ServiceDefinition } from '../service/frame.ts';
-import { NO_ACTORS } from '../service/no-actors.ts';
+import { NO_ACTORS } from '../service/life/no-actors.ts';
+import { createRpcFrame, type RpcAppDeps } from '../service/life/rpc-frame.ts';
 import { healthRoute } from '../service/routes/health.ts';
-import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
 import { MinerHealthSchema, type MinerMethodDeps, minerHealth, minerMethods } from './methods.ts';
 import { minerPage } from './page.ts';
 import { minerPipeline } from './pipeline.ts';

@@ -1,8 +1,8 @@
 import { NodeChain } from '../coin/node/node-chain.ts';
 import { placeOf } from '../config/service.ts';
 import type { MinerConfig } from '../config/services/miner.ts';
-import { startAtNode } from '../service/at-node.ts';
 import type { RunningService, Start } from '../service/define.ts';
+import { startAtNode } from '../service/life/at-node.ts';
 import { createMinerApp } from './app.ts';
 import { Miner } from './miner.ts';
 import { MinerWallet } from './wallet.ts';

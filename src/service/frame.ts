@@ -11,34 +11,34 @@ import {
 import type { FrameConfig } from '../config/service.ts';
 import type { Logger } from '../log.ts';
 import type { RequestMetrics } from '../observe/metrics/metrics.ts';
-import { type AddressReader, createAddressReader, createPeerReader } from './address.ts';
-import { type AcceptedTokens, type Authenticator, createAuthenticator } from './auth.ts';
-import { checkKey, MISSING_KEY } from './checks.ts';
-import { lazyCompilers } from './compilers.ts';
-import type { ConsoleFile } from './console-files.ts';
-import { allowOrigins } from './cross-origin.ts';
+import { type AddressReader, createAddressReader, createPeerReader } from './callers/address.ts';
+import { type AcceptedTokens, type Authenticator, createAuthenticator } from './callers/auth.ts';
+import { allowOrigins } from './callers/cross-origin.ts';
+import { Hosts } from './callers/hosts.ts';
+import { RequestWindows } from './callers/request-windows.ts';
 import { codeOfStatus, errorHandler } from './errors.ts';
-import { Hosts } from './hosts.ts';
 import { ClientLimiter } from './ingress/client-limiter.ts';
 import { type IngressOptions, ingress } from './ingress/ingress.ts';
 import { hasContent } from './ingress/refusals.ts';
 import { WorkBudget } from './ingress/work-budget.ts';
-import { type Documentation, documentRoutes } from './openapi.ts';
-import { refuseInvalid } from './parameters.ts';
+import { type CountWrongKey, countRefusedKeys, wrongKeyCounter } from './ingress/wrong-keys.ts';
 import { OtherServices } from './platform/other-services.ts';
-import { READINESS, type Readiness } from './readiness.ts';
-import { RequestWindows } from './request-windows.ts';
+import { checkKey, MISSING_KEY } from './routes/checks.ts';
 import { consoleRoutes } from './routes/console.ts';
+import type { ConsoleFile } from './routes/console-files.ts';
 import { debugRoutes, type ServiceActors } from './routes/debug.ts';
 import { documentationRoutes } from './routes/documentation.ts';
 import { metricsRoutes } from './routes/metrics.ts';
 import { probeRoutes } from './routes/probes.ts';
+import { READINESS, type Readiness } from './routes/readiness.ts';
 import { jsonRpc, type RpcOptions } from './rpc/json-rpc.ts';
 import { describeMethods } from './rpc/openrpc.ts';
+import { lazyCompilers } from './schema/compilers.ts';
+import { type Documentation, documentRoutes } from './schema/openapi.ts';
+import { refuseInvalid } from './schema/parameters.ts';
 import { HeldBodies } from './stream/held-bodies.ts';
 import { RequestBodies } from './stream/request-bodies.ts';
-import { Turns } from './turns.ts';
-import { type CountWrongKey, countRefusedKeys, wrongKeyCounter } from './wrong-keys.ts';
+import { Turns } from './turns/turns.ts';
 
 /** The part of a service's configuration that the frame reads. */
 type FrameSettings = Pick<

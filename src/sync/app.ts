@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { FairQueue } from '../service/fair-queue.ts';
 import { createFrame, type FrameParts } from '../service/frame.ts';
-import { databaseOf } from '../service/parameters.ts';
+import { databaseOf } from '../service/schema/parameters.ts';
+import { FairQueue } from '../service/turns/fair-queue.ts';
 import type { DatabaseId } from '../wire/data/database.ts';
 import { SYNC_DOCUMENTATION } from './documentation.ts';
 import { describeActor } from './http/actor-description.ts';

@@ -1,4 +1,4 @@
-import type { Documentation } from '../service/openapi.ts';
+import type { Documentation } from '../service/schema/openapi.ts';
 import {
   AmendmentMessageSchema,
   BlockMessageSchema,

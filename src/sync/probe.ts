@@ -1,4 +1,4 @@
-import { ask, type Json, numberOf, object, objects, type ProbeAddress, textOf } from '../service/probe.ts';
+import { ask, type Json, numberOf, object, objects, type ProbeAddress, textOf } from '../service/life/probe.ts';
 
 /** One database of a running sync service, as its routes show it. */
 export interface ProbedDatabase {

@@ -13,7 +13,7 @@ import type { Logger } from '../log.ts';
 import { createSyncMetrics } from '../observe/metrics/sync/metrics.ts';
 import { ArtifactStore } from '../replication/snapshot/artifact-store.ts';
 import type { Start } from '../service/define.ts';
-import { openService } from '../service/open-service.ts';
+import { openService } from '../service/life/open-service.ts';
 import { type DatabaseId, databaseKey } from '../wire/data/database.ts';
 import { waitOf } from '../wire/state/condition.ts';
 import { coordinatesOf } from './actor-specs.ts';

@@ -3,11 +3,11 @@ import Type from 'typebox';
 import { monotonicMs } from '../chain/monotonic.ts';
 import { readinessOf } from '../chain/report.ts';
 import type { TrackerConfig } from '../config/services/tracker.ts';
+import { createLimit } from '../service/callers/limits.ts';
 import type { FrameParts, ServiceDefinition } from '../service/frame.ts';
-import { createLimit } from '../service/limits.ts';
-import { takePaidTurn } from '../service/paid-turn.ts';
+import { createRpcFrame, type RpcAppDeps } from '../service/life/rpc-frame.ts';
 import { healthRoute } from '../service/routes/health.ts';
-import { createRpcFrame, type RpcAppDeps } from '../service/rpc-frame.ts';
+import { takePaidTurn } from '../service/turns/paid-turn.ts';
 import {
   AfterSchema,
   CoinsSchema,

@@ -5,9 +5,9 @@ import type { ChainNetwork } from '../coin/chains.ts';
 import { addressScript } from '../coin/script/address-script.ts';
 import { readProgram, type ScriptKind } from '../coin/script/pay-scripts.ts';
 import { type ErrorCode, PlatformError } from '../errors.ts';
-import { wholeNumber } from '../service/parameters.ts';
 import { JsonResult } from '../service/rpc/json-result.ts';
 import { pingMethod, type RpcMethod, rpcMethod } from '../service/rpc/method.ts';
+import { wholeNumber } from '../service/schema/parameters.ts';
 import type { BalanceAnswer, CoinsQuestion } from './answers.ts';
 import { scriptHashOf } from './coins/changes.ts';
 import {

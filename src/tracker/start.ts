@@ -8,7 +8,7 @@ import { placeOf } from '../config/service.ts';
 import type { TrackerConfig } from '../config/services/tracker.ts';
 import { clearHalt } from '../db/clear-halt.ts';
 import type { Done, RunningService, Start } from '../service/define.ts';
-import { startSupervised } from '../service/supervised.ts';
+import { startSupervised } from '../service/life/supervised.ts';
 import { createTrackerApp } from './app.ts';
 import type { TrackerReport } from './report.ts';
 import { openTrackerStore } from './store.ts';

@@ -32,8 +32,8 @@ export const service = defineService({
 `;
 const START = `import { placeOf } from '../config/service.ts';
 import type { RunningService, Start } from '../service/define.ts';
-import { createRpcFrame } from '../service/rpc-frame.ts';
-import { startSupervised } from '../service/supervised.ts';
+import { createRpcFrame } from '../service/life/rpc-frame.ts';
+import { startSupervised } from '../service/life/supervised.ts';
 import type { service } from './service.ts';
 
 /** Starts the clock. */

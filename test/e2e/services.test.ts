@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import type { OpenApi } from '../../src/service/openapi.ts';
 import type { PlatformView } from '../../src/service/platform/platform-view.ts';
 import type { OpenRpc } from '../../src/service/rpc/openrpc.ts';
+import type { OpenApi } from '../../src/service/schema/openapi.ts';
 import type { Pipeline } from '../../src/wire/state/pipeline.ts';
 import { openBrowser } from '../support/browser.ts';
 import { runCommandLine } from '../support/command-line.ts';

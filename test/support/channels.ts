@@ -10,7 +10,7 @@ import { FairReads } from '../../src/explorer/fair-reads.ts';
 import { ChannelStream } from '../../src/explorer/live/channel-stream.ts';
 import type { Question, Reply } from '../../src/explorer/question.ts';
 import type { Logger } from '../../src/log.ts';
-import { createAuthenticator } from '../../src/service/auth.ts';
+import { createAuthenticator } from '../../src/service/callers/auth.ts';
 import { WorkBudget } from '../../src/service/ingress/work-budget.ts';
 
 /** A frame as a client gets it. */

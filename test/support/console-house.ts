@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { Timeline } from '../../actors/runtime/supervision/timeline.ts';
 import { readWebFiles } from '../../src/process/program.ts';
-import { prepareConsoleFiles } from '../../src/service/console-files.ts';
+import { prepareConsoleFiles } from '../../src/service/routes/console-files.ts';
 import type { DatabaseId } from '../../src/wire/data/database.ts';
 import type { ActorView } from '../../src/wire/state/actor-view.ts';
 import type { TimelineEvent } from '../../src/wire/state/timeline.ts';

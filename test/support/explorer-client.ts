@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { JsonSchema, OpenApi, Operation, Parameter } from '../../src/service/openapi.ts';
+import type { JsonSchema, OpenApi, Operation, Parameter } from '../../src/service/schema/openapi.ts';
 import fc from './fast-check.ts';
 import { undescribed } from './published-paths.ts';
 

@@ -4,7 +4,7 @@ import { frameVariables } from '../../src/config/service.ts';
 import { silentLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/observe/metrics/metrics.ts';
 import { createFrame, type ServiceDefinition } from '../../src/service/frame.ts';
-import { NO_ACTORS } from '../../src/service/no-actors.ts';
+import { NO_ACTORS } from '../../src/service/life/no-actors.ts';
 import type { RpcOptions } from '../../src/service/rpc/json-rpc.ts';
 
 /** Configuration of a frame without any setting. */

@@ -1,4 +1,4 @@
-import type { OpenApi } from '../../src/service/openapi.ts';
+import type { OpenApi } from '../../src/service/schema/openapi.ts';
 import { readFacts } from './shape.ts';
 
 interface PathFacts {

@@ -6,7 +6,7 @@ import { decoderChecks, decoderVariables } from '../../../src/config/services/de
 import { HUB_PATTERNS, hubVariables } from '../../../src/config/services/hub.ts';
 import { findSyncFaults, syncVariables } from '../../../src/config/services/sync.ts';
 import type { Variables } from '../../../src/config/variables.ts';
-import { createAddressReader } from '../../../src/service/address.ts';
+import { createAddressReader } from '../../../src/service/callers/address.ts';
 import { hostileJson, hostileText, jsonLike, ODD_NUMBERS } from '../support/hostile.ts';
 import { outcome, target } from '../support/target.ts';
 

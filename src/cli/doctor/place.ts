@@ -3,7 +3,7 @@ import { access, constants, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { findDirectoryFault } from '../../process/private-directory.ts';
-import { checkAlive } from '../../service/probe.ts';
+import { checkAlive } from '../../service/life/probe.ts';
 import { type Finding, fault, ok } from './finding.ts';
 
 const LEAST_FREE_BYTES = 2 ** 30;

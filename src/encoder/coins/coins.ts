@@ -6,8 +6,8 @@ import { EXTENSION_MATURITY, readRawTransaction } from '../../coin/raw/raw-trans
 import { hasCode, PlatformError } from '../../errors.ts';
 import type { Cost } from '../../service/ingress/work-budget.ts';
 import type { RpcCaller } from '../../service/rpc/method.ts';
-import { SharedTurns } from '../../service/shared-turns.ts';
-import { Turns } from '../../service/turns.ts';
+import { SharedTurns } from '../../service/turns/shared-turns.ts';
+import { Turns } from '../../service/turns/turns.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import type { Coin } from '../transaction/select-coins.ts';
 import { CoinScan } from './coin-scan.ts';

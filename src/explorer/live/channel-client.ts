@@ -1,6 +1,6 @@
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Payer } from '../../service/payer.ts';
+import type { Payer } from '../../service/ingress/payer.ts';
 import type { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';
 import type { Coin } from '../coins.ts';
 import { MessageMeter } from './channel-messages.ts';

@@ -1,7 +1,7 @@
 import type { WebSocket } from 'ws';
 import { PlatformError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import type { Payer } from '../../service/payer.ts';
+import type { Payer } from '../../service/ingress/payer.ts';
 import { placeFor } from '../../service/stream/place-for.ts';
 import type { SendBuffer } from '../../service/stream/send-buffer.ts';
 import { StreamSubscriber } from '../../service/stream/stream-subscriber.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { SharedReads } from '../../service/shared-reads.ts';
+import { SharedReads } from '../../service/turns/shared-reads.ts';
 import type { Coin } from '../coins.ts';
 import type { Question, Reply } from '../question.ts';
 

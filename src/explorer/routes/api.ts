@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { PlatformError } from '../../errors.ts';
+import type { Limit } from '../../service/callers/limits.ts';
 import { errorHandler } from '../../service/errors.ts';
-import type { Limit } from '../../service/limits.ts';
-import { oneOf, refuseInvalid } from '../../service/parameters.ts';
-import type { RouteDoc } from '../../service/route-doc.ts';
+import { oneOf, refuseInvalid } from '../../service/schema/parameters.ts';
+import type { RouteDoc } from '../../service/schema/route-doc.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import { rowSchema } from '../lists/columns.ts';

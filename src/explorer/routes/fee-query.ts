@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { oneOf, wholeNumber } from '../../service/parameters.ts';
+import { oneOf, wholeNumber } from '../../service/schema/parameters.ts';
 
 /** Most characters of an action in a query string. */
 const MOST_LETTERS = 8_192;

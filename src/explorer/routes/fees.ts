@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import type { RouteDoc } from '../../service/route-doc.ts';
 import { readPlainly } from '../../service/rpc/plain-values.ts';
+import type { RouteDoc } from '../../service/schema/route-doc.ts';
 import { FEE_QUESTIONS, MOST_ACTION_LETTERS } from '../../wire/fee-questions.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import type { RouteDoc } from '../../service/route-doc.ts';
+import type { RouteDoc } from '../../service/schema/route-doc.ts';
 import { type Coin, findCoin } from '../coins.ts';
 import type { FairReads } from '../fair-reads.ts';
 import type { Question } from '../question.ts';

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { nearestWithin } from '../../config/nearest.ts';
 import { PlatformError } from '../../errors.ts';
-import { wholeNumber } from '../../service/parameters.ts';
+import { wholeNumber } from '../../service/schema/parameters.ts';
 import type { List } from '../lists/list.ts';
 import type { Question } from '../question.ts';
 

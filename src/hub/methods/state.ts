@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
-import { SharedReads } from '../../service/shared-reads.ts';
+import { SharedReads } from '../../service/turns/shared-reads.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { PairAge } from '../store/prices/prices.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { IndexerConfig } from '../../config/services/indexer.ts';
 import type { ServiceDefinition } from '../../service/frame.ts';
-import { createRpcFrame, type RpcAppDeps } from '../../service/rpc-frame.ts';
+import { createRpcFrame, type RpcAppDeps } from '../../service/life/rpc-frame.ts';
 import { readinessOf } from './health.ts';
 import { type IndexerMethodDeps, indexerMethods } from './methods.ts';
 

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import type { Readiness } from '../../service/readiness.ts';
+import type { Readiness } from '../../service/routes/readiness.ts';
 import { AlarmSchema, alarmText, isOfStatement, stoppedS, toldAlarm } from '../../wire/state/alarm.ts';
 import { monotonicMs } from '../../wire/state/monotonic.ts';
 import type { ActorReport } from '../../wire/state/report.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { createPeerReader } from '../address.ts';
+import { createPeerReader } from '../callers/address.ts';
 import { Crowd } from './crowd.ts';
 import { WorkBudget } from './work-budget.ts';
 

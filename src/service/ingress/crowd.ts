@@ -1,4 +1,4 @@
-import { prefixOf } from '../prefix.ts';
+import { prefixOf } from '../callers/prefix.ts';
 
 /** Groupings in which the largest group is looked for: networks, then addresses. */
 export const CROWD_LEVELS: readonly ((address: string) => string)[] = [

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyServerOptions } from 'fastify';
-import { isOfMachine } from '../address.ts';
+import { isOfMachine } from '../callers/address.ts';
 import { CHUNKS_COST, type ClientLimiter } from './client-limiter.ts';
 import { InboundThrottle } from './inbound-throttle.ts';
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { prefixOf } from '../prefix.ts';
+import { prefixOf } from '../callers/prefix.ts';
 
 /** Work that was done for a caller beside taking its request. */
 export interface Cost {

@@ -1,5 +1,5 @@
-import type { OpenApi, Operation } from '../openapi.ts';
 import type { OpenRpc } from '../rpc/openrpc.ts';
+import type { OpenApi, Operation } from '../schema/openapi.ts';
 import { escapeHtml, makePage, type Page } from './page.ts';
 import { schemaText } from './schema-text.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../openapi.ts';
+import type { JsonSchema } from '../schema/openapi.ts';
 
 /** A JSON Schema the way people read a type: `{ height: integer | null }`, one property a line. */
 export function schemaText(schema: JsonSchema, indent = ''): string {

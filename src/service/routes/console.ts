@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import type { ConsoleFile } from '../console-files.ts';
+import type { ConsoleFile } from './console-files.ts';
 
 /** The page runs its own files and talks to this front door, and to nobody else. */
 const POLICY =

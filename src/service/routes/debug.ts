@@ -8,13 +8,13 @@ import type { Pipeline } from '../../wire/state/pipeline.ts';
 import type { ActorReport } from '../../wire/state/report.ts';
 import { type ServiceLook, ServiceLookSchema } from '../../wire/state/service-look.ts';
 import type { TimelineReader } from '../../wire/state/timeline.ts';
-import { type AddressReader, isNear } from '../address.ts';
-import type { Authenticator } from '../auth.ts';
-import { createLimit } from '../limits.ts';
-import { wholeNumber } from '../parameters.ts';
+import { type AddressReader, isNear } from '../callers/address.ts';
+import type { Authenticator } from '../callers/auth.ts';
+import { createLimit } from '../callers/limits.ts';
 import type { OtherServices } from '../platform/other-services.ts';
 import { platformView } from '../platform/platform-view.ts';
-import type { Readiness } from '../readiness.ts';
+import { wholeNumber } from '../schema/parameters.ts';
+import type { Readiness } from './readiness.ts';
 
 /** Actions that an operator may apply to any actor. */
 export interface ActorControl {

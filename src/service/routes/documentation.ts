@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply } from 'fastify';
 import Type from 'typebox';
-import type { AddressReader } from '../address.ts';
-import { limitDocuments } from '../limits.ts';
-import type { OpenApi } from '../openapi.ts';
+import type { AddressReader } from '../callers/address.ts';
+import { limitDocuments } from '../callers/limits.ts';
 import { docsPage } from '../pages/docs-page.ts';
 import type { Page } from '../pages/page.ts';
 import type { OpenRpc } from '../rpc/openrpc.ts';
+import type { OpenApi } from '../schema/openapi.ts';
 
 const HTML = 'text/html; charset=utf-8';
 

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { oneOf } from '../parameters.ts';
-import { READINESS, type Readiness } from '../readiness.ts';
+import { oneOf } from '../schema/parameters.ts';
+import { READINESS, type Readiness } from './readiness.ts';
 
 const RETRY_AFTER_S = 5;
 

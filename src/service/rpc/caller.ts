@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isNear } from '../address.ts';
+import { isNear } from '../callers/address.ts';
 
 /** Whether a request comes from a program of this machine: over the loopback, through no proxy, and not from a web page. */
 export function isLocalRequest(request: IncomingMessage): boolean {

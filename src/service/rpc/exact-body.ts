@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { JsonShape } from '../json-shape.ts';
+import type { JsonShape } from '../schema/json-shape.ts';
 import { exactNumbersOf, type Span } from './exact-numbers.ts';
 
 /** The parts of `JSON` that TypeScript's library does not declare yet. */

@@ -1,15 +1,16 @@
 import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import type { AddressReader } from '../address.ts';
-import type { Authenticator } from '../auth.ts';
+import type { AddressReader } from '../callers/address.ts';
+import type { Authenticator } from '../callers/auth.ts';
+import { createLimit, limitDocuments } from '../callers/limits.ts';
 import { tellFailure } from '../errors.ts';
+import { type Payer, payerOf } from '../ingress/payer.ts';
 import { MOST_CHARGED_MS, type WorkBudget } from '../ingress/work-budget.ts';
-import { createLimit, limitDocuments } from '../limits.ts';
-import { type Payer, payerOf } from '../payer.ts';
+import type { CountWrongKey } from '../ingress/wrong-keys.ts';
 import type { RequestBodies } from '../stream/request-bodies.ts';
-import { type Aside, Turns } from '../turns.ts';
-import type { CountWrongKey } from '../wrong-keys.ts';
+import { sendPieces } from '../stream/sending.ts';
+import { type Aside, Turns } from '../turns/turns.ts';
 import { isLocalRequest } from './caller.ts';
 import { hasReply, type InTurn, idOf, MethodTable, type Outcome, piecesOf } from './calls.ts';
 import { parseExactBody } from './exact-body.ts';
@@ -18,7 +19,6 @@ import { KeptResult } from './kept-result.ts';
 import { type RpcCaller, type RpcMethod, rpcMethod } from './method.ts';
 import { type OpenRpc, OpenRpcSchema } from './openrpc.ts';
 import { failure, failureOf, type Reply, refusalOf } from './replies.ts';
-import { sendPieces } from './sending.ts';
 import { type Piece, StreamedResult } from './streamed-result.ts';
 
 /** The JSON-RPC face of a service. */

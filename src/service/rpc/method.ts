@@ -1,7 +1,7 @@
 import Type, { type Static, type TObject, type TSchema } from 'typebox';
 import type { ErrorCode, PlatformError } from '../../errors.ts';
 import type { Cost } from '../ingress/work-budget.ts';
-import type { Aside } from '../turns.ts';
+import type { Aside } from '../turns/turns.ts';
 import type { JsonResult } from './json-result.ts';
 import type { KeptResult } from './kept-result.ts';
 import type { OperationalData } from './replies.ts';

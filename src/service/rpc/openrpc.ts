@@ -1,6 +1,6 @@
 import Type, { type Static, type TObject } from 'typebox';
 import { ERRORS, type ErrorCode } from '../../errors.ts';
-import type { JsonSchema } from '../openapi.ts';
+import type { JsonSchema } from '../schema/openapi.ts';
 import { RPC_CODES, type RpcCode } from './codes.ts';
 import { needsKey, type RpcMethod } from './method.ts';
 

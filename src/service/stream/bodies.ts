@@ -1,4 +1,4 @@
-import { prefixOf } from '../prefix.ts';
+import { prefixOf } from '../callers/prefix.ts';
 
 /** Response or request that holds a body, with its connection. */
 export interface Holder {

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { PlatformError } from '../../errors.ts';
 import { TransientMap } from '../../transient-map.ts';
-import { prefixOf } from '../prefix.ts';
-import { PacedBody } from '../rpc/sending.ts';
+import { prefixOf } from '../callers/prefix.ts';
 import { Bodies, type Held, type Holder, heldOf, type Part } from './bodies.ts';
+import { PacedBody } from './sending.ts';
 
 /** All connections together may hold one each that is smaller. */
 const SMALL_BYTES = 4 * 1024;

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { errorCodes, type FastifyRequest } from 'fastify';
-import type { AddressReader } from '../address.ts';
-import type { Authenticator } from '../auth.ts';
+import type { AddressReader } from '../callers/address.ts';
+import type { Authenticator } from '../callers/auth.ts';
 import type { ClientLimiter } from '../ingress/client-limiter.ts';
 import type { WorkBudget } from '../ingress/work-budget.ts';
-import { type JsonShape, shapeOfJson } from '../json-shape.ts';
+import { type JsonShape, shapeOfJson } from '../schema/json-shape.ts';
 import type { Part } from './bodies.ts';
 import { type BodyLimits, HeldBodies } from './held-bodies.ts';
 

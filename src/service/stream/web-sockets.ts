@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { PlatformError } from '../../errors.ts';
-import { SUBPROTOCOL } from '../auth.ts';
+import { SUBPROTOCOL } from '../callers/auth.ts';
 import { countUpgrade, hangUp } from '../ingress/ingress.ts';
 
 /** Version that is named to a caller that asks for another one. @see RFC 6455, 4.2.2 */

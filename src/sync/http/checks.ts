@@ -1,6 +1,6 @@
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
 import { PlatformError } from '../../errors.ts';
-import { databaseOf } from '../../service/parameters.ts';
+import { databaseOf } from '../../service/schema/parameters.ts';
 import { type DatabaseId, DB_TYPES, type DbType, databaseKey } from '../../wire/data/database.ts';
 import type { ActorDirectory } from './deps.ts';
 

@@ -5,7 +5,7 @@ import type { Logger } from '../../log.ts';
 import type { RequestMetrics } from '../../observe/metrics/metrics.ts';
 import type { ReplicaAsks, SourceAsks } from '../../replication/protocol.ts';
 import type { ArtifactStore } from '../../replication/snapshot/artifact-store.ts';
-import type { ConsoleFile } from '../../service/console-files.ts';
+import type { ConsoleFile } from '../../service/routes/console-files.ts';
 import type { ActorControl } from '../../service/routes/debug.ts';
 import type { DatabaseId } from '../../wire/data/database.ts';
 import type { Catalog } from '../../wire/log/catalog.ts';

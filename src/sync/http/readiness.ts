@@ -1,4 +1,4 @@
-import { type Readiness, worstOf } from '../../service/readiness.ts';
+import { type Readiness, worstOf } from '../../service/routes/readiness.ts';
 import type { DatabaseId } from '../../wire/data/database.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { ActorDirectory } from './deps.ts';

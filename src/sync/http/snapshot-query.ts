@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import { databaseOf, oneOf, SYNC_MODE_NOTE, SYNC_MODES, wholeNumber } from '../../service/parameters.ts';
+import { databaseOf, oneOf, SYNC_MODE_NOTE, SYNC_MODES, wholeNumber } from '../../service/schema/parameters.ts';
 import { IDENTIFIER_PATTERN } from '../../wire/data/schema.ts';
 import type { SnapshotQuery } from '../../wire/data/snapshot.ts';
 

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import type { AddressReader } from '../../service/address.ts';
-import type { FairQueue } from '../../service/fair-queue.ts';
-import { createLimit } from '../../service/limits.ts';
-import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
+import { createLimit } from '../../service/callers/limits.ts';
+import { databaseOf, databaseParams, wholeNumber } from '../../service/schema/parameters.ts';
+import type { FairQueue } from '../../service/turns/fair-queue.ts';
 import { CheckpointSchema } from '../../wire/log/checkpoint.ts';
 import type { AppDeps } from '../http/deps.ts';
 import { readyActor } from '../http/ready.ts';

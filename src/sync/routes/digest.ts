@@ -2,12 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import type { AddressReader } from '../../service/address.ts';
-import { FairQueue } from '../../service/fair-queue.ts';
-import { createLimit } from '../../service/limits.ts';
-import { databaseOf, databaseParams } from '../../service/parameters.ts';
-import { SharedTurns } from '../../service/shared-turns.ts';
-import { Turns } from '../../service/turns.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
+import { createLimit } from '../../service/callers/limits.ts';
+import { databaseOf, databaseParams } from '../../service/schema/parameters.ts';
+import { FairQueue } from '../../service/turns/fair-queue.ts';
+import { SharedTurns } from '../../service/turns/shared-turns.ts';
+import { Turns } from '../../service/turns/turns.ts';
 import { databaseKey } from '../../wire/data/database.ts';
 import {
   DatabaseDigestSchema,

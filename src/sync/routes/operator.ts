@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import type { AddressReader } from '../../service/address.ts';
-import { databaseOf, databaseParams } from '../../service/parameters.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
 import { NEEDS_OPERATOR } from '../../service/routes/debug.ts';
+import { databaseOf, databaseParams } from '../../service/schema/parameters.ts';
 import { DatabaseIdSchema } from '../../wire/data/database.ts';
 import type { AppDeps } from '../http/deps.ts';
 

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
-import type { AddressReader } from '../../service/address.ts';
-import { FairQueue } from '../../service/fair-queue.ts';
-import { createLimit } from '../../service/limits.ts';
-import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
-import type { RouteDoc } from '../../service/route-doc.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
+import { createLimit } from '../../service/callers/limits.ts';
+import { databaseOf, databaseParams, wholeNumber } from '../../service/schema/parameters.ts';
+import type { RouteDoc } from '../../service/schema/route-doc.ts';
+import { FairQueue } from '../../service/turns/fair-queue.ts';
 import { DispensersSchema, LookupPageSchema, PAGE_HEADERS } from '../../wire/data/pages.ts';
 import { IDENTIFIER_PATTERN } from '../../wire/data/schema.ts';
 import { SNAPSHOT_HEADERS, type SnapshotCoding } from '../../wire/data/snapshot.ts';

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { AddressReader } from '../../service/address.ts';
-import type { FairQueue } from '../../service/fair-queue.ts';
-import { createLimit } from '../../service/limits.ts';
-import { databaseOf, databaseParams } from '../../service/parameters.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
+import { createLimit } from '../../service/callers/limits.ts';
+import { databaseOf, databaseParams } from '../../service/schema/parameters.ts';
+import type { FairQueue } from '../../service/turns/fair-queue.ts';
 import { databaseKey } from '../../wire/data/database.ts';
 import { SchemaRecordSchema } from '../../wire/data/schema.ts';
 import { SNAPSHOT_HEADERS } from '../../wire/data/snapshot.ts';

@@ -4,10 +4,10 @@ import { hasCode, PlatformError } from '../../errors.ts';
 import type { Artifact } from '../../replication/snapshot/artifact.ts';
 import { Reader, resourceOf } from '../../replication/snapshot/artifact-store.ts';
 import { RecentOrders } from '../../replication/snapshot/recent-orders.ts';
-import type { AddressReader } from '../../service/address.ts';
-import type { FairQueue } from '../../service/fair-queue.ts';
-import { createLimit, type Limit } from '../../service/limits.ts';
-import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
+import { createLimit, type Limit } from '../../service/callers/limits.ts';
+import { databaseOf, databaseParams, wholeNumber } from '../../service/schema/parameters.ts';
+import type { FairQueue } from '../../service/turns/fair-queue.ts';
 import { SCHEMA_VERSION } from '../../wire/data/database.ts';
 import {
   SNAPSHOT_HEADERS,

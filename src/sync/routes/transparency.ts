@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import type { AddressReader } from '../../service/address.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
+import { createLimit } from '../../service/callers/limits.ts';
 import { errorHandler } from '../../service/errors.ts';
-import type { FairQueue } from '../../service/fair-queue.ts';
-import { createLimit } from '../../service/limits.ts';
-import { databaseOf, databaseParams, wholeNumber } from '../../service/parameters.ts';
-import type { RouteDoc } from '../../service/route-doc.ts';
+import { databaseOf, databaseParams, wholeNumber } from '../../service/schema/parameters.ts';
+import type { RouteDoc } from '../../service/schema/route-doc.ts';
+import type { FairQueue } from '../../service/turns/fair-queue.ts';
 import {
   EpochPageSchema,
   EpochRootSchema,

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { PlatformError } from '../../errors.ts';
-import type { AddressReader } from '../../service/address.ts';
-import { KeptLooks } from '../../service/kept-looks.ts';
-import { createLimit } from '../../service/limits.ts';
-import { databaseOf, databaseParams } from '../../service/parameters.ts';
-import type { RouteDoc } from '../../service/route-doc.ts';
+import type { AddressReader } from '../../service/callers/address.ts';
+import { createLimit } from '../../service/callers/limits.ts';
+import { databaseOf, databaseParams } from '../../service/schema/parameters.ts';
+import type { RouteDoc } from '../../service/schema/route-doc.ts';
+import { KeptLooks } from '../../service/turns/kept-looks.ts';
 import { ByName } from '../../wire/by-name.ts';
 import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
 import { HeartbeatBodySchema, type Validators, ValidatorsSchema } from '../../wire/validator.ts';

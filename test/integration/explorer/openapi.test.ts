@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { OpenApi } from '../../../src/service/openapi.ts';
+import type { OpenApi } from '../../../src/service/schema/openapi.ts';
 import { checkByDescription } from '../../support/explorer-client.ts';
 import { createExplored } from '../../support/explorer-database.ts';
 import { startExplorer } from '../../support/explorer-process.ts';

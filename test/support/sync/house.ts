@@ -7,7 +7,7 @@ import { signingKey } from '../../../src/consensus/auth-signature.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { createSyncMetrics } from '../../../src/observe/metrics/sync/metrics.ts';
 import { ArtifactStore, type RunBuild } from '../../../src/replication/snapshot/artifact-store.ts';
-import type { ConsoleFile } from '../../../src/service/console-files.ts';
+import type { ConsoleFile } from '../../../src/service/routes/console-files.ts';
 import { type ActorAsks, createApp, type HttpConfig } from '../../../src/sync/app.ts';
 import { FanOut, type FanOutOptions } from '../../../src/sync/fan-out/fan-out.ts';
 import { type DatabaseId, databaseKey } from '../../../src/wire/data/database.ts';

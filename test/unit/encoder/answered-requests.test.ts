@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AnsweredRequests } from '../../../src/encoder/answered-requests.ts';
-import { Turns } from '../../../src/service/turns.ts';
+import { Turns } from '../../../src/service/turns/turns.ts';
 
 const PLENTY = { count: 1_000, bytes: 1e9 };
 const open = ({ mostOfOne = PLENTY, most = PLENTY } = {}) => {

@@ -5,8 +5,8 @@ import type { Coin } from '../../../src/explorer/coins.ts';
 import { FairReads } from '../../../src/explorer/fair-reads.ts';
 import type { Question } from '../../../src/explorer/question.ts';
 import { otherRoutes } from '../../../src/explorer/routes/others.ts';
-import { createAddressReader } from '../../../src/service/address.ts';
-import { createAuthenticator } from '../../../src/service/auth.ts';
+import { createAddressReader } from '../../../src/service/callers/address.ts';
+import { createAuthenticator } from '../../../src/service/callers/auth.ts';
 import { WorkBudget } from '../../../src/service/ingress/work-budget.ts';
 
 test('a caller in debt for its reads waits before it reads more, also when it asks by messages of one connection', async () => {

@@ -8,8 +8,8 @@ import { FairReads } from '../../../src/explorer/fair-reads.ts';
 import { readState } from '../../../src/explorer/live/channel-states.ts';
 import type { Question } from '../../../src/explorer/question.ts';
 import { pageRoutes } from '../../../src/explorer/routes/pages.ts';
-import { createAddressReader } from '../../../src/service/address.ts';
-import { createAuthenticator } from '../../../src/service/auth.ts';
+import { createAddressReader } from '../../../src/service/callers/address.ts';
+import { createAuthenticator } from '../../../src/service/callers/auth.ts';
 import { WorkBudget } from '../../../src/service/ingress/work-budget.ts';
 
 function pagesOf(read: (question: Question) => Promise<object>) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { MACHINES } from '../../../machines/all.ts';
 import { readWebFiles } from '../../../src/process/program.ts';
-import { prepareConsoleFiles } from '../../../src/service/console-files.ts';
+import { prepareConsoleFiles } from '../../../src/service/routes/console-files.ts';
 import { openHouse } from '../../support/sync/house.ts';
 
 const MAX_PAGE_BYTES = 150_000;

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { OpenApi, Operation } from '../../../src/service/openapi.ts';
 import { schemaText } from '../../../src/service/pages/schema-text.ts';
+import type { OpenApi, Operation } from '../../../src/service/schema/openapi.ts';
 import { DECODER, INDEXER, openHouse, reportOf, routesOf } from '../../support/sync/house.ts';
 
 const AT = 'bitcoin/regtest';

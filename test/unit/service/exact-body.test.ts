@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { shapeOfJson } from '../../../src/service/json-shape.ts';
 import { parseExactBody } from '../../../src/service/rpc/exact-body.ts';
+import { shapeOfJson } from '../../../src/service/schema/json-shape.ts';
 import fc from '../../support/fast-check.ts';
 
 const read = (text: string) => parseExactBody(text, shapeOfJson(text));

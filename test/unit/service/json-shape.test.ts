@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { shapeOfJson } from '../../../src/service/json-shape.ts';
+import { shapeOfJson } from '../../../src/service/schema/json-shape.ts';
 import fc from '../../support/fast-check.ts';
 
 function countOf(value: unknown): number {

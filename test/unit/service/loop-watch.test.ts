@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ActorRecord } from '../../../actors/runtime/supervision/actor-record.ts';
-import { LoopWatch } from '../../../src/service/loop-watch.ts';
+import { LoopWatch } from '../../../src/service/life/loop-watch.ts';
 import type { Beacon } from '../../../src/wire/state/actor-view.ts';
 
 type Seen = Parameters<LoopWatch['faultOf']>[0];

@@ -11,7 +11,7 @@ import { createHubApp } from '../../../src/hub/app.ts';
 import { openHubDatabase } from '../../../src/hub/store/database.ts';
 import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
 import { silentLogger } from '../../../src/log.ts';
-import { NO_ACTORS } from '../../../src/service/no-actors.ts';
+import { NO_ACTORS } from '../../../src/service/life/no-actors.ts';
 import type { OpenRpc } from '../../../src/service/rpc/openrpc.ts';
 import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
-import { createAddressReader } from '../../../src/service/address.ts';
-import { createAuthenticator } from '../../../src/service/auth.ts';
+import { createAddressReader } from '../../../src/service/callers/address.ts';
+import { createAuthenticator } from '../../../src/service/callers/auth.ts';
 
 const from = (remoteAddress: string, forwarded?: string) =>
   ({

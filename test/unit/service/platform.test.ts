@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFrame } from '../../../src/service/frame.ts';
-import { NO_ACTORS } from '../../../src/service/no-actors.ts';
+import { NO_ACTORS } from '../../../src/service/life/no-actors.ts';
 import { OtherServices, type ToldService } from '../../../src/service/platform/other-services.ts';
 import { platformView } from '../../../src/service/platform/platform-view.ts';
 import { arrowOf, boxOf, type Pipeline } from '../../../src/wire/state/pipeline.ts';

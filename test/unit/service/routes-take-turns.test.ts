@@ -13,8 +13,8 @@ import { PriceStream } from '../../../src/hub/stream/price-stream.ts';
 import { createIndexerApp } from '../../../src/indexer/api/app.ts';
 import { silentLogger } from '../../../src/log.ts';
 import { WorkBudget } from '../../../src/service/ingress/work-budget.ts';
-import { NO_ACTORS } from '../../../src/service/no-actors.ts';
-import { Turns } from '../../../src/service/turns.ts';
+import { NO_ACTORS } from '../../../src/service/life/no-actors.ts';
+import { Turns } from '../../../src/service/turns/turns.ts';
 import { createTrackerApp } from '../../../src/tracker/app.ts';
 import { definitionOf, FRAME_CONFIG } from '../../support/frame.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stopInOrder } from '../../../src/service/stop-order.ts';
+import { stopInOrder } from '../../../src/service/life/stop-order.ts';
 
 /** Stops with a door that is closed after so long, and tells what happened in which order. */
 async function stop(graceMs: number, doorMs: number) {

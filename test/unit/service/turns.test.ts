@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Turns } from '../../../src/service/turns.ts';
+import { Turns } from '../../../src/service/turns/turns.ts';
 
 /** Works that end when they are told to. */
 function works(turns: Turns) {

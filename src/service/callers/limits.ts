@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { PlatformError } from '../errors.ts';
-import { databaseKey } from '../wire/data/database.ts';
+import { PlatformError } from '../../errors.ts';
+import { databaseKey } from '../../wire/data/database.ts';
+import { databaseOf } from '../schema/parameters.ts';
 import type { AddressReader } from './address.ts';
 import type { Authenticator } from './auth.ts';
-import { databaseOf } from './parameters.ts';
 import { prefixOf } from './prefix.ts';
 
 type State = Awaited<ReturnType<ReturnType<FastifyInstance['createRateLimit']>>>;

@@ -1,18 +1,18 @@
 import type { ResourceLimits } from 'node:worker_threads';
-import type { Protocol } from '../../actors/runtime/channel.ts';
-import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
-import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
-import type { FrameConfig } from '../config/service.ts';
-import type { Logger } from '../log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
-import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
-import type { Pipeline } from '../wire/state/pipeline.ts';
-import type { ActorReport } from '../wire/state/report.ts';
-import type { OpenedBy, RunningService } from './define.ts';
-import type { HttpApp, ListenPlace } from './ingress/listen.ts';
+import type { Protocol } from '../../../actors/runtime/channel.ts';
+import { actorEntry } from '../../../actors/runtime/supervision/actor-handle.ts';
+import { Supervisor } from '../../../actors/runtime/supervision/supervisor.ts';
+import type { FrameConfig } from '../../config/service.ts';
+import type { Logger } from '../../log.ts';
+import { createMetrics } from '../../observe/metrics/metrics.ts';
+import { type ActorId, type ActorName, actorKey } from '../../wire/state/actor.ts';
+import type { Pipeline } from '../../wire/state/pipeline.ts';
+import type { ActorReport } from '../../wire/state/report.ts';
+import type { OpenedBy, RunningService } from '../define.ts';
+import type { HttpApp, ListenPlace } from '../ingress/listen.ts';
+import type { ServiceActors } from '../routes/debug.ts';
 import { LoopWatch } from './loop-watch.ts';
 import { openService } from './open-service.ts';
-import type { ServiceActors } from './routes/debug.ts';
 import type { RpcAppDeps } from './rpc-frame.ts';
 
 /** State of a loop as other threads know it. */

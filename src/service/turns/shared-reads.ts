@@ -1,4 +1,4 @@
-import { TransientMap } from '../transient-map.ts';
+import { TransientMap } from '../../transient-map.ts';
 
 interface Turn<T> {
   readonly running: Promise<T>;

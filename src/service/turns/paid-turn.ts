@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { MOST_CHARGED_MS } from './ingress/work-budget.ts';
-import { type PayerDeps, payerOf } from './payer.ts';
+import { type PayerDeps, payerOf } from '../ingress/payer.ts';
+import { MOST_CHARGED_MS } from '../ingress/work-budget.ts';
 import type { Turns } from './turns.ts';
 
 interface PaidTurnDeps extends PayerDeps {

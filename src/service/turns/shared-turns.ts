@@ -1,4 +1,4 @@
-import { TransientMap } from '../transient-map.ts';
+import { TransientMap } from '../../transient-map.ts';
 import { networkOf } from './fair-line.ts';
 import type { Asker, Turns } from './turns.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket, SocketAddress } from 'node:net';
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../../errors.ts';
 
 /** Says under which address a caller is counted. */
 export type AddressReader = (request: IncomingMessage) => string;

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import type { Payer } from '../payer.ts';
-import type { Part } from '../stream/bodies.ts';
-import type { Piece } from './streamed-result.ts';
+import type { Payer } from '../ingress/payer.ts';
+import type { Piece } from '../rpc/streamed-result.ts';
+import type { Part } from './bodies.ts';
 
 /** A shorter answer is sent whole. */
 const WHOLE_BYTES = 32 * 1024;

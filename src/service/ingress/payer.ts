@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import type { AddressReader } from './address.ts';
-import type { Authenticator } from './auth.ts';
-import type { Cost, WorkBudget } from './ingress/work-budget.ts';
+import type { AddressReader } from '../callers/address.ts';
+import type { Authenticator } from '../callers/auth.ts';
+import type { Cost, WorkBudget } from './work-budget.ts';
 
 /** Parts that tell who pays. */
 export interface PayerDeps {

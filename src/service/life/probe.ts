@@ -1,4 +1,4 @@
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../../errors.ts';
 
 /** Address of a running service. */
 export interface ProbeAddress {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { AcceptedTokens } from './auth.ts';
-import { createFrame, type ServiceDefinition } from './frame.ts';
-import type { RpcOptions } from './rpc/json-rpc.ts';
+import type { AcceptedTokens } from '../callers/auth.ts';
+import { createFrame, type ServiceDefinition } from '../frame.ts';
+import type { RpcOptions } from '../rpc/json-rpc.ts';
 
 /** Dependencies of the front door of a service with JSON-RPC. */
 export interface RpcAppDeps

@@ -1,12 +1,12 @@
-import type { ChainNetwork } from '../coin/chains.ts';
-import { NodeRpc } from '../coin/node/node-rpc.ts';
-import { type NodeConfig, networkOf, nodeRpcOf } from '../config/node.ts';
-import type { FrameConfig } from '../config/service.ts';
-import type { Logger } from '../log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
+import type { ChainNetwork } from '../../coin/chains.ts';
+import { NodeRpc } from '../../coin/node/node-rpc.ts';
+import { type NodeConfig, networkOf, nodeRpcOf } from '../../config/node.ts';
+import type { FrameConfig } from '../../config/service.ts';
+import type { Logger } from '../../log.ts';
+import { createMetrics } from '../../observe/metrics/metrics.ts';
+import type { OpenedBy, RunningService } from '../define.ts';
+import type { HttpApp, ListenPlace } from '../ingress/listen.ts';
 import type { ServiceBase } from './base.ts';
-import type { OpenedBy, RunningService } from './define.ts';
-import type { HttpApp, ListenPlace } from './ingress/listen.ts';
 import { openService } from './open-service.ts';
 import type { RpcAppDeps } from './rpc-frame.ts';
 

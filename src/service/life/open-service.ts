@@ -1,9 +1,9 @@
-import type { FrameConfig } from '../config/service.ts';
-import type { Logger } from '../log.ts';
-import type { Metrics } from '../observe/metrics/metrics.ts';
+import type { FrameConfig } from '../../config/service.ts';
+import type { Logger } from '../../log.ts';
+import type { Metrics } from '../../observe/metrics/metrics.ts';
+import type { OpenedBy, RunningService, Service } from '../define.ts';
+import { type HttpApp, type ListenPlace, listen } from '../ingress/listen.ts';
 import { openServiceBase, type ServiceBase } from './base.ts';
-import type { OpenedBy, RunningService, Service } from './define.ts';
-import { type HttpApp, type ListenPlace, listen } from './ingress/listen.ts';
 import { stopInOrder } from './stop-order.ts';
 
 /** Base of a front door. */

@@ -1,4 +1,4 @@
-import { prefixOf } from './prefix.ts';
+import { prefixOf } from '../callers/prefix.ts';
 
 /**
  * Queue in which networks take turns, and the addresses of a network share its turns: a caller with a network of IPv6 (48 bits)

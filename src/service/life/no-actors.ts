@@ -1,5 +1,5 @@
-import { PlatformError } from '../errors.ts';
-import type { ServiceActors } from './routes/debug.ts';
+import { PlatformError } from '../../errors.ts';
+import type { ServiceActors } from '../routes/debug.ts';
 
 const refuse = async () => {
   throw new PlatformError('DATABASE_UNKNOWN', { reason: 'this service has no actors' });

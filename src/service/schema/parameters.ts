@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { FastifySchemaValidationError } from 'fastify/types/schema.js';
 import Type, { type TProperties } from 'typebox';
-import { PlatformError } from '../errors.ts';
-import { type DatabaseId, DatabaseIdSchema } from '../wire/data/database.ts';
+import { PlatformError } from '../../errors.ts';
+import { type DatabaseId, DatabaseIdSchema } from '../../wire/data/database.ts';
 
 /** `/:dbType/:chain/:network` of a path, and what else is in it. The root hook has refused unknown ones before. */
 export const databaseParams = <P extends TProperties>(more: P = {} as P) =>

@@ -1,5 +1,5 @@
-import { PlatformError } from '../errors.ts';
-import { TransientMap } from '../transient-map.ts';
+import { PlatformError } from '../../errors.ts';
+import { TransientMap } from '../../transient-map.ts';
 import { FairLine, networkOf } from './fair-line.ts';
 
 interface TurnsOptions {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import type { RequestMetrics } from '../observe/metrics/metrics.ts';
-import type { Authenticator } from './auth.ts';
-import type { ClientLimiter } from './ingress/client-limiter.ts';
+import type { RequestMetrics } from '../../observe/metrics/metrics.ts';
+import type { Authenticator } from '../callers/auth.ts';
+import type { ClientLimiter } from './client-limiter.ts';
 
 /** Counts a request's key if it is wrong, once; called where a key decides the answer. */
 export type CountWrongKey = (request: IncomingMessage) => void;

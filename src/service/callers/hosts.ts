@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { hostname } from 'node:os';
-import { PlatformError } from '../errors.ts';
+import { PlatformError } from '../../errors.ts';
 
 /** Names that no public name server may answer for. Neighbours in a network may give such names to themselves. */
 const PRIVATE_NAME =

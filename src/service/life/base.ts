@@ -1,12 +1,12 @@
 import type { FastifyPluginCallback } from 'fastify';
-import manifest from '../../package.json' with { type: 'json' };
-import type { Counters } from '../observe/counters.ts';
-import type { Metrics } from '../observe/metrics/metrics.ts';
-import { NO_TRACE, type Trace } from '../observe/trace.ts';
-import { readWebFiles } from '../process/program.ts';
-import { type ActorName, actorKey } from '../wire/state/actor.ts';
-import type { TimelineEntry } from '../wire/state/timeline.ts';
-import { type ConsoleFile, prepareConsoleFiles } from './console-files.ts';
+import manifest from '../../../package.json' with { type: 'json' };
+import type { Counters } from '../../observe/counters.ts';
+import type { Metrics } from '../../observe/metrics/metrics.ts';
+import { NO_TRACE, type Trace } from '../../observe/trace.ts';
+import { readWebFiles } from '../../process/program.ts';
+import { type ActorName, actorKey } from '../../wire/state/actor.ts';
+import type { TimelineEntry } from '../../wire/state/timeline.ts';
+import { type ConsoleFile, prepareConsoleFiles } from '../routes/console-files.ts';
 
 /** Common parts of every service: version, console, metrics and traces. The frame takes it as it is. */
 export interface ServiceBase {
@@ -38,7 +38,7 @@ export async function openServiceBase(
 ): Promise<ServiceBase> {
   const { name, version } = manifest;
   const traced = { name: `${name} ${service}`, version };
-  const tracing = collector ? (await import('../observe/tracing.ts')).openTracing(collector, traced) : undefined;
+  const tracing = collector ? (await import('../../observe/tracing.ts')).openTracing(collector, traced) : undefined;
   return {
     version,
     consoleFiles: await prepareConsoleFiles(readWebFiles()),

@@ -1,6 +1,6 @@
 import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
-import { SNAPSHOT_HEADERS } from '../wire/data/snapshot.ts';
+import { SNAPSHOT_HEADERS } from '../../wire/data/snapshot.ts';
 
 const PREFLIGHT_S = 600;
 const REQUEST_HEADERS = [

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import { PlatformError } from '../errors.ts';
-import { TransientMap } from '../transient-map.ts';
-import { databaseKey } from '../wire/data/database.ts';
-import type { AddressReader } from './address.ts';
+import { PlatformError } from '../../errors.ts';
+import { TransientMap } from '../../transient-map.ts';
+import { databaseKey } from '../../wire/data/database.ts';
+import type { AddressReader } from '../callers/address.ts';
+import { databaseOf } from '../schema/parameters.ts';
 import { FairLine } from './fair-line.ts';
-import { databaseOf } from './parameters.ts';
 
 /** Different questions of one address about one database that may wait. */
 const MAX_QUESTIONS = 64;

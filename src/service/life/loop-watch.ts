@@ -1,5 +1,5 @@
-import type { ActorView } from '../wire/state/actor-view.ts';
-import type { ActorReport } from '../wire/state/report.ts';
+import type { ActorView } from '../../wire/state/actor-view.ts';
+import type { ActorReport } from '../../wire/state/report.ts';
 
 /** A thread sends a beacon each second. One that sends none for so long is not relied on, in milliseconds. */
 const SILENT_MS = 8_000;

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import { PlatformError } from '../errors.ts';
-import { isNear } from './address.ts';
-import type { Authenticator } from './auth.ts';
-import type { RouteDoc } from './route-doc.ts';
+import { PlatformError } from '../../errors.ts';
+import { isNear } from '../callers/address.ts';
+import type { Authenticator } from '../callers/auth.ts';
+import type { RouteDoc } from '../schema/route-doc.ts';
 
 /** Declarations of any service's routes; the frame checks them before the route runs. */
 declare module 'fastify' {

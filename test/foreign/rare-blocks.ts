@@ -2,7 +2,13 @@ import type { createExplored } from '../support/explorer-database.ts';
 import { slotMessage, type TestSigner } from '../support/indexer-signers.ts';
 import { sql } from '../support/sql.ts';
 
-/** Adds blocks with trades of tokens and of coins, a payment, and a validator who is slashed. */
+/** A whole number of 37 digits, and the least part of a unit. */
+const [MOST, LEAST] = [`1${'0'.repeat(36)}`, `0.${'0'.repeat(17)}1`];
+
+/**
+ * Adds blocks with trades of tokens and of coins, one of them at a price of 55 digits, a payment, and a validator who
+ * is slashed.
+ */
 export async function addRareBlocks(
   own: Pick<Awaited<ReturnType<typeof createExplored>>, 'blocks' | 'indexer' | 'store'>,
   signer: TestSigner
@@ -34,6 +40,12 @@ export async function addRareBlocks(
   );
   const [match] = await sql(own.indexer, 'SELECT MAX(action_index) AS at FROM order_matches');
   await add(['B', `COINPAY|0|${match!['at']}`, 10n ** 17n]);
+  await add(
+    ['A', 'ISSUE|0|TINY|0|0|18||1'],
+    ['B', `ISSUE|0|HUGE|0|0|0||${MOST}`],
+    ['A', `ORDER|0|BTC|TINY|${LEAST}|0|BTC|HUGE|${MOST}`],
+    ['B', `ORDER|0|BTC|HUGE|${MOST}|0|BTC|TINY|${LEAST}`]
+  );
   for (let n = 0; n < 4; n++) await add();
   const [[first, by1], [second, by2]] = messages as [[string, string], [string, string]];
   await add(['C', `SLASH|0|price|${signer.pubkey}|${first}|${by1}|${second}|${by2}`]);

@@ -87,6 +87,12 @@ for (const name of ['own tokens', 'own coin', 'others tokens', 'others coin'] as
     }
   });
 
+test('a price of 55 digits is told as it is, from either side', async () => {
+  const { url } = traded['own tokens'];
+  const priceOf = async (pair: string) => (await ask(url, `/market/${pair}/history`)).data?.[0]?.['price'];
+  assert.deepEqual([await priceOf('TINY/HUGE'), await priceOf('HUGE/TINY')], [`1${'0'.repeat(54)}`, '0']);
+});
+
 test('a validator who is slashed stands in the list by block, capability, key and address', async () => {
   const { url } = traded['own tokens'];
   const { data: all = [] } = await ask(url, '/capability_slash_events');

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { formatAmount, parseAmount } from '../../consensus/amount.ts';
+import { formatAmount, knownAmount, multiplyRatio } from '../../consensus/amount.ts';
 import { readRow, rowSchema, selectList } from '../lists/columns.ts';
 import type { Row } from '../lists/list.ts';
 import { MARKET_COLUMNS } from '../lists/markets.ts';
@@ -18,6 +18,8 @@ interface Pair {
 const MAX_ORDERS = 20_000;
 const MAX_COUNTED = 10_000;
 const MAX_LEVELS = 100;
+const ONE = knownAmount('1');
+const PRICE_PLACES = 8;
 const VALID = "(SELECT i.id FROM index_statuses i WHERE i.status = 'valid')";
 
 const PARTS = ':tick1/:tick2';
@@ -103,22 +105,30 @@ export const marketHistory: RecordMethod = {
     const gives = 'm.give_tick_id <=> ?';
     const [base, quote] = [`IF(${gives}, m.give_amount, m.get_amount)`, `IF(${gives}, m.get_amount, m.give_amount)`];
     const data = await asked.query<Row>(
-      `SELECT CAST(m.action_index AS CHAR) AS action_index, ${base} AS amount, ${priceOf(base, quote)} AS price,
+      `SELECT CAST(m.action_index AS CHAR) AS action_index, ${base} AS amount, ${quote} AS quote,
          IF(${gives}, 'sell', 'buy') AS type, CAST(a.block_index AS CHAR) AS block_index,
          CAST((SELECT b.block_time FROM blocks b WHERE b.block_index = a.block_index LIMIT 1) AS CHAR) AS timestamp
        FROM (SELECT m.* FROM ${from} ORDER BY m.action_index ${order === 'asc' ? 'ASC' : 'DESC'} LIMIT ? OFFSET ?) m
        JOIN actions a ON a.action_index = m.action_index ORDER BY m.action_index ${order === 'asc' ? 'ASC' : 'DESC'}`,
-      [sides[0], sides[0], sides[0], sides[0], ...values, limit, (page - 1) * limit]
+      [sides[0], sides[0], sides[0], ...values, limit, (page - 1) * limit]
     );
-    return { data: data.map(plainPrice), total: await countUpTo(asked.query, from, values) };
+    return { data: data.map(priced), total: await countUpTo(asked.query, from, values) };
   }
 };
 
-/** SQL of the price of one unit, with at most 8 places, rounded half up. */
-const priceOf = (base: string, quote: string) =>
-  `CAST(ROUND(CAST(${quote} AS DECIMAL(58,18)) / NULLIF(CAST(${base} AS DECIMAL(58,18)), 0), 8) AS CHAR)`;
-const plain = (value: unknown) => (value === null ? null : formatAmount(parseAmount(String(value)) ?? 0n));
-const plainPrice = ({ price, amount, ...row }: Row): Row => ({ ...row, amount: plain(amount), price: plain(price) });
+/** Amount of a row; null where the side is an ownership. */
+const amountOf = (value: unknown) => (value === null || value === '' ? null : knownAmount(String(value)));
+const plain = (amount: bigint | null) => (amount === null ? null : formatAmount(amount));
+
+/** Price of one unit, at most 8 places, rounded half up. MariaDB has no room for a quotient of 55 digits. */
+function priceOf(base: bigint | null, quote: bigint | null): bigint | null {
+  return base === null || quote === null || base === 0n ? null : multiplyRatio(ONE, quote, base, PRICE_PLACES);
+}
+
+function priced({ quote, amount, ...row }: Row): Row {
+  const base = amountOf(amount);
+  return { ...row, amount: plain(base), price: plain(priceOf(base, amountOf(quote))) };
+}
 
 async function countUpTo(
   query: Query,
@@ -133,12 +143,15 @@ async function countUpTo(
   return count > MAX_COUNTED ? null : count;
 }
 
+/** Amount that an order has left. Where fills were rounded it may have got more than it asked for: then nothing is. */
+const leftAmount = (text: string) => (text.startsWith('-') ? 0n : knownAmount(text));
+
 /** An open order of a pair, seen from its first ticker. */
-interface OpenOrder extends Row {
+interface OpenOrder {
   readonly action_index: number;
   readonly type: 'buy' | 'sell';
-  readonly amount: string | null;
-  readonly price: string | null;
+  readonly amount: bigint;
+  readonly price: bigint | null;
   readonly expiration: string | null;
 }
 
@@ -148,7 +161,7 @@ async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenO
   const gives = 'o.give_tick_id <=> ?';
   const [base, quote] = [`IF(${gives}, o.give_amount, o.get_amount)`, `IF(${gives}, o.get_amount, o.give_amount)`];
   const found = await query<Row>(
-    `SELECT o.action_index, IF(${gives}, 'sell', 'buy') AS type, ${priceOf(base, quote)} AS price,
+    `SELECT o.action_index, IF(${gives}, 'sell', 'buy') AS type, ${base} AS base, ${quote} AS quote,
        CAST(IF(${gives}, ${leftOf('order', 'give')}, ${leftOf('order', 'get')}) AS CHAR) AS amount, ${offerNow('order', 'expiration')} AS expiration
      FROM (SELECT o.* FROM orders o WHERE ${inPair('o')} AND o.status_id = ${VALID} ORDER BY o.action_index DESC LIMIT ${MAX_ORDERS}) o
      WHERE 'open' = (SELECT i.status FROM order_statuses s JOIN index_statuses i ON i.id = s.status_id
@@ -159,8 +172,8 @@ async function readOpen(query: Query, pair: Pair, owner?: number): Promise<OpenO
   return found.map((row) => ({
     action_index: Number(row['action_index']),
     type: row['type'] === 'sell' ? 'sell' : 'buy',
-    amount: plain(row['amount']),
-    price: plain(row['price']),
+    amount: leftAmount(String(row['amount'])),
+    price: priceOf(amountOf(row['base']), amountOf(row['quote'])),
     expiration: row['expiration'] === null ? null : String(row['expiration'])
   }));
 }
@@ -183,7 +196,10 @@ export const marketOrders: RecordMethod = {
     const open = pair ? await readOpen(asked.query, pair, await readAddress(asked)) : [];
     const sign = order === 'asc' ? 1 : -1;
     const sorted = open.toSorted((a, b) => sign * (a.action_index - b.action_index));
-    return { data: sorted.slice((page - 1) * limit, page * limit), total: open.length };
+    const data = sorted
+      .slice((page - 1) * limit, page * limit)
+      .map((each) => ({ ...each, amount: plain(each.amount), price: plain(each.price) }));
+    return { data, total: open.length };
   }
 };
 
@@ -209,11 +225,9 @@ export const orderbook: RecordMethod = {
 
 /** Orders of one side by their prices. */
 function levelsOf(orders: readonly OpenOrder[], isAscending: boolean): (readonly [price: string, amount: string])[] {
-  const amounts = new Map<string, bigint>();
-  for (const { price, amount } of orders)
-    if (price !== null) amounts.set(price, (amounts.get(price) ?? 0n) + (parseAmount(amount ?? '0') ?? 0n));
-  const levels = [...amounts].map(([price, amount]) => ({ price, rank: parseAmount(price) ?? 0n, amount }));
-  const sorted = levels.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  const amounts = new Map<bigint, bigint>();
+  for (const { price, amount } of orders) if (price !== null) amounts.set(price, (amounts.get(price) ?? 0n) + amount);
+  const sorted = [...amounts].sort(([a], [b]) => (a < b ? -1 : 1));
   const best = (isAscending ? sorted : sorted.reverse()).slice(0, MAX_LEVELS);
-  return best.map(({ price, amount }) => [price, formatAmount(amount)] as const);
+  return best.map(([price, amount]) => [formatAmount(price), formatAmount(amount)] as const);
 }

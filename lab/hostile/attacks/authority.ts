@@ -4,12 +4,15 @@ import { returnScript } from '../../../src/coin/payload/lane-writer.ts';
 import { writeFrame } from '../../../src/coin/payload/payload.ts';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
 import { readRawTransaction } from '../../../src/coin/raw/raw-transaction.ts';
+import { addressOf } from '../../../src/coin/script/address.ts';
+import { payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { DEVNET } from '../../../src/devnet/settings.ts';
-import { revealSpent } from '../../../src/encoder/coins/spent.ts';
+import { firstSpent, revealSpent } from '../../../src/encoder/coins/spent.ts';
 import { composeReveal, type Order, orderLocks } from '../../../src/encoder/transaction/compose.ts';
 import type { TwoStepEncoding } from '../../../src/encoder/transaction/locks.ts';
 import { writePsbt } from '../../../src/encoder/transaction/psbt.ts';
-import { signPsbt } from '../../../test/support/encoder/signer.ts';
+import { readSender } from '../../../src/encoder/transaction/sender.ts';
+import { publicKeyOf, signPsbt } from '../../../test/support/encoder/signer.ts';
 import type { Arena } from '../arena.ts';
 import type { Attack } from '../attack.ts';
 import type { OwnCoin, Person } from '../person.ts';
@@ -95,7 +98,7 @@ const COMPLETED: readonly Attack[] = Object.entries(OPEN_SIGNATURES).map(([sigha
   }
 }));
 
-const FORGED: readonly Attack[] = (['P2WSH', 'P2SH'] as const).map((encoding) => ({
+const FORGED: readonly Attack[] = (['P2WSH', 'P2SH', 'TAPROOT'] as const).map((encoding) => ({
   name: `who is paid at the address of a script (${encoding}) acts in the payer's name`,
   async *play(arena) {
     const [victim, thief] = await arena.people(`victim ${encoding}`, `thief ${encoding}`);
@@ -112,5 +115,36 @@ const FORGED: readonly Attack[] = (['P2WSH', 'P2SH'] as const).map((encoding) =>
   }
 }));
 
+/** Says an action from the thief's nested segwit address, with a coin that the victim paid there. */
+async function sayNested(arena: Arena, victim: Person, thief: Person, action: string): Promise<void> {
+  const script = payToScript(thief.script, 'p2sh');
+  const key = publicKeyOf(thief.key).toString('hex');
+  const nested = readSender(addressOf(script, DEVNET.addresses)!, key, DEVNET);
+  const txid = await victim.pay([{ amount: HELD, script }]);
+  const form = {
+    inputs: [{ txid, vout: 0, sequence: 0xffffffff, unlock: nested.unlock }],
+    outputs: [
+      { amount: 0n, script: returnScript(txid, writeFrame(action), DEFAULT_PROFILE.payloadMagic) },
+      { amount: HELD - FEE, script }
+    ]
+  };
+  const spent = firstSpent(nested, [{ txid, vout: 0, amount: HELD, transaction: null }]);
+  await arena.rpc.call('sendrawtransaction', [signPsbt(writePsbt(form, spent).toString('hex'), thief.key)]);
+}
+
+const NESTED: Attack = {
+  name: "who is paid at a nested segwit address acts in the payer's name",
+  async *play(arena) {
+    const [victim, thief] = await arena.people('nested victim', 'nested thief');
+    await victim!.act(issue('NESTED'));
+    yield;
+    await sayNested(arena, victim!, thief!, `SEND|0|NESTED|100|${thief!.address}`);
+    return async () => {
+      assert.equal(await arena.balance(victim!.address, 'NESTED'), '1000');
+      assert.equal(await arena.balance(thief!.address, 'NESTED'), '0');
+    };
+  }
+};
+
 /** Attacks on authority: a payee, or a party that completes a transaction, acts in the name of the payer or signer. */
-export const AUTHORITY_ATTACKS: readonly Attack[] = [...FORGED, ...COMPLETED];
+export const AUTHORITY_ATTACKS: readonly Attack[] = [...FORGED, NESTED, ...COMPLETED];

@@ -159,6 +159,52 @@ export const MONEY_ATTACKS: readonly Attack[] = [
     }
   },
   {
+    name: "what is issued, airdropped or swept to the older spelling of a script's address is out of reach",
+    async *play(arena) {
+      const [sender, sweeper] = await arena.people('older spellings', 'swept spellings');
+      const script = hash160(Buffer.from('another script'));
+      const [written, older] = SPELLINGS.map((version) =>
+        base58check.encode(Buffer.concat([Buffer.from([version]), script]))
+      );
+      await sender!.act(`ISSUE|0|GIVENOLD|1000|1000|0||10||${older}`);
+      await sender!.act(issue('OLDDROP'));
+      await sweeper!.act(issue('OLDSWEPT', '7'));
+      const list = await sender!.act(`LIST|0|2||${older}`);
+      yield;
+      yield;
+      await sender!.act(`AIRDROP|0|OLDDROP|3|${await arena.actionIndex(list)}`);
+      await sweeper!.act(`SWEEP|0|${older}|1|1`);
+      return async () => {
+        const held = [];
+        for (const tick of ['GIVENOLD', 'OLDDROP', 'OLDSWEPT']) held.push(await arena.balance(written!, tick));
+        assert.deepEqual(held, ['10', '3', '7']);
+      };
+    }
+  },
+  {
+    name: 'an order that is swept while a payment is awaited takes it from the buyer, or pays the swept address',
+    async *play(arena) {
+      const [seller, buyer, heir] = await arena.people('swept seller', 'buyer meanwhile', 'heir');
+      await seller!.act(issue('SWEPTORDER'));
+      yield;
+      await seller!.act('ORDER|0|LTC|SWEPTORDER|10||LTC||0.01');
+      yield;
+      const bought = await buyer!.act('ORDER|0|LTC||0.004||LTC|SWEPTORDER|4');
+      yield;
+      yield;
+      await seller!.act(`SWEEP|0|${heir!.address}|0|0|1`);
+      yield;
+      yield;
+      const match = String(Number(await arena.actionIndex(bought)) + 1);
+      await buyer!.act(`COINPAY|0|${match}`, [{ amount: 400_000n, script: seller!.script }]);
+      return async () => {
+        const held = [];
+        for (const { address } of [buyer!, heir!, seller!]) held.push(await arena.balance(address, 'SWEPTORDER'));
+        assert.deepEqual(held, ['4', '6', '990']);
+      };
+    }
+  },
+  {
     name: 'half a unit of a token without decimals',
     async *play(arena) {
       const [seller, buyer] = await arena.people('half seller', 'half buyer');

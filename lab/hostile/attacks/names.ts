@@ -35,6 +35,25 @@ export const NAME_ATTACKS: readonly Attack[] = [
     }
   },
   {
+    name: "somebody issues another chain's coin, or names a token by its id with zeros in front",
+    async *play(arena) {
+      const owner = await arena.person('reserved');
+      await owner.act(issue('BYITSID'));
+      const dash = await owner.act(issue('DASH'));
+      yield;
+      const zeros = await owner.act(`SEND|0|^01|1|${owner.address}`);
+      const batch = await owner.act(
+        `BATCH|0|SEND|0|BYITSID|1|${owner.address};XBRIDGE|0|1;SEND|0|BYITSID|1|${owner.address}`
+      );
+      return async () => {
+        assert.match(String(await arena.statuses(dash)), /^invalid: TICK \(reserved\)/);
+        assert.deepEqual(await arena.statuses(zeros), ['invalid: TICK (unknown)']);
+        const statuses = (await arena.statuses(batch)).filter((status) => status === 'valid');
+        assert.ok(statuses.length >= 2, 'a command that is not built refuses itself alone');
+      };
+    }
+  },
+  {
     name: 'memos that differ in case, accent, space or plane are one, or are refused by a table',
     async *play(arena) {
       const sender = await arena.person('memos');

@@ -409,6 +409,21 @@ test('warnings: a reveal that needs a signer of scripts, unless the caller has o
   assert.deepEqual(await codesOf(legacy), [scripts, 'REVEAL_NEEDED']);
 });
 
+test('warnings: a rate that is a guess without an estimate, and a replaceable transaction that must keep its first input', async () => {
+  const warned = async (more: object) => {
+    const { warnings = [] } = await create(more);
+    return new Map(warnings.map(({ code, message }) => [code, message]));
+  };
+  const guessed = await warned({});
+  assert.match(guessed.get('NO_FEE_ESTIMATE') ?? '', /estimate/, JSON.stringify([...guessed]));
+  assert.ok(!guessed.has('KEEP_FIRST_INPUT'));
+  for (const asked of [{ fee: 2_000 }, { feePerKb: 5_000 }])
+    assert.ok(!(await warned(asked)).has('NO_FEE_ESTIMATE'), JSON.stringify(asked));
+  const replaceable = await warned({ feePerKb: 5_000, rbf: true });
+  assert.match(replaceable.get('KEEP_FIRST_INPUT') ?? '', /first input/);
+  assert.ok(!(await warned({ feePerKb: 5_000, rbf: false })).has('KEEP_FIRST_INPUT'));
+});
+
 test('a missing parameter is -32602', async () => {
   for (const method of ['broadcast_tx', 'get_utxos', 'create_tx'])
     assert.equal((await encoder.ask(method, {})).error?.code, -32602, method);

@@ -117,6 +117,16 @@ export class ActionState implements Reader {
     return this.get('balance', pairKey(tick, address));
   }
 
+  /** Requests what credits of a token to addresses read. Otherwise each of very many may be found missing by itself. */
+  requestCredits({ tick }: Pick<Token, 'tick'>, addresses: readonly string[]): void {
+    this.request(
+      addresses.flatMap((address) => [
+        { kind: 'addressId', key: address } as const,
+        { kind: 'balance', key: pairKey(tick, address) } as const
+      ])
+    );
+  }
+
   /** Returns the addresses that hold some of a token, in byte order; null where they are more than a number. */
   holders({ tick }: Token, most = Number.POSITIVE_INFINITY): Holding[] | null {
     return this.holdersWithin([tick], most)?.[0] ?? null;

@@ -216,6 +216,44 @@ for (const [name, { before, text, rules }] of Object.entries(PASSED_OVER))
       assert.ok(Math.max(...facts) < 1.5, `${facts.join(', then ')} facts for each`);
     });
 
+/** Actions that credit very many addresses or tokens at once, and the ledger before each. */
+const FANNED_OUT: Readonly<Record<string, (ledger: MemoryLedger, count: number) => string>> = {
+  AIRDROP: (ledger, count) => {
+    ledger.run(blockOf(ledger, [`LIST|0|2||${repeat(count, (at) => `H${at}`).join('|')}`]));
+    return `AIRDROP|0|PAYT|1|${ledger.lastAction}`;
+  },
+  DIVIDEND: (ledger, count) => {
+    ledger.give('HELD', 0, 'A', Object.fromEntries(repeat(count, (at) => [`H${at}`, '1'])));
+    return 'DIVIDEND|0|HELD|PAYT|1';
+  },
+  CALLBACK: (ledger, count) => {
+    const list = `LIST|0|2||${repeat(count, (at) => `H${at}`).join('|')}`;
+    ledger.run(blockOf(ledger, ['ISSUE|0|HELD|0|0|0||100000', 'ISSUE|4|HELD|100|PAYT|1', list]));
+    ledger.run(blockOf(ledger, [`AIRDROP|0|HELD|1|${ledger.lastAction}`]));
+    return 'CALLBACK|0|HELD';
+  },
+  SWEEP: (ledger, count) => {
+    for (let at = 0; at < count; at++) ledger.give(`TOKEN${at}`, 0, 'A', { A: '1' });
+    return 'SWEEP|0|B|1|0';
+  }
+};
+
+for (const [name, textAfter] of Object.entries(FANNED_OUT))
+  test(`${name}: what very many credits read is loaded at once, however slow the machine is`, async (context) => {
+    const loads = [];
+    for (const count of [500, 3_000]) {
+      const ledger = new MemoryLedger(100, RULES);
+      ledger.give('PAYT', 0, 'A', { A: '100000' });
+      const text = textAfter(ledger, count);
+      let now = 0;
+      const clock = context.mock.method(performance, 'now', () => (now += 5));
+      loads.push(await loadsOf(ledger, blockOf(ledger, [text])));
+      clock.mock.restore();
+      assert.ok(ledger.blocks.at(-1)!.rows.filter(({ table }) => table === 'credits').length >= count);
+    }
+    assert.ok(loads[1]! <= loads[0]! + 1, `${loads.join(', then ')} loads`);
+  });
+
 test('a block reads the open polls that it may close, however many there are', async () => {
   const ledger = new MemoryLedger(100, RULES);
   const polls = (count: number, end: number) => batches(repeat(count, () => `VOTE|0|TOKA|${end}|yes,no`));

@@ -127,6 +127,10 @@ export const CALLBACK = defineAction<Callback>({
     const { called } = callback.holders(step)!;
     ledger.looked += called.length; // each also writes which addresses it touched
     const total = totalOf(callback, step);
+    ledger.requestCredits(
+      paid!,
+      called.map(({ address }) => address)
+    );
     for (const { address, amount } of called) {
       ledger.debit(token!, address, amount);
       ledger.credit(token!, action.source, amount);

@@ -232,6 +232,7 @@ export const AIRDROP = defineAction<Leg>({
   apply: (leg, step) => {
     const recipients = recipientsOf(leg, step);
     if (recipients.length === 0) return;
+    step.ledger.requestCredits(leg.token!, recipients);
     step.ledger.debit(leg.token!, step.action.source, leg.amount! * BigInt(recipients.length));
     for (const recipient of recipients) step.ledger.credit(leg.token!, recipient, leg.amount!);
   }

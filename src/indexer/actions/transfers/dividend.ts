@@ -118,6 +118,10 @@ export const DIVIDEND = defineAction<Dividend>({
   apply: (dividend, step) => {
     const shares = dividend.shares(step)!;
     if (shares.length === 0) return;
+    step.ledger.requestCredits(
+      dividend.paid!,
+      shares.map(({ address }) => address)
+    );
     step.ledger.debit(dividend.paid!, step.action.source, totalOf(dividend, step));
     for (const { address, amount } of shares) step.ledger.credit(dividend.paid!, address, amount);
   }

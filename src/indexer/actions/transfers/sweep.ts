@@ -14,6 +14,7 @@ import {
   sourceSleeps
 } from '../../rules/checks.ts';
 import { writeOwnership } from '../../rules/ownership.ts';
+import { pairKey } from '../../state/keys.ts';
 import type { Dispenser, Trade } from '../../state/offer.ts';
 import type { Token } from '../../state/token.ts';
 
@@ -164,7 +165,9 @@ export const SWEEP = defineAction<Sweep>({
     ledger.looked += countMoved(sweep, itemsOf(flags, step), step); // its fee may have been the last of one
     sweepOffers(flags, destination!, step, taken);
     if (flags.BALANCES === '1') {
-      for (const { token, amount } of taken(ledger.holdings(action.source))) {
+      const moved = taken(ledger.holdings(action.source));
+      ledger.request(moved.map(({ token }) => ({ kind: 'balance', key: pairKey(token.tick, destination!) }) as const));
+      for (const { token, amount } of moved) {
         ledger.debit(token, action.source, amount);
         ledger.credit(token, destination!, amount);
       }

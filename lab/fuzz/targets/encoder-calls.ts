@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { p2tr } from '@scure/btc-signer/payment.js';
 import fc from 'fast-check';
+import { toBaseUnits } from '../../../src/coin/amount.ts';
 import { chainNetwork } from '../../../src/coin/chains.ts';
 import type { NodeRpc } from '../../../src/coin/node/node-rpc.ts';
 import { DEFAULT_PROFILE } from '../../../src/coin/profile.ts';
@@ -25,10 +26,12 @@ const PLAIN = payTo({ kind: 'keyHash', bytes: hash160(KEY) });
 const SEGWIT = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
 const SCRIPTS = [PLAIN, SEGWIT, payToScript(SEGWIT, 'p2sh'), Buffer.from(p2tr(KEY.subarray(1)).script)];
 const ADDRESSES = SCRIPTS.map((script) => addressOf(script, NETWORK.addresses)!);
+/** Coins that each script has. */
+const AMOUNTS = ['0.05', '0.002', '0.00006', '0.00003'];
 /** Pays each script some coins. */
 const FUNDING = writeTransaction({
   inputs: [{ txid: 'cd'.repeat(32), vout: 0, sequence: 0, unlock: { script: Buffer.alloc(1), witness: [] } }],
-  outputs: [5_000_000n, 200_000n, 6_000n, 3_000n].flatMap((amount) => SCRIPTS.map((script) => ({ amount, script })))
+  outputs: AMOUNTS.flatMap((amount) => SCRIPTS.map((script) => ({ amount: toBaseUnits(amount), script })))
 });
 const FUNDING_ID = hashId(FUNDING);
 
@@ -43,14 +46,17 @@ const ANSWERS: Readonly<Record<string, (params: readonly unknown[]) => unknown>>
     success: true,
     unspents: SCRIPTS.flatMap((script, at) =>
       (descriptors as string[]).includes(`raw(${script.toString('hex')})`)
-        ? ['0.05', '0.002', '0.00006', '0.00003'].map((amount, row) => ({
+        ? AMOUNTS.map((amount, row) => ({
             ...{ txid: FUNDING_ID, vout: row * SCRIPTS.length + at, scriptPubKey: script.toString('hex') },
             ...{ amount, height: 100 }
           }))
         : []
     )
   }),
-  gettxout: ([txid]) => (txid === FUNDING_ID ? { confirmations: 100, coinbase: false } : null),
+  gettxout: ([txid, vout]) =>
+    txid === FUNDING_ID
+      ? { confirmations: 100, coinbase: false, value: AMOUNTS[Math.floor(Number(vout) / SCRIPTS.length)] ?? '0' }
+      : null,
   getrawtransaction: ([txid]) => (txid === FUNDING_ID ? FUNDING.toString('hex') : null),
   getmempoolentry: () => ({ vsize: 200, descendantcount: 1, descendantsize: 200 }),
   sendrawtransaction: () => FUNDING_ID

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import Type from 'typebox';
+import { toDecimal } from '../../coin/amount.ts';
 import { malformed, readNodeHash, readNodeHeight } from '../../coin/node/node-answer.ts';
 import type { NodeRpc } from '../../coin/node/node-rpc.ts';
 import { EXTENSION_MATURITY, readRawTransaction } from '../../coin/raw/raw-transaction.ts';
@@ -60,7 +61,11 @@ export interface CoinTracker {
   readonly coins: (scriptHex: string, height: number, charge: Charge) => Promise<readonly ChainCoin[]>;
 }
 
-const OutputSchema = Type.Object({ confirmations: Type.Integer({ minimum: 0 }), coinbase: Type.Boolean() });
+const OutputSchema = Type.Object({
+  confirmations: Type.Integer({ minimum: 0 }),
+  coinbase: Type.Boolean(),
+  value: Type.Union([Type.Number(), Type.String({ maxLength: 40 })])
+});
 const outputValidator = shapeOf(OutputSchema);
 const hexValidator = shapeOf(Type.String({ pattern: '^(?:[0-9a-f]{2})+$' }));
 
@@ -192,10 +197,14 @@ export class NodeCoins {
   }
 
   /**
-   * Returns those of the coins that can be spent now, in their order. @throws {PlatformError} NODE_UNREACHABLE,
-   * NODE_REFUSED
+   * Returns those of the coins that can be spent now, in their order.
+   *
+   * @throws {PlatformError} TRACKER_UNAVAILABLE when the tracker told another amount than the node: what is left over
+   *   would be a fee that nobody was told; NODE_UNREACHABLE, NODE_REFUSED
    */
-  async spendable<C extends Coin>(coins: readonly C[]): Promise<readonly (C & { readonly confirmations: number })[]> {
+  async spendable<C extends Outpoint & { readonly amount?: bigint }>(
+    coins: readonly C[]
+  ): Promise<readonly (C & { readonly confirmations: number })[]> {
     const outputs = await this.#batch(
       'gettxout',
       coins.map(({ txid, vout }) => [txid, vout, true])
@@ -204,10 +213,20 @@ export class NodeCoins {
       const output = outputs[position];
       if (output === null) return [];
       if (!outputValidator.Check(output)) throw malformed('gettxout');
+      if (coin.amount !== undefined) this.#refuseOtherAmount(coin, coin.amount, output.value);
       const isYoung = output.coinbase && output.confirmations < this.#rules.coinbaseMaturity;
       return isYoung ? [] : [{ ...coin, confirmations: output.confirmations }];
     });
     return await this.#withoutYoungPayouts(unspent);
+  }
+
+  /** @param value coins by the node, a number of floating point in a batch */
+  #refuseOtherAmount(coin: Outpoint, amount: bigint, value: number | string): void {
+    if (Number(toDecimal(amount)) === Number(value)) return;
+    const { tracker } = this.#rules;
+    if (!tracker) throw malformed('gettxout');
+    const reason = `it tells another amount of ${keyOf(coin)} than the node: ${toDecimal(amount)} in place of ${value} coins`;
+    throw new PlatformError('TRACKER_UNAVAILABLE', { reason });
   }
 
   /** Drops immature payouts of extension blocks. `gettxout` does not mark them: the transaction itself does. */

@@ -17,7 +17,7 @@ import { PlatformError } from '../../errors.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
 import { firstSpent, type SourcedCoin } from '../coins/spent.ts';
 import { dustFee, freeAmount } from '../transaction/dust.ts';
-import { writePsbt } from '../transaction/psbt.ts';
+
 import { type Settled, settle } from '../transaction/select-coins.ts';
 import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
@@ -34,6 +34,7 @@ import {
   readFee,
   TRANSACTION_HEX
 } from './request.ts';
+import { psbtPaying } from './self-check.ts';
 import { type Warning, warn } from './warnings.ts';
 
 /** The parameters of `bump_tx`. */
@@ -124,7 +125,7 @@ async function refuseSettled({ txid, inputs }: RawTransaction, { coins }: Encode
     throw invalid(
       `the mempool does not have it, and it has more than ${MOST_LOST_INPUTS} inputs: build it anew by create_tx`
     );
-  const alive = await coins.spendable(inputs.map(({ txid: id, vout }) => ({ txid: id, vout, amount: 0n })));
+  const alive = await coins.spendable(inputs.map(({ txid: id, vout }) => ({ txid: id, vout })));
   if (alive.length < inputs.length)
     throw invalid(
       'the mempool does not have it and its inputs are spent: it is confirmed, or another transaction replaced it'
@@ -253,7 +254,7 @@ function describe(
     ...(replaced.carried ? [] : (['REVEAL_ANEW'] as const))
   ];
   return {
-    psbt: writePsbt(form, spent).toString('hex'),
+    psbt: psbtPaying(form, spent, fee),
     txid: isFixed ? hashId(writeBase(form)) : null,
     fee: String(fee),
     vsize,

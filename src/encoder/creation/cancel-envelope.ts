@@ -3,10 +3,11 @@ import { payToTree } from '../../coin/script/taproot.ts';
 import { PlatformError } from '../../errors.ts';
 import { unusable } from '../coins/coins.ts';
 import { dustAmount } from '../transaction/dust.ts';
-import { writePsbt } from '../transaction/psbt.ts';
+
 import { TAPROOT_SIGNATURE } from '../transaction/sender.ts';
 import type { EncoderDeps } from './create-transaction.ts';
 import { ADDRESS, FINAL, GIVEN_TXID, paidScript, RATE, REPLACEABLE, readFee, SATOSHIS, VOUT } from './request.ts';
+import { psbtPaying } from './self-check.ts';
 
 /** The parameters of `create_envelope_cancel_tx`. */
 export const CancelParams = Type.Object({
@@ -67,8 +68,8 @@ export async function cancelEnvelope(
     throw invalid(`a fee of ${fee} satoshis leaves less than the least amount of an output, ${least}`);
   const spent = { amount: coin!.amount, script, transaction: null, hasWitness: true };
   const fields = { tapInternalKey: key!, tapMerkleRoot: root! };
-  const psbt = writePsbt({ inputs, outputs: [{ amount, script: paid }] }, [{ ...spent, fields }]);
-  return { psbt: psbt.toString('hex'), encoding: 'TAPROOT', cancel: true, fee: Number(fee) };
+  const psbt = psbtPaying({ inputs, outputs: [{ amount, script: paid }] }, [{ ...spent, fields }], fee);
+  return { psbt, encoding: 'TAPROOT', cancel: true, fee: Number(fee) };
 }
 
 const invalid = (reason: string) => new PlatformError('REQUEST_INVALID', { reason });

@@ -20,7 +20,7 @@ import {
 import { freeAmount } from '../transaction/dust.ts';
 import { chooseEncoding, type Encoding, type EncodingFacts } from '../transaction/encodings.ts';
 import type { TwoStepEncoding } from '../transaction/locks.ts';
-import { writePsbt } from '../transaction/psbt.ts';
+
 import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
 import { composeWithCoins } from './compose-with-coins.ts';
@@ -41,7 +41,7 @@ import {
   readPlaces,
   unknownParams
 } from './request.ts';
-import { type ActionContent, selfCheck } from './self-check.ts';
+import { type ActionContent, psbtPaying, selfCheck } from './self-check.ts';
 import { type Warning, warn } from './warnings.ts';
 
 /** Parts and settings for building transactions. */
@@ -181,7 +181,7 @@ async function createReveal(
         locked.map(({ vout }) => ({ txid, vout }))
       ),
       ...warn(warningsOf(plan, reveal)),
-      psbt: writePsbt(reveal.form, revealSpent(reveal.funding, bytes)).toString('hex'),
+      psbt: psbtPaying(reveal.form, revealSpent(reveal.funding, bytes), reveal.fee),
       encoding,
       txid: encoding === 'P2SH' ? null : hashId(writeBase(reveal.form))
     };
@@ -322,7 +322,7 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): 
   const warnings = warningsOf(plan, first);
   const created: Created = {
     ...summary(first, first.coins),
-    psbt: writePsbt(first.form, firstSpent(sender, first.coins)).toString('hex'),
+    psbt: psbtPaying(first.form, firstSpent(sender, first.coins), first.fee),
     encoding,
     txid: sender.isSegwit ? hashId(writeBase(first.form)) : null
   };
@@ -334,7 +334,7 @@ function describe(plan: Plan, { first, locks, reveal }: Composed<SourcedCoin>): 
   const carrierScripts = locks.map(({ inner }) => inner.toString('hex'));
   const envelope = describeEnvelope(reveal.funding);
   if (!sender.isSegwit) return { ...created, carrierScripts, ...envelope, ...warn([...warnings, 'REVEAL_NEEDED']) };
-  const revealPsbt = writePsbt(reveal.form, revealSpent(reveal.funding, writeBase(first.form))).toString('hex');
+  const revealPsbt = psbtPaying(reveal.form, revealSpent(reveal.funding, writeBase(first.form)), reveal.fee);
   return { ...created, carrierScripts, ...envelope, revealPsbt, revealFee: String(reveal.fee), ...warn(warnings) };
 }
 

@@ -4,6 +4,7 @@ import { readRawTransaction } from '../../coin/raw/raw-transaction.ts';
 import { type FormOutput, type TransactionForm, writeTransaction } from '../../coin/raw/transaction-form.ts';
 import { isAddressOfKey } from '../../coin/script/key-address.ts';
 import { PlatformError } from '../../errors.ts';
+import { type Spent, writePsbt } from '../transaction/psbt.ts';
 import type { Sender } from '../transaction/sender.ts';
 
 const NO_BYTES = new Uint8Array();
@@ -69,6 +70,22 @@ function holds(outputs: readonly FormOutput[], wanted: readonly FormOutput[]): b
     return at >= 0;
   });
 }
+
+/**
+ * Returns the PSBT of a transaction, as hex.
+ *
+ * @param spent in the order of the inputs
+ * @param fee satoshis, as the caller is told
+ * @throws {PlatformError} SELF_CHECK_FAILED when what is left of the inputs is another amount
+ */
+export function psbtPaying(form: TransactionForm, spent: readonly Spent[], fee: bigint): string {
+  const left = totalOf(spent) - totalOf(form.outputs);
+  if (left !== fee) throw failed(`the transaction leaves ${left} satoshis to the miner, and not the fee of ${fee}`);
+  return writePsbt(form, spent).toString('hex');
+}
+
+const totalOf = (amounts: readonly { readonly amount: bigint }[]): bigint =>
+  amounts.reduce((sum, { amount }) => sum + amount, 0n);
 
 const failed = (reason: string, detail: Readonly<Record<string, unknown>> = {}) =>
   new PlatformError('SELF_CHECK_FAILED', { reason, ...detail });

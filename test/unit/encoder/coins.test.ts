@@ -87,3 +87,21 @@ test('coins that a crowd asked for before are read at the place of whoever else 
     }
   await Promise.all(crowd);
 });
+
+test('TRACKER_UNAVAILABLE: an amount that the node tells otherwise; the rest would be a fee that nobody was told', async () => {
+  const [coin] = coins;
+  const batch: NodeRpc['batch'] = async () => [{ confirmations: 5, coinbase: false, value: 0.00001 }];
+  const tracker = { coins: async () => [] } as unknown as NonNullable<
+    ConstructorParameters<typeof NodeCoins>[1]['tracker']
+  >;
+  const rules = { coinbaseMaturity: 100 };
+  const tracked = new NodeCoins({ batch } as NodeRpc, { ...rules, tracker });
+  assert.equal((await tracked.spendable([coin!])).length, 1);
+  await assert.rejects(tracked.spendable([{ ...coin!, amount: 10n }]), {
+    code: 'TRACKER_UNAVAILABLE',
+    message: /another amount of 0*[0-9a-f]+:0 than the node: 0\.00000010 in place of 0\.00001 coins/
+  });
+  await assert.rejects(new NodeCoins({ batch } as NodeRpc, rules).spendable([{ ...coin!, amount: 10n }]), {
+    code: 'NODE_REFUSED'
+  });
+});

@@ -11,7 +11,7 @@ import { addressOf } from '../../../src/coin/script/address.ts';
 import { hash160, payTo, payToScript } from '../../../src/coin/script/pay-scripts.ts';
 import { writePush } from '../../../src/coin/script/script.ts';
 import { firstSpent, MOST_PSBT_SOURCE_BYTES, revealSpent, tooLongForPsbt } from '../../../src/encoder/coins/spent.ts';
-import { selfCheck } from '../../../src/encoder/creation/self-check.ts';
+import { psbtPaying, selfCheck } from '../../../src/encoder/creation/self-check.ts';
 import { type Composed, compose, composeReveal, type Order } from '../../../src/encoder/transaction/compose.ts';
 import { dustAmount } from '../../../src/encoder/transaction/dust.ts';
 import { ENCODINGS } from '../../../src/encoder/transaction/encodings.ts';
@@ -346,4 +346,13 @@ test('no signed second transaction is longer than its least fee is computed for'
       const { length } = writeTransaction({ ...form, inputs: signed });
       assert.ok(length <= longestVirtualSize(form), `${letters} letters, a key of ${keyBytes} bytes`);
     }
+});
+
+test('SELF_CHECK_FAILED: no transaction leaves the miner another amount than the fee that is told', () => {
+  const form = { inputs: [], outputs: [{ amount: 900n, script: Buffer.alloc(1, 0x51) }] };
+  const spent = [{ amount: 1_000n, script: Buffer.alloc(0), transaction: null, hasWitness: false, fields: {} }];
+  assert.throws(() => psbtPaying(form, spent, 99n), {
+    code: 'SELF_CHECK_FAILED',
+    message: /leaves 100 satoshis to the miner, and not the fee of 99/
+  });
 });

@@ -108,7 +108,7 @@ class Loop {
         ...{ data, rawData, encoding, feePerKb },
         ...(quote > 0 && { feeQuote: { address: FEE_ADDRESS, amount: quote } }),
         customOutputs: payments.map((value) => ({ address: PAYEE, value })),
-        options: { signerSupportsTapscript: true }
+        options: { signerSupportsTapscript: true, signerSupportsScripts: true }
       };
       const txid = await this.#send(request, account);
       this.#waiting.set(txid, { data, rawData, source: account.address, combination, quote, payments });

@@ -213,7 +213,7 @@ export function encoderMethods(deps: EncoderMethodDeps): Readonly<Record<string,
       run: async ({ request_id }, caller) => {
         const holder = holderOf(caller);
         const created = await answered.forget(holder, request_id);
-        return { released: created ? deps.reservations.release(created.inputs, holder) : 0 };
+        return { released: created ? deps.reservations.releaseOf(request_id, created.inputs, holder) : 0 };
       }
     }),
     create_envelope_cancel_tx: rpcMethod({

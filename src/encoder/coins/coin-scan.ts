@@ -112,10 +112,12 @@ export class CoinScan {
   }
 
   /**
-   * Returns the result if it comes within the caller's patience. @throws {PlatformError} ANSWERS_WAITING with the
-   * progress
+   * Returns the result if it comes within the caller's patience.
+   *
+   * @param isTracked whether a UTXO tracker is asked, not the node
+   * @throws {PlatformError} ANSWERS_WAITING with the progress
    */
-  async inTime<T>(found: Promise<T>): Promise<T> {
+  async inTime<T>(found: Promise<T>, isTracked = false): Promise<T> {
     const late = Symbol('late');
     const timer = new AbortController();
     const first = await Promise.race([
@@ -123,6 +125,10 @@ export class CoinScan {
       sleep(this.#patienceMs, late, { signal: timer.signal, ref: false }).catch(() => late)
     ]).finally(() => timer.abort());
     if (first !== late) return first as T;
+    if (isTracked)
+      throw new PlatformError('ANSWERS_WAITING', {
+        reason: 'the UTXO tracker still tells the coins of this address. Ask again, or name coins in utxos'
+      });
     const progress = await this.#rpc.call('scantxoutset', ['status']).catch(() => null);
     const part = progressValidator.Check(progress)
       ? `${progress.progress} % of its coins are read`

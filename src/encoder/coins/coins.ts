@@ -157,7 +157,7 @@ export class NodeCoins {
         // Who waits for another's reading has a place of its own, or that of a crowd would count.
         return known.goodUntil === Number.POSITIVE_INFINITY ? this.#find(key, height) : known.read;
       };
-      const { coins } = await this.#asker.aside(() => this.#memory.scan.inTime(read()));
+      const { coins } = await this.#asker.aside(() => this.#memory.scan.inTime(read(), tracker !== undefined));
       this.#asker.charge({ rows: coins.length });
       return coins;
     } finally {

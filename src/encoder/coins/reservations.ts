@@ -17,6 +17,8 @@ interface ReservationLimits {
 
 interface Reservation {
   readonly holder: string;
+  /** Id of the request that reserved the coin. */
+  readonly request: string | undefined;
   /** Monotonic milliseconds. */
   readonly end: number;
 }
@@ -59,10 +61,12 @@ export class Reservations {
   }
 
   /**
-   * Reserves all coins or none, also coins that others hold. @throws {PlatformError} RESERVATIONS_FULL; COIN_UNUSABLE
-   * for a coin that the holder already has
+   * Reserves all coins or none, also coins that others hold.
+   *
+   * @param request id of the request, by which `releaseOf` ends its reservations
+   * @throws {PlatformError} RESERVATIONS_FULL; COIN_UNUSABLE for a coin that the holder already has
    */
-  take(coins: readonly Outpoint[], holder: string): void {
+  take(coins: readonly Outpoint[], holder: string, request?: string): void {
     this.#expire();
     const count = this.#counts.get(holder) ?? 0;
     if (count + coins.length > this.#limits.mostOfOne)
@@ -74,7 +78,7 @@ export class Reservations {
     const end = this.#now() + this.#limits.ttlMs;
     for (const key of coins.map(keyOf)) {
       this.#drop(key); // back in as the last to end
-      this.#held.set(key, { holder, end });
+      this.#held.set(key, { holder, request, end });
       this.#counts.set(holder, (this.#counts.get(holder) ?? 0) + 1);
     }
     for (const key of this.#held.keys()) {
@@ -88,6 +92,14 @@ export class Reservations {
     const own = coins.filter((coin) => this.of(coin)?.holder === holder);
     for (const coin of own) this.#drop(keyOf(coin));
     return own.length;
+  }
+
+  /** Ends the reservations that a request of the holder made, and no other of these coins. @returns the number that ended */
+  releaseOf(request: string, coins: readonly Outpoint[], holder: string): number {
+    return this.release(
+      coins.filter((coin) => this.#held.get(keyOf(coin))?.request === request),
+      holder
+    );
   }
 
   #expire(): void {

@@ -15,12 +15,13 @@ import { addressOf } from '../../coin/script/address.ts';
 import { isWitnessProgram } from '../../coin/script/pay-scripts.ts';
 import { PlatformError } from '../../errors.ts';
 import { shapeOf } from '../../wire/data/shape.ts';
+import { keyOf } from '../coins/reservations.ts';
 import { firstSpent, type SourcedCoin } from '../coins/spent.ts';
 import { dustFee, freeAmount } from '../transaction/dust.ts';
-
 import { type Settled, settle } from '../transaction/select-coins.ts';
 import { readSender, type Sender } from '../transaction/sender.ts';
 import { readTransactionHex } from '../transaction/transaction-hex.ts';
+import { takeFree, tellReserved } from './compose-with-coins.ts';
 import type { EncoderDeps } from './create-transaction.ts';
 import type { NodePolicy } from './node-policy.ts';
 import { type ReplacedTransaction, readReplaced } from './replaced-transaction.ts';
@@ -69,6 +70,9 @@ export interface Bumped {
 
 /** Most coins that a replacement may add to pay its fee. */
 const MOST_ADDED = 20;
+/** Most coins that are looked at for it: some may be spent in the mempool. */
+const MOST_LOOKED_AT = 100;
+const NONE_GONE: ReadonlyMap<string, unknown> = new Map();
 /** Most inputs of a transaction that the mempool does not have: each is looked up. */
 const MOST_LOST_INPUTS = 25;
 const entry = shapeOf(Type.Object({ descendantcount: Type.Integer({ minimum: 1 }) }));
@@ -162,12 +166,15 @@ async function addCoins(
   const address = addressOf(replaced.source, network.addresses);
   if (address === undefined) throw invalid('its source has no address whose further coins could pay for it');
   const sender = readSender(address, request.compressedPubKey, network);
+  const spent = new Set(replaced.inputs.map(keyOf));
   const candidates = (await coins.ofScript(sender.script)).filter(
-    // A coin of the same transaction would be lost: the replaced transaction no longer pays its change.
-    (coin) => coin.height !== null && !replaced.inputs.some(({ txid }) => txid === coin.txid)
+    // A coin of the replaced transaction itself would be gone with it.
+    (coin) => coin.height !== null && coin.txid !== replaced.txid && !spent.has(keyOf(coin))
   );
-  const spendable = await coins.spendable(candidates.slice(0, MOST_ADDED));
-  const free = spendable.filter((coin) => !reservations.of(coin)); // others may have taken some meanwhile
+  const wanted = takeFree(candidates, NONE_GONE, { reservations, holder });
+  const spendable = await coins.spendable(wanted.slice(0, MOST_LOOKED_AT));
+  // Other calls may have taken some meanwhile.
+  const free = takeFree(spendable, NONE_GONE, { reservations, holder }).slice(0, MOST_ADDED);
   const taken: SourcedCoin[] = [];
   let settled = alone;
   for (const coin of free) {
@@ -182,10 +189,13 @@ async function addCoins(
   // Without coins that make a change, what is left over goes to the miner.
   if (!settled?.isExact && alone) return { settled: alone, coins: [], sender: null };
   if (!settled) {
-    const reason = `neither the change nor further coins of ${address} pay for the higher fee`;
+    const reserved = tellReserved(candidates, { reservations, holder });
+    const reason = [`neither the change nor further coins of ${address} pay for the higher fee`, ...reserved].join(
+      '; '
+    );
     throw new PlatformError('COINS_INSUFFICIENT', { reason });
   }
-  reservations.take(taken, holder);
+  reservations.take(taken, holder, request.request_id);
   try {
     return { settled, coins: await coins.sourced(taken, sender.script), sender };
   } catch (caught) {

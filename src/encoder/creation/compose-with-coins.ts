@@ -22,6 +22,7 @@ interface CoinDeps {
   readonly reservations: Reservations;
   /** The caller for whom coins are reserved. */
   readonly holder: string;
+  readonly request?: string | undefined;
 }
 
 /** A coin that cannot be spent now, and the reason. */
@@ -46,7 +47,7 @@ export async function composeWithCoins(
   deps: CoinDeps
 ): Promise<Composed<SourcedCoin>> {
   const { places } = wanted;
-  const { reservations, holder } = deps;
+  const { reservations, holder, request } = deps;
   const candidates = await findCandidates(order.sender, wanted, deps);
   const gone = new Map<string, Obstacle>();
   for (let left = TRIES; left > 0; left--) {
@@ -58,7 +59,7 @@ export async function composeWithCoins(
     const chosen = composed.first.coins;
     // Coins that the caller named are not reserved: the caller shares them out.
     const reserved = places.length > 0 ? [] : chosen;
-    reservations.take(reserved, holder);
+    reservations.take(reserved, holder, request);
     try {
       const { obstacles, sourced } = await examine(composed, order.sender, wanted, deps.coins);
       if (obstacles.length === 0) return { ...composed, first: { ...composed.first, coins: sourced } };
@@ -107,7 +108,8 @@ function tellGone(gone: ReadonlyMap<string, Obstacle>): readonly string[] {
   return last ? [`left out: ${keyOf(last.coin)}: ${last.reason}`] : [];
 }
 
-function tellReserved(
+/** Returns how many of the coins the holder has reserved, and until when; nothing where it has none. */
+export function tellReserved(
   coins: readonly SourcedCoin[],
   { reservations, holder }: Pick<CoinDeps, 'reservations' | 'holder'>
 ): readonly string[] {
@@ -133,13 +135,13 @@ async function findCandidates(
 }
 
 /** Returns the candidates, those reserved for other callers last, without those reserved for this one. */
-function takeFree(
-  candidates: readonly SourcedCoin[],
-  gone: ReadonlyMap<string, Obstacle>,
+export function takeFree<C extends Outpoint>(
+  candidates: readonly C[],
+  gone: ReadonlyMap<string, unknown>,
   { reservations, holder }: Pick<CoinDeps, 'reservations' | 'holder'>
-): readonly SourcedCoin[] {
-  const free: SourcedCoin[] = [];
-  const ofOthers: SourcedCoin[] = [];
+): readonly C[] {
+  const free: C[] = [];
+  const ofOthers: C[] = [];
   for (const coin of candidates) {
     if (gone.has(keyOf(coin))) continue;
     const held = reservations.of(coin);

@@ -128,7 +128,7 @@ async function buildTransaction(request: CreateRequest, deps: EncoderDeps, holde
     throw invalid(`fee is for one transaction, and ${encoding} takes two: give feePerKb`);
   const plan = facts.planFor(encoding);
   const wanted = { places: readPlaces(request), unconfirmed: request.unconfirmed ?? true };
-  const composed = await composeWithCoins(plan.order, wanted, { ...deps, holder });
+  const composed = await composeWithCoins(plan.order, wanted, { ...deps, holder, request: request.request_id });
   try {
     return describe(plan, composed);
   } catch (caught) {
@@ -276,7 +276,7 @@ function readRequest(request: CreateRequest, deps: EncoderDeps, policy: NodePoli
     sender,
     relay: policy,
     active: { segwit: nextHeight >= (network.segwitHeight ?? Number.POSITIVE_INFINITY), envelope: isEnvelopeActive },
-    signer: { scripts: options.signerSupportsScripts ?? true, tapscript: options.signerSupportsTapscript ?? false }
+    signer: { scripts: options.signerSupportsScripts, tapscript: options.signerSupportsTapscript ?? false }
   };
   const planFor = (encoding: Encoding): Plan => ({
     order: { ...order, encoding },

@@ -41,6 +41,8 @@ const TIMEOUT_MS = 10_000;
 /** Time after which a passing fault counts as a fault. */
 export const PATIENCE_MS = 3_000;
 const ASK_AGAIN_MS = 50;
+/** Limit for all pages of one address, the most that there may be. */
+const READING_MS = 120_000;
 
 /**
  * Reads the coins of a script from a UTXO tracker: confirmed ones first, then those of its mempool, each group largest
@@ -59,17 +61,18 @@ export async function readTrackedCoins(
 ): Promise<readonly ChainCoin[]> {
   let coins: ChainCoin[] = [];
   let seen = 0;
-  const deadline = performance.now() + PATIENCE_MS;
-  for (let after = ''; ; ) {
+  const began = performance.now();
+  for (let cursor = ''; ; ) {
+    const after = cursor === '' ? '' : `&after=${cursor}`;
     const { utxos, nextCursor, sync } = await readPage(
       `${url}/utxos/script:${scriptHex}?limit=${PAGE}${after}`,
       apiKey
     );
     const fault = await findTrackerFault(sync, node);
     if (fault) {
-      if (!fault.isPassing || performance.now() >= deadline) throw failed(fault.code, url, fault.reason);
+      if (!fault.isPassing || performance.now() >= began + PATIENCE_MS) throw failed(fault.code, url, fault.reason);
       await sleep(ASK_AGAIN_MS);
-      [coins, seen, after] = [[], 0, ''];
+      [coins, seen, cursor] = [[], 0, ''];
       continue;
     }
     for (const { txid, vout, value, height } of utxos)
@@ -82,7 +85,10 @@ export async function readTrackedCoins(
       const reason = `the address has more than ${MOST_COINS} coins: name those to spend in utxos`;
       throw new PlatformError('COINS_INSUFFICIENT', { reason });
     }
-    after = `&after=${nextCursor}`;
+    if (nextCursor <= cursor) throw failed('TRACKER_UNAVAILABLE', url, 'gives pages that come to no end');
+    if (performance.now() >= began + READING_MS)
+      throw failed('TRACKER_UNAVAILABLE', url, `does not give all coins of the address within ${READING_MS / 1000} s`);
+    cursor = nextCursor;
   }
 }
 

@@ -24,8 +24,8 @@ export interface EncodingFacts {
   };
   /** Rules of the chain and the profile in the next block. */
   readonly active: { readonly segwit: boolean; readonly envelope: boolean };
-  /** Abilities of the caller's signer: unusual scripts, and scripts in taproot leaves. */
-  readonly signer: { readonly scripts: boolean; readonly tapscript: boolean };
+  /** Abilities of the caller's signer: unusual scripts, undefined where it was not said, and scripts in taproot leaves. */
+  readonly signer: { readonly scripts: boolean | undefined; readonly tapscript: boolean };
 }
 
 /** Returns the bytes of the script: OP_RETURN, the push prefix (1, 2 or 3 bytes) and the payload. */
@@ -79,6 +79,9 @@ function obstacle(
 }
 
 function chunkObstacle(sender: EncodingFacts['sender'], signer: EncodingFacts['signer']): string | undefined {
-  if (!signer.scripts) return 'options.signerSupportsScripts is false';
+  if (signer.scripts === false) return 'options.signerSupportsScripts is false';
+  // A taproot address says nothing of the first byte, and signers who know 32 bytes write 02 before them.
+  if (signer.scripts === undefined && sender.covers === 'all amounts' && sender.publicKey?.[0] === 2)
+    return `the first byte of the key of ${sender.address} cannot be checked, and with a wrong one nobody could spend the outputs: set options.signerSupportsScripts if it is the key's own`;
   return sender.keyHash ? undefined : `the public key of ${sender.address} is not known: send compressedPubKey`;
 }

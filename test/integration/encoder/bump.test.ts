@@ -130,6 +130,38 @@ test('bump_tx: the change pays first; further coins are reserved for the caller,
   );
 });
 
+test('bump_tx: coins that strangers reserved, and outputs beside one that it spends, pay for it too', async () => {
+  const account = accounts[1]!;
+  const all = { address: accounts[2]!.address, value: 19_990_000 };
+  const whole = await say(
+    account,
+    requestOf(account, { data: SHORT, customOutputs: [all], feePerKb: 3_000, unconfirmed: false })
+  );
+  const coins = await encoder.call<Made['inputs']>('get_utxos', { address: account.address });
+  const [spentFirst] = parse(whole).inputs;
+  const beside = coins.filter(({ txid }) => txid === spentFirst!.txid);
+  assert.ok(beside.length > 0);
+  encoder.reservations.take(beside, 'a stranger');
+  const elsewhere = coins.filter(({ txid }) => txid !== spentFirst!.txid);
+  encoder.reservations.take(elsewhere, '127.0.0.1');
+  try {
+    const bumped = await encoder.call<Made>('bump_tx', {
+      tx_hex: whole,
+      feePerKb: 100_000,
+      compressedPubKey: account.publicKey,
+      request_id: 'a third'
+    });
+    assert.deepEqual(
+      bumped.inputs.map(({ txid }) => txid),
+      [spentFirst!.txid, spentFirst!.txid]
+    );
+    await encoder.call('release_tx', { request_id: 'a third' });
+  } finally {
+    encoder.reservations.release(beside, 'a stranger');
+    encoder.reservations.release(elsewhere, '127.0.0.1');
+  }
+});
+
 test('bump_tx: REQUEST_INVALID for what cannot be replaced, and nothing stays reserved', async () => {
   const account = accounts[2]!;
   const before = encoder.reservations.count;

@@ -46,7 +46,7 @@ for (const encoding of ['TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN'])
   test(`${encoding} carries 8192 bytes, and 8193 are refused`, async () => {
     const request = {
       ...{ pubkey: account.address, compressedPubKey: account.publicKey, encoding },
-      options: { signerSupportsTapscript: true }
+      options: { signerSupportsTapscript: true, signerSupportsScripts: true }
     };
     const created = await encoder.call<Created>('create_tx', { ...request, data: actionOf(8_192) });
     assert.equal(created.encoding, encoding);
@@ -89,7 +89,7 @@ test('the second transaction is built by the id of the first, which the node has
 
 test('the coins of an envelope that is not revealed come back to its owner', async () => {
   const { address, publicKey, privateKey } = account;
-  const options = { signerSupportsTapscript: true };
+  const options = { signerSupportsTapscript: true, signerSupportsScripts: true };
   const request = { pubkey: address, compressedPubKey: publicKey, encoding: 'TAPROOT', data: actionOf(500), options };
   const { psbt, envelope } = await encoder.call<Created>('create_tx', request);
   const sent = await encoder.call<{ txid: string }>('broadcast_tx', { tx_hex: signPsbt(psbt, privateKey) });
@@ -118,7 +118,7 @@ test('a taproot address sends by its key, with and without steps; a key of anoth
   const compressedPubKey = publicKey.toString('hex');
   for (let coins = 0; coins < 5; coins++) await node.rpc.call('sendtoaddress', [pubkey, 0.3]);
   await node.mine(1);
-  const options = { signerSupportsTapscript: true };
+  const options = { signerSupportsTapscript: true, signerSupportsScripts: true };
   const request = { pubkey, compressedPubKey, options, data: `BROADCAST|0|${'y'.repeat(50)}` };
   for (const encoding of ['OP_RETURN', 'TAPROOT', 'P2WSH', 'P2SH', 'MULTISIGN']) {
     const created = await encoder.call<Created>('create_tx', { ...request, encoding });

@@ -42,6 +42,20 @@ test('a plain address whose key is not known gets no P2WSH: with an uncompressed
   });
 });
 
+test('a taproot key that begins with 02 may be half known: scripts of its hash need the caller to say that it is whole', () => {
+  const sender = { ...FACTS.sender, address: 'rltc1p', covers: 'all amounts' } as const;
+  const unsaid = { ...long, sender, signer: { scripts: undefined, tapscript: false } };
+  assert.equal(chooseEncoding('AUTO', unsaid), 'MULTISIGN');
+  for (const encoding of ['P2SH', 'P2WSH'] as const) {
+    assert.throws(() => chooseEncoding(encoding, unsaid), {
+      message: /first byte of the key of rltc1p cannot be checked/
+    });
+    assert.equal(chooseEncoding(encoding, { ...unsaid, signer: FACTS.signer }), encoding);
+    const odd = { ...sender, publicKey: Buffer.alloc(33, 3) };
+    assert.equal(chooseEncoding(encoding, { ...unsaid, sender: odd }), encoding, 'who writes 03 knows it');
+  }
+});
+
 test('ENCODING_UNAVAILABLE: each encoding says why; AUTO says it of all', () => {
   const nothing: EncodingFacts = {
     ...long,

@@ -61,3 +61,17 @@ test('the oldest reservation ends when all callers together have no room: nobody
   for (const [vout, holder] of ['A', 'B', 'C'].entries()) reservations.take([coin(vout)], holder);
   assert.deepEqual(holders(0, 1, 2), [undefined, 'B', 'C']);
 });
+
+test('a request ends the reservations that it made, and none that another one made of the same coins', () => {
+  const { clock, reservations, holders } = open();
+  reservations.take([coin(0)], 'A', 'first');
+  reservations.take([coin(1)], 'A');
+  assert.equal(reservations.releaseOf('second', [coin(0), coin(1)], 'A'), 0, 'it named coins of other calls');
+  assert.equal(reservations.releaseOf('first', [coin(0), coin(1)], 'B'), 0);
+  assert.equal(reservations.releaseOf('first', [coin(0), coin(1)], 'A'), 1);
+  reservations.take([coin(2)], 'A', 'first');
+  clock.now = 100;
+  reservations.take([coin(2)], 'A', 'later');
+  assert.equal(reservations.releaseOf('first', [coin(2)], 'A'), 0, 'its own had ended by itself');
+  assert.deepEqual(holders(0, 1, 2), [undefined, undefined, 'A']);
+});

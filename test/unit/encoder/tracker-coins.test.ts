@@ -108,7 +108,7 @@ test('the largest coin is found whatever page it is on', async () => {
   const many = Array.from({ length: 10_000 }, (_, vout) => ({ ...COIN, vout }));
   const pages = Array.from({ length: 12 }, (_, at) => {
     const last = at === 11 ? { utxos: [{ ...COIN, value: '900', txid: 'ff'.repeat(32) }] } : { utxos: many };
-    return JSON.stringify({ ...last, ...(at < 11 && { nextCursor: 'ab'.repeat(36) }), sync: SYNC });
+    return JSON.stringify({ ...last, ...(at < 11 && { nextCursor: (16 + at).toString(16).repeat(36) }), sync: SYNC });
   });
   let asked = 0;
   const paged = createServer((_, response) => response.end(pages[asked++]));
@@ -155,4 +155,13 @@ test('a tracker is sent its key where one is set here, with each question, and n
     assert.equal(sentKeyOf(prefix, 'k', { env: { [`${prefix}_API_PORT`]: '3' } }), 'k');
     assert.equal(sentKeyOf(prefix, 'k', { env: {} }), undefined);
   }
+});
+
+test('TRACKER_UNAVAILABLE: pages whose cursor does not advance are not asked for again and again', async () => {
+  const before = keys.length;
+  const endless = JSON.stringify({ utxos: [], nextCursor: '07'.repeat(36), sync: SYNC });
+  const [code, told] = await failureFor([200, endless]);
+  assert.equal(code, 'TRACKER_UNAVAILABLE');
+  assert.match(told, /the UTXO tracker gives pages that come to no end/);
+  assert.equal(keys.length - before, 2);
 });

@@ -132,32 +132,26 @@ test('bump_tx: the change pays first; further coins are reserved for the caller,
 
 test('bump_tx: coins that strangers reserved, and outputs beside one that it spends, pay for it too', async () => {
   const account = accounts[1]!;
-  const all = { address: accounts[2]!.address, value: 19_990_000 };
-  const whole = await say(
-    account,
-    requestOf(account, { data: SHORT, customOutputs: [all], feePerKb: 3_000, unconfirmed: false })
+  const customOutputs = [8_000_000, 9_900_000].map((value) => ({ address: account.address, value }));
+  const split = parse(await say(account, requestOf(account, { data: SHORT, customOutputs })));
+  await node.mine(1);
+  const places = split.outputs.flatMap(({ amount }, vout) =>
+    customOutputs.some(({ value }) => BigInt(value) === amount) ? [{ txid: split.txid, vout }] : []
   );
+  const all = { address: accounts[2]!.address, value: 9_899_000 };
+  const request = { data: SHORT, customOutputs: [all], utxos: [places[1]], feePerKb: 3_000 };
+  const whole = await say(account, requestOf(account, request));
   const coins = await encoder.call<Made['inputs']>('get_utxos', { address: account.address });
-  const [spentFirst] = parse(whole).inputs;
-  const beside = coins.filter(({ txid }) => txid === spentFirst!.txid);
-  assert.ok(beside.length > 0);
-  encoder.reservations.take(beside, 'a stranger');
-  const elsewhere = coins.filter(({ txid }) => txid !== spentFirst!.txid);
+  const elsewhere = coins.filter(({ txid }) => txid !== split.txid);
+  encoder.reservations.take([places[0]!], 'a stranger');
   encoder.reservations.take(elsewhere, '127.0.0.1');
   try {
-    const bumped = await encoder.call<Made>('bump_tx', {
-      tx_hex: whole,
-      feePerKb: 100_000,
-      compressedPubKey: account.publicKey,
-      request_id: 'a third'
-    });
-    assert.deepEqual(
-      bumped.inputs.map(({ txid }) => txid),
-      [spentFirst!.txid, spentFirst!.txid]
-    );
+    const bump = { tx_hex: whole, feePerKb: 100_000, compressedPubKey: account.publicKey, request_id: 'a third' };
+    const { inputs } = await encoder.call<Made>('bump_tx', bump);
+    assert.deepEqual(inputs[0], places[1]);
+    assert.equal(inputs[1]!.txid, split.txid);
     await encoder.call('release_tx', { request_id: 'a third' });
   } finally {
-    encoder.reservations.release(beside, 'a stranger');
     encoder.reservations.release(elsewhere, '127.0.0.1');
   }
 });

@@ -551,8 +551,24 @@ test('a dispenser whose end waits for a block with room sells no more', () => {
   const open = [...ledger.offers].filter(({ kind, status }) => kind === 'dispenser' && status === 'open').length;
   assert.ok(open > 0, 'all of them ended at once');
   ledger.time += 60;
+  const filling = repeat(200, () => 'BROADCAST|0|full');
+  assert.deepEqual(statusesOf(block(ledger, 'A', ['SWEEP|0|Z|0|0|0|0|1', ...filling]), 'sweeps'), ['valid']);
+  const states = [...ledger.offers].map(({ status }) => status);
+  assert.ok(states.includes('open'), 'all of them ended at once');
+  assert.ok(!states.includes('cancelling'), 'it would sell for another hour');
   const sold = block(ledger, 'B', ['SEND|0|TOKB|1|A']);
   assert.deepEqual([...new Set(statusesOf(sold, 'dispenses'))], ['invalid: dispenser expired']);
+});
+
+test('each choice of a ballot is a unit of its block', () => {
+  const ledger = ledgerWith({ blockUnits: 1_000 });
+  ledger.give('TOKA', 0, 'A', { A: '1' });
+  const options = repeat(32, (at) => `o${at}`);
+  block(ledger, 'A', [`VOTE|0|TOKA|${ledger.height + 50}|${options.join(',')}|32`]);
+  const ballot = `VOTE|1|${ledger.lastAction}|${options.map((_, at) => at).join(',')}`;
+  const closing = block(ledger, 'A', [...repeat(40, () => ballot), 'ORDER|0|BTC|TOKA|1|0|BTC||1']);
+  assert.equal(closing.rows.filter(({ table }) => table === 'votes').length, 40 * 32, 'each of them is valid');
+  assert.deepEqual(statusesOf(closing, 'orders'), ['invalid: ORDER (block limit)']);
 });
 
 test('a trade whose end waits for a block with room is taken by nobody, and ends when another meets it', () => {

@@ -1,5 +1,5 @@
-import { cancelDispenser } from '../../offers/dispenser-end.ts';
-import { endTrade } from '../../offers/trade-end.ts';
+import { cancelDispenser, isOverdue } from '../../offers/dispenser-end.ts';
+import { endTrade, isPastEnd } from '../../offers/trade-end.ts';
 import { type Check, defineAction, type Step, VALID } from '../../rules/action-definition.ts';
 import {
   lookAt,
@@ -73,7 +73,7 @@ function flagCheck(flag: Flag): Check<Sweep> {
  */
 function sweepOffers(flags: Sweep['flags'], to: string, step: Step, taken: Taken): void {
   const { action, ledger } = step;
-  const isOpen = ({ status }: Trade | Dispenser) => status === 'open';
+  const isOpen = (offer: Trade | Dispenser) => isStillOpen(offer, step);
   for (const [flag, kind] of [
     ['ORDERS', 'order'],
     ['SWAPS', 'swap']
@@ -99,9 +99,19 @@ function takenOf(most: number): Taken {
   };
 }
 
-/** Returns whether an item may be moved. An offer that already ends, and an ownership on offer, stay. */
-const isMoved = (item: Item) =>
-  'status' in item ? item.status === 'open' : !('owner' in item) || item.escrowActionIndex === null;
+/**
+ * Returns whether an offer is open. One whose end waits for a block with room is not: a dispenser would sell for
+ * another hour, while decoders no longer keep payments to it.
+ */
+function isStillOpen(offer: Trade | Dispenser, { action: { block } }: Step): boolean {
+  const isOver = offer.kind === 'dispenser' ? isOverdue(offer, block) : isPastEnd(offer, block);
+  return offer.status === 'open' && !isOver;
+}
+
+/** Returns whether an item may be moved. An offer that ends, and an ownership on offer, stay. */
+function isMoved(item: Item, step: Step): boolean {
+  return 'status' in item ? isStillOpen(item, step) : !('owner' in item) || item.escrowActionIndex === null;
+}
 
 type Item = Trade | Dispenser | Token | ReturnType<Step['ledger']['holdings']>[number];
 
@@ -131,7 +141,7 @@ function fewestItems({ flags }: Sweep, { action: { source }, ledger }: Step): nu
 
 /** Counts what the action moves of some items. */
 function countMoved({ most }: Sweep, items: readonly Item[], step: Step): number {
-  return Math.min(most(step), items.filter(isMoved).length);
+  return Math.min(most(step), items.filter((item) => isMoved(item, step)).length);
 }
 
 /** Moves everything that the source has to another address. The lists of the tokens, and their sleep, do not matter. */

@@ -37,6 +37,7 @@ export const BALLOT = defineAction<Cast>({
   name: 'VOTE',
   table: 'votes',
   formats: { 1: 'POLL_REF|BALLOT|MEMO' },
+  takesParts: true,
   read,
   checks: [
     sourceSleeps,

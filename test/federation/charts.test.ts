@@ -5,6 +5,7 @@ import { BEHAVIOURS } from '../../lab/federation/liars.ts';
 import { Simulation } from '../../lab/federation/simulation.ts';
 import { logPlaceMachine } from '../../machines/hub/log-place.ts';
 import { validatorMachine } from '../../machines/hub/validator.ts';
+import { EMPTY_LOG } from '../../src/hub/federation/consensus/messages.ts';
 import { type PlacePhase, phaseOf, placePhaseOf } from '../../src/hub/federation/consensus/phase.ts';
 import type { Rules } from '../../src/hub/federation/consensus/rules.ts';
 import type { ConsensusState } from '../../src/hub/federation/consensus/state.ts';
@@ -26,7 +27,7 @@ const RUN = { hubs: 4, steps: 12_000, disturbance: 0.005 } as const;
 /** Runs after which a way that no hub went is one that it cannot go. */
 const MOST_RUNS = 40;
 /** Ways that these runs need not show: unit tests do. A halt is a fault of the product, which no run may have. */
-const SELDOM = [' halted', ' applied', 'leading catchingUp', 'catchingUp leading'];
+const SELDOM = [' halted', ' applied', 'leading catchingUp', 'catchingUp leading', 'leading following'];
 
 /** Votes of one view, in the order in which a place goes through them. */
 const VOTES: readonly PlacePhase[] = ['empty', 'prePrepared', 'prepared'];
@@ -89,4 +90,15 @@ test('a leader that hears two hubs far ahead catches up, and leads again when it
     return phaseOf(hub.state, hub.keys.rulesOf('a'));
   };
   assert.deepEqual([phaseAfter('b', 9), phaseAfter('c', 9), phaseAfter('b', 8)], ['leading', 'catchingUp', 'leading']);
+});
+
+test('a leader that is sent the beginning of a later view follows it, though it never asked for one', () => {
+  const hub = new OneHub('a');
+  const changes = ['b', 'c', 'd'].map((sender) =>
+    hub.signed(sender, { kind: 'viewChange', view: 1, stable: EMPTY_LOG, places: [] })
+  );
+  const phase = () => phaseOf(hub.state, hub.keys.rulesOf('a'));
+  assert.equal(phase(), 'leading');
+  hub.receive('b', { kind: 'newView', view: 1, changes });
+  assert.deepEqual([phase(), hub.state.view], ['following', 1]);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { SigningKey } from '../../src/consensus/auth-signature.ts';
 import type { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
 import { type HubSet, rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
-import { readChanges } from '../../src/hub/federation/journal/config-state.ts';
+import { readEdits } from '../../src/hub/federation/journal/config-state.ts';
 import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
 import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
 import { type JournalDatabase, openJournal } from './database.ts';
@@ -32,13 +32,13 @@ export async function startNode(
   const halts: unknown[] = [];
   let hub: ValidatorHub | null = null;
   const { mesh } = await startHub(key, {
-    ...{ seeds, set: setIdOf(SET), members: () => new Set(SET.keys) },
+    ...{ seeds, set: setIdOf(SET), members: () => new Set(SET.keys), limits: { heartbeatMs: 2_000 } },
     standing: () => hub?.standing ?? { view: 0, seq: 0 },
     onMessage: (envelope) => hub?.receive(envelope)
   });
   hub = new ValidatorHub({
     ...{ key, set: setIdOf(SET), journal: store.journal, gossip: mesh, now: Date.now, writeTimeoutMs: 15_000 },
-    rules: rulesOf(SET, key.pubkey, (body) => readChanges(body) !== null),
+    rules: rulesOf(SET, key.pubkey, (body) => readEdits(body) !== null),
     onEvidence: () => assert.fail('no hub here signs two things'),
     onHalt: (reason) => halts.push(reason)
   });

@@ -174,6 +174,31 @@ test('a hub fetches the log where it is far behind, or behind while nothing move
   assert.deepEqual(fetched(1), []);
 });
 
+test('a hub that has written a fetched log asks for what follows, each further hub in turn, until none is further', () => {
+  const hub = new OneHub('b');
+  const batches: Batch[] = [];
+  for (let seq = 1; seq <= 4; seq++) batches.push(hub.batch(seq, batches.at(-1) ?? null));
+  const entries = batches.map((batch) => ({
+    batch,
+    votes: ['a', 'c', 'd'].map((sender) => hub.signed(sender, hub.vote('commit', 0, batch)))
+  }));
+  const asked = () =>
+    hub.effects().flatMap((effect) => (effect.type === 'fetch' ? [`${effect.from} ${effect.seq}`] : []));
+  for (const from of ['c', 'd']) hub.take({ type: 'peer.heard', from, view: 0, seq: 4 });
+  assert.deepEqual(asked(), ['c 1', 'd 1']);
+  hub.take({ type: 'log.fetched', entries: entries.slice(0, 2) });
+  hub.write();
+  assert.deepEqual(asked(), []);
+  hub.write();
+  assert.deepEqual(asked(), ['c 3']);
+  hub.take({ type: 'log.fetched', entries: entries.slice(2, 3) });
+  hub.write();
+  assert.deepEqual(asked(), ['d 4']);
+  hub.take({ type: 'log.fetched', entries: entries.slice(3) });
+  hub.write();
+  assert.deepEqual(asked(), []);
+});
+
 test('a state is taken from a checkpoint that three hubs signed, at its own place', () => {
   const { hub, last } = atCheckpoint();
   const checkpoint = checkpointOf(hub, last, 's');

@@ -17,7 +17,8 @@ export function setStable(turn: Turn, stable: Stable): void {
 /** Notes a batch that is in the database, and signs the state where a checkpoint is due. */
 export function noteApplied(turn: Turn, seq: number, digestOfState: string | null): void {
   const { state } = turn;
-  const committed = state.slots.get(seq)?.committed;
+  const slot = state.slots.get(seq);
+  const committed = slot?.committed;
   if (!committed || seq !== state.applied.seq + 1) return;
   const { batch } = committed;
   const next = new Map(state.applied.next);
@@ -38,6 +39,15 @@ export function noteApplied(turn: Turn, seq: number, digestOfState: string | nul
     state.slots = new Map([...state.slots].filter(([at]) => at > seq));
     if (seq === state.stable.seq && digestOfState !== null) checkState(turn, state.stable, digestOfState);
   } else if (digestOfState !== null) castVote(turn, { kind: 'checkpoint', seq, digest, state: digestOfState });
+  if (slot.proposal === null && !state.slots.get(seq + 1)?.committed) fetchMore(turn);
+}
+
+/** After the last batch of a fetched log: asks for what follows it one of the hubs that say to be further, in turn. */
+function fetchMore(turn: Turn): void {
+  const { applied, heard } = turn.state;
+  const further = [...heard].filter(([, seq]) => seq > applied.seq).map(([from]) => from);
+  const from = further.toSorted()[applied.seq % further.length];
+  if (from !== undefined) turn.effects.push({ type: 'fetch', from, seq: applied.seq + 1 });
 }
 
 /** Halts where the state is not the one that a quorum signed. */

@@ -13,7 +13,7 @@ import type {
   Vote
 } from './messages.ts';
 import { EMPTY_LOG } from './messages.ts';
-import { ROUND_TIMEOUT_MS } from './rules.ts';
+import { RESEND_MS, ROUND_TIMEOUT_MS } from './rules.ts';
 
 /** A place of the log that is not yet below a stable checkpoint. All but the last two fields are of the present view. */
 export interface Slot {
@@ -170,7 +170,7 @@ export function restore({ now, stable, applied, log, votes, pending }: Restored)
   }
   return {
     ...{ now, view, isChanging: view > 0, viewSince: now, timeoutMs: ROUND_TIMEOUT_MS, calmBatches: 0 },
-    appliedAt: now,
+    appliedAt: now - RESEND_MS, // who starts is late: it asks the first hub that is further
     changes,
     ...{ stable, applied, applying: null, slots, carried: new Map(), carriedTo: 0, bound, own },
     pending: new Map(pending.map((operation) => [operationKey(operation), { operation, since: now }])),

@@ -86,7 +86,7 @@ export class Mesh implements SocketOwner {
   }
 
   /** Keeps one socket for each peer: the one that the smaller key dialled; of two such the newer one, since the older may be dead. */
-  proved(socket: PeerSocket, addr: string): void {
+  proved(socket: PeerSocket, addr: string, proof: Envelope): void {
     const peer = socket.peer!;
     this.#listener.settle(socket);
     this.#dialled.get(socket)?.prove(peer);
@@ -99,6 +99,7 @@ export class Mesh implements SocketOwner {
     }
     this.#peers.set(peer, socket);
     before?.close('second socket', NORMAL);
+    this.#options.onMessage(proof, peer); // it says how far the other one is: who is behind need not wait for the next
   }
 
   heard(envelope: Envelope, socket: PeerSocket, text: string): void {

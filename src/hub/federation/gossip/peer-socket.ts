@@ -9,8 +9,8 @@ export interface SocketOwner {
   readonly intake: GossipIntake;
   /** Returns the text of a signed HEARTBEAT. */
   heartbeat(fields: { readonly challenge?: string; readonly answer?: string }): string;
-  /** Takes a socket whose other side proved its key. @param addr  where others reach it, as it says */
-  proved(socket: PeerSocket, addr: string): void;
+  /** Takes a socket whose other side proved its key. @param addr  where others reach it, as it says  @param proof  its HEARTBEAT */
+  proved(socket: PeerSocket, addr: string, proof: Envelope): void;
   /** Takes a genuine message of a member that was not seen before. */
   heard(envelope: Envelope, socket: PeerSocket, text: string): void;
   fault(fault: GossipFault | HandshakeFault, socket: PeerSocket): void;
@@ -97,7 +97,7 @@ export class PeerSocket implements Link {
     if (answer !== null) this.send(this.#owner.heartbeat({ challenge: this.#handshake.challenge, answer }));
     if (!isProved) return;
     this.#peer = (envelope as Envelope).sender;
-    this.#owner.proved(this, addr);
+    this.#owner.proved(this, addr, envelope as Envelope);
   }
 
   /** Returns why an envelope cannot be one of a handshake; null when it may be. The signature is checked last. */

@@ -238,6 +238,16 @@ export const ERRORS = {
   LOG_OUT_OF_ORDER: { status: 500, policy: 'park', hint: 'let no other process write to the database of this hub' },
   /** A hub in validator mode votes no more, because its database or its state failed. */
   HUB_HALTED: { status: 503, policy: 'park', hint: 'the log names the reason; write at another hub of the set' },
+  /** A hub of a set has too few others connected for a decision. */
+  NO_QUORUM: { status: 503, policy: 'restart', hint: 'check P2P_PORT of the other hubs and the ways to them' },
+  /** A method whose writes a set of hubs does not order: they would differ from hub to hub. */
+  WRITE_NOT_ORDERED: {
+    status: 501,
+    policy: 'restart',
+    hint: 'a set of hubs orders updateconfig alone; a hub in standalone mode has the others'
+  },
+  /** The place of the log, or the write, that a reader waits for has not come. */
+  SEQUENCE_NOT_REACHED: { status: 503, policy: 'restart', hint: 'ask again, or ask another hub' },
   /** A write was not applied in time. It waits, and may be applied later. */
   CONSENSUS_TIMEOUT: { status: 503, policy: 'restart', hint: 'read the value before writing it again' },
   /** A request's parameter or body breaks its schema. */

@@ -54,22 +54,37 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/sync/': ['node:', 'fastify', BELOW],
   'src/hub/': [
     ...['node:', ...FASTIFY, 'maxmind', 'type ws', 'src/hub/store/', 'src/config/', 'src/config/nearest.ts'],
-    'src/coin/',
+    ...['src/coin/', 'src/hub/config-edits.ts', 'src/hub/federation/journal/', 'type src/hub/federation/node/'],
     ...['src/service/', 'type src/log.ts', ...BASICS]
   ],
   'actors/hub/': [...['node:', 'src/hub/store/', 'type machines/runtime/', ...THREAD, 'src/log.ts', ...BASICS]],
   'actors/prices/': [
     ...['node:', 'src/hub/store/', 'src/hub/oracle/', 'actors/runtime/thread/', 'src/log.ts', ...BASICS]
   ],
+  'actors/validator/': [
+    ...['node:', 'src/hub/federation/gossip/', 'src/hub/federation/journal/', 'src/hub/federation/node/'],
+    ...['src/consensus/', 'src/db/', 'actors/runtime/thread/', 'src/log.ts'],
+    ...['src/sparse-lines.ts', ...BASICS]
+  ],
   'src/hub/federation/node/': [
     ...['type src/hub/federation/journal/', 'src/hub/federation/gossip/', 'src/hub/federation/consensus/'],
     ...['type src/consensus/', 'src/errors.ts']
   ],
-  'src/hub/federation/journal/': ['node:', 'src/hub/federation/consensus/', 'src/db/', 'src/errors.ts'],
+  'src/hub/federation/journal/': [
+    ...[
+      'node:',
+      'src/hub/federation/consensus/',
+      'src/hub/config-edits.ts',
+      'src/hub/store/',
+      'src/db/',
+      'src/errors.ts'
+    ]
+  ],
   'src/hub/federation/gossip/': [
     ...['node:', 'ws', 'xstate', 'src/hub/federation/consensus/', 'machines/hub/', 'src/consensus/']
   ],
   'src/hub/federation/consensus/': [],
+  'src/hub/config-edits.ts': ['node:', 'type src/hub/store/', 'src/config/', 'src/errors.ts'],
   'src/hub/store/': [
     ...['node:', 'xstate', 'src/hub/oracle/', 'src/db/', 'machines/hub/', 'machines/runtime/', 'src/coin/'],
     ...['type src/log.ts', ...BASICS]

@@ -89,15 +89,6 @@ export const text = <O extends WithNeed<string>>(options: O) => variable<string,
 export const parsed = <T, O extends WithNeed<T>>(parse: (text: string) => T, options: O) =>
   variable<T, O>(parse, 'text', options);
 
-/** Declares a setting of a missing feature: setting it prevents the start. @param reason the reason and the remedy */
-export const unsupported = ({ doc, reason }: { readonly doc: string; readonly reason: string }) => ({
-  ...text({ doc }),
-  example: '',
-  parse: (): undefined => {
-    throw new Error(`is refused: ${reason}`);
-  }
-});
-
 /** Declares a whole number within bounds. */
 export const integer = <O extends WithNeed<number> & { readonly min?: number; readonly max?: number }>(options: O) =>
   variable<number, O>(

@@ -9,6 +9,7 @@ import { chainRegistryRoute } from './chain-registry.ts';
 import { type HubMethodSettings, hubMethods } from './methods/all.ts';
 import { hubPipeline } from './pipeline.ts';
 import { keepPruned, type PruningSettings } from './pruning.ts';
+import type { HubSetMember } from './remote-set.ts';
 import { type HubDatabase, STATEMENTS_AT_ONCE } from './store/database.ts';
 import { MAX_PER_ADDRESS, type PriceStream } from './stream/price-stream.ts';
 import { isStreamRequest, streamRoutes } from './stream/routes.ts';
@@ -23,6 +24,8 @@ interface HubAppDeps extends RpcAppDeps {
     PruningSettings &
     Pick<HubConfig, 'HUB_API_KEY' | 'HUB_RATE_LIMIT_RPM' | 'CORS_ORIGIN' | 'HUB_DB_NAME'>;
   readonly database: HubDatabase;
+  /** Set of hubs in validator mode; null: this hub writes directly. */
+  readonly set: HubSetMember | null;
   readonly actors: Omit<ServiceActors, 'pipeline'>;
   readonly stream: PriceStream;
   /** Milliseconds by which this machine's clock is behind, as far as sources of prices say. */
@@ -39,7 +42,7 @@ const PROMPT_MS = 250;
 
 /** The hub's front door: JSON-RPC in the frame of every service. @throws {PlatformError} CONFIG_INVALID */
 export function createHubApp(deps: HubAppDeps): FastifyInstance {
-  const { config, database, serves, placeOf, stream, clockOffMs } = deps;
+  const { config, database, set, serves, placeOf, stream, clockOffMs } = deps;
   const origins = [...(config.CORS_ORIGINS ?? []), ...(config.CORS_ORIGIN ?? [])];
   let answered = false;
   let last = { at: Number.NEGATIVE_INFINITY, answer: Promise.resolve(false), isOver: true };
@@ -87,7 +90,7 @@ export function createHubApp(deps: HubAppDeps): FastifyInstance {
       methods: hubMethods(
         database,
         config,
-        { onChange: () => stream.changed(), clockOffMs },
+        { onChange: () => stream.changed(), clockOffMs, set },
         askChains(database, deps.log)
       ),
       requestsPerMinute: config.HUB_RATE_LIMIT_RPM,

@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '../errors.ts';
 import { KeptResult } from '../service/rpc/kept-result.ts';
 import { SharedReads } from '../service/turns/shared-reads.ts';
 import { buildTree, isPassword, MASK } from './store/config-tree.ts';
-import type { ConfigEnvelope, ConfigState } from './store/configs.ts';
+import type { ConfigEnvelope, ConfigMark, ConfigState } from './store/configs.ts';
 import type { HubDatabase } from './store/database.ts';
 
 /** Answers that are kept; services ask with the few watermarks that they saw last. */
@@ -15,6 +16,12 @@ const PATIENCE_MS = 4_500;
 
 /** A removal by hand moves neither `seq` nor the watermark: entries are counted again after so long. */
 const RECOUNT_MS = 1_000;
+
+/** Longest wait for a write, with the read after it within what services give a hub; and between two looks for it. */
+const REACH_MS = 4_000;
+const REACH_PAUSE_MS = 50;
+/** Callers who wait for a write. */
+const MOST_WAITING = 200;
 
 interface Kept extends ConfigState {
   /** By `since_updated_at`, and whether passwords are in it. */
@@ -29,6 +36,8 @@ interface Kept extends ConfigState {
 export class KeptConfigs {
   readonly #database: HubDatabase;
   readonly #looks = new SharedReads<Kept>();
+  readonly #marks = new SharedReads<ConfigMark>();
+  #waiting = 0;
   #kept: Kept | undefined;
 
   constructor(database: HubDatabase) {
@@ -58,6 +67,40 @@ export class KeptConfigs {
     return answer;
   }
 
+  /**
+   * Waits until a write is in the database.
+   *
+   * @param seq  its number
+   * @throws {PlatformError} SEQUENCE_NOT_REACHED after four seconds, and at once where too many wait; and as the database
+   */
+  async reach(seq: number): Promise<void> {
+    const isReached = async () =>
+      (
+        await within(
+          PATIENCE_MS,
+          this.#marks.read('mark', () => this.#mark())
+        )
+      ).seq >= seq;
+    if (await isReached()) return;
+    const reason = `write ${seq} is not in the database of this hub`;
+    if (this.#waiting >= MOST_WAITING) throw new PlatformError('SEQUENCE_NOT_REACHED', { reason });
+    this.#waiting += 1;
+    try {
+      const since = performance.now();
+      do {
+        await sleep(REACH_PAUSE_MS);
+        if (await isReached()) return;
+      } while (performance.now() - since < REACH_MS);
+    } finally {
+      this.#waiting -= 1;
+    }
+    throw new PlatformError('SEQUENCE_NOT_REACHED', { reason });
+  }
+
+  #mark(): Promise<ConfigMark> {
+    return this.#database.readOnce('selectConfigMark');
+  }
+
   async #look(): Promise<Kept> {
     if (this.#kept && (await this.#isCurrent(this.#kept))) return this.#kept;
     const state = await this.#database.read('selectConfigState');
@@ -66,7 +109,7 @@ export class KeptConfigs {
   }
 
   async #isCurrent(kept: Kept): Promise<boolean> {
-    const { seq, watermark } = await this.#database.readOnce('selectConfigMark');
+    const { seq, watermark } = await this.#mark();
     if (seq !== kept.head.seq || watermark !== kept.head.watermark) return false;
     if (performance.now() - kept.countedAt < RECOUNT_MS) return true;
     kept.countedAt = performance.now();

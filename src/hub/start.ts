@@ -2,24 +2,29 @@ import type { HubActorData } from '../../actors/hub/actor.ts';
 import type { PricesActorData } from '../../actors/prices/actor.ts';
 import { actorEntry } from '../../actors/runtime/supervision/actor-handle.ts';
 import { Supervisor } from '../../actors/runtime/supervision/supervisor.ts';
+import type { ValidatorActorData } from '../../actors/validator/actor.ts';
 import type { BreakerInput } from '../../machines/runtime/circuit-breaker.ts';
 import { findNetwork } from '../coin/find-network.ts';
 import { databaseOf } from '../config/database.ts';
-import { type HubConfig, unusedOf } from '../config/services/hub.ts';
+import type { HubConfig } from '../config/services/hub.ts';
 import { PlatformError, type WireError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { createMetrics } from '../observe/metrics/metrics.ts';
 import { describeOracle } from '../observe/metrics/oracle.ts';
+import { VERSION } from '../process/program.ts';
 import type { OpenedBy } from '../service/define.ts';
 import { openService } from '../service/life/open-service.ts';
 import { type ActorId, type ActorName, actorKey } from '../wire/state/actor.ts';
 import type { ActorReport } from '../wire/state/report.ts';
 import { createHubApp } from './app.ts';
+import type { ValidatorAsks, ValidatorNotices, ValidatorState } from './federation/node/validator-asks.ts';
 import type { OracleSettings } from './oracle/oracle.ts';
 import { remoteDatabase } from './remote-database.ts';
+import { remoteSet } from './remote-set.ts';
 import type { HubAsks, HubDatabaseState, HubNotices, PricesNotices, PricesState } from './store/asks.ts';
 import { PriceStream } from './stream/price-stream.ts';
 import { openPlaces } from './telemetry/places.ts';
+import { validatorSettingsOf } from './validator-settings.ts';
 
 interface HubOptions {
   /** HUB_PORT=0 takes a free one. */
@@ -42,10 +47,11 @@ export interface Hub {
 /** Neither is of one network. */
 const HUB = { kind: 'hub', chain: 'all', network: 'all' } as const;
 const PRICES = { ...HUB, kind: 'prices' } as const;
+const VALIDATOR = { ...HUB, kind: 'validator' } as const;
 
 /**
- * Starts a standalone hub: a front door here, its database in an actor, and an actor that finds prices where there are sources. It listens
- * at once and says 503 in `health` until its database is there.
+ * Starts a hub: a front door here, its database in an actor, an actor that finds prices where there are sources, and one for its set in
+ * validator mode. It listens at once and says 503 in `health` until its database is there.
  *
  * @param signal ends the waiting for the database; a hub that has started is ended with `stop`
  * @returns when its database is ready
@@ -63,8 +69,12 @@ export async function startHub(
   let state: HubDatabaseState = { isReady: false, circuit: 'closed', takesWrites: true };
   let wasReady = false;
   let pricing: PricesState | undefined;
+  const member = validatorSettingsOf(config, config.HUB_HOST, VERSION);
+  let standing: ValidatorState = { phase: 'starting', view: 0, seq: 0, peers: [] };
   const reportNow = (id: ActorName): ActorReport | undefined => {
     if (actorKey(id) === actorKey(HUB)) return reportOf(state);
+    if (actorKey(id) === actorKey(VALIDATOR))
+      return { phase: standing.phase, circuit: null, height: null, tip: null, lagBlocks: null, lastError: null };
     return (
       pricing && {
         phase: pricing.phase,
@@ -96,7 +106,12 @@ export async function startHub(
       exposure: 'ANYONE who reaches this port can change the configuration, and read its database passwords'
     },
     open: (base, fail) => {
-      const supervisor = new Supervisor<HubAsks, Record<never, never>, HubNotices & PricesNotices, ActorId>({
+      const supervisor = new Supervisor<
+        HubAsks & ValidatorAsks,
+        Record<never, never>,
+        HubNotices & PricesNotices & ValidatorNotices,
+        ActorId
+      >({
         ...{ log, handlers: {}, ...base.observers },
         listeners: {
           state: (next: HubDatabaseState) => {
@@ -108,7 +123,10 @@ export async function startHub(
           pricing: (next: PricesState) => {
             pricing = next;
           },
-          priced: () => stream.changed()
+          priced: () => stream.changed(),
+          validator: (next: ValidatorState) => {
+            standing = next;
+          }
         },
         onFatal: (error) => {
           ready.reject(error);
@@ -119,11 +137,18 @@ export async function startHub(
         ask: (type, body, options) => supervisor.handle(HUB).ask(type, body, options),
         state: () => state
       });
+      const set =
+        member &&
+        remoteSet({
+          submit: (body, options) => supervisor.handle(VALIDATOR).ask('submit', { body }, options),
+          state: () => standing,
+          ...{ members: member.set.keys.length, writeTimeoutMs: member.writeTimeoutMs }
+        });
       const serves = (code: string) => findNetwork(code)?.code === code.toUpperCase();
       const limits = { sends: config.WS_BACKPRESSURE_LIMIT, bytes: config.WS_BACKPRESSURE_MAX_BYTES };
       const stream = new PriceStream(database, log, limits);
       const app = createHubApp({
-        ...{ ...base, config, log, database, stream, serves, placeOf, clockOffMs: () => pricing?.clockOffMs ?? 0 },
+        ...{ ...base, config, log, database, set, stream, serves, placeOf, clockOffMs: () => pricing?.clockOffMs ?? 0 },
         actors: {
           list: () => supervisor.list(),
           timeline: supervisor.timeline,
@@ -136,8 +161,6 @@ export async function startHub(
   });
   try {
     for (const warning of openGates(config)) log.warn(warning);
-    for (const name of unusedOf(config))
-      log.warn(`${name} is set and not used: this hub has no validator mode yet; unset it, or leave it for then`);
     const hubData = (): HubActorData => ({
       ...{ database: coordinates, breaker, isFirst: !wasReady, logLevel: config.LOG_LEVEL }
     });
@@ -148,6 +171,11 @@ export async function startHub(
       const workerData: PricesActorData = { database: coordinates, settings, logLevel: config.LOG_LEVEL };
       supervisor.start({ id: PRICES, kind: PRICES.kind, entry: actorEntry('prices'), workerData });
     }
+    if (member) {
+      const workerData: ValidatorActorData = { database: coordinates, settings: member, logLevel: config.LOG_LEVEL };
+      supervisor.start({ id: VALIDATOR, kind: VALIDATOR.kind, entry: actorEntry('validator'), workerData });
+    } else if (config.P2P_VALIDATOR_ADDR !== undefined)
+      log.warn('this hub is the only one of its set: it writes directly, as a standalone one');
     log.info({ host: config.HUB_HOST, port, database: config.HUB_DB_NAME }, `hub ready on ${config.HUB_HOST}:${port}`);
     return { port, ended, stop };
   } catch (caught) {

@@ -4,7 +4,8 @@ import { readJsonFile } from '../json-file.ts';
 import { profileVariable } from '../profile.ts';
 import { frameVariables, readOrigin } from '../service.ts';
 import { readKeys } from '../tokens.ts';
-import { flag, integer, list, parsed, port, readBaseUrl, text, unsupported, type Values } from '../variables.ts';
+import { flag, integer, list, parsed, port, readBaseUrl, text, type Values } from '../variables.ts';
+import { validatorVariables } from './hub-validator.ts';
 
 /** Sources of prices. */
 const PRICE_SOURCE_NAMES = ['coingecko', 'kraken', 'coinmarketcap'] as const;
@@ -26,44 +27,6 @@ function readSourceName(entry: string): PriceSourceName {
 
 const sourceUrl = (name: PriceSourceName, example: string) =>
   parsed(readBaseUrl, { doc: `base URL for requests to ${name}; unset: its own`, example });
-
-function readSeed(value: string): string {
-  if (!/^[0-9a-f]{64}$/i.test(value)) throw new Error('must be 64 hexadecimal digits');
-  return value;
-}
-
-function readPeer(entry: string): string {
-  const [, port] = /^[A-Za-z0-9.:[\]-]+:(\d{1,5})$/.exec(entry) ?? [];
-  if (port === undefined || Number(port) < 1 || Number(port) > 65_535)
-    throw new Error(`must list host:port, not "${entry}"`);
-  return entry;
-}
-
-const later = (what: string) => `${what}; checked, but used in validator mode only`;
-/**
- * Settings of validator mode. They are checked already, so that a wrong value is found before the mode is turned on.
- */
-const OF_VALIDATORS = {
-  SIGNING_PRIVKEY_HEX: parsed(readSeed, { doc: later('seed of the signing key, 64 hexadecimal digits'), secret: true }),
-  P2P_PORT: port({ doc: later('port for other validators') }),
-  SEED_NODES: list(readPeer, {
-    doc: later('validators to connect to first'),
-    example: 'v1.example:10001,v2.example:10001'
-  }),
-  ORACLE_EPOCH_START: integer({ doc: later('first round of prices, in ms since 1970'), example: '1767225600000' }),
-  ORACLE_MIN_SUBMISSIONS: integer({
-    min: 1,
-    doc: later('least number of validators for the prices of a round'),
-    example: '3'
-  }),
-  DISABLED_CAPABILITIES: list((entry) => entry, { doc: later('capabilities that are off'), example: 'price' }),
-  P2P_RECONNECT_BASE: integer({ doc: later('ms of the first pause between attempts to connect'), example: '2000' }),
-  P2P_RECONNECT_MAX: integer({ doc: later('ms of the longest pause between attempts to connect'), example: '60000' })
-} as const;
-
-/** Returns the variables that are set but unused by this hub. */
-export const unusedOf = (config: HubConfig): readonly string[] =>
-  Object.keys(OF_VALIDATORS).filter((name) => config[name as keyof typeof OF_VALIDATORS] !== undefined);
 
 /** All variables of the hub. @see the section "Shared configuration" of the specification */
 export const hubVariables = {
@@ -165,11 +128,7 @@ export const hubVariables = {
     doc: 'key for GET /telemetry/operators; of several (OLD,NEW) all are accepted; unset: nobody may read it',
     secret: true
   }),
-  P2P_VALIDATOR_ADDR: unsupported({
-    doc: 'refused: this hub has no validator mode yet',
-    reason: 'this hub has no validator mode yet: its writes would go to its own database without consensus; unset it'
-  }),
-  ...OF_VALIDATORS,
+  ...validatorVariables,
   CORS_ORIGIN: list(readOrigin, {
     doc: 'further origins as in CORS_ORIGINS, under the name that compatible hubs use',
     example: 'https://console.example'

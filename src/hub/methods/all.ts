@@ -1,6 +1,8 @@
 import type { HubConfig } from '../../config/services/hub.ts';
+import { PlatformError } from '../../errors.ts';
 import type { RpcMethod } from '../../service/rpc/method.ts';
 import type { ChainFacts } from '../chain-facts.ts';
+import type { HubSetMember } from '../remote-set.ts';
 import type { HubDatabase } from '../store/database.ts';
 import { chainTipMethods } from './chain-tips.ts';
 import { configMethods } from './config.ts';
@@ -32,22 +34,30 @@ export type HubMethodSettings = Pick<
   | 'HUB_CAPABILITY_CONFIG'
 >;
 
-/** News about prices, in both directions. */
-interface PriceNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'clockOffMs'> {}
+/** News about prices, in both directions, and the set of hubs in validator mode. */
+interface HubNews extends Pick<PriceSettings, 'onChange'>, Pick<OracleHealth, 'clockOffMs'> {
+  readonly set: HubSetMember | null;
+}
 
-/** The methods of a standalone hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
+/** Writes that a set of hubs does not order yet. */
+const NOT_ORDERED = [
+  ...['registervalidator', 'syncvalidators', 'rotatevalidator', 'deregistervalidator', 'requestattestation'],
+  ...['initiateswap', 'reportreorg', 'propose', 'vote']
+];
+
+/** The methods of a hub. @see the section "Hub (JSON-RPC 2.0 on HUB_PORT)" of the specification */
 export function hubMethods(
   database: HubDatabase,
   settings: HubMethodSettings,
-  { onChange, clockOffMs }: PriceNews,
+  { onChange, clockOffMs, set }: HubNews,
   facts: ChainFacts
 ): Readonly<Record<string, RpcMethod>> {
   const push = pushRules(settings);
   const now = () => Date.now() + clockOffMs();
-  return tellFailures({
+  const methods = tellFailures({
     ...inactiveMethods(),
-    ...stateMethods(database, oracleHealthOf(settings, clockOffMs)),
-    ...configMethods(database, {
+    ...stateMethods(database, oracleHealthOf(settings, clockOffMs), set),
+    ...configMethods(database, set, {
       hasKey: settings.HUB_API_KEY !== undefined,
       readNeedsKey: settings.HUB_SENSITIVE_READ_AUTH
     }),
@@ -59,6 +69,24 @@ export function hubMethods(
     ...reorgMethods(database, facts),
     ...governanceMethods(database, { votingPeriodMs: settings.GOV_VOTING_PERIOD, settings })
   });
+  return set === null ? methods : refuseNotOrdered(methods);
+}
+
+/** Returns methods that write nothing which the other hubs of a set would not have. */
+function refuseNotOrdered(methods: Readonly<Record<string, RpcMethod>>): Readonly<Record<string, RpcMethod>> {
+  const refused = NOT_ORDERED.map((name): [string, RpcMethod] => [
+    name,
+    {
+      ...methods[name]!,
+      errors: ['WRITE_NOT_ORDERED'],
+      run: () => {
+        throw new PlatformError('WRITE_NOT_ORDERED', {
+          reason: `${name} would be written at this hub of the set alone`
+        });
+      }
+    }
+  ]);
+  return { ...methods, ...Object.fromEntries(refused) };
 }
 
 /** Prices are stale after two rounds, unless the settings say otherwise. */

@@ -1,8 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { RpcAnswer, type RpcMethod, rpcMethod } from '../../service/rpc/method.ts';
 import { SharedReads } from '../../service/turns/shared-reads.ts';
+import type { HubSetMember } from '../remote-set.ts';
 import type { HubDatabase } from '../store/database.ts';
 import type { PairAge } from '../store/prices/prices.ts';
+import { OneOf } from './common.ts';
 
 const PingSchema = Type.Object({
   status: Type.Union([Type.Literal('success'), Type.Literal('degraded')]),
@@ -18,6 +20,18 @@ const HealthSchema = Type.Object({
     Type.Literal(false, {
       description: 'MariaDB is read-only, or its disk is full; reads go on. Absent where it takes writes'
     })
+  ),
+  consensus: Type.Optional(
+    Type.Object(
+      {
+        phase: OneOf(['starting', 'following', 'leading', 'changingView', 'catchingUp', 'halted']),
+        view: Type.Number(),
+        seq: Type.Number({ description: 'last place of the log that is applied here' }),
+        members: Type.Number({ description: 'hubs of the set' }),
+        peers: Type.Number({ description: 'of these, connected to this one' })
+      },
+      { description: 'how the hub stands in its set; in validator mode alone' }
+    )
   ),
   oracle_last_finalized_age_s: Type.Union([Type.Number(), Type.Null()], {
     description:
@@ -46,8 +60,12 @@ export interface OracleHealth {
   readonly clockOffMs: () => number;
 }
 
-/** The methods that say how the hub is. @param oracle null: it finds no prices */
-export function stateMethods(database: HubDatabase, oracle: OracleHealth | null): Readonly<Record<string, RpcMethod>> {
+/** The methods that say how the hub is. @param oracle null: it finds no prices  @param set  null: no validator mode */
+export function stateMethods(
+  database: HubDatabase,
+  oracle: OracleHealth | null,
+  set: HubSetMember | null
+): Readonly<Record<string, RpcMethod>> {
   const ages = new SharedReads<PairAge | null>();
   const oldestOf = ({ clockOffMs }: OracleHealth) =>
     ages.read('', () => database.readOnce('oldestPair', Math.floor((Date.now() + clockOffMs()) / 1_000)));
@@ -67,7 +85,7 @@ export function stateMethods(database: HubDatabase, oracle: OracleHealth | null)
       summary: 'How the hub is; HTTP 503 while it is degraded',
       result: HealthSchema,
       write: false,
-      run: () => readHealth(database, oracle, oldestOf)
+      run: () => readHealth(database, oracle, oldestOf, set)
     })
   };
 }
@@ -78,14 +96,16 @@ type OldestOf = (oracle: OracleHealth) => Promise<PairAge | null>;
 async function readHealth(
   database: HubDatabase,
   oracle: OracleHealth | null,
-  oldestOf: OldestOf
+  oldestOf: OldestOf,
+  set: HubSetMember | null
 ): Promise<RpcAnswer<Static<typeof HealthSchema>>> {
   const db = await database.probe();
   const dbCircuit = database.circuit();
   const prices = await readPriceHealth(db ? oracle : null, oldestOf);
   const writes = database.takesWrites();
   const offS = Math.round((oracle?.clockOffMs() ?? 0) / 1_000);
-  const isHealthy = db && writes && dbCircuit !== 'open' && !prices.oracle_stale;
+  const standing = set?.state();
+  const isHealthy = standing?.phase !== 'halted' && db && writes && dbCircuit !== 'open' && !prices.oracle_stale;
   return new RpcAnswer(isHealthy ? 200 : 503, {
     status: isHealthy ? 'healthy' : 'degraded',
     db,
@@ -93,6 +113,17 @@ async function readHealth(
     ...prices,
     oracle_staleness_threshold_s: oracle?.thresholdS ?? null,
     ...(writes ? {} : { writes }),
+    ...(set && standing
+      ? {
+          consensus: {
+            phase: standing.phase,
+            view: standing.view,
+            seq: standing.seq,
+            members: set.members,
+            peers: standing.peers.length
+          }
+        }
+      : {}),
     ...(Math.abs(offS) > MOST_OFF_S ? { clock_off_s: offS } : {})
   });
 }

@@ -6,7 +6,7 @@ import type { ConfigEntry, ConfigTree } from './config-tree.ts';
 const MOST_ENTRIES = 20_000;
 
 /** Mark that every write of the configuration moves. */
-interface ConfigMark {
+export interface ConfigMark {
   /** Number of the last committed write. */
   readonly seq: number;
   /** Epoch seconds of the newest change, 0 when there is none. */
@@ -66,9 +66,14 @@ export async function selectConfigState(connection: Connection): Promise<ConfigS
  * Writes values and removes parameters, within the caller's transaction. No change is stamped older than one before it (the
  * clock may step back): a reader that has seen a watermark never misses a change that was committed later.
  *
+ * @param nowS  epoch seconds of the change; null: by the clock of the database
  * @throws {PlatformError} REQUEST_INVALID when a new name of a coin, network or module differs in case only from another one, or there are too many entries
  */
-export async function applyConfigEdits(connection: Connection, edits: readonly ConfigEdit[]): Promise<void> {
+export async function applyConfigEdits(
+  connection: Connection,
+  edits: readonly ConfigEdit[],
+  nowS: number | null = null
+): Promise<void> {
   const nameOf = ({ coin, network, module, param }: ConfigEdit) => [coin, network, module, param];
   const written = edits.filter(({ value }) => value !== null);
   const removed = edits.filter(({ value }) => value === null);
@@ -80,7 +85,8 @@ export async function applyConfigEdits(connection: Connection, edits: readonly C
   if (written.length === 0) return;
   const [now] = await rows(
     connection,
-    'SELECT GREATEST(NOW(), COALESCE(MAX(updated_at), NOW())) AS stamp FROM configs'
+    'SELECT GREATEST(now, COALESCE(MAX(updated_at), now)) AS stamp FROM (SELECT COALESCE(FROM_UNIXTIME(?), NOW()) AS now) AS clock LEFT JOIN configs ON TRUE GROUP BY now',
+    [nowS]
   );
   await connection.query(
     `INSERT INTO configs (coin, network, module, param_name, param_value, updated_at) VALUES ?

@@ -379,7 +379,7 @@ test('a request that is under way when the hub stops is finished, and the stop w
   await other.end();
 });
 
-test('78: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by name, not ignored', async () => {
+test('78: P2P_VALIDATOR_ADDR without a key to sign with is refused by name, before a database is made', async () => {
   const { host, port, user, pass } = await testServer();
   const env = {
     ...{ HUB_HOST: '127.0.0.1', HUB_PORT: '0', HUB_DB_NAME: 'hub_never_made' },
@@ -388,5 +388,5 @@ test('78: P2P_VALIDATOR_ADDR asks for a mode that there is not; it is refused by
   };
   const { code, stderr } = await runCommandLine(['hub', '--no-guardian'], env);
   assert.equal(code, 78, stderr);
-  assert.match(stderr, /P2P_VALIDATOR_ADDR="10\.0\.0\.5:10001" is refused: this hub has no validator mode yet/);
+  assert.match(stderr, /P2P_VALIDATOR_ADDR turns validator mode on, which needs SIGNING_PRIVKEY_HEX/);
 });

@@ -6,11 +6,11 @@ import { setIdOf } from '../../../src/hub/federation/gossip/signatures.ts';
 import { Intruder, until } from '../../federation/mesh-hub.ts';
 import { MEMBERS, type Node, SET, startNode } from '../../federation/node.ts';
 
-const change = (param: string, value: string) =>
-  JSON.stringify({ config: [{ coin: 'BTC', network: 'mainnet', module: 'm', param, value }] });
+const change = (module: string, value: string) =>
+  JSON.stringify({ config: [{ coin: 'BTC', network: 'mainnet', module, param: 'user', value }] });
 
 async function tableOf({ store }: Node): Promise<unknown> {
-  return rows(store.connection, 'SELECT param_name, param_value, updated_at FROM configs ORDER BY param_name');
+  return rows(store.connection, 'SELECT module, param_value, updated_at FROM configs ORDER BY module');
 }
 
 test('four hubs with a database each have one configuration, with a hub lost, and when it is back', async () => {
@@ -22,9 +22,16 @@ test('four hubs with a database each have one configuration, with a hub lost, an
     assert.ok(places.every((seq) => seq >= 1));
 
     // What no hub can carry out takes no number: later writes of this hub are not held up.
-    const tooLong = change('p', 'x'.repeat(16_385));
-    for (const body of ['', '{}', '{"config":[]}', tooLong])
+    const tooLong = change('p', 'x'.repeat(1_025));
+    const unknown = change('p', 'x').replace('"user"', '"usr"');
+    for (const body of ['', '{}', '{"config":[]}', tooLong, unknown])
       await assert.rejects(nodes[1]!.hub.submit(body), { code: 'REQUEST_INVALID' });
+
+    // What the table does not take is a place of the log that changes nothing at any hub, and holds up no later write.
+    const before = await tableOf(nodes[1]!);
+    await assert.rejects(nodes[1]!.hub.submit(change('P1', 'differs in case')), { code: 'REQUEST_INVALID' });
+    await nodes[1]!.hub.submit(change('p1', 'first'));
+    assert.deepEqual(await tableOf(nodes[1]!), before);
 
     // The leader of view 0 is lost: the others take the next view.
     const [lost, ...rest] = nodes as [Node, ...Node[]];

@@ -26,7 +26,7 @@ const vote = (seq: number, digest: string, kind: Vote['kind'] = 'prepare', view 
 
 /** A batch that writes one value. */
 function batchOf(seq: number, previous: string, value: string | null = String(seq)): Batch {
-  const body = JSON.stringify({ config: [{ coin: 'BTC', network: 'mainnet', module: 'm', param: 'p', value }] });
+  const body = JSON.stringify({ config: [{ coin: 'BTC', network: 'mainnet', module: 'm', param: 'user', value }] });
   return { seq, previous, time: 1_700_000_000_000 + 1_000 * seq, operations: [signOperation(SET, seq - 1, body, KEY)] };
 }
 
@@ -39,7 +39,7 @@ async function applyAll(
   for (let seq = 1; seq <= count; seq++) {
     const batch = batchOf(seq, last);
     last = digestOf(batch);
-    states.push(await journal.apply({ batch, votes: [] }, last));
+    states.push((await journal.apply({ batch, votes: [] }, last)).state);
   }
   return { states, last };
 }

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { hubsOf } from '../../../src/config/hub-client.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { decoderVariables } from '../../../src/config/services/decoder.ts';
-import { hubVariables, unusedOf } from '../../../src/config/services/hub.ts';
+import { hubVariables } from '../../../src/config/services/hub.ts';
+import { signingKey } from '../../../src/consensus/auth-signature.ts';
+import { findValidatorFaults, findValidatorWarnings } from '../../../src/hub/validator-settings.ts';
+import { temporaryDirectory } from '../../support/sync/sync-process.ts';
 
 const DATABASE = {
   ...{ HUB_DB_HOST: '127.0.0.1', HUB_DB_PORT: '3306', HUB_DB_NAME: 'Platform_Hub' },
@@ -67,7 +72,10 @@ test('CONFIG_INVALID: what only validator mode uses is checked all the same, and
   const { values } = loadConfig(hubVariables, {
     env: { ...DATABASE, SIGNING_PRIVKEY_HEX: seed, SEED_NODES: 'a:1, b:2' }
   });
-  assert.deepEqual(unusedOf(values), ['SIGNING_PRIVKEY_HEX', 'SEED_NODES']);
+  assert.deepEqual(
+    findValidatorWarnings(values).map((line) => line.split(' ')[0]),
+    ['SIGNING_PRIVKEY_HEX', 'SEED_NODES']
+  );
   const near = {
     SIGNING_PRIVKEY_HEXX: seed,
     GOV_VOTING_PERIODS: '1',
@@ -76,4 +84,60 @@ test('CONFIG_INVALID: what only validator mode uses is checked all the same, and
   };
   const { warnings } = loadConfig(hubVariables, { env: { ...DATABASE, ...near }, prefixes: ['HUB_'] });
   assert.equal(warnings.length, Object.keys(near).length, warnings.join('\n'));
+});
+
+const SEEDS = ['01', '02', '03', '04', '05'].map((digits) => digits.repeat(32));
+const MEMBERS = SEEDS.map((seed, at) => ({ pubkey: signingKey(seed).pubkey, addr: `h${at}:10001` }));
+const VALIDATOR = {
+  ...{ ...DATABASE, P2P_VALIDATOR_ADDR: 'h0:10001', SIGNING_PRIVKEY_HEX: SEEDS[0]!, ORACLE_EPOCH_START: '1' }
+};
+
+/** Loads settings with a file of a set. */
+function load(federation: unknown, env: Readonly<Record<string, string>> = VALIDATOR) {
+  const path = join(temporaryDirectory('federation'), 'federation.json');
+  writeFileSync(path, JSON.stringify(federation));
+  return loadConfig(hubVariables, { env: { ...env, HUB_FEDERATION: path } }).values;
+}
+
+test('CONFIG_INVALID: a file of a set names each member once, with a key and an address, and nothing else', () => {
+  const [first, second] = MEMBERS as [(typeof MEMBERS)[0], (typeof MEMBERS)[0]];
+  const wrong = [
+    ...[[], {}, { members: [] }, { members: MEMBERS, quorum: 'all' }, { members: MEMBERS, seeds: [] }],
+    ...[{ members: [null] }, { members: [first, { ...second, weight: 2 }] }, { members: [{ ...first, addr: 'h' }] }],
+    { members: [{ ...first, pubkey: `01${'00'.repeat(31)}` }] },
+    { members: [first, { ...second, pubkey: first.pubkey.toUpperCase() }] },
+    { members: [first, { ...second, addr: `ws://${first.addr}` }] },
+    { members: Array.from({ length: 65 }, () => first) }
+  ];
+  for (const federation of wrong)
+    assert.throws(() => load(federation), { message: /HUB_FEDERATION/ }, JSON.stringify(federation));
+  const { HUB_FEDERATION } = load({ members: [first, { ...second, addr: 'wss://[::1]:7' }], quorum: 'byzantine' });
+  assert.deepEqual(HUB_FEDERATION, {
+    ...{
+      members: [
+        { ...first, addr: 'ws://h0:10001' },
+        { ...second, addr: 'wss://[::1]:7' }
+      ],
+      quorum: 'byzantine'
+    }
+  });
+});
+
+test('CONFIG_INVALID: validator mode needs its key, the first round, and a set that has the key', () => {
+  const faults = (env: Record<string, string>, members = MEMBERS) => findValidatorFaults(load({ members }, env)).join();
+  assert.equal(faults(VALIDATOR), '');
+  assert.match(
+    faults({ ...DATABASE, P2P_VALIDATOR_ADDR: 'h0:1' }),
+    /needs SIGNING_PRIVKEY_HEX.*needs ORACLE_EPOCH_START/
+  );
+  assert.match(faults(VALIDATOR, MEMBERS.slice(1)), new RegExp(`no member with the key ${MEMBERS[0]!.pubkey}`));
+  const { values } = loadConfig(hubVariables, { env: { ...VALIDATOR, SEED_NODES: 'h1:1' } });
+  assert.match(findValidatorFaults(values).join(), /HUB_FEDERATION must name the set/);
+});
+
+test('a set that one lying hub can split is warned about, and none that it cannot', () => {
+  const warnings = (members: number, quorum?: string) =>
+    findValidatorWarnings(load({ members: MEMBERS.slice(0, members), quorum })).filter((line) => /lying/.test(line))
+      .length;
+  assert.deepEqual([warnings(4), warnings(5), warnings(5, 'byzantine'), warnings(5, 'specified')], [0, 1, 0, 1]);
 });

@@ -97,7 +97,7 @@ const hub = (keys?: Keys) => {
     ...{ isReady: () => true, probe: async () => true, circuit: () => 'closed' as const, takesWrites: () => true }
   };
   return createHubApp({
-    ...{ ...common, database, clockOffMs: () => 0 },
+    ...{ ...common, database, set: null, clockOffMs: () => 0 },
     config: {
       ...FRAME_CONFIG,
       ...{ HUB_API_KEY: keys, HUB_RATE_LIMIT_RPM: 10_000, CORS_ORIGIN: undefined, HUB_DB_NAME: 'hub' },

@@ -14,10 +14,23 @@ import type { Applied, Restored, StoredVote } from '../consensus/state.ts';
 
 /** Effect of operations on the tables that are equal on all hubs. */
 export interface StateMachine {
-  /** Carries out one operation; what it cannot do it leaves undone, the same on all hubs. @param time  clock of the log, epoch milliseconds */
-  apply(connection: Connection, operation: Operation, time: number): Promise<void>;
+  /**
+   * Carries out one operation, within the caller's transaction.
+   *
+   * @param time  clock of the log, epoch milliseconds
+   * @returns why it cannot be carried out, the same on all hubs: then the caller undoes it; null when it is done
+   */
+  apply(connection: Connection, operation: Operation, time: number): Promise<string | null>;
   /** Returns the digest of all rows, whatever order they were written in. */
   digest(connection: Connection): Promise<string>;
+}
+
+/** Outcome of a batch. */
+interface AppliedBatch {
+  /** Digest of the state, where a checkpoint is due. */
+  readonly state: string | null;
+  /** By place within the batch, why an operation was not carried out. */
+  readonly refused: ReadonlyMap<number, string>;
 }
 
 /** A hub's log, votes and waiting operations in its database. Each call is durable when it returns; callers take turns. */
@@ -98,10 +111,9 @@ export class Journal {
    * Carries out a batch and writes its log entry in one transaction.
    *
    * @param digest  of the batch
-   * @returns digest of the state, where a checkpoint is due
    * @throws {PlatformError} LOG_OUT_OF_ORDER when the batch does not follow the last one
    */
-  async apply(committed: Committed, digest: string): Promise<string | null> {
+  async apply(committed: Committed, digest: string): Promise<AppliedBatch> {
     const { batch } = committed;
     return this.#together(async () => {
       const before = await this.applied();
@@ -109,11 +121,19 @@ export class Journal {
         throw new PlatformError('LOG_OUT_OF_ORDER', {
           reason: `batch ${batch.seq} does not follow batch ${before.seq}`
         });
-      for (const operation of batch.operations) await this.#carryOut(operation, batch);
+      const refused = new Map<number, string>();
+      for (const [place, operation] of batch.operations.entries()) {
+        const reason = await this.#carryOut(operation, batch);
+        if (reason !== null) refused.set(place, reason);
+      }
       await this.#connection.query('INSERT INTO consensus_log (seq, digest, log_time, committed) VALUES (?)', [
         [batch.seq, digest, batch.time, JSON.stringify(committed)]
       ]);
-      return batch.seq % CHECKPOINT_INTERVAL === 0 ? this.#stateDigest() : null;
+      // Readers of the table see by it that something was written, and services how far a hub is.
+      await this.#connection.query("REPLACE INTO consensus_state (key_name, value) VALUES ('last_seq', ?)", [
+        String(batch.seq)
+      ]);
+      return { state: batch.seq % CHECKPOINT_INTERVAL === 0 ? await this.#stateDigest() : null, refused };
     });
   }
 
@@ -147,9 +167,11 @@ export class Journal {
     ]);
   }
 
-  async #carryOut(operation: Operation, batch: Batch): Promise<void> {
+  async #carryOut(operation: Operation, batch: Batch): Promise<string | null> {
     const { submitter, number } = operation;
-    await this.#machine.apply(this.#connection, operation, batch.time);
+    await this.#connection.query('SAVEPOINT operation');
+    const reason = await this.#machine.apply(this.#connection, operation, batch.time);
+    if (reason !== null) await this.#connection.query('ROLLBACK TO SAVEPOINT operation');
     await this.#connection.query('REPLACE INTO consensus_numbers (submitter, next) VALUES (?)', [
       [submitter, number + 1]
     ]);
@@ -157,6 +179,7 @@ export class Journal {
       submitter,
       number
     ]);
+    return reason;
   }
 
   /** Digest of the tables, with the clock of the log and the numbers of submitters. */

@@ -13,6 +13,8 @@ import { packed, readHeard } from './wire.ts';
 
 /** Connections to the other hubs. */
 interface Gossip {
+  /** Keys of the hubs that are connected. */
+  readonly peers: readonly string[];
   publish(type: string, data: Readonly<Record<string, unknown>>): void;
   sendTo(to: string, type: string, data: Readonly<Record<string, unknown>>): void;
 }
@@ -38,10 +40,16 @@ interface ValidatorOptions {
 const TICK_MS = 50;
 /** Batches of one answer to a hub that is behind. */
 const MOST_ENTRIES = 100;
+/** After so long with fewer peers than a quorum needs, writes are refused at once. */
+const LONELY_MS = 10_000;
+/** Connections of a hub of a large set: the others are reached by relay. */
+const MOST_NEEDED = 16;
 /** Writes that wait for their answers. */
 const MOST_CALLERS = 1_000;
 
 interface Caller {
+  /** Signature of its operation: after the loss of a database another one may have the same number. */
+  readonly sig: string;
   readonly resolve: (seq: number) => void;
   readonly reject: (reason: PlatformError) => void;
   readonly timer: NodeJS.Timeout;
@@ -61,6 +69,8 @@ export class ValidatorHub {
   #writing: Promise<void> = Promise.resolve();
   #ticking: NodeJS.Timeout | null = null;
   #stableSeq = 0;
+  /** Time since which fewer peers are connected than a quorum needs, epoch milliseconds; null: there are enough. */
+  #lonelySince: number | null = null;
   #isEnded = false;
   readonly #callers = new Map<string, Caller>();
   /** Hubs that are being answered: one answer each at a time. */
@@ -106,13 +116,19 @@ export class ValidatorHub {
    * Writes by the log. @returns the place at which it is applied here
    *
    * @throws {PlatformError} CONSENSUS_TIMEOUT when that takes too long: it may still be applied  @throws {PlatformError} HUB_HALTED
-   * @throws {PlatformError} REQUEST_INVALID when all hubs refuse it
+   * @throws {PlatformError} REQUEST_INVALID when all hubs refuse it  @throws {PlatformError} NO_QUORUM
    */
   async submit(body: string): Promise<number> {
-    const { key, set, journal, gossip, rules, writeTimeoutMs } = this.#options;
+    const { key, set, journal, gossip, rules, writeTimeoutMs, now } = this.#options;
     if (this.#isEnded || !this.#state) throw new PlatformError('HUB_HALTED');
+    if (this.#lonelySince !== null && now() - this.#lonelySince >= LONELY_MS)
+      throw new PlatformError('NO_QUORUM', {
+        reason: `${gossip.peers.length} of ${this.#needed} needed hubs are connected`
+      });
     if (this.#callers.size >= MOST_CALLERS)
       throw new PlatformError('CONSENSUS_TIMEOUT', { reason: 'too many writes wait' });
+    // Its log may have come from other hubs since it started.
+    this.#numbers = Math.max(this.#numbers, this.#state.applied.next.get(key.pubkey) ?? 0);
     const operation = signOperation(set, this.#numbers, body, key);
     // One that no hub applies would hold up all that this hub numbers after it.
     if (!rules.isSubmitted(operation))
@@ -123,7 +139,7 @@ export class ValidatorHub {
         this.#callers.delete(operationKey(operation));
         reject(new PlatformError('CONSENSUS_TIMEOUT', { id: operation.number }));
       }, writeTimeoutMs);
-      this.#callers.set(operationKey(operation), { resolve, reject, timer });
+      this.#callers.set(operationKey(operation), { sig: operation.sig, resolve, reject, timer });
     });
     this.#write(async () => {
       await journal.keepOperation(operation);
@@ -182,9 +198,11 @@ export class ValidatorHub {
         return;
       case 'apply':
         this.#write(async () => {
-          const state = await journal.apply(effect.committed, rules.digestOf(effect.batch));
-          this.#take({ type: 'batch.applied', seq: effect.batch.seq, state });
-          for (const operation of effect.batch.operations) this.#answerCaller(operation, effect.batch.seq);
+          const { seq, operations } = effect.batch;
+          const { state, refused } = await journal.apply(effect.committed, rules.digestOf(effect.batch));
+          this.#take({ type: 'batch.applied', seq, state });
+          for (const [place, operation] of operations.entries())
+            this.#answerCaller(operation, seq, refused.get(place) ?? null);
         });
         return;
       case 'send':
@@ -238,12 +256,15 @@ export class ValidatorHub {
     });
   }
 
-  #answerCaller(operation: Operation, seq: number): void {
+  #answerCaller(operation: Operation, seq: number, refusal: string | null): void {
     const caller = this.#callers.get(operationKey(operation));
     if (!caller) return;
     this.#callers.delete(operationKey(operation));
     clearTimeout(caller.timer);
-    caller.resolve(seq);
+    if (caller.sig !== operation.sig)
+      caller.reject(new PlatformError('CONSENSUS_TIMEOUT', { reason: 'an earlier write of this hub has its number' }));
+    else if (refusal === null) caller.resolve(seq);
+    else caller.reject(new PlatformError('REQUEST_INVALID', { reason: refusal }));
   }
 
   #ownPending(): Operation[] {
@@ -253,8 +274,14 @@ export class ValidatorHub {
       .filter(({ submitter }) => submitter === key.pubkey);
   }
 
+  /** Other hubs that must be connected for a decision. */
+  get #needed(): number {
+    return Math.min(this.#options.rules.quorum - 1, MOST_NEEDED);
+  }
+
   #tick(): void {
-    const { now } = this.#options;
+    const { now, gossip } = this.#options;
+    this.#lonelySince = gossip.peers.length >= this.#needed ? null : (this.#lonelySince ?? now());
     if (this.#state) this.#take({ type: 'clock.ticked', now: Math.max(this.#state.now, now()) });
   }
 

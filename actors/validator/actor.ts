@@ -1,0 +1,116 @@
+import { workerData } from 'node:worker_threads';
+import { signingKey } from '../../src/consensus/auth-signature.ts';
+import { connect } from '../../src/db/connection.ts';
+import { PlatformError } from '../../src/errors.ts';
+import { Mesh } from '../../src/hub/federation/gossip/mesh.ts';
+import { MESH_LIMITS } from '../../src/hub/federation/gossip/options.ts';
+import { rulesOf, setIdOf } from '../../src/hub/federation/gossip/signatures.ts';
+import { CONFIG_STATE, readEdits } from '../../src/hub/federation/journal/config-state.ts';
+import { Journal } from '../../src/hub/federation/journal/journal.ts';
+import { openLog } from '../../src/hub/federation/journal/opening.ts';
+import type {
+  ValidatorAsks,
+  ValidatorNotices,
+  ValidatorSettings
+} from '../../src/hub/federation/node/validator-asks.ts';
+import { ValidatorHub } from '../../src/hub/federation/node/validator-hub.ts';
+import { createLogger } from '../../src/log.ts';
+import { SparseLines } from '../../src/sparse-lines.ts';
+import type { DatabaseCoordinates } from '../../src/wire/data/database.ts';
+import { hostActor } from '../runtime/thread/actor-host.ts';
+
+/** Start data of a validator actor's thread. */
+export interface ValidatorActorData {
+  readonly database: DatabaseCoordinates;
+  readonly settings: ValidatorSettings;
+  readonly logLevel: string;
+}
+
+/** The part of the thread that runs, once its database answers. */
+interface Running {
+  readonly hub: ValidatorHub;
+  stop(): Promise<void>;
+}
+
+/** Writes that wait for the log, and some. */
+const MAILBOX_LIMIT = 1_100;
+const LOOK_EVERY_MS = 500;
+
+const { database, settings, logLevel } = workerData as ValidatorActorData;
+const log = createLogger('hub', logLevel).child({ database: database.name });
+let running: Running | null = null;
+const host = hostActor<ValidatorAsks, Record<never, never>, ValidatorNotices>({
+  handlers: {
+    submit: async ({ body }) => {
+      if (!running) throw new PlatformError('HUB_HALTED', { reason: 'it is starting' });
+      return { seq: await running.hub.submit(body) };
+    }
+  },
+  stop: async () => await running?.stop(),
+  log,
+  mailboxLimit: MAILBOX_LIMIT
+});
+
+try {
+  running = await open();
+} catch (caught) {
+  host.fail(isPortTaken(caught) ? new PlatformError('PORT_IN_USE', { reason: `P2P_PORT=${settings.port}` }) : caught);
+}
+
+/** Opens the log, joins the mesh, and votes. @throws {PlatformError} LOG_OUT_OF_ORDER, HUB_HALTED, DATABASE_UNAVAILABLE */
+async function open(): Promise<Running> {
+  const key = signingKey(settings.seed);
+  const set = setIdOf(settings.set);
+  const members = new Set(settings.set.keys);
+  const connection = await connect(database);
+  await openLog(connection, set);
+  const refusals = new SparseLines();
+  const { reconnectBaseMs, reconnectMaxMs, writeTimeoutMs, version, seeds } = settings;
+  const mesh: Mesh = new Mesh({
+    ...{ key, set, version, seeds, host: settings.host, port: settings.port, addr: settings.addr },
+    limits: { ...MESH_LIMITS, reconnectBaseMs, reconnectMaxMs },
+    denied: new Set(settings.denied),
+    now: Date.now,
+    members: () => members,
+    standing: () => hub.standing,
+    onMessage: (envelope) => hub.receive(envelope),
+    onFault: (fault, peer) => {
+      if (fault === 'seen before') return; // each message comes by several ways
+      const more = refusals.take(`${fault} ${peer}`);
+      if (more !== null) log.warn({ peer, more }, `a message of another hub was refused: ${fault}`);
+    }
+  });
+  const hub = new ValidatorHub({
+    ...{ key, set, journal: new Journal(connection, CONFIG_STATE), gossip: mesh, now: Date.now, writeTimeoutMs },
+    rules: rulesOf(settings.set, key.pubkey, (body) => readEdits(body) !== null),
+    onEvidence: (first, second) =>
+      log.error({ first, second }, `hub ${first.sender} signed two messages for one place`),
+    onHalt: (reason) => {
+      host.tell('validator', { phase: 'halted', ...hub.standing, peers: [] });
+      host.fail(reason);
+    }
+  });
+  let told = '';
+  const tellState = () => {
+    const state = { phase: hub.phase, ...hub.standing, peers: mesh.peers };
+    const text = JSON.stringify(state);
+    if (text !== told) host.tell('validator', state);
+    told = text;
+  };
+  await mesh.start();
+  await hub.start();
+  const looking = setInterval(tellState, LOOK_EVERY_MS);
+  tellState();
+  log.info({ key: key.pubkey, set, port: settings.port }, 'this hub is in validator mode');
+  const stop = async () => {
+    clearInterval(looking);
+    await hub.stop();
+    await mesh.stop();
+    connection.destroy();
+  };
+  return { hub, stop };
+}
+
+function isPortTaken(caught: unknown): boolean {
+  return (caught as { code?: unknown } | null)?.code === 'EADDRINUSE';
+}

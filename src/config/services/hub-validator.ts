@@ -1,0 +1,117 @@
+import { isSigningKey } from '../../coin/signing-key.ts';
+import { readJsonFile } from '../json-file.ts';
+import { integer, list, parsed, port, type Values } from '../variables.ts';
+
+/** Hubs of operators who keep one configuration. All of them have the same file. */
+interface Federation {
+  readonly members: readonly { readonly pubkey: string; readonly addr: string }[];
+  /** Votes that decide. @see HubSet */
+  readonly quorum: 'specified' | 'byzantine';
+}
+
+const MOST_MEMBERS = 64;
+
+/** Reads a set of hubs. @throws {Error} whose message names the place and the reason */
+function readFederation(value: unknown): Federation {
+  const { members, quorum = 'specified', ...others } = fieldsOf(value, 'it');
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new Error(`must have the fields members and quorum alone, not "${unknown}"`);
+  if (quorum !== 'specified' && quorum !== 'byzantine')
+    throw new Error('must have the quorum "specified" or "byzantine"');
+  if (!Array.isArray(members) || members.length === 0 || members.length > MOST_MEMBERS)
+    throw new Error(`must name 1 to ${MOST_MEMBERS} members`);
+  const read = members.map((member: unknown, at) => {
+    const place = `/members/${at}`;
+    const { pubkey, addr, ...more } = fieldsOf(member, place);
+    if (typeof pubkey !== 'string' || !isSigningKey(pubkey)) throw new Error(`has no Ed25519 key at ${place}/pubkey`);
+    if (typeof addr !== 'string' || Object.keys(more).length > 0)
+      throw new Error(`must have pubkey and addr at ${place}, and nothing else`);
+    return { pubkey: pubkey.toLowerCase(), addr: readAddress(addr) };
+  });
+  for (const field of ['pubkey', 'addr'] as const)
+    if (new Set(read.map((member) => member[field])).size < read.length)
+      throw new Error(`must name each member once: two have the same ${field}`);
+  return { members: read, quorum };
+}
+
+function fieldsOf(value: unknown, place: string): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new Error(`must be an object at ${place}`);
+}
+
+function readSeed(value: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(value)) throw new Error('must be 64 hexadecimal digits');
+  return value.toLowerCase();
+}
+
+/** Returns the address of a hub as others dial it. */
+function readAddress(entry: string): string {
+  const [, scheme = 'ws://', host, port] =
+    /^(wss?:\/\/)?([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})$/.exec(entry) ?? [];
+  if (host === undefined || Number(port) < 1 || Number(port) > 65_535)
+    throw new Error(`must be host:port, ws://host:port or wss://host:port, not "${entry}"`);
+  return `${scheme}${host}:${Number(port)}`;
+}
+
+function readKey(entry: string): string {
+  if (!isSigningKey(entry)) throw new Error(`must list Ed25519 keys of 64 hexadecimal digits, not "${entry}"`);
+  return entry.toLowerCase();
+}
+
+/** Settings that validator mode alone reads. */
+export const validatorVariables = {
+  P2P_VALIDATOR_ADDR: parsed(readAddress, {
+    doc: 'turns validator mode on: address at which other hubs of HUB_FEDERATION reach this one; unset: standalone',
+    example: 'wss://hub1.example:10001',
+    essential: true
+  }),
+  HUB_FEDERATION: parsed((path) => readFederation(readJsonFile(path)), {
+    doc: 'JSON file with the set of hubs, the same at each: {"members":[{"pubkey","addr"}],"quorum":"specified" or "byzantine"}; unset: this hub alone, which writes directly',
+    example: '/etc/platform-node/federation.json',
+    show: (federation) => (federation ? `${federation.members.length} members` : '')
+  }),
+  SIGNING_PRIVKEY_HEX: parsed(readSeed, {
+    doc: 'seed of the Ed25519 key with which this hub signs, 64 hexadecimal digits; needed in validator mode',
+    secret: true
+  }),
+  P2P_PORT: port({ default: 10_001, doc: 'port for other hubs of the set' }),
+  SEED_NODES: list(readAddress, {
+    doc: 'addresses of hubs to connect to, beside those of HUB_FEDERATION',
+    example: 'v1.example:10001,v2.example:10001'
+  }),
+  P2P_DENY_PUBKEYS: list(readKey, { doc: 'keys of members that this hub does not talk to', example: 'ab'.repeat(32) }),
+  P2P_RECONNECT_BASE: integer({
+    default: 2_000,
+    min: 10,
+    max: 3_600_000,
+    doc: 'ms of the first pause between attempts to connect'
+  }),
+  P2P_RECONNECT_MAX: integer({
+    default: 60_000,
+    min: 10,
+    max: 3_600_000,
+    doc: 'ms of the longest pause between attempts to connect'
+  }),
+  CONSENSUS_WRITE_TIMEOUT: integer({
+    default: 20_000,
+    min: 100,
+    max: 25_000,
+    doc: 'ms that updateconfig waits for the decision of the set'
+  }),
+  ORACLE_EPOCH_START: integer({
+    doc: 'first round of prices, in ms since 1970; needed in validator mode, where no round of the set is made yet',
+    example: '1767225600000'
+  }),
+  ORACLE_MIN_SUBMISSIONS: integer({
+    min: 1,
+    doc: 'least number of validators for the prices of a round; checked, and not used yet',
+    example: '3'
+  }),
+  DISABLED_CAPABILITIES: list((entry) => entry, {
+    doc: 'capabilities that are off; checked, and not used yet',
+    example: 'price'
+  })
+} as const;
+
+/** Values of `validatorVariables`. */
+export type ValidatorConfig = Values<typeof validatorVariables>;

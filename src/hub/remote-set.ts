@@ -1,0 +1,45 @@
+import { PlatformError } from '../errors.ts';
+import { bodyOf, MOST_BODY_BYTES, MOST_EDITS } from './federation/journal/config-state.ts';
+import type { ValidatorState } from './federation/node/validator-asks.ts';
+import type { ConfigEdit } from './store/configs.ts';
+
+/** The set of hubs that a hub in validator mode is of, as its methods have it. */
+export interface HubSetMember {
+  /** Keys of the set. */
+  readonly members: number;
+  state(): ValidatorState;
+  /**
+   * Writes entries of the configuration at all hubs, all or none.
+   *
+   * @throws {PlatformError} REQUEST_INVALID, NO_QUORUM, HUB_HALTED
+   * @throws {PlatformError} CONSENSUS_TIMEOUT: it may still be written
+   */
+  write(edits: readonly ConfigEdit[]): Promise<void>;
+}
+
+/** The way to the actor that votes. */
+interface SetActor {
+  readonly members: number;
+  readonly writeTimeoutMs: number;
+  submit(body: string, options: { readonly deadlineMs: number }): Promise<unknown>;
+  state(): ValidatorState;
+}
+
+/** Time for a question beside the wait for the set. */
+const PATIENCE_MS = 1_000;
+
+/** The set as the main thread has it: an actor submits and votes. */
+export function remoteSet({ members, writeTimeoutMs, submit, state }: SetActor): HubSetMember {
+  return {
+    ...{ members, state },
+    async write(edits) {
+      if (edits.length === 0) return;
+      const body = bodyOf(edits);
+      if (edits.length > MOST_EDITS || Buffer.byteLength(body) > MOST_BODY_BYTES)
+        throw new PlatformError('REQUEST_INVALID', {
+          reason: `one write of a set of hubs has at most ${MOST_EDITS} entries and ${MOST_BODY_BYTES} bytes: send several`
+        });
+      await submit(body, { deadlineMs: writeTimeoutMs + PATIENCE_MS });
+    }
+  };
+}

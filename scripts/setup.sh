@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes this directory ready to run: npm packages of the lockfile, the pinned Node, MariaDB's and litecoind's programs.
+# Makes this directory ready to run: npm packages of the lockfile, the pinned Node, the programs of MariaDB, litecoind and NATS.
 # With --with-browser the tests' Chromium, Prometheus and Python too, with --with-build-tools what the single-file program is made with; with --packages-only no program but Node is asked for. Idempotent: what is there is left alone. No system service is started or touched.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -57,6 +57,7 @@ missing_packages() {
     has_program mariadbd && has_program mariadb-install-db || echo mariadb-server-core
     has_program mariadb || echo mariadb-client
     has_program litecoind || echo litecoind
+    has_program nats-server || echo nats-server
   fi
   if [[ $options == *' --with-browser '* ]]; then
     has_program chromium || has_program chromium-browser || has_program google-chrome || echo chromium
@@ -77,7 +78,7 @@ missing_packages() {
 install_packages() {
   local packages=("$@")
   local remedy="apt-get update && apt-get install -y --no-install-recommends ${packages[*]}"
-  has_program apt-get || fail "missing: ${packages[*]} (Debian's names); install the programs mariadbd, mariadb-install-db, mariadb and litecoind"
+  has_program apt-get || fail "missing: ${packages[*]} (Debian's names); install the programs mariadbd, mariadb-install-db, mariadb, litecoind and nats-server"
   [[ $(id -u) == 0 ]] || fail "missing packages: ${packages[*]}; run as root: $remedy"
   # Debian starts what a package calls a service unless this file says no (101).
   if [[ ! -e /usr/sbin/policy-rc.d ]]; then

@@ -115,12 +115,16 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/sync/http/': [
     ...['node:', ...FASTIFY, 'src/replication/snapshot/', 'src/service/', 'src/observe/', ...BASICS],
-    ...['type src/sync/fan-out/', 'type src/observe/metrics/', 'type src/replication/protocol.ts'],
-    ...['type src/config/', 'type src/log.ts']
+    ...['type src/sync/fan-out/', 'type src/sync/relay/', 'type src/observe/metrics/'],
+    ...['type src/replication/protocol.ts', 'type src/config/', 'type src/log.ts']
   ],
   'src/sync/fan-out/': [
     ...['node:', 'ws', 'xstate', 'machines/sync/', 'src/service/', ...BASICS],
     ...['type src/replication/source/reading/', 'type src/config/', 'type src/log.ts']
+  ],
+  // What it loads of NATS it imports where it connects, so that a server without streams loads none of it.
+  'src/sync/relay/': [
+    ...['node:', '@nats-io/', 'type src/replication/source/reading/', 'type src/config/', 'type src/log.ts', ...BASICS]
   ],
   'actors/decoder/': [
     ...['node:', 'type workers/decoder/', 'src/decoder/', 'actors/chain/', 'src/chain/', 'actors/runtime/thread/'],

@@ -12,6 +12,7 @@ import { type DatabaseCoordinates, type DatabaseId, databaseKey } from '../wire/
 import type { DatabaseReport } from '../wire/state/report.ts';
 import type { TimelineEntry } from '../wire/state/timeline.ts';
 import type { FanOut } from './fan-out/fan-out.ts';
+import type { Relay } from './relay/relay.ts';
 import type { ResumePointStore } from './resume-point-store.ts';
 
 /** Requests to either kind of sync actor; the mode decides which kind runs. */
@@ -28,6 +29,8 @@ interface ActorDeps {
   readonly tasks: Handlers<ActorTasks>;
   readonly fanOut: FanOut;
   readonly broadcasts: ResumePointStore;
+  /** Null or absent: no stream is published. */
+  readonly relay?: Relay | null;
   readonly whereIs: (id: DatabaseId) => DatabaseCoordinates | undefined;
   readonly onFatal: (error: PlatformError) => void;
   readonly onTimelineEvent: (entry: TimelineEntry) => void;
@@ -37,7 +40,7 @@ interface ActorDeps {
 
 /** The supervisor of this process, with the requests that its actors may send to the main thread. */
 export function createActors(deps: ActorDeps): SyncActors {
-  const { log, tasks, fanOut, broadcasts, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
+  const { log, tasks, fanOut, broadcasts, relay, whereIs, onFatal, onTimelineEvent, onCounters, trace } = deps;
   const supervisor = new Supervisor<SyncActorAsks, MainAsks, ActorNotices>({
     log,
     onFatal,
@@ -46,18 +49,24 @@ export function createActors(deps: ActorDeps): SyncActors {
     handlers: {
       ...tasks,
       'resume.keep': async ({ resume }, from) => {
+        const before = broadcasts.last(from);
         await broadcasts.keep(from, resume);
         fanOut.setPoint(from, resume);
+        await relay?.accept(from, [], before, broadcasts.last(from)!);
         return {};
       },
       broadcast: ({ messages, resume, readSince }, from) =>
         tracedBroadcast(from, messages, readSince, async () => {
           fanOut.checkRoom(from); // what is refused is not taken for sent by a successor
+          const before = broadcasts.last(from);
           await broadcasts.keep(from, resume); // accepted: a successor continues after it, even if sockets fail
           const sent = fanOut.broadcast(from, messages, resume);
           noteBlocks(from, messages);
+          const relayed = relay?.accept(from, messages, before, broadcasts.last(from)!);
           await trace.step('blocks.send', {}, () => sent);
-          return { plain: fanOut.hasPlain(from) };
+          await relayed;
+          // Who subscribes behind a stream is not known here.
+          return { plain: relay != null || fanOut.hasPlain(from) };
         })
     },
     listeners: { report: (report, from) => keepReport(from, report) },

@@ -24,6 +24,7 @@ import { FanOut } from './fan-out/fan-out.ts';
 import { openFinderKey } from './finder-key.ts';
 import { followRoster } from './follow-roster.ts';
 import { watchDatabases } from './hub-watch.ts';
+import { openRelay } from './relay/open.ts';
 import { ResumePointStore } from './resume-point-store.ts';
 import { Roster } from './roster.ts';
 import { readSourceCa } from './source-ca.ts';
@@ -102,6 +103,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
     lastReport: reportOf
   });
   const fanOut = new FanOut({ config, log, lastReport: reportOf });
+  const relay = openRelay(config, log);
   const { supervisor, directory, artifacts, ...opened } = await openService({
     ...{ service, mode: config.SYNC_MODE, config, log, metrics },
     place: {
@@ -140,6 +142,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         },
         fanOut,
         broadcasts,
+        relay,
         whereIs,
         onFatal: fail,
         ...base.observers,
@@ -152,6 +155,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
         sourceKey,
         artifacts,
         fanOut,
+        relay,
         catalog,
         actorsView: () => supervisor.list(),
         timeline: supervisor.timeline,
@@ -176,7 +180,7 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
       return {
         ...{ app, supervisor, directory, artifacts },
         endWork: (graceMs: number) => supervisor.stopAll(graceMs),
-        closeRest: [artifacts, tasks, broadcasts].map((part) => () => part.close())
+        closeRest: [artifacts, tasks, broadcasts, ...(relay ? [relay] : [])].map((part) => () => part.close())
       };
     }
   });

@@ -30,6 +30,16 @@ function readValidatorId(entry: string): string {
   return entry;
 }
 
+/** Reads the address of a NATS server. Credentials have variables of their own: an address is logged. */
+function readNatsUrl(entry: string): string {
+  const url = URL.canParse(entry) ? new URL(entry) : undefined;
+  if (!url || !['nats:', 'tls:'].includes(url.protocol) || url.hostname === '')
+    throw new Error('must be addresses such as nats://host:4222 or tls://host:4222');
+  if (url.username !== '' || url.password !== '')
+    throw new Error('must have no user and no password: set SYNC_NATS_CREDS or SYNC_NATS_TOKEN');
+  return entry.replace(/\/+$/, '');
+}
+
 /** All variables of the sync service. @see the specification's "Configuration variables" */
 export const syncVariables = {
   SYNC_MODE: choice(['server', 'client'], {
@@ -259,6 +269,37 @@ export const syncVariables = {
   CIRCUIT_FAILURES: integer({ default: 10, min: 1, doc: 'consecutive failures that open a circuit' }),
   CIRCUIT_COOLDOWN_MS: integer({ default: 30_000, min: 10, doc: 'ms a circuit stays open' }),
   CATALOG_CACHE_MS: integer({ default: 30_000, doc: 'ms for which an answer of /catalog is cached' }),
+  SYNC_NATS_URL: list(readNatsUrl, {
+    doc: 'server: NATS servers of one cluster; each broadcast message goes into a JetStream stream too. Unset: into none',
+    example: 'nats://nats1:4222,nats://nats2:4222'
+  }),
+  SYNC_NATS_CREDS: text({
+    doc: 'server: credentials file for NATS',
+    example: '/etc/platform-node/publisher.creds'
+  }),
+  SYNC_NATS_TOKEN: text({ doc: 'server: token for NATS', secret: true }),
+  SYNC_NATS_REPLICAS: integer({
+    default: 1,
+    min: 1,
+    max: 5,
+    doc: 'server: copies of each message in the NATS cluster'
+  }),
+  SYNC_RELAY_KEEP: integer({
+    default: 86_400_000,
+    min: 1_000,
+    max: 365 * 86_400_000,
+    doc: 'server: ms for which a stream keeps a message'
+  }),
+  SYNC_RELAY_MAX_BYTES: integer({
+    default: 16 * 2 ** 30,
+    min: 2 ** 20,
+    doc: 'server: bytes of a stream; the oldest messages go first'
+  }),
+  SYNC_RELAY_BACKLOG_BYTES: integer({
+    default: 2 ** 30,
+    min: 2 ** 20,
+    doc: 'server: bytes per database that wait in SYNC_STATE_DIR while NATS is away; with more, the stream continues with a break'
+  }),
   READY_MAX_LAG: integer({ default: 3, doc: 'blocks that a database may be behind while /readyz answers ready' }),
   ...frameVariables
 } as const;
@@ -320,6 +361,8 @@ function findKeyFaults({ SYNC_API_KEY = [], SYNC_OPERATOR_KEY = [], ...client }:
     );
   if (SYNC_OPERATOR_KEY.some((key) => SYNC_API_KEY.includes(key)))
     faults.push('SYNC_OPERATOR_KEY=[secret] must differ from SYNC_API_KEY: otherwise every reader could operate');
+  if (client.SYNC_NATS_CREDS !== undefined && client.SYNC_NATS_TOKEN !== undefined)
+    faults.push('SYNC_NATS_CREDS and SYNC_NATS_TOKEN=[secret] are both set: NATS takes one of them');
   return faults;
 }
 

@@ -13,6 +13,7 @@ import type { ActorView } from '../../wire/state/actor-view.ts';
 import type { DatabaseReport } from '../../wire/state/report.ts';
 import type { TimelineReader } from '../../wire/state/timeline.ts';
 import type { FanOut } from '../fan-out/fan-out.ts';
+import type { PublisherView } from '../relay/publisher.ts';
 
 /** The part of the configuration that the front door reads. */
 export type HttpConfig = Pick<
@@ -83,6 +84,8 @@ export interface AppDeps {
   readonly sourceKey: SigningKey | null;
   readonly artifacts: ArtifactStore;
   readonly fanOut: FanOut;
+  /** State of the databases' streams; null or absent: none is published. */
+  readonly relay?: { view(id: DatabaseId): PublisherView | undefined } | null;
   /** Body of `GET /catalog`; answers though a database does not. */
   readonly catalog: { read(): Promise<Catalog> };
   /** Body of `GET /debug/actors`. */

@@ -14,13 +14,29 @@ const HealthSchema = Type.Object({
       circuit: Type.Union([Type.String(), Type.Null()])
     })
   ),
+  relay: Type.Optional(
+    Type.Array(
+      Type.Object({
+        chain: Type.String(),
+        network: Type.String(),
+        dbType: Type.String(),
+        state: Type.String(),
+        reason: Type.Union([Type.String(), Type.Null()]),
+        waiting: Type.Integer(),
+        waiting_bytes: Type.Integer()
+      })
+    )
+  ),
   last_updated: Type.String()
 });
 
-/** `GET /health`: 503 only while a circuit is open; a halted or restarting actor is not ill health of the process. */
-export const healthRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'directory'>> = async (
+/**
+ * `GET /health`: 503 only while a circuit is open; a halted or restarting actor is not ill health of the process. A stream that is
+ * behind degrades it with 200: subscribers of this server get everything.
+ */
+export const healthRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'directory' | 'relay'>> = async (
   app,
-  { config, directory }
+  { config, directory, relay }
 ) => {
   app.get(
     '/health',
@@ -35,11 +51,19 @@ export const healthRoutes: FastifyPluginAsyncTypebox<Pick<AppDeps, 'config' | 'd
         const circuit: Circuit | null = directory.isUp(id) ? (directory.lastReport(id)?.circuit ?? null) : null;
         return { chain: id.chain, network: id.network, dbType: id.dbType, circuit };
       });
-      const isDegraded = databases.some(({ circuit }) => circuit === 'open');
-      return reply.code(isDegraded ? 503 : 200).send({
+      const isOpen = databases.some(({ circuit }) => circuit === 'open');
+      const streams = directory.list().flatMap(({ chain, network, dbType }) => {
+        const found = relay?.view({ chain, network, dbType });
+        if (!found) return [];
+        const { state, reason, waiting, waitingBytes } = found;
+        return { chain, network, dbType, state, reason, waiting, waiting_bytes: waitingBytes };
+      });
+      const isDegraded = isOpen || streams.some(({ state }) => state !== 'publishing');
+      return reply.code(isOpen ? 503 : 200).send({
         status: isDegraded ? 'degraded' : 'healthy',
         mode: config.SYNC_MODE,
         databases,
+        ...(relay ? { relay: streams } : {}),
         last_updated: new Date().toISOString()
       });
     }

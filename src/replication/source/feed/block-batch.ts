@@ -12,7 +12,7 @@ import {
 } from '../../../wire/data/block.ts';
 import type { Broadcast } from '../../../wire/data/broadcast.ts';
 import type { DatabaseId } from '../../../wire/data/database.ts';
-import { countRows } from '../../../wire/data/messages.ts';
+import { countRows, previousHashes } from '../../../wire/data/messages.ts';
 import type { GroupBlock } from '../reading/group-block.ts';
 
 /** A block's message, encoded once for every subscriber; without bytes when it exceeds the limit of a message. @see blockMessage */
@@ -24,7 +24,9 @@ export function encodeBlock(id: DatabaseId, block: GroupBlock, log: Logger, comp
   const { height } = block.head;
   if (bytes.length === 0)
     log.error({ height }, 'the block exceeds the message limit: subscribers catch up by snapshot');
-  return { type: 'block', height, bytes, infraBytes };
+  const schema = message.schema_fingerprint ?? null;
+  const names = { hashes: block.head.hashes, previous: previousHashes(message), schema };
+  return { type: 'block', height, bytes, infraBytes, names };
 }
 
 /** The message of a reorg. @param fork the first orphaned height */
@@ -48,7 +50,8 @@ export function encodeAmendment(
   if (bytes.length === 0)
     log.error({ height }, 'an amendment exceeds the message limit: subscribers catch up by snapshot');
   const infraBytes = id.dbType === 'indexer' ? encodeMessage(infraAmendment(message)) : null;
-  return { type: 'amendment', height, bytes, infraBytes };
+  const names = { hashes: block.hashes, previous: null, schema: content.fingerprint };
+  return { type: 'amendment', height, bytes, infraBytes, names };
 }
 
 /** The message that everything that changed up to a block was sent. */
@@ -63,7 +66,8 @@ export function encodeSettled(
     type: 'settled',
     height: block.height,
     bytes: bytes(),
-    infraBytes: id.dbType === 'indexer' ? bytes() : null
+    infraBytes: id.dbType === 'indexer' ? bytes() : null,
+    names: { hashes: block.hashes, previous: null, schema: null }
   };
 }
 

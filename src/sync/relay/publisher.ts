@@ -1,0 +1,259 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../log.ts';
+import type { ResumePoint } from '../../replication/source/reading/resume-point.ts';
+import type { Broadcast } from '../../wire/data/broadcast.ts';
+import { type DatabaseId, databaseKey, sameBlock } from '../../wire/data/database.ts';
+import type { Nats, NatsLink } from './link.ts';
+import { markOf, pointRecord, recordsOf } from './record.ts';
+import { DamagedSpool, Spool } from './spool.ts';
+import { DatabaseStream, type StreamLimits, streamName } from './stream.ts';
+
+/** Messages that are sent and not acknowledged. */
+const MAX_IN_FLIGHT = 64;
+/** Records that a spool may hold for a stream that is away. */
+const MAX_RECORDS = 100_000;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 5_000;
+
+export interface PublisherOptions {
+  readonly id: DatabaseId;
+  readonly link: NatsLink;
+  readonly limits: StreamLimits;
+  /** Directory of the spools of all databases. */
+  readonly directory: string;
+  /** Bytes that wait at most; with more, the stream continues with a `break`. */
+  readonly maxBacklogBytes: number;
+  readonly log: Logger;
+}
+
+/** State of a database's stream. */
+export interface PublisherView {
+  /** `fenced`: another publisher writes the stream, and this one is out of it until its process starts anew. */
+  readonly state: 'away' | 'publishing' | 'fenced';
+  /** Null while it publishes. */
+  readonly reason: string | null;
+  /** Messages and bytes that are broadcast and not known to be in the stream. */
+  readonly waiting: number;
+  readonly waitingBytes: number;
+}
+
+/**
+ * Brings what one source broadcasts into its stream: in order, without a repeat, and without a gap that is not told by a `break`.
+ *
+ * What was broadcast waits in a spool until the stream has acknowledged it, also while NATS is away and over a restart. Each publish
+ * names the message before it, so two publishers cannot both write: the one that started last does.
+ */
+export class DatabasePublisher {
+  readonly #options: PublisherOptions;
+  readonly #log: Logger;
+  readonly #stopping = new AbortController();
+  readonly #changes = new EventTarget();
+  readonly #opening: Promise<Spool>;
+  readonly #running: Promise<void>;
+  #spool: Spool | undefined;
+  #spooling: Promise<unknown>;
+  #point: ResumePoint | undefined;
+  /** Position of this process's last `break`: what follows it is of this process alone. */
+  #breakAt: number | undefined;
+  /** Whether this process has written the stream. */
+  #hasBegun = false;
+  #state: PublisherView['state'] = 'away';
+  #reason: string | null = 'nothing was published yet';
+
+  constructor(options: PublisherOptions) {
+    this.#options = options;
+    this.#log = options.log.child({ database: databaseKey(options.id), stream: streamName(options.id) });
+    this.#opening = Spool.open(join(options.directory, databaseKey(options.id).replaceAll('/', '.')));
+    this.#spooling = this.#opening.then((spool) => {
+      this.#spool = spool;
+    });
+    this.#spooling.catch(() => undefined); // reported where it is used
+    this.#running = this.#run();
+  }
+
+  get view(): PublisherView {
+    const { records = 0, bytes = 0 } = this.#spool?.waiting ?? {};
+    const reason = this.#state === 'away' ? (this.#options.link.reason ?? this.#reason) : this.#reason;
+    return { state: this.#state, reason, waiting: records, waitingBytes: bytes };
+  }
+
+  /**
+   * Takes what was broadcast between two resume points; none: the point alone changed. Calls are served in order. Nothing is thrown: what
+   * could not be kept is told by a `break`.
+   */
+  accept(messages: readonly Broadcast[], before: ResumePoint | null, after: ResumePoint): Promise<void> {
+    return this.#change(async (spool) => {
+      this.#point = after;
+      if (this.#state === 'fenced') return;
+      try {
+        await this.#append(spool, messages, before ?? after, after);
+      } catch (caught) {
+        this.#reason = `the spool cannot be written: ${textOf(caught)}`;
+        this.#log.error({ err: caught }, this.#reason);
+      }
+    });
+  }
+
+  /** Ends it; what waits stays in the spool. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    this.#changes.dispatchEvent(new Event('change'));
+    await this.#running;
+    await this.#spooling.catch(() => undefined);
+    await this.#spool?.close();
+  }
+
+  async #append(spool: Spool, messages: readonly Broadcast[], before: ResumePoint, after: ResumePoint): Promise<void> {
+    const { id, maxBacklogBytes } = this.#options;
+    const isMoved =
+      messages.length === 0 && !(before.height === after.height && sameBlock(before.hashes, after.hashes));
+    if (spool.last?.mark !== markOf(before) || isMoved) {
+      this.#log.info({ height: before.height }, 'the stream does not continue where it ended: subscribers catch up');
+      await this.#break(spool, isMoved ? after : before);
+    }
+    if (messages.length === 0 && spool.last?.mark === markOf(after)) return;
+    const { records, bytes } = spool.waiting;
+    if (records >= MAX_RECORDS || bytes >= maxBacklogBytes) {
+      this.#log.warn({ records, bytes }, 'too much waits for NATS: subscribers of the stream catch up');
+      await this.#break(spool, after);
+    } else await spool.append(recordsOf(id, messages, before, after));
+  }
+
+  /** Drops all that waits: the stream continues at this point. */
+  async #break(spool: Spool, point: ResumePoint): Promise<void> {
+    await spool.restart(pointRecord('break', this.#options.id, point));
+    this.#breakAt = spool.first;
+  }
+
+  /** Changes of the spool follow each other. */
+  #change(work: (spool: Spool) => Promise<void>): Promise<void> {
+    const done = this.#spooling.then(async () => work(await this.#opening)).finally(() => this.#wake());
+    this.#spooling = done.catch(() => undefined);
+    return done;
+  }
+
+  #wake(): void {
+    this.#changes.dispatchEvent(new Event('change'));
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    let pauseMs = FIRST_PAUSE_MS;
+    while (!signal.aborted && this.#state !== 'fenced') {
+      try {
+        const spool = await this.#opening;
+        while (!this.#point) await once(this.#changes, 'change', { signal });
+        await this.#follow(await this.#options.link.connected(signal), spool);
+        pauseMs = FIRST_PAUSE_MS;
+      } catch (caught) {
+        if (signal.aborted) return;
+        if (this.#state === 'publishing') pauseMs = FIRST_PAUSE_MS;
+        this.#fail(caught);
+        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined); // the loop ends by the signal
+        pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
+      }
+    }
+  }
+
+  /** Publishes until the connection is lost or a message is refused, which it throws. */
+  async #follow(nats: Nats, spool: Spool): Promise<void> {
+    const stream = await DatabaseStream.open(nats, this.#options.id, this.#options.limits);
+    const place = await this.#findPlace(stream, spool);
+    if (place === null) return;
+    let { next, sequence } = place;
+    const { signal } = this.#stopping;
+    const inFlight = new Set<Promise<void>>();
+    const failure: { cause?: unknown } = {};
+    this.#state = 'publishing';
+    this.#reason = null;
+    while (!signal.aborted && !nats.lost.aborted && !('cause' in failure)) {
+      next = Math.max(next, spool.first);
+      if (next >= spool.next) {
+        await this.#changed(nats.lost, () => next >= spool.next);
+        continue;
+      }
+      // Before the first message of an empty stream its sequence is not known.
+      if (inFlight.size >= MAX_IN_FLIGHT || (sequence === 0 && inFlight.size > 0)) {
+        await Promise.race(inFlight);
+        continue;
+      }
+      const [position, behind] = [next, sequence];
+      const record = await this.#read(spool, position);
+      if (record === null) continue;
+      const sent = stream
+        .publish(record, spool.publisher, position, behind)
+        .then(async (found) => {
+          if (behind === 0) sequence = found;
+          else if (found !== behind + 1)
+            throw new Error(`message ${found} of the stream was expected to be ${behind + 1}`);
+          this.#hasBegun = true;
+          await this.#change((each) => each.forget(position));
+        })
+        .catch((caught) => {
+          if (!('cause' in failure)) failure.cause = caught;
+        })
+        .finally(() => {
+          inFlight.delete(sent);
+          this.#wake();
+        });
+      inFlight.add(sent);
+      next += 1;
+      if (behind !== 0) sequence += 1;
+    }
+    await Promise.all(inFlight);
+    if ('cause' in failure) throw failure.cause;
+    if (nats.lost.aborted) throw new Error('the connection to NATS was lost');
+  }
+
+  /** Returns the position that follows what the stream has, and the stream's last sequence; null: another publisher has it. */
+  async #findPlace(stream: DatabaseStream, spool: Spool): Promise<{ next: number; sequence: number } | null> {
+    const last = await stream.last();
+    const sequence = last?.sequence ?? 0;
+    if (last?.publisher === spool.publisher && last.position + 1 >= spool.first && last.position < spool.next) {
+      await this.#change((each) => each.forget(last.position));
+      return { next: last.position + 1, sequence };
+    }
+    if (last && last.publisher !== spool.publisher && this.#hasBegun) {
+      this.#state = 'fenced';
+      this.#reason = `another publisher (${last.publisher}) writes the stream since this one was last heard`;
+      this.#log.error({ sequence }, `${this.#reason}; start this process anew to take the stream back`);
+      return null;
+    }
+    if (last === null && spool.beginsWithBreak) return { next: spool.first, sequence };
+    if (this.#hasBegun || this.#breakAt === undefined) await this.#change((each) => this.#break(each, this.#point!));
+    return { next: this.#breakAt!, sequence };
+  }
+
+  /** Returns null when it was dropped meanwhile, or is damaged: then a `break` stands for it and those behind it. */
+  async #read(spool: Spool, position: number) {
+    try {
+      return await spool.read(position);
+    } catch (caught) {
+      if (caught instanceof DamagedSpool) {
+        this.#log.error({ err: caught }, 'the spool is damaged: subscribers of the stream catch up');
+        await this.#change((each) => this.#break(each, this.#point!));
+      } else if (position >= spool.first) throw caught;
+      return null;
+    }
+  }
+
+  /** Waits for a change, unless what is waited for is over already. */
+  async #changed(lost: AbortSignal, isWaiting: () => boolean): Promise<void> {
+    const signal = AbortSignal.any([this.#stopping.signal, lost]);
+    if (!isWaiting() || signal.aborted) return;
+    await once(this.#changes, 'change', { signal }).catch(() => undefined); // the caller looks at both signals
+  }
+
+  #fail(caught: unknown): void {
+    const reason = textOf(caught);
+    if (this.#reason !== reason) this.#log.warn({ err: caught }, `the stream is behind: ${reason}`);
+    this.#state = 'away';
+    this.#reason = reason;
+  }
+}
+
+function textOf(caught: unknown): string {
+  return caught instanceof Error ? caught.message : String(caught);
+}

@@ -1,0 +1,50 @@
+import type { Logger } from '../../log.ts';
+import type { ResumePoint } from '../../replication/source/reading/resume-point.ts';
+import type { Broadcast } from '../../wire/data/broadcast.ts';
+import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
+import { type LinkOptions, NatsLink } from './link.ts';
+import { DatabasePublisher, type PublisherOptions, type PublisherView } from './publisher.ts';
+
+interface RelayOptions extends Pick<PublisherOptions, 'limits' | 'directory' | 'maxBacklogBytes'> {
+  readonly nats: Omit<LinkOptions, 'log'>;
+  readonly log: Logger;
+}
+
+/** The streams of all databases that this process serves, over one connection to NATS. */
+export class Relay {
+  readonly #link: NatsLink;
+  readonly #options: RelayOptions;
+  readonly #publishers = new Map<string, DatabasePublisher>();
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+    this.#link = new NatsLink({ ...options.nats, log: options.log });
+  }
+
+  /** @see DatabasePublisher.accept */
+  accept(
+    id: DatabaseId,
+    messages: readonly Broadcast[],
+    before: ResumePoint | null,
+    after: ResumePoint
+  ): Promise<void> {
+    const key = databaseKey(id);
+    const { limits, directory, maxBacklogBytes, log } = this.#options;
+    const publisher =
+      this.#publishers.get(key) ??
+      new DatabasePublisher({ id, link: this.#link, limits, directory, maxBacklogBytes, log });
+    this.#publishers.set(key, publisher);
+    return publisher.accept(messages, before, after);
+  }
+
+  /** Undefined before its database was first heard of. */
+  view(id: DatabaseId): PublisherView | undefined {
+    return this.#publishers.get(databaseKey(id))?.view;
+  }
+
+  async close(): Promise<void> {
+    // Without a connection no publish is waited for.
+    const publishers = [...this.#publishers.values()].map((publisher) => publisher.close());
+    await Promise.all([this.#link.close(), ...publishers]);
+  }
+}

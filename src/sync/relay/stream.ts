@@ -1,0 +1,129 @@
+import type { ObjectStore } from '@nats-io/obj';
+import type { DatabaseId } from '../../wire/data/database.ts';
+import { MAX_MESSAGE_BYTES } from '../../wire/data/messages.ts';
+import type { Nats } from './link.ts';
+import type { RelayRecord } from './record.ts';
+
+/** A longer body goes to the object store; NATS takes 1 MiB at most unless it is told otherwise. */
+const MAX_INLINE_BYTES = 512 * 2 ** 10;
+const PUBLISH_TIMEOUT_MS = 5_000;
+const NANOS = 1_000_000;
+/** Window in which the server drops a message that it has, in milliseconds. */
+const DUPLICATES_MS = 120_000;
+
+export interface StreamLimits {
+  /** Copies of each message in the cluster. */
+  readonly replicas: number;
+  readonly keepMs: number;
+  readonly maxBytes: number;
+}
+
+/** The last message of a stream. */
+interface LastMessage {
+  readonly sequence: number;
+  readonly publisher: string;
+  readonly position: number;
+}
+
+/** `PLATFORM_INDEXER_BITCOIN_MAINNET`: the stream of one database. */
+export function streamName({ dbType, chain, network }: DatabaseId): string {
+  return `PLATFORM_${dbType}_${chain}_${network}`.toUpperCase();
+}
+
+/** `platform.v1.indexer.bitcoin.mainnet`: the one subject of its stream. */
+export function subjectOf({ dbType, chain, network }: DatabaseId): string {
+  return `platform.v1.${dbType}.${chain}.${network}`;
+}
+
+/** One database's stream, at one connection. */
+export class DatabaseStream {
+  readonly #nats: Nats;
+  readonly #name: string;
+  readonly #subject: string;
+  readonly #bucket: string;
+  readonly #bodies: ObjectStore;
+
+  private constructor(nats: Nats, id: DatabaseId, bodies: ObjectStore) {
+    this.#nats = nats;
+    this.#name = streamName(id);
+    this.#subject = subjectOf(id);
+    this.#bucket = bucketOf(id);
+    this.#bodies = bodies;
+  }
+
+  /** Creates the stream and its bucket where they are missing. @throws {Error} when the name is another database's */
+  static async open(nats: Nats, id: DatabaseId, { replicas, keepMs, maxBytes }: StreamLimits): Promise<DatabaseStream> {
+    const name = streamName(id);
+    const subject = subjectOf(id);
+    const known = await nats.streams.streams.info(name).catch(() => null); // absent, or the next call tells why not
+    if (known && known.config.subjects.join() !== subject)
+      throw new Error(`the stream ${name} carries ${known.config.subjects.join()}, and not ${subject}`);
+    if (!known)
+      await nats.streams.streams.add({
+        name,
+        subjects: [subject],
+        storage: 'file',
+        retention: 'limits',
+        discard: 'old',
+        num_replicas: replicas,
+        max_age: keepMs * NANOS,
+        max_bytes: maxBytes,
+        duplicate_window: Math.min(DUPLICATES_MS, keepMs) * NANOS
+      });
+    const bodies = await nats.objects.create(bucketOf(id), { storage: 'file', replicas, ttl: keepMs * NANOS });
+    return new DatabaseStream(nats, id, bodies);
+  }
+
+  /** Null when the stream holds none. */
+  async last(): Promise<LastMessage | null> {
+    const found = await this.#nats.streams.streams.getMessage(this.#name, { last_by_subj: this.#subject });
+    if (!found) return null;
+    const publisher = found.header.get('Platform-Publisher');
+    return { sequence: found.seq, publisher, position: Number(found.header.get('Platform-Position')) };
+  }
+
+  /**
+   * Publishes a message behind the one of this sequence.
+   *
+   * @returns its sequence, when the stream has it
+   * @throws {Error} when another message was published since, or it is not known whether the stream has it
+   */
+  async publish({ head, body }: RelayRecord, publisher: string, position: number, behind: number): Promise<number> {
+    const { headers } = await import('@nats-io/transport-node');
+    const told = headers();
+    const facts: Record<string, string | number | null> = {
+      Type: head.type,
+      Height: head.height,
+      Hash: head.hash,
+      Previous: head.previous,
+      Reorgs: head.reorgs,
+      Schema: head.schema,
+      Size: head.size,
+      Sha256: head.sha256,
+      Publisher: publisher,
+      Position: position
+    };
+    const isLarge = body.length > MAX_INLINE_BYTES;
+    if (isLarge) {
+      await this.#store(head.sha256, body);
+      Object.assign(facts, { Bucket: this.#bucket, Key: head.sha256 });
+    }
+    for (const [name, value] of Object.entries(facts)) if (value !== null) told.set(`Platform-${name}`, String(value));
+    const { seq } = await this.#nats.messages.publish(this.#subject, isLarge ? new Uint8Array(0) : body, {
+      msgID: `${head.type}:${head.height}:${head.hash ?? ''}:${head.reorgs}:${publisher}.${position}`,
+      headers: told,
+      expect: { streamName: this.#name, lastSubjectSequence: behind },
+      timeout: PUBLISH_TIMEOUT_MS
+    });
+    return seq;
+  }
+
+  async #store(key: string, body: Uint8Array): Promise<void> {
+    if (body.length > MAX_MESSAGE_BYTES) throw new Error(`a body of ${body.length} bytes is longer than clients take`);
+    await this.#bodies.putBlob({ name: key }, body);
+  }
+}
+
+function bucketOf(id: DatabaseId): string {
+  return `${streamName(id)}_BODIES`;
+}

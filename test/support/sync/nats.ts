@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { Objm } from '@nats-io/obj';
+import { connect } from '@nats-io/transport-node';
+import { findProgram } from '../../../src/config/programs.ts';
+import { freePort } from '../../../src/devnet/processes/free-port.ts';
+import { stopChild } from '../../../src/devnet/processes/stop-child.ts';
+import { atEnd } from '../cleanup.ts';
+import { eventually, temporaryDirectory } from './sync-process.ts';
+
+/** A message of a stream, with its body wherever that is. */
+interface StreamMessage {
+  readonly sequence: number;
+  /** Its headers, without `Platform-` before their names. */
+  readonly head: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** A nats-server of the calling test file's own, with JetStream on disk. */
+export class TestNats {
+  readonly url: string;
+  readonly #port: number;
+  readonly #directory = temporaryDirectory('nats');
+  #child: ChildProcess | undefined;
+
+  private constructor(port: number) {
+    this.#port = port;
+    this.url = `nats://127.0.0.1:${port}`;
+  }
+
+  static async start(): Promise<TestNats> {
+    const nats = new TestNats(await freePort());
+    atEnd(() => nats.end());
+    await nats.start();
+    return nats;
+  }
+
+  /** Starts it at its port, with what it had stored. */
+  async start(): Promise<void> {
+    const words = ['-a', '127.0.0.1', '-p', String(this.#port), '-js', '-sd', this.#directory];
+    this.#child = spawn(findProgram('nats-server', ['/usr/sbin/nats-server', '/usr/local/bin/nats-server']), words, {
+      stdio: 'ignore'
+    });
+    await eventually('nats-server answers', async () => {
+      const connection = await connect({ servers: this.url, reconnect: false }).catch(() => null);
+      await connection?.close();
+      return connection !== null;
+    });
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    if (this.#child) await stopChild(this.#child, signal);
+  }
+
+  /** All messages of a stream, oldest first; none when there is no such stream. */
+  async read(stream: string): Promise<StreamMessage[]> {
+    const connection = await connect({ servers: this.url, reconnect: false });
+    try {
+      const manager = await jetstreamManager(connection);
+      const info = await manager.streams.info(stream).catch(() => null);
+      const messages: StreamMessage[] = [];
+      for (let sequence = info?.state.first_seq ?? 1; sequence <= (info?.state.last_seq ?? 0); sequence++) {
+        const found = await manager.streams.getMessage(stream, { seq: sequence });
+        if (!found) continue;
+        const head = Object.fromEntries(
+          [...found.header].map(([name, values]) => [name.replace('Platform-', ''), String(values[0])])
+        );
+        const body = head['Key']
+          ? await (await new Objm(jetstream(connection)).open(head['Bucket']!)).getBlob(head['Key'])
+          : found.data;
+        const text = Buffer.from(body!).toString();
+        if (createHash('sha256').update(text).digest('hex') !== head['Sha256']) throw new Error('a body was changed');
+        messages.push({ sequence, head, text });
+      }
+      return messages;
+    } finally {
+      await connection.close();
+    }
+  }
+}

@@ -177,6 +177,11 @@ export async function startSync(config: SyncConfig, { service, log, options }: S
           waitsFor: (id) => waitOf(supervisor.view(id))
         }
       });
+      relay?.keepValues(async (url) => {
+        const key = config.SYNC_API_KEY?.[0];
+        const { statusCode, body } = await app.inject({ url, headers: key ? { authorization: `Bearer ${key}` } : {} });
+        return statusCode === 200 ? body : null;
+      });
       return {
         ...{ app, supervisor, directory, artifacts },
         endWork: (graceMs: number) => supervisor.stopAll(graceMs),

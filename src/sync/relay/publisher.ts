@@ -73,6 +73,10 @@ export class DatabasePublisher {
     this.#running = this.#run();
   }
 
+  get id(): DatabaseId {
+    return this.#options.id;
+  }
+
   get view(): PublisherView {
     const { records = 0, bytes = 0 } = this.#spool?.waiting ?? {};
     const reason = this.#state === 'away' ? (this.#options.link.reason ?? this.#reason) : this.#reason;

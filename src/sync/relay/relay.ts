@@ -4,6 +4,7 @@ import type { Broadcast } from '../../wire/data/broadcast.ts';
 import { type DatabaseId, databaseKey } from '../../wire/data/database.ts';
 import { type LinkOptions, NatsLink } from './link.ts';
 import { DatabasePublisher, type PublisherOptions, type PublisherView } from './publisher.ts';
+import { RelayValues, type ValuesOptions } from './values.ts';
 
 interface RelayOptions extends Pick<PublisherOptions, 'limits' | 'directory' | 'maxBacklogBytes'> {
   readonly nats: Omit<LinkOptions, 'log'>;
@@ -14,6 +15,7 @@ interface RelayOptions extends Pick<PublisherOptions, 'limits' | 'directory' | '
 export class Relay {
   readonly #link: NatsLink;
   readonly #options: RelayOptions;
+  #values: RelayValues | undefined;
   readonly #publishers = new Map<string, DatabasePublisher>();
 
   constructor(options: RelayOptions) {
@@ -37,6 +39,14 @@ export class Relay {
     return publisher.accept(messages, before, after);
   }
 
+  /** Begins to keep the answers of this server in NATS. */
+  keepValues(read: ValuesOptions['read']): void {
+    const ids = () =>
+      [...this.#publishers.values()].filter(({ view }) => view.state === 'publishing').map(({ id }) => id);
+    const { limits, log } = this.#options;
+    this.#values = new RelayValues({ link: this.#link, replicas: limits.replicas, ids, read, log });
+  }
+
   /** Undefined before its database was first heard of. */
   view(id: DatabaseId): PublisherView | undefined {
     return this.#publishers.get(databaseKey(id))?.view;
@@ -45,6 +55,6 @@ export class Relay {
   async close(): Promise<void> {
     // Without a connection no publish is waited for.
     const publishers = [...this.#publishers.values()].map((publisher) => publisher.close());
-    await Promise.all([this.#link.close(), ...publishers]);
+    await Promise.all([this.#link.close(), this.#values?.close(), ...publishers]);
   }
 }

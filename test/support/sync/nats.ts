@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { Kvm } from '@nats-io/kv';
 import { Objm } from '@nats-io/obj';
 import { connect } from '@nats-io/transport-node';
 import { findProgram } from '../../../src/config/programs.ts';
@@ -51,6 +52,16 @@ export class TestNats {
 
   async end(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (this.#child) await stopChild(this.#child, signal);
+  }
+
+  /** The value of this name that a server keeps; null when there is none. */
+  async value(name: string): Promise<Record<string, unknown> | null> {
+    const connection = await connect({ servers: this.url, reconnect: false });
+    try {
+      return (await (await new Kvm(jetstream(connection)).open('PLATFORM')).get(name))?.json() ?? null;
+    } finally {
+      await connection.close();
+    }
   }
 
   /** All messages of a stream, oldest first; none when there is no such stream. */

@@ -36,8 +36,13 @@ test('a service that traces nothing does not even load what would; with an endpo
 test('without SYNC_NATS_URL no package of NATS is loaded; with it, what connects is', async () => {
   const { openRelay } = await import('../../../src/sync/relay/open.ts');
   const config = {
-    ...{ SYNC_MODE: 'server', SYNC_NATS_CREDS: undefined, SYNC_NATS_TOKEN: undefined, SYNC_NATS_REPLICAS: 1 },
-    ...{ SYNC_RELAY_KEEP: 1_000, SYNC_RELAY_MAX_BYTES: 2 ** 20, SYNC_RELAY_BACKLOG_BYTES: 2 ** 20 },
+    SYNC_MODE: 'server',
+    SYNC_NATS_CREDS: undefined,
+    SYNC_NATS_TOKEN: undefined,
+    SYNC_NATS_REPLICAS: 1,
+    SYNC_RELAY_KEEP: 1_000,
+    SYNC_RELAY_MAX_BYTES: 2 ** 20,
+    SYNC_RELAY_BACKLOG_BYTES: 2 ** 20,
     SYNC_STATE_DIR: '/nonexistent'
   } as const;
   assert.equal(openRelay({ ...config, SYNC_NATS_URL: undefined }, silentLogger), null);

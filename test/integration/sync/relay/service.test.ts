@@ -50,6 +50,16 @@ test('a server publishes what its subscribers get, also after NATS and the serve
   await isHeard(await appendBlocks(source, 3, 'first'));
   await isPublished();
   assert.equal((await relay()).health, 'healthy');
+  const names = ['catalog', 'schema', 'status', 'validators'].map((name) => `decoder.litecoin.regtest.${name}`);
+  await eventually('the values are there', async () =>
+    (await Promise.all(names.map((name) => nats.value(name)))).every((value) => value !== null)
+  );
+  const status = await nats.value('decoder.litecoin.regtest.status');
+  assert.deepEqual(
+    Object.keys(status ?? {}).sort(),
+    Object.keys((await pair.server.get('/status/decoder/litecoin/regtest')).body).sort()
+  );
+  assert.equal((await nats.value('decoder.litecoin.regtest.catalog'))?.['coin'], 'litecoin');
 
   await nats.end();
   await isHeard(await appendBlocks(source, 2, 'away'));

@@ -26,6 +26,8 @@ const PLAIN = payTo({ kind: 'keyHash', bytes: hash160(KEY) });
 const SEGWIT = payTo({ kind: 'witnessKeyHash', bytes: hash160(KEY) });
 const SCRIPTS = [PLAIN, SEGWIT, payToScript(SEGWIT, 'p2sh'), Buffer.from(p2tr(KEY.subarray(1)).script)];
 const ADDRESSES = SCRIPTS.map((script) => addressOf(script, NETWORK.addresses)!);
+/** Address of injected requests. */
+const CALLER = '127.0.0.1';
 /** Coins that each script has. */
 const AMOUNTS = ['0.05', '0.002', '0.00006', '0.00003'];
 /** Pays each script some coins. */
@@ -223,7 +225,7 @@ export const encoderCalls = target<Call>({
       assert.equal(reservations.count, before, `${code} keeps a coin`);
     } else if (call.method === 'create_tx' || call.method === 'bump_tx') {
       assert.match(result!.psbt, /^70736274ff(?:[0-9a-f]{2})+$/);
-      for (const coin of result!.inputs) reservations.release([coin], reservations.of(coin)?.holder ?? '');
+      reservations.release(result!.inputs, CALLER);
     }
   },
   growing: {

@@ -16,6 +16,7 @@ interface ReservationLimits {
 }
 
 interface Reservation {
+  readonly coin: string;
   readonly holder: string;
   /** Id of the request that reserved the coin. */
   readonly request: string | undefined;
@@ -26,15 +27,16 @@ interface Reservation {
 /**
  * Coins that were handed out in a PSBT and may soon be spent. The same caller does not get them in another call.
  *
- * Other callers get them when no other coins are left: nobody can lock coins of others. The number is bounded, and each
- * reservation ends by itself.
+ * Other callers get them when no other coins are left: nobody can lock coins of others. Each of them then has a
+ * reservation of the coin, and none ends another's. The number is bounded, and each reservation ends by itself.
  */
 export class Reservations {
   readonly #limits: ReservationLimits;
   readonly #now: () => number;
-  /** By coin, in the order of their end: all last equally long. */
+  /** By coin and holder, in the order of their end: all last equally long. */
   readonly #held = new Map<string, Reservation>();
-  readonly #counts = new Map<string, number>();
+  readonly #byHolder = new Counts();
+  readonly #byCoin = new Counts();
 
   /** @param now  monotonic milliseconds */
   constructor(limits: ReservationLimits, now: () => number = () => performance.now()) {
@@ -47,17 +49,22 @@ export class Reservations {
     return this.#limits.ttlMs;
   }
 
-  /** Number of reserved coins. */
+  /** Number of reservations. */
   get count(): number {
     this.#expire();
     return this.#held.size;
   }
 
-  /** Returns the holder of a coin and the milliseconds left; undefined when it is free. */
-  of(coin: Outpoint): { readonly holder: string; readonly leftMs: number } | undefined {
-    const held = this.#held.get(keyOf(coin));
-    const leftMs = (held?.end ?? 0) - this.#now();
-    return held && leftMs > 0 ? { holder: held.holder, leftMs } : undefined;
+  /** Returns for how many milliseconds more the holder has a coin; undefined when it has not. */
+  leftMs(coin: Outpoint, holder: string): number | undefined {
+    const leftMs = (this.#held.get(nameOf(keyOf(coin), holder))?.end ?? 0) - this.#now();
+    return leftMs > 0 ? leftMs : undefined;
+  }
+
+  /** Returns whether anybody has a coin. */
+  isHeld(coin: Outpoint): boolean {
+    this.#expire();
+    return this.#byCoin.of(keyOf(coin)) > 0;
   }
 
   /**
@@ -68,57 +75,73 @@ export class Reservations {
    */
   take(coins: readonly Outpoint[], holder: string, request?: string): void {
     this.#expire();
-    const count = this.#counts.get(holder) ?? 0;
+    const count = this.#byHolder.of(holder);
     if (count + coins.length > this.#limits.mostOfOne)
       throw new PlatformError('RESERVATIONS_FULL', {
         reason: `${count} coins are reserved for this caller: release_tx frees those of a request_id`
       });
-    const taken = coins.find((coin) => this.of(coin)?.holder === holder);
+    const taken = coins.find((coin) => this.leftMs(coin, holder) !== undefined);
     if (taken) throw new PlatformError('COIN_UNUSABLE', { reason: `${keyOf(taken)} is reserved by another call` });
     const end = this.#now() + this.#limits.ttlMs;
-    for (const key of coins.map(keyOf)) {
-      this.#drop(key); // back in as the last to end
-      this.#held.set(key, { holder, request, end });
-      this.#counts.set(holder, (this.#counts.get(holder) ?? 0) + 1);
+    for (const coin of coins.map(keyOf)) {
+      this.#held.set(nameOf(coin, holder), { coin, holder, request, end });
+      this.#byHolder.add(holder, 1);
+      this.#byCoin.add(coin, 1);
     }
-    for (const key of this.#held.keys()) {
+    for (const name of this.#held.keys()) {
       if (this.#held.size <= this.#limits.most) break;
-      this.#drop(key);
+      this.#drop(name);
     }
   }
 
   /** Ends the holder's reservations of coins. @returns the number that ended */
   release(coins: readonly Outpoint[], holder: string): number {
-    const own = coins.filter((coin) => this.of(coin)?.holder === holder);
-    for (const coin of own) this.#drop(keyOf(coin));
+    const own = coins.filter((coin) => this.leftMs(coin, holder) !== undefined);
+    for (const coin of own) this.#drop(nameOf(keyOf(coin), holder));
     return own.length;
   }
 
   /** Ends the reservations that a request of the holder made, and no other of these coins. @returns the number that ended */
   releaseOf(request: string, coins: readonly Outpoint[], holder: string): number {
     return this.release(
-      coins.filter((coin) => this.#held.get(keyOf(coin))?.request === request),
+      coins.filter((coin) => this.#held.get(nameOf(keyOf(coin), holder))?.request === request),
       holder
     );
   }
 
   #expire(): void {
     const now = this.#now();
-    for (const [key, { end }] of this.#held) {
+    for (const [name, { end }] of this.#held) {
       if (end > now) return;
-      this.#drop(key);
+      this.#drop(name);
     }
   }
 
-  #drop(key: string): void {
-    const held = this.#held.get(key);
+  #drop(name: string): void {
+    const held = this.#held.get(name);
     if (!held) return;
-    this.#held.delete(key);
-    const count = this.#counts.get(held.holder)! - 1;
-    if (count > 0) this.#counts.set(held.holder, count);
-    else this.#counts.delete(held.holder);
+    this.#held.delete(name);
+    this.#byHolder.add(held.holder, -1);
+    this.#byCoin.add(held.coin, -1);
   }
 }
+
+/** Counts by name; a name whose count is 0 takes no room. */
+class Counts {
+  readonly #counts = new Map<string, number>();
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? 0;
+  }
+
+  add(name: string, more: number): void {
+    const count = this.of(name) + more;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+}
+
+const nameOf = (coin: string, holder: string): string => `${coin} ${holder}`;
 
 /** Returns the name of an output, `txid:vout`. */
 export const keyOf = ({ txid, vout }: Outpoint): string => `${txid}:${vout}`;

@@ -114,8 +114,8 @@ export function tellReserved(
   { reservations, holder }: Pick<CoinDeps, 'reservations' | 'holder'>
 ): readonly string[] {
   const reserved = coins.flatMap(({ amount, ...coin }) => {
-    const held = reservations.of(coin);
-    return held?.holder === holder ? [{ amount, leftMs: held.leftMs }] : [];
+    const leftMs = reservations.leftMs(coin, holder);
+    return leftMs === undefined ? [] : [{ amount, leftMs }];
   });
   if (reserved.length === 0) return [];
   const total = reserved.reduce((sum, { amount }) => sum + amount, 0n);
@@ -144,9 +144,8 @@ export function takeFree<C extends Outpoint>(
   const ofOthers: C[] = [];
   for (const coin of candidates) {
     if (gone.has(keyOf(coin))) continue;
-    const held = reservations.of(coin);
-    if (!held) free.push(coin);
-    else if (held.holder !== holder) ofOthers.push(coin);
+    if (!reservations.isHeld(coin)) free.push(coin);
+    else if (reservations.leftMs(coin, holder) === undefined) ofOthers.push(coin);
   }
   return [...free, ...ofOthers];
 }

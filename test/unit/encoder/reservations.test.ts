@@ -10,7 +10,8 @@ const open = (limits: Partial<ConstructorParameters<typeof Reservations>[0]> = {
   return {
     clock,
     reservations,
-    holders: (...vouts: number[]) => vouts.map((vout) => reservations.of(coin(vout))?.holder)
+    holders: (...vouts: number[]) =>
+      vouts.map((vout) => ['A', 'B', 'C'].find((holder) => reservations.leftMs(coin(vout), holder) !== undefined))
   };
 };
 
@@ -27,21 +28,24 @@ test('a reserved coin is taken until its time is over or its holder releases it'
   assert.equal(reservations.release([coin(0), coin(2)], 'A'), 1);
   assert.deepEqual([...holders(0, 1), reservations.count], [undefined, 'A', 1]);
   clock.now = 99;
-  assert.deepEqual(reservations.of(coin(1)), { holder: 'A', leftMs: 1 });
+  assert.equal(reservations.leftMs(coin(1), 'A'), 1);
   clock.now = 100;
   assert.deepEqual([...holders(1), reservations.count], [undefined, 0]);
   reservations.take([coin(1)], 'A');
 });
 
-test('nobody locks a coin for others: another caller takes it', () => {
-  const { clock, reservations, holders } = open();
+test('nobody locks a coin for others, or ends their reservation of it: each has one of its own', () => {
+  const { clock, reservations } = open();
+  const left = () => ['A', 'B'].map((holder) => reservations.leftMs(coin(0), holder));
   reservations.take([coin(0)], 'A');
   clock.now = 50;
   reservations.take([coin(0)], 'B');
-  assert.deepEqual(holders(0), ['B']);
-  clock.now = 149;
-  assert.deepEqual(reservations.of(coin(0)), { holder: 'B', leftMs: 1 });
-  assert.equal(reservations.count, 1);
+  assert.deepEqual([left(), reservations.count], [[50, 100], 2]);
+  assert.throws(() => reservations.take([coin(0)], 'A'), { code: 'COIN_UNUSABLE' });
+  assert.equal(reservations.release([coin(0)], 'B'), 1);
+  assert.deepEqual([left(), reservations.isHeld(coin(0))], [[50, undefined], true]);
+  clock.now = 100;
+  assert.deepEqual([left(), reservations.isHeld(coin(0))], [[undefined, undefined], false]);
 });
 
 test('RESERVATIONS_FULL: one caller has no more than its part, until its oldest ends; others have theirs', () => {

@@ -124,6 +124,8 @@ export class ChainLoop {
 
   #passingError(): PlatformError | null {
     const { work, silentMs } = this.#options;
+    if (this.#isReachable === false)
+      return new PlatformError('DATABASE_UNAVAILABLE', { reason: 'the database does not answer' });
     if ((silentMs?.() ?? 0) > SILENCE_MS)
       return new PlatformError('NODE_UNREACHABLE', { reason: 'the coin node does not answer' });
     const { lastProcessedBlock, nodeHeight, progressAt } = work.facts;

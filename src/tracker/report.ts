@@ -95,7 +95,7 @@ export function syncStatusOf({ report, crash }: TrackerView, now: number): Stati
     tracker_height: height,
     node_height: report?.nodeHeight ?? null,
     lag,
-    synced: isWell && isSynced(report),
+    synced: isWell && report?.isDatabaseReachable !== false && isSynced(report),
     ...mempoolOf(isWell && !isNodeUnfit(report), report?.mempool, now),
     reorg_count: report?.reorgs ?? 0,
     last_reorg_depth: report?.lastReorgDepth ?? 0,

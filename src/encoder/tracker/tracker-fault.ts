@@ -15,7 +15,9 @@ export const TrackerSyncSchema = Type.Object({
   lag: Type.Union([Type.Integer(), Type.Null()]),
   committed_height: Type.Union([Type.Integer(), Type.Null()]),
   committed_hash: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-  halted: Type.Optional(Type.Boolean())
+  halted: Type.Optional(Type.Boolean()),
+  mempool_ready: Type.Optional(Type.Boolean()),
+  alarm: Type.Optional(Type.Object({ code: Type.String({ pattern: '^[A-Z_]{1,40}$' }) }))
 });
 /** A checked report. */
 type TrackerSync = Static<typeof TrackerSyncSchema>;
@@ -52,12 +54,15 @@ const SHORT_LAG_BLOCKS = 3;
  * chain @throws the errors of `hashAt`
  */
 export async function findTrackerFault(sync: TrackerSync, { height, hashAt }: OwnNode): Promise<TrackerFault | null> {
-  const { synced, lag, committed_height: has, committed_hash: hash, halted } = sync;
+  const { synced, lag, committed_height: has, committed_hash: hash, halted, alarm } = sync;
   if (halted) return fault('TRACKER_HALTED', 'is halted until its operator acts');
   if (lag === null || has === null)
     return fault('TRACKER_NOT_READY', 'does not know yet how far it is behind its node');
-  if (lag > 0 || !synced)
-    return fault('TRACKER_BEHIND', `is ${lag} blocks behind its node`, synced && lag <= SHORT_LAG_BLOCKS);
+  if (lag > 0) return fault('TRACKER_BEHIND', `is ${lag} blocks behind its node`, synced && lag <= SHORT_LAG_BLOCKS);
+  if (!synced) {
+    const reason = alarm ? `waits, and says why in its /status: ${alarm.code}` : 'waits for its node or database';
+    return fault('TRACKER_NOT_READY', reason);
+  }
   const missing = height - has;
   const isShort = Math.abs(missing) <= SHORT_LAG_BLOCKS;
   const cause = 'one of the two nodes is stuck, or they are of different chains';

@@ -137,7 +137,11 @@ test('a database that freezes is told at once, and decoding goes on when it answ
     await coin.node.mine(3);
     await decoder.until(
       '/status',
-      (body, status) => status === 503 && body['db'] === false && body['running'] === true
+      (body, status) =>
+        status === 503 &&
+        body['db'] === false &&
+        body['running'] === true &&
+        Object(body['alarm']).code === 'DATABASE_UNAVAILABLE'
     );
     const { result } = await decoder.call('health');
     assert.deepEqual([result['status'], result['phase'], result['synced']], ['unhealthy', 'db-unreachable', false]);

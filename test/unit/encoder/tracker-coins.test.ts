@@ -123,6 +123,11 @@ test('the largest coin is found whatever page it is on', async () => {
 test('health and calls have one rule: what refuses calls is told, and makes the encoder not ready', async () => {
   for (const [sync, fault] of [
     [{ committed_hash: HASH }, undefined],
+    [{ synced: false }, 'the UTXO tracker waits for its node or database'],
+    [
+      { synced: false, alarm: { code: 'DATABASE_UNAVAILABLE', reason: 'r', remedy: 'r', for_s: 3 } },
+      'the UTXO tracker waits, and says why in its /status: DATABASE_UNAVAILABLE'
+    ],
     [{ committed_height: 4 }, `the UTXO tracker lacks 5 blocks that the encoder's node has: ${CAUSE}`],
     [
       { committed_hash: 'aa'.repeat(32) },

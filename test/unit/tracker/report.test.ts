@@ -37,3 +37,9 @@ test('a statement that MariaDB refuses, or ends at its limit, makes a tracker un
     'healthy'
   ]);
 });
+
+test('a tracker whose database does not answer has not all blocks, for all that anybody can read of it', () => {
+  assert.equal(trackerStatusOf(viewOf({}), NOW).synced, true);
+  const { status, synced } = trackerStatusOf(viewOf({ isDatabaseReachable: false }), NOW);
+  assert.deepEqual([status, synced], ['unhealthy', false]);
+});

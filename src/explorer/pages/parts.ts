@@ -87,16 +87,26 @@ export function section(
   return html`<section><h2>${title}</h2>${rows.length === 0 ? html`<p class="none">Nothing yet.</p>` : table}${more}</section>`;
 }
 
-/** Actions, each with who did it, where and when. */
+/** Actions, each with whether it counts, what its first row moves to whom, who did it, where and when. */
 export function actionsSection(linkTo: LinkTo, title: string, rows: readonly Row[], next: string | null = null): Html {
   const line = (row: Row) => [
     linkTo('action', row['action_index']),
     html`<b>${String(row['action'])}</b>`,
+    typeof row['status'] === 'string' ? verdict(row['status']) : '',
+    movedBy((row['details'] as Row | undefined) ?? row, linkTo),
     linkTo('address', row['source']),
     linkTo('block', row['block_index']),
     timeOf(row['timestamp'])
   ];
-  return section(title, ['Action', 'Kind', 'Source', 'Block', 'Time'], rows.map(line), next);
+  return section(title, ['Action', 'Kind', 'Verdict', 'Moves', 'Source', 'Block', 'Time'], rows.map(line), next);
+}
+
+/** The amount, token and receiver that an action names. */
+function movedBy({ amount, tick, destination }: Row, linkTo: LinkTo): Html | string {
+  if (typeof tick !== 'string') return '';
+  const of = typeof amount === 'string' && html`<span class="amount">${amount}</span> `;
+  const to = typeof destination === 'string' && html` &rarr; ${linkTo('address', destination)}`;
+  return html`<span>${of}${linkTo('token', tick)}${to}</span>`;
 }
 
 /** A verdict: `valid`, or why it was refused. */

@@ -56,7 +56,9 @@ test('a person finds a token, its holder, an action and its block', async () => 
     `SELECT i.tick, b.amount FROM balances b JOIN index_tickers i ON i.id = b.tick_id JOIN index_addresses a ON a.id = b.address_id
      WHERE a.address = '${address}' ORDER BY i.tick`
   );
-  const balances = page.locator('section', { hasText: 'Balances' }).locator('tbody tr');
+  const balances = page
+    .locator('section', { has: page.getByRole('heading', { name: 'Balances' }) })
+    .locator('tbody tr');
   assert.deepEqual(
     (await balances.allTextContents()).map((row) =>
       expected.findIndex(({ tick, amount }) => row.startsWith(`${tick}${amount}`))
@@ -84,8 +86,37 @@ test('a person finds a token, its holder, an action and its block', async () => 
   assert.ok((await texts(page, '.verdict')).includes(String(refused?.['status'])));
   await page.locator('.facts a[href^="/block/"]').click();
   await page.waitForURL('**/block/*');
-  assert.ok((await page.locator('section tbody tr').count()) > 0);
+  const row = page
+    .locator('section tbody tr')
+    .filter({ has: page.getByRole('link', { name: String(refused?.['at']), exact: true }) });
+  assert.equal(await row.locator('.verdict[data-state=failed]').textContent(), String(refused?.['status']));
   assert.deepEqual(faults, []);
+});
+
+test('a row of a list says whether its action counts, the amount, the token and the receiver', async () => {
+  const { page } = await openPage({});
+  const [send] = await sql(
+    explored.indexer,
+    `SELECT s.action_index AS at, i.status, t.tick, s.amount, d.address AS receiver, f.address AS sender, h.hash
+     FROM sends s JOIN index_statuses i ON i.id = s.status_id JOIN index_tickers t ON t.id = s.tick_id
+     JOIN index_addresses d ON d.id = s.destination_id JOIN actions a ON a.action_index = s.action_index
+     JOIN index_addresses f ON f.id = a.source_id JOIN transactions x ON x.tx_index = a.tx_index
+     JOIN index_transactions h ON h.id = x.tx_hash_id WHERE s.status_id = 1 ORDER BY s.action_index DESC LIMIT 1`
+  );
+  const { at, status, tick, amount, receiver, hash } = send!;
+  for (const path of [`/transaction/${hash}`, `/address/${encodeURIComponent(String(receiver))}`]) {
+    await page.goto(explorer.url + path, { waitUntil: 'networkidle' });
+    const row = page
+      .locator('section tbody tr')
+      .filter({ has: page.getByRole('link', { name: String(at), exact: true }) })
+      .filter({ has: page.locator('[data-name=Verdict]') });
+    assert.deepEqual(await row.locator('[data-name=Verdict]').allTextContents(), [status], path);
+    assert.deepEqual(
+      await row.locator('[data-name=Moves]').allTextContents(),
+      [`${amount} ${tick} → ${receiver}`],
+      path
+    );
+  }
 });
 
 test('the front page shows a new block as it comes, and takes back one that a reorg took', async () => {

@@ -30,7 +30,7 @@ test('a page has the answers of one block: where a reorg comes between them, it 
     ({
       network: { totals: { blocks: branch } },
       blocks: { data: [{ block_index: '7', timestamp: '1', ledger_hash: branch }] },
-      actions: { data: [{ action_index: '9', action: branch, source: 'A', block_index: '7', timestamp: '1' }] }
+      history: { data: [{ action_index: '9', action: branch, source: 'A', block_index: '7', timestamp: '1' }] }
     })[method];
   const asked: string[] = [];
   const read = async ({ method }: Question) => {

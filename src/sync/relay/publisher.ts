@@ -12,6 +12,8 @@ import { DatabaseStream, type StreamLimits, streamName } from './stream.ts';
 
 /** Messages that are sent and not acknowledged. */
 const MAX_IN_FLIGHT = 64;
+/** Bytes of these, at most: a body is held until it is acknowledged. One more body may join them. */
+const MAX_IN_FLIGHT_BYTES = 32 * 2 ** 20;
 /** Records that a spool may hold for a stream that is away. */
 const MAX_RECORDS = 100_000;
 const FIRST_PAUSE_MS = 100;
@@ -169,44 +171,52 @@ export class DatabasePublisher {
     let { next, sequence } = place;
     const { signal } = this.#stopping;
     const inFlight = new Set<Promise<void>>();
+    let bytes = 0;
     const failure: { cause?: unknown } = {};
     this.#state = 'publishing';
     this.#reason = null;
-    while (!signal.aborted && !nats.lost.aborted && !('cause' in failure)) {
-      next = Math.max(next, spool.first);
-      if (next >= spool.next) {
-        await this.#changed(nats.lost, () => next >= spool.next);
-        continue;
+    try {
+      while (!signal.aborted && !nats.lost.aborted && !('cause' in failure)) {
+        next = Math.max(next, spool.first);
+        if (next >= spool.next) {
+          await this.#changed(nats.lost, () => next >= spool.next);
+          continue;
+        }
+        // Before the first message of an empty stream its sequence is not known.
+        const isFull = inFlight.size >= MAX_IN_FLIGHT || bytes >= MAX_IN_FLIGHT_BYTES;
+        if (isFull || (sequence === 0 && inFlight.size > 0)) {
+          await Promise.race(inFlight);
+          continue;
+        }
+        const [position, behind] = [next, sequence];
+        const record = await this.#read(spool, position);
+        if (record === null) continue;
+        await stream.storeBody(record); // the messages behind it would overtake it
+        bytes += record.head.size;
+        const sent = stream
+          .publish(record, spool.publisher, position, behind)
+          .then(async (found) => {
+            if (behind === 0) sequence = found;
+            else if (found !== behind + 1)
+              throw new Error(`message ${found} of the stream was expected to be ${behind + 1}`);
+            this.#hasBegun = true;
+            await this.#change((each) => each.forget(position));
+          })
+          .catch((caught) => {
+            if (!('cause' in failure)) failure.cause = caught;
+          })
+          .finally(() => {
+            inFlight.delete(sent);
+            bytes -= record.head.size;
+            this.#wake();
+          });
+        inFlight.add(sent);
+        next += 1;
+        if (behind !== 0) sequence += 1;
       }
-      // Before the first message of an empty stream its sequence is not known.
-      if (inFlight.size >= MAX_IN_FLIGHT || (sequence === 0 && inFlight.size > 0)) {
-        await Promise.race(inFlight);
-        continue;
-      }
-      const [position, behind] = [next, sequence];
-      const record = await this.#read(spool, position);
-      if (record === null) continue;
-      const sent = stream
-        .publish(record, spool.publisher, position, behind)
-        .then(async (found) => {
-          if (behind === 0) sequence = found;
-          else if (found !== behind + 1)
-            throw new Error(`message ${found} of the stream was expected to be ${behind + 1}`);
-          this.#hasBegun = true;
-          await this.#change((each) => each.forget(position));
-        })
-        .catch((caught) => {
-          if (!('cause' in failure)) failure.cause = caught;
-        })
-        .finally(() => {
-          inFlight.delete(sent);
-          this.#wake();
-        });
-      inFlight.add(sent);
-      next += 1;
-      if (behind !== 0) sequence += 1;
+    } finally {
+      await Promise.all(inFlight);
     }
-    await Promise.all(inFlight);
     if ('cause' in failure) throw failure.cause;
     if (nats.lost.aborted) throw new Error('the connection to NATS was lost');
   }

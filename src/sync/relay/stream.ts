@@ -82,8 +82,14 @@ export class DatabaseStream {
     return { sequence: found.seq, publisher, position: Number(found.header.get('Platform-Position')) };
   }
 
+  /** Stores a body that is too long for a message; another one stays in its message. */
+  async storeBody({ head, body }: RelayRecord): Promise<void> {
+    if (body.length > MAX_MESSAGE_BYTES) throw new Error(`a body of ${body.length} bytes is longer than clients take`);
+    if (body.length > MAX_INLINE_BYTES) await this.#bodies.putBlob({ name: head.sha256 }, body);
+  }
+
   /**
-   * Publishes a message behind the one of this sequence.
+   * Publishes a message, whose body is stored if it is long, behind the one of this sequence.
    *
    * @returns its sequence, when the stream has it
    * @throws {Error} when another message was published since, or it is not known whether the stream has it
@@ -104,10 +110,7 @@ export class DatabaseStream {
       Position: position
     };
     const isLarge = body.length > MAX_INLINE_BYTES;
-    if (isLarge) {
-      await this.#store(head.sha256, body);
-      Object.assign(facts, { Bucket: this.#bucket, Key: head.sha256 });
-    }
+    if (isLarge) Object.assign(facts, { Bucket: this.#bucket, Key: head.sha256 });
     for (const [name, value] of Object.entries(facts)) if (value !== null) told.set(`Platform-${name}`, String(value));
     const { seq } = await this.#nats.messages.publish(this.#subject, isLarge ? new Uint8Array(0) : body, {
       msgID: `${head.type}:${head.height}:${head.hash ?? ''}:${head.reorgs}:${publisher}.${position}`,
@@ -116,11 +119,6 @@ export class DatabaseStream {
       timeout: PUBLISH_TIMEOUT_MS
     });
     return seq;
-  }
-
-  async #store(key: string, body: Uint8Array): Promise<void> {
-    if (body.length > MAX_MESSAGE_BYTES) throw new Error(`a body of ${body.length} bytes is longer than clients take`);
-    await this.#bodies.putBlob({ name: key }, body);
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { silentLogger } from '../../../../src/log.ts';
+import { type Logger, silentLogger } from '../../../../src/log.ts';
 import type { ResumePoint } from '../../../../src/replication/source/reading/resume-point.ts';
 import { Relay } from '../../../../src/sync/relay/relay.ts';
 import type { Broadcast } from '../../../../src/wire/data/broadcast.ts';
@@ -92,13 +92,20 @@ function pointAt(height: number, branch: string, reorgs: number): ResumePoint {
   };
 }
 
-function openRelay(directory = temporaryDirectory('relay'), maxBacklogBytes = 2 ** 30): Relay {
+/** @param warnings gets what the relay warns of */
+function openRelay(
+  directory = temporaryDirectory('relay'),
+  maxBacklogBytes = 2 ** 30,
+  warnings: unknown[] = []
+): Relay {
+  const warn = (...said: unknown[]) => warnings.push(said);
+  const log: Logger = Object.assign(Object.create(silentLogger), { warn, child: () => log });
   const relay = new Relay({
     nats: { urls: [nats.url], creds: undefined, token: undefined },
     limits: { replicas: 1, keepMs: 3_600_000, maxBytes: 64 * 2 ** 20 },
     directory,
     maxBacklogBytes,
-    log: silentLogger
+    log
   });
   atEnd(() => relay.close());
   return relay;
@@ -106,11 +113,14 @@ function openRelay(directory = temporaryDirectory('relay'), maxBacklogBytes = 2 
 
 test('a stream has the bytes of subscribers, in order, with headers; a long body is in the object store', async () => {
   const source = new Source('bytes');
-  const relay = openRelay();
+  const warnings: unknown[] = [];
+  const relay = openRelay(undefined, undefined, warnings);
   await source.keep(relay);
   for (let height = 1; height <= 150; height++) await source.block(relay);
+  for (let height = 151; height <= 154; height++) await source.block(relay, 'a', height < 154 ? 600 * 2 ** 10 : 10);
   await source.block(relay, 'a', 600 * 2 ** 10);
   await source.isPublished(relay);
+  assert.deepEqual(warnings, [], 'no message was refused');
   assert.deepEqual(await source.published(), source.sent);
   const [first, second, ...others] = await nats.read(source.stream);
   assert.deepEqual([first?.head['Type'], first?.head['Height'], first?.head['Hash']], ['break', '0', 'a0']);
@@ -149,10 +159,10 @@ test('NATS is killed in the middle of a flood: nothing is lost, repeated or out 
   const source = new Source('flood');
   const relay = openRelay();
   await source.keep(relay);
-  for (let height = 1; height <= 400; height++) {
+  for (let height = 1; height <= 160; height++) {
     await source.block(relay, 'a', 2_000);
-    if (height === 150) await nats.end();
-    if (height === 300) await nats.start();
+    if (height === 60) await nats.end();
+    if (height === 120) await nats.start();
   }
   await source.isPublished(relay);
   assert.deepEqual(await source.published(), source.sent);
